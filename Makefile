@@ -1,0 +1,35 @@
+# `make demo` and `make test` set everything up by themselves; nothing but Python 3.11+ and make is needed.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench clean
+
+help:  ## show the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "ODkAnon needs Python 3.11 or newer; point to one with: make PYTHON=/path/to/python3"; exit 1; }
+	$(PYTHON) -m venv --clear $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+demo: $(READY)  ## protect the built-in sample survey and explain the result
+	$(BIN)/odkanon demo
+
+test: lint  ## run the linters, the type checker and every test
+	$(BIN)/python -m pytest -n auto
+
+lint: $(READY)  ## ruff and mypy only
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(READY)  ## measure the speed claims, as ratios
+	$(BIN)/python benchmarks/run.py
+
+clean:  ## remove what make created
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

@@ -1,0 +1,1 @@
+"""Origin-destination matrices that can be published without exposing anyone."""
