@@ -61,6 +61,17 @@ class Zones:
             self.outlines,
         )
 
+    def describe(self, zone: int) -> dict[str, Any]:
+        """Return what is known of a zone besides its outline: id, H3 resolution or level, number of leaves."""
+        about: dict[str, Any] = {"id": str(self.ids[zone]), "resolution": None, "leaves": None}
+        if self.resolution is not None and self.resolution[zone] >= 0:
+            about["resolution"] = int(self.resolution[zone])
+        elif self.level is not None:
+            about["level"] = int(self.level[zone])
+        if self.leaves is not None:
+            about["leaves"] = int(self.leaves[zone])
+        return about
+
     def geometry(self, zone: int) -> dict[str, Any] | None:
         """Return the outline of a zone as GeoJSON; None where it is not known."""
         if self.bounds is not None:
