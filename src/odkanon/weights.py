@@ -29,7 +29,8 @@ def weight_scale(count: int, largest: float) -> int:
 
 def to_units(weights: npt.NDArray[np.float64], scale: int) -> Ints:
     """Return weights as whole units, rounded to the nearest; what is not a finite number becomes 0."""
-    return np.rint(np.where(np.isfinite(weights), weights, 0.0) * scale).astype(np.int64)
+    units: Ints = np.rint(np.where(np.isfinite(weights), weights, 0.0) * scale).astype(np.int64)
+    return units
 
 
 def from_units(units: Ints | int, scale: int) -> Any:
