@@ -155,7 +155,7 @@ def _merge(trees: list[Tree], cuts: list[set[Node]], rest: Pairs, limits: Limits
         for pair, pair_mass in rest.items():
             for node in trees[axis].paths[pair[axis]]:
                 if node in mass:
-                    mass[node] += pair_mass  # type: ignore[assignment]
+                    mass[node] += pair_mass
         best = min(ready, key=lambda parent: (limits.size(mass[parent]), *parent))
         cuts[axis] -= trees[axis].children[best]
         cuts[axis].add(best)

@@ -28,8 +28,9 @@ def test_golden_through_the_command(tmp_path: Path) -> None:
         "--k", expected["k"], "--levels", expected["max_levels"], "--budget", expected["budget"],
     )  # fmt: skip
     assert done.returncode == 0, done
-    rows = duckdb.sql(f"SELECT * FROM '{tmp_path}/out/classes.parquet'").fetchall()
-    assert rows == duckdb.sql(f"SELECT * FROM '{tmp_path}/out/classes.csv'").fetchall()
+    reader = duckdb.connect()
+    rows = reader.execute(f"SELECT * FROM '{tmp_path}/out/classes.parquet'").fetchall()
+    assert rows == reader.execute(f"SELECT * FROM '{tmp_path}/out/classes.csv'").fetchall()
     assert {(o, d): t for o, d, t, _ in rows} == {
         (row["origin"], row["destination"]): row["trips"] for row in expected["classes"]
     }

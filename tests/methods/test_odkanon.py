@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import oracle
 from odkanon import Release, Rule, anonymize, read_od
+from odkanon.od import AXES
 from strategies import World, budgets, limits_of, rules, worlds
 
 GOLDEN = Path(__file__).parent.parent / "golden"
@@ -74,7 +75,7 @@ def test_equals_the_naive_version(
         of=budget_of,
         levels=levels,
     )
-    options = {"levels": levels} if suppress == "before" else {}
+    options: dict[str, Any] = {"levels": levels} if suppress == "before" else {}
     release = anonymize(world.od, rule, suppress=suppress, budget=budget, budget_of=budget_of, **options)
     if expected is None:
         assert release.refusal
@@ -112,5 +113,5 @@ def _classes(release: Release) -> dict[tuple[str, str], tuple[int, Fraction, int
 
 def _suppressed(world: World, release: Release) -> set[tuple[str, str]]:
     flows = world.od.flows
-    names = [world.od.tree(axis).labels(0)[getattr(flows, axis)] for axis in ("origin", "destination")]  # type: ignore[arg-type]
+    names = [world.od.tree(axis).labels(0)[getattr(flows, axis)] for axis in AXES]
     return {(str(o), str(d)) for o, d, out in zip(*names, release.published, strict=True) if not out}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +86,7 @@ def test_e_lies_between_0_and_2(world: World, rule: Rule) -> None:
 
 
 def test_a_release_cannot_be_built_below_its_rule() -> None:
-    od = read_od(table_of([oracle.Trip("8a1fb4640017fff", "8a1fb466ed0ffff", oracle.Fraction(1), "a")]))
+    od = read_od(table_of([oracle.Trip("8a1fb4640017fff", "8a1fb466ed0ffff", Fraction(1), "a")]))
     release = anonymize(od, Rule(trips=1))
     fields = {name: getattr(release, name) for name in release.__dataclass_fields__}
     with pytest.raises(UnsafeReleaseError, match="below"):
