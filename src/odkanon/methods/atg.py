@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from odkanon.arrays import Ints
 from odkanon.budget import Budget, BudgetOf
 from odkanon.errors import InputError
 from odkanon.hierarchy import Cut, Hierarchy
@@ -151,13 +152,23 @@ def _release(od: ODMatrix, rule: Rule, solution: Solution, budget: Budget, param
 def zones_of_tree(tree: Hierarchy) -> tuple[Zones, list[int]]:
     """Return all nodes of a tree as zones, and for each level the number of its first node."""
     counts = [len(ids) for ids in tree.ids]
-    resolutions = [tree.level_resolution(level) for level in range(len(counts))]
-    zones = Zones(
-        np.concatenate([tree.labels(level) for level in range(len(counts))]).astype(np.str_),
-        np.concatenate(tree.sizes),
-        None
-        if tree.resolution is None
-        else np.repeat(np.array([-1 if resolution is None else resolution for resolution in resolutions]), counts),
-        np.repeat(np.arange(len(counts)), counts),
-    )
-    return zones, [0, *np.cumsum(counts)[:-1].tolist()]
+    level = np.repeat(np.arange(len(counts)), counts)
+    leaves = np.concatenate(tree.sizes)
+    ids = np.concatenate([tree.labels(at) for at in range(len(counts))]).astype(np.str_)
+    resolution = None
+    if tree.resolution is None:
+        ids = _unambiguous(ids, leaves, level)
+    else:
+        finest = [tree.level_resolution(at) for at in range(len(counts))]
+        resolution = np.repeat([-1 if at is None else at for at in finest], counts)
+    return Zones(ids, leaves, resolution, level), [0, *np.cumsum(counts)[:-1].tolist()]
+
+
+def _unambiguous(ids: npt.NDArray[np.str_], leaves: Ints, level: Ints) -> npt.NDArray[np.str_]:
+    """Tell apart zones of a lookup table that share a name but not their leaves: overlapping zones meet here."""
+    _, name = np.unique(ids, return_inverse=True)
+    smallest = np.full(int(name.max()) + 1, leaves.max())
+    np.minimum.at(smallest, name, leaves)
+    larger = leaves > smallest[name]
+    marked = np.char.add(np.char.add(ids, " (level "), np.char.add(level.astype(np.str_), ")"))
+    return np.where(larger, marked, ids)

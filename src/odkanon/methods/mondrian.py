@@ -149,10 +149,12 @@ def _best_cuts(state: _Round, points: Floats, sums: Sums, spans: Floats) -> _Cut
     highest = points[every, state.orders[:, boxes.starts + boxes.sizes - 1]]
     preference = np.argsort(-(highest - lowest) / spans[:, None], axis=0, kind="stable")
     cuts = _Cuts(
-        *(np.full(len(boxes.starts), -1), np.zeros(len(boxes.starts), dtype=np.int64)), np.zeros(len(boxes.starts))
+        np.full(len(preference.T), -1), np.zeros(len(preference.T), dtype=np.int64), np.zeros(len(preference.T))
     )
     pending = np.flatnonzero(sums.can_be_cut(state.orders[0], boxes))
     for dimension in preference:
+        if len(pending) == 0:
+            break
         tried, rows = boxes.take(pending)
         along = np.repeat(dimension[pending], tried.sizes)
         order = state.orders[along, rows]
@@ -163,8 +165,6 @@ def _best_cuts(state: _Round, points: Floats, sums: Sums, spans: Floats) -> _Cut
         cuts.left[cut] = last + 1 - tried.starts[found]
         cuts.plane[cut] = (values[last] + values[last + 1]) / 2
         pending = np.delete(pending, found)
-        if len(pending) == 0:
-            break
     return cuts
 
 
