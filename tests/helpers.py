@@ -73,9 +73,10 @@ WORLD_CELLS = cells_below(PARENTS)
 def random_od(draw: st.DrawFn, *, max_records: int = 60, max_weight: int = 50, equal_weights: bool = False) -> ODMatrix:
     """Draw a small world: records with trips, weights and persons between few cells below few parents."""
     seed = draw(st.integers(0, 2**32 - 1))
-    records = draw(st.integers(1, max_records))
-    places = draw(st.integers(1, 25))
-    people = draw(st.integers(1, 30))
+    # Sampled rather than drawn as integers, which would mostly be 1.
+    records = draw(st.sampled_from([1, max_records // 6, max_records // 3, max_records, max_records]))
+    places = draw(st.sampled_from([2, 6, 12, 25]))
+    people = draw(st.sampled_from([3, 10, 30]))
     parents = draw(st.sampled_from([1, 2, 3]))
     busiest = draw(st.sampled_from([1, 4, 9]))
     rng = np.random.default_rng(seed)

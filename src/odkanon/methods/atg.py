@@ -83,7 +83,7 @@ def atg_soft(
     if not rule.met(everything).any():
         return Release.empty(od, rule, "atg-soft", parameters, refusal(od, rule))
     targets = [target] if target is not None else likely_targets(od, rule)
-    best = min((_solve(od, rule, allowed, each) for each in targets), key=lambda solution: solution.g)
+    best = min((solve(od, rule, allowed, each) for each in targets), key=lambda solution: solution.g)
     parameters |= best.report
     if best.rounds:
         log.warning("origin zones below %s exceed the budget; merged them upwards in %d rounds", rule, best.rounds)
@@ -118,7 +118,8 @@ class Solution:
         }
 
 
-def _solve(od: ODMatrix, rule: Rule, budget: Budget, target: float) -> Solution:
+def solve(od: ODMatrix, rule: Rule, budget: Budget, target: float) -> Solution:
+    """Return the cuts for one target volume; some choice of origins must meet the rule."""
     masses = Masses.of(od, rule)
     allowance = budget.allowance(od.flows)
     origins = even_cut(od.origins, masses.of_nodes(od), target)
