@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
@@ -91,7 +90,7 @@ def test_never_exceeds_its_budget(
         assert not rule.met(everything).any()
 
 
-def test_mean_gap_to_the_exact_solution_is_under_2_percent(record_property: Callable[[str, object], None]) -> None:
+def test_mean_gap_to_the_exact_solution_is_under_2_percent() -> None:
     gaps = []
     for seed in range(60):
         rng = np.random.default_rng(seed)
@@ -106,7 +105,7 @@ def test_mean_gap_to_the_exact_solution_is_under_2_percent(record_property: Call
         # The duality gap promises at least what is true.
         assert -1e-9 <= found.choice.spread - exact <= found.choice.gap * found.choice.spread + 1e-6
         gaps.append(gap)
-    record_property("mean_gap", float(np.mean(gaps)))
+    print(f"ATG-Soft over the exact solution: mean {np.mean(gaps):.2%}, worst {np.max(gaps):.2%} of {len(gaps)}")
     assert np.mean(gaps) < 0.02
 
 
