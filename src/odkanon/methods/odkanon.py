@@ -81,7 +81,7 @@ def odkanon(
         return Release.empty(od, rule, "odkanon", parameters, refusal(rest, rule))
     parameters["steps"] = step
     origins, destinations = path.cuts(step)
-    return release_of_cuts(od, rest, rule, origins, destinations, ~early, allowed, "odkanon", parameters)
+    return release_of_cuts(od, rule, origins, destinations, ~early, allowed, "odkanon", parameters)
 
 
 def refusal(od: ODMatrix, rule: Rule) -> str:
