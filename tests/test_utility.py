@@ -10,10 +10,10 @@ from helpers import random_od
 from odkanon.hierarchy import Hierarchy
 from odkanon.lookup import lookup_hierarchy
 from odkanon.methods import anonymize
+from odkanon.metrics import UtilityMeasure, utility
 from odkanon.od import ODMatrix, Source, od_matrix
 from odkanon.release import Release
 from odkanon.rule import Measure, Rule
-from odkanon.utility import UtilityMeasure, utility
 from odkanon.zones import Zones
 
 RULES = [Rule(trips=4), Rule(weight=8), Rule(persons=3)]

@@ -103,7 +103,7 @@ def cell_to_str(cells: Cells) -> npt.NDArray[np.str_]:
 
 def cell_to_polygon(cell: str) -> dict[str, Any]:
     """Return the outline of a cell as a GeoJSON polygon, continuous where it crosses the antimeridian."""
-    ring = [[lng, lat] for lat, lng in h3.cell_to_boundary(cell)]
+    ring = [[round(lng, 7), round(lat, 7)] for lat, lng in h3.cell_to_boundary(cell)]
     longitudes = [point[0] for point in ring]
     if max(longitudes) - min(longitudes) > 180:
         ring = [[lng + 360 if lng < 0 else lng, lat] for lng, lat in ring]

@@ -61,6 +61,17 @@ class Zones:
             self.outlines,
         )
 
+    def describe(self, zone: int) -> dict[str, Any]:
+        """Return what is known of a zone besides its outline: id, H3 resolution or level, number of leaves."""
+        about: dict[str, Any] = {"id": str(self.ids[zone]), "resolution": None, "leaves": None}
+        if self.resolution is not None and self.resolution[zone] >= 0:
+            about["resolution"] = int(self.resolution[zone])
+        elif self.level is not None:
+            about["level"] = int(self.level[zone])
+        if self.leaves is not None:
+            about["leaves"] = int(self.leaves[zone])
+        return about
+
     def geometry(self, zone: int) -> dict[str, Any] | None:
         """Return the outline of a zone as GeoJSON; None where it is not known."""
         if self.bounds is not None:
@@ -95,7 +106,8 @@ def zones_of_cut(full: Hierarchy, tree: Hierarchy, cut: Cut) -> tuple[Zones, Cod
     resolution = np.full(len(cut), -1)
     for level in np.unique(cut.level).tolist():
         here = np.flatnonzero(cut.level == level)
-        node = find_nodes(full, level, tree.ids[level][cut.node[here]])
+        own = np.searchsorted(tree.starts[level], cut.starts[here])
+        node = find_nodes(full, level, tree.ids[level][own])
         ids[here] = full.labels(level)[node]
         first[here], size[here] = full.starts[level][node], full.sizes[level][node]
         finest = full.level_resolution(level)

@@ -15,10 +15,10 @@ from odkanon.cells import cell_to_latlng
 from odkanon.errors import InputError
 from odkanon.lookup import lookup_hierarchy
 from odkanon.methods import anonymize
+from odkanon.metrics import utility
 from odkanon.od import ODMatrix, Source, od_matrix
 from odkanon.release import Release
 from odkanon.rule import Rule
-from odkanon.utility import utility
 
 RULES = [Rule(trips=3), Rule(weight=6), Rule(persons=3), Rule(trips=4, weight=5, persons=2)]
 Points = npt.NDArray[np.float64]
