@@ -170,7 +170,10 @@ def test_origin_cut_is_the_most_even_one(od: ODMatrix, target: float) -> None:
         return min(float(own), sum(best(level - 1, int(child)) for child in np.unique(tree.codes[level - 1][leaf])))
 
     cut = even_cut(tree, masses, target)
-    error = sum((target - masses[level][node]) ** 2 for level, node in zip(cut.level, cut.node, strict=True))
+    error = sum(
+        (target - masses[level][np.searchsorted(tree.starts[level], start)]) ** 2
+        for level, start in zip(cut.level, cut.starts, strict=True)
+    )
     assert error == pytest.approx(best(tree.top, 0))
 
 

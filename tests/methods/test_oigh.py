@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from helpers import golden_od, random_od
 from odkanon.engine.memory import MemoryEngine
-from odkanon.flows import Flows
 from odkanon.hierarchy import Cut
 from odkanon.methods import anonymize
 from odkanon.metrics import utility
@@ -122,13 +121,13 @@ def test_unreachable_rule_is_refused() -> None:
 def test_never_aggregates_what_the_staircase_rules_out(monkeypatch: pytest.MonkeyPatch) -> None:
     od = golden_od("paris-28k")
     asked: list[int] = []
-    plain = MemoryEngine.classes
+    plain = MemoryEngine.coarsen
 
-    def counting(self: MemoryEngine, origins: Cut, destinations: Cut) -> Flows:
+    def counting(self: MemoryEngine, origins: Cut, destinations: Cut) -> MemoryEngine:
         asked.append(len(self.flows))
         return plain(self, origins, destinations)
 
-    monkeypatch.setattr(MemoryEngine, "classes", counting)
+    monkeypatch.setattr(MemoryEngine, "coarsen", counting)
     anonymize(od, Rule(trips=10), method="oigh")
     # Some tables of all pairs on the way to coarse origins; all else is made from smaller ones.
     assert sum(flows == len(od) for flows in asked) <= 2

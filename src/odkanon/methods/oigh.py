@@ -119,19 +119,19 @@ def feasible_levels(
     """Yield every feasible pair of levels with its classes and which of them meet the rule.
 
     Rows of the staircase from the coarsest origins to the finest: the finest feasible destination level can only
-    rise, so each row starts at that of the row before, and the first row without any ends the search.
+    rise, so each row starts at that of the row before, and the first row without any ends the search. Within a
+    row, each table is made from the next finer one.
     """
     origins, destinations = engine.tree("origin"), engine.tree("destination")
     first = 0
     for origin, row in _rows(engine, origins.top):
-        row = row.coarsen(level_cut(origins, origin), level_cut(destinations, first))
         feasible = []
         for destination in range(first, destinations.top + 1):
-            classes = row.coarsen(level_cut(origins, origin), level_cut(destinations, destination)).flows
-            good = rule.met(classes)
-            if budget.mass(classes, ~good) <= allowance:
+            row = row.coarsen(level_cut(origins, origin), level_cut(destinations, destination))
+            good = rule.met(row.flows)
+            if budget.mass(row.flows, ~good) <= allowance:
                 feasible.append(destination)
-                yield origin, destination, classes, good
+                yield origin, destination, row.flows, good
         if not feasible:
             return
         first = feasible[0]
