@@ -149,7 +149,7 @@ def levels_release(od: ODMatrix, levels: tuple[int, int]) -> Release | None:
     if not Rule(trips=K).met(classes).all():
         return None
     everything = np.ones(len(od), dtype=bool)
-    return release_of_cuts(od, od, Rule(trips=K), *cuts, everything, Budget(0, "trips"), "levels", {})
+    return release_of_cuts(od, Rule(trips=K), *cuts, everything, Budget(0, "trips"), "levels", {})
 
 
 def search_order_rows(od: ODMatrix) -> Iterator[tuple[str, str, str]]:

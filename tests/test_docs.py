@@ -9,8 +9,8 @@ from typing import Any
 
 import pyarrow.parquet
 import pytest
-from cli.runner import odkanon
 
+from cli.runner import odkanon
 from odkanon.io.tables import write_csv
 from odkanon.sample import make_survey
 
