@@ -106,7 +106,8 @@ def zones_of_cut(full: Hierarchy, tree: Hierarchy, cut: Cut) -> tuple[Zones, Cod
     resolution = np.full(len(cut), -1)
     for level in np.unique(cut.level).tolist():
         here = np.flatnonzero(cut.level == level)
-        node = find_nodes(full, level, tree.ids[level][cut.node[here]])
+        own = np.searchsorted(tree.starts[level], cut.starts[here])
+        node = find_nodes(full, level, tree.ids[level][own])
         ids[here] = full.labels(level)[node]
         first[here], size[here] = full.starts[level][node], full.sizes[level][node]
         finest = full.level_resolution(level)

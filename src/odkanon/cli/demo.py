@@ -44,7 +44,7 @@ def demo(
                 releases.append((f"{target}, {when}", release))
 
     console.rule("[bold]The sample survey")
-    show_input(od.summary)
+    show_input(od)
     console.print(
         "These trips are synthetic. They have the shape of the survey in the paper, and like its experiment the "
         "demo keeps the trips inside five cells of central Paris.\n"

@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from odkanon.cells import cell_to_latlng
+from odkanon.engine import Matrix
 from odkanon.io.save import statement
 from odkanon.metrics import utility
-from odkanon.od import Summary
 from odkanon.release import Release
 from odkanon.risk import privacy
 
@@ -28,9 +30,9 @@ def stages() -> Iterator[Callable[[str], None]]:
         yield lambda text: status.update(f"{text} ...")
 
 
-def show_release(release: Release) -> None:
+def show_release(od: Matrix, release: Release) -> None:
     """Print what came in, what is promised, what is published and how good it is."""
-    show_input(release.input)
+    show_input(od)
     console.print(statement(release.rule), style="bold")
     show_published(release)
     show_privacy([(release.method, release)])
@@ -38,10 +40,14 @@ def show_release(release: Release) -> None:
     warn_of_few_persons(release)
 
 
-def show_input(whole: Summary) -> None:
+def show_input(od: Matrix) -> None:
     """Print how many rows came in and why some were turned away."""
+    whole = od.summary
     rejected = whole.source.rejected
     console.print(f"Read {whole.source.rows:,} rows: {whole.trips:,} trips between {whole.pairs:,} pairs of places.")
+    if od.origins.resolution is not None:
+        lat, lon = cell_to_latlng(od.origins.leaves)
+        console.print(f"They start around latitude {np.median(lat):.2f}, longitude {np.median(lon):.2f}.")
     for reason, part in rejected.items():
         console.print(f"  rejected {part.rows:,} rows {reason}", style="yellow")
 
