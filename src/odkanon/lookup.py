@@ -109,8 +109,9 @@ def _check_ids_distinct(columns: list[Text], names: Sequence[str]) -> None:
                 continue
             astray = np.flatnonzero(np.isin(columns[low], shared) & (columns[low] != columns[high]))
             if len(astray):
+                code = str(columns[low][astray[0]])
                 raise InputError(
-                    f"the code {str(columns[low][astray[0]])!r} names both a {names[low]} and an unrelated {names[high]} "
+                    f"the code {code!r} names both a {names[low]} and an unrelated {names[high]} "
                     f"({_rows(astray)}); make codes distinct between levels, for instance with a prefix"
                 )
 
