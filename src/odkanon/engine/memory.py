@@ -113,7 +113,7 @@ class MemoryWorkspace:
         parameters: Mapping[str, Any],
     ) -> Release:
         """Return the release of two cuts, which says of each pair where it went."""
-        return release_of_cuts(self.od, self.rest, rule, *cuts, self.candidate, budget, method, parameters)
+        return release_of_cuts(self.od, rule, *cuts, self.candidate, budget, method, parameters)
 
     def refuse(self, rule: Rule, method: str, parameters: Mapping[str, Any], refusal: str) -> Release:
         """Return the release that publishes nothing, and says why."""
