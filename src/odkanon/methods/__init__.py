@@ -11,11 +11,12 @@ from typing import Any
 
 from odkanon.errors import InputError
 from odkanon.methods.odkanon import odkanon
+from odkanon.methods.treecut import treecut
 from odkanon.od import ODMatrix
 from odkanon.release import Release
 from odkanon.rule import Rule
 
-METHODS: dict[str, Callable[..., Release]] = {"odkanon": odkanon}
+METHODS: dict[str, Callable[..., Release]] = {"odkanon": odkanon, "treecut": treecut}
 DEFAULT_METHOD = "odkanon"
 
 
