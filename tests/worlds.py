@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 from hypothesis import strategies as st
 
-from odkanon.cells import Cells
-from odkanon.hierarchy import Cut, Hierarchy, cut_at, h3_hierarchy
-from odkanon.od import ODMatrix, Source, od_matrix
+from helpers import od_of_cells
+from odkanon.cells import Cells, latlng_to_cell
+from odkanon.hierarchy import Cut, Hierarchy, cut_at
+from odkanon.od import ODMatrix
 
 CITY = 0x861FB4667FFFFFF
 """A resolution-6 cell in Paris; all small worlds lie inside."""
@@ -24,29 +25,6 @@ def leaf(resolution: int, digits: npt.NDArray[np.int64]) -> Cells:
         shift = np.uint64(3 * (15 - offset))
         cells = (cells & ~(np.uint64(7) << shift)) | (column.astype(np.uint64) << shift)
     return (cells & ~np.uint64(0xF << 52)) | np.uint64(resolution << 52)
-
-
-def matrix(
-    origin: Cells,
-    destination: Cells,
-    *,
-    trips: npt.NDArray[np.int64] | None = None,
-    weight: npt.NDArray[np.int64] | None = None,
-    person: npt.NDArray[np.int32] | None = None,
-) -> ODMatrix:
-    """Return the matrix of records between cells; weights in thousandths."""
-    origins, destinations = h3_hierarchy(origin), h3_hierarchy(destination)
-    return od_matrix(
-        origins,
-        destinations,
-        np.searchsorted(origins.leaves, origin).astype(np.int32),
-        np.searchsorted(destinations.leaves, destination).astype(np.int32),
-        trips=trips,
-        weight=weight,
-        scale=SCALE if weight is not None else 1,
-        person=person,
-        source=Source(rows=len(origin)),
-    )
 
 
 def random_world(
@@ -64,7 +42,7 @@ def random_world(
     person = random.integers(0, people, records).astype(np.int32)
     order = np.arange(records) if shuffle is None else np.random.default_rng(shuffle).permutation(records)
     origin, destination = (leaf(6 + levels, side)[order] for side in digits)
-    return matrix(origin, destination, trips=trips[order], weight=weight[order], person=person[order])
+    return od_of_cells(origin, destination, trips=trips[order], weight=weight[order], scale=SCALE, person=person[order])
 
 
 def worlds(*, records: int = 60, fan: int = 4, levels: int = 3) -> st.SearchStrategy[ODMatrix]:
@@ -80,14 +58,13 @@ def worlds(*, records: int = 60, fan: int = 4, levels: int = 3) -> st.SearchStra
 
 def town(seed: int, *, trips: int = 1500, spread: float = 0.02) -> ODMatrix:
     """Return a matrix of trips at resolution 10 around a few centres; large enough for zones to have shapes."""
-    from odkanon.cells import latlng_to_cell
-
     random = np.random.default_rng(seed)
-    centres = random.normal(0, spread, size=(5, 2)) + [48.8566, 2.3522]
+    centres = random.normal(0, spread, size=(5, 2)) + np.array([48.8566, 2.3522])
     ends = centres[random.integers(0, 5, size=(2, trips))] + random.normal(0, spread / 3, size=(2, trips, 2))
     origin, destination = (latlng_to_cell(end[:, 0].copy(), end[:, 1].copy(), 10) for end in ends)
     person = random.integers(0, trips // 3, trips).astype(np.int32)
-    return matrix(origin, destination, weight=random.integers(1, 5000, trips), person=person)
+    weight = random.integers(1, 5000, trips)
+    return od_of_cells(origin, destination, weight=weight, scale=SCALE, person=person)
 
 
 def all_cuts(tree: Hierarchy) -> list[Cut]:

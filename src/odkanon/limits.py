@@ -19,10 +19,10 @@ import numpy as np
 
 from odkanon.budget import Budget, BudgetOf
 from odkanon.errors import InputError
+from odkanon.metrics import UtilityMeasure
 from odkanon.od import ODMatrix
 from odkanon.reach import Floats, Reach, reach_of
 from odkanon.rule import Rule
-from odkanon.utility import UtilityMeasure
 
 _PROBES = 24
 """Multipliers tried for the homogeneous bound; each of them gives a valid bound, more only sharpen it."""
@@ -101,8 +101,8 @@ def limit(
     allowance = Budget(budget, budget_of).allowance(od.flows)
     reach = reach_of(od, rule, measure)
     able = reach.reachable
-    cost = od.flows.pairs if budget_of == "rows" else od.flows.trips
-    spare = allowance - int(cost[~able].sum())
+    cost = (od.flows.pairs if budget_of == "rows" else od.flows.trips).astype(np.float64)
+    spare = allowance - cost[~able].sum()
     mass, lost = getattr(od.flows, measure)[able].astype(np.float64), int(od.flows.trips[~able].sum())
     if spare < 0 or not mass.any():
         return Limit(None, None, None, lost, budget, budget_of, measure)

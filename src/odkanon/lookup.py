@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from odkanon.errors import InputError
 from odkanon.hierarchy import Hierarchy
+from odkanon.io.tables import open_table, quote_name
 
 Text = npt.NDArray[np.str_]
 
@@ -51,6 +52,16 @@ def lookup_hierarchy(table: pa.Table) -> Hierarchy:
         ids.append(ordered[first])
         starts.append(first)
     return Hierarchy(tuple(ids), tuple(starts)).restrict(np.ones(table.num_rows, dtype=bool))
+
+
+def read_hierarchy(source: Any) -> Hierarchy:
+    """Read a lookup table of nested zones, CSV or Parquet; see `lookup_hierarchy`."""
+    table = open_table(source)
+    rows = table.fetch([f"CAST({quote_name(name)} AS VARCHAR) AS {quote_name(name)}" for name in table.columns])
+    lines = table.unreadable_lines()
+    if lines:
+        raise InputError(f"{table.name} has {lines:,} lines with a wrong number of columns; each leaf needs all levels")
+    return lookup_hierarchy(rows)
 
 
 def _texts(table: pa.Table, name: str) -> Text:

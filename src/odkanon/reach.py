@@ -127,8 +127,8 @@ def _least_cost(
     for level, (sizes, codes) in enumerate(zip(tree.sizes, tree.codes, strict=True)):
         node = codes[leaf]
         price = sizes[node] + _partner_size(partner, partner_leaf, staircase[level])
-        dropped = np.bincount(node, weights=mass * (price > multiplier), minlength=len(sizes))
-        cost = np.bincount(node, weights=mass * np.minimum(price, multiplier), minlength=len(sizes))
+        dropped: Floats = np.bincount(node, mass * (price > multiplier), len(sizes)).astype(np.float64)
+        cost: Floats = np.bincount(node, mass * np.minimum(price, multiplier), len(sizes)).astype(np.float64)
         if level:
             first: Ints = np.searchsorted(tree.starts[level - 1], tree.starts[level])
             below, below_lost = np.add.reduceat(best, first), np.add.reduceat(lost, first)

@@ -5,18 +5,26 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from difflib import get_close_matches
 from inspect import signature
 from typing import Any
 
-from odkanon.errors import InputError
+from odkanon.errors import InputError, nearest
+from odkanon.methods.atg import atg_soft
+from odkanon.methods.mondrian import mondrian
 from odkanon.methods.odkanon import odkanon
+from odkanon.methods.oigh import oigh
 from odkanon.methods.treecut import treecut
 from odkanon.od import ODMatrix
 from odkanon.release import Release
 from odkanon.rule import Rule
 
-METHODS: dict[str, Callable[..., Release]] = {"odkanon": odkanon, "treecut": treecut}
+METHODS: dict[str, Callable[..., Release]] = {
+    "odkanon": odkanon,
+    "oigh": oigh,
+    "atg-soft": atg_soft,
+    "mondrian": mondrian,
+    "treecut": treecut,
+}
 DEFAULT_METHOD = "odkanon"
 
 
@@ -40,16 +48,12 @@ def anonymize(od: ODMatrix, rule: Rule, *, method: str = DEFAULT_METHOD, **optio
         Where the rule cannot be met it is empty, and ``refusal`` says why.
     """
     if method not in METHODS:
-        raise InputError(f"there is no method {method!r}; choose among {', '.join(METHODS)}{_nearest(method, METHODS)}")
+        raise InputError(f"there is no method {method!r}; choose among {', '.join(METHODS)}{nearest(method, METHODS)}")
     accepted = list(signature(METHODS[method]).parameters)[2:]
     for name in options:
         if name not in accepted:
-            raise InputError(f"method {method!r} takes {', '.join(accepted)}, not {name!r}{_nearest(name, accepted)}")
+            known = f"it takes {', '.join(accepted)}" if accepted else "it takes none"
+            raise InputError(f"method {method!r} has no option {name!r}{nearest(name, accepted)}; {known}")
     start = time.perf_counter()
     release = METHODS[method](od, rule, **options)
     return replace(release, seconds=time.perf_counter() - start)
-
-
-def _nearest(name: str, known: Any) -> str:
-    close = get_close_matches(name, list(known), 1)
-    return f" (did you mean {close[0]!r}?)" if close else ""

@@ -8,7 +8,6 @@ bottom-up, then answers any question about cuts of this axis by dynamic programm
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +16,9 @@ from odkanon.arrays import Codes, Ints
 from odkanon.budget import Budget
 from odkanon.flows import Flows
 from odkanon.hierarchy import Cut, Hierarchy, cut_at
-from odkanon.od import AXES, Axis, ODMatrix
+from odkanon.metrics import UtilityMeasure
+from odkanon.od import Axis, ODMatrix
 from odkanon.rule import Rule
-from odkanon.utility import UtilityMeasure
 
 Floats = npt.NDArray[np.float64]
 
@@ -151,7 +150,7 @@ def node_table(problem: Problem, axis: Axis, partner: Cut) -> NodeTable:
         loss = _losses(problem, pairs, classes, class_of_pair, size * other) if problem.with_loss else None
         columns = problem.contributions(classes, size, other, loss)
         nodes = len(tree.ids[level])
-        levels.append(np.stack([np.bincount(classes.origin, weights=row, minlength=nodes) for row in columns]))
+        levels.append(np.stack([np.bincount(classes.origin, row, nodes).astype(np.float64) for row in columns]))
     return NodeTable(tree, tuple(levels))
 
 
@@ -161,8 +160,3 @@ def _losses(problem: Problem, pairs: Flows, classes: Flows, class_of_pair: Codes
     spread = getattr(classes, problem.measure) / leaf_pairs
     off = np.bincount(class_of_pair, weights=np.abs(spread[class_of_pair] - value), minlength=len(classes))
     return np.asarray(off + (leaf_pairs - classes.pairs) * spread)
-
-
-def other(axis: Axis) -> Axis:
-    """Return the other axis."""
-    return AXES[1] if axis == AXES[0] else AXES[0]

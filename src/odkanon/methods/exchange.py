@@ -13,7 +13,7 @@ import numpy as np
 
 from odkanon.arrays import Ints
 from odkanon.hierarchy import Cut, cut_at
-from odkanon.methods.dp import SPENT, Floats, NodeTable
+from odkanon.methods.dp import Floats, NodeTable
 from odkanon.methods.goal import ROUNDING, Goal
 
 _CANDIDATES = 160

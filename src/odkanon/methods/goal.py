@@ -53,9 +53,9 @@ class Goal:
     def raw(self, totals: Floats) -> Floats:
         """Return the objective, whatever the constraints."""
         if self.objective == "e":
-            return totals[LOSS]
+            return np.asarray(totals[LOSS])
         above, below = (PRICE, PUBLISHED) if self.objective == "g" else (PUBLISHED, CLASSES)
-        return totals[above] / np.maximum(totals[below], ROUNDING)
+        return np.asarray(totals[above] / np.maximum(totals[below], ROUNDING))
 
     def weights(self, level: float, budget_price: float, ceiling_price: float = 0.0) -> Floats:
         """Return the linear stand-in for the objective around a value, with prices on the constraints.

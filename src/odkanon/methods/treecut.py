@@ -23,10 +23,10 @@ from odkanon.methods.dp import Problem
 from odkanon.methods.goal import Goal, Objective
 from odkanon.methods.odkanon import MergePath, refusal
 from odkanon.methods.treesearch import Cuts, TreeSearch
+from odkanon.metrics import UtilityMeasure
 from odkanon.od import ODMatrix
 from odkanon.release import Release, release_of_cuts
 from odkanon.rule import Rule
-from odkanon.utility import UtilityMeasure
 
 
 def treecut(
@@ -75,7 +75,7 @@ def treecut(
     if cuts is None:
         return Release.empty(od, rule, "treecut", parameters, refusal(od, rule))
     keep = np.ones(len(od), dtype=bool)
-    return release_of_cuts(od, od, rule, *cuts, keep, allowed, "treecut", parameters)
+    return release_of_cuts(od, rule, *cuts, keep, allowed, "treecut", parameters)
 
 
 def check_effort(iterations: int, time_limit: float | None) -> None:

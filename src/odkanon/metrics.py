@@ -11,6 +11,7 @@ from odkanon.arrays import Ints
 from odkanon.errors import InputError
 from odkanon.od import ODMatrix
 from odkanon.release import Release
+from odkanon.weights import from_units
 
 UtilityMeasure = Literal["trips", "weight"]
 
@@ -58,8 +59,8 @@ def utility(od: ODMatrix, release: Release, *, measure: UtilityMeasure = "trips"
     if measure not in od.measures:
         raise InputError(f"utility in {measure} needs an input with {measure}")
     unit = od.flows.scale if measure == "weight" else 1
-    classes = getattr(release.classes, measure) / unit
-    pairs = getattr(od.flows, measure) / unit
+    classes = from_units(getattr(release.classes, measure), unit)
+    pairs = from_units(getattr(od.flows, measure), unit)
     total, published = float(pairs.sum()), float(classes.sum())
     k = release.rule.k(od.mean_weight if od.weight is not None else None)
     k_measure = k * float(od.mean_weight) if measure == "weight" else k
