@@ -157,11 +157,11 @@ def homogeneous_bound(od: ODMatrix, reach: Reach, allowance: int) -> float:
     """
     mass = od.flows.trips.astype(np.float64)
     best = 0.0
-    for costs in (reach.origin_costs, reach.destination_costs):
+    for axis in (reach.origin_prices, reach.destination_prices):
         low, high = 0.0, float(len(od.origins.leaves) + len(od.destinations.leaves))
         for _ in range(_PROBES):
-            middle = (low + high) / 2
-            total, dropped = costs(mass, middle)
-            best = max(best, (total - middle * allowance) / (mass.sum() - allowance))
+            middle = float(np.float32((low + high) / 2))  # prices are 32-bit floats, and so must this be
+            total, dropped = axis.least_cost(mass, middle)
+            best = max(best, (total - middle * allowance) / float(mass.sum() - allowance))
             low, high = (middle, high) if dropped > allowance else (low, middle)
     return best * (1 - 1e-12)

@@ -52,19 +52,17 @@ class Reach:
             np.minimum(best, _partner_size(destinations, flows.destination, level) + sizes[codes[flows.origin]], best)
         return best
 
-    def origin_costs(self, mass: Floats, multiplier: float) -> tuple[float, float]:
-        """Return the least cost over cuts of the origins, destinations free, and the mass that it suppresses."""
+    @cached_property
+    def origin_prices(self) -> AxisPrices:
+        """What pairs pay under each node over their origin, with the best destination zone for each."""
         flows = self.od.flows
-        return _least_cost(
-            self.od.origins, flows.origin, self.od.destinations, flows.destination, self.level, mass, multiplier
-        )
+        return _axis_prices(self.od.origins, flows.origin, self.od.destinations, flows.destination, self.level)
 
-    def destination_costs(self, mass: Floats, multiplier: float) -> tuple[float, float]:
-        """Return the least cost over cuts of the destinations, origins free, and the mass that it suppresses."""
+    @cached_property
+    def destination_prices(self) -> AxisPrices:
+        """What pairs pay under each node over their destination, with the best origin zone for each."""
         flows = self.od.flows
-        return _least_cost(
-            self.od.destinations, flows.destination, self.od.origins, flows.origin, self._transposed, mass, multiplier
-        )
+        return _axis_prices(self.od.destinations, flows.destination, self.od.origins, flows.origin, self._transposed)
 
     @cached_property
     def _transposed(self) -> Levels:
@@ -113,25 +111,37 @@ def _partner_size(tree: Hierarchy, leaf: Codes, level: Levels) -> Floats:
     return size
 
 
-def _least_cost(
-    tree: Hierarchy,
-    leaf: Codes,
-    partner: Hierarchy,
-    partner_leaf: Codes,
-    staircase: Levels,
-    mass: Floats,
-    multiplier: float,
-) -> tuple[float, float]:
-    best: Floats = np.empty(0)
-    lost: Floats = np.empty(0)
-    for level, (sizes, codes) in enumerate(zip(tree.sizes, tree.codes, strict=True)):
-        node = codes[leaf]
-        price = sizes[node] + _partner_size(partner, partner_leaf, staircase[level])
-        dropped: Floats = np.bincount(node, mass * (price > multiplier), len(sizes)).astype(np.float64)
-        cost: Floats = np.bincount(node, mass * np.minimum(price, multiplier), len(sizes)).astype(np.float64)
-        if level:
-            first: Ints = np.searchsorted(tree.starts[level - 1], tree.starts[level])
-            below, below_lost = np.add.reduceat(best, first), np.add.reduceat(lost, first)
-            dropped, cost = np.where(cost < below, dropped, below_lost), np.minimum(cost, below)
-        best, lost = cost, dropped
-    return float(best[0]), float(lost[0])
+@dataclass(frozen=True, eq=False)
+class AxisPrices:
+    """For each level of an axis and pair, the number of the pair's node and the price of the best class under it."""
+
+    tree: Hierarchy
+    node: tuple[Codes, ...]
+    price: tuple[npt.NDArray[np.float32], ...]
+
+    def least_cost(self, mass: Floats, multiplier: float) -> tuple[float, float]:
+        """Return the least ``sum m min(price, multiplier)`` over all cuts of the axis, and the mass it suppresses."""
+        best: Floats = np.empty(0)
+        lost: Floats = np.empty(0)
+        for level, (node, price) in enumerate(zip(self.node, self.price, strict=True)):
+            nodes = len(self.tree.ids[level])
+            dropped: Floats = np.bincount(node, mass * (price > multiplier), nodes).astype(np.float64)
+            cost: Floats = np.bincount(node, mass * np.minimum(price, multiplier), nodes).astype(np.float64)
+            if level:
+                first: Ints = np.searchsorted(self.tree.starts[level - 1], self.tree.starts[level])
+                below, below_lost = np.add.reduceat(best, first), np.add.reduceat(lost, first)
+                dropped, cost = np.where(cost < below, dropped, below_lost), np.minimum(cost, below)
+            best, lost = cost, dropped
+        return float(best[0]), float(lost[0])
+
+
+def _axis_prices(
+    tree: Hierarchy, leaf: Codes, partner: Hierarchy, partner_leaf: Codes, staircase: Levels
+) -> AxisPrices:
+    nodes = tuple(codes[leaf] for codes in tree.codes)
+    prices = (
+        sizes[node] + _partner_size(partner, partner_leaf, levels)
+        for sizes, node, levels in zip(tree.sizes, nodes, staircase, strict=True)
+    )
+    # Sizes are whole numbers below 2**24, which 32-bit floats hold exactly.
+    return AxisPrices(tree, nodes, tuple(price.astype(np.float32) for price in prices))

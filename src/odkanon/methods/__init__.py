@@ -10,6 +10,7 @@ from typing import Any
 
 from odkanon.errors import InputError, nearest
 from odkanon.methods.atg import atg_soft
+from odkanon.methods.freezones import freezones
 from odkanon.methods.mondrian import mondrian
 from odkanon.methods.odkanon import odkanon
 from odkanon.methods.oigh import oigh
@@ -24,6 +25,7 @@ METHODS: dict[str, Callable[..., Release]] = {
     "atg-soft": atg_soft,
     "mondrian": mondrian,
     "treecut": treecut,
+    "freezones": freezones,
 }
 DEFAULT_METHOD = "odkanon"
 

@@ -28,6 +28,8 @@ from odkanon.od import ODMatrix
 from odkanon.release import Release, release_of_cuts
 from odkanon.rule import Rule
 
+ITERATIONS = 16
+
 
 def treecut(
     od: ODMatrix,
@@ -37,7 +39,7 @@ def treecut(
     budget_of: BudgetOf = "trips",
     objective: Objective = "g",
     measure: UtilityMeasure = "trips",
-    iterations: int = 16,
+    iterations: int = ITERATIONS,
     time_limit: float | None = None,
 ) -> Release:
     """Anonymise with the best pair of cuts that can be found.
