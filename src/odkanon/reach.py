@@ -49,7 +49,8 @@ class Reach:
         flows, origins, destinations = self.od.flows, self.od.origins, self.od.destinations
         best = np.full(len(flows), np.inf)
         for sizes, codes, level in zip(origins.sizes, origins.codes, self.level, strict=True):
-            np.minimum(best, _partner_size(destinations, flows.destination, level) + sizes[codes[flows.origin]], best)
+            partner = _partner_size(destinations, flows.destination, level)
+            best = np.minimum(best, partner + sizes[codes[flows.origin]])
         return best
 
     @cached_property

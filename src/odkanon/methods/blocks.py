@@ -135,7 +135,7 @@ def _connected(cells: Cells, edges: Edges) -> Edges:
     Cells in different islands count as neighbours if their ancestors at the finest level that bridges the gap are
     the same cell, or share an edge; one link for each such pair of ancestors.
     """
-    island = _islands(len(cells), edges)
+    island = islands(len(cells), edges)
     resolution = int(cell_to_resolution(cells).max(initial=0))
     while resolution > 0 and island.any():
         resolution -= 1
@@ -146,13 +146,13 @@ def _connected(cells: Cells, edges: Edges) -> Edges:
         links = np.concatenate([inside, across], axis=1)
         links = links[:, island[links[0]] != island[links[1]]]
         edges = _distinct(np.concatenate([edges, links], axis=1))
-        island = _islands(len(cells), edges)
+        island = islands(len(cells), edges)
     # Beyond resolution 0 there are only oceans; one link each keeps the world in one piece.
     roots = np.unique(island)
     return _distinct(np.concatenate([edges, np.stack([roots[:-1], roots[1:]])], axis=1))
 
 
-def _islands(count: int, edges: Edges) -> Ints:
+def islands(count: int, edges: Edges) -> Ints:
     """Return for each node the smallest node that it hangs together with."""
     island = np.arange(count)
     while True:

@@ -22,7 +22,7 @@ from odkanon.budget import Budget, BudgetOf
 from odkanon.cells import Cells, cell_to_parent, cell_to_resolution, cell_to_str
 from odkanon.errors import InputError
 from odkanon.methods.annealing import Schedule, anneal
-from odkanon.methods.blocks import Blocks, blocks_of, children_of
+from odkanon.methods.blocks import Blocks, blocks_of, children_of, islands
 from odkanon.methods.dp import PRICE, PUBLISHED, Problem, node_table
 from odkanon.methods.odkanon import refusal
 from odkanon.methods.sheet import Plan
@@ -118,7 +118,11 @@ def best_plan(problem: Problem, cuts: Cuts, iterations: int, deadline: float) ->
 
 
 def start_zones(blocks: Blocks, zone_of_leaf: Codes) -> Ints:
-    """Return the zones of a cut for each block; empty blocks join a neighbour's zone, from the borders inwards."""
+    """Return the zones of a cut for each block, each zone connected.
+
+    Empty blocks join a neighbour's zone, from the borders inwards. A zone whose blocks lie apart, with nothing but
+    empty land or other zones between them, becomes several.
+    """
     zone = np.full(len(blocks), -1, dtype=np.int64)
     zone[blocks.block_of_leaf] = zone_of_leaf
     source, target = blocks.edges
@@ -126,7 +130,7 @@ def start_zones(blocks: Blocks, zone_of_leaf: Codes) -> Ints:
         border = (zone[source] < 0) & (zone[target] >= 0)
         joining, first = np.unique(source[border], return_index=True)
         zone[joining] = zone[target[border][first]]
-    return zone
+    return islands(len(blocks), blocks.edges[:, zone[source] == zone[target]])
 
 
 def zones_of_plan(plan: Plan, axis: int) -> tuple[Zones, Codes]:

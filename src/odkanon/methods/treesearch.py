@@ -29,6 +29,7 @@ class TreeSearch:
         self.best: Cuts | None = None
         self.value = inf
         self._price = 1.0
+        self._seen: set[tuple[object, ...]] = set()
         self._random = np.random.default_rng(_SEED)
 
     @property
@@ -80,6 +81,11 @@ class TreeSearch:
             if self.late or still == 2:
                 return
             axis = turn % 2
+            # What happens next depends on little else, and small problems come back to the same place again and again.
+            place = (axis, *(part for cut in cuts for part in (cut.level.tobytes(), cut.starts.tobytes())))
+            if place in self._seen:
+                return
+            self._seen.add(place)
             cut, totals = self.best_cut(self.table(axis, cuts), cuts[axis])
             cuts = _with(cuts, axis, cut)
             new = self.offer(cuts, totals)
