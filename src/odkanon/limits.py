@@ -22,6 +22,7 @@ from odkanon.errors import InputError
 from odkanon.metrics import UtilityMeasure
 from odkanon.od import ODMatrix
 from odkanon.reach import Floats, Reach, reach_of
+from odkanon.release import Release
 from odkanon.rule import Rule
 
 _PROBES = 24
@@ -110,6 +111,17 @@ def limit(
     sharper = homogeneous_bound(od, reach, allowance) if budget_of == measure == "trips" else g
     size = least_ratio(mass, mass / reach.smallest[able], cost[able], spare) / _k(od, rule, measure)
     return Limit(g, max(g, sharper), size, lost, budget, budget_of, measure)
+
+
+def limit_of(release: Release) -> Limit | None:
+    """Return what the best release over the same hierarchies, with the same rule and budget, could reach in trips.
+
+    None where the OD pairs were never in memory.
+    """
+    if release.placement is None:
+        return None
+    budget = release.budget or Budget(0.0, "trips")
+    return limit(release.od, release.rule, budget=budget.share, budget_of=budget.of)
 
 
 def _k(od: ODMatrix, rule: Rule, measure: UtilityMeasure) -> float:
