@@ -1,5 +1,8 @@
 """The one family of errors. Every message says what was wrong and what to do about it."""
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 
 class OdkanonError(Exception):
     """Base of every error that ODkAnon raises on purpose.
@@ -27,3 +30,10 @@ class UnsafeReleaseError(OdkanonError):
     """A class below its rule was about to become part of a release; this is a bug, and it stops here."""
 
     exit_code = 1
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return a suggestion for a misspelt name, ready to append to a message; empty where nothing is close."""
+    lower = {column.lower(): column for column in known}
+    close = get_close_matches(name.lower(), lower, 1, cutoff=0.5)
+    return f" (did you mean {lower[close[0]]!r}?)" if close else ""

@@ -1,0 +1,114 @@
+"""H3 cells as ``uint64`` arrays: coordinates and text in, parents, text and outlines out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import h3
+import h3ronpy
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from h3ronpy import vector
+
+from odkanon.errors import InputError
+
+Cells = npt.NDArray[np.uint64]
+Floats = npt.NDArray[np.float64]
+
+MAX_RESOLUTION = 15
+WORLD = np.uint64(0)
+"""The id of the virtual node above resolution 0; no H3 cell has it."""
+
+_RESOLUTION_SHIFT = np.uint64(52)
+_RESOLUTION_MASK = np.uint64(0xF << 52)
+
+
+def latlng_to_cell(lat: Floats, lng: Floats, resolution: int) -> Cells:
+    """Return the H3 cell of each point.
+
+    Parameters
+    ----------
+    lat, lng : array of float
+        Degrees; every value finite and in range (the caller has validated them, no H3 library does).
+    resolution : int
+        H3 resolution in [0, 15].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> cell_to_str(latlng_to_cell(np.array([48.8566]), np.array([2.3522]), 6)).tolist()
+    ['861fb4667ffffff']
+    """
+    check_resolution(resolution)
+    if len(lat) == 0:
+        return np.empty(0, dtype=np.uint64)
+    return np.asarray(vector.coordinates_to_cells(np.ascontiguousarray(lat), np.ascontiguousarray(lng), resolution))
+
+
+def cell_to_latlng(cells: Cells) -> tuple[Floats, Floats]:
+    """Return latitude and longitude of the centre of each cell, in degrees."""
+    batch = pa.record_batch(vector.cells_to_coordinates(pa.array(cells)))
+    return batch.column("lat").to_numpy(), batch.column("lng").to_numpy()
+
+
+def cell_to_parent(cells: Cells, resolution: int) -> Cells:
+    """Return the ancestor of each cell at a coarser (or its own) resolution, by bit arithmetic alone.
+
+    An H3 index keeps its resolution in bits 52-55 and one 3-bit digit for each finer level below; the ancestor
+    at resolution ``r`` has ``r`` there and all of its low ``3 * (15 - r)`` bits set.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> child = np.array([0x8A1FB4671017FFF], dtype=np.uint64)
+    >>> hex(cell_to_parent(child, 6)[0])
+    '0x861fb4677ffffff'
+    """
+    check_resolution(resolution)
+    unused_digits = np.uint64((1 << 3 * (MAX_RESOLUTION - resolution)) - 1)
+    return (cells & ~_RESOLUTION_MASK) | (np.uint64(resolution) << _RESOLUTION_SHIFT) | unused_digits
+
+
+def cell_to_resolution(cells: Cells) -> npt.NDArray[np.int64]:
+    """Return the resolution of each cell."""
+    return ((cells & _RESOLUTION_MASK) >> _RESOLUTION_SHIFT).astype(np.int64)
+
+
+def is_valid_cell(cells: Cells) -> npt.NDArray[np.bool_]:
+    """Tell for each number whether it is the index of an H3 cell."""
+    return np.asarray(pa.array(h3ronpy.cells_valid(pa.array(cells), booleanarray=True)))
+
+
+def str_to_cell(text: pa.Array) -> Cells:
+    """Parse cells written as hexadecimal or as decimal integers; what cannot be parsed becomes 0."""
+    looks_right = pc.match_substring_regex(pc.utf8_trim_whitespace(text), "^[0-9a-fA-F]{15,20}$")
+    candidates = pc.if_else(looks_right, pc.utf8_trim_whitespace(text), None)
+    parsed = pa.array(h3ronpy.cells_parse(pc.fill_null(candidates, "-"), set_failing_to_invalid=True))
+    return np.asarray(pc.fill_null(parsed, 0), dtype=np.uint64)
+
+
+def cell_to_str(cells: Cells) -> npt.NDArray[np.str_]:
+    """Return the usual hexadecimal text of each cell; the virtual root is called ``world``."""
+    text = np.full(len(cells), "world", dtype="<U16")
+    real = cells != WORLD
+    if real.any():
+        text[real] = pa.array(h3ronpy.cells_to_string(pa.array(cells[real]))).to_numpy(zero_copy_only=False)
+    return text
+
+
+def cell_to_polygon(cell: str) -> dict[str, Any]:
+    """Return the outline of a cell as a GeoJSON polygon, continuous where it crosses the antimeridian."""
+    ring = [[round(lng, 7), round(lat, 7)] for lat, lng in h3.cell_to_boundary(cell)]
+    longitudes = [point[0] for point in ring]
+    if max(longitudes) - min(longitudes) > 180:
+        ring = [[lng + 360 if lng < 0 else lng, lat] for lng, lat in ring]
+    # GeoJSON wants outer rings counter-clockwise and closed; H3 already walks that way.
+    return {"type": "Polygon", "coordinates": [[*ring, ring[0]]]}
+
+
+def check_resolution(resolution: int) -> None:
+    """Raise unless ``resolution`` is one that H3 has."""
+    if not 0 <= resolution <= MAX_RESOLUTION:
+        raise InputError(f"resolution {resolution} does not exist: H3 has 0 (coarsest) to 15 (finest)")

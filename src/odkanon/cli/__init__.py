@@ -1,0 +1,59 @@
+"""The command line: one module a command; heavy imports happen inside the commands, so that help stays instant."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+import typer
+
+from odkanon._version import __version__
+from odkanon.cli.anonymize import anonymize
+from odkanon.cli.demo import demo
+from odkanon.cli.sample import sample
+from odkanon.errors import OdkanonError
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    help="Turn trips into origin-destination matrices that can be published without exposing anyone.\n\n"
+    "Begin with `odkanon demo`, then `odkanon anonymize TRIPS.csv -o RELEASE`.",
+    epilog="Exit codes: 0 done; 1 refused for privacy reasons; 2 bad input or usage.",
+)
+app.command()(anonymize)
+app.command()(sample)
+app.command()(demo)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"odkanon {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Show the version."),
+) -> None:
+    del version
+
+
+def main() -> None:
+    """Run the command line; every expected failure becomes one message and an exit code."""
+    logging.basicConfig(format="warning: %(message)s", level=logging.WARNING, stream=sys.stderr)
+    try:
+        app()
+    except OdkanonError as error:
+        _fail(str(error), error.exit_code)
+    except MemoryError:
+        _fail("out of memory; use a machine with more, or fewer trips at a time", 2)
+    except KeyboardInterrupt:
+        _fail("stopped; nothing was written", 130)
+    except OSError as error:
+        _fail(f"{error.strerror or error}: {error.filename or ''}".rstrip(": "), 2)
+
+
+def _fail(message: str, code: int) -> None:
+    print(f"error: {message}", file=sys.stderr)
+    sys.exit(code)

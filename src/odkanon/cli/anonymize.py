@@ -1,0 +1,108 @@
+"""``odkanon anonymize``: from a file to a release."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from odkanon.cli.options import (
+    Column,
+    Filter,
+    HierarchyFile,
+    Input,
+    Protect,
+    ReadAsOption,
+    Resolution,
+    Within,
+    make_rule,
+    read_matrix,
+)
+
+
+class Suppress(StrEnum):
+    """When the budget is spent."""
+
+    before = "before"
+    after = "after"
+
+
+class BudgetOf(StrEnum):
+    """What the budget is a share of."""
+
+    rows = "rows"
+    trips = "trips"
+
+
+def anonymize(
+    source: Input,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the release.")],
+    k: Annotated[int, typer.Option("--k", help="How many must share every published flow.")] = 10,
+    protect: Annotated[
+        list[Protect] | None,
+        typer.Option(
+            help="Who: participants (k trips), population (k times the mean weight of a trip), persons (k different "
+            "ones). Repeatable: all must hold. [default: participants]",
+            show_default=False,
+        ),
+    ] = None,
+    min_trips: Annotated[int | None, typer.Option(help="Instead of --k: at least so many trips.")] = None,
+    min_weight: Annotated[float | None, typer.Option(help="Instead of --k: at least this sum of weights.")] = None,
+    min_persons: Annotated[int | None, typer.Option(help="Instead of --k: at least so many persons.")] = None,
+    method: Annotated[str, typer.Option(help="How: odkanon.")] = "odkanon",
+    suppress: Annotated[
+        Suppress | None,
+        typer.Option(help="Suppress before generalising, as published, or after it: finer zones. [default: after]"),
+    ] = None,
+    budget: Annotated[float, typer.Option(help="Share that may be suppressed, from 0 to below 1.")] = 0.10,
+    budget_of: Annotated[
+        BudgetOf | None, typer.Option(help="Share of what. [default: rows with before, trips with after]")
+    ] = None,
+    levels: Annotated[
+        int | None, typer.Option(help="With before: levels a pair may be lifted to be worth keeping. [default: 3]")
+    ] = None,
+    resolution: Resolution = None,
+    column: Column = [],  # noqa: B006 - typer copies it
+    where: Filter = None,
+    within: Within = None,
+    hierarchy: HierarchyFile = None,
+    read_as: ReadAsOption = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an earlier release in DIR.")] = False,
+) -> None:
+    """Protect a file of trips or an OD table, and write the release to a folder.
+
+    Examples
+    --------
+    `odkanon anonymize trips.csv -o release`
+
+    `odkanon anonymize survey.parquet -o release --k 10 --protect participants --protect persons`
+    """
+    from odkanon.cli.show import show_release, stages
+    from odkanon.io.save import check_target, save_release
+    from odkanon.methods import anonymize as run
+
+    check_target(output, force=force)
+    with stages() as stage:
+        stage(f"reading {source}")
+        od = read_matrix(
+            source,
+            column=column,
+            where=where,
+            within=within,
+            resolution=resolution,
+            hierarchy=hierarchy,
+            read_as=read_as,
+        )
+        rule = make_rule(
+            od, k=k, protect=protect or [], min_trips=min_trips, min_weight=min_weight, min_persons=min_persons
+        )
+        stage(f"protecting {od.trips:,} trips with {method}")
+        asked: dict[str, Any] = {"suppress": suppress, "budget_of": budget_of, "levels": levels}
+        options = {name: str(value) if isinstance(value, StrEnum) else value for name, value in asked.items() if value}
+        release = run(od, rule, method=method, budget=budget, **options)
+        stage(f"writing {output}")
+        save_release(release, output, force=force)
+    show_release(release)
+    typer.echo(f"Wrote {output}: classes.csv, classes.parquet, zones.geojson, release.json")

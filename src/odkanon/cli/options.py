@@ -1,0 +1,144 @@
+"""Options that several commands share, and how they become objects."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from odkanon.errors import InputError
+
+if TYPE_CHECKING:
+    from odkanon.hierarchy import Hierarchy
+    from odkanon.od import ODMatrix
+    from odkanon.rule import Rule
+
+
+class Protect(StrEnum):
+    """What a rule protects."""
+
+    participants = "participants"
+    population = "population"
+    persons = "persons"
+
+
+class ReadAs(StrEnum):
+    """How to read a table that could be read in two ways."""
+
+    trips = "trips"
+    od = "od"
+
+
+Input = Annotated[
+    Path,
+    typer.Argument(
+        metavar="INPUT",
+        help="Trips (person, start_time, end_time, start_lat, start_lon, end_lat, end_lon, weight, ...) or an OD table "
+        "(origin, destination, trips, weight). CSV, gzipped CSV or Parquet; told apart by the columns.",
+        show_default=False,
+    ),
+]
+Column = Annotated[
+    list[str],
+    typer.Option(
+        "--column",
+        metavar="OURS=THEIRS",
+        help="Which column is which, such as person=ID. Repeatable.",
+        show_default=False,
+    ),
+]
+Filter = Annotated[
+    str | None,
+    typer.Option("--filter", metavar="EXPR", help="Keep matching rows only, such as 'day_type == \"weekday\"'."),
+]
+Within = Annotated[
+    str | None,
+    typer.Option(
+        "--within",
+        metavar="FILE|CELLS",
+        help="Keep trips with both ends inside these H3 cells (separated by commas) or this GeoJSON outline.",
+    ),
+]
+Resolution = Annotated[
+    int | None,
+    typer.Option(
+        "--resolution", help="H3 resolution of the finest zones, 0 to 15. [default: 10 for trips; an OD table's own]"
+    ),
+]
+HierarchyFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--hierarchy", metavar="FILE", help="Table of nested zones (leaf, parent, grandparent, ...) instead of H3."
+    ),
+]
+ReadAsOption = Annotated[
+    ReadAs | None, typer.Option("--read-as", help="Settle what INPUT is where its columns allow both.")
+]
+
+
+def column_mapping(column: list[str]) -> dict[str, str]:
+    """Return ``--column ours=theirs`` options as ``{theirs: ours}``."""
+    mapping: dict[str, str] = {}
+    for text in column:
+        ours, equals, theirs = text.partition("=")
+        if not equals or not ours or not theirs:
+            raise InputError(f"--column takes OURS=THEIRS, such as person=ID; not {text!r}")
+        if theirs in mapping:
+            raise InputError(f"--column names {theirs!r} twice")
+        mapping[theirs] = ours.strip()
+    return mapping
+
+
+def read_matrix(
+    source: Path,
+    *,
+    column: list[str],
+    where: str | None = None,
+    within: str | None = None,
+    resolution: int | None = None,
+    hierarchy: Path | None = None,
+    read_as: ReadAs | None = None,
+) -> ODMatrix:
+    """Read trips or an OD table, whichever it is, as a matrix."""
+    from odkanon.area import read_area
+    from odkanon.cells import check_resolution
+    from odkanon.io.columns import kind_of, resolve
+    from odkanon.io.tables import open_table
+    from odkanon.lookup import read_hierarchy
+    from odkanon.odtable import od_of_table
+    from odkanon.trips import build_od, trips_of_table
+
+    if resolution is not None:
+        check_resolution(resolution)
+    table = open_table(source)
+    columns = column_mapping(column)
+    area = None if within is None else read_area(within)
+    tree: Hierarchy | None = None if hierarchy is None else read_hierarchy(hierarchy)
+    kind = read_as or ("od" if tree is not None else kind_of(table, resolve(table, columns)))
+    if kind == "trips":
+        trips = trips_of_table(table, columns=columns, attributes=[], where=where)
+        return build_od(trips, resolution=10 if resolution is None else resolution, within=area)
+    if tree is not None and area is not None:
+        raise InputError("--within takes H3 cells; with --hierarchy, use --filter instead")
+    return od_of_table(table, columns=columns, hierarchy=tree, resolution=resolution, within=area, where=where)
+
+
+def make_rule(
+    od: ODMatrix,
+    *,
+    k: int,
+    protect: list[Protect],
+    min_trips: int | None,
+    min_weight: float | None,
+    min_persons: int | None,
+) -> Rule:
+    """Return the rule that the options ask for."""
+    from odkanon.rule import Rule
+
+    if min_trips is None and min_weight is None and min_persons is None:
+        return Rule.protect(*(target.value for target in protect or [Protect.participants]), k=k, of=od)
+    if protect:
+        raise InputError("give either --protect with --k, or --min-trips, --min-weight and --min-persons; not both")
+    return Rule(trips=min_trips, weight=min_weight, persons=min_persons)

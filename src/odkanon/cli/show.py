@@ -1,0 +1,107 @@
+"""What a person reads on the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from odkanon.io.save import statement
+from odkanon.metrics import utility
+from odkanon.od import ODMatrix
+from odkanon.release import Release
+from odkanon.risk import privacy
+
+console = Console(highlight=False)
+progress = Console(stderr=True, highlight=False)
+
+MEANING = {"trips": "trips", "weight": "population (weight)", "persons": "different persons"}
+
+
+@contextmanager
+def stages() -> Iterator[Callable[[str], None]]:
+    """Show what is going on, on terminals only; call the yielded function at each new stage."""
+    with progress.status("starting") as status:
+        yield lambda text: status.update(f"{text} ...")
+
+
+def show_release(release: Release) -> None:
+    """Print what came in, what is promised, what is published and how good it is."""
+    show_input(release.od)
+    console.print(statement(release.rule), style="bold")
+    show_published(release)
+    show_privacy([(release.method, release)])
+    show_utility([(release.method, release)])
+    warn_of_few_persons(release)
+
+
+def show_input(od: ODMatrix) -> None:
+    """Print how many rows came in and why some were turned away."""
+    rejected = od.source.rejected
+    console.print(f"Read {od.source.rows:,} rows: {od.trips:,} trips between {len(od):,} pairs of places.")
+    for reason, part in rejected.items():
+        console.print(f"  rejected {part.rows:,} rows {reason}", style="yellow")
+
+
+def show_published(release: Release) -> None:
+    """Print what is published and what is suppressed."""
+    share = release.classes.trips.sum() / release.od.trips
+    console.print(
+        f"Published {len(release.classes):,} flows between {len(release.origins):,} origin and "
+        f"{len(release.destinations):,} destination zones, {share:.1%} of the trips; suppressed {1 - share:.1%}."
+    )
+
+
+def show_privacy(releases: list[tuple[str, Release]]) -> None:
+    """Print the paper's privacy table: the smallest class from each perspective, and how many are too small."""
+    table = Table(title="Privacy: the smallest published flow, and how many fall short", title_justify="left")
+    for heading in ("release", "counted in", "smallest", "threshold", "flows below"):
+        table.add_column(heading, justify="left" if heading in ("release", "counted in") else "right")
+    for name, release in releases:
+        for measure, report in privacy(release).items():
+            below = f"{report.below:,} of {len(release.classes):,}"
+            table.add_row(name, MEANING[measure], _number(report.min), _number(report.threshold), below)
+    console.print(table)
+
+
+def show_utility(releases: list[tuple[str, Release]]) -> None:
+    """Print the four metrics, counted in participants and, where there are weights, in population."""
+    table = Table(title="Utility (lower is better)", title_justify="left")
+    for heading in ("release", "counted in", "zones", "C_DM", "C_AVG", "G", "E"):
+        table.add_column(heading, justify="left" if heading in ("release", "counted in") else "right")
+    for name, release in releases:
+        for measure in ("trips", "weight"):
+            if measure not in release.od.measures:
+                continue
+            score = utility(release.od, release, measure=measure)
+            zones = f"{len(release.origins):,} x {len(release.destinations):,}"
+            table.add_row(
+                name, MEANING[measure], zones, f"{score.c_dm:.3g}", *map(_number, (score.c_avg, score.g, score.e))
+            )
+    console.print(table)
+    console.print(
+        "C_DM: penalty for large classes and suppression. C_AVG: mean class size over k, 1 at best. "
+        "G: mean number of finest cells in a flow's two zones, 2 at best. "
+        "E: share of trips that land on a wrong pair of cells when zones are spread evenly, from 0 to 2.",
+        style="dim",
+    )
+
+
+def warn_of_few_persons(release: Release) -> None:
+    """Say it plainly where the rule does not count persons and some flows have too few of them."""
+    report = privacy(release).get("persons")
+    if report is not None and release.rule.persons is None and report.below:
+        console.print(
+            f"Caution: {report.below:,} of {len(release.classes):,} flows have fewer than {report.threshold:,} "
+            f"different persons (the smallest has {report.min}). Add --protect persons to rule that out.",
+            style="bold yellow",
+        )
+
+
+def _number(value: Any) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.3f}" if value < 100 else f"{value:,.1f}"

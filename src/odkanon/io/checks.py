@@ -1,0 +1,185 @@
+"""Row checks that trips and OD tables share: every row is either kept or counted under one reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from odkanon.arrays import Bools, Codes, Ints
+from odkanon.io.tables import Table, quote_name
+from odkanon.io.where import where_to_sql
+from odkanon.od import Rejected, Source
+from odkanon.weights import to_units, weight_scale
+
+UNREADABLE = "lines with a wrong number of columns or not in UTF-8"
+DUPLICATE = "that are exact copies of another row of the same person"
+
+
+@dataclass(frozen=True)
+class Check:
+    """A reason to turn a row away, and the SQL condition under which it applies."""
+
+    reason: str
+    condition: str
+
+
+@dataclass(frozen=True, eq=False)
+class Checked:
+    """The rows that passed, with weights and persons as numbers, and the account of those that did not."""
+
+    table: pa.Table
+    count: Ints | None
+    weight: Ints | None
+    scale: int
+    person: Codes | None
+    source: Source
+
+
+def checked_rows(
+    table: Table,
+    found: Mapping[str, str],
+    values: Mapping[str, str],
+    checks: Sequence[Check],
+    *,
+    where: str | None,
+    identity: Sequence[str] | None,
+) -> Checked:
+    """Fetch a table once, and keep the rows that pass every check.
+
+    Parameters
+    ----------
+    found : mapping of str to str
+        Which column stands for which of our names; ``weight``, ``person`` and ``trips`` are dealt with here.
+    values : mapping of str to str
+        What to fetch: SQL expressions by name.
+    checks : sequence of Check
+        In order; the first that applies to a row is its reason.
+    where : str, optional
+        A filter; rows that it does not match count as filtered out.
+    identity : sequence of str, optional
+        SQL expressions that, with person and weight, make two rows of a person the same; None not to look.
+    """
+    if where:
+        checks = [Check(f"filtered out by {where}", f"NOT {where_to_sql(where, table)}"), *checks]
+    cases = " ".join(f"WHEN {check.condition} THEN {number}" for number, check in enumerate(checks, 1))
+    fetched = table.fetch(
+        [
+            *(f"{expression} AS {quote_name(name)}" for name, expression in values.items()),
+            f"CASE {cases} ELSE 0 END::UTINYINT AS reason" if checks else "0::UTINYINT AS reason",
+            *_extra_columns(found, identity),
+        ]
+    )
+    reasons = [check.reason for check in checks]
+    reason = fetched.column("reason").to_numpy().astype(np.int64)
+    weight = _column(fetched, "weight")
+    weight_missing = None if weight is None else fetched.column("weight_missing").to_numpy()
+    if weight is not None and weight_missing is not None and not weight_missing.all():
+        _reject_bad_weights(weight, weight_missing, reason, reasons)
+    else:
+        weight = None
+    _reject_copies(fetched, reason, reasons)
+    count = _column(fetched, "count")
+    keep = reason == 0
+    units, scale = _units(weight)
+    counts = None if count is None else np.where(np.isfinite(count) & (count > 0), count, 0).astype(np.int64)
+    rejected = _account(reason, reasons, counts, units)
+    lines = table.unreadable_lines()
+    if lines:
+        rejected[UNREADABLE] = Rejected(lines, lines if counts is None else 0)
+    source = Source(len(reason) + lines, table.sha256, rejected)
+    return Checked(
+        fetched.select(list(values)).filter(pa.array(keep)),
+        None if counts is None else counts[keep],
+        None if units is None else units[keep],
+        scale,
+        _persons(fetched, keep),
+        source,
+    )
+
+
+def _extra_columns(found: Mapping[str, str], identity: Sequence[str] | None) -> list[str]:
+    extra = []
+    if "weight" in found:
+        column = quote_name(found["weight"])
+        extra += [f"coalesce(TRY_CAST({column} AS DOUBLE), 'nan') AS weight", f"{column} IS NULL AS weight_missing"]
+    if "trips" in found:
+        extra.append(f"coalesce(TRY_CAST({quote_name(found['trips'])} AS DOUBLE), 'nan') AS count")
+    if "person" in found:
+        person = f"nullif(trim(CAST({quote_name(found['person'])} AS VARCHAR)), '')"
+        extra.append(f"{person} AS person")
+        if identity:
+            weight = [quote_name(found["weight"])] if "weight" in found else []
+            known = f"{person} IS NOT NULL AND {quote_name(found['start_time'])} IS NOT NULL"
+            same = ", ".join([person, *weight, *identity])
+            extra.append(f"CASE WHEN {known} THEN hash({same}) END AS fingerprint")
+    return extra
+
+
+def _column(fetched: pa.Table, name: str) -> npt.NDArray[np.float64] | None:
+    return fetched.column(name).to_numpy() if name in fetched.column_names else None
+
+
+def _reject(which: Bools, text: str, reason: Ints, reasons: list[str]) -> None:
+    reasons.append(text)
+    reason[which & (reason == 0)] = len(reasons)
+
+
+def _reject_bad_weights(weight: npt.NDArray[np.float64], missing: Bools, reason: Ints, reasons: list[str]) -> None:
+    _reject(missing, "without a weight", reason, reasons)
+    _reject(~np.isfinite(weight), "with a weight that is not a finite number", reason, reasons)
+    _reject(weight <= 0, "with a weight of zero or less", reason, reasons)
+
+
+def _reject_copies(fetched: pa.Table, reason: Ints, reasons: list[str]) -> None:
+    """Turn away exact copies; the fingerprint only narrows down where to compare in full."""
+    if "fingerprint" not in fetched.column_names:
+        return
+    column = fetched.column("fingerprint")
+    rows = np.flatnonzero(np.asarray(column.is_valid()) & (reason == 0))
+    prints = np.asarray(pc.fill_null(column, 0))[rows]
+    _, number, counts = np.unique(prints, return_inverse=True, return_counts=True)
+    suspects = rows[counts[number] > 1]
+    if len(suspects) == 0:
+        return
+    compared = fetched.take(pa.array(suspects))
+    keys = compared.column_names
+    first = compared.append_column("row", pa.array(suspects)).group_by(keys).aggregate([("row", "min")])
+    copies = np.zeros(len(reason), dtype=bool)
+    copies[suspects] = True
+    copies[first.column("row_min").to_numpy()] = False
+    _reject(copies, DUPLICATE, reason, reasons)
+
+
+def _units(weight: npt.NDArray[np.float64] | None) -> tuple[Ints | None, int]:
+    if weight is None:
+        return None, 1
+    usable = np.where(np.isfinite(weight) & (weight > 0), weight, 0.0)
+    scale = weight_scale(max(len(usable), 1), float(usable.max(initial=0.0)))
+    return to_units(usable, scale), scale
+
+
+def _account(reason: Ints, reasons: Sequence[str], count: Ints | None, units: Ints | None) -> dict[str, Rejected]:
+    account = {}
+    for number, text in enumerate(reasons, 1):
+        which = reason == number
+        rows = int(np.count_nonzero(which))
+        if rows:
+            trips = rows if count is None else int(count[which].sum())
+            account[text] = Rejected(rows, trips, 0 if units is None else int(units[which].sum()))
+    return account
+
+
+def _persons(fetched: pa.Table, keep: Bools) -> Codes | None:
+    """Return a number for each distinct person, -1 where there is none; None where nobody is named."""
+    if "person" not in fetched.column_names:
+        return None
+    column = fetched.column("person").combine_chunks()
+    if column.null_count == len(column):
+        return None
+    encoded = pc.dictionary_encode(column)
+    return np.asarray(pc.fill_null(encoded.indices, -1), dtype=np.int32)[keep]

@@ -1,0 +1,205 @@
+"""Releases as folders: all of it or nothing, the same bytes for the same input."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+
+from odkanon._version import __version__
+from odkanon.arrays import Codes, Ints, group_sum
+from odkanon.errors import InputError, RefusedError
+from odkanon.io.tables import write_csv
+from odkanon.metrics import utility
+from odkanon.release import Release
+from odkanon.risk import privacy
+from odkanon.rule import Rule
+from odkanon.weights import from_units
+from odkanon.zones import Zones
+
+MANIFEST = "release.json"
+
+
+def save_release(release: Release, folder: Path, *, force: bool = False) -> Path:
+    """Write a release as a folder, all or nothing.
+
+    The files are ``classes.csv``, ``classes.parquet``, ``zones.geojson`` and ``release.json``. They are written
+    into a hidden folder beside the target, which is then renamed: whoever kills the run finds no half release.
+
+    Parameters
+    ----------
+    force : bool
+        Replace an earlier release. Anything that is not a release is never replaced.
+    """
+    if release.refusal:
+        raise RefusedError(f"nothing can be published: {release.refusal}")
+    check_target(folder, force=force)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".partial", dir=folder.parent))
+    try:
+        _write_files(release, partial)
+        partial.chmod(0o755)
+        _move_into_place(partial, folder)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return folder
+
+
+def check_target(folder: Path, *, force: bool) -> None:
+    """Raise if a release cannot go to this folder; worth asking before the work begins."""
+    if not folder.exists():
+        return
+    is_release = folder.is_dir() and ((folder / MANIFEST).is_file() or not any(folder.iterdir()))
+    if not is_release:
+        raise InputError(f"{folder} exists and is not a release; choose another folder")
+    if not force:
+        raise InputError(f"{folder} exists already; choose another folder, or replace it with --force")
+
+
+def _move_into_place(partial: Path, folder: Path) -> None:
+    if not folder.exists():
+        partial.rename(folder)
+        return
+    old = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".old", dir=folder.parent))
+    folder.rename(old / folder.name)
+    partial.rename(folder)
+    shutil.rmtree(old)
+
+
+def _write_files(release: Release, folder: Path) -> None:
+    table = classes_table(release)
+    pyarrow.parquet.write_table(table, folder / "classes.parquet")
+    write_csv(table, folder / "classes.csv")
+    _write_json(folder / "zones.geojson", zones_geojson(release), indent=None)
+    _write_json(folder / MANIFEST, manifest(release), indent=2)
+    for path in folder.iterdir():
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+
+
+def _write_json(path: Path, content: Mapping[str, Any], indent: int | None) -> None:
+    separators = (",", ":") if indent is None else None
+    text = json.dumps(content, indent=indent, separators=separators, ensure_ascii=False, allow_nan=False)
+    path.write_text(text + "\n", encoding="utf-8")
+
+
+def classes_table(release: Release) -> pa.Table:
+    """Return the published classes as a table: ``origin, destination, trips`` and, where known, ``weight, persons``."""
+    classes = release.classes
+    columns: dict[str, Any] = {
+        "origin": release.origins.ids[classes.origin].tolist(),
+        "destination": release.destinations.ids[classes.destination].tolist(),
+        "trips": classes.trips,
+    }
+    if classes.weight is not None:
+        columns["weight"] = from_units(classes.weight, classes.scale)
+    if classes.persons is not None:
+        columns["persons"] = classes.persons
+    return pa.table(columns)
+
+
+def zones_geojson(release: Release) -> dict[str, Any]:
+    """Return every zone of both axes as GeoJSON, with what is published of it."""
+    features = [
+        *_features(release, "origin", release.origins, release.classes.origin),
+        *_features(release, "destination", release.destinations, release.classes.destination),
+    ]
+    return {"type": "FeatureCollection", "features": features}
+
+
+def _features(release: Release, axis: str, zones: Zones, zone_of_class: Codes) -> list[dict[str, Any]]:
+    masses: dict[str, Any] = {"trips": group_sum(zone_of_class, len(zones), release.classes.trips)}
+    if release.classes.weight is not None:
+        weight = group_sum(zone_of_class, len(zones), release.classes.weight)
+        masses["weight"] = from_units(weight, release.classes.scale)
+    return [
+        {
+            "type": "Feature",
+            "properties": {
+                "axis": axis,
+                **zones.describe(zone),
+                **{name: values[zone].item() for name, values in masses.items()},
+            },
+            "geometry": zones.geometry(zone),
+        }
+        for zone in range(len(zones))
+    ]
+
+
+def manifest(release: Release) -> dict[str, Any]:
+    """Return all that is said about a release: input, rule, method, what was published, and how good it is."""
+    od, classes = release.od, release.classes
+    suppressed = release.suppressed
+    measures = [measure for measure in ("trips", "weight") if measure in od.measures]
+    return {
+        "version": __version__,
+        "statement": statement(release.rule),
+        "input": _input(release),
+        "rule": _rule(release),
+        "method": release.method,
+        "parameters": dict(release.parameters),
+        "published": {
+            "classes": len(classes),
+            "origins": len(release.origins),
+            "destinations": len(release.destinations),
+            **_masses(release, int(classes.trips.sum()), classes.weight),
+        },
+        "suppressed": {"pairs": len(suppressed), **_masses(release, int(suppressed.trips.sum()), suppressed.weight)},
+        "utility": {measure: asdict(utility(od, release, measure=measure)) for measure in measures},
+        "privacy": {measure: asdict(report) for measure, report in privacy(release).items()},
+        "seconds": round(release.seconds, 6),
+    }
+
+
+def statement(rule: Rule) -> str:
+    """Return the promise of a rule in one plain sentence."""
+    parts = {
+        "trips": lambda value: f"{value:,} trips",
+        "weight": lambda value: f"a weight of {float(value):,.10g} (people that the trips stand for)",
+        "persons": lambda value: f"{value:,} different persons",
+    }
+    told = " and ".join(parts[measure](getattr(rule, measure)) for measure in rule.measures)
+    return f"Every published flow is shared by at least {told}."
+
+
+def _masses(release: Release, trips: int, weight: Ints | None) -> dict[str, Any]:
+    masses: dict[str, Any] = {"trips": trips}
+    if weight is not None:
+        masses["weight"] = from_units(int(weight.sum()), release.od.flows.scale)
+    masses["share"] = trips / release.od.trips
+    return masses
+
+
+def _input(release: Release) -> dict[str, Any]:
+    od, scale = release.od, release.od.flows.scale
+    rejected = od.source.rejected
+    account: dict[str, Any] = {"rows": od.source.rows, "pairs": len(od)}
+    account["trips"] = od.trips + sum(part.trips for part in rejected.values())
+    if od.weight is not None:
+        account["weight"] = from_units(od.weight + sum(part.weight for part in rejected.values()), scale)
+    if od.persons is not None:
+        account["persons"] = od.persons
+    account["sha256"] = od.source.sha256
+    account["rejected"] = {
+        reason: {"rows": part.rows, "trips": part.trips}
+        | ({} if od.weight is None else {"weight": from_units(part.weight, scale)})
+        for reason, part in rejected.items()
+    }
+    return account
+
+
+def _rule(release: Release) -> dict[str, Any]:
+    rule = release.rule
+    thresholds: dict[str, Any] = {measure: getattr(rule, measure) for measure in rule.measures}
+    if "weight" in thresholds:
+        thresholds["weight"] = float(thresholds["weight"])
+    mean_weight = release.od.mean_weight if release.od.weight is not None else None
+    return {"k": rule.k(mean_weight), **thresholds}

@@ -1,0 +1,161 @@
+"""Any table as something that DuckDB can scan: CSV, gzipped CSV, Parquet, or a table in memory."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import hashlib
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from odkanon.errors import InputError
+
+_HEAD_BYTES = 1 << 20
+_DELIMITERS = ",;\t|"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table that DuckDB can scan.
+
+    Attributes
+    ----------
+    connection : duckdb.DuckDBPyConnection
+        A connection of its own.
+    scan : str
+        What to select from.
+    columns : tuple of str
+        Names as they stand in the source.
+    name : str
+        What to call the table in messages.
+    sha256 : str or None
+        Of the file.
+    """
+
+    connection: duckdb.DuckDBPyConnection
+    scan: str
+    columns: tuple[str, ...]
+    name: str
+    sha256: str | None = None
+
+    def fetch(self, expressions: Sequence[str]) -> pa.Table:
+        """Return the given expressions over all readable rows."""
+        try:
+            return self.connection.sql(f"SELECT {', '.join(expressions)} FROM {self.scan}").to_arrow_table()
+        except duckdb.Error as error:
+            raise InputError(f"{self.name} cannot be read: {_first_line(error)}") from None
+
+    def unreadable_lines(self) -> int:
+        """Return how many lines of a CSV had too few or too many columns or were not UTF-8, once fetched."""
+        try:
+            row = self.connection.execute("SELECT count(DISTINCT line) FROM reject_errors").fetchone()
+        except duckdb.CatalogException:
+            return 0
+        return int(row[0]) if row else 0
+
+
+def open_table(source: Any) -> Table:
+    """Return a table for a path, or for anything that speaks the Arrow interface or that DuckDB can register."""
+    connection = duckdb.connect(config={"autoinstall_known_extensions": "false"})
+    if not isinstance(source, str | Path):
+        return _open_in_memory(connection, source)
+    path = Path(source)
+    _check_file(path)
+    with path.open("rb") as file:
+        magic = file.read(4)
+        file.seek(0)
+        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+    quoted = quote_text(str(path))
+    if magic == b"PAR1":
+        scan = f"read_parquet({quoted})"
+        return Table(connection, scan, _described(connection, scan, path), str(path), sha256)
+    delimiter, columns = _csv_header(path, gzipped=magic[:2] == b"\x1f\x8b")
+    types = ", ".join(f"{quote_text(name)}: 'VARCHAR'" for name in columns)
+    compression = "gzip" if magic[:2] == b"\x1f\x8b" else "none"
+    # Nothing is left to the sniffer: it may skip lines, and it looks at the first rows only.
+    scan = (
+        f"read_csv({quoted}, auto_detect=false, header=true, delim={quote_text(delimiter)}, quote='\"', escape='\"', "
+        f"columns={{{types}}}, compression='{compression}', store_rejects=true)"
+    )
+    return Table(connection, scan, columns, str(path), sha256)
+
+
+def quote_text(text: str) -> str:
+    """Return a text as an SQL literal."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def quote_name(name: str) -> str:
+    """Return a name as an SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def write_csv(table: pa.Table, path: Path) -> None:
+    """Write a table as CSV (gzipped if the name ends in .gz), quoting only what needs it."""
+    connection = duckdb.connect()
+    connection.register("written", table)
+    connection.execute(f"COPY (SELECT * FROM written) TO {quote_text(str(path))} (FORMAT csv, HEADER)")
+
+
+def _open_in_memory(connection: duckdb.DuckDBPyConnection, source: Any) -> Table:
+    try:
+        connection.register("source", pa.table(source) if hasattr(source, "__arrow_c_stream__") else source)
+    except (duckdb.Error, pa.ArrowInvalid, TypeError) as error:
+        raise InputError(
+            f"a {type(source).__name__} cannot be read as a table ({_first_line(error)}); give a path, or a table "
+            "of pandas, polars, Arrow or DuckDB"
+        ) from None
+    return Table(connection, "source", _described(connection, "source", "the table"), "the table")
+
+
+def _check_file(path: Path) -> None:
+    if path.is_dir():
+        raise InputError(f"{path} is a folder; give one CSV, gzipped CSV or Parquet file")
+    if not path.is_file():
+        raise InputError(f"there is no file {path}; check the path")
+    if path.stat().st_size == 0:
+        raise InputError(f"{path} is empty; it needs a header and rows")
+
+
+def _described(connection: duckdb.DuckDBPyConnection, scan: str, name: object) -> tuple[str, ...]:
+    try:
+        return tuple(row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {scan}").fetchall())
+    except duckdb.Error as error:
+        raise InputError(
+            f"{name} starts like a Parquet file but cannot be read ({_first_line(error)}); "
+            "it may be truncated, so copy or export it again"
+        ) from None
+
+
+def _csv_header(path: Path, *, gzipped: bool) -> tuple[str, tuple[str, ...]]:
+    try:
+        with gzip.open(path) if gzipped else path.open("rb") as file:
+            head = file.read(_HEAD_BYTES)
+    except (OSError, EOFError) as error:
+        raise InputError(f"{path} cannot be unpacked ({error}); it may be truncated, so copy it again") from None
+    if b"\0" in head:
+        raise InputError(f"{path} is a binary file; give a CSV, gzipped CSV or Parquet file")
+    try:
+        header = head.decode("utf-8-sig", errors="strict" if len(head) < _HEAD_BYTES else "ignore")
+    except UnicodeDecodeError:
+        header = head.split(b"\n", 1)[0].decode("utf-8-sig", errors="replace")
+        if "\ufffd" in header:
+            raise InputError(f"{path} is not UTF-8 text; save it as UTF-8 CSV or as Parquet") from None
+    line = header.splitlines()[0] if header.strip() else ""
+    delimiter = max(_DELIMITERS, key=line.count)
+    columns = tuple(name.strip() for name in next(csv.reader(io.StringIO(line), delimiter=delimiter), []))
+    repeated = sorted({name for name in columns if columns.count(name) > 1})
+    if repeated or not any(columns):
+        what = f"names column {repeated[0]!r} twice" if repeated else "has no header"
+        raise InputError(f"the first line of {path} {what}; give each column one name")
+    return delimiter, columns
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

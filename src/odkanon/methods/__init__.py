@@ -1,0 +1,48 @@
+"""The methods: each one a function from a matrix and a rule to a release."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from inspect import signature
+from typing import Any
+
+from odkanon.errors import InputError, nearest
+from odkanon.methods.odkanon import odkanon
+from odkanon.od import ODMatrix
+from odkanon.release import Release
+from odkanon.rule import Rule
+
+METHODS: dict[str, Callable[..., Release]] = {"odkanon": odkanon}
+DEFAULT_METHOD = "odkanon"
+
+
+def anonymize(od: ODMatrix, rule: Rule, *, method: str = DEFAULT_METHOD, **options: Any) -> Release:
+    """Make a release of an OD matrix.
+
+    Parameters
+    ----------
+    od : ODMatrix
+        The input.
+    rule : Rule
+        What every published class must meet.
+    method : str
+        One of `METHODS`.
+    **options
+        What the method takes besides, such as ``budget=0.10``.
+
+    Returns
+    -------
+    Release
+        Where the rule cannot be met it is empty, and ``refusal`` says why.
+    """
+    if method not in METHODS:
+        raise InputError(f"there is no method {method!r}; choose among {', '.join(METHODS)}{nearest(method, METHODS)}")
+    accepted = list(signature(METHODS[method]).parameters)[2:]
+    for name in options:
+        if name not in accepted:
+            raise InputError(f"method {method!r} takes {', '.join(accepted)}, not {name!r}{nearest(name, accepted)}")
+    start = time.perf_counter()
+    release = METHODS[method](od, rule, **options)
+    return replace(release, seconds=time.perf_counter() - start)

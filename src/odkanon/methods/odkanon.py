@@ -1,0 +1,217 @@
+"""ODkAnon: greedy merging of siblings on both axes, as a sorted order plus a bisection.
+
+A parent's mass is at least its child's, so the greedy order of an axis is its internal nodes sorted by (mass,
+finest first, id), and the choice of the axis needs only numbers of zones. The whole sequence of merges is known
+before the matrix is looked at, and since rules are monotone, the first good step is found by bisection.
+
+References
+----------
+Armenante, Huang, Jha, Vassio: "Protecting participants or population? Comparison of k-anonymous
+Origin-Destination matrices", Algorithm 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from odkanon.arrays import Ints
+from odkanon.budget import Budget, BudgetOf
+from odkanon.engine import Engine
+from odkanon.engine.memory import memory_engine
+from odkanon.errors import InputError
+from odkanon.hierarchy import Cut, Hierarchy, cut_at
+from odkanon.od import AXES, ODMatrix
+from odkanon.release import Release, release_of_cuts
+from odkanon.rule import Rule
+from odkanon.suppress import presuppress
+
+Suppress = Literal["before", "after"]
+
+BALANCE = 0.03
+"""How far the ratio of origin to destination zones may drift before one axis is favoured."""
+
+
+def odkanon(
+    od: ODMatrix,
+    rule: Rule,
+    *,
+    suppress: Suppress = "after",
+    budget: float = 0.10,
+    budget_of: BudgetOf | None = None,
+    levels: int = 3,
+) -> Release:
+    """Anonymise with ODkAnon.
+
+    Parameters
+    ----------
+    od : ODMatrix
+        The input.
+    rule : Rule
+        What every published class must meet.
+    suppress : {"after", "before"}
+        ``before``: as published, problematic pairs go first (Algorithm 1) and every class left must meet the
+        rule. ``after``: merge in the same order, but stop as soon as what is below the rule fits the budget, and
+        suppress exactly that.
+    budget : float
+        Share that may be suppressed, in [0, 1).
+    budget_of : {"rows", "trips"}, optional
+        Share of what; by default rows for ``before`` (as published) and trips for ``after``.
+    levels : int
+        For ``before``: how many levels a pair may be lifted before it counts as problematic, in [0, inf).
+    """
+    if suppress not in get_args(Suppress):
+        raise InputError(f"suppress before or after generalising, not {suppress!r}")
+    rule.check_available(od.measures)
+    allowed = Budget(budget, budget_of or ("rows" if suppress == "before" else "trips"))
+    parameters = {"suppress": suppress, "budget": budget, "budget_of": allowed.of}
+    early = np.zeros(len(od), dtype=bool)
+    if suppress == "before":
+        parameters["levels"] = levels
+        early = presuppress(od, rule, levels=levels, budget=allowed)
+    rest = od.take(~early) if early.any() else od
+    allowance = 0 if suppress == "before" else allowed.allowance(od.flows)
+    path = MergePath.of(memory_engine(rest, frozenset(rule.measures)), rule)
+    step = path.first_within(rule, allowed, allowance) if len(rest) else None
+    if step is None:
+        return Release.empty(od, rule, "odkanon", parameters, refusal(rest, rule))
+    parameters["steps"] = step
+    origins, destinations = path.cuts(step)
+    return release_of_cuts(od, rest, rule, origins, destinations, ~early, allowed, "odkanon", parameters)
+
+
+def refusal(od: ODMatrix, rule: Rule) -> str:
+    """Say why nothing can be published."""
+    return (
+        f"even with all {od.trips:,} remaining trips in one class, {rule} cannot be met within the budget; "
+        "lower the thresholds, raise the budget, or bring more data"
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class MergeOrder:
+    """The order in which the internal nodes of one axis are merged.
+
+    Attributes
+    ----------
+    ranks : tuple of array of int
+        For each level above the leaves and node, its place in the order.
+    zones : array of int
+        Number of zones after 0, 1, 2, ... merges.
+    """
+
+    tree: Hierarchy
+    ranks: tuple[Ints, ...]
+    zones: Ints
+
+    @classmethod
+    def of(cls, tree: Hierarchy, masses: tuple[Ints, ...]) -> MergeOrder:
+        """Sort the internal nodes of a tree by (mass, finest first, id)."""
+        levels = range(1, tree.top + 1)
+        counts = [len(tree.ids[level]) for level in levels]
+        if not counts:
+            return cls(tree, (), np.array([len(tree.leaves)]))
+        level = np.repeat(np.array(levels), counts)
+        order = np.lexsort((np.concatenate(tree.id_ranks[1:]), level, np.concatenate(masses[1:])))
+        rank = np.empty(len(order), dtype=np.int64)
+        rank[order] = np.arange(len(order))
+        gone = np.concatenate([tree.children(at) for at in levels])[order] - 1
+        zones = len(tree.leaves) - np.concatenate([[0], np.cumsum(gone)])
+        return cls(tree, tuple(np.split(rank, np.cumsum(counts)[:-1])), zones)
+
+    def cut(self, merges: int) -> Cut:
+        """Return the cut after the first ``merges`` merges."""
+        level = np.zeros(len(self.tree.leaves), dtype=np.int8)
+        for codes, ranks in zip(self.tree.codes[1:], self.ranks, strict=True):
+            level += (ranks < merges)[codes]
+        return cut_at(self.tree, level)
+
+
+@dataclass(frozen=True, eq=False)
+class MergePath:
+    """The whole sequence of merges on both axes.
+
+    Attributes
+    ----------
+    origin, destination : MergeOrder
+        The order on each axis.
+    origin_merges : array of int
+        How many of the first 0, 1, 2, ... steps merge origins.
+    """
+
+    engine: Engine
+    origin: MergeOrder
+    destination: MergeOrder
+    origin_merges: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, engine: Engine, rule: Rule) -> MergePath:
+        """Work out the sequence of merges from the marginal masses alone."""
+        origin, destination = (
+            MergeOrder.of(engine.tree(axis), engine.node_masses(axis, rule.main_measure)) for axis in AXES
+        )
+        return cls(engine, origin, destination, alternate(origin.zones, destination.zones))
+
+    def cuts(self, step: int) -> tuple[Cut, Cut]:
+        """Return the cuts of both axes after ``step`` steps."""
+        merges = int(self.origin_merges[step])
+        return self.origin.cut(merges), self.destination.cut(step - merges)
+
+    def first_within(self, rule: Rule, budget: Budget, allowance: int) -> int | None:
+        """Return the first step that leaves no more than the allowance below the rule; None if there is none."""
+        engine = self.engine
+
+        def good(step: int) -> bool:
+            classes = engine.classes(*self.cuts(step))
+            return budget.mass(classes, ~rule.met(classes)) <= allowance
+
+        def narrow(step: int) -> None:
+            nonlocal engine
+            engine = engine.coarsen(*self.cuts(step))
+
+        return bisect_first(len(self.origin_merges) - 1, good, narrow)
+
+
+def alternate(origin_zones: Ints, destination_zones: Ints) -> Ints:
+    """Return how many of the first 0, 1, 2, ... steps merge origins.
+
+    Origins are merged when the ratio of origin to destination zones has grown by more than 3 % over its initial
+    value, destinations when it has shrunk by more than that; in between, origins on even steps and destinations
+    on odd ones. When one axis is exhausted, the other goes on. The loop is over merges of zones, not over data.
+    """
+    origins, destinations = origin_zones.tolist(), destination_zones.tolist()
+    last_origin, last_destination = len(origins) - 1, len(destinations) - 1
+    initial = origins[0] / max(destinations[0], 1)
+    merged, step = 0, 0
+    path = [0]
+    while merged < last_origin and step - merged < last_destination:
+        drift = (origins[merged] / destinations[step - merged] - initial) / initial
+        if drift > BALANCE or (drift >= -BALANCE and step % 2 == 0):
+            merged += 1
+        step += 1
+        path.append(merged)
+    rest = last_origin + last_destination - step
+    tail = merged + np.arange(1, rest + 1) if merged < last_origin else np.full(rest, merged)
+    return np.concatenate([np.array(path, dtype=np.int64), tail])
+
+
+def bisect_first(last: int, good: Callable[[int], bool], narrow: Callable[[int], None]) -> int | None:
+    """Return the first good step in ``[0, last]`` of a monotone test; None if not even the last is good.
+
+    ``narrow`` is told of each failing step, since no earlier one will be asked about again.
+    """
+    if not good(last):
+        return None
+    low, high = -1, last
+    while high - low > 1:
+        middle = (low + high) // 2
+        if good(middle):
+            high = middle
+        else:
+            narrow(middle)
+            low = middle
+    return high

@@ -1,0 +1,177 @@
+"""Tables of records between zones: ``origin, destination`` and, where there are such, ``trips, weight, person``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from odkanon.area import Area
+from odkanon.arrays import Bools
+from odkanon.cells import (
+    Cells,
+    cell_to_parent,
+    cell_to_resolution,
+    check_resolution,
+    is_valid_cell,
+    str_to_cell,
+)
+from odkanon.errors import InputError
+from odkanon.hierarchy import Hierarchy
+from odkanon.io.checks import Check, Checked, checked_rows
+from odkanon.io.columns import ENDS, missing, resolve
+from odkanon.io.tables import Table, open_table, quote_name
+from odkanon.od import ODMatrix, Rejected, od_matrix
+from odkanon.trips import no_rows, od_of_records
+from odkanon.zones import find_nodes
+
+
+def read_od(
+    source: Any,
+    *,
+    columns: Mapping[str, str] | None = None,
+    hierarchy: Hierarchy | None = None,
+    resolution: int | None = None,
+    within: Area | None = None,
+    where: str | None = None,
+) -> ODMatrix:
+    """Read a table of flows or trips between zones.
+
+    Parameters
+    ----------
+    source : path or table
+        CSV, gzipped CSV or Parquet; or a table of pandas, polars, Arrow or DuckDB. With a ``trips`` column each
+        row is a pair and may occur once; without, each row is one trip.
+    columns : mapping of str to str, optional
+        ``{theirs: ours}`` for columns whose names are not recognised.
+    hierarchy : Hierarchy, optional
+        The tree over zone codes; by default zones are H3 cells, as text or as integers.
+    resolution : int, optional
+        Lift finer H3 cells to this resolution first.
+    within : Area, optional
+        Keep records with both ends inside; for H3 cells.
+    where : str, optional
+        Keep only rows for which this holds.
+    """
+    return od_of_table(
+        open_table(source), columns=columns, hierarchy=hierarchy, resolution=resolution, within=within, where=where
+    )
+
+
+def od_of_table(
+    table: Table,
+    *,
+    columns: Mapping[str, str] | None = None,
+    hierarchy: Hierarchy | None = None,
+    resolution: int | None = None,
+    within: Area | None = None,
+    where: str | None = None,
+) -> ODMatrix:
+    """Read records between zones from an open table; see `read_od`."""
+    found = resolve(table, columns)
+    if any(name not in found for name in ENDS):
+        raise missing(table, found, ENDS)
+    values = {name: f"trim(CAST({quote_name(found[name])} AS VARCHAR))" for name in ENDS}
+    rows = checked_rows(table, found, values, _checks(found), where=where, identity=None)
+    texts = [rows.table.column(name).combine_chunks() for name in ENDS]
+    _check_distinct(table, found, rows)
+    if hierarchy is not None:
+        return _lookup_od(table, rows, texts, hierarchy)
+    ends = [str_to_cell(text) if len(text) else np.empty(0, dtype=np.uint64) for text in texts]
+    rows, ends = _drop(rows, is_valid_cell(ends[0]) & is_valid_cell(ends[1]), "with an id that is no H3 cell", ends)
+    if len(rows.table) == 0:
+        raise no_rows(table, rows)
+    origin, destination = _same_resolution(table, ends, resolution)
+    return od_of_records(
+        origin, destination, rows.count, rows.weight, rows.scale, rows.person, rows.source, within=within
+    )
+
+
+def _checks(found: Mapping[str, str]) -> list[Check]:
+    checks = [Check("without origin or destination", " OR ".join(f"{quote_name(found[end])} IS NULL" for end in ENDS))]
+    if "trips" in found:
+        column = quote_name(found["trips"])
+        number = f"TRY_CAST({column} AS DOUBLE)"
+        checks += [
+            Check("without a number of trips", f"{column} IS NULL"),
+            Check("with trips that are not a number", f"{number} IS NULL OR NOT isfinite({number})"),
+            Check("with zero or fewer trips", f"{number} <= 0"),
+            Check("with trips that are not a whole number", f"{number} <> floor({number}) OR {number} > 9e15"),
+        ]
+    return checks
+
+
+def _check_distinct(table: Table, found: Mapping[str, str], rows: Checked) -> None:
+    """Refuse a pair that is listed twice: which row to believe, or whether to add them up, would be a guess."""
+    if "trips" not in found or "person" in found:
+        return
+    counted = rows.table.group_by(list(ENDS)).aggregate([([], "count_all")])
+    repeated = counted.filter(pc.greater(counted.column("count_all"), 1)).sort_by(
+        [("origin", "ascending"), ("destination", "ascending")]
+    )
+    if len(repeated):
+        first = repeated.slice(0, 1).to_pylist()[0]
+        raise InputError(
+            f"{table.name} lists {len(repeated):,} origin-destination pairs more than once (first: {first['origin']} "
+            f"-> {first['destination']}, {first['count_all']} times); add them up first, so that each pair has one row"
+        )
+
+
+def _drop(rows: Checked, good: Bools, reason: str, ends: list[Any]) -> tuple[Checked, list[Any]]:
+    if good.all():
+        return rows, ends
+    trips = int(np.count_nonzero(~good) if rows.count is None else rows.count[~good].sum())
+    weight = 0 if rows.weight is None else int(rows.weight[~good].sum())
+    account = {**rows.source.rejected, reason: Rejected(int(np.count_nonzero(~good)), trips, weight)}
+    kept = Checked(
+        rows.table.filter(pa.array(good)),
+        None if rows.count is None else rows.count[good],
+        None if rows.weight is None else rows.weight[good],
+        rows.scale,
+        None if rows.person is None else rows.person[good],
+        replace(rows.source, rejected=account),
+    )
+    return kept, [end[good] for end in ends]
+
+
+def _same_resolution(table: Table, ends: list[Cells], resolution: int | None) -> tuple[Cells, Cells]:
+    levels, counts = np.unique(cell_to_resolution(np.concatenate(ends)), return_counts=True)
+    if resolution is not None:
+        check_resolution(resolution)
+        if levels.min() < resolution:
+            raise InputError(
+                f"{table.name} has cells of resolution {levels.min()}, coarser than --resolution {resolution}; "
+                f"choose {levels.min()} or less"
+            )
+        return cell_to_parent(ends[0], resolution), cell_to_parent(ends[1], resolution)
+    if len(levels) > 1:
+        listed = ", ".join(f"{count:,} of resolution {level}" for level, count in zip(levels, counts, strict=True))
+        raise InputError(
+            f"{table.name} mixes cells of several resolutions ({listed}); "
+            f"lift them to the coarsest with --resolution {levels.min()}"
+        )
+    return ends[0], ends[1]
+
+
+def _lookup_od(table: Table, rows: Checked, texts: list[pa.Array], tree: Hierarchy) -> ODMatrix:
+    ends = [np.asarray(text.to_numpy(zero_copy_only=False), dtype=np.str_) for text in texts]
+    known = np.isin(ends[0], tree.leaves) & np.isin(ends[1], tree.leaves)
+    rows, ends = _drop(rows, known, "with a zone that the lookup table does not list as a leaf", ends)
+    if len(rows.table) == 0:
+        raise no_rows(table, rows)
+    origin, destination = (find_nodes(tree, 0, end).astype(np.int32) for end in ends)
+    return od_matrix(
+        tree,
+        tree,
+        origin,
+        destination,
+        trips=rows.count,
+        weight=rows.weight,
+        scale=rows.scale,
+        person=rows.person,
+        source=rows.source,
+    )

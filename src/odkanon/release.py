@@ -1,0 +1,240 @@
+"""The single result type of every method: a release, which cannot exist with a class below its rule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from odkanon.arrays import Bools, Codes, Ints
+from odkanon.budget import Budget
+from odkanon.errors import UnsafeReleaseError
+from odkanon.flows import Flows
+from odkanon.hierarchy import Cut
+from odkanon.od import ODMatrix
+from odkanon.rule import Rule
+from odkanon.zones import Zones, zones_of_cut
+
+
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """The published classes: flows between zones, sorted by the ids of their zones.
+
+    Attributes
+    ----------
+    origin, destination : array of int
+        Numbers of the zones.
+    trips : array of int
+        Number of trips.
+    weight : array of int or None
+        Sum of weights, in units of ``1 / scale``.
+    persons : array of int or None
+        Number of distinct persons.
+    """
+
+    origin: Codes
+    destination: Codes
+    trips: Ints
+    weight: Ints | None
+    persons: Ints | None
+    scale: int
+
+    def __len__(self) -> int:
+        return len(self.trips)
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """What may be published of an OD matrix.
+
+    Building one checks it: a class below the rule, a budget overrun or a trip that is neither published nor
+    suppressed raises `UnsafeReleaseError`. Nothing downstream has to check again.
+
+    Attributes
+    ----------
+    od : ODMatrix
+        The input.
+    rule : Rule
+        What every class meets.
+    method, parameters : str, mapping
+        How it was made.
+    origins, destinations : Zones
+        The zones that occur in published classes, sorted by id.
+    classes : Classes
+        The published classes.
+    area_of_pair : array of int
+        For each OD pair of the input, the class in whose area it lies; -1 for none.
+    published : array of bool
+        For each OD pair of the input, whether it is counted in that class.
+    budget : Budget or None
+        What could be suppressed.
+    refusal : str or None
+        Why nothing can be published, where nothing can.
+    seconds : float
+        How long the method took.
+    """
+
+    od: ODMatrix
+    rule: Rule
+    method: str
+    parameters: Mapping[str, Any]
+    origins: Zones
+    destinations: Zones
+    classes: Classes
+    area_of_pair: Codes
+    published: Bools
+    budget: Budget | None = None
+    refusal: str | None = None
+    seconds: float = field(default=0.0)
+
+    def __post_init__(self) -> None:
+        below = int(np.count_nonzero(~self.rule.met(self.classes)))
+        if below:
+            raise UnsafeReleaseError(f"{below} classes are below {self.rule}; nothing was released")
+        for measure in ("trips", "weight"):
+            of_pairs, of_classes = getattr(self.od.flows, measure), getattr(self.classes, measure)
+            if of_pairs is not None and int(of_pairs[self.published].sum()) != int(of_classes.sum()):
+                raise UnsafeReleaseError(f"the {measure} of the classes are not those of the published pairs")
+        if np.any(self.area_of_pair[self.published] < 0):
+            raise UnsafeReleaseError("a published pair lies in no class")
+        if self.budget is not None and self.refusal is None:
+            spent, allowed = (
+                self.budget.mass(self.od.flows, ~self.published),
+                self.budget.allowance(self.od.flows),
+            )
+            if spent > allowed:
+                raise UnsafeReleaseError(f"{spent:,} {self.budget.of} suppressed, but the budget is {allowed:,}")
+
+    @classmethod
+    def empty(cls, od: ODMatrix, rule: Rule, method: str, parameters: Mapping[str, Any], refusal: str) -> Release:
+        """Return the release that publishes nothing, and says why."""
+        nothing = Zones(np.empty(0, dtype=np.str_), np.empty(0, dtype=np.int64))
+        no_codes, no_ints = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64)
+        classes = Classes(
+            no_codes,
+            no_codes,
+            no_ints,
+            None if od.flows.weight is None else no_ints,
+            None if od.flows.visits is None else no_ints,
+            od.flows.scale,
+        )
+        nowhere = np.full(len(od), -1, dtype=np.int32)
+        return cls(od, rule, method, parameters, nothing, nothing, classes, nowhere, nowhere >= 0, refusal=refusal)
+
+    @property
+    def suppressed(self) -> Flows:
+        """The OD pairs that are not published; for accounting, never for publishing."""
+        return self.od.flows.take(~self.published)
+
+    def save(self, folder: str | Path, *, force: bool = False) -> Path:
+        """Write the release as a folder, all or nothing; see `odkanon.io.save.save_release`."""
+        from odkanon.io.save import save_release
+
+        return save_release(self, Path(folder), force=force)
+
+    def __repr__(self) -> str:
+        if self.refusal:
+            return f"Release(nothing: {self.refusal})"
+        share = self.classes.trips.sum() / max(self.od.trips, 1)
+        return (
+            f"Release({self.method}, {self.rule}: {len(self.classes):,} classes between {len(self.origins):,} origin "
+            f"and {len(self.destinations):,} destination zones, {share:.1%} of trips)"
+        )
+
+
+def assemble(
+    od: ODMatrix,
+    rule: Rule,
+    *,
+    origins: Zones,
+    destinations: Zones,
+    origin_zone: Codes,
+    destination_zone: Codes,
+    candidate: Bools,
+    budget: Budget | None,
+    method: str,
+    parameters: Mapping[str, Any],
+) -> Release:
+    """Return the release that a zoning makes of a matrix: classes that meet the rule, and nothing else.
+
+    Parameters
+    ----------
+    origins, destinations : Zones
+        The zones.
+    origin_zone, destination_zone : array of int
+        For each OD pair, the numbers of its zones; -1 where it lies in none.
+    candidate : array of bool
+        For each OD pair, whether it may be published; the others are suppressed already.
+    """
+    merged, number = od.flows.take(candidate).merge(origin_zone[candidate], destination_zone[candidate])
+    good = rule.met(merged)
+    origins, new_origin = _used(origins, merged.origin[good])
+    destinations, new_destination = _used(destinations, merged.destination[good])
+    order = np.lexsort((new_destination, new_origin))
+    rows = np.flatnonzero(good)[order]
+    classes = Classes(
+        new_origin[order],
+        new_destination[order],
+        merged.trips[rows],
+        None if merged.weight is None else merged.weight[rows],
+        None if merged.persons is None else merged.persons[rows],
+        merged.scale,
+    )
+    class_of_merged = np.full(len(merged), -1, dtype=np.int32)
+    class_of_merged[rows] = np.arange(len(rows))
+    published = candidate.copy()
+    published[candidate] = good[number]
+    area = _area(merged, class_of_merged, origin_zone, destination_zone)
+    return Release(od, rule, method, parameters, origins, destinations, classes, area, published, budget)
+
+
+def release_of_cuts(
+    od: ODMatrix,
+    rest: ODMatrix,
+    rule: Rule,
+    origin_cut: Cut,
+    destination_cut: Cut,
+    candidate: Bools,
+    budget: Budget,
+    method: str,
+    parameters: Mapping[str, Any],
+) -> Release:
+    """Return the homogeneous release of one cut for each axis; ``rest`` is the matrix whose trees were cut."""
+    origins, zone_of_origin = zones_of_cut(od.origins, rest.origins, origin_cut)
+    destinations, zone_of_destination = zones_of_cut(od.destinations, rest.destinations, destination_cut)
+    return assemble(
+        od,
+        rule,
+        origins=origins,
+        destinations=destinations,
+        origin_zone=zone_of_origin[od.flows.origin],
+        destination_zone=zone_of_destination[od.flows.destination],
+        candidate=candidate,
+        budget=budget,
+        method=method,
+        parameters=parameters,
+    )
+
+
+def _used(zones: Zones, occurring: Codes) -> tuple[Zones, Codes]:
+    """Keep the zones that occur, sorted by id; a zone without a published flow would tell of a suppressed one."""
+    used = np.unique(occurring)
+    used = used[np.argsort(zones.ids[used], kind="stable")]
+    number = np.full(len(zones), -1, dtype=np.int32)
+    number[used] = np.arange(len(used))
+    return zones.take(used), number[occurring]
+
+
+def _area(merged: Flows, class_of_merged: Codes, origin_zone: Codes, destination_zone: Codes) -> Codes:
+    """For each pair, the class between its zones, also where the pair itself was suppressed before."""
+    if len(merged) == 0:
+        return np.full(len(origin_zone), -1, dtype=np.int32)
+    width = int(max(destination_zone.max(initial=0), merged.destination.max())) + 1
+    keys = merged.origin.astype(np.int64) * width + merged.destination
+    wanted = origin_zone.astype(np.int64) * width + destination_zone
+    at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    found = (keys[at] == wanted) & (origin_zone >= 0) & (destination_zone >= 0)
+    return np.where(found, class_of_merged[at], -1).astype(np.int32)
