@@ -10,7 +10,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
-class WebBuildHook(BuildHookInterface):  # type: ignore[type-arg]
+class WebBuildHook(BuildHookInterface):  # type: ignore[misc, type-arg, unused-ignore]
     """Builds the page before packing; an editable install leaves that to make."""
 
     PLUGIN_NAME = "custom"

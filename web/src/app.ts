@@ -26,7 +26,7 @@ const first = (releases: Release[]): State => ({
   axes: releases.length > 1 ? "origin" : "both",
   measure: "trips",
   shade: releases.length === 2 ? "difference" : "total",
-  flows: releases.length > 1 ? 0 : 50,
+  flows: releases.length > 1 ? 0 : releases[0]!.about.method === "mondrian" ? 20 : 50,
   selected: null,
   theme: "auto",
 });
@@ -114,8 +114,11 @@ export class App {
     replace(
       this.numbers,
       differences(releases, this.store),
-      h("div", { class: "column" }, utility(releases), account(releases)),
-      h("div", { class: "column" }, privacy(releases), histograms(releases), asked(releases)),
+      utility(releases),
+      privacy(releases),
+      histograms(releases),
+      account(releases),
+      asked(releases),
     );
     this.numbers.classList.toggle("wide", releases.length > 2);
   }

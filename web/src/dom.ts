@@ -43,14 +43,15 @@ export interface Row {
 }
 
 /** A table of labelled rows; every label carries its plain explanation. */
-export function table(head: Child[], rows: Row[], caption?: string): HTMLElement {
-  return h(
+export function table(head: Child[], rows: Row[], caption: string): HTMLElement {
+  const columns = Math.max(...rows.map((row) => row.cells.length));
+  const element = h(
     "div",
-    { class: "scroll", tabindex: 0, role: "region", "aria-label": caption ?? "table" },
+    { class: columns > 1 ? "scroll many" : "scroll", tabindex: 0, role: "region", "aria-label": caption },
     h(
       "table",
       {},
-      caption && h("caption", { class: "hidden" }, caption),
+      h("caption", { class: "hidden" }, caption),
       head.length > 0 &&
         h("thead", {}, h("tr", {}, ...head.map((cell) => h("th", { scope: "col" }, cell)))),
       h(
@@ -67,6 +68,8 @@ export function table(head: Child[], rows: Row[], caption?: string): HTMLElement
       ),
     ),
   );
+  element.style.setProperty("--columns", String(columns));
+  return element;
 }
 
 export interface Choice<T extends string> {

@@ -4,6 +4,7 @@ import type { Axis, Count, Measure } from "./model";
 
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const three = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
+const exactly = new Intl.NumberFormat("en", { minimumSignificantDigits: 3, maximumSignificantDigits: 3 });
 const tenths = new Intl.NumberFormat("en", { minimumFractionDigits: 1, maximumFractionDigits: 1 });
 const one = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
 
@@ -16,7 +17,7 @@ export function count(value: number | null | undefined): string {
 /** A measured quantity: three digits, or all of them before the decimal point. */
 export function quantity(value: number | null | undefined): string {
   if (value == null) return "–";
-  return Math.abs(value) >= 1000 ? whole.format(value) : three.format(value);
+  return Number.isInteger(value) || Math.abs(value) >= 1000 ? whole.format(value) : exactly.format(value);
 }
 
 /** A large number in short: 1,234 or 5.6 million. */

@@ -24,7 +24,7 @@ test("the statement names every threshold of the rule", () => {
   const all = { ...about, rule: { trips: 10, weight: 26741.6, persons: 5, k: 10 } };
   assert.equal(
     statement(all),
-    "Every published number counts at least 10 trips, at least 26,741.6 weighted trips of the population and at least 5 different persons; 5.0 % of the trips could not reach this and are left out.",
+    "Every published flow counts at least 10 trips, at least 26,741.6 weighted trips of the population and at least 5 different persons; 5.0 % of the trips could not reach this and are left out.",
   );
 });
 

@@ -128,7 +128,7 @@ def _crossing(start: Point, end: Point, axis: int, bound: int) -> Point:
 
 
 def _surroundings(corners: list[Point]) -> Box:
-    """The box of all corners with twice its size added on every side, at least one degree."""
+    """Return the box of all corners with twice its size added on every side, at least one degree."""
     west, east = min(x for x, _ in corners), max(x for x, _ in corners)
     south, north = min(y for _, y in corners), max(y for _, y in corners)
     x_margin, y_margin = max(UNIT, 2 * (east - west)), max(UNIT, 2 * (north - south))

@@ -1,6 +1,6 @@
 /** The deck.gl layers of the maps. A layer whose id starts with "all/" is drawn in every panel. */
 
-import { PathLayer, SolidPolygonLayer } from "@deck.gl/layers";
+import { LineLayer, PathLayer, SolidPolygonLayer } from "@deck.gl/layers";
 import type { Layer } from "@deck.gl/core";
 import type { Colour, Palette } from "../colour";
 import { boundsOf, measure, type Point, type Polygon } from "../geometry";
@@ -13,9 +13,15 @@ export interface Piece {
   polygon: Polygon;
 }
 
+interface Segment {
+  zone: number;
+  from: Point;
+  to: Point;
+}
+
 interface Drawing {
   pieces: Piece[];
-  rings: { zone: number; path: Point[] }[];
+  segments: Segment[];
   width: Float64Array;
   overlapping: boolean;
 }
@@ -30,8 +36,8 @@ function drawing(zones: Zones): Drawing {
   if (known) return known;
   const order = zones.id.map((_, zone) => zone).sort((a, b) => zones.area[b]! - zones.area[a]! || a - b);
   const pieces = order.flatMap((zone) => zones.polygons[zone]!.map((polygon) => ({ zone, polygon })));
-  const rings = pieces.flatMap(({ zone, polygon }) => polygon.map((ring) => ({ zone, path: closed(ring) })));
-  const made = { pieces, rings, width: outlineWidths(zones), overlapping: overlaps(zones) };
+  const segments = pieces.flatMap(({ zone, polygon }) => polygon.flatMap((ring) => segmentsOf(closed(ring), zone)));
+  const made = { pieces, segments, width: outlineWidths(zones), overlapping: overlaps(zones) };
   drawings.set(zones, made);
   return made;
 }
@@ -39,6 +45,10 @@ function drawing(zones: Zones): Drawing {
 function closed(ring: Point[]): Point[] {
   const [first, last] = [ring[0], ring.at(-1)];
   return first && last && (first[0] !== last[0] || first[1] !== last[1]) ? [...ring, first] : ring;
+}
+
+function segmentsOf(line: Point[], zone = 0): Segment[] {
+  return line.slice(1).map((to, i) => ({ zone, from: line[i]!, to }));
 }
 
 /** The coarser the level, the stronger the outline. */
@@ -57,37 +67,43 @@ function overlaps(zones: Zones): boolean {
   return zones.area.reduce((sum, area) => sum + area, 0) > 1.2 * whole;
 }
 
-export function baseLayers(model: Model, palette: Palette): Layer[] {
-  const still = { pickable: false, parameters: { depthCompare: "always" as const } };
+/** Plain segments instead of deck.gl's paths: half the time to the first picture where no graphics card helps. */
+function strokes(id: string, data: Segment[], getWidth: (segment: Segment) => number, colour: Colour, key: unknown): Layer {
+  return new LineLayer<Segment>({
+    id,
+    data,
+    parameters: { depthCompare: "always" },
+    getSourcePosition: (segment) => segment.from,
+    getTargetPosition: (segment) => segment.to,
+    getColor: colour,
+    getWidth,
+    widthUnits: "pixels",
+    updateTriggers: { getColor: key },
+  });
+}
+
+const lines = new WeakMap<object, Segment[]>();
+
+function segmentsOnce(owner: object, make: () => Point[][]): Segment[] {
+  let made = lines.get(owner);
+  if (!made) lines.set(owner, (made = make().flatMap((line) => segmentsOf(line))));
+  return made;
+}
+
+export function baseLayers({ base, beneath }: Model, palette: Palette): Layer[] {
+  const borders = segmentsOnce(base, () => [...base.land.map(closed), ...base.borders]);
+  const own = segmentsOnce(beneath, () => [...beneath.polygons.flat().map(closed), ...beneath.lines]);
   return [
     new SolidPolygonLayer<Point[]>({
-      ...still,
       id: "all/land",
-      data: model.base.land,
+      data: base.land,
+      parameters: { depthCompare: "always" },
       getPolygon: (ring) => ring,
       getFillColor: palette.land,
       updateTriggers: { getFillColor: palette.dark },
     }),
-    new PathLayer<Point[]>({
-      ...still,
-      id: "all/borders",
-      data: [...model.base.land, ...model.base.borders],
-      getPath: (line) => line,
-      getColor: palette.border,
-      getWidth: 1,
-      widthUnits: "pixels",
-      updateTriggers: { getColor: palette.dark },
-    }),
-    new PathLayer<Point[]>({
-      ...still,
-      id: "all/beneath",
-      data: [...model.beneath.polygons.flat(), ...model.beneath.lines],
-      getPath: (line) => line,
-      getColor: palette.beneath,
-      getWidth: 1.2,
-      widthUnits: "pixels",
-      updateTriggers: { getColor: palette.dark },
-    }),
+    strokes("all/borders", borders, () => 1, palette.border, palette.dark),
+    strokes("all/beneath", own, () => 1.2, palette.beneath, palette.dark),
   ];
 }
 
@@ -101,20 +117,21 @@ export function zoneLayers(
   palette: Palette,
 ): Layer[] {
   const zones = release[panel.axis];
-  const { pieces, rings, width, overlapping } = drawing(zones);
-  const thin = overlapping && !shading.partner;
+  const { pieces, segments, width, overlapping } = drawing(zones);
+  const chosen = state.selected?.axis === panel.axis ? zones.number.get(state.selected.id) : undefined;
+  const thin = overlapping && !shading.partner && chosen === undefined;
   const fill = (zone: number): Colour => {
     if (differing && !shading.partner) {
       return differing.has(zones.id[zone]!) ? palette.only[panel.release ? 1 : 0] : palette.common;
     }
     const value = shading.values[zone]!;
-    if (Number.isNaN(value)) return palette.empty;
+    const hidden = overlapping && chosen !== undefined && zone !== chosen;
+    if (Number.isNaN(value) || hidden) return palette.empty;
     const [r, g, b, a] = shading.scale.shade(value);
     return [r, g, b, thin ? Math.round(a * 0.4) : a];
   };
   const colourKey = [palette.dark, state.measure, state.shade, state.selected?.id, state.selected?.axis];
   const top = { depthCompare: "always" as const };
-  const chosen = state.selected?.axis === panel.axis ? zones.number.get(state.selected.id) : undefined;
   const data = shading.partner ? pieces.filter((piece) => !Number.isNaN(shading.values[piece.zone]!)) : pieces;
   return [
     new SolidPolygonLayer<Piece>({
@@ -126,27 +143,21 @@ export function zoneLayers(
       getFillColor: (piece) => fill(piece.zone),
       updateTriggers: { getFillColor: colourKey },
     }),
-    new PathLayer<{ zone: number; path: Point[] }>({
-      id: `${panel.id}/outline`,
-      data: rings,
-      parameters: top,
-      getPath: (ring) => ring.path,
-      getColor: palette.outline,
-      getWidth: (ring) => width[ring.zone]!,
-      widthUnits: "pixels",
-      jointRounded: true,
-      updateTriggers: { getColor: palette.dark },
-    }),
-    new PathLayer<{ zone: number; path: Point[] }>({
-      id: `${panel.id}/chosen`,
-      data: chosen === undefined ? [] : rings.filter((ring) => ring.zone === chosen),
-      parameters: top,
-      getPath: (ring) => ring.path,
-      getColor: palette.selected,
-      getWidth: 4,
-      widthUnits: "pixels",
-      jointRounded: true,
-      updateTriggers: { getColor: palette.dark },
-    }),
+    strokes(`${panel.id}/outline`, segments, (segment) => width[segment.zone]!, palette.outline, palette.dark),
+    ...(chosen === undefined ? [] : [chosenLayer(panel, zones.polygons[chosen]!, palette)]),
   ];
+}
+
+function chosenLayer(panel: Panel, polygons: Polygon[], palette: Palette): Layer {
+  return new PathLayer<Point[]>({
+    id: `${panel.id}/chosen`,
+    data: polygons.flatMap((polygon) => polygon.map(closed)),
+    parameters: { depthCompare: "always" },
+    getPath: (ring) => ring,
+    getColor: palette.selected,
+    getWidth: 4,
+    widthUnits: "pixels",
+    jointRounded: true,
+    updateTriggers: { getColor: palette.dark },
+  });
 }

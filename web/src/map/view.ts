@@ -148,7 +148,7 @@ export class Maps {
     const many = this.panels.length;
     if (width < NARROW || many === 1) return 1;
     const releases = new Set(this.panels.map((panel) => panel.release)).size;
-    return releases === 1 ? 2 : Math.min(releases, width > 1100 ? 3 : 2);
+    return releases === 1 ? 2 : Math.min(releases, width > 900 ? 3 : 2);
   }
 
   private layout(): void {
@@ -175,7 +175,8 @@ export class Maps {
         }),
     );
     this.deck?.setProps({ views });
-    replace(this.titles, ...this.panels.map((panel, i) => this.title(panel.title, i)));
+    const empty = !this.bounds && h("p", { class: "failed" }, "These zones have no shapes to draw. They are in the list, with all their flows.");
+    replace(this.titles, ...this.panels.map((panel, i) => this.title(panel.title, i)), empty);
     if (!this.moved) this.fit(this.heart ?? this.bounds);
   }
 

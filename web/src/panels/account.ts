@@ -5,9 +5,9 @@ import { amount, count, methodExplained, methodLabel, percent, short } from "../
 import { COUNTS, type About, type Release } from "../model";
 
 const RULES = {
-  trips: ["Trips in every number", "each published number counts at least this many observed trips"],
-  weight: ["Weighted trips in every number", "the same protection, seen from the whole population"],
-  persons: ["Persons in every number", "each published number comes from at least this many different people"],
+  trips: ["Trips in every flow", "each published flow counts at least this many observed trips"],
+  weight: ["Weighted trips in every flow", "the same protection, seen from the whole population"],
+  persons: ["Persons in every flow", "each published flow comes from at least this many different people"],
 } as const;
 
 const PARAMETERS: Record<string, [string, string]> = {
@@ -97,7 +97,7 @@ export function account(releases: Release[]): HTMLElement {
     rows.push({ label: "Weighted trips in the input", hint: "what these trips stand for in the population", cells: cells(({ input }) => short(input.weight)) });
   }
   rows.push({ label: "Usable trips", hint: "after rejecting; what was to be protected", cells: cells(({ published, suppressed }) => count((published.trips ?? 0) + (suppressed.trips ?? 0))) });
-  rows.push({ label: "Published", hint: "trips inside the published numbers", cells: cells(({ published }) => number(published.trips, published.share)) });
+  rows.push({ label: "Published", hint: "trips inside the published flows", cells: cells(({ published }) => number(published.trips, published.share)) });
   if (weighted) rows.push({ label: "Published, weighted", hint: "the same, seen from the population", cells: cells(({ published }) => short(published.weight)) });
   rows.push({ label: "Left out (suppressed)", hint: "too rare to be shown without exposing someone", cells: cells(({ suppressed }) => number(suppressed.trips, suppressed.share)) });
   if (weighted) rows.push({ label: "Left out, weighted", hint: "the same, seen from the population", cells: cells(({ suppressed }) => short(suppressed.weight)) });

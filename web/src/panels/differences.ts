@@ -26,7 +26,9 @@ export function differences(releases: Release[], store: Store): HTMLElement | nu
         ),
       ),
     );
-    return h("div", {}, h("h3", {}, `${axisName[axis]} zones`), h("p", {}, `${plural(shared, "zone")} in both.`), ...sides);
+    const same = !only[0].length && !only[1].length;
+    const text = same ? `The same ${plural(shared, "zone")} in both.` : `${plural(shared, "zone")} in both.`;
+    return h("div", {}, h("h3", {}, `${axisName[axis]} zones`), h("p", {}, text), ...(same ? [] : sides));
   });
   return card(
     "What differs",

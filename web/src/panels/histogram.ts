@@ -1,4 +1,4 @@
-/** How large the published numbers are, on a logarithmic scale, with the threshold. */
+/** How large the published flows are, on a logarithmic scale, with the threshold. */
 
 import { card, h, svg } from "../dom";
 import { count, measureName, measureTitle, plural, short } from "../format";
@@ -75,7 +75,7 @@ function chart(release: Release, measure: Count): HTMLElement | null {
         height: Math.max(0, H - BOTTOM - y(bin.classes)),
         class: bin.from < threshold ? "below" : "above",
       },
-      svg("title", {}, `${plural(bin.classes, "number")} from ${count(bin.from)} to under ${count(bin.to)}`),
+      svg("title", {}, `${plural(bin.classes, "flow")} from ${count(bin.from)} to under ${count(bin.to)}`),
     ),
   );
   const ticks: SVGElement[] = [];
@@ -88,7 +88,7 @@ function chart(release: Release, measure: Count): HTMLElement | null {
   const line = threshold > 0 && Math.log(threshold) >= low - 1e-9 && Math.log(threshold) <= high;
   const at = line ? x(threshold) : 0;
   const right = at > W * 0.6;
-  const label = `${measureTitle[measure]}: ${plural(sizes.length, "published number")}${threshold ? `, threshold ${count(threshold)}` : ""}`;
+  const label = `${measureTitle[measure]}: ${plural(sizes.length, "published flow")}${threshold ? `, threshold ${count(threshold)}` : ""}`;
   return h(
     "figure",
     { class: "histogram" },
@@ -101,7 +101,7 @@ function chart(release: Release, measure: Count): HTMLElement | null {
       svg("text", { x: LEFT - 6, y: H - BOTTOM + 4, "text-anchor": "end" }, "0"),
       ...bars,
       ...ticks,
-      svg("text", { x: (LEFT + W) / 2, y: H - 4, "text-anchor": "middle", class: "label" }, `${measureName[measure]} behind one published number`),
+      svg("text", { x: (LEFT + W) / 2, y: H - 4, "text-anchor": "middle", class: "label" }, `${measureName[measure]} in one published flow`),
       line && svg("line", { x1: at, x2: at, y1: 6, y2: H - BOTTOM, class: "threshold" }),
       line &&
         svg("text", { x: at + (right ? -5 : 5), y: 15, "text-anchor": right ? "end" : "start", class: "label" }, `threshold ${count(threshold)}`),
@@ -119,9 +119,9 @@ export function histograms(releases: Release[]): HTMLElement {
     ),
   );
   return card(
-    "How large the published numbers are",
+    "How large the published flows are",
     "sizes",
     ...figures,
-    h("p", { class: "note" }, "Each bar: how many pairs of zones have a number of this size. Sizes grow by equal factors to the right. Bars before the line are below the threshold."),
+    h("p", { class: "note" }, "Each bar: how many flows (pairs of zones) are of this size. Sizes grow by equal factors to the right. Bars before the line are below the threshold."),
   );
 }

@@ -47,7 +47,7 @@ export function legend(
   if (partner && state.selected) {
     const where = state.selected.axis === "origin" ? "from" : "to";
     parts.push(scaleKey(`${measureName[state.measure]} ${where} the chosen zone`, partner.scale));
-    parts.push(h("span", {}, "Pale zones: no number published for this pair, because there were no trips or too few."));
+    parts.push(h("span", {}, "Pale zones: no flow is published for this pair, because there were no trips or too few."));
   }
   const leveled = panels.some((panel) => new Set(releases[panel.release]![panel.axis].level).size > 1);
   if (leveled) parts.push(h("span", {}, "Thicker outline: coarser zone."));

@@ -48,7 +48,7 @@ export function liveControls(offer: Offer, ask: (request: Request) => void): HTM
   return card(
     "Try it",
     "live",
-    slider("k", "how many must stand behind every number", { ...offer.k, step: 1 }, request.k, count, (k) => change({ k })),
+    slider("k", "how many must stand behind every flow", { ...offer.k, step: 1 }, request.k, count, (k) => change({ k })),
     h("fieldset", { class: "control" }, h("legend", {}, "Protect"), ...boxes),
     select("Method", methodExplained(request.method), offer.methods.map((name) => [name, methodLabel(name)]), request.method, (method) => change({ method })),
     slider("May leave out", "the most that may be dropped", { min: 0, max: offer.budget.max, step: 0.005 }, request.budget, percent, (budget) => change({ budget })),

@@ -6,8 +6,8 @@ import { COUNTS, MEASURES, type Measure, type Quality, type Release } from "../m
 
 const METRICS: [keyof Quality, string, string, (value: number | null | undefined) => string][] = [
   ["g", "Coarseness, G", "finest cells in the two zones of an average trip; less is finer", quantity],
-  ["e", "Misplaced share, E", "if numbers are spread evenly over the cells of their zones: 0 is perfect, 2 the worst", quantity],
-  ["c_avg", "Size of an average number, C_AVG", "times what the rule asks for; 1 would be ideal", quantity],
+  ["e", "Misplaced share, E", "if trips are spread evenly over the cells of their zones: 0 is perfect, 2 the worst", quantity],
+  ["c_avg", "Size of an average flow, C_AVG", "times what the rule asks for; 1 would be ideal", quantity],
   ["c_dm", "Discernibility, C_DM", "squares of all sizes plus a penalty for what is left out; only to compare releases of one input", short],
 ];
 
@@ -56,7 +56,7 @@ export function privacy(releases: Release[]): HTMLElement {
           guarded ? count(one.threshold) : h("span", { class: "none" }, `(${count(one.threshold)})`),
           one.below === 0
             ? h("span", { class: "good" }, "✓ none")
-            : h("span", { class: "warn" }, count(one.below), h("small", {}, `${percent(one.share)} of all numbers`)),
+            : h("span", { class: "warn" }, count(one.below), h("small", {}, `${percent(one.share)} of all flows`)),
         ],
       };
     });
@@ -66,6 +66,6 @@ export function privacy(releases: Release[]): HTMLElement {
     "How well it protects",
     "privacy",
     ...tables,
-    h("p", { class: "note" }, "“Smallest” is the least that any published number counts; “too small” says how many published numbers count less than the threshold."),
+    h("p", { class: "note" }, "“Smallest” is the least that any published flow counts; “too small” says how many published flows count less than the threshold."),
   );
 }

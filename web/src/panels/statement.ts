@@ -16,12 +16,12 @@ export function statement(about: About): string {
     (name) => `at least ${count(about.rule[name])} ${THINGS[name]}`,
   );
   if (!about.published.classes) {
-    return `Nothing is published: even the coarsest zones would not have given every number ${list(parts)}.`;
+    return `Nothing is published: even the coarsest zones would not have given every flow ${list(parts)}.`;
   }
   const out = about.suppressed.share > 0
     ? `; ${percent(about.suppressed.share)} of the trips could not reach this and are left out`
     : "; no trip had to be left out";
-  return `Every published number counts ${list(parts)}${out}.`;
+  return `Every published flow counts ${list(parts)}${out}.`;
 }
 
 /** What the rule does not promise, said as plainly as what it does. */
@@ -29,7 +29,7 @@ export function caution(about: About): string | null {
   const persons = about.privacy.persons;
   if (!about.published.classes || about.rule.persons != null) return null;
   if (persons?.min != null && persons.below > 0) {
-    return `The rule counts trips, not people: the smallest number is made by ${plural(persons.min, "person")}.`;
+    return `The rule counts trips, not people: the smallest flow is made by ${plural(persons.min, "person")}.`;
   }
   return persons ? null : "The rule counts trips, not people; the input does not say who made which trip.";
 }
@@ -55,7 +55,7 @@ export function headline({ about }: Release): HTMLElement {
       "Zones",
       h("span", {}, count(published.origins), h("span", { class: "times" }, " × "), count(published.destinations)),
       "origin zones × destination zones",
-      `${count(published.classes)} pairs of zones have a published number`,
+      `${count(published.classes)} flows between them are published`,
     ),
     tile(
       "Left out to protect people",
