@@ -37,6 +37,8 @@ export class App {
   private readonly legend = h("div", { class: "legend" });
   private readonly top = h("div", { class: "top" });
   private readonly numbers = h("div", { class: "numbers" });
+  private readonly heading = h("div", {});
+  private readonly footing = h("footer", {});
   private readonly zones: ZonePanel;
   private panels: Panel[] = [];
 
@@ -56,9 +58,9 @@ export class App {
     const mapped = h("section", { class: "card mapcard", "aria-label": "Map" }, tools, this.maps.element, this.legend);
     replace(
       root,
-      this.header(),
+      h("header", {}, this.heading, themeButton(this.store)),
       h("main", {}, this.top, controls, h("div", { class: "mapline" }, mapped, this.zones.element), this.numbers),
-      this.footer(),
+      this.footing,
     );
     this.maps.start();
     this.store.listen((_, changed) => this.update(changed));
@@ -85,27 +87,24 @@ export class App {
     return new Set(difference(one!, two!, panel.axis)[panel.release ? 1 : 0]);
   }
 
-  private header(): HTMLElement {
+  private fillHeading(): void {
     const { releases } = this.model;
     const names = releases.map((release) => release.name).join(" · ");
     document.title = `${names} – ODkAnon`;
     const single = releases.length === 1 ? releases[0] : null;
     const what = single ? `Origin–destination matrix protected with ${methodLabel(single.about.method)}` : `${plural(releases.length, "release")} side by side`;
-    return h("header", {}, h("div", {}, h("h1", {}, names), h("p", {}, what)), themeButton(this.store));
-  }
-
-  private footer(): HTMLElement {
-    const { version, seconds, input } = this.model.releases[0]!.about;
+    replace(this.heading, h("h1", {}, names), h("p", {}, what));
+    const { version, seconds, input } = releases[0]!.about;
     const made = [version && `Made by ODkAnon ${version}`, seconds != null && `in ${seconds.toFixed(2)} s`].filter(Boolean).join(" ");
-    return h(
-      "footer",
-      {},
+    replace(
+      this.footing,
       h("p", {}, "This file holds only what the release publishes, asks for nothing from the network, and can be passed on like the release itself."),
       h("p", {}, made, made && ". ", "Base map: Natural Earth. ", input.sha256 && h("span", { class: "sha", title: "fingerprint (SHA-256) of the input" }, `Input ${input.sha256.slice(0, 16)}…`)),
     );
   }
 
   private fillNumbers(): void {
+    this.fillHeading();
     const { releases } = this.model;
     const sentences = releases.map((release) =>
       h("p", { class: "statement" }, releases.length > 1 && h("b", {}, `${release.name}: `), statement(release.about), " ", h("small", {}, caution(release.about))),

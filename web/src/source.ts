@@ -8,7 +8,7 @@ export interface Request {
   targets: string[];
   method: string;
   budget: number;
-  when: "before" | "end";
+  suppress: "before" | "after";
   resolution: number;
   segment: string;
 }

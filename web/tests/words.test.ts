@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { readBeneath } from "../src/beneath";
 import { breaks, LIGHT, makeScale } from "../src/colour";
 import { amount, area, count, percent, quantity, short } from "../src/format";
+import { scaleBar } from "../src/map/ruler";
 import { bins } from "../src/panels/histogram";
 import { caution, statement } from "../src/panels/statement";
 import { about } from "./made";
@@ -75,4 +76,12 @@ test("a GeoJSON beneath gives lines and polygons and no attributes", () => {
     features: [{ type: "Feature", properties: { name: "x" }, geometry: { type: "GeometryCollection", geometries: [line] } }, { type: "Feature", geometry: null }],
   });
   assert.deepEqual(read, { polygons: [], lines: [[[0, 0], [1, 1]]] });
+});
+
+test("the scale bar is a round distance and never too long", () => {
+  for (let zoom = 0; zoom < 17; zoom += 0.3) {
+    const { pixels, text } = scaleBar(zoom, 48.85);
+    assert.ok(pixels <= 110 && pixels >= 40, `${zoom}: ${pixels}`);
+    assert.match(text, /^[125]0* k?m$/);
+  }
 });

@@ -3,6 +3,7 @@
 import { Deck, MapView, WebMercatorViewport, type Layer, type PickingInfo } from "@deck.gl/core";
 import { h, replace } from "../dom";
 import type { Bounds, Point } from "../geometry";
+import { scaleBar } from "./ruler";
 import type { Panel } from "./shading";
 
 interface ViewState {
@@ -18,8 +19,11 @@ export interface Handlers {
   click: (panel: Panel, layer: string, object: unknown) => void;
 }
 
+const ARROWS: Record<string, Point> = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
+const ZOOMS: Record<string, number> = { "+": 0.5, "=": 0.5, "-": -0.5 };
 const GAP = 6;
 const NARROW = 620;
+const PAPER = 640;
 
 export class Maps {
   readonly element: HTMLElement;
@@ -27,6 +31,7 @@ export class Maps {
   private readonly titles = h("div", { class: "titles" });
   private readonly tip = h("div", { class: "tip", hidden: true, role: "status" });
   private readonly nudge = h("div", { class: "nudge", hidden: true }, "Click the map first, then scroll to zoom");
+  private readonly ruler = h("div", { class: "ruler" });
   private deck: Deck<MapView[]> | null = null;
   private view: ViewState = { longitude: 0, latitude: 0, zoom: 1, minZoom: 0, maxZoom: 17 };
   private panels: (Panel & { title: string })[] = [];
@@ -52,6 +57,7 @@ export class Maps {
       this.titles,
       this.tip,
       this.nudge,
+      this.ruler,
       h(
         "div",
         { class: "zoom" },
@@ -63,6 +69,13 @@ export class Maps {
     this.element.addEventListener("wheel", (event) => this.wheel(event), { capture: true, passive: true });
   }
 
+  /** Paper is narrower than a screen: the picture is scaled down as it is, not squeezed. */
+  private fitPaper(printing: boolean): void {
+    const width = this.element.clientWidth;
+    const scale = Math.min(1, PAPER / width);
+    Object.assign(this.element.style, printing ? { width: `${width}px`, zoom: String(scale) } : { width: "", zoom: "" });
+  }
+
   /** Starts drawing; call once the element is in the page. */
   start(): void {
     this.deck = new Deck({
@@ -72,6 +85,8 @@ export class Maps {
       layers: [],
       useDevicePixels: true,
       pickingRadius: 3,
+      // Looking up what lies under the pointer can take a while without a graphics card: still a click.
+      eventRecognizerOptions: { click: { time: 3000 } },
       deviceProps: { type: "webgl", webgl: { preserveDrawingBuffer: true } },
       layerFilter: ({ layer, viewport }) => {
         const scope = layer.id.slice(0, layer.id.indexOf("/"));
@@ -85,6 +100,8 @@ export class Maps {
       getCursor: ({ isDragging, isHovering }) => (isDragging ? "grabbing" : isHovering ? "pointer" : "grab"),
     });
     new ResizeObserver(() => this.layout()).observe(this.element);
+    addEventListener("beforeprint", () => this.fitPaper(true));
+    addEventListener("afterprint", () => this.fitPaper(false));
   }
 
   /** Sets the panels; the view starts at `heart` (or everything) and can always go out to `bounds`. */
@@ -141,6 +158,9 @@ export class Maps {
   private place(view: ViewState): void {
     this.view = view;
     this.tip.hidden = true;
+    const { pixels, text } = scaleBar(view.zoom, view.latitude);
+    this.ruler.style.width = `${pixels}px`;
+    this.ruler.textContent = text;
     this.deck?.setProps({ viewState: view as never });
   }
 
@@ -214,23 +234,17 @@ export class Maps {
   }
 
   private key(event: KeyboardEvent): void {
-    const step = 80 / (512 * 2 ** this.view.zoom) * 360;
-    const { longitude, latitude } = this.view;
-    const north = Math.cos((latitude * Math.PI) / 180);
-    const actions: Record<string, () => void> = {
-      ArrowLeft: () => this.move({ ...this.view, longitude: longitude - step }),
-      ArrowRight: () => this.move({ ...this.view, longitude: longitude + step }),
-      ArrowUp: () => this.move({ ...this.view, latitude: latitude + step * north }),
-      ArrowDown: () => this.move({ ...this.view, latitude: latitude - step * north }),
-      "+": () => this.zoomBy(0.5),
-      "=": () => this.zoomBy(0.5),
-      "-": () => this.zoomBy(-0.5),
-      "0": () => this.fit(),
+    const step = (80 / (512 * 2 ** this.view.zoom)) * 360;
+    const shift = ([x, y]: Point): void => {
+      const north = Math.cos((this.view.latitude * Math.PI) / 180);
+      this.move({ ...this.view, longitude: this.view.longitude + x * step, latitude: this.view.latitude + y * step * north });
     };
-    const action = event.target === this.element && !event.ctrlKey && !event.metaKey ? actions[event.key] : undefined;
-    if (!action) return;
+    if (event.target !== this.element || event.ctrlKey || event.metaKey) return;
+    if (event.key in ARROWS) shift(ARROWS[event.key]!);
+    else if (event.key in ZOOMS) this.zoomBy(ZOOMS[event.key]!);
+    else if (event.key === "0") this.fit();
+    else return;
     event.preventDefault();
-    action();
   }
 
   /** A page that scrolls must not be caught by a map: the wheel zooms only once the map was clicked. */

@@ -52,10 +52,10 @@ export function liveControls(offer: Offer, ask: (request: Request) => void): HTM
     h("fieldset", { class: "control" }, h("legend", {}, "Protect"), ...boxes),
     select("Method", methodExplained(request.method), offer.methods.map((name) => [name, methodLabel(name)]), request.method, (method) => change({ method })),
     slider("May leave out", "the most that may be dropped", { min: 0, max: offer.budget.max, step: 0.005 }, request.budget, percent, (budget) => change({ budget })),
-    choices("when", "Leave out", [
-      { value: "end", label: "at the end", title: "only what is still too small after merging" },
+    choices("suppress", "Leave out", [
+      { value: "after", label: "after merging", title: "only what is still too small then" },
       { value: "before", label: "before merging", title: "as in the paper" },
-    ], request.when, (when) => change({ when })),
+    ], request.suppress, (suppress) => change({ suppress })),
     offer.resolutions.length > 1 &&
       select("Finest cells", "H3 resolution", offer.resolutions.map((one) => [String(one), String(one)]), String(request.resolution), (one) => change({ resolution: Number(one) })),
     offer.segments.length > 1 &&

@@ -48,7 +48,7 @@ export function headline({ about }: Release): HTMLElement {
     tile(
       "Published",
       percent(published.share),
-      `${amount(published.trips, "trips")} of ${count((published.trips ?? 0) + (suppressed.trips ?? 0))} usable`,
+      `${count(published.trips)} trips of ${count((published.trips ?? 0) + (suppressed.trips ?? 0))} usable`,
       published.weight != null && `standing for ${amount(published.weight, "weight")}`,
     ),
     tile(
