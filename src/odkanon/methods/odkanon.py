@@ -14,21 +14,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from odkanon.arrays import Ints
 from odkanon.budget import Budget, BudgetOf
-from odkanon.engine import Engine
-from odkanon.engine.memory import memory_engine
+from odkanon.engine import Engine, Matrix, workspace
 from odkanon.errors import InputError
+from odkanon.flows import Totals
 from odkanon.hierarchy import Cut, Hierarchy, cut_at
 from odkanon.od import AXES, ODMatrix
-from odkanon.release import Release, release_of_cuts
+from odkanon.release import Release
 from odkanon.rule import Rule
-from odkanon.suppress import presuppress
 
 Suppress = Literal["before", "after"]
 
@@ -37,7 +36,7 @@ BALANCE = 0.03
 
 
 def odkanon(
-    od: ODMatrix,
+    od: Matrix,
     rule: Rule,
     *,
     suppress: Suppress = "after",
@@ -66,28 +65,28 @@ def odkanon(
     """
     if suppress not in get_args(Suppress):
         raise InputError(f"suppress before or after generalising, not {suppress!r}")
-    rule.check_available(od.measures)
+    whole = od.summary
+    rule.check_available(whole.measures)
     allowed = Budget(budget, budget_of or ("rows" if suppress == "before" else "trips"))
-    parameters = {"suppress": suppress, "budget": budget, "budget_of": allowed.of}
-    early = np.zeros(len(od), dtype=bool)
+    parameters: dict[str, Any] = {"suppress": suppress, "budget": budget, "budget_of": allowed.of}
+    work, allowance = workspace(od), allowed.allowance(whole)
     if suppress == "before":
         parameters["levels"] = levels
-        early = presuppress(od, rule, levels=levels, budget=allowed)
-    rest = od.take(~early) if early.any() else od
-    allowance = 0 if suppress == "before" else allowed.allowance(od.flows)
-    path = MergePath.of(memory_engine(rest, frozenset(rule.measures)), rule)
-    step = path.first_within(rule, allowed, allowance) if len(rest) else None
-    if step is None:
-        return Release.empty(od, rule, "odkanon", parameters, refusal(rest, rule))
+        work, allowance = work.presuppress(rule, levels=levels, budget=allowed), 0
+    left = work.remaining
+    path = MergePath.of(work.engine(frozenset(rule.measures)), rule)
+    found = path.first_within(rule, allowed, allowance) if left.pairs else None
+    if found is None:
+        return work.refuse(rule, "odkanon", parameters, refusal(left, rule))
+    step, classes = found
     parameters["steps"] = step
-    origins, destinations = path.cuts(step)
-    return release_of_cuts(od, rest, rule, origins, destinations, ~early, allowed, "odkanon", parameters)
+    return work.release(rule, classes, path.cuts(step), budget=allowed, method="odkanon", parameters=parameters)
 
 
-def refusal(od: ODMatrix, rule: Rule) -> str:
-    """Say why nothing can be published."""
+def refusal(left: Totals | ODMatrix, rule: Rule) -> str:
+    """Say why nothing can be published of what is left."""
     return (
-        f"even with all {od.trips:,} remaining trips in one class, {rule} cannot be met within the budget; "
+        f"even with all {left.trips:,} remaining trips in one class, {rule} cannot be met within the budget; "
         "lower the thresholds, raise the budget, or bring more data"
     )
 
@@ -98,14 +97,14 @@ class MergeOrder:
 
     Attributes
     ----------
-    ranks : tuple of array of int
-        For each level above the leaves and node, its place in the order.
+    ranks : array of int
+        For each level above the leaves (row) and leaf (column), the place of the leaf's ancestor in the order.
     zones : array of int
         Number of zones after 0, 1, 2, ... merges.
     """
 
     tree: Hierarchy
-    ranks: tuple[Ints, ...]
+    ranks: npt.NDArray[np.int32]
     zones: Ints
 
     @classmethod
@@ -114,21 +113,22 @@ class MergeOrder:
         levels = range(1, tree.top + 1)
         counts = [len(tree.ids[level]) for level in levels]
         if not counts:
-            return cls(tree, (), np.array([len(tree.leaves)]))
+            return cls(tree, np.empty((0, len(tree.leaves)), dtype=np.int32), np.array([len(tree.leaves)]))
         level = np.repeat(np.array(levels), counts)
         order = np.lexsort((np.concatenate(tree.id_ranks[1:]), level, np.concatenate(masses[1:])))
-        rank = np.empty(len(order), dtype=np.int64)
+        rank = np.empty(len(order), dtype=np.int32)
         rank[order] = np.arange(len(order))
         gone = np.concatenate([tree.children(at) for at in levels])[order] - 1
         zones = len(tree.leaves) - np.concatenate([[0], np.cumsum(gone)])
-        return cls(tree, tuple(np.split(rank, np.cumsum(counts)[:-1])), zones)
+        by_level = np.split(rank, np.cumsum(counts)[:-1])
+        ranks = np.stack([ranks[codes] for ranks, codes in zip(by_level, tree.codes[1:], strict=True)])
+        return cls(tree, ranks, zones)
 
     def cut(self, merges: int) -> Cut:
         """Return the cut after the first ``merges`` merges."""
-        level = np.zeros(len(self.tree.leaves), dtype=np.int8)
-        for codes, ranks in zip(self.tree.codes[1:], self.ranks, strict=True):
-            level += (ranks < merges)[codes]
-        return cut_at(self.tree, level)
+        # Ranks grow along the path from a leaf to the root, so merged ancestors are the lowest ones.
+        level = np.count_nonzero(self.ranks < merges, axis=0)
+        return cut_at(self.tree, level.astype(np.int8))
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,19 +161,25 @@ class MergePath:
         merges = int(self.origin_merges[step])
         return self.origin.cut(merges), self.destination.cut(step - merges)
 
-    def first_within(self, rule: Rule, budget: Budget, allowance: int) -> int | None:
-        """Return the first step that leaves no more than the allowance below the rule; None if there is none."""
-        engine = self.engine
+    def first_within(self, rule: Rule, budget: Budget, allowance: int) -> tuple[int, Engine] | None:
+        """Return the first step that leaves no more than the allowance below the rule, with its classes.
+
+        None if there is no such step.
+        """
+        engine = best = self.engine
 
         def good(step: int) -> bool:
-            classes = engine.classes(*self.cuts(step))
-            return budget.mass(classes, ~rule.met(classes)) <= allowance
+            nonlocal engine, best
+            coarser = engine.coarsen(*self.cuts(step))
+            if budget.mass(coarser.below(rule)) > allowance:
+                # Only later steps will be asked about from here on, and those are coarser still.
+                engine = coarser
+                return False
+            best = coarser
+            return True
 
-        def narrow(step: int) -> None:
-            nonlocal engine
-            engine = engine.coarsen(*self.cuts(step))
-
-        return bisect_first(len(self.origin_merges) - 1, good, narrow)
+        last = len(self.origin_merges) - 1
+        return (bisect_first(last, good), best) if good(last) else None
 
 
 def alternate(origin_zones: Ints, destination_zones: Ints) -> Ints:
@@ -199,19 +205,13 @@ def alternate(origin_zones: Ints, destination_zones: Ints) -> Ints:
     return np.concatenate([np.array(path, dtype=np.int64), tail])
 
 
-def bisect_first(last: int, good: Callable[[int], bool], narrow: Callable[[int], None]) -> int | None:
-    """Return the first good step in ``[0, last]`` of a monotone test; None if not even the last is good.
-
-    ``narrow`` is told of each failing step, since no earlier one will be asked about again.
-    """
-    if not good(last):
-        return None
+def bisect_first(last: int, good: Callable[[int], bool]) -> int:
+    """Return the first good step in ``[0, last]`` of a monotone test of which the last step is known to be good."""
     low, high = -1, last
     while high - low > 1:
         middle = (low + high) // 2
         if good(middle):
             high = middle
         else:
-            narrow(middle)
             low = middle
     return high
