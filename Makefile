@@ -38,4 +38,5 @@ bench: $(READY)  ## measure the speed claims, as ratios
 	$(BIN)/python benchmarks/bench_odkanon.py
 
 clean:  ## remove what make created
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist $(PAGE) src/odkanon/report/world.json.gz
+	rm -rf web/node_modules tests/web/browser/node_modules tests/web/browser/unpacked

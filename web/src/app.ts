@@ -22,14 +22,18 @@ import { readBeneath } from "./beneath";
 import { Store, type State } from "./state";
 import { followTheme, palette, themeButton } from "./theme";
 
-const first = (releases: Release[]): State => ({
-  axes: releases.length > 1 ? "origin" : "both",
-  measure: "trips",
-  shade: releases.length === 2 ? "difference" : "total",
-  flows: releases.length > 1 ? 0 : releases[0]!.about.method === "mondrian" ? 20 : 50,
-  selected: null,
-  theme: "auto",
-});
+function first(releases: Release[]): State {
+  const boxes = releases.every(({ about }) => about.method === "mondrian");
+  return {
+    axes: releases.length > 1 ? "origin" : "both",
+    measure: "trips",
+    // Boxes all hold about the same mass; only their size tells them apart.
+    shade: releases.length === 2 ? "difference" : boxes ? "density" : "total",
+    flows: releases.length > 1 ? 0 : boxes ? 20 : 50,
+    selected: null,
+    theme: "auto",
+  };
+}
 
 export class App {
   readonly store: Store;

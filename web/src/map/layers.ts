@@ -23,12 +23,13 @@ interface Drawing {
   pieces: Piece[];
   segments: Segment[];
   width: Float64Array;
-  overlapping: boolean;
+  /** How many zones lie on top of each other, on average; about 1 or less where they do not overlap. */
+  depth: number;
 }
 
 const drawings = new WeakMap<Zones, Drawing>();
 const FINEST = 0.8;
-const PER_LEVEL = 0.8;
+const PER_LEVEL = 0.55;
 
 /** Polygons in drawing order, coarse ones first so that fine ones can be seen and clicked; made once. */
 function drawing(zones: Zones): Drawing {
@@ -37,7 +38,7 @@ function drawing(zones: Zones): Drawing {
   const order = zones.id.map((_, zone) => zone).sort((a, b) => zones.area[b]! - zones.area[a]! || a - b);
   const pieces = order.flatMap((zone) => zones.polygons[zone]!.map((polygon) => ({ zone, polygon })));
   const segments = pieces.flatMap(({ zone, polygon }) => polygon.flatMap((ring) => segmentsOf(closed(ring), zone)));
-  const made = { pieces, segments, width: outlineWidths(zones), overlapping: overlaps(zones) };
+  const made = { pieces, segments, width: outlineWidths(zones), depth: depthOf(zones) };
   drawings.set(zones, made);
   return made;
 }
@@ -59,12 +60,12 @@ function outlineWidths(zones: Zones): Float64Array {
   return Float64Array.from(zones.level, (level) => FINEST + PER_LEVEL * Math.min(finestFirst.indexOf(level), 4));
 }
 
-function overlaps(zones: Zones): boolean {
+function depthOf(zones: Zones): number {
   const bounds = boundsOf(zones.polygons.flat());
-  if (!bounds) return false;
+  if (!bounds) return 0;
   const [[west, south], [east, north]] = bounds;
   const whole = measure([[[[west, south], [east, south], [east, north], [west, north]]]]).area;
-  return zones.area.reduce((sum, area) => sum + area, 0) > 1.2 * whole;
+  return zones.area.reduce((sum, area) => sum + area, 0) / whole;
 }
 
 /** Plain segments instead of deck.gl's paths: half the time to the first picture where no graphics card helps. */
@@ -107,6 +108,11 @@ export function baseLayers({ base, beneath }: Model, palette: Palette): Layer[] 
   ];
 }
 
+const OVERLAP = 1.2;
+
+/** The more zones lie on top of each other, the fainter each one, so that their number can be seen. */
+const faint = (alpha: number, depth: number): number => Math.max(8, Math.round((alpha * 0.6) / Math.sqrt(Math.max(1, depth))));
+
 /** Fill and outline of the zones of one panel; `differing` zones stand out, all others step back. */
 export function zoneLayers(
   panel: Panel,
@@ -117,7 +123,8 @@ export function zoneLayers(
   palette: Palette,
 ): Layer[] {
   const zones = release[panel.axis];
-  const { pieces, segments, width, overlapping } = drawing(zones);
+  const { pieces, segments, width, depth } = drawing(zones);
+  const overlapping = depth > OVERLAP || (panel.axis === "destination" && release.about.method.startsWith("atg"));
   const chosen = state.selected?.axis === panel.axis ? zones.number.get(state.selected.id) : undefined;
   const thin = overlapping && !shading.partner && chosen === undefined;
   const fill = (zone: number): Colour => {
@@ -125,25 +132,29 @@ export function zoneLayers(
       return differing.has(zones.id[zone]!) ? palette.only[panel.release ? 1 : 0] : palette.common;
     }
     const value = shading.values[zone]!;
-    const hidden = overlapping && chosen !== undefined && zone !== chosen;
-    if (Number.isNaN(value) || hidden) return palette.empty;
+    if (Number.isNaN(value)) return palette.empty;
     const [r, g, b, a] = shading.scale.shade(value);
-    return [r, g, b, thin ? Math.round(a * 0.4) : a];
+    return [r, g, b, thin ? faint(a, depth) : a];
   };
   const colourKey = [palette.dark, state.measure, state.shade, state.selected?.id, state.selected?.axis];
   const top = { depthCompare: "always" as const };
-  const data = shading.partner ? pieces.filter((piece) => !Number.isNaN(shading.values[piece.zone]!)) : pieces;
+  // Where zones overlap, only those that matter for the chosen one are left; elsewhere the rest stays as context.
+  const matters = (zone: number): boolean => (shading.partner ? !Number.isNaN(shading.values[zone]!) : zone === chosen);
+  const few = overlapping && (shading.partner || chosen !== undefined);
+  const edges = few ? segments.filter((segment) => matters(segment.zone)) : segments;
+  const [red, green, blue, alpha] = palette.outline;
+  const outline: Colour = [red, green, blue, overlapping && !few ? faint(alpha, depth) : alpha];
   return [
     new SolidPolygonLayer<Piece>({
       id: `${panel.id}/fill`,
-      data: overlapping ? data : pieces,
+      data: few ? pieces.filter((piece) => matters(piece.zone)) : pieces,
       pickable: true,
       parameters: top,
       getPolygon: (piece) => piece.polygon,
       getFillColor: (piece) => fill(piece.zone),
       updateTriggers: { getFillColor: colourKey },
     }),
-    strokes(`${panel.id}/outline`, segments, (segment) => width[segment.zone]!, palette.outline, palette.dark),
+    strokes(`${panel.id}/outline`, edges, (segment) => width[segment.zone]!, outline, `${palette.dark} ${few}`),
     ...(chosen === undefined ? [] : [chosenLayer(panel, zones.polygons[chosen]!, palette)]),
   ];
 }

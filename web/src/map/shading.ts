@@ -13,11 +13,14 @@ export interface Panel {
 }
 
 export interface Shading {
+  axis: Axis;
   /** NaN: nothing published here for what is shown. */
   values: Float64Array;
   scale: Scale;
   /** True where the values are flows of the selected zone instead of the zone's own mass. */
   partner: boolean;
+  /** True where origins and destinations have a scale each. */
+  apart: boolean;
 }
 
 export function ownValues(zones: Zones, measure: Measure, perArea: boolean): Float64Array {
@@ -36,7 +39,18 @@ export function partnerValues(release: Release, selected: Selection, measure: Me
   return values;
 }
 
-/** Shadings of all panels; panels that show the same kind of value share one scale, so colours compare. */
+function median(values: Float64Array): number {
+  const sorted = values.filter((value) => value > 0).sort();
+  return sorted[sorted.length >> 1] ?? 1;
+}
+
+/** Axes whose typical values differ more than this would leave one of two maps in a single colour. */
+const APART = 3;
+
+/**
+ * Shadings of all panels. Panels that show the same kind of value share one scale, so that colours compare, unless
+ * origins and destinations are too different for that.
+ */
 export function shade(releases: Release[], panels: Panel[], state: State, palette: Palette): Shading[] {
   const drafts = panels.map((panel) => {
     const release = releases[panel.release]!;
@@ -44,11 +58,15 @@ export function shade(releases: Release[], panels: Panel[], state: State, palett
     const values = partner
       ? partnerValues(release, state.selected!, state.measure)
       : ownValues(release[panel.axis], state.measure, state.shade === "density");
-    return { values, partner };
+    return { axis: panel.axis, values, partner };
   });
-  const scales = [false, true].map((partner) => {
-    const values = drafts.filter((draft) => draft.partner === partner).flatMap((draft) => Array.from(draft.values));
-    return makeScale(values, palette);
-  });
-  return drafts.map((draft) => ({ ...draft, scale: scales[Number(draft.partner)]! }));
+  const medians = drafts.filter((draft) => !draft.partner).map((draft) => median(draft.values));
+  const apart = Math.max(...medians) > APART * Math.min(...medians);
+  const key = (draft: (typeof drafts)[0]): string => `${draft.partner} ${apart && draft.axis}`;
+  const scales = new Map<string, Scale>();
+  for (const kind of new Set(drafts.map(key))) {
+    const values = drafts.filter((draft) => key(draft) === kind).flatMap((draft) => Array.from(draft.values));
+    scales.set(kind, makeScale(values, palette));
+  }
+  return drafts.map((draft) => ({ ...draft, scale: scales.get(key(draft))!, apart }));
 }

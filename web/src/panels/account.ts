@@ -1,7 +1,7 @@
 /** What was asked, and where every trip of the input went. */
 
 import { card, h, table, type Row } from "../dom";
-import { amount, count, methodExplained, methodLabel, percent, short } from "../format";
+import { amount, count, methodExplained, methodLabel, percent, quantity, short } from "../format";
 import { COUNTS, type About, type Release } from "../model";
 
 const RULES = {
@@ -18,13 +18,18 @@ const PARAMETERS: Record<string, [string, string]> = {
   resolution: ["Finest cells", "H3 resolution of the smallest possible zones; 10 is about 130 m across"],
   max_levels: ["Levels looked ahead", "how far a rare trip may be merged before it counts as a problem"],
   levels: ["Levels looked ahead", "how far a rare trip may be merged before it counts as a problem"],
-  target_volume: ["Target size of a zone", "the mass that the method aims at for each origin zone"],
+  target: ["Target size of a zone", "the trips that the method aims at for each origin zone"],
+  delta: ["Price of leaving out", "what one trip left out counted against coarser zones; found by the method"],
+  duality_gap: ["Distance from the best", "at most this share worse than the best zones of this kind"],
+  origins_coarsened: ["Origins made coarser", "so that what is left out stays within what was allowed"],
+  origin_level: ["Merges of every origin", "levels above the finest cells"],
+  destination_level: ["Merges of every destination", "levels above the finest cells"],
   segment: ["Part of the data", "only these travellers or times are in this release"],
 };
 
 function parameter(name: string, value: unknown): string {
   if (value == null) return "–";
-  if (typeof value === "number") return name === "budget" ? percent(value) : count(value);
+  if (typeof value === "number") return name === "budget" || name === "duality_gap" ? percent(value) : quantity(value);
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 

@@ -2,7 +2,7 @@
 
 import { css, type Palette, type Scale } from "../colour";
 import { h, type Child } from "../dom";
-import { amount, axisName, measureName, plural, quantity, shadeUnit, short } from "../format";
+import { amount, axisName, measureName, plural, shadeUnit, short } from "../format";
 import type { Release } from "../model";
 import type { Line } from "../map/arrows";
 import type { Panel, Shading } from "../map/shading";
@@ -25,7 +25,7 @@ function scaleKey(title: string, scale: Scale): HTMLElement {
   return h("div", { class: "scale" }, h("b", {}, title), ...shades.map((shade, i) => swatch(css(shade), text(i))));
 }
 
-const legendNumber = (value: number): string => (value >= 1e6 ? short(value) : quantity(value));
+const legendNumber = (value: number): string => (value >= 1e6 ? short(value) : value.toLocaleString("en", { maximumSignificantDigits: 2 }));
 
 export function legend(
   releases: Release[],
@@ -37,12 +37,12 @@ export function legend(
   palette: Palette,
 ): Child[] {
   const parts: Child[] = [];
-  const own = shadings.find((shading) => !shading.partner);
+  const own = shadings.filter((shading, i) => !shading.partner && shadings.findIndex((one) => one.scale === shading.scale) === i);
   const partner = shadings.find((shading) => shading.partner);
-  if (own && differing.some(Boolean)) parts.push(...differenceKey(releases, panels, differing, palette));
-  else if (own) {
+  if (own.length && differing.some(Boolean)) parts.push(...differenceKey(releases, panels, differing, palette));
+  else {
     const unit = shadeUnit(state.measure, state.shade === "density");
-    parts.push(scaleKey(`Zones: ${unit}`, own.scale));
+    parts.push(...own.map(({ apart, axis, scale }) => scaleKey(`${apart ? `${axisName[axis]} zones` : "Zones"}: ${unit}`, scale)));
   }
   if (partner && state.selected) {
     const where = state.selected.axis === "origin" ? "from" : "to";
