@@ -41,7 +41,7 @@ def install() -> tuple[str, dict[str, str]]:
 
 def _unpack() -> None:
     node, npm = load(HERE.parents[1] / "scripts" / "build_web.py").node_tools()
-    subprocess.run([*npm, "ci", "--loglevel=error"], cwd=FOLDER, check=True, timeout=300)
+    subprocess.run([*npm, "ci", "--ignore-scripts", "--loglevel=error"], cwd=FOLDER, check=True, timeout=300)
     UNPACKED.mkdir(exist_ok=True)
     subprocess.run([*node, "-e", UNPACK, str(PACKED), str(UNPACKED)], check=True, timeout=120)
     for archive in UNPACKED.glob("*.tar"):
