@@ -88,7 +88,7 @@ def anonymize(
 
     `odkanon anonymize survey.parquet -o release --k 10 --protect participants --protect persons`
     """
-    from odkanon.cli.show import show_release, stages
+    from odkanon.cli.show import show_files, show_release, stages
     from odkanon.io.save import check_target, save_release
     from odkanon.methods import anonymize as run
 
@@ -120,4 +120,4 @@ def anonymize(
         stage(f"writing {output}")
         save_release(release, output, force=force)
     show_release(od, release)
-    typer.echo(f"Wrote {output}: classes.csv, classes.parquet, zones.geojson, release.json")
+    show_files(output)

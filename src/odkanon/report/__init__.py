@@ -4,6 +4,7 @@ It reads the files of saved release folders and nothing else, so it can only eve
 already publishes. `folder` reads, `model` packs, `base` adds the coastlines, `page` writes.
 """
 
-from odkanon.report.page import is_built, render, write_report
+from odkanon.report.folder import SavedRelease
+from odkanon.report.page import is_built, page_of, render, write_report
 
-__all__ = ["is_built", "render", "write_report"]
+__all__ = ["SavedRelease", "is_built", "page_of", "render", "write_report"]

@@ -10,7 +10,7 @@ from typing import Any
 
 from odkanon.errors import InputError
 from odkanon.report.base import build_base, read_beneath
-from odkanon.report.folder import read_folder
+from odkanon.report.folder import SavedRelease, read_folder
 from odkanon.report.model import build_model
 
 TEMPLATE = "page.html"
@@ -45,7 +45,12 @@ def render(folders: Sequence[Path], *, beneath: Path | None = None) -> str:
     """
     if not folders:
         raise InputError("no release given; name at least one saved release folder")
-    model = build_model([read_folder(Path(folder)) for folder in folders])
+    return page_of([read_folder(Path(folder)) for folder in folders], beneath=beneath)
+
+
+def page_of(releases: Sequence[SavedRelease], *, beneath: Path | None = None) -> str:
+    """Make one page of releases whose files have been read, or are about to be written; see `render`."""
+    model = build_model(releases)
     model["base"] = build_base(model["shapes"])
     model["beneath"] = None if beneath is None else read_beneath(beneath)
     return fill_template(model)
