@@ -33,7 +33,8 @@ def save_release(release: Release, folder: Path, *, force: bool = False) -> Path
     """Write a release as a folder, all or nothing.
 
     The files are ``classes.csv``, ``classes.parquet``, ``zones.geojson``, ``release.json`` and, where this
-    installation carries the built page, ``report.html``. They are written into a hidden folder beside the target, which is then renamed: whoever kills the run finds no half release.
+    installation carries the built page, ``report.html``. They are written into a hidden folder beside the
+    target, which is then renamed: whoever kills the run finds no half release.
 
     Parameters
     ----------
