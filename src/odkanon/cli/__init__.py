@@ -11,6 +11,7 @@ from odkanon._version import __version__
 from odkanon.cli.anonymize import anonymize
 from odkanon.cli.demo import demo
 from odkanon.cli.sample import sample
+from odkanon.cli.trips import trips
 from odkanon.errors import OdkanonError
 
 app = typer.Typer(
@@ -22,6 +23,7 @@ app = typer.Typer(
     epilog="Exit codes: 0 done; 1 refused for privacy reasons; 2 bad input or usage.",
 )
 app.command()(anonymize)
+app.command()(trips)
 app.command()(sample)
 app.command()(demo)
 
