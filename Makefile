@@ -29,7 +29,7 @@ lint: $(READY)  ## ruff and mypy only
 	$(BIN)/mypy
 
 bench: $(READY)  ## measure the speed claims, as ratios
-	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/bench_odkanon.py
 
 clean:  ## remove what make created
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

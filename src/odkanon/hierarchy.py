@@ -59,6 +59,11 @@ class Hierarchy:
         return tuple(np.repeat(np.arange(len(sizes), dtype=np.int32), sizes) for sizes in self.sizes)
 
     @cached_property
+    def first_leaves(self) -> npt.NDArray[np.int32]:
+        """For each level (row) and leaf (column), the first leaf of the leaf's ancestor at that level."""
+        return np.stack([np.repeat(s, n) for s, n in zip(self.starts, self.sizes, strict=True)]).astype(np.int32)
+
+    @cached_property
     def id_ranks(self) -> tuple[Ints, ...]:
         """For each level and node, its place when the nodes of that level are sorted by id."""
         return tuple(np.argsort(np.argsort(ids, kind="stable"), kind="stable") for ids in self.ids)
@@ -101,34 +106,40 @@ class Cut:
 
     Attributes
     ----------
-    level, node : array of int
-        For each zone, the level of its node and the number of the node within that level.
+    tree : Hierarchy
+        What is cut.
+    level : array of int
+        For each zone, the level of its node.
     starts : array of int
         For each zone, the position of its first leaf.
     zone_of_leaf : array of int
         For each leaf, the number of its zone.
     """
 
+    tree: Hierarchy
     level: npt.NDArray[np.int8]
-    node: Codes
     starts: Ints
     zone_of_leaf: Codes
 
     def __len__(self) -> int:
         return len(self.starts)
 
+    @cached_property
+    def node(self) -> Codes:
+        """For each zone, the number of its node within its level."""
+        node = np.zeros(len(self), dtype=np.int32)
+        for level in np.unique(self.level).tolist():
+            here = self.level == level
+            node[here] = self.tree.codes[level][self.starts[here]]
+        return node
+
 
 def cut_at(tree: Hierarchy, level_of_leaf: npt.NDArray[np.int8]) -> Cut:
     """Return the cut whose zone, for each leaf, is the leaf's ancestor at the given level."""
-    node = np.zeros(len(level_of_leaf), dtype=np.int32)
-    first = np.zeros(len(level_of_leaf), dtype=np.int64)
-    for level in range(tree.top + 1):
-        here = level_of_leaf == level
-        node[here] = tree.codes[level][here]
-        first[here] = tree.starts[level][node[here]]
-    opens = first == np.arange(len(first))
+    leaves = np.arange(len(level_of_leaf))
+    opens = tree.first_leaves[level_of_leaf, leaves] == leaves
     zone_of_leaf = np.cumsum(opens, dtype=np.int32) - np.int32(1)
-    return Cut(level_of_leaf[opens], node[opens], np.flatnonzero(opens), zone_of_leaf)
+    return Cut(tree, level_of_leaf[opens], np.flatnonzero(opens), zone_of_leaf)
 
 
 def level_cut(tree: Hierarchy, level: int) -> Cut:

@@ -193,7 +193,6 @@ def assemble(
 
 def release_of_cuts(
     od: ODMatrix,
-    rest: ODMatrix,
     rule: Rule,
     origin_cut: Cut,
     destination_cut: Cut,
@@ -202,9 +201,9 @@ def release_of_cuts(
     method: str,
     parameters: Mapping[str, Any],
 ) -> Release:
-    """Return the homogeneous release of one cut for each axis; ``rest`` is the matrix whose trees were cut."""
-    origins, zone_of_origin = zones_of_cut(od.origins, rest.origins, origin_cut)
-    destinations, zone_of_destination = zones_of_cut(od.destinations, rest.destinations, destination_cut)
+    """Return the homogeneous release of one cut for each axis, of the full trees or of parts of them."""
+    origins, zone_of_origin = zones_of_cut(od.origins, origin_cut)
+    destinations, zone_of_destination = zones_of_cut(od.destinations, destination_cut)
     return assemble(
         od,
         rule,

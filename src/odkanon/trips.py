@@ -231,7 +231,7 @@ def _hint_at_swap(rejected: Mapping[str, Rejected]) -> None:
 def _time_checks(found: Mapping[str, str], times: Sequence[str]) -> list[Check]:
     return [
         Check(
-            f"with a {name} that cannot be read",
+            f"whose {name} cannot be read",
             f"{column} IS NOT NULL AND TRY_CAST({column} AS TIMESTAMP) IS NULL",
         )
         for name in times

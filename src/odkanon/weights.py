@@ -20,8 +20,9 @@ def weight_scale(count: int, largest: float) -> int:
     The finest one for which ``count`` weights up to ``largest`` can be added up in 64 bits.
     """
     for decimals in range(MAX_DECIMALS, -1, -1):
-        if count * largest * 10**decimals < _LIMIT:
-            return 10**decimals
+        scale: int = 10**decimals
+        if count * largest * scale < _LIMIT:
+            return scale
     raise InputError(
         f"weights up to {largest:g} in {count:,} rows are too large to add up; express them in larger units"
     )

@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from odkanon.cells import cell_to_latlng
 from odkanon.io.save import statement
 from odkanon.metrics import utility
 from odkanon.od import ODMatrix
@@ -42,6 +44,9 @@ def show_input(od: ODMatrix) -> None:
     """Print how many rows came in and why some were turned away."""
     rejected = od.source.rejected
     console.print(f"Read {od.source.rows:,} rows: {od.trips:,} trips between {len(od):,} pairs of places.")
+    if od.origins.resolution is not None:
+        lat, lon = cell_to_latlng(od.origins.leaves)
+        console.print(f"They start around latitude {np.median(lat):.2f}, longitude {np.median(lon):.2f}.")
     for reason, part in rejected.items():
         console.print(f"  rejected {part.rows:,} rows {reason}", style="yellow")
 

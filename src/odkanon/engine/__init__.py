@@ -26,10 +26,11 @@ class Engine(Protocol):
         """Return the mass of every node of an axis, by level."""
         ...
 
-    def classes(self, origins: Cut, destinations: Cut) -> Flows:
-        """Return the flows between the zones of two cuts."""
+    def coarsen(self, origins: Cut, destinations: Cut) -> Engine:
+        """Return the engine over the classes of two cuts; it can be coarsened further, and is faster at it."""
         ...
 
-    def coarsen(self, origins: Cut, destinations: Cut) -> Engine:
-        """Return an engine that answers only for coarser cuts than these, and faster."""
+    @property
+    def flows(self) -> Flows:
+        """The classes of the cuts that the engine was coarsened to; the OD pairs if it was not."""
         ...

@@ -40,16 +40,12 @@ class MemoryEngine:
         """Return the mass of every node of an axis, by level."""
         return self.od.node_masses(axis, measure)
 
-    def classes(self, origins: Cut, destinations: Cut) -> Flows:
-        """Return the flows between the zones of two cuts."""
+    def coarsen(self, origins: Cut, destinations: Cut) -> MemoryEngine:
+        """Return the engine over the classes of two cuts."""
         origin_zone = origins.zone_of_leaf[self.origin_leaf]
         destination_zone = destinations.zone_of_leaf[self.destination_leaf]
         merged, _ = self.flows.merge(origin_zone[self.flows.origin], destination_zone[self.flows.destination])
-        return merged
-
-    def coarsen(self, origins: Cut, destinations: Cut) -> MemoryEngine:
-        """Return an engine over the classes of these cuts."""
-        return MemoryEngine(self.od, self.classes(origins, destinations), origins.starts, destinations.starts)
+        return MemoryEngine(self.od, merged, origins.starts, destinations.starts)
 
 
 def memory_engine(od: ODMatrix, measures: frozenset[str]) -> MemoryEngine:

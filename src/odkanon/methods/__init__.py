@@ -9,12 +9,20 @@ from inspect import signature
 from typing import Any
 
 from odkanon.errors import InputError, nearest
+from odkanon.methods.atg import atg_soft
+from odkanon.methods.mondrian import mondrian
 from odkanon.methods.odkanon import odkanon
+from odkanon.methods.oigh import oigh
 from odkanon.od import ODMatrix
 from odkanon.release import Release
 from odkanon.rule import Rule
 
-METHODS: dict[str, Callable[..., Release]] = {"odkanon": odkanon}
+METHODS: dict[str, Callable[..., Release]] = {
+    "odkanon": odkanon,
+    "oigh": oigh,
+    "atg-soft": atg_soft,
+    "mondrian": mondrian,
+}
 DEFAULT_METHOD = "odkanon"
 
 

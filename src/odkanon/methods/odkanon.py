@@ -81,7 +81,7 @@ def odkanon(
         return Release.empty(od, rule, "odkanon", parameters, refusal(rest, rule))
     parameters["steps"] = step
     origins, destinations = path.cuts(step)
-    return release_of_cuts(od, rest, rule, origins, destinations, ~early, allowed, "odkanon", parameters)
+    return release_of_cuts(od, rule, origins, destinations, ~early, allowed, "odkanon", parameters)
 
 
 def refusal(od: ODMatrix, rule: Rule) -> str:
@@ -98,14 +98,14 @@ class MergeOrder:
 
     Attributes
     ----------
-    ranks : tuple of array of int
-        For each level above the leaves and node, its place in the order.
+    ranks : array of int
+        For each level above the leaves (row) and leaf (column), the place of the leaf's ancestor in the order.
     zones : array of int
         Number of zones after 0, 1, 2, ... merges.
     """
 
     tree: Hierarchy
-    ranks: tuple[Ints, ...]
+    ranks: npt.NDArray[np.int32]
     zones: Ints
 
     @classmethod
@@ -114,21 +114,22 @@ class MergeOrder:
         levels = range(1, tree.top + 1)
         counts = [len(tree.ids[level]) for level in levels]
         if not counts:
-            return cls(tree, (), np.array([len(tree.leaves)]))
+            return cls(tree, np.empty((0, len(tree.leaves)), dtype=np.int32), np.array([len(tree.leaves)]))
         level = np.repeat(np.array(levels), counts)
         order = np.lexsort((np.concatenate(tree.id_ranks[1:]), level, np.concatenate(masses[1:])))
-        rank = np.empty(len(order), dtype=np.int64)
+        rank = np.empty(len(order), dtype=np.int32)
         rank[order] = np.arange(len(order))
         gone = np.concatenate([tree.children(at) for at in levels])[order] - 1
         zones = len(tree.leaves) - np.concatenate([[0], np.cumsum(gone)])
-        return cls(tree, tuple(np.split(rank, np.cumsum(counts)[:-1])), zones)
+        by_level = np.split(rank, np.cumsum(counts)[:-1])
+        ranks = np.stack([ranks[codes] for ranks, codes in zip(by_level, tree.codes[1:], strict=True)])
+        return cls(tree, ranks, zones)
 
     def cut(self, merges: int) -> Cut:
         """Return the cut after the first ``merges`` merges."""
-        level = np.zeros(len(self.tree.leaves), dtype=np.int8)
-        for codes, ranks in zip(self.tree.codes[1:], self.ranks, strict=True):
-            level += (ranks < merges)[codes]
-        return cut_at(self.tree, level)
+        # Ranks grow along the path from a leaf to the root, so merged ancestors are the lowest ones.
+        level = np.count_nonzero(self.ranks < merges, axis=0)
+        return cut_at(self.tree, level.astype(np.int8))
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,14 +167,16 @@ class MergePath:
         engine = self.engine
 
         def good(step: int) -> bool:
-            classes = engine.classes(*self.cuts(step))
-            return budget.mass(classes, ~rule.met(classes)) <= allowance
-
-        def narrow(step: int) -> None:
             nonlocal engine
-            engine = engine.coarsen(*self.cuts(step))
+            coarser = engine.coarsen(*self.cuts(step))
+            within = budget.mass(coarser.flows, ~rule.met(coarser.flows)) <= allowance
+            if not within:
+                # Only later steps will be asked about from here on, and those are coarser still.
+                engine = coarser
+            return within
 
-        return bisect_first(len(self.origin_merges) - 1, good, narrow)
+        last = len(self.origin_merges) - 1
+        return bisect_first(last, good) if good(last) else None
 
 
 def alternate(origin_zones: Ints, destination_zones: Ints) -> Ints:
@@ -199,19 +202,13 @@ def alternate(origin_zones: Ints, destination_zones: Ints) -> Ints:
     return np.concatenate([np.array(path, dtype=np.int64), tail])
 
 
-def bisect_first(last: int, good: Callable[[int], bool], narrow: Callable[[int], None]) -> int | None:
-    """Return the first good step in ``[0, last]`` of a monotone test; None if not even the last is good.
-
-    ``narrow`` is told of each failing step, since no earlier one will be asked about again.
-    """
-    if not good(last):
-        return None
+def bisect_first(last: int, good: Callable[[int], bool]) -> int:
+    """Return the first good step in ``[0, last]`` of a monotone test of which the last step is known to be good."""
     low, high = -1, last
     while high - low > 1:
         middle = (low + high) // 2
         if good(middle):
             high = middle
         else:
-            narrow(middle)
             low = middle
     return high

@@ -1,0 +1,83 @@
+"""The commands as a newcomer runs them, and their files read back by another tool."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from cli.runner import odkanon, output
+
+GOLDEN = Path(__file__).parent.parent / "golden"
+
+
+def test_help_and_version() -> None:
+    for arguments in (["--help"], ["anonymize", "--help"], ["sample", "--help"], ["demo", "--help"]):
+        done = odkanon(*arguments)
+        assert done.returncode == 0
+        assert "Usage" in done.stdout
+    assert odkanon("--version").stdout.startswith("odkanon 0.")
+
+
+def test_golden_through_the_command(tmp_path: Path) -> None:
+    expected = json.loads((GOLDEN / "turin-3k/expected-trips-k4.json").read_text())
+    done = odkanon(
+        "anonymize", GOLDEN / "turin-3k/od.csv", "-o", tmp_path / "out", "--suppress", "before", "--budget-of", "rows",
+        "--k", expected["k"], "--levels", expected["max_levels"], "--budget", expected["budget"],
+    )  # fmt: skip
+    assert done.returncode == 0, done
+    reader = duckdb.connect()
+    rows = reader.execute(f"SELECT * FROM '{tmp_path}/out/classes.parquet'").fetchall()
+    assert rows == reader.execute(f"SELECT * FROM '{tmp_path}/out/classes.csv'").fetchall()
+    assert {(o, d): t for o, d, t, _ in rows} == {
+        (row["origin"], row["destination"]): row["trips"] for row in expected["classes"]
+    }
+    zones = json.loads((tmp_path / "out/zones.geojson").read_text())["features"]
+    assert [zone["properties"]["id"] for zone in zones] == expected["origins"] + expected["destinations"]
+    assert all(zone["geometry"]["type"] == "Polygon" for zone in zones)
+    origins = [zone["properties"] for zone in zones if zone["properties"]["axis"] == "origin"]
+    assert sum(zone["trips"] for zone in origins) == sum(row["trips"] for row in expected["classes"])
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet"])
+def test_file_format_does_not_change_the_release(tmp_path: Path, suffix: str) -> None:
+    for name in ("reference.parquet", f"survey{suffix}"):
+        assert odkanon("sample", "-o", tmp_path / name, "--force").returncode == 0
+        done = odkanon("anonymize", tmp_path / name, "-o", tmp_path / Path(name).stem.split(".")[0])
+        assert done.returncode == 0, done
+    for file in ("classes.csv", "classes.parquet", "zones.geojson"):
+        assert (tmp_path / "reference" / file).read_bytes() == (tmp_path / "survey" / file).read_bytes()
+
+
+def test_demo(tmp_path: Path) -> None:
+    for _ in range(2):
+        done = odkanon("demo", "-o", tmp_path / "demo")
+        assert done.returncode == 0, done
+    assert "Privacy" in done.stdout
+    releases = {path.name: json.loads((path / "release.json").read_text()) for path in (tmp_path / "demo").iterdir()}
+    assert set(releases) == {f"{who}-{when}" for who in ("participants", "population") for when in ("before", "after")}
+    for name, told in releases.items():
+        covered = "trips" if name.startswith("participants") else "weight"
+        assert told["privacy"][covered]["below"] == 0
+        assert told["published"]["share"] >= 0.89
+    assert "different persons" in output(done)
+
+
+def test_lookup_hierarchy(tmp_path: Path) -> None:
+    (tmp_path / "zones.csv").write_text("commune,department\na,X\nb,X\nc,Y\nd,Y\n")
+    (tmp_path / "trips.csv").write_text("origin,destination,person\n" + "a,c,1\nb,d,2\na,d,3\n" * 4)
+    done = odkanon("anonymize", tmp_path / "trips.csv", "-o", tmp_path / "out", "--hierarchy", tmp_path / "zones.csv")
+    assert done.returncode == 0, done
+    assert (tmp_path / "out/classes.csv").read_text() == "origin,destination,trips,persons\nX,Y,12,3\n"
+
+
+def test_within_a_geojson_outline(tmp_path: Path) -> None:
+    ring = [[2.2, 48.8], [2.45, 48.8], [2.45, 48.92], [2.2, 48.92], [2.2, 48.8]]
+    (tmp_path / "area.geojson").write_text(json.dumps({"type": "Polygon", "coordinates": [ring]}))
+    odkanon("sample", "-o", tmp_path / "s.parquet")
+    done = odkanon("anonymize", tmp_path / "s.parquet", "-o", tmp_path / "out", "--within", tmp_path / "area.geojson")
+    assert done.returncode == 0, done
+    told = json.loads((tmp_path / "out/release.json").read_text())
+    assert 20_000 < told["input"]["rejected"]["outside the area"]["trips"] < 70_000
