@@ -52,9 +52,7 @@ def random_points(count: int, persons: int, seed: int) -> list[Point]:
     rng = np.random.default_rng(seed)
     person, seconds = rng.integers(0, persons, count), rng.integers(0, 40 * count // persons, count)
     lat, lon = 48 + rng.integers(0, 50, count) / 100, 2 + rng.integers(0, 50, count) / 100
-    return [
-        Point(f"p{p}", float(s), float(y), float(x)) for p, s, y, x in zip(person, seconds, lat, lon, strict=True)
-    ]
+    return [Point(f"p{p}", float(s), float(y), float(x)) for p, s, y, x in zip(person, seconds, lat, lon, strict=True)]
 
 
 def test_trips_equal_the_naive_version(monkeypatch: pytest.MonkeyPatch) -> None:
