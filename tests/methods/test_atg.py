@@ -216,6 +216,15 @@ def test_ten_trips_of_one_person_are_not_ten_persons() -> None:
     assert release.classes.persons.tolist() == [3]
 
 
+def test_a_tie_stays_coarse() -> None:
+    # Leaf "x" is all that is known of zone "X", and costs the same: the zone is published.
+    tree = lookup_hierarchy(pa.table({"leaf": ["x", "y", "z"], "zone": ["X", "Y", "Y"]}))
+    ends = np.array([0, 1, 2], dtype=np.int32)
+    od = od_matrix(tree, tree, ends, ends, trips=np.array([9, 9, 9]), source=Source(rows=3))
+    release = anonymize(od, Rule(trips=4), method="atg-soft", target=9)
+    assert release.destinations.ids.tolist() == ["X", "y", "z"]
+
+
 def test_row_order_does_not_matter() -> None:
     rng = np.random.default_rng(1)
     ends = rng.choice(WORLD_CELLS, (2, 300))

@@ -50,7 +50,8 @@ def anonymize(od: ODMatrix, rule: Rule, *, method: str = DEFAULT_METHOD, **optio
     accepted = list(signature(METHODS[method]).parameters)[2:]
     for name in options:
         if name not in accepted:
-            raise InputError(f"method {method!r} takes {', '.join(accepted)}, not {name!r}{nearest(name, accepted)}")
+            known = f"it takes {', '.join(accepted)}" if accepted else "it takes none"
+            raise InputError(f"method {method!r} has no option {name!r}{nearest(name, accepted)}; {known}")
     start = time.perf_counter()
     release = METHODS[method](od, rule, **options)
     return replace(release, seconds=time.perf_counter() - start)

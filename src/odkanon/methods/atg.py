@@ -6,8 +6,7 @@ multiplier ``delta``, after which every subtree can be decided by itself, bottom
 
 References
 ----------
-Matet, Côme, Furno, Oukhellou, El Faouzi, Rodriguez: "Adaptative generalisation over a value hierarchy for the
-k-anonymisation of Origin-Destination matrices", Transportation Research Part C, 2023.
+Matet et al. 2023, adaptative tree generalisation (ATG) of origin-destination matrices; ATG-Soft is its faster form.
 """
 
 from __future__ import annotations
