@@ -9,7 +9,7 @@ from odkanon.io.tables import quote_name
 
 SWAPPED = "with a latitude out of range, which would fit as longitude"
 OUT_OF_RANGE = "with coordinates out of range"
-DECIMAL_COMMA = "with a decimal comma in a coordinate, where a point is needed (48.85)"
+DECIMAL_COMMA = "with coordinates that are not numbers: a decimal comma, where a point is needed (48.85)"
 
 
 def number_sql(column: str) -> str:

@@ -21,6 +21,14 @@ _DELIMITERS = ",;\t|"
 
 
 @dataclass(frozen=True)
+class Check:
+    """A reason to turn a row away, and the SQL condition under which it applies."""
+
+    reason: str
+    condition: str
+
+
+@dataclass(frozen=True)
 class Table:
     """A table that DuckDB can scan.
 
@@ -36,6 +44,8 @@ class Table:
         What to call the table in messages.
     sha256 : str or None
         Of the file.
+    checks : tuple of Check
+        Reasons of the format itself to turn rows away.
     """
 
     connection: duckdb.DuckDBPyConnection
@@ -43,6 +53,7 @@ class Table:
     columns: tuple[str, ...]
     name: str
     sha256: str | None = None
+    checks: tuple[Check, ...] = ()
 
     def fetch(self, expressions: Sequence[str]) -> pa.Table:
         """Return the given expressions over all readable rows."""
