@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from odkanon.arrays import Bools, Codes, Ints
 from odkanon.budget import Budget
@@ -134,6 +135,17 @@ class Release:
         from odkanon.io.save import save_release
 
         return save_release(self, Path(folder), force=force)
+
+    def table(self) -> pa.Table:
+        """Return the published flows as an Arrow table, which pandas, polars and DuckDB can take over."""
+        from odkanon.io.save import classes_table
+
+        return classes_table(self)
+
+    def _repr_html_(self) -> str:
+        from odkanon.html import release_html
+
+        return release_html(self)
 
     def __repr__(self) -> str:
         if self.refusal:
