@@ -38,7 +38,7 @@ def release_html(release: Release) -> str:
         "published flows": f"{len(release.classes):,}",
         "origin zones": f"{len(release.origins):,}",
         "destination zones": f"{len(release.destinations):,}",
-        "published trips": f"{published:,} of {release.od.trips:,} ({published / max(release.od.trips, 1):.1%})",
+        "published trips": f"{published:,} of {release.input.trips:,} ({published / max(release.input.trips, 1):.1%})",
     }
     table = classes_table(release)
     largest = table.sort_by([("trips", "descending"), ("origin", "ascending"), ("destination", "ascending")])

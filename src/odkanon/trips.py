@@ -21,17 +21,16 @@ from odkanon.io.columns import COORDINATES, missing, resolve
 from odkanon.io.coordinates import OUT_OF_RANGE, SWAPPED, coordinate_checks, number_sql
 from odkanon.io.crs import to_degrees
 from odkanon.io.formats import open_trips
-from odkanon.io.tables import Table, quote_name
+from odkanon.io.tables import Named, Table, quote_name
 from odkanon.io.times import TimeColumn, mixed_offsets
 from odkanon.od import ODMatrix, Rejected, Source, od_matrix
 from odkanon.places import warn_if_misplaced
 
 log = logging.getLogger(__name__)
 
+TIMES: tuple[str, ...] = ("start_time", "end_time")
 ATTRIBUTES = ("sex", "age", "category")
 """Attributes of a person that are kept where the input has them."""
-
-_TIMES: tuple[str, ...] = ("start_time", "end_time")
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,23 +121,19 @@ def trips_of_table(
     if any(name not in found for name in COORDINATES):
         raise missing(table, found, COORDINATES)
     kept = _attributes(table, found, attributes)
-    times = {name: TimeColumn(table, found[name]) for name in _TIMES if name in found}
-    values = {name: number_sql(found[name]) for name in COORDINATES}
-    values |= {name: time.clock for name, time in times.items()}
+    times = {name: TimeColumn(table, found[name], counts=False) for name in TIMES if name in found}
+    values = trip_values(found) | {name: time.clock for name, time in times.items()}
     values |= {name: quote_name(column) for name, column in kept.items()}
-    places = [found[name] for name in COORDINATES]
-    checks = [*coordinate_checks(places[0::2], places[1::2], degrees=crs is None), *_time_checks(found, times)]
     identity = [*values.values()] if "person" in found and "start_time" in found else None
     values |= {f"{name} zoned": time.zoned for name, time in times.items()}
+    checks = trip_checks(found, degrees=crs is None)
     rows = checked_rows(table, found, values, checks, where=where, identity=identity)
-    _hint_at_swap(rows.source.rejected)
-    if len(rows.table) == 0:
-        raise no_rows(table, rows)
-    rows = _without_offsets(table, found, rows, times)
+    hint_at_swap(rows.source.rejected)
     if crs is not None:
         rows = to_degrees(rows, crs)
-        if len(rows.table) == 0:
-            raise no_rows(table, rows)
+    if len(rows.table) == 0:
+        raise no_rows(table, rows.source)
+    rows = _without_offsets(table, found, rows, times)
     ends = [rows.table.column(name).to_numpy() for name in COORDINATES]
     warn_if_misplaced(np.concatenate(ends[0::2]), np.concatenate(ends[1::2]))
     return Trips(rows.table, rows.weight, rows.scale, rows.person, rows.source)
@@ -203,9 +198,9 @@ def od_of_records(
     )
 
 
-def no_rows(table: Table, rows: Checked, hint: str = "") -> InputError:
+def no_rows(table: Named, source: Source, hint: str = "") -> InputError:
     """Return the error for a table without a single usable row, and with what may help."""
-    reasons = "; ".join(f"{part.rows:,} {reason}" for reason, part in rows.source.rejected.items())
+    reasons = "; ".join(f"{part.rows:,} {reason}" for reason, part in source.rejected.items())
     return InputError(f"{table.name} has no usable row ({reasons or 'there are no rows below the header'}){hint}")
 
 
@@ -222,7 +217,21 @@ def _attributes(table: Table, found: Mapping[str, str], wanted: Sequence[str] | 
     return kept
 
 
-def _hint_at_swap(rejected: Mapping[str, Rejected]) -> None:
+def trip_values(found: Mapping[str, str]) -> dict[str, str]:
+    """Return the SQL expressions of the coordinates and times of a trip."""
+    values = {name: number_sql(found[name]) for name in COORDINATES}
+    return values | {name: f"TRY_CAST({quote_name(found[name])} AS TIMESTAMP)" for name in TIMES if name in found}
+
+
+def trip_checks(found: Mapping[str, str], *, degrees: bool = True) -> list[Check]:
+    """Return the reasons to turn a trip away; the range of coordinates counts where they are degrees."""
+    places = [found[name] for name in COORDINATES]
+    ends = coordinate_checks(places[0::2], places[1::2], degrees=degrees)
+    return [*ends, *_time_checks(found, [name for name in TIMES if name in found])]
+
+
+def hint_at_swap(rejected: Mapping[str, Rejected]) -> None:
+    """Warn where latitudes are out of range but would do as longitudes, or where coordinates are no degrees."""
     if SWAPPED in rejected:
         log.warning("%s rows have a latitude out of range; are lat and lon swapped?", f"{rejected[SWAPPED].rows:,}")
     elif OUT_OF_RANGE in rejected:
@@ -232,10 +241,14 @@ def _hint_at_swap(rejected: Mapping[str, Rejected]) -> None:
         )
 
 
-def _time_checks(found: Mapping[str, str], times: Mapping[str, TimeColumn]) -> list[Check]:
+def _time_checks(found: Mapping[str, str], times: Sequence[str]) -> list[Check]:
     return [
-        Check(f"whose {name} cannot be read", f"{quote_name(found[name])} IS NOT NULL AND {time.clock} IS NULL")
-        for name, time in times.items()
+        Check(
+            f"whose {name} cannot be read",
+            f"{column} IS NOT NULL AND TRY_CAST({column} AS TIMESTAMP) IS NULL",
+        )
+        for name in times
+        for column in [quote_name(found[name])]
     ]
 
 

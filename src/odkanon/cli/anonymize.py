@@ -125,5 +125,5 @@ def anonymize(
         release = run(od, rule, method=method, **options)
         stage(f"writing {output}")
         save_release(release, output, force=force)
-    show_release(release)
+    show_release(od, release)
     typer.echo(f"Wrote {output}: classes.csv, classes.parquet, zones.geojson, release.json")

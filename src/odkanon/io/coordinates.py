@@ -1,10 +1,10 @@
-"""Row checks of coordinates, for the two ends of trips and for single points alike."""
+"""Row checks of coordinates, for the two ends of trips and for single points alike, in SQL that every engine knows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from odkanon.io.checks import Check
+from odkanon.io.checks import Check, finite
 from odkanon.io.tables import quote_name
 
 SWAPPED = "with a latitude out of range, which would fit as longitude"
@@ -32,14 +32,14 @@ def coordinate_checks(lats: Sequence[str], lons: Sequence[str], *, degrees: bool
     number = [*lat, *lon]
     null_island = [f"({y} = 0 AND {x} = 0)" for y, x in zip(lat, lon, strict=True)]
     comma = [
-        f"({value} IS NULL AND regexp_full_match(CAST({column} AS VARCHAR), '\\s*-?\\d+,\\d+\\s*'))"
+        f"({value} IS NULL AND TRY_CAST(replace(CAST({column} AS VARCHAR), ',', '.') AS DOUBLE) IS NOT NULL)"
         for value, column in zip(number, raw, strict=True)
     ]
     return [
         Check("with missing coordinates", " OR ".join(f"{column} IS NULL" for column in raw)),
         Check(DECIMAL_COMMA, " OR ".join(comma)),
         Check("with coordinates that are not numbers", " OR ".join(f"{value} IS NULL" for value in number)),
-        Check("with NaN or infinite coordinates", " OR ".join(f"NOT isfinite({value})" for value in number)),
+        Check("with NaN or infinite coordinates", " OR ".join(f"NOT {finite(value)}" for value in number)),
         *(_range_checks(lat, lon) if degrees else []),
         Check("at latitude 0, longitude 0, where devices put a missing fix", " OR ".join(null_island)),
     ]

@@ -20,6 +20,15 @@ class TimeColumn:
     *clock* on the wall, by which people talk of morning and evening. Which DuckDB gives for a text with an offset
     has changed between its versions, so the offset is dealt with here.
 
+    Parameters
+    ----------
+    table : Table
+        The table.
+    column : str
+        One of its columns.
+    counts : bool
+        Whether numbers are read as seconds (or thousandths of them, and so on) since 1970.
+
     Attributes
     ----------
     clock : str
@@ -30,12 +39,12 @@ class TimeColumn:
         Whether an offset is written; FALSE where none can be.
     """
 
-    def __init__(self, table: Table, column: str) -> None:
+    def __init__(self, table: Table, column: str, *, counts: bool = True) -> None:
         name, kind = quote_name(column), table.types()[column].upper()
         if kind.startswith("VARCHAR"):
             self.zoned = f"coalesce(regexp_matches({name}, '{_OFFSET}', 'i'), false)"
             plain = f"regexp_replace({name}, '{_OFFSET}', '\\1', 'i')"
-            count = f"regexp_full_match({name}, '{_DIGITS}')"
+            count = f"regexp_full_match({name}, '{_DIGITS}')" if counts else "false"
             epoch = _epoch(f"TRY_CAST({name} AS DOUBLE)")
             self.clock = (
                 f"CASE WHEN {self.zoned} THEN TRY_CAST({plain} AS TIMESTAMP) WHEN {count} THEN make_timestamp({epoch}) "
@@ -45,7 +54,7 @@ class TimeColumn:
                 f"CASE WHEN {self.zoned} THEN epoch_us(TRY_CAST({name} AS TIMESTAMPTZ)) WHEN {count} THEN {epoch} "
                 f"ELSE epoch_us(TRY_CAST({name} AS TIMESTAMP)) END"
             )
-        elif kind.startswith(_NUMBERS):
+        elif counts and kind.startswith(_NUMBERS):
             self.zoned, self.instant = "false", _epoch(f"TRY_CAST({name} AS DOUBLE)")
             self.clock = f"make_timestamp({self.instant})"
         else:
