@@ -11,8 +11,11 @@ from odkanon._version import __version__
 from odkanon.cli.anonymize import anonymize
 from odkanon.cli.compare import compare
 from odkanon.cli.demo import demo
+from odkanon.cli.export import export
+from odkanon.cli.netmob25 import netmob25
 from odkanon.cli.report import report
 from odkanon.cli.sample import sample
+from odkanon.cli.trips import trips
 from odkanon.errors import OdkanonError
 
 app = typer.Typer(
@@ -26,6 +29,9 @@ app = typer.Typer(
 app.command()(anonymize)
 app.command()(compare)
 app.command()(report)
+app.command()(export)
+app.command()(trips)
+app.command()(netmob25)
 app.command()(sample)
 app.command()(demo)
 

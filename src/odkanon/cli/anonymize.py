@@ -10,6 +10,7 @@ import typer
 
 from odkanon.cli.options import (
     Column,
+    Crs,
     Filter,
     HierarchyFile,
     Input,
@@ -17,6 +18,7 @@ from odkanon.cli.options import (
     ReadAsOption,
     Resolution,
     Within,
+    ZonesGeojson,
     make_rule,
     read_matrix,
 )
@@ -77,6 +79,8 @@ def anonymize(
     where: Filter = None,
     within: Within = None,
     hierarchy: HierarchyFile = None,
+    zones_geojson: ZonesGeojson = None,
+    crs: Crs = None,
     read_as: ReadAsOption = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an earlier release in DIR.")] = False,
 ) -> None:
@@ -102,6 +106,8 @@ def anonymize(
             within=within,
             resolution=resolution,
             hierarchy=hierarchy,
+            zones_geojson=zones_geojson,
+            crs=crs,
             read_as=read_as,
         )
         rule = make_rule(
