@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -79,7 +80,8 @@ def _write_files(release: Release, folder: Path) -> None:
     pyarrow.parquet.write_table(table, folder / "classes.parquet")
     write_csv(table, folder / "classes.csv")
     _write_json(folder / "zones.geojson", zones_geojson(release), indent=None)
-    _write_json(folder / MANIFEST, manifest(release), indent=2)
+    digests = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.iterdir())}
+    _write_json(folder / MANIFEST, {**manifest(release), "files": digests}, indent=2)
     for path in folder.iterdir():
         with path.open("rb") as file:
             os.fsync(file.fileno())
