@@ -48,7 +48,7 @@ def save_release(release: Release, folder: Path, *, force: bool = False) -> Path
     try:
         _write_files(release, partial)
         partial.chmod(0o755)
-        _move_into_place(partial, folder)
+        move_into_place(partial, folder)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return folder
@@ -65,7 +65,8 @@ def check_target(folder: Path, *, force: bool) -> None:
         raise InputError(f"{folder} exists already; choose another folder, or replace it with --force")
 
 
-def _move_into_place(partial: Path, folder: Path) -> None:
+def move_into_place(partial: Path, folder: Path) -> None:
+    """Rename a finished folder to its place, and only then remove what was there before."""
     if not folder.exists():
         partial.rename(folder)
         return
@@ -79,15 +80,16 @@ def _write_files(release: Release, folder: Path) -> None:
     table = classes_table(release)
     pyarrow.parquet.write_table(table, folder / "classes.parquet")
     write_csv(table, folder / "classes.csv")
-    _write_json(folder / "zones.geojson", zones_geojson(release), indent=None)
+    write_json(folder / "zones.geojson", zones_geojson(release), indent=None)
     digests = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.iterdir())}
-    _write_json(folder / MANIFEST, {**manifest(release), "files": digests}, indent=2)
+    write_json(folder / MANIFEST, {**manifest(release), "files": digests}, indent=2)
     for path in folder.iterdir():
         with path.open("rb") as file:
             os.fsync(file.fileno())
 
 
-def _write_json(path: Path, content: Mapping[str, Any], indent: int | None) -> None:
+def write_json(path: Path, content: Mapping[str, Any], indent: int | None) -> None:
+    """Write JSON as UTF-8, ending in a newline."""
     separators = (",", ":") if indent is None else None
     text = json.dumps(content, indent=indent, separators=separators, ensure_ascii=False, allow_nan=False)
     path.write_text(text + "\n", encoding="utf-8")
