@@ -99,13 +99,17 @@ def release_together(
     started = time.perf_counter()
     trips, dimensions = _inside(trips, dimensions, resolution, within)
     parents = [parent_of(dimensions, number) for number in range(len(dimensions))]
+    before = dimensions
     trips, dimensions = _without_rare(trips, dimensions, parents, rule)
+    left_out = [each.segment(value) for each, now in zip(before, dimensions, strict=True) for value in _gone(each, now)]
     ground = _Ground.of(trips, dimensions, parents, rule, resolution)
     if zoning is None:
         attempt = _search(ground, segment_budget, method, options)
         parameters = {**attempt.parameters, "coarseness": attempt.factor, "segment_budget": segment_budget}
     else:
         method, attempt, parameters = "zones", ground.on(zoning, 1.0, {}), {}
+    if left_out:
+        parameters["left_out"] = left_out
     if not attempt.plan.whole.any():
         raise RefusedError(f"nothing can be published: no flow between the zones meets {rule}")
     names = [dimension.name for dimension in dimensions]
@@ -155,6 +159,10 @@ def _without_rare(
     if not keep.any():
         raise RefusedError(f"nothing can be published: no segment meets {rule}")
     return _reject(everyone, ~keep, RARE), split
+
+
+def _gone(before: Dimension, now: Dimension) -> list[int]:
+    return [int(value) for value in np.setdiff1d(before.value, now.value)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,7 +290,13 @@ def _parts(ground: _Ground, attempt: _Attempt, number: int, method: str, paramet
             trips = ground.trips.select(which)
             # What was turned away on reading belongs to no segment; the account of the whole has it.
             trips = replace(trips, source=Source(len(trips), ground.trips.source.sha256))
-            release = ground.release(trips, attempt, published[:, value], method, {**parameters, "segment": segment})
+            release = ground.release(
+                trips,
+                attempt,
+                published[:, value],
+                method,
+                {**parameters, "dimension": dimension.name, "segment": segment},
+            )
         if which.any():
             parts.append(Part(dimension.name, segment, dimension.title(value), release))
     return parts
