@@ -203,7 +203,7 @@ def _check_persons(connection: duckdb.DuckDBPyConnection, release: Published) ->
 
 
 def _note_dominance(connection: duckdb.DuckDBPyConnection, release: Published, reading: Reading) -> list[Finding]:
-    """Note flows of which one person, or one weight, makes up most."""
+    """Note how much one person, or one weight, makes up of a flow at most."""
     shares = []
     if "persons" in reading.measures:
         shares.append(("person", "trips", "max(t) FILTER (person IS NOT NULL) / sum(t)"))
@@ -217,14 +217,15 @@ def _note_dominance(connection: duckdb.DuckDBPyConnection, release: Published, r
             f"any_value(person) AS person, sum(trips) AS t, max(weight) AS w, sum(weight) AS s FROM "
             f"({_with_keys(release, reading)}) GROUP BY co, cd, person_key) GROUP BY 1, 2 ORDER BY share DESC, 1, 2",
         )
-        many = [row for row in largest if row["share"] is not None and row["share"] > DOMINANT]
-        if many:
-            first = many[0]
+        largest = tuple(row for row in largest if row["share"] is not None)
+        if largest:
+            many = tuple(row for row in largest if row["share"] > DOMINANT)
+            first = largest[0]
             text = (
-                f"one {who} makes up more than half of the {what} in {len(many):,} flows, at most {first['share']:.0%} "
-                f"in {first['origin']} -> {first['destination']}"
+                f"one {who} makes up at most {first['share']:.0%} of the {what} of a flow ({first['origin']} -> "
+                f"{first['destination']}), and more than half in {len(many):,} flows"
             )
-            notes.append(_finding("dominance", release, text, "note", tuple(many)))
+            notes.append(_finding("dominance", release, text, "note", many or (first,)))
     return notes
 
 
