@@ -5,15 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
-from typing import Literal, get_args
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 
 from odkanon.arrays import Bools
 from odkanon.errors import InputError
-from odkanon.flows import Flows
 
 BudgetOf = Literal["rows", "trips"]
+
+
+class Spendable(Protocol):
+    """Anything that takes up budget: flows, or the totals of some."""
+
+    @property
+    def pairs(self) -> Any: ...  # noqa: D102
+    @property
+    def trips(self) -> Any: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
@@ -37,11 +45,11 @@ class Budget:
         if self.of not in get_args(BudgetOf):
             raise InputError(f"the budget is a share of {' or '.join(get_args(BudgetOf))}, not of {self.of!r}")
 
-    def allowance(self, flows: Flows) -> int:
+    def allowance(self, flows: Spendable) -> int:
         """Return how many rows or trips of these flows may go."""
         return floor(self.mass(flows) * Fraction(str(self.share)))
 
-    def mass(self, flows: Flows, which: Bools | None = None) -> int:
+    def mass(self, flows: Spendable, which: Bools | None = None) -> int:
         """Return the rows or trips of (some of) these flows."""
         values = flows.pairs if self.of == "rows" else flows.trips
         return int(np.sum(values if which is None else values[which]))

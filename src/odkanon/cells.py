@@ -21,6 +21,9 @@ MAX_RESOLUTION = 15
 WORLD = np.uint64(0)
 """The id of the virtual node above resolution 0; no H3 cell has it."""
 
+KM_PER_DEGREE = 111.195
+"""Length of a degree of latitude."""
+
 _RESOLUTION_SHIFT = np.uint64(52)
 _RESOLUTION_MASK = np.uint64(0xF << 52)
 
@@ -106,6 +109,12 @@ def cell_to_polygon(cell: str) -> dict[str, Any]:
         ring = [[lng + 360 if lng < 0 else lng, lat] for lng, lat in ring]
     # GeoJSON wants outer rings counter-clockwise and closed; H3 already walks that way.
     return {"type": "Polygon", "coordinates": [[*ring, ring[0]]]}
+
+
+def cell_radius(resolution: int) -> float:
+    """Return about how far the corners of a cell lie from its centre, in degrees of latitude."""
+    check_resolution(resolution)
+    return float(h3.average_hexagon_edge_length(resolution, unit="km")) / KM_PER_DEGREE
 
 
 def check_resolution(resolution: int) -> None:

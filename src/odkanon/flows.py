@@ -37,6 +37,19 @@ class Visits:
         )
 
 
+@dataclass(frozen=True)
+class Totals:
+    """What some flows add up to; weight in units of ``1 / scale``, None where there is none."""
+
+    pairs: int = 0
+    trips: int = 0
+    weight: int | None = None
+
+    def __add__(self, other: Totals) -> Totals:
+        weight = None if self.weight is None or other.weight is None else self.weight + other.weight
+        return Totals(self.pairs + other.pairs, self.trips + other.trips, weight)
+
+
 @dataclass(frozen=True, eq=False)
 class Flows:
     """Flows between numbered places, with all that is counted of them.
@@ -55,6 +68,8 @@ class Flows:
         Who takes part; None where the input names no persons.
     scale : int
         Units of weight in one.
+    head_count : array of int or None
+        Number of distinct persons of each flow, where an engine has counted them and keeps who they are.
     """
 
     origin: Codes
@@ -64,6 +79,7 @@ class Flows:
     weight: Ints | None = None
     visits: Visits | None = None
     scale: int = 1
+    head_count: Ints | None = None
 
     def __len__(self) -> int:
         return len(self.trips)
@@ -72,8 +88,14 @@ class Flows:
     def persons(self) -> Ints | None:
         """Number of distinct persons of each flow; None where the input names no persons."""
         if self.visits is None:
-            return None
+            return self.head_count
         return np.bincount(self.visits.flow, minlength=len(self)).astype(np.int64)
+
+    def totals(self, which: Bools | None = None) -> Totals:
+        """Return what (some of) the flows add up to."""
+        keep = slice(None) if which is None else which
+        weight = None if self.weight is None else int(self.weight[keep].sum())
+        return Totals(int(self.pairs[keep].sum()), int(self.trips[keep].sum()), weight)
 
     def only(self, measures: frozenset[str]) -> Flows:
         """Return the same flows without what is not among ``measures`` (trips always stay)."""

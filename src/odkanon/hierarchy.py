@@ -106,6 +106,8 @@ class Cut:
 
     Attributes
     ----------
+    tree : Hierarchy
+        What is cut.
     level : array of int
         For each zone, the level of its node.
     starts : array of int
@@ -114,6 +116,7 @@ class Cut:
         For each leaf, the number of its zone.
     """
 
+    tree: Hierarchy
     level: npt.NDArray[np.int8]
     starts: Ints
     zone_of_leaf: Codes
@@ -121,13 +124,22 @@ class Cut:
     def __len__(self) -> int:
         return len(self.starts)
 
+    @cached_property
+    def node(self) -> Codes:
+        """For each zone, the number of its node within its level."""
+        node = np.zeros(len(self), dtype=np.int32)
+        for level in np.unique(self.level).tolist():
+            here = self.level == level
+            node[here] = self.tree.codes[level][self.starts[here]]
+        return node
+
 
 def cut_at(tree: Hierarchy, level_of_leaf: npt.NDArray[np.int8]) -> Cut:
     """Return the cut whose zone, for each leaf, is the leaf's ancestor at the given level."""
     leaves = np.arange(len(level_of_leaf))
     opens = tree.first_leaves[level_of_leaf, leaves] == leaves
     zone_of_leaf = np.cumsum(opens, dtype=np.int32) - np.int32(1)
-    return Cut(level_of_leaf[opens], np.flatnonzero(opens), zone_of_leaf)
+    return Cut(tree, level_of_leaf[opens], np.flatnonzero(opens), zone_of_leaf)
 
 
 def level_cut(tree: Hierarchy, level: int) -> Cut:

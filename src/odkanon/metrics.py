@@ -9,7 +9,8 @@ import numpy as np
 
 from odkanon.arrays import Ints
 from odkanon.errors import InputError
-from odkanon.od import ODMatrix
+from odkanon.od import ODMatrix, Summary
+from odkanon.placement import deviation, even_share
 from odkanon.release import Release
 from odkanon.weights import from_units
 
@@ -40,12 +41,12 @@ class Utility:
     e: float | None
 
 
-def utility(od: ODMatrix, release: Release, *, measure: UtilityMeasure = "trips") -> Utility:
+def utility(od: ODMatrix | Summary, release: Release, *, measure: UtilityMeasure = "trips") -> Utility:
     """Measure the utility of a release, independently of the rule that protects it.
 
     Parameters
     ----------
-    od : ODMatrix
+    od : ODMatrix or Summary
         The whole input, before any suppression.
     release : Release
         A release of it.
@@ -56,21 +57,23 @@ def utility(od: ODMatrix, release: Release, *, measure: UtilityMeasure = "trips"
     ----------
     Bayardo and Agrawal 2005 (C_DM); LeFevre et al. 2006 (C_AVG); Matet et al. 2023 (G, E).
     """
-    if measure not in od.measures:
+    whole = od if isinstance(od, Summary) else od.summary
+    if measure not in whole.measures:
         raise InputError(f"utility in {measure} needs an input with {measure}")
-    unit = od.flows.scale if measure == "weight" else 1
-    classes = from_units(getattr(release.classes, measure), unit)
-    pairs = from_units(getattr(od.flows, measure), unit)
-    total, published = float(pairs.sum()), float(classes.sum())
-    k = release.rule.k(od.mean_weight if od.weight is not None else None)
-    k_measure = k * float(od.mean_weight) if measure == "weight" else k
+    unit = whole.scale if measure == "weight" else 1
+    units = getattr(release.classes, measure)
+    classes = from_units(units, unit)
+    total, suppressed = (float(from_units(getattr(part, measure), unit)) for part in (whole, release.suppressed))
+    published = float(from_units(int(units.sum()), unit))
+    k = release.rule.k(whole.mean_weight if whole.weight is not None else None)
+    k_measure = k * float(whole.mean_weight) if measure == "weight" else k
     empty = len(classes) == 0
     sizes = _sizes(release)
     return Utility(
-        c_dm=float(np.sum(classes**2)) + total * float(pairs[~release.published].sum()),
+        c_dm=float(np.sum(classes**2)) + total * suppressed,
         c_avg=None if empty else published / len(classes) / k_measure,
         g=None if empty or sizes is None else float(np.sum((sizes[0] + sizes[1]) * classes)) / published,
-        e=None if sizes is None else _reconstruction_loss(release, pairs, classes, sizes) / total,
+        e=None if sizes is None else _reconstruction_loss(release, measure, units, sizes[0] * sizes[1], unit) / total,
     )
 
 
@@ -81,20 +84,18 @@ def _sizes(release: Release) -> tuple[Ints, Ints] | None:
 
 
 def _reconstruction_loss(
-    release: Release,
-    pairs: np.typing.NDArray[np.float64],
-    classes: np.typing.NDArray[np.float64],
-    sizes: tuple[Ints, Ints],
+    release: Release, measure: UtilityMeasure, classes: Ints, leaf_pairs: Ints, unit: int
 ) -> float:
     """Sum ``|v~ - v|`` over all leaf pairs, in time linear in the observed ones.
 
-    A class spreads its mass evenly over its leaf pairs: observed ones are off by ``|v~ - v|``, the empty ones by
-    ``v~`` each, and a pair in no published class by its whole ``v``.
+    A class spreads its mass evenly over its leaf pairs. Those above the even share v~ are off by ``v - v~``, the
+    others, most of them empty, by ``v~ - v``, and a pair in no published class by its whole ``v``.
     """
-    leaf_pairs = sizes[0].astype(np.float64) * sizes[1]
-    spread = classes / leaf_pairs
-    inside = release.area_of_pair >= 0
-    area = release.area_of_pair[inside]
-    observed = np.bincount(area, minlength=len(classes))
-    off = float(np.abs(spread[area] - pairs[inside]).sum())
-    return off + float(((leaf_pairs - observed) * spread).sum()) + float(pairs[~inside].sum())
+    found = release.deviations.get(measure)
+    if found is None:
+        masses = getattr(release.od.flows, measure)
+        found = deviation(release.placement_in_memory, masses, even_share(classes, leaf_pairs))
+    spread = from_units(classes, unit) / leaf_pairs
+    excess = from_units(found.above, unit) - from_units(found.inside - found.above, unit)
+    off = excess + (leaf_pairs - 2 * found.above_pairs) * spread
+    return float(off.sum()) + float(from_units(found.outside, unit))

@@ -48,6 +48,46 @@ class Source:
     rejected: Mapping[str, Rejected] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Summary:
+    """What a release needs to know of its input, wherever the pairs are.
+
+    Attributes
+    ----------
+    pairs, trips : int
+        Number of OD pairs and of trips.
+    weight : int or None
+        Sum of weights, in units of ``1 / scale``; None where trips have none.
+    persons : int or None
+        Number of distinct persons; None where nobody is named.
+    scale : int
+        Units of weight in one.
+    source : Source
+        Where it comes from, and what was rejected on the way.
+    """
+
+    pairs: int
+    trips: int
+    weight: int | None
+    persons: int | None
+    scale: int
+    source: Source
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """What the input lets us count."""
+        return tuple(measure for measure in MEASURES if getattr(self, measure) is not None)
+
+    @property
+    def mean_weight(self) -> Fraction:
+        """Exact mean weight of a trip."""
+        if self.weight is None or self.trips == 0:
+            raise InputError(
+                "the population can only be protected where trips have a weight; name it with --column weight=NAME"
+            )
+        return Fraction(self.weight, self.trips * self.scale)
+
+
 @dataclass(frozen=True, eq=False)
 class ODMatrix:
     """Origin-destination pairs of leaves with all that is counted of them.
@@ -90,19 +130,20 @@ class ODMatrix:
         visits = self.flows.visits
         return None if visits is None else len(np.unique(visits.person))
 
+    @cached_property
+    def summary(self) -> Summary:
+        """The totals, and where they come from."""
+        return Summary(len(self), self.trips, self.weight, self.persons, self.flows.scale, self.source)
+
     @property
     def mean_weight(self) -> Fraction:
         """Exact mean weight of a trip."""
-        if self.weight is None or self.trips == 0:
-            raise InputError(
-                "the population can only be protected where trips have a weight; name it with --column weight=NAME"
-            )
-        return Fraction(self.weight, self.trips * self.flows.scale)
+        return self.summary.mean_weight
 
     @property
     def measures(self) -> tuple[Measure, ...]:
         """What the input lets us count."""
-        return tuple(measure for measure in MEASURES if getattr(self.flows, measure) is not None)
+        return self.summary.measures
 
     def node_masses(self, axis: Axis, measure: Measure) -> tuple[Ints, ...]:
         """Return the mass of every node of an axis, by level."""

@@ -11,10 +11,11 @@ import numpy as np
 
 from odkanon.arrays import Bools, Codes, Ints
 from odkanon.budget import Budget
-from odkanon.errors import UnsafeReleaseError
-from odkanon.flows import Flows
+from odkanon.errors import InputError, UnsafeReleaseError
+from odkanon.flows import Flows, Totals
 from odkanon.hierarchy import Cut
-from odkanon.od import ODMatrix
+from odkanon.od import ODMatrix, Summary
+from odkanon.placement import Deviation, Placement
 from odkanon.rule import Rule
 from odkanon.zones import Zones, zones_of_cut
 
@@ -55,8 +56,8 @@ class Release:
 
     Attributes
     ----------
-    od : ODMatrix
-        The input.
+    input : Summary
+        The totals of the input.
     rule : Rule
         What every class meets.
     method, parameters : str, mapping
@@ -65,28 +66,31 @@ class Release:
         The zones that occur in published classes, sorted by id.
     classes : Classes
         The published classes.
-    area_of_pair : array of int
-        For each OD pair of the input, the class in whose area it lies; -1 for none.
-    published : array of bool
-        For each OD pair of the input, whether it is counted in that class.
+    suppressed : Totals
+        What is not published; for accounting, never for publishing.
     budget : Budget or None
         What could be suppressed.
+    placement : Placement or None
+        Where each OD pair went; None where the pairs were never in memory.
+    deviations : mapping of str to Deviation
+        For each measure, how pairs differ from the even spread of their class; where there is no placement.
     refusal : str or None
         Why nothing can be published, where nothing can.
     seconds : float
         How long the method took.
     """
 
-    od: ODMatrix
+    input: Summary
     rule: Rule
     method: str
     parameters: Mapping[str, Any]
     origins: Zones
     destinations: Zones
     classes: Classes
-    area_of_pair: Codes
-    published: Bools
+    suppressed: Totals
     budget: Budget | None = None
+    placement: Placement | None = None
+    deviations: Mapping[str, Deviation] = field(default_factory=dict)
     refusal: str | None = None
     seconds: float = field(default=0.0)
 
@@ -95,39 +99,90 @@ class Release:
         if below:
             raise UnsafeReleaseError(f"{below} classes are below {self.rule}; nothing was released")
         for measure in ("trips", "weight"):
-            of_pairs, of_classes = getattr(self.od.flows, measure), getattr(self.classes, measure)
-            if of_pairs is not None and int(of_pairs[self.published].sum()) != int(of_classes.sum()):
-                raise UnsafeReleaseError(f"the {measure} of the classes are not those of the published pairs")
-        if np.any(self.area_of_pair[self.published] < 0):
-            raise UnsafeReleaseError("a published pair lies in no class")
+            self._check_account(measure)
+        if self.placement is not None:
+            self._check_placement(self.placement)
         if self.budget is not None and self.refusal is None:
-            spent, allowed = (
-                self.budget.mass(self.od.flows, ~self.published),
-                self.budget.allowance(self.od.flows),
-            )
+            spent, allowed = self.budget.mass(self.suppressed), self.budget.allowance(self.input)
             if spent > allowed:
                 raise UnsafeReleaseError(f"{spent:,} {self.budget.of} suppressed, but the budget is {allowed:,}")
 
+    def _check_account(self, measure: str) -> None:
+        total, published = getattr(self.input, measure), getattr(self.classes, measure)
+        if (total is None) != (published is None):
+            raise UnsafeReleaseError(f"the {measure} of input and classes cannot be compared")
+        if total is not None and int(published.sum()) + (getattr(self.suppressed, measure) or 0) != total:
+            raise UnsafeReleaseError(f"the {measure} published and suppressed are not those of the input")
+        compared = self.deviations.get(measure)
+        if compared is not None and int(compared.inside.sum()) + compared.outside != total:
+            raise UnsafeReleaseError(f"the {measure} compared with the classes are not those of the input")
+
+    def _check_placement(self, placement: Placement) -> None:
+        flows, published = placement.od.flows, placement.published
+        if flows.totals(~published) != self.suppressed:
+            raise UnsafeReleaseError("what is suppressed is not what the unpublished pairs add up to")
+        for measure in ("trips", "weight"):
+            of_pairs, of_classes = getattr(flows, measure), getattr(self.classes, measure)
+            if of_pairs is not None and int(of_pairs[published].sum()) != int(of_classes.sum()):
+                raise UnsafeReleaseError(f"the {measure} of the classes are not those of the published pairs")
+        if np.any(placement.area_of_pair[published] < 0):
+            raise UnsafeReleaseError("a published pair lies in no class")
+
     @classmethod
-    def empty(cls, od: ODMatrix, rule: Rule, method: str, parameters: Mapping[str, Any], refusal: str) -> Release:
+    def empty(
+        cls, od: ODMatrix | Summary, rule: Rule, method: str, parameters: Mapping[str, Any], refusal: str
+    ) -> Release:
         """Return the release that publishes nothing, and says why."""
+        summary = od if isinstance(od, Summary) else od.summary
         nothing = Zones(np.empty(0, dtype=np.str_), np.empty(0, dtype=np.int64))
         no_codes, no_ints = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64)
         classes = Classes(
             no_codes,
             no_codes,
             no_ints,
-            None if od.flows.weight is None else no_ints,
-            None if od.flows.visits is None else no_ints,
-            od.flows.scale,
+            None if summary.weight is None else no_ints,
+            None if summary.persons is None else no_ints,
+            summary.scale,
         )
-        nowhere = np.full(len(od), -1, dtype=np.int32)
-        return cls(od, rule, method, parameters, nothing, nothing, classes, nowhere, nowhere >= 0, refusal=refusal)
+        placement = None
+        if isinstance(od, ODMatrix):
+            nowhere = np.full(len(od), -1, dtype=np.int32)
+            placement = Placement(od, nowhere, nowhere >= 0)
+        everything = Totals(summary.pairs, summary.trips, summary.weight)
+        return cls(
+            summary,
+            rule,
+            method,
+            parameters,
+            nothing,
+            nothing,
+            classes,
+            everything,
+            placement=placement,
+            refusal=refusal,
+        )
 
     @property
-    def suppressed(self) -> Flows:
-        """The OD pairs that are not published; for accounting, never for publishing."""
-        return self.od.flows.take(~self.published)
+    def placement_in_memory(self) -> Placement:
+        """Where each OD pair went; raises where the pairs were never in memory."""
+        if self.placement is None:
+            raise InputError("this release was made where its OD pairs are; they were never in memory")
+        return self.placement
+
+    @property
+    def od(self) -> ODMatrix:
+        """The input, where it is in memory."""
+        return self.placement_in_memory.od
+
+    @property
+    def area_of_pair(self) -> Codes:
+        """For each OD pair of the input, the class in whose area it lies; -1 for none."""
+        return self.placement_in_memory.area_of_pair
+
+    @property
+    def published(self) -> Bools:
+        """For each OD pair of the input, whether it is counted in that class."""
+        return self.placement_in_memory.published
 
     def save(self, folder: str | Path, *, force: bool = False) -> Path:
         """Write the release as a folder, all or nothing; see `odkanon.io.save.save_release`."""
@@ -138,7 +193,7 @@ class Release:
     def __repr__(self) -> str:
         if self.refusal:
             return f"Release(nothing: {self.refusal})"
-        share = self.classes.trips.sum() / max(self.od.trips, 1)
+        share = self.classes.trips.sum() / max(self.input.trips, 1)
         return (
             f"Release({self.method}, {self.rule}: {len(self.classes):,} classes between {len(self.origins):,} origin "
             f"and {len(self.destinations):,} destination zones, {share:.1%} of trips)"
@@ -171,6 +226,30 @@ def assemble(
     """
     merged, number = od.flows.take(candidate).merge(origin_zone[candidate], destination_zone[candidate])
     good = rule.met(merged)
+    origins, destinations, classes, rows = published_classes(merged, good, origins, destinations)
+    class_of_merged = np.full(len(merged), -1, dtype=np.int32)
+    class_of_merged[rows] = np.arange(len(rows))
+    published = candidate.copy()
+    published[candidate] = good[number]
+    area = _area(merged, class_of_merged, origin_zone, destination_zone)
+    return Release(
+        od.summary,
+        rule,
+        method,
+        parameters,
+        origins,
+        destinations,
+        classes,
+        od.flows.totals(~published),
+        budget,
+        Placement(od, area, published),
+    )
+
+
+def published_classes(
+    merged: Flows, good: Bools, origins: Zones, destinations: Zones
+) -> tuple[Zones, Zones, Classes, Ints]:
+    """Return the zones and classes to publish of merged flows, and for each class the row of its flow."""
     origins, new_origin = _used(origins, merged.origin[good])
     destinations, new_destination = _used(destinations, merged.destination[good])
     order = np.lexsort((new_destination, new_origin))
@@ -183,17 +262,11 @@ def assemble(
         None if merged.persons is None else merged.persons[rows],
         merged.scale,
     )
-    class_of_merged = np.full(len(merged), -1, dtype=np.int32)
-    class_of_merged[rows] = np.arange(len(rows))
-    published = candidate.copy()
-    published[candidate] = good[number]
-    area = _area(merged, class_of_merged, origin_zone, destination_zone)
-    return Release(od, rule, method, parameters, origins, destinations, classes, area, published, budget)
+    return origins, destinations, classes, rows
 
 
 def release_of_cuts(
     od: ODMatrix,
-    rest: ODMatrix,
     rule: Rule,
     origin_cut: Cut,
     destination_cut: Cut,
@@ -202,9 +275,9 @@ def release_of_cuts(
     method: str,
     parameters: Mapping[str, Any],
 ) -> Release:
-    """Return the homogeneous release of one cut for each axis; ``rest`` is the matrix whose trees were cut."""
-    origins, zone_of_origin = zones_of_cut(od.origins, rest.origins, origin_cut)
-    destinations, zone_of_destination = zones_of_cut(od.destinations, rest.destinations, destination_cut)
+    """Return the homogeneous release of one cut for each axis, of the full trees or of parts of them."""
+    origins, zone_of_origin = zones_of_cut(od.origins, origin_cut)
+    destinations, zone_of_destination = zones_of_cut(od.destinations, destination_cut)
     return assemble(
         od,
         rule,

@@ -40,11 +40,11 @@ def privacy(release: Release) -> dict[Measure, Privacy]:
 
     Ten trips of one person meet a rule on trips; this is where it shows.
     """
-    return {measure: _privacy(release, measure) for measure in release.od.measures}
+    return {measure: _privacy(release, measure) for measure in release.input.measures}
 
 
 def _privacy(release: Release, measure: Measure) -> Privacy:
-    unit = release.od.flows.scale if measure == "weight" else 1
+    unit = release.input.scale if measure == "weight" else 1
     masses = getattr(release.classes, measure)
     threshold = _threshold(release, measure)
     below = int(np.count_nonzero(masses < ceil(threshold * unit)))
@@ -59,6 +59,6 @@ def _threshold(release: Release, measure: Measure) -> Fraction:
     own = getattr(release.rule, measure)
     if own is not None:
         return Fraction(own)
-    mean_weight = release.od.mean_weight if release.od.weight is not None else None
+    mean_weight = release.input.mean_weight if release.input.weight is not None else None
     k = Fraction(release.rule.k(mean_weight))
     return k * mean_weight if measure == "weight" and mean_weight is not None else k

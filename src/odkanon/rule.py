@@ -6,19 +6,23 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
-from typing import TYPE_CHECKING, Literal, Protocol, get_args
+from typing import Literal, Protocol, get_args
 
 import numpy as np
 
 from odkanon.arrays import Bools, Ints
 from odkanon.errors import InputError
 
-if TYPE_CHECKING:
-    from odkanon.od import ODMatrix
-
 Target = Literal["participants", "population", "persons"]
 Measure = Literal["trips", "weight", "persons"]
 MEASURES: tuple[Measure, ...] = get_args(Measure)
+
+
+class Weighted(Protocol):
+    """Anything with a mean weight of a trip: a matrix, or the summary of one."""
+
+    @property
+    def mean_weight(self) -> Fraction: ...  # noqa: D102
 
 
 class Counted(Protocol):
@@ -70,7 +74,7 @@ class Rule:
                 raise InputError(f"the threshold on {measure} must be a whole number, not {value}")
 
     @classmethod
-    def protect(cls, *targets: Target, k: int, of: ODMatrix) -> Rule:
+    def protect(cls, *targets: Target, k: int, of: Weighted) -> Rule:
         """Return the rule that protects the given targets, all of them, with the same k.
 
         Parameters
@@ -80,7 +84,7 @@ class Rule:
             ``persons``: at least k distinct persons.
         k : int
             In [1, inf).
-        of : ODMatrix
+        of : ODMatrix or Summary
             The whole input: its mean weight of a trip defines ``population``, also for segments of it.
         """
         if k != int(k) or k < 1:

@@ -83,17 +83,15 @@ class Zones:
         return (self.outlines or {}).get(str(self.ids[zone]))
 
 
-def zones_of_cut(full: Hierarchy, tree: Hierarchy, cut: Cut) -> tuple[Zones, Codes]:
+def zones_of_cut(full: Hierarchy, cut: Cut) -> tuple[Zones, Codes]:
     """Return the zones of a cut, and for each leaf of the full tree the number of its zone.
 
     Parameters
     ----------
     full : Hierarchy
         The tree of the whole input; it decides how many leaves a zone has.
-    tree : Hierarchy
-        The tree that was cut: the full one, or the part of it that is left after suppression.
     cut : Cut
-        The cut.
+        A cut of the full tree, or of the part of it that is left after suppression.
 
     Returns
     -------
@@ -106,8 +104,7 @@ def zones_of_cut(full: Hierarchy, tree: Hierarchy, cut: Cut) -> tuple[Zones, Cod
     resolution = np.full(len(cut), -1)
     for level in np.unique(cut.level).tolist():
         here = np.flatnonzero(cut.level == level)
-        own = np.searchsorted(tree.starts[level], cut.starts[here])
-        node = find_nodes(full, level, tree.ids[level][own])
+        node = find_nodes(full, level, cut.tree.ids[level][cut.node[here]])
         ids[here] = full.labels(level)[node]
         first[here], size[here] = full.starts[level][node], full.sizes[level][node]
         finest = full.level_resolution(level)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,9 @@ from hypothesis import strategies as st
 
 import oracle
 from odkanon import Release, Rule, UnsafeReleaseError, anonymize, read_od, utility
+from odkanon.flows import Totals
 from odkanon.io.save import manifest
+from odkanon.placement import Deviation
 from strategies import World, budgets, h3_worlds, rules, table_of, worlds
 
 when = st.sampled_from(["before", "after"])
@@ -26,7 +29,7 @@ def test_nothing_is_lost_and_every_class_meets_the_rule(world: World, rule: Rule
     assert rule.met(release.classes).all()
     told = manifest(release) if not release.refusal else None
     pairs = world.pairs
-    assert int(release.classes.trips.sum() + release.suppressed.trips.sum()) == len(world.trips)
+    assert int(release.classes.trips.sum()) + release.suppressed.trips == len(world.trips)
     if told is not None:
         total = sum(mass.weight for mass in pairs.values())
         assert told["published"]["weight"] + told["suppressed"]["weight"] == pytest.approx(float(total), abs=1e-6)
@@ -91,7 +94,13 @@ def test_a_release_cannot_be_built_below_its_rule() -> None:
     fields = {name: getattr(release, name) for name in release.__dataclass_fields__}
     with pytest.raises(UnsafeReleaseError, match="below"):
         Release(**fields | {"rule": Rule(trips=2)})
-    with pytest.raises(UnsafeReleaseError, match="not those of the published pairs"):
-        Release(**fields | {"published": np.array([False])})
+    placement = release.placement_in_memory
+    with pytest.raises(UnsafeReleaseError, match="not what the unpublished pairs add up to"):
+        Release(**fields | {"placement": replace(placement, published=np.array([False]))})
     with pytest.raises(UnsafeReleaseError, match="in no class"):
-        Release(**fields | {"area_of_pair": np.array([-1])})
+        Release(**fields | {"placement": replace(placement, area_of_pair=np.array([-1]))})
+    with pytest.raises(UnsafeReleaseError, match="not those of the input"):
+        Release(**fields | {"suppressed": Totals(1, 1, 1), "placement": None})
+    nowhere = Deviation(np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros(1, np.int64), 0)
+    with pytest.raises(UnsafeReleaseError, match="compared"):
+        Release(**fields | {"deviations": {"trips": nowhere}, "placement": None})

@@ -10,6 +10,7 @@ import typer
 from odkanon._version import __version__
 from odkanon.cli.anonymize import anonymize
 from odkanon.cli.audit import audit
+from odkanon.cli.compare import compare
 from odkanon.cli.demo import demo
 from odkanon.cli.sample import sample
 from odkanon.errors import OdkanonError
@@ -24,6 +25,7 @@ app = typer.Typer(
 )
 app.command()(anonymize)
 app.command()(audit)
+app.command()(compare)
 app.command()(sample)
 app.command()(demo)
 

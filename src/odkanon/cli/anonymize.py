@@ -55,17 +55,26 @@ def anonymize(
     min_trips: Annotated[int | None, typer.Option(help="Instead of --k: at least so many trips.")] = None,
     min_weight: Annotated[float | None, typer.Option(help="Instead of --k: at least this sum of weights.")] = None,
     min_persons: Annotated[int | None, typer.Option(help="Instead of --k: at least so many persons.")] = None,
-    method: Annotated[str, typer.Option(help="How: odkanon.")] = "odkanon",
+    method: Annotated[
+        str, typer.Option(help="How: odkanon, oigh, atg-soft (overlapping zones) or mondrian (boxes, no hierarchy).")
+    ] = "odkanon",
     suppress: Annotated[
         Suppress | None,
         typer.Option(help="Suppress before generalising, as published, or after it: finer zones. [default: after]"),
     ] = None,
-    budget: Annotated[float, typer.Option(help="Share that may be suppressed, from 0 to below 1.")] = 0.10,
+    budget: Annotated[
+        float | None,
+        typer.Option(help="Share that may be suppressed, from 0 to below 1. Mondrian takes none. [default: 0.10]"),
+    ] = None,
     budget_of: Annotated[
         BudgetOf | None, typer.Option(help="Share of what. [default: rows with before, trips with after]")
     ] = None,
     levels: Annotated[
         int | None, typer.Option(help="With before: levels a pair may be lifted to be worth keeping. [default: 3]")
+    ] = None,
+    target: Annotated[
+        float | None,
+        typer.Option(help="With atg-soft: trips that an origin zone should have. [default: the best of a few]"),
     ] = None,
     resolution: Resolution = None,
     column: Column = [],  # noqa: B006 - typer copies it
@@ -114,8 +123,14 @@ def anonymize(
     from odkanon.methods import anonymize as run
     from odkanon.series import release_on_zones
 
-    asked: dict[str, Any] = {"suppress": suppress, "budget_of": budget_of, "levels": levels}
-    options = {name: str(value) if isinstance(value, StrEnum) else value for name, value in asked.items() if value}
+    asked: dict[str, Any] = {
+        "suppress": suppress and suppress.value,
+        "budget": budget,
+        "budget_of": budget_of and budget_of.value,
+        "levels": levels,
+        "target": target,
+    }
+    options = {name: value for name, value in asked.items() if value is not None}
     wanted = partial(
         make_rule, k=k, protect=protect or [], min_trips=min_trips, min_weight=min_weight, min_persons=min_persons
     )
@@ -127,10 +142,10 @@ def anonymize(
             output,
             segments=segment,
             age_bands=age_bands,
-            segment_budget=budget if segment_budget is None else segment_budget,
+            segment_budget=next(share for share in (segment_budget, budget, 0.10) if share is not None),
             make_rule=wanted,
             method=method,
-            options={"budget": budget, **options},
+            options=options,
             column=column,
             where=where,
             within=within,
@@ -155,13 +170,13 @@ def anonymize(
         rule = wanted(od)
         if zoning is None:
             stage(f"protecting {od.trips:,} trips with {method}")
-            release = run(od, rule, method=method, budget=budget, **options)
+            release = run(od, rule, method=method, **options)
         else:
             stage(f"protecting {od.trips:,} trips on the zones of {zones}")
             release = release_on_zones(od, rule, zoning, full=None if hierarchy is None else read_hierarchy(hierarchy))
         stage(f"writing {output}")
         save_release(release, output, force=force)
-    show_release(release)
+    show_release(od, release)
     if zoning is not None:
         outside = release.parameters["trips_outside"]
         typer.echo(f"{outside:,} trips begin or end outside the zones of {zones}; they are suppressed, too.")

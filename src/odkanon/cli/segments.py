@@ -30,7 +30,7 @@ def read_earlier_zones(folder: Path | None) -> Zoning | None:
 
 def parse_age_bands(text: str | None) -> tuple[int, ...]:
     """Read ``--age-bands 18,40,65``."""
-    from odkanon.segments import AGE_BANDS
+    from odkanon.splits import AGE_BANDS
 
     if text is None:
         return AGE_BANDS

@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.table import Table
 
 from odkanon.cells import cell_to_latlng
+from odkanon.engine import Matrix
 from odkanon.io.save import statement
 from odkanon.metrics import utility
-from odkanon.od import ODMatrix
 from odkanon.release import Release
 from odkanon.risk import privacy
 
@@ -30,9 +30,9 @@ def stages() -> Iterator[Callable[[str], None]]:
         yield lambda text: status.update(f"{text} ...")
 
 
-def show_release(release: Release) -> None:
+def show_release(od: Matrix, release: Release) -> None:
     """Print what came in, what is promised, what is published and how good it is."""
-    show_input(release.od)
+    show_input(od)
     console.print(statement(release.rule), style="bold")
     show_published(release)
     show_privacy([(release.method, release)])
@@ -40,10 +40,11 @@ def show_release(release: Release) -> None:
     warn_of_few_persons(release)
 
 
-def show_input(od: ODMatrix) -> None:
+def show_input(od: Matrix) -> None:
     """Print how many rows came in and why some were turned away."""
-    rejected = od.source.rejected
-    console.print(f"Read {od.source.rows:,} rows: {od.trips:,} trips between {len(od):,} pairs of places.")
+    whole = od.summary
+    rejected = whole.source.rejected
+    console.print(f"Read {whole.source.rows:,} rows: {whole.trips:,} trips between {whole.pairs:,} pairs of places.")
     if od.origins.resolution is not None:
         lat, lon = cell_to_latlng(od.origins.leaves)
         console.print(f"They start around latitude {np.median(lat):.2f}, longitude {np.median(lon):.2f}.")
@@ -53,7 +54,7 @@ def show_input(od: ODMatrix) -> None:
 
 def show_published(release: Release) -> None:
     """Print what is published and what is suppressed."""
-    share = release.classes.trips.sum() / release.od.trips
+    share = release.classes.trips.sum() / release.input.trips
     console.print(
         f"Published {len(release.classes):,} flows between {len(release.origins):,} origin and "
         f"{len(release.destinations):,} destination zones, {share:.1%} of the trips; suppressed {1 - share:.1%}."
@@ -79,9 +80,9 @@ def show_utility(releases: list[tuple[str, Release]]) -> None:
         table.add_column(heading, justify="left" if heading in ("release", "counted in") else "right")
     for name, release in releases:
         for measure in ("trips", "weight"):
-            if measure not in release.od.measures:
+            if measure not in release.input.measures:
                 continue
-            score = utility(release.od, release, measure=measure)
+            score = utility(release.input, release, measure=measure)
             zones = f"{len(release.origins):,} x {len(release.destinations):,}"
             table.add_row(
                 name, MEANING[measure], zones, f"{score.c_dm:.3g}", *map(_number, (score.c_avg, score.g, score.e))

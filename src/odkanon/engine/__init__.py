@@ -6,13 +6,18 @@ classes of a pair of cuts. It never looks at a pair, so the same method runs on 
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol
 
 from odkanon.arrays import Ints
-from odkanon.flows import Flows
+from odkanon.budget import Budget
+from odkanon.flows import Flows, Totals
 from odkanon.hierarchy import Cut, Hierarchy
-from odkanon.od import Axis
-from odkanon.rule import Measure
+from odkanon.od import Axis, ODMatrix, Summary
+from odkanon.rule import Measure, Rule
+
+if TYPE_CHECKING:
+    from odkanon.release import Release
 
 
 class Engine(Protocol):
@@ -30,7 +35,86 @@ class Engine(Protocol):
         """Return the engine over the classes of two cuts; it can be coarsened further, and is faster at it."""
         ...
 
+    def below(self, rule: Rule) -> Totals:
+        """Return what the classes that do not meet the rule add up to."""
+        ...
+
     @property
     def flows(self) -> Flows:
         """The classes of the cuts that the engine was coarsened to; the OD pairs if it was not."""
         ...
+
+
+class Matrix(Protocol):
+    """An OD matrix, wherever its pairs are."""
+
+    @property
+    def summary(self) -> Summary:
+        """The totals of the matrix, and where it comes from."""
+        ...
+
+    @property
+    def origins(self) -> Hierarchy:
+        """The tree over the origins."""
+        ...
+
+    @property
+    def destinations(self) -> Hierarchy:
+        """The tree over the destinations."""
+        ...
+
+
+class Workspace(Protocol):
+    """A matrix at work: what is left of it after suppression, and how it becomes a release."""
+
+    @property
+    def remaining(self) -> Totals:
+        """What is left of the matrix."""
+        ...
+
+    def engine(self, measures: frozenset[str]) -> Engine:
+        """Return an engine over what is left that counts trips and the given measures."""
+        ...
+
+    def presuppress(self, rule: Rule, *, levels: int, budget: Budget) -> Workspace:
+        """Return what Algorithm 1 leaves; see `odkanon.suppress.presuppress`."""
+        ...
+
+    def release(
+        self,
+        rule: Rule,
+        classes: Engine,
+        cuts: tuple[Cut, Cut],
+        *,
+        budget: Budget,
+        method: str,
+        parameters: Mapping[str, Any],
+    ) -> Release:
+        """Return the release of two cuts; ``classes`` is an engine that was coarsened to them, or to finer ones."""
+        ...
+
+    def refuse(self, rule: Rule, method: str, parameters: Mapping[str, Any], refusal: str) -> Release:
+        """Return the release that publishes nothing, and says why."""
+        ...
+
+
+def workspace(od: Matrix) -> Workspace:
+    """Return the place to work on a matrix: where its pairs are."""
+    if isinstance(od, ODMatrix):
+        from odkanon.engine.memory import MemoryWorkspace
+
+        return MemoryWorkspace.of(od)
+    from odkanon.engine.sql import SqlMatrix, SqlWorkspace
+
+    assert isinstance(od, SqlMatrix)
+    return SqlWorkspace.of(od)
+
+
+def in_memory(od: Matrix) -> ODMatrix:
+    """Return a matrix with its pairs in memory, for methods that look at each; says so if they do not fit."""
+    if isinstance(od, ODMatrix):
+        return od
+    from odkanon.engine.sql import SqlMatrix
+
+    assert isinstance(od, SqlMatrix)
+    return od.collect()

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from odkanon.arrays import Ints
-from odkanon.flows import Flows
+from odkanon.arrays import Bools, Ints
+from odkanon.budget import Budget
+from odkanon.engine import Engine
+from odkanon.flows import Flows, Totals
 from odkanon.hierarchy import Cut, Hierarchy
 from odkanon.od import Axis, ODMatrix
-from odkanon.rule import Measure
+from odkanon.release import Release, release_of_cuts
+from odkanon.rule import Measure, Rule
+from odkanon.suppress import presuppress
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,9 +53,68 @@ class MemoryEngine:
         merged, _ = self.flows.merge(origin_zone[self.flows.origin], destination_zone[self.flows.destination])
         return MemoryEngine(self.od, merged, origins.starts, destinations.starts)
 
+    def below(self, rule: Rule) -> Totals:
+        """Return what the classes that do not meet the rule add up to."""
+        return self.flows.totals(~rule.met(self.flows))
+
 
 def memory_engine(od: ODMatrix, measures: frozenset[str]) -> MemoryEngine:
     """Return an engine over all pairs of a matrix that counts trips and the given measures."""
     return MemoryEngine(
         od, od.flows.only(measures), np.arange(len(od.origins.leaves)), np.arange(len(od.destinations.leaves))
     )
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryWorkspace:
+    """A matrix in memory at work.
+
+    Attributes
+    ----------
+    od : ODMatrix
+        All of it.
+    rest : ODMatrix
+        What is left after suppression.
+    candidate : array of bool
+        For each pair of ``od``, whether it is left.
+    """
+
+    od: ODMatrix
+    rest: ODMatrix
+    candidate: Bools
+
+    @classmethod
+    def of(cls, od: ODMatrix) -> MemoryWorkspace:
+        """Return the workspace with nothing suppressed yet."""
+        return cls(od, od, np.ones(len(od), dtype=bool))
+
+    @property
+    def remaining(self) -> Totals:
+        """What is left of the matrix."""
+        return self.rest.flows.totals()
+
+    def engine(self, measures: frozenset[str]) -> MemoryEngine:
+        """Return an engine over what is left."""
+        return memory_engine(self.rest, measures)
+
+    def presuppress(self, rule: Rule, *, levels: int, budget: Budget) -> MemoryWorkspace:
+        """Return what Algorithm 1 leaves."""
+        early = presuppress(self.od, rule, levels=levels, budget=budget)
+        return MemoryWorkspace(self.od, self.od.take(~early) if early.any() else self.od, ~early)
+
+    def release(
+        self,
+        rule: Rule,
+        classes: Engine,
+        cuts: tuple[Cut, Cut],
+        *,
+        budget: Budget,
+        method: str,
+        parameters: Mapping[str, Any],
+    ) -> Release:
+        """Return the release of two cuts, which says of each pair where it went."""
+        return release_of_cuts(self.od, rule, *cuts, self.candidate, budget, method, parameters)
+
+    def refuse(self, rule: Rule, method: str, parameters: Mapping[str, Any], refusal: str) -> Release:
+        """Return the release that publishes nothing, and says why."""
+        return Release.empty(self.od, rule, method, parameters, refusal)

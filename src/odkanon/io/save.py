@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from odkanon._version import __version__
-from odkanon.arrays import Codes, Ints, group_sum
+from odkanon.arrays import Codes, group_sum
 from odkanon.errors import InputError, RefusedError
 from odkanon.io.tables import write_csv
 from odkanon.metrics import utility
@@ -140,9 +140,9 @@ def _features(release: Release, axis: str, zones: Zones, zone_of_class: Codes) -
 
 def manifest(release: Release) -> dict[str, Any]:
     """Return all that is said about a release: input, rule, method, what was published, and how good it is."""
-    od, classes = release.od, release.classes
-    suppressed = release.suppressed
-    measures = [measure for measure in ("trips", "weight") if measure in od.measures]
+    whole, classes, suppressed = release.input, release.classes, release.suppressed
+    weight = None if classes.weight is None else int(classes.weight.sum())
+    measures = [measure for measure in ("trips", "weight") if measure in whole.measures]
     return {
         "version": __version__,
         "statement": statement(release.rule),
@@ -154,10 +154,10 @@ def manifest(release: Release) -> dict[str, Any]:
             "classes": len(classes),
             "origins": len(release.origins),
             "destinations": len(release.destinations),
-            **_masses(release, int(classes.trips.sum()), classes.weight),
+            **_masses(release, int(classes.trips.sum()), weight),
         },
-        "suppressed": {"pairs": len(suppressed), **_masses(release, int(suppressed.trips.sum()), suppressed.weight)},
-        "utility": {measure: asdict(utility(od, release, measure=measure)) for measure in measures},
+        "suppressed": {"pairs": suppressed.pairs, **_masses(release, suppressed.trips, suppressed.weight)},
+        "utility": {measure: asdict(utility(whole, release, measure=measure)) for measure in measures},
         "privacy": {measure: asdict(report) for measure, report in privacy(release).items()},
         "seconds": round(release.seconds, 6),
     }
@@ -174,27 +174,27 @@ def statement(rule: Rule) -> str:
     return f"Every published flow is shared by at least {told}."
 
 
-def _masses(release: Release, trips: int, weight: Ints | None) -> dict[str, Any]:
+def _masses(release: Release, trips: int, weight: int | None) -> dict[str, Any]:
     masses: dict[str, Any] = {"trips": trips}
     if weight is not None:
-        masses["weight"] = from_units(int(weight.sum()), release.od.flows.scale)
-    masses["share"] = trips / release.od.trips
+        masses["weight"] = from_units(weight, release.input.scale)
+    masses["share"] = trips / release.input.trips
     return masses
 
 
 def _input(release: Release) -> dict[str, Any]:
-    od, scale = release.od, release.od.flows.scale
-    rejected = od.source.rejected
-    account: dict[str, Any] = {"rows": od.source.rows, "pairs": len(od)}
-    account["trips"] = od.trips + sum(part.trips for part in rejected.values())
-    if od.weight is not None:
-        account["weight"] = from_units(od.weight + sum(part.weight for part in rejected.values()), scale)
-    if od.persons is not None:
-        account["persons"] = od.persons
-    account["sha256"] = od.source.sha256
+    whole, scale = release.input, release.input.scale
+    rejected = whole.source.rejected
+    account: dict[str, Any] = {"rows": whole.source.rows, "pairs": whole.pairs}
+    account["trips"] = whole.trips + sum(part.trips for part in rejected.values())
+    if whole.weight is not None:
+        account["weight"] = from_units(whole.weight + sum(part.weight for part in rejected.values()), scale)
+    if whole.persons is not None:
+        account["persons"] = whole.persons
+    account["sha256"] = whole.source.sha256
     account["rejected"] = {
         reason: {"rows": part.rows, "trips": part.trips}
-        | ({} if od.weight is None else {"weight": from_units(part.weight, scale)})
+        | ({} if whole.weight is None else {"weight": from_units(part.weight, scale)})
         for reason, part in rejected.items()
     }
     return account
@@ -205,5 +205,5 @@ def _rule(release: Release) -> dict[str, Any]:
     thresholds: dict[str, Any] = {measure: getattr(rule, measure) for measure in rule.measures}
     if "weight" in thresholds:
         thresholds["weight"] = float(thresholds["weight"])
-    mean_weight = release.od.mean_weight if release.od.weight is not None else None
+    mean_weight = release.input.mean_weight if release.input.weight is not None else None
     return {"k": rule.k(mean_weight), **thresholds}

@@ -8,22 +8,32 @@ from dataclasses import replace
 from inspect import signature
 from typing import Any
 
+from odkanon.engine import Matrix, in_memory
 from odkanon.errors import InputError, nearest
+from odkanon.methods.atg import atg_soft
+from odkanon.methods.mondrian import mondrian
 from odkanon.methods.odkanon import odkanon
-from odkanon.od import ODMatrix
+from odkanon.methods.oigh import oigh
 from odkanon.release import Release
 from odkanon.rule import Rule
 
-METHODS: dict[str, Callable[..., Release]] = {"odkanon": odkanon}
+METHODS: dict[str, Callable[..., Release]] = {
+    "odkanon": odkanon,
+    "oigh": oigh,
+    "atg-soft": atg_soft,
+    "mondrian": mondrian,
+}
+ON_ANY_ENGINE = frozenset({"odkanon", "oigh"})
+"""Methods that never look at a pair; for the others the pairs are fetched into memory."""
 DEFAULT_METHOD = "odkanon"
 
 
-def anonymize(od: ODMatrix, rule: Rule, *, method: str = DEFAULT_METHOD, **options: Any) -> Release:
+def anonymize(od: Matrix, rule: Rule, *, method: str = DEFAULT_METHOD, **options: Any) -> Release:
     """Make a release of an OD matrix.
 
     Parameters
     ----------
-    od : ODMatrix
+    od : ODMatrix or SqlMatrix
         The input.
     rule : Rule
         What every published class must meet.
@@ -42,7 +52,8 @@ def anonymize(od: ODMatrix, rule: Rule, *, method: str = DEFAULT_METHOD, **optio
     accepted = list(signature(METHODS[method]).parameters)[2:]
     for name in options:
         if name not in accepted:
-            raise InputError(f"method {method!r} takes {', '.join(accepted)}, not {name!r}{nearest(name, accepted)}")
+            known = f"it takes {', '.join(accepted)}" if accepted else "it takes none"
+            raise InputError(f"method {method!r} has no option {name!r}{nearest(name, accepted)}; {known}")
     start = time.perf_counter()
-    release = METHODS[method](od, rule, **options)
+    release = METHODS[method](od if method in ON_ANY_ENGINE else in_memory(od), rule, **options)
     return replace(release, seconds=time.perf_counter() - start)

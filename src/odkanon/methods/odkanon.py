@@ -14,21 +14,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from odkanon.arrays import Ints
 from odkanon.budget import Budget, BudgetOf
-from odkanon.engine import Engine
-from odkanon.engine.memory import memory_engine
+from odkanon.engine import Engine, Matrix, workspace
 from odkanon.errors import InputError
+from odkanon.flows import Totals
 from odkanon.hierarchy import Cut, Hierarchy, cut_at
 from odkanon.od import AXES, ODMatrix
-from odkanon.release import Release, release_of_cuts
+from odkanon.release import Release
 from odkanon.rule import Rule
-from odkanon.suppress import presuppress
 
 Suppress = Literal["before", "after"]
 
@@ -37,7 +36,7 @@ BALANCE = 0.03
 
 
 def odkanon(
-    od: ODMatrix,
+    od: Matrix,
     rule: Rule,
     *,
     suppress: Suppress = "after",
@@ -66,28 +65,28 @@ def odkanon(
     """
     if suppress not in get_args(Suppress):
         raise InputError(f"suppress before or after generalising, not {suppress!r}")
-    rule.check_available(od.measures)
+    whole = od.summary
+    rule.check_available(whole.measures)
     allowed = Budget(budget, budget_of or ("rows" if suppress == "before" else "trips"))
-    parameters = {"suppress": suppress, "budget": budget, "budget_of": allowed.of}
-    early = np.zeros(len(od), dtype=bool)
+    parameters: dict[str, Any] = {"suppress": suppress, "budget": budget, "budget_of": allowed.of}
+    work, allowance = workspace(od), allowed.allowance(whole)
     if suppress == "before":
         parameters["levels"] = levels
-        early = presuppress(od, rule, levels=levels, budget=allowed)
-    rest = od.take(~early) if early.any() else od
-    allowance = 0 if suppress == "before" else allowed.allowance(od.flows)
-    path = MergePath.of(memory_engine(rest, frozenset(rule.measures)), rule)
-    step = path.first_within(rule, allowed, allowance) if len(rest) else None
-    if step is None:
-        return Release.empty(od, rule, "odkanon", parameters, refusal(rest, rule))
+        work, allowance = work.presuppress(rule, levels=levels, budget=allowed), 0
+    left = work.remaining
+    path = MergePath.of(work.engine(frozenset(rule.measures)), rule)
+    found = path.first_within(rule, allowed, allowance) if left.pairs else None
+    if found is None:
+        return work.refuse(rule, "odkanon", parameters, refusal(left, rule))
+    step, classes = found
     parameters["steps"] = step
-    origins, destinations = path.cuts(step)
-    return release_of_cuts(od, rest, rule, origins, destinations, ~early, allowed, "odkanon", parameters)
+    return work.release(rule, classes, path.cuts(step), budget=allowed, method="odkanon", parameters=parameters)
 
 
-def refusal(od: ODMatrix, rule: Rule) -> str:
-    """Say why nothing can be published."""
+def refusal(left: Totals | ODMatrix, rule: Rule) -> str:
+    """Say why nothing can be published of what is left."""
     return (
-        f"even with all {od.trips:,} remaining trips in one class, {rule} cannot be met within the budget; "
+        f"even with all {left.trips:,} remaining trips in one class, {rule} cannot be met within the budget; "
         "lower the thresholds, raise the budget, or bring more data"
     )
 
@@ -162,21 +161,25 @@ class MergePath:
         merges = int(self.origin_merges[step])
         return self.origin.cut(merges), self.destination.cut(step - merges)
 
-    def first_within(self, rule: Rule, budget: Budget, allowance: int) -> int | None:
-        """Return the first step that leaves no more than the allowance below the rule; None if there is none."""
-        engine = self.engine
+    def first_within(self, rule: Rule, budget: Budget, allowance: int) -> tuple[int, Engine] | None:
+        """Return the first step that leaves no more than the allowance below the rule, with its classes.
+
+        None if there is no such step.
+        """
+        engine = best = self.engine
 
         def good(step: int) -> bool:
-            nonlocal engine
+            nonlocal engine, best
             coarser = engine.coarsen(*self.cuts(step))
-            within = budget.mass(coarser.flows, ~rule.met(coarser.flows)) <= allowance
-            if not within:
+            if budget.mass(coarser.below(rule)) > allowance:
                 # Only later steps will be asked about from here on, and those are coarser still.
                 engine = coarser
-            return within
+                return False
+            best = coarser
+            return True
 
         last = len(self.origin_merges) - 1
-        return bisect_first(last, good) if good(last) else None
+        return (bisect_first(last, good), best) if good(last) else None
 
 
 def alternate(origin_zones: Ints, destination_zones: Ints) -> Ints:

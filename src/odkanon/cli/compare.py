@@ -1,0 +1,177 @@
+"""``odkanon compare``: the paper's whole experiment on any survey."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from odkanon.cli.options import Column, Filter, Resolution, Within, column_mapping
+from odkanon.errors import InputError
+
+if TYPE_CHECKING:
+    from odkanon.experiment import Cell, Experiment, Outcome
+
+RUNS = "runs.jsonl"
+
+
+def compare(
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the tables.")],
+    source: Annotated[
+        Path | None, typer.Argument(metavar="INPUT", help="Trips, as for anonymize.", show_default=False)
+    ] = None,
+    sample: Annotated[
+        bool, typer.Option("--sample", help="Use the built-in survey, inside the paper's five central cells.")
+    ] = False,
+    k: Annotated[int, typer.Option("--k", help="How many must share every published flow.")] = 10,
+    budget: Annotated[float, typer.Option(help="Share of trips that may be suppressed.")] = 0.10,
+    segment: Annotated[
+        list[str] | None,
+        typer.Option(help="Also by sex, age, category or any other column. Repeatable.", show_default=False),
+    ] = None,
+    all_segments: Annotated[bool, typer.Option("--all-segments", help="By sex, age and category.")] = False,
+    age_bands: Annotated[str, typer.Option(help="Lower ends of the age bands.")] = "10,20,30,40,50,60,70",
+    methods: Annotated[
+        str | None, typer.Option(metavar="NAME,...", help="Which rows. [default: the paper's four, ODkAnon twice]")
+    ] = None,
+    resolution: Resolution = None,
+    column: Column = [],  # noqa: B006 - typer copies it
+    where: Filter = None,
+    within: Within = None,
+    force: Annotated[bool, typer.Option("--force", help="Start anew instead of going on with a stopped grid.")] = False,
+) -> None:
+    """Run methods x protection targets x segments and write the paper's tables 4 to 20.
+
+    A grid that was stopped goes on where it was when the same command is given again.
+
+    Examples
+    --------
+    `odkanon compare --sample --all-segments -o tables`
+
+    `odkanon compare survey.parquet --segment sex --methods odkanon,oigh -o tables`
+    """
+    from odkanon.cli.show import console, stages
+    from odkanon.experiment import read_outcomes
+
+    if (source is None) == (not sample):
+        raise InputError("give either a file of trips, or --sample for the built-in survey")
+    if output.exists() and not (output.is_dir() and ((output / RUNS).is_file() or not any(output.iterdir()))):
+        raise InputError(f"{output} exists and is not a folder of tables; choose another folder")
+    dimensions = tuple(dict.fromkeys([*(segment or []), *(("sex", "age", "category") if all_segments else ())]))
+    with stages() as stage:
+        stage("reading")
+        experiment = _experiment(source, dimensions, k, budget, age_bands, methods, resolution, column, where, within)
+    settings = _settings(experiment, within)
+    output.mkdir(parents=True, exist_ok=True)
+    log = output / RUNS
+    if force:
+        log.unlink(missing_ok=True)
+    outcomes = _run(experiment, read_outcomes(log, settings), log, settings)
+    _write(outcomes, output)
+    refused = sum(outcome.refusal is not None for outcome in outcomes)
+    console.print(
+        f"Wrote {output}/tables.md, tables.csv and tables.tex: {len(outcomes):,} runs, {refused:,} of them refused."
+    )
+
+
+def _experiment(
+    source: Path | None,
+    dimensions: tuple[str, ...],
+    k: int,
+    budget: float,
+    age_bands: str,
+    methods: str | None,
+    resolution: int | None,
+    column: list[str],
+    where: str | None,
+    within: str | None,
+) -> Experiment:
+    from odkanon.area import read_area
+    from odkanon.budget import Budget
+    from odkanon.errors import nearest
+    from odkanon.experiment import METHOD_ROWS, PAPER_ROWS, Experiment
+    from odkanon.sample import CENTRAL_CELLS, make_survey
+    from odkanon.trips import read_trips
+
+    rows = PAPER_ROWS if methods is None else tuple(name.strip() for name in methods.split(","))
+    for row in rows:
+        if row not in METHOD_ROWS:
+            raise InputError(
+                f"there is no method {row!r}{nearest(row, METHOD_ROWS)}; choose among {', '.join(METHOD_ROWS)}"
+            )
+    Budget(budget, "trips")
+    try:
+        bands = [int(text) for text in age_bands.split(",")]
+    except ValueError:
+        raise InputError(f"--age-bands takes lower ends such as 10,20,30; not {age_bands!r}") from None
+    area = within or (",".join(CENTRAL_CELLS) if source is None else None)
+    trips = read_trips(
+        make_survey() if source is None else source,
+        columns=column_mapping(column),
+        attributes=list(dimensions),
+        where=where,
+    )
+    return Experiment(
+        trips,
+        k=k,
+        budget=budget,
+        dimensions=dimensions,
+        rows=rows,
+        resolution=10 if resolution is None else resolution,
+        within=None if area is None else read_area(area),
+        age_bands=bands,
+    )
+
+
+def _settings(experiment: Experiment, within: str | None) -> dict[str, Any]:
+    """Return all that decides what a run yields, to tell whether earlier outcomes can be kept."""
+    from odkanon._version import __version__
+
+    return {
+        "version": __version__,
+        "sha256": experiment.trips.source.sha256,
+        "trips": len(experiment.trips),
+        "k": experiment.k,
+        "budget": experiment.budget,
+        "resolution": experiment.resolution,
+        "within": within,
+        "age_bands": list(experiment.age_bands),
+    }
+
+
+def _run(experiment: Experiment, done: Mapping[Cell, Outcome], log: Path, settings: dict[str, Any]) -> list[Outcome]:
+    import json
+
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from odkanon.cli.show import progress
+
+    outcomes = []
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    work = list(experiment.run(done))
+    with log.open("w", encoding="utf-8") as file, Progress(*columns, console=progress) as bar:
+        file.write(json.dumps(settings) + "\n")
+        for outcome in done.values():
+            file.write(outcome.to_json() + "\n")
+        file.flush()
+        task = bar.add_task("starting", total=len(work))
+        for cell, run in work:
+            bar.update(task, description=f"{cell.dimension} {cell.segment}, {cell.target}: {cell.row}")
+            outcomes.append(run())
+            if cell not in done:
+                file.write(outcomes[-1].to_json() + "\n")
+                file.flush()
+            bar.advance(task)
+    return outcomes
+
+
+def _write(outcomes: list[Outcome], output: Path) -> None:
+    from odkanon.io.tables import write_csv
+    from odkanon.tables import long_table, paper_tables
+
+    tables = paper_tables(outcomes)
+    (output / "tables.md").write_text("\n".join(table.to_markdown() for table in tables), encoding="utf-8")
+    (output / "tables.tex").write_text("\n".join(table.to_latex() for table in tables), encoding="utf-8")
+    write_csv(long_table(outcomes), output / "tables.csv")

@@ -1,0 +1,159 @@
+"""OIGH: every origin at one level of its hierarchy, every destination at one level of its own.
+
+There are few level pairs (49 for resolutions 10 to 4 on both axes), so the best one is found by looking at all
+that can be good. Coarsening never lowers a mass, so what a pair of levels leaves below the rule only shrinks as
+either level rises: the feasible pairs form a staircase, and what lies below it is never looked at.
+
+References
+----------
+Mahanan, Chaovalitwongse, Natwichai: "Data privacy preservation algorithm with k-anonymity", World Wide Web 2021;
+used for OD matrices by Matet et al. 2023.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from odkanon.arrays import Bools, Ints
+from odkanon.budget import Budget, BudgetOf
+from odkanon.engine import Engine
+from odkanon.engine.memory import memory_engine
+from odkanon.flows import Flows
+from odkanon.hierarchy import level_cut
+from odkanon.methods.odkanon import refusal
+from odkanon.methods.volume import Volume, sized_total, volume_measure
+from odkanon.od import ODMatrix
+from odkanon.release import Release, release_of_cuts
+from odkanon.rule import Rule
+
+
+def oigh(od: ODMatrix, rule: Rule, *, budget: float = 0.10, budget_of: BudgetOf = "trips") -> Release:
+    """Anonymise by lifting each axis to one level, the same for all of its zones.
+
+    Among all pairs of levels that leave no more than the budget below the rule, the one of least
+    ``G = sum (|o| + |d|) |Eq| / |D+|`` over the classes that meet it is published; ties go to the least ``C_DM``,
+    then to the finer pair (least sum of levels, then least origin level). ``|Eq|`` is counted in the rule's main
+    measure, and in trips for a rule on persons alone.
+
+    Parameters
+    ----------
+    od : ODMatrix
+        The input.
+    rule : Rule
+        What every published class must meet.
+    budget : float
+        Share that may be suppressed, in [0, 1). The published algorithm has 0.
+    budget_of : {"rows", "trips"}
+        Share of OD pairs or of trips.
+    """
+    rule.check_available(od.measures)
+    allowed = Budget(budget, budget_of)
+    parameters: dict[str, object] = {"budget": budget, "budget_of": budget_of}
+    measure = volume_measure(rule)
+    engine = memory_engine(od, frozenset({*rule.measures, measure}))
+    best = best_levels(engine, rule, allowed, allowed.allowance(od.flows), measure) if len(od) else None
+    if best is None:
+        return Release.empty(od, rule, "oigh", parameters, refusal(od, rule))
+    parameters |= {"origin_level": best.origin, "destination_level": best.destination}
+    cuts = level_cut(od.origins, best.origin), level_cut(od.destinations, best.destination)
+    everything = np.ones(len(od), dtype=bool)
+    return release_of_cuts(od, rule, *cuts, everything, allowed, "oigh", parameters)
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """A feasible pair of levels and what it publishes.
+
+    Attributes
+    ----------
+    origin, destination : int
+        The levels; 0 is the leaves.
+    g : Fraction
+        Exact mean generalisation error of the classes that meet the rule; 0 where there are none.
+    volumes : tuple of array
+        Volumes of the classes that meet the rule and of those that do not.
+    """
+
+    origin: int
+    destination: int
+    g: Fraction
+    volumes: tuple[list[int], list[int]]
+
+    @property
+    def c_dm(self) -> int:
+        """Exact discernibility, ``sum |Eq|^2 + |D| * suppressed``."""
+        published, suppressed = self.volumes
+        total = sum(published) + sum(suppressed)
+        return sum(volume * volume for volume in published) + total * sum(suppressed)
+
+    def better(self, other: Levels | None) -> bool:
+        """Tell whether this pair of levels is to be preferred."""
+        if other is None or self.g != other.g:
+            return other is None or self.g < other.g
+        mine = (self.c_dm, self.origin + self.destination, self.origin)
+        return mine < (other.c_dm, other.origin + other.destination, other.origin)
+
+
+def best_levels(engine: Engine, rule: Rule, budget: Budget, allowance: int, measure: Volume) -> Levels | None:
+    """Return the best feasible pair of levels; None where not even the roots are feasible.
+
+    A pair that publishes nothing, which only rows or trips of no weight can lead to, counts as infeasible.
+    """
+    origins, destinations = engine.tree("origin"), engine.tree("destination")
+    best: Levels | None = None
+    for origin, destination, classes, good in feasible_levels(engine, rule, budget, allowance):
+        if good.any():
+            sizes = origins.sizes[origin], destinations.sizes[destination]
+            found = _levels(origin, destination, classes, good, sizes, measure)
+            best = found if found.better(best) else best
+    return best
+
+
+def feasible_levels(
+    engine: Engine, rule: Rule, budget: Budget, allowance: int
+) -> Iterator[tuple[int, int, Flows, Bools]]:
+    """Yield every feasible pair of levels with its classes and which of them meet the rule.
+
+    Rows of the staircase from the coarsest origins to the finest: the finest feasible destination level can only
+    rise, so each row starts at that of the row before, and the first row without any ends the search. Within a
+    row, each table is made from the next finer one.
+    """
+    origins, destinations = engine.tree("origin"), engine.tree("destination")
+    first = 0
+    for origin, row in _rows(engine, origins.top):
+        feasible = []
+        for destination in range(first, destinations.top + 1):
+            row = row.coarsen(level_cut(origins, origin), level_cut(destinations, destination))
+            good = rule.met(row.flows)
+            if budget.mass(row.flows, ~good) <= allowance:
+                feasible.append(destination)
+                yield origin, destination, row.flows, good
+        if not feasible:
+            return
+        first = feasible[0]
+
+
+def _rows(engine: Engine, top: int) -> Iterator[tuple[int, Engine]]:
+    """Yield the origin levels from the coarsest to the finest, each with an engine fine enough for it."""
+    rows = [engine]
+    leaves = level_cut(engine.tree("destination"), 0)
+    for level in range(1, top + 1):
+        rows.append(rows[-1].coarsen(level_cut(engine.tree("origin"), level), leaves))
+    for level in range(top, -1, -1):
+        yield level, rows.pop()
+
+
+def _levels(
+    origin: int, destination: int, classes: Flows, good: Bools, sizes: tuple[Ints, Ints], measure: Volume
+) -> Levels:
+    volumes = getattr(classes, measure)
+    published = volumes[good]
+    total = int(published.sum())
+    spread = sized_total(sizes[0][classes.origin[good]] + sizes[1][classes.destination[good]], published)
+    # A weight of nothing generalises nothing; such classes only pass rules that do not count weight.
+    g = Fraction(spread, total) if total else Fraction(0)
+    return Levels(origin, destination, g, (published.tolist(), volumes[~good].tolist()))

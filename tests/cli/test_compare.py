@@ -1,0 +1,109 @@
+"""The paper's experiment through the real command."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from cli.runner import odkanon, output
+from odkanon.experiment import PAPER_ROWS
+
+
+@pytest.fixture(scope="module")
+def grid(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("grid") / "tables"
+    done = odkanon("compare", "--sample", "--all-segments", "-o", folder)
+    assert done.returncode == 0, done
+    return folder
+
+
+def rows_of(folder: Path) -> list[dict[str, str]]:
+    with (folder / "tables.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+def test_the_whole_grid_has_no_gap(grid: Path) -> None:
+    rows = rows_of(grid)
+    assert len(rows) == 18 * len(PAPER_ROWS) * 2 * 2
+    segments = {(row["dimension"], row["segment"]) for row in rows}
+    assert [sum(d == name for d, _ in segments) for name in ("whole", "sex", "age", "category")] == [1, 2, 7, 8]
+    for row in rows:
+        assert row["refusal"] == ""
+        assert float(row["c_dm"]) > 0
+        assert float(row["c_avg"]) >= 0.5
+        assert (row["g"] == "") == (row["e"] == "") == (row["method"] == "mondrian")
+        assert float(row["suppressed_share"]) <= (0.1 if row["method"] != "odkanon-published" else 0.2)
+
+
+def test_protected_measures_have_no_class_below(grid: Path) -> None:
+    for row in rows_of(grid):
+        if row["protected"] == row["measured_on"]:
+            assert row["classes_below"] == "0"
+
+
+def test_tables_come_in_the_order_of_the_paper(grid: Path) -> None:
+    text = (grid / "tables.md").read_text()
+    positions = [text.index(f"**Table {number}. ") for number in range(4, 21)]
+    assert positions == sorted(positions)
+    table_9 = text[positions[5] : positions[6]]
+    methods = [line.split("|")[1].strip() for line in table_9.splitlines() if line.startswith("| ")][2:]
+    titles = ["ODkAnon (published)", "ODkAnon (budget at the end)", "ATG-Soft", "OIGH", "Mondrian"]
+    assert methods == [title for title in titles for _ in ("Man", "Woman")]
+    latex = (grid / "tables.tex").read_text()
+    assert latex.count(r"\begin{table}") == latex.count(r"\end{table}") == 17
+    assert r"\times10^" in latex
+
+
+def test_a_stopped_grid_goes_on(grid: Path, tmp_path: Path) -> None:
+    lines = (grid / "runs.jsonl").read_text().splitlines(keepends=True)
+    stopped = tmp_path / "tables"
+    stopped.mkdir()
+    marked = json.loads(lines[1])
+    marked["seconds"] = 12345.0
+    (stopped / "runs.jsonl").write_text(lines[0] + json.dumps(marked) + "\n" + lines[2] + lines[3][:40])
+    assert odkanon("compare", "--sample", "--all-segments", "-o", stopped).returncode == 0
+    resumed, fresh = rows_of(stopped), rows_of(grid)
+    assert [float(row["seconds"]) for row in resumed][:2] == [12345.0, 12345.0]
+    for row in (*resumed, *fresh):
+        del row["seconds"]
+    assert resumed == fresh
+
+
+def test_other_settings_do_not_mix(grid: Path) -> None:
+    done = odkanon("compare", "--sample", "--all-segments", "--k", "5", "-o", grid)
+    assert done.returncode == 2
+    assert "other settings" in done.stderr
+
+
+def test_a_refused_run_is_a_row_that_says_why(tmp_path: Path) -> None:
+    lines = ["person,start_lat,start_lon,end_lat,end_lon,weight,sex"]
+    lines += [f"{n},48.85,2.35,48.86,2.36,10,{'M' if n else 'F'}" for n in range(30)]
+    (tmp_path / "few.csv").write_text("\n".join(lines) + "\n")
+    done = odkanon("compare", tmp_path / "few.csv", "--segment", "sex", "-o", tmp_path / "tables")
+    assert done.returncode == 0, done
+    rows = rows_of(tmp_path / "tables")
+    refused = [row for row in rows if row["refusal"]]
+    assert {row["segment"] for row in refused} == {"F"}
+    assert {row["method"] for row in refused} == set(PAPER_ROWS)
+    assert all("cannot be met" in row["refusal"] for row in refused)
+    assert "refused: " in (tmp_path / "tables/tables.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "either a file of trips, or --sample"),
+        (["--sample", "--methods", "odkanom"], "did you mean 'odkanon'?"),
+        (["--sample", "--segment", "sexe"], "did you mean 'sex'?"),
+        (["--sample", "--age-bands", "20,x"], "lower ends"),
+        (["--sample", "--segment", "age", "--age-bands", "30,20"], "ascending"),
+        (["--sample", "--budget", "2"], "from 0 up to below 1"),
+    ],
+)
+def test_bad_options(tmp_path: Path, options: list[str], message: str) -> None:
+    done = odkanon("compare", "-o", tmp_path / "tables", *options)
+    assert done.returncode == 2, done
+    assert message in output(done)

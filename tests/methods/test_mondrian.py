@@ -1,0 +1,185 @@
+from __future__ import annotations
+
+import time
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from helpers import WORLD_CELLS, golden_od, od_of_cells, random_od
+from odkanon.cells import cell_to_latlng
+from odkanon.errors import InputError
+from odkanon.lookup import lookup_hierarchy
+from odkanon.methods import anonymize
+from odkanon.metrics import utility
+from odkanon.od import ODMatrix, Source, od_matrix
+from odkanon.release import Release
+from odkanon.rule import Rule
+
+RULES = [Rule(trips=3), Rule(weight=6), Rule(persons=3), Rule(trips=4, weight=5, persons=2)]
+Points = npt.NDArray[np.float64]
+
+
+def points_of(od: ODMatrix) -> Points:
+    """One row of start_lon, start_lat, end_lon, end_lat for each pair."""
+    start_lat, start_lon = cell_to_latlng(od.origins.leaves[od.flows.origin])
+    end_lat, end_lon = cell_to_latlng(od.destinations.leaves[od.flows.destination])
+    return np.stack([start_lon, start_lat, end_lon, end_lat], axis=1).round(9)
+
+
+def meets(od: ODMatrix, rule: Rule, pairs: list[int]) -> bool:
+    flows = od.flows
+    assert flows.weight is not None
+    trips = int(flows.trips[pairs].sum())
+    weight = Fraction(int(flows.weight[pairs].sum()), flows.scale)
+    persons = 0
+    if flows.visits is not None:
+        persons = len(np.unique(flows.visits.person[np.isin(flows.visits.flow, pairs)]))
+    return trips >= (rule.trips or 0) and weight >= (rule.weight or 0) and persons >= (rule.persons or 0)
+
+
+def allowed_cuts(
+    od: ODMatrix, rule: Rule, points: Points, pairs: list[int], axis: int
+) -> list[tuple[list[int], list[int]]]:
+    values = sorted({float(points[pair, axis]) for pair in pairs})
+    cuts = [
+        (
+            [pair for pair in pairs if points[pair, axis] <= value],
+            [pair for pair in pairs if points[pair, axis] > value],
+        )
+        for value in values[:-1]
+    ]
+    return [(left, right) for left, right in cuts if meets(od, rule, left) and meets(od, rule, right)]
+
+
+def naive(od: ODMatrix, rule: Rule, points: Points, pairs: list[int]) -> list[list[int]]:
+    """Mondrian as its definition says, one box at a time."""
+    volume = od.flows.weight if rule.main_measure == "weight" else od.flows.trips
+    assert volume is not None
+    full = np.ptp(points, axis=0)
+    spans = [np.ptp(points[pairs, axis]) / full[axis] if full[axis] else 0 for axis in range(4)]
+    for axis in sorted(range(4), key=lambda axis: -spans[axis]):
+        cuts = allowed_cuts(od, rule, points, pairs, axis)
+        if cuts:
+            left, right = min(cuts, key=lambda cut: abs(int(volume[cut[0]].sum()) - int(volume[cut[1]].sum())))
+            return naive(od, rule, points, left) + naive(od, rule, points, right)
+    return [pairs]
+
+
+def classes_of(release: Release) -> list[list[int]]:
+    return [np.flatnonzero(release.area_of_pair == number).tolist() for number in range(len(release.classes))]
+
+
+@settings(max_examples=150, deadline=None)
+@given(random_od(max_records=45), st.sampled_from(RULES))
+def test_equals_naive_recursion_and_no_class_can_be_cut_again(od: ODMatrix, rule: Rule) -> None:
+    release = anonymize(od, rule, method="mondrian")
+    everything = list(range(len(od)))
+    if not meets(od, rule, everything):
+        assert release.refusal is not None
+        return
+    points = points_of(od)
+    assert sorted(classes_of(release)) == sorted(naive(od, rule, points, everything))
+    assert release.published.all()
+    for pairs in classes_of(release):
+        assert not any(allowed_cuts(od, rule, points, pairs, axis) for axis in range(4))
+
+
+def boxes_of(release: Release) -> tuple[Points, Points]:
+    """Lower and upper corners of the classes, one row each."""
+    origin, destination = release.origins.bounds, release.destinations.bounds
+    assert origin is not None
+    assert destination is not None
+    origin, destination = origin[release.classes.origin], destination[release.classes.destination]
+    return np.hstack([origin[:, :2], destination[:, :2]]), np.hstack([origin[:, 2:], destination[:, 2:]])
+
+
+@pytest.mark.parametrize("name", ["tiny", "few-destinations", "turin-3k"])
+def test_boxes_are_disjoint_and_cover_the_points(name: str) -> None:
+    od = golden_od(name)
+    release = anonymize(od, Rule(trips=5), method="mondrian")
+    low, high = boxes_of(release)
+    assert np.all(low < high)
+    apart = np.any((high[:, None] <= low[None]) | (high[None] <= low[:, None]), axis=2)
+    assert np.all(apart | np.eye(len(low), dtype=bool))
+    points = points_of(od)
+    within = np.all((low[None] < points[:, None]) & (points[:, None] < high[None]), axis=2)
+    assert np.array_equal(within.argmax(axis=1), release.area_of_pair)
+    assert np.all(within.sum(axis=1) == 1)
+    # They fill the frame: volumes add up.
+    frame = np.prod(high.max(axis=0) - low.min(axis=0))
+    assert np.prod(high - low, axis=1).sum() == pytest.approx(frame)
+
+
+def test_no_side_of_a_box_passes_through_a_point() -> None:
+    od = golden_od("tiny")
+    low, high = boxes_of(anonymize(od, Rule(trips=5), method="mondrian"))
+    for axis, values in enumerate(points_of(od).T):
+        assert not np.isin(np.concatenate([low[:, axis], high[:, axis]]), values).any()
+
+
+@settings(max_examples=30, deadline=None)
+@given(random_od(equal_weights=True), st.integers(1, 6))
+def test_equal_weights_protect_population_and_participants_alike(od: ODMatrix, k: int) -> None:
+    by_trips = anonymize(od, Rule.protect("participants", k=k, of=od), method="mondrian")
+    by_weight = anonymize(od, Rule.protect("population", k=k, of=od), method="mondrian")
+    assert np.array_equal(by_trips.area_of_pair, by_weight.area_of_pair)
+
+
+def test_weights_take_no_longer_than_counts() -> None:
+    od = golden_od("paris-28k")
+    rules = {target: Rule.protect(target, k=10, of=od) for target in ("participants", "population")}
+    seconds: dict[str, list[float]] = {target: [] for target in rules}
+    for _ in range(4):
+        for target, rule in rules.items():
+            start = time.perf_counter()
+            anonymize(od, rule, method="mondrian")
+            seconds[target].append(time.perf_counter() - start)
+    # Expanding weights into rows would be 2,500 times slower; the factor allows for a busy machine.
+    assert min(seconds["population"]) < 3 * min(seconds["participants"])
+
+
+def test_row_order_does_not_matter() -> None:
+    rng = np.random.default_rng(1)
+    ends = rng.choice(WORLD_CELLS, (2, 300))
+    shuffled = rng.permutation(300)
+    one = anonymize(od_of_cells(*ends), Rule(trips=4), method="mondrian")
+    other = anonymize(od_of_cells(*ends[:, shuffled]), Rule(trips=4), method="mondrian")
+    assert np.array_equal(one.classes.trips, other.classes.trips)
+    assert np.array_equal(boxes_of(one)[0], boxes_of(other)[0])
+
+
+def test_one_pair_is_one_class() -> None:
+    od = od_of_cells(WORLD_CELLS[:1], WORLD_CELLS[5:6], trips=np.array([7]))
+    release = anonymize(od, Rule(trips=2), method="mondrian")
+    assert release.origins.ids.tolist() == ["o0"]
+    assert release.destinations.ids.tolist() == ["d0"]
+
+
+def test_names_sort_like_numbers_and_g_is_not_defined() -> None:
+    od = golden_od("turin-3k")
+    release = anonymize(od, Rule(trips=10), method="mondrian")
+    assert release.origins.ids[:2].tolist() == ["o000", "o001"]
+    assert np.array_equal(release.classes.origin, np.arange(len(release.classes)))
+    measured = utility(od, release)
+    assert measured.g is None
+    assert measured.e is None
+    assert 1 <= (measured.c_avg or 0) < 2
+
+
+def test_unreachable_rule_is_refused() -> None:
+    release = anonymize(golden_od("tiny"), Rule(trips=10**6), method="mondrian")
+    assert release.refusal is not None
+    assert "400 trips" in release.refusal
+
+
+def test_lookup_zones_have_no_coordinates() -> None:
+    tree = lookup_hierarchy(pa.table({"commune": ["a", "b"], "department": ["x", "x"]}))
+    codes = np.array([0, 1], dtype=np.int32)
+    od = od_matrix(tree, tree, codes, codes, source=Source(rows=2))
+    with pytest.raises(InputError, match="coordinates"):
+        anonymize(od, Rule(trips=1), method="mondrian")

@@ -1,0 +1,48 @@
+"""The code in the README and in docs/ runs: Python blocks as they stand, and every ``odkanon`` command."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet
+import pytest
+
+from cli.runner import odkanon
+from odkanon.io.tables import write_csv
+from odkanon.sample import make_survey
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```(python|bash)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\((?!https?:)([^)#]+)")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_code_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    blocks = BLOCK.findall(page.read_text(encoding="utf-8"))
+    if not blocks:
+        pytest.skip("no code on this page")
+    monkeypatch.chdir(tmp_path)
+    survey = make_survey()
+    write_csv(survey, Path("survey.csv"))
+    pyarrow.parquet.write_table(survey, "survey.parquet")
+    names: dict[str, Any] = {}
+    for language, code in blocks:
+        if language == "python":
+            exec(compile(code, page.name, "exec"), names)
+            continue
+        for line in code.replace("\\\n", " ").splitlines():
+            words = shlex.split(line, comments=True)
+            if words[:1] == ["odkanon"]:
+                force = ["--force"] if words[1] == "sample" else []
+                done = odkanon(*words[1:], *force, cwd=tmp_path)
+                assert done.returncode == 0, (line, done.stderr)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in LINK.findall(page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), target
