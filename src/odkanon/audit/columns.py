@@ -21,7 +21,9 @@ def find_column_leaks(connection: duckdb.DuckDBPyConnection, families: Sequence[
     The suppressed trips of a part are known in total. Those in flows of which it is the only part not published are
     known, too. What is left of the total lies in the other flows of which the part is not published.
     """
-    return [finding for family in families if family.complete for finding in _leaks(connection, family)]
+    return [
+        finding for family in families if family.complete and not family.same for finding in _leaks(connection, family)
+    ]
 
 
 def _leaks(connection: duckdb.DuckDBPyConnection, family: Family) -> list[Finding]:

@@ -42,6 +42,8 @@ def find_differences(
         findings += _remainders(connection, family)
         if {whole.number, *(part.number for part in parts)} <= exact:
             findings += _few_persons(connection, family, findings)
+        if family.same:
+            continue  # the other way round is a family of its own
         if family.complete:
             findings += _suppressed_in_whole(connection, family)
         if whole.manifest["suppressed"]["trips"] == 0:

@@ -26,11 +26,14 @@ class Family:
         Of some; no trip is in two of them.
     complete : bool
         Whether the parts are all there is.
+    same : bool
+        Whether the only part has the very same trips, on other zones.
     """
 
     whole: Published
     parts: tuple[Published, ...]
     complete: bool
+    same: bool = False
 
 
 def filter_of(release: Published) -> str | None:
@@ -73,7 +76,7 @@ def families(releases: Sequence[Published], *, cumulative: bool) -> list[Family]
             # Without a segment the part has the same trips: each such pair of zonings is a family of its own.
             groups = [[part] for part in parts] if not kind or any(k.startswith("filter ") for k in kind) else [parts]
             groups += _halves(whole, parts) if len(groups) > 1 and kind else []
-            found += [_family(whole, group) for group in groups]
+            found += [_family(whole, group, same=not kind) for group in groups]
         if cumulative:
             found += [
                 Family(whole, (part,), False)
@@ -92,10 +95,11 @@ def _kind(part: Published, whole: Published) -> tuple[str, ...] | None:
     return tuple(sorted(inner.keys() - outer.keys()))
 
 
-def _family(whole: Published, parts: list[Published]) -> Family:
+def _family(whole: Published, parts: list[Published], *, same: bool) -> Family:
     # Two releases of the same segment would count twice: the larger one stands for both.
     distinct = {tuple(sorted(segment_of(part).items())): part for part in sorted(parts, key=lambda each: each.total)}
-    return Family(whole, tuple(distinct.values()), sum(part.total for part in distinct.values()) == whole.total)
+    complete = sum(part.total for part in distinct.values()) == whole.total
+    return Family(whole, tuple(distinct.values()), complete, same)
 
 
 def _halves(whole: Published, parts: list[Published]) -> list[list[Published]]:
