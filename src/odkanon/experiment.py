@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from odkanon.area import Area
 from odkanon.errors import InputError, OdkanonError
+from odkanon.limits import limit
 from odkanon.methods import anonymize
 from odkanon.metrics import utility
 from odkanon.od import ODMatrix
@@ -43,6 +45,8 @@ METHOD_ROWS: dict[str, MethodRow] = {
     "oigh": MethodRow("OIGH", "oigh", {}),
     "oigh-no-budget": MethodRow("OIGH (no suppression)", "oigh", {"budget": 0.0}, takes_budget=False),
     "mondrian": MethodRow("Mondrian", "mondrian", {}, takes_budget=False),
+    "treecut": MethodRow("Tree cuts", "treecut", {}),
+    "freezones": MethodRow("Free zones", "freezones", {}),
 }
 """Every row that can be asked for, in the order of the paper's tables."""
 
@@ -75,6 +79,8 @@ class Outcome:
         How long the method took.
     utility, privacy : dict
         By measure, as in ``release.json``.
+    limit_g : float or None
+        The G, in trips, that no method over the hierarchies can beat with this budget of trips.
     """
 
     cell: Cell
@@ -87,6 +93,7 @@ class Outcome:
     seconds: float
     utility: dict[str, dict[str, float | None]]
     privacy: dict[str, dict[str, float | None]]
+    limit_g: float | None = None
     refusal: str | None = None
 
     def to_json(self) -> str:
@@ -157,17 +164,21 @@ class Experiment:
 
     def _outcome(self, cell: Cell, od: ODMatrix | str, rule: Rule) -> Outcome:
         if isinstance(od, str):
-            return Outcome(cell, 0, 0, 0, 0, 0, 0.0, 0.0, {}, {}, od)
+            return Outcome(cell, 0, 0, 0, 0, 0, 0.0, 0.0, {}, {}, refusal=od)
         row = METHOD_ROWS[cell.row]
         options = {"budget": self.budget} if row.takes_budget else {}
         try:
             release = anonymize(od, rule, method=row.method, **row.options, **options)
         except OdkanonError as error:
-            return Outcome(cell, od.trips, len(od), 0, 0, 0, 1.0, 0.0, {}, {}, str(error))
-        return _describe(cell, release)
+            return Outcome(cell, od.trips, len(od), 0, 0, 0, 1.0, 0.0, {}, {}, refusal=str(error))
+        return _describe(cell, release, self._limit(od, rule))
+
+    @cache  # noqa: B019 - an experiment lives as long as its command
+    def _limit(self, od: ODMatrix, rule: Rule) -> float | None:
+        return limit(od, rule, budget=self.budget).g
 
 
-def _describe(cell: Cell, release: Release) -> Outcome:
+def _describe(cell: Cell, release: Release, limit_g: float | None) -> Outcome:
     od = release.od
     return Outcome(
         cell,
@@ -180,6 +191,7 @@ def _describe(cell: Cell, release: Release) -> Outcome:
         seconds=release.seconds,
         utility={m: asdict(utility(od, release, measure=m)) for m in ("trips", "weight") if m in od.measures},
         privacy={measure: asdict(report) for measure, report in privacy(release).items()},
+        limit_g=limit_g,
         refusal=release.refusal,
     )
 

@@ -22,7 +22,7 @@ from odkanon.cells import (
 )
 from odkanon.errors import InputError
 from odkanon.hierarchy import Hierarchy
-from odkanon.io.checks import Check, Checked, checked_rows
+from odkanon.io.checks import Check, Checked, checked_rows, finite
 from odkanon.io.columns import ENDS, missing, resolve
 from odkanon.io.tables import Table, open_table, quote_name
 from odkanon.od import ODMatrix, Rejected, od_matrix
@@ -75,8 +75,7 @@ def od_of_table(
     found = resolve(table, columns)
     if any(name not in found for name in ENDS):
         raise missing(table, found, ENDS)
-    values = {name: f"trim(CAST({quote_name(found[name])} AS VARCHAR))" for name in ENDS}
-    rows = checked_rows(table, found, values, _checks(found), where=where, identity=None)
+    rows = checked_rows(table, found, end_texts(found), end_checks(found), where=where, identity=None)
     texts = [rows.table.column(name).combine_chunks() for name in ENDS]
     _check_distinct(table, found, rows)
     if hierarchy is not None:
@@ -84,21 +83,27 @@ def od_of_table(
     ends = [str_to_cell(text) if len(text) else np.empty(0, dtype=np.uint64) for text in texts]
     rows, ends = _drop(rows, is_valid_cell(ends[0]) & is_valid_cell(ends[1]), "with an id that is no H3 cell", ends)
     if len(rows.table) == 0:
-        raise no_rows(table, rows)
+        raise no_rows(table, rows.source)
     origin, destination = _same_resolution(table, ends, resolution)
     return od_of_records(
         origin, destination, rows.count, rows.weight, rows.scale, rows.person, rows.source, within=within
     )
 
 
-def _checks(found: Mapping[str, str]) -> list[Check]:
+def end_texts(found: Mapping[str, str]) -> dict[str, str]:
+    """Return the SQL expressions of the ids of both ends."""
+    return {name: f"trim(CAST({quote_name(found[name])} AS VARCHAR))" for name in ENDS}
+
+
+def end_checks(found: Mapping[str, str]) -> list[Check]:
+    """Return the reasons to turn a record between zones away."""
     checks = [Check("without origin or destination", " OR ".join(f"{quote_name(found[end])} IS NULL" for end in ENDS))]
     if "trips" in found:
         column = quote_name(found["trips"])
         number = f"TRY_CAST({column} AS DOUBLE)"
         checks += [
             Check("without a number of trips", f"{column} IS NULL"),
-            Check("with trips that are not a number", f"{number} IS NULL OR NOT isfinite({number})"),
+            Check("with trips that are not a number", f"{number} IS NULL OR NOT {finite(number)}"),
             Check("with zero or fewer trips", f"{number} <= 0"),
             Check("with trips that are not a whole number", f"{number} <> floor({number}) OR {number} > 9e15"),
         ]
@@ -162,7 +167,7 @@ def _lookup_od(table: Table, rows: Checked, texts: list[pa.Array], tree: Hierarc
     known = np.isin(ends[0], tree.leaves) & np.isin(ends[1], tree.leaves)
     rows, ends = _drop(rows, known, "with a zone that the lookup table does not list as a leaf", ends)
     if len(rows.table) == 0:
-        raise no_rows(table, rows)
+        raise no_rows(table, rows.source)
     origin, destination = (find_nodes(tree, 0, end).astype(np.int32) for end in ends)
     return od_matrix(
         tree,

@@ -16,14 +16,15 @@ from odkanon.arrays import Bools, Codes, Ints
 from odkanon.cells import latlng_to_cell
 from odkanon.errors import InputError, nearest
 from odkanon.hierarchy import h3_hierarchy
-from odkanon.io.checks import Check, Checked, checked_rows
+from odkanon.io.checks import Check, checked_rows, finite
 from odkanon.io.columns import COORDINATES, missing, resolve
-from odkanon.io.tables import Table, open_table, quote_name
+from odkanon.io.tables import Named, Table, open_table, quote_name
 from odkanon.od import ODMatrix, Rejected, Source, od_matrix
 from odkanon.places import warn_if_misplaced
 
 log = logging.getLogger(__name__)
 
+TIMES = ("start_time", "end_time")
 ATTRIBUTES = ("sex", "age", "category")
 """Attributes of a person that are kept where the input has them."""
 
@@ -110,16 +111,12 @@ def trips_of_table(
     if any(name not in found for name in COORDINATES):
         raise missing(table, found, COORDINATES)
     kept = _attributes(table, found, attributes)
-    times = [name for name in ("start_time", "end_time") if name in found]
-    values = {name: f"TRY_CAST({quote_name(found[name])} AS DOUBLE)" for name in COORDINATES}
-    values |= {name: f"TRY_CAST({quote_name(found[name])} AS TIMESTAMP)" for name in times}
-    values |= {name: quote_name(column) for name, column in kept.items()}
-    checks = [*_coordinate_checks(found), *_time_checks(found, times)]
+    values = trip_values(found) | {name: quote_name(column) for name, column in kept.items()}
     identity = [*values.values()] if "person" in found and "start_time" in found else None
-    rows = checked_rows(table, found, values, checks, where=where, identity=identity)
+    rows = checked_rows(table, found, values, trip_checks(found), where=where, identity=identity)
     if len(rows.table) == 0:
-        raise no_rows(table, rows)
-    _hint_at_swap(rows.source.rejected)
+        raise no_rows(table, rows.source)
+    hint_at_swap(rows.source.rejected)
     ends = [rows.table.column(name).to_numpy() for name in COORDINATES]
     warn_if_misplaced(np.concatenate(ends[0::2]), np.concatenate(ends[1::2]))
     return Trips(rows.table, rows.weight, rows.scale, rows.person, rows.source)
@@ -184,9 +181,9 @@ def od_of_records(
     )
 
 
-def no_rows(table: Table, rows: Checked) -> InputError:
+def no_rows(table: Named, source: Source) -> InputError:
     """Return the error for a table without a single usable row."""
-    reasons = "; ".join(f"{part.rows:,} {reason}" for reason, part in rows.source.rejected.items())
+    reasons = "; ".join(f"{part.rows:,} {reason}" for reason, part in source.rejected.items())
     return InputError(f"{table.name} has no usable row ({reasons or 'there are no rows below the header'})")
 
 
@@ -203,6 +200,17 @@ def _attributes(table: Table, found: Mapping[str, str], wanted: Sequence[str] | 
     return kept
 
 
+def trip_values(found: Mapping[str, str]) -> dict[str, str]:
+    """Return the SQL expressions of the coordinates and times of a trip."""
+    values = {name: f"TRY_CAST({quote_name(found[name])} AS DOUBLE)" for name in COORDINATES}
+    return values | {name: f"TRY_CAST({quote_name(found[name])} AS TIMESTAMP)" for name in TIMES if name in found}
+
+
+def trip_checks(found: Mapping[str, str]) -> list[Check]:
+    """Return the reasons to turn a trip away."""
+    return [*_coordinate_checks(found), *_time_checks(found, [name for name in TIMES if name in found])]
+
+
 def _coordinate_checks(found: Mapping[str, str]) -> list[Check]:
     raw = [quote_name(found[name]) for name in COORDINATES]
     number = [f"TRY_CAST({column} AS DOUBLE)" for column in raw]
@@ -213,7 +221,7 @@ def _coordinate_checks(found: Mapping[str, str]) -> list[Check]:
     return [
         Check("with missing coordinates", " OR ".join(f"{column} IS NULL" for column in raw)),
         Check("with coordinates that are not numbers", " OR ".join(f"{value} IS NULL" for value in number)),
-        Check("with NaN or infinite coordinates", " OR ".join(f"NOT isfinite({value})" for value in number)),
+        Check("with NaN or infinite coordinates", " OR ".join(f"NOT {finite(value)}" for value in number)),
         Check(SWAPPED, f"({' OR '.join(out_of_range)}) AND {' AND '.join(swapped)}"),
         Check("with coordinates out of range", " OR ".join(out_of_range)),
         Check("at latitude 0, longitude 0, where devices put a missing fix", " OR ".join(null_island)),
@@ -223,7 +231,8 @@ def _coordinate_checks(found: Mapping[str, str]) -> list[Check]:
 SWAPPED = "with a latitude out of range, which would fit as longitude"
 
 
-def _hint_at_swap(rejected: Mapping[str, Rejected]) -> None:
+def hint_at_swap(rejected: Mapping[str, Rejected]) -> None:
+    """Warn where latitudes are out of range but would do as longitudes."""
     if SWAPPED in rejected:
         log.warning("%s rows have a latitude out of range; are lat and lon swapped?", f"{rejected[SWAPPED].rows:,}")
 

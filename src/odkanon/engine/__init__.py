@@ -104,7 +104,7 @@ def workspace(od: Matrix) -> Workspace:
         from odkanon.engine.memory import MemoryWorkspace
 
         return MemoryWorkspace.of(od)
-    from odkanon.engine.sql import SqlMatrix, SqlWorkspace
+    from odkanon.engine.matrix import SqlMatrix, SqlWorkspace
 
     assert isinstance(od, SqlMatrix)
     return SqlWorkspace.of(od)
@@ -114,7 +114,7 @@ def in_memory(od: Matrix) -> ODMatrix:
     """Return a matrix with its pairs in memory, for methods that look at each; says so if they do not fit."""
     if isinstance(od, ODMatrix):
         return od
-    from odkanon.engine.sql import SqlMatrix
+    from odkanon.engine.matrix import SqlMatrix
 
     assert isinstance(od, SqlMatrix)
     return od.collect()

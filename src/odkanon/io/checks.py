@@ -16,6 +16,9 @@ from odkanon.io.where import where_to_sql
 from odkanon.od import Rejected, Source
 from odkanon.weights import to_units, weight_scale
 
+NO_WEIGHT = "without a weight"
+BAD_WEIGHT = "with a weight that is not a finite number"
+ZERO_WEIGHT = "with a weight of zero or less"
 UNREADABLE = "lines with a wrong number of columns or not in UTF-8"
 DUPLICATE = "that are exact copies of another row of the same person"
 
@@ -26,6 +29,21 @@ class Check:
 
     reason: str
     condition: str
+
+
+def finite(number: str) -> str:
+    """Return the SQL condition under which a number is finite, in words that every database knows."""
+    return f"(abs({number}) <= 1.7976931348623157e308)"
+
+
+def weight_number(column: str) -> str:
+    """Return the SQL expression of a weight; NaN where it cannot be read."""
+    return f"coalesce(TRY_CAST({quote_name(column)} AS DOUBLE), CAST('nan' AS DOUBLE))"
+
+
+def person_text(column: str) -> str:
+    """Return the SQL expression of the name of a person; NULL where there is none."""
+    return f"nullif(trim(CAST({quote_name(column)} AS VARCHAR)), '')"
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,11 +124,11 @@ def _extra_columns(found: Mapping[str, str], identity: Sequence[str] | None) -> 
     extra = []
     if "weight" in found:
         column = quote_name(found["weight"])
-        extra += [f"coalesce(TRY_CAST({column} AS DOUBLE), 'nan') AS weight", f"{column} IS NULL AS weight_missing"]
+        extra += [f"{weight_number(found['weight'])} AS weight", f"{column} IS NULL AS weight_missing"]
     if "trips" in found:
-        extra.append(f"coalesce(TRY_CAST({quote_name(found['trips'])} AS DOUBLE), 'nan') AS count")
+        extra.append(f"{weight_number(found['trips'])} AS count")
     if "person" in found:
-        person = f"nullif(trim(CAST({quote_name(found['person'])} AS VARCHAR)), '')"
+        person = person_text(found["person"])
         extra.append(f"{person} AS person")
         if identity:
             weight = [quote_name(found["weight"])] if "weight" in found else []
@@ -130,9 +148,9 @@ def _reject(which: Bools, text: str, reason: Ints, reasons: list[str]) -> None:
 
 
 def _reject_bad_weights(weight: npt.NDArray[np.float64], missing: Bools, reason: Ints, reasons: list[str]) -> None:
-    _reject(missing, "without a weight", reason, reasons)
-    _reject(~np.isfinite(weight), "with a weight that is not a finite number", reason, reasons)
-    _reject(weight <= 0, "with a weight of zero or less", reason, reasons)
+    _reject(missing, NO_WEIGHT, reason, reasons)
+    _reject(~np.isfinite(weight), BAD_WEIGHT, reason, reasons)
+    _reject(weight <= 0, ZERO_WEIGHT, reason, reasons)
 
 
 def _reject_copies(fetched: pa.Table, reason: Ints, reasons: list[str]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from odkanon.errors import InputError, nearest
-from odkanon.io.tables import Table
+from odkanon.io.tables import Named
 
 Kind = Literal["trips", "od"]
 
@@ -43,12 +43,12 @@ ALIASES: dict[str, tuple[str, ...]] = {
 """Names, in lower case, that are understood besides our own. None may be a guess: an ``id`` could be a trip's."""
 
 
-def resolve(table: Table, columns: Mapping[str, str] | None) -> dict[str, str]:
+def resolve(table: Named, columns: Mapping[str, str] | None) -> dict[str, str]:
     """Return which column of a table stands for each of our names that it has.
 
     Parameters
     ----------
-    table : Table
+    table : Table or the like
         The table.
     columns : mapping of str to str, optional
         ``{theirs: ours}``, which goes before everything else.
@@ -79,7 +79,7 @@ def resolve(table: Table, columns: Mapping[str, str] | None) -> dict[str, str]:
     return found
 
 
-def kind_of(table: Table, found: Mapping[str, str]) -> Kind:
+def kind_of(table: Named, found: Mapping[str, str]) -> Kind:
     """Tell whether a table holds trips with coordinates or records between zones, by its columns."""
     has_coordinates = all(name in found for name in COORDINATES)
     has_ends = all(name in found for name in ENDS)
@@ -96,7 +96,7 @@ def kind_of(table: Table, found: Mapping[str, str]) -> Kind:
     raise missing(table, found, wanted)
 
 
-def missing(table: Table, found: Mapping[str, str], wanted: tuple[str, ...]) -> InputError:
+def missing(table: Named, found: Mapping[str, str], wanted: tuple[str, ...]) -> InputError:
     """Return the error for columns that are needed and not there, with what was probably meant."""
     absent = [name for name in wanted if name not in found]
     free = [name for name in table.columns if name not in found.values()]

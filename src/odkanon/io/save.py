@@ -158,6 +158,7 @@ def manifest(release: Release) -> dict[str, Any]:
         },
         "suppressed": {"pairs": suppressed.pairs, **_masses(release, suppressed.trips, suppressed.weight)},
         "utility": {measure: asdict(utility(whole, release, measure=measure)) for measure in measures},
+        "limit": _limit(release),
         "privacy": {measure: asdict(report) for measure, report in privacy(release).items()},
         "seconds": round(release.seconds, 6),
     }
@@ -198,6 +199,11 @@ def _input(release: Release) -> dict[str, Any]:
         for reason, part in rejected.items()
     }
     return account
+
+
+def _limit(release: Release) -> dict[str, float | None] | None:
+    found = release.limit
+    return None if found is None else {"g": found.g, "g_homogeneous": found.g_homogeneous, "c_avg": found.c_avg}
 
 
 def _rule(release: Release) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import duckdb
 import pyarrow as pa
@@ -18,6 +18,15 @@ from odkanon.errors import InputError
 
 _HEAD_BYTES = 1 << 20
 _DELIMITERS = ",;\t|"
+
+
+class Named(Protocol):
+    """Anything with columns, and a name for messages."""
+
+    @property
+    def columns(self) -> tuple[str, ...]: ...  # noqa: D102
+    @property
+    def name(self) -> str: ...  # noqa: D102
 
 
 @dataclass(frozen=True)

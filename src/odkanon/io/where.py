@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from odkanon.errors import InputError, nearest
-from odkanon.io.tables import Table, quote_name, quote_text
+from odkanon.io.tables import Named, quote_name, quote_text
 
 _COMPARE = {
     ast.Eq: "=",
@@ -19,7 +19,7 @@ _COMPARE = {
 }
 
 
-def where_to_sql(expression: str, table: Table) -> str:
+def where_to_sql(expression: str, table: Named) -> str:
     """Return an SQL condition for a filter over the columns of a table.
 
     Understood are comparisons of a column with a number or a text (``==``, ``!=``, ``<``, ``<=``, ``>``, ``>=``,
@@ -32,7 +32,7 @@ def where_to_sql(expression: str, table: Table) -> str:
     return f"coalesce({_condition(tree, expression, table)}, false)"
 
 
-def _condition(node: ast.expr, expression: str, table: Table) -> str:
+def _condition(node: ast.expr, expression: str, table: Named) -> str:
     if isinstance(node, ast.BoolOp):
         word = " AND " if isinstance(node.op, ast.And) else " OR "
         return "(" + word.join(_condition(value, expression, table) for value in node.values) + ")"
@@ -46,7 +46,7 @@ def _condition(node: ast.expr, expression: str, table: Table) -> str:
     raise _unclear(expression)
 
 
-def _comparison(name: str, operator: str, right: ast.expr, expression: str, table: Table) -> str:
+def _comparison(name: str, operator: str, right: ast.expr, expression: str, table: Named) -> str:
     if name not in table.columns:
         raise InputError(f"{table.name} has no column {name!r} to filter by{nearest(name, table.columns)}")
     values = [

@@ -16,22 +16,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-import numpy as np
-
-from odkanon.arrays import Bools, Ints
+from odkanon.arrays import Bools
 from odkanon.budget import Budget, BudgetOf
-from odkanon.engine import Engine
-from odkanon.engine.memory import memory_engine
-from odkanon.flows import Flows
+from odkanon.engine import Engine, Matrix, workspace
 from odkanon.hierarchy import level_cut
 from odkanon.methods.odkanon import refusal
 from odkanon.methods.volume import Volume, sized_total, volume_measure
-from odkanon.od import ODMatrix
-from odkanon.release import Release, release_of_cuts
+from odkanon.release import Release
 from odkanon.rule import Rule
 
 
-def oigh(od: ODMatrix, rule: Rule, *, budget: float = 0.10, budget_of: BudgetOf = "trips") -> Release:
+def oigh(od: Matrix, rule: Rule, *, budget: float = 0.10, budget_of: BudgetOf = "trips") -> Release:
     """Anonymise by lifting each axis to one level, the same for all of its zones.
 
     Among all pairs of levels that leave no more than the budget below the rule, the one of least
@@ -50,18 +45,19 @@ def oigh(od: ODMatrix, rule: Rule, *, budget: float = 0.10, budget_of: BudgetOf 
     budget_of : {"rows", "trips"}
         Share of OD pairs or of trips.
     """
-    rule.check_available(od.measures)
+    whole = od.summary
+    rule.check_available(whole.measures)
     allowed = Budget(budget, budget_of)
     parameters: dict[str, object] = {"budget": budget, "budget_of": budget_of}
     measure = volume_measure(rule)
-    engine = memory_engine(od, frozenset({*rule.measures, measure}))
-    best = best_levels(engine, rule, allowed, allowed.allowance(od.flows), measure) if len(od) else None
+    work = workspace(od)
+    engine = work.engine(frozenset({*rule.measures, measure}))
+    best = best_levels(engine, rule, allowed, allowed.allowance(whole), measure) if whole.pairs else None
     if best is None:
-        return Release.empty(od, rule, "oigh", parameters, refusal(od, rule))
+        return work.refuse(rule, "oigh", parameters, refusal(work.remaining, rule))
     parameters |= {"origin_level": best.origin, "destination_level": best.destination}
     cuts = level_cut(od.origins, best.origin), level_cut(od.destinations, best.destination)
-    everything = np.ones(len(od), dtype=bool)
-    return release_of_cuts(od, rule, *cuts, everything, allowed, "oigh", parameters)
+    return work.release(rule, best.classes, cuts, budget=allowed, method="oigh", parameters=parameters)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,21 +70,27 @@ class Levels:
         The levels; 0 is the leaves.
     g : Fraction
         Exact mean generalisation error of the classes that meet the rule; 0 where there are none.
-    volumes : tuple of array
-        Volumes of the classes that meet the rule and of those that do not.
+    classes : Engine
+        The engine over all classes of these levels.
+    good : array of bool
+        Which of them meet the rule.
+    measure : str
+        What a class is counted in.
     """
 
     origin: int
     destination: int
     g: Fraction
-    volumes: tuple[list[int], list[int]]
+    classes: Engine
+    good: Bools
+    measure: Volume
 
     @property
     def c_dm(self) -> int:
         """Exact discernibility, ``sum |Eq|^2 + |D| * suppressed``."""
-        published, suppressed = self.volumes
-        total = sum(published) + sum(suppressed)
-        return sum(volume * volume for volume in published) + total * sum(suppressed)
+        volumes = getattr(self.classes.flows, self.measure)
+        published, suppressed = volumes[self.good].tolist(), int(volumes[~self.good].sum())
+        return int(sum(volume * volume for volume in published)) + int(volumes.sum()) * suppressed
 
     def better(self, other: Levels | None) -> bool:
         """Tell whether this pair of levels is to be preferred."""
@@ -103,20 +105,17 @@ def best_levels(engine: Engine, rule: Rule, budget: Budget, allowance: int, meas
 
     A pair that publishes nothing, which only rows or trips of no weight can lead to, counts as infeasible.
     """
-    origins, destinations = engine.tree("origin"), engine.tree("destination")
     best: Levels | None = None
-    for origin, destination, classes, good in feasible_levels(engine, rule, budget, allowance):
+    for origin, destination, classes in feasible_levels(engine, rule, budget, allowance):
+        good = rule.met(classes.flows)
         if good.any():
-            sizes = origins.sizes[origin], destinations.sizes[destination]
-            found = _levels(origin, destination, classes, good, sizes, measure)
+            found = _levels(origin, destination, classes, good, measure)
             best = found if found.better(best) else best
     return best
 
 
-def feasible_levels(
-    engine: Engine, rule: Rule, budget: Budget, allowance: int
-) -> Iterator[tuple[int, int, Flows, Bools]]:
-    """Yield every feasible pair of levels with its classes and which of them meet the rule.
+def feasible_levels(engine: Engine, rule: Rule, budget: Budget, allowance: int) -> Iterator[tuple[int, int, Engine]]:
+    """Yield every feasible pair of levels with the engine over its classes.
 
     Rows of the staircase from the coarsest origins to the finest: the finest feasible destination level can only
     rise, so each row starts at that of the row before, and the first row without any ends the search. Within a
@@ -128,10 +127,9 @@ def feasible_levels(
         feasible = []
         for destination in range(first, destinations.top + 1):
             row = row.coarsen(level_cut(origins, origin), level_cut(destinations, destination))
-            good = rule.met(row.flows)
-            if budget.mass(row.flows, ~good) <= allowance:
+            if budget.mass(row.below(rule)) <= allowance:
                 feasible.append(destination)
-                yield origin, destination, row.flows, good
+                yield origin, destination, row
         if not feasible:
             return
         first = feasible[0]
@@ -147,13 +145,12 @@ def _rows(engine: Engine, top: int) -> Iterator[tuple[int, Engine]]:
         yield level, rows.pop()
 
 
-def _levels(
-    origin: int, destination: int, classes: Flows, good: Bools, sizes: tuple[Ints, Ints], measure: Volume
-) -> Levels:
-    volumes = getattr(classes, measure)
-    published = volumes[good]
+def _levels(origin: int, destination: int, classes: Engine, good: Bools, measure: Volume) -> Levels:
+    flows = classes.flows
+    sizes = classes.tree("origin").sizes[origin], classes.tree("destination").sizes[destination]
+    published = getattr(flows, measure)[good]
     total = int(published.sum())
-    spread = sized_total(sizes[0][classes.origin[good]] + sizes[1][classes.destination[good]], published)
+    spread = sized_total(sizes[0][flows.origin[good]] + sizes[1][flows.destination[good]], published)
     # A weight of nothing generalises nothing; such classes only pass rules that do not count weight.
     g = Fraction(spread, total) if total else Fraction(0)
-    return Levels(origin, destination, g, (published.tolist(), volumes[~good].tolist()))
+    return Levels(origin, destination, g, classes, good, measure)
