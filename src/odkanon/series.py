@@ -102,7 +102,7 @@ def _of_features(features: list[dict[str, Any]], name: str) -> AxisZones:
     outlines = {
         zone["id"]: feature["geometry"]
         for zone, feature in zip(about, features, strict=True)
-        if feature.get("geometry") and (zone.get("resolution") is None or zone.get("cells"))
+        if feature.get("geometry") and zone.get("resolution") is None and not zone.get("cells")
     }
     return AxisZones(
         np.array([zone["id"] for zone in about], dtype=np.str_),
@@ -125,13 +125,18 @@ def lay_over(zones: AxisZones, tree: Hierarchy, full: Hierarchy | None = None) -
     """
     if tree.resolution is None:
         zone_of_leaf = _lookup_leaves(zones, tree if full is None else full, tree.leaves)
-        resolution = None
-    else:
-        zone_of_leaf, node_resolution = _h3_leaves(zones, tree.leaves, tree.resolution)
-        resolution = node_resolution if zones.plain else None
-    leaves = np.bincount(zone_of_leaf[zone_of_leaf >= 0], minlength=len(zones.ids)).astype(np.int64)
-    level = zones.level if zones.plain and resolution is None else None
-    return Zones(zones.ids, leaves, resolution, level, outlines=zones.outlines), zone_of_leaf
+        level = zones.level if zones.plain else None
+        return Zones(zones.ids, _sizes(zones, zone_of_leaf), None, level, outlines=zones.outlines), zone_of_leaf
+    zone_of_leaf, of_node = _h3_leaves(zones, tree.leaves, tree.resolution)
+    nodes = np.bincount(zones.zone_of_node, minlength=len(zones.ids))
+    first = np.cumsum(nodes) - nodes
+    resolution = np.where(nodes == 1, of_node[first], -1) if len(of_node) else of_node
+    cells = None if zones.plain else tuple(tuple(part.tolist()) for part in np.split(zones.node, first[1:]))
+    return Zones(zones.ids, _sizes(zones, zone_of_leaf), resolution, cells=cells), zone_of_leaf
+
+
+def _sizes(zones: AxisZones, zone_of_leaf: Codes) -> Ints:
+    return np.bincount(zone_of_leaf[zone_of_leaf >= 0], minlength=len(zones.ids)).astype(np.int64)
 
 
 def _h3_leaves(zones: AxisZones, leaves: Cells, finest: int) -> tuple[Codes, Ints]:

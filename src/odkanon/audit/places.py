@@ -107,7 +107,7 @@ def check_outlines(release: Published) -> list[Finding]:
     findings = []
     for axis in AXES:
         for about, geometry in release.zones[axis]:
-            if about.get("resolution") is None or about.get("cells"):
+            if about.get("resolution") is None or about.get("cells", [about["id"]]) != [about["id"]]:
                 continue
             cell = about["id"]
             if not bool(is_valid_cell(_cells([cell]))[0]):

@@ -75,14 +75,17 @@ def audit(
 
 
 def _look_at(connection: duckdb.DuckDBPyConnection, release: Published, *, with_trips: bool) -> list[Finding]:
-    findings = check_files(connection, release)
-    findings += check_rule(connection, release)
-    findings += check_totals(connection, release)
-    findings += check_margins(connection, release)
-    findings += check_outlines(release)
-    findings += check_overlap(connection, release)
-    findings += check_homogeneity(connection, release)
-    return findings if with_trips else findings + check_persons(connection, release)
+    try:
+        findings = check_files(connection, release)
+        findings += check_rule(connection, release)
+        findings += check_totals(connection, release)
+        findings += check_margins(connection, release)
+        findings += check_outlines(release)
+        findings += check_overlap(connection, release)
+        findings += check_homogeneity(connection, release)
+        return findings if with_trips else findings + check_persons(connection, release)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise InputError(f"{release.name} lacks something that every release has ({error!r}); it was damaged") from None
 
 
 def _expand(folders: list[Path]) -> tuple[list[Path], list[Finding]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from odkanon.area import Area
 from odkanon.cells import cell_to_latlng, cell_to_parent, cell_to_str, is_valid_cell, latlng_to_cell, str_to_cell
 from odkanon.errors import InputError
 from odkanon.hierarchy import Hierarchy
-from odkanon.io.checks import checked_rows
+from odkanon.io.checks import Check, checked_rows
 from odkanon.io.columns import COORDINATES, ENDS, kind_of, resolve
 from odkanon.io.tables import Table, open_table, quote_name
 from odkanon.trips import trips_of_table
@@ -88,7 +88,7 @@ def _flows(
         raise InputError("segments can be recounted from trips with coordinates only, not from an OD table")
     found = resolve(table, source.columns)
     values = {name: f"trim(CAST({quote_name(found[name])} AS VARCHAR))" for name in ENDS}
-    kept = checked_rows(table, found, values, [], where=where, identity=None)
+    kept = checked_rows(table, found, values, _whole_numbers(found), where=where, identity=None)
     count = np.ones(len(kept.table), dtype=np.int64) if kept.count is None else kept.count
     columns = {"trips": count, **_masses(kept.weight, kept.scale, kept.person)}
     texts = [kept.table.column(name).combine_chunks() for name in ENDS]
@@ -105,6 +105,14 @@ def _flows(
     if source.resolution is not None:
         cells = [cell_to_parent(cell, source.resolution) for cell in cells]
     return _between_cells(cells, {name: _some(values, good) for name, values in columns.items()}, source), measures
+
+
+def _whole_numbers(found: Mapping[str, str]) -> list[Check]:
+    """Turn away counts of trips that are no whole numbers; those below one are left out later."""
+    if "trips" not in found:
+        return []
+    number = f"TRY_CAST({quote_name(found['trips'])} AS DOUBLE)"
+    return [Check("with trips that are not a whole number", f"coalesce({number} <> floor({number}), true)")]
 
 
 def _some(values: Any, which: Any) -> Any:
