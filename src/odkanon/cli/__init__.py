@@ -9,6 +9,7 @@ import typer
 
 from odkanon._version import __version__
 from odkanon.cli.anonymize import anonymize
+from odkanon.cli.audit import audit
 from odkanon.cli.compare import compare
 from odkanon.cli.demo import demo
 from odkanon.cli.export import export
@@ -27,6 +28,7 @@ app = typer.Typer(
     epilog="Exit codes: 0 done; 1 refused for privacy reasons; 2 bad input or usage.",
 )
 app.command()(anonymize)
+app.command()(audit)
 app.command()(compare)
 app.command()(report)
 app.command()(export)
