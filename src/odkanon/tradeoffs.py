@@ -166,18 +166,20 @@ def plot_tradeoff(rows: Iterable[TradeoffRow], path: str | Path, *, metric: Metr
     panels = [(budget, list(part)) for budget, part in groupby(rows, key=lambda row: row.budget)]
     if not panels:
         raise InputError("there is nothing to draw: sweep at least one k, one budget and one method")
-    figure = Figure(figsize=(1 + 4.5 * len(panels), 4.2), layout="constrained")
+    figure = Figure(figsize=(3 + 4.5 * len(panels), 4.2), layout="constrained")
     axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
     for panel, (budget, part) in zip(axes, panels, strict=True):
         _draw(panel, part, metric)
         panel.set_title(f"at most {budget:.0%} of trips suppressed")
     axes[0].set_ylabel(_LABELS[metric])
-    axes[-1].legend(frameon=False)
+    axes[-1].legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     figure.savefig(path, dpi=150, metadata={"Date": None} if str(path).endswith(".svg") else None)
     return Path(path)
 
 
 def _draw(panel: Any, rows: list[TradeoffRow], metric: Metric) -> None:
+    from matplotlib.ticker import NullLocator, StrMethodFormatter
+
     for method in dict.fromkeys(row.method for row in rows):
         points = [(row.k, getattr(row, metric)) for row in rows if row.method == method]
         points = [(k, value) for k, value in points if value is not None]
@@ -190,7 +192,9 @@ def _draw(panel: Any, rows: list[TradeoffRow], metric: Metric) -> None:
         panel.set_yscale("log")
     ks = sorted({row.k for row in rows})
     panel.set_xticks(ks, [str(k) for k in ks])
-    panel.minorticks_off()
+    panel.xaxis.set_minor_locator(NullLocator())
+    for formatter in (panel.yaxis.set_major_formatter, panel.yaxis.set_minor_formatter):
+        formatter(StrMethodFormatter("{x:,g}"))
     panel.set_xlabel("k")
     for side in ("top", "right"):
         panel.spines[side].set_visible(False)
