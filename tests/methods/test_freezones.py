@@ -184,6 +184,22 @@ def test_paris_is_much_better_than_any_cut() -> None:
     assert g < 458 / 1.25  # the best pair of cuts seen in long runs has 459
 
 
+def test_compact_zones_have_shorter_borders() -> None:
+    plan = make_plan(town(8), Rule(trips=5))
+
+    def borders(compactness: float) -> int:
+        zones, _ = anneal(plan, Schedule(40, np.inf, 5.0, 150, compactness))
+        ends = [zone[blocks.edges] for zone, blocks in zip(zones, plan.blocks, strict=True)]
+        return sum(int(np.count_nonzero(first != second)) for first, second in ends)
+
+    assert borders(2.0) < borders(0.0)
+
+
+def test_negative_compactness_is_refused() -> None:
+    with pytest.raises(InputError, match="compactness"):
+        anonymize(town(8), Rule(trips=5), method="freezones", compactness=-1)
+
+
 def test_lookup_zones_have_no_neighbours() -> None:
     tree = lookup_hierarchy(pa.table({"commune": ["a", "b", "c"], "department": ["x", "x", "y"]}))
     place = np.array([0, 1, 2], dtype=np.int32)

@@ -21,8 +21,6 @@ _QUENCH = 0.92
 """Share of the run after which only improvements are accepted."""
 _DEAR = 4.0
 """What a suppressed unit costs while the number of zones is sought, as a multiple of G."""
-_STIFFNESS = 0.05
-"""Price of an edge between two zones, as a multiple of k times G; a tenth costs about 1 % of G on real surveys."""
 _SEED = 2025
 
 
@@ -40,12 +38,15 @@ class Schedule:
         Mass of a class that just meets the rule; k times G is the scale of the changes that moves make.
     allowance : int
         What may be suppressed.
+    compactness : float
+        Price of an edge between two zones, as a multiple of k times G.
     """
 
     iterations: int
     deadline: float
     k: float
     allowance: int
+    compactness: float = 1.0
 
     def progress(self, iteration: int, start: float) -> float:
         """Return how much of the run is over, by turns or by time, whichever is further."""
@@ -82,7 +83,7 @@ def anneal(plan: Plan, schedule: Schedule) -> tuple[tuple[Ints, Ints], float]:
             multiplier *= float(np.exp(np.clip(0.5 * excess, -0.05, 0.05)))
         heat = schedule.k * g * (1 - progress) ** 2 if progress < _QUENCH else 0.0
         for _ in range(_SWEEPS):
-            if not sweep(sheet, multiplier, heat, _STIFFNESS * schedule.k * g, random) and heat == 0:
+            if not sweep(sheet, multiplier, heat, schedule.compactness * schedule.k * g, random) and heat == 0:
                 break
         if progress < _FREEZE:
             _resize(sheet, excess, multiplier)

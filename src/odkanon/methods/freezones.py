@@ -47,6 +47,7 @@ def freezones(
     budget: float = 0.10,
     budget_of: BudgetOf = "trips",
     measure: UtilityMeasure = "trips",
+    compactness: float = 1.0,
     iterations: int = 200,
     time_limit: float | None = None,
 ) -> Release:
@@ -64,25 +65,36 @@ def freezones(
         Share of what.
     measure : {"trips", "weight"}
         What G, which is minimised, counts.
+    compactness : float
+        How much round zones are preferred to winding ones, in [0, inf). 0 makes G some 8 % smaller on surveys, with
+        zones that wind around each other; 2 makes it some 8 % larger.
     iterations : int
         Turns of annealing, in [0, inf). The result depends on nothing else; 0 returns the best cuts.
     time_limit : float, optional
         Seconds after which the best so far is returned, in (0, inf); ODkAnon's answer at least.
     """
     check_effort(iterations, time_limit)
+    if not 0 <= compactness < inf:
+        raise InputError(f"compactness must be a number of at least 0, not {compactness}")
     rule.check_available(od.measures)
     for axis in AXES:
         if od.tree(axis).resolution is None:
             raise InputError("free zones need H3 cells, which know their neighbours; for lookup tables use treecut")
     allowed = Budget(budget, budget_of)
-    parameters = {"budget": budget, "budget_of": budget_of, "measure": measure, "iterations": iterations}
+    parameters = {
+        "budget": budget,
+        "budget_of": budget_of,
+        "measure": measure,
+        "compactness": compactness,
+        "iterations": iterations,
+    }
     deadline = inf if time_limit is None else time.monotonic() + time_limit
     problem = Problem(od, rule, allowed, measure)
     cuts = best_cuts(problem, "g", _TREE_ITERATIONS, None if time_limit is None else time_limit / 3)
     if cuts is None:
         return Release.empty(od, rule, "freezones", parameters, refusal(od, rule))
     keep = np.ones(len(od), dtype=bool)
-    plan = best_plan(problem, cuts, iterations, deadline)
+    plan = best_plan(problem, cuts, iterations, deadline, compactness)
     if plan is None:
         return release_of_cuts(od, rule, *cuts, keep, allowed, "freezones", parameters)
     (origins, origin_zone), (destinations, destination_zone) = (zones_of_plan(plan, axis) for axis in (0, 1))
@@ -100,7 +112,7 @@ def freezones(
     )
 
 
-def best_plan(problem: Problem, cuts: Cuts, iterations: int, deadline: float) -> Plan | None:
+def best_plan(problem: Problem, cuts: Cuts, iterations: int, deadline: float, compactness: float) -> Plan | None:
     """Return the best zoning found; None if that is the pair of cuts itself."""
     totals = node_table(problem, "origin", cuts[1]).total(cuts[0])
     g = float(totals[PRICE] / totals[PUBLISHED])
@@ -115,7 +127,7 @@ def best_plan(problem: Problem, cuts: Cuts, iterations: int, deadline: float) ->
     plan = Plan.of(problem, (origin, destination), zones)
     mean_weight = od.mean_weight if od.weight is not None else None
     k = problem.rule.k(mean_weight) * (float(mean_weight or 1) * od.flows.scale if problem.measure == "weight" else 1)
-    found, least = anneal(plan, Schedule(iterations, deadline, k, problem.allowance))
+    found, least = anneal(plan, Schedule(iterations, deadline, k, problem.allowance, compactness))
     return plan.with_zones(found) if least < g else None
 
 

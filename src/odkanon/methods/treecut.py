@@ -71,8 +71,12 @@ def treecut(
     rule.check_available(od.measures)
     allowed = Budget(budget, budget_of)
     parameters = {
-        "budget": budget, "budget_of": budget_of, "objective": objective, "measure": measure, "iterations": iterations,
-    }  # fmt: skip
+        "budget": budget,
+        "budget_of": budget_of,
+        "objective": objective,
+        "measure": measure,
+        "iterations": iterations,
+    }
     problem = Problem(od, rule, allowed, measure, objective == "e")
     cuts = best_cuts(problem, objective, iterations, time_limit)
     if cuts is None:

@@ -118,8 +118,8 @@ class TreeSearch:
         """Return what some turns make of the best cuts, at about the right multiplier but with noisy node values."""
         assert self.best is not None
         cuts, random = self.best, self._random
-        price = self._price * float(np.exp(random.uniform(-0.3, 0.3)))
-        sigma, first = 0.3 * random.random() ** 2, int(random.integers(2))
+        price = self._price * float(np.exp(random.uniform(-1, 1)))
+        sigma, first = random.random() ** 2, int(random.integers(2))
         for turn in range(int(random.integers(1, 5))):
             axis = (first + turn) % 2
             table = self.table(axis, cuts)
