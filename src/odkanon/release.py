@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from odkanon.arrays import Bools, Codes, Ints
 from odkanon.budget import Budget
@@ -200,6 +201,17 @@ class Release:
         from odkanon.io.save import save_release
 
         return save_release(self, Path(folder), force=force)
+
+    def table(self) -> pa.Table:
+        """Return the published flows as an Arrow table, which pandas, polars and DuckDB can take over."""
+        from odkanon.io.save import classes_table
+
+        return classes_table(self)
+
+    def _repr_html_(self) -> str:
+        from odkanon.html import release_html
+
+        return release_html(self)
 
     def __repr__(self) -> str:
         if self.refusal:

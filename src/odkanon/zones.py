@@ -121,7 +121,9 @@ def zones_of_cut(full: Hierarchy, cut: Cut) -> tuple[Zones, Codes]:
     offset = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
     zone_of_leaf[np.repeat(first, size) + offset] = np.repeat(np.arange(len(cut)), size)
     is_h3 = full.resolution is not None
-    zones = Zones(ids.astype(np.str_), size, resolution if is_h3 else None, cut.level.astype(np.int64))
+    zones = Zones(
+        ids.astype(np.str_), size, resolution if is_h3 else None, cut.level.astype(np.int64), outlines=full.outlines
+    )
     return zones, zone_of_leaf
 
 

@@ -11,6 +11,7 @@ import typer
 
 from odkanon.cli.options import (
     Column,
+    Crs,
     Filter,
     HierarchyFile,
     Input,
@@ -19,6 +20,7 @@ from odkanon.cli.options import (
     ReadAsOption,
     Resolution,
     Within,
+    ZonesGeojson,
     make_rule,
     read_matrix,
 )
@@ -81,6 +83,8 @@ def anonymize(
     where: Filter = None,
     within: Within = None,
     hierarchy: HierarchyFile = None,
+    zones_geojson: ZonesGeojson = None,
+    crs: Crs = None,
     read_as: ReadAsOption = None,
     segment: Annotated[
         list[str],
@@ -117,7 +121,7 @@ def anonymize(
 
     `odkanon anonymize february.csv -o february --zones january`
     """
-    from odkanon.cli.show import show_release, stages
+    from odkanon.cli.show import show_files, show_release, stages
     from odkanon.io.save import check_target, save_release
     from odkanon.lookup import read_hierarchy
     from odkanon.methods import anonymize as run
@@ -165,6 +169,8 @@ def anonymize(
             within=within,
             resolution=resolution,
             hierarchy=hierarchy,
+            zones_geojson=zones_geojson,
+            crs=crs,
             read_as=read_as,
         )
         rule = wanted(od)
@@ -180,4 +186,4 @@ def anonymize(
     if zoning is not None:
         outside = release.parameters["trips_outside"]
         typer.echo(f"{outside:,} trips begin or end outside the zones of {zones}; they are suppressed, too.")
-    typer.echo(f"Wrote {output}: classes.csv, classes.parquet, zones.geojson, release.json")
+    show_files(output)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from odkanon.cli.options import column_mapping
-from odkanon.errors import InputError
+from odkanon.cli.options import column_mapping, parse_age_bands
 
 if TYPE_CHECKING:
     from odkanon.od import ODMatrix
@@ -26,18 +25,6 @@ def read_earlier_zones(folder: Path | None) -> Zoning | None:
     if folder is None:
         return None
     return read_zoning(folder / WHOLE if (folder / INDEX).is_file() else folder)
-
-
-def parse_age_bands(text: str | None) -> tuple[int, ...]:
-    """Read ``--age-bands 18,40,65``."""
-    from odkanon.splits import AGE_BANDS
-
-    if text is None:
-        return AGE_BANDS
-    parts = [part.strip() for part in text.split(",")]
-    if not all(part.isdigit() for part in parts):
-        raise InputError(f"--age-bands takes the ages at which bands begin, such as 18,40,65; not {text!r}")
-    return tuple(int(part) for part in parts)
 
 
 def anonymize_segments(

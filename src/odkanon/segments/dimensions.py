@@ -14,13 +14,15 @@ import pyarrow as pa
 from odkanon.arrays import Bools, Codes, number_groups
 from odkanon.errors import InputError, nearest
 from odkanon.io.tables import quote_name
-from odkanon.splits import AGE_BANDS
 from odkanon.trips import Trips
 
 Labels = npt.NDArray[np.str_]
 
 MISSING = "missing"
 """The label of trips without a value; they are a segment of their own, or subtraction would reveal them."""
+
+AGE_BANDS = (10, 20, 30, 40, 50, 60, 70)
+"""Where the paper's bands of ages begin; the last one has no end."""
 
 MAX_VALUES = 100
 
