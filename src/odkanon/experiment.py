@@ -9,8 +9,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-
 from odkanon.area import Area
 from odkanon.errors import InputError, OdkanonError
 from odkanon.limits import limit
@@ -20,7 +18,7 @@ from odkanon.od import ODMatrix
 from odkanon.release import Release
 from odkanon.risk import privacy
 from odkanon.rule import Rule
-from odkanon.splits import AGE_BANDS, split
+from odkanon.segments.dimensions import AGE_BANDS, MISSING, make_dimensions
 from odkanon.trips import Trips, build_od
 
 WHOLE = "whole"
@@ -133,17 +131,20 @@ class Experiment:
     age_bands: Sequence[int] = AGE_BANDS
 
     def segments(self) -> dict[tuple[str, str], ODMatrix | str]:
-        """Return the matrix of the whole and of every segment, or why there is none."""
+        """Return the matrix of the whole and of every segment, or why there is none.
+
+        Trips without the attribute are in no segment.
+        """
         matrices: dict[tuple[str, str], ODMatrix | str] = {(WHOLE, WHOLE): self._matrix(self.trips)}
-        for dimension in self.dimensions:
-            for value, which in split(self.trips, dimension, age_bands=self.age_bands).items():
-                if not np.any(which):
-                    matrices[dimension, value] = "no trips"
+        for dimension in make_dimensions(self.trips, self.dimensions, age_bands=self.age_bands):
+            for value, labels in enumerate(dimension.labels):
+                if MISSING in labels:
                     continue
                 try:
-                    matrices[dimension, value] = self._matrix(self.trips.select(which))
+                    matrix: ODMatrix | str = self._matrix(self.trips.select(dimension.value == value))
                 except InputError as error:
-                    matrices[dimension, value] = str(error)
+                    matrix = str(error)
+                matrices[dimension.name, ", ".join(labels)] = matrix
         return matrices
 
     def _matrix(self, trips: Trips) -> ODMatrix:

@@ -25,7 +25,7 @@ from odkanon.reach import Floats, Reach, reach_of
 from odkanon.release import Release
 from odkanon.rule import Rule
 
-_PROBES = 24
+_PROBES = 9
 """Multipliers tried for the homogeneous bound; each of them gives a valid bound, more only sharpen it."""
 
 
@@ -108,7 +108,7 @@ def limit(
     if spare < 0 or not mass.any():
         return Limit(None, None, None, lost, budget, budget_of, measure)
     g = least_ratio(mass * reach.price[able], mass, cost[able], spare)
-    sharper = homogeneous_bound(od, reach, allowance) if budget_of == measure == "trips" else g
+    sharper = homogeneous_bound(od, reach, allowance, g) if budget_of == measure == "trips" else g
     size = least_ratio(mass, mass / reach.smallest[able], cost[able], spare) / _k(od, rule, measure)
     return Limit(g, max(g, sharper), size, lost, budget, budget_of, measure)
 
@@ -154,7 +154,7 @@ def least_ratio(above: Floats, below: Floats, cost: Floats, allowance: float) ->
         value = after
 
 
-def homogeneous_bound(od: ODMatrix, reach: Reach, allowance: int) -> float:
+def homogeneous_bound(od: ODMatrix, reach: Reach, allowance: int, at_least: float) -> float:
     """Return a lower bound of G over all pairs of cuts, counted in trips with a budget of trips.
 
     Let the destination zone of every pair be free, and only the origins share one cut. For a multiplier l, the
@@ -165,12 +165,14 @@ def homogeneous_bound(od: ODMatrix, reach: Reach, allowance: int) -> float:
         G = N / (T - S) >= (L(l) - l S) / (T - S) >= (L(l) - l A) / (T - A)
 
     the last because ``L(l) <= l T`` makes the middle term fall in S. Any l gives a bound; L is concave and S its
-    slope, so a bisection on S finds the best one. Both axes are tried.
+    slope, so a bisection on S finds a good one, here among those up to 8 times the bound for all methods
+    (``at_least``). Both axes are tried.
     """
     mass = od.flows.trips.astype(np.float64)
     best = 0.0
     for axis in (reach.origin_prices, reach.destination_prices):
-        low, high = 0.0, float(len(od.origins.leaves) + len(od.destinations.leaves))
+        # Without a budget nothing may be dropped, however dear the pairs are.
+        low, high = 0.0, 8 * at_least if allowance else 2.0 * (len(od.origins.leaves) + len(od.destinations.leaves))
         for _ in range(_PROBES):
             middle = float(np.float32((low + high) / 2))  # prices are 32-bit floats, and so must this be
             total, dropped = axis.least_cost(mass, middle)

@@ -106,6 +106,18 @@ def column_mapping(column: list[str]) -> dict[str, str]:
     return mapping
 
 
+def parse_age_bands(text: str | None) -> tuple[int, ...]:
+    """Read ``--age-bands 18,40,65``."""
+    from odkanon.segments.dimensions import AGE_BANDS
+
+    if text is None:
+        return AGE_BANDS
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdigit() for part in parts):
+        raise InputError(f"--age-bands takes the ages at which bands begin, such as 18,40,65; not {text!r}")
+    return tuple(int(part) for part in parts)
+
+
 def read_matrix(
     source: Path,
     *,

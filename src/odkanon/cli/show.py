@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -94,6 +95,13 @@ def show_utility(releases: list[tuple[str, Release]]) -> None:
         "E: share of trips that land on a wrong pair of cells when zones are spread evenly, from 0 to 2.",
         style="dim",
     )
+
+
+def show_files(folder: Path) -> None:
+    """Print what was written, and what to look at first."""
+    page = folder / "report.html"
+    look = f" Open {page} in a browser to see it." if page.is_file() else ""
+    console.print(f"Wrote {folder}: {', '.join(sorted(path.name for path in folder.iterdir()))}.{look}")
 
 
 def warn_of_few_persons(release: Release) -> None:

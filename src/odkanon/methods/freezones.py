@@ -26,7 +26,7 @@ from odkanon.methods.blocks import Blocks, blocks_of, children_of, islands
 from odkanon.methods.dp import PRICE, PUBLISHED, Problem, node_table
 from odkanon.methods.odkanon import refusal
 from odkanon.methods.sheet import Plan
-from odkanon.methods.treecut import ITERATIONS, best_cuts, check_effort
+from odkanon.methods.treecut import best_cuts, check_effort
 from odkanon.methods.treesearch import Cuts
 from odkanon.metrics import UtilityMeasure
 from odkanon.od import AXES, ODMatrix
@@ -36,6 +36,8 @@ from odkanon.zones import Zones
 
 _BLOCKS_PER_ZONE = 8
 """No block has more than this fraction of the mean zone's leaves, or of its mass, unless it is a leaf."""
+_TREE_ITERATIONS = 6
+"""Restarts for the cuts to start from; annealing forgets most of them."""
 
 
 def freezones(
@@ -76,7 +78,7 @@ def freezones(
     parameters = {"budget": budget, "budget_of": budget_of, "measure": measure, "iterations": iterations}
     deadline = inf if time_limit is None else time.monotonic() + time_limit
     problem = Problem(od, rule, allowed, measure)
-    cuts = best_cuts(problem, "g", ITERATIONS, None if time_limit is None else time_limit / 3)
+    cuts = best_cuts(problem, "g", _TREE_ITERATIONS, None if time_limit is None else time_limit / 3)
     if cuts is None:
         return Release.empty(od, rule, "freezones", parameters, refusal(od, rule))
     keep = np.ones(len(od), dtype=bool)
