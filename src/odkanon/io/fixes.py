@@ -29,6 +29,7 @@ POINT_ALIASES: dict[str, tuple[str, ...]] = {
 
 _NOT_VALID = ("false", "f", "0", "no", "n", "v", "void", "invalid", "no fix", "nofix")
 _FILE_NAME = r"([^/\\]+?)(\.csv)?(\.gz)?$"
+_PERSON_OF_FILE = f"regexp_extract(filename, '{_FILE_NAME}', 1, 'i')"
 
 
 @dataclass(frozen=True)
