@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from odkanon.errors import InputError
 from odkanon.io.columns import resolve
-from odkanon.io.fixes import fixes_of_files, person_files
+from odkanon.io.fixes import fixes_of_files, person_files, person_of
 from odkanon.io.tables import open_table, quote_name
 from odkanon.pauses import TripRule
 from odkanon.points import PointsAccount, Progress, check_output, write_trips
@@ -88,7 +88,7 @@ def write_survey_trips(
     complete = persons.column("complete").to_numpy()
     chosen = persons.filter(pa.array(complete)).drop_columns(["complete"])
     files = person_files(_entry(folder, POINTS))
-    names = np.array([_person_of(path) for path in files])
+    names = np.array([person_of(path) for path in files])
     wanted = np.isin(names, np.array(chosen.column("person").to_pylist(), dtype=np.str_))
     if not wanted.any():
         raise InputError(
@@ -137,7 +137,3 @@ def _entry(folder: Path, name: str) -> Path:
         if path.name.lower() == name:
             return path
     raise InputError(f"{folder} has no {name}; a NetMob25 folder holds {INDIVIDUALS} and {POINTS}/")
-
-
-def _person_of(path: Path) -> str:
-    return path.name.removesuffix(".gz").removesuffix(".csv")

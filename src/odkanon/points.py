@@ -18,7 +18,7 @@ import pyarrow.parquet
 from odkanon.errors import InputError
 from odkanon.io.checks import UNREADABLE
 from odkanon.io.fixes import Fixes, open_fixes
-from odkanon.io.tables import quote_text
+from odkanon.io.tables import connect, quote_text
 from odkanon.io.times import mixed_offsets
 from odkanon.pauses import COPY, SAME_TIME, PauseCutter, TripRule
 
@@ -107,11 +107,13 @@ def write_trips(
     """
     check_output(output, force=force)
     output.parent.mkdir(parents=True, exist_ok=True)
-    maker = TripMaker(fixes, rule or TripRule(), progress or (lambda text: None))
+    progress = progress or (lambda text: None)
+    maker = TripMaker(fixes, rule or TripRule(), progress)
     # The sort may need as much room as the points themselves, which is rather found where the trips will go.
     with tempfile.TemporaryDirectory(prefix=f".{output.name}.", suffix=".partial", dir=output.parent) as scratch:
         runs = Path(scratch) / "runs.parquet"
         _write_runs(maker.batches(Path(scratch)), runs)
+        progress(f"writing {output}")
         partial = Path(scratch) / f"trips{''.join(output.suffixes[-2:])}"
         _convert(runs, partial, persons)
         partial.replace(output)
@@ -168,6 +170,7 @@ class TripMaker:
         connection.execute(f"SET memory_limit = '{MEMORY}'")
         connection.execute(f"SET temp_directory = {quote_text(str(scratch / 'sort'))}")
         connection.execute("SET preserve_insertion_order = false")
+        connection.execute("SET enable_progress_bar = true")  # measured, not printed
         # Place comes last in the order, so that of points at one time the same is kept whatever the order of rows.
         query = f"SELECT * FROM ({self._fixes.query}) ORDER BY person, instant, lat, lon"
         try:
@@ -228,7 +231,7 @@ def _convert(runs: Path, output: Path, persons: pa.Table | None) -> None:
     if output.suffix == ".parquet" and persons is None:
         runs.rename(output)
         return
-    connection = duckdb.connect()
+    connection = connect()
     source = f"read_parquet({quote_text(str(runs))})"
     query = f"SELECT * FROM {source}"
     if persons is not None:

@@ -140,7 +140,7 @@ def test_a_folder_has_a_file_for_each_person(tmp_path: Path) -> None:
         table = table_of([point for point in points if point.person == person]).drop_columns("person")
         if number == 1:  # another layout of columns is no obstacle
             table = table.select(["lon", "lat", "time"])
-        write_csv(table, tmp_path / f"{person}.csv{'.gz' if number == 2 else ''}")
+        write_csv(table, tmp_path / f"{person}{('.csv', '.CSV', '.csv.gz')[number]}")
     (tmp_path / "p3.csv").write_text("time,lat,lon\n2022-11-14 08:00:00,48.8,2.3\n")  # one point: no trip
     (tmp_path / "p4.csv").write_text("")
     trips, account = points_to_trips(tmp_path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +28,8 @@ POINT_ALIASES: dict[str, tuple[str, ...]] = {
 """Names of columns of points, in lower case with ``_`` for spaces, that are understood besides our own."""
 
 _NOT_VALID = ("false", "f", "0", "no", "n", "v", "void", "invalid", "no fix", "nofix")
-_FILE_NAME = r"([^/\\]+?)(\.csv|\.txt)?(\.gz)?$"
+_FILE_NAME = r"([^/\\]+?)(\.csv)?(\.gz)?$"
+_PERSON_OF_FILE = f"regexp_extract(filename, '{_FILE_NAME}', 1, 'i')"
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,12 @@ def person_files(folder: Path) -> list[Path]:
     return files
 
 
+def person_of(path: Path) -> str:
+    """Return the person whose points are in a file, by its name."""
+    found = re.search(_FILE_NAME, path.name, re.IGNORECASE)
+    return found[1] if found else path.name
+
+
 def fixes_of_files(files: Sequence[Path], name: str, columns: Mapping[str, str] | None = None) -> Fixes:
     """Return the points of files that are each named by their person."""
     tables = csv_tables(files)
@@ -88,7 +96,9 @@ def _fixes(tables: list[Table], founds: list[dict[str, str]], name: str, *, from
         if "time" not in found and "local_time" in found:
             found["time"] = found["local_time"]
         _check_columns(table, found, from_file_name=from_file_name)
-        person = f"regexp_extract(filename, '{_FILE_NAME}', 1)" if from_file_name else _person(table, found["person"])
+        person = (
+            f"regexp_extract(filename, '{_FILE_NAME}', 1, 'i')" if from_file_name else _person(table, found["person"])
+        )
         checks = _checks(table, found, person)
         selects.append(_select(table, found, person, checks))
     query = " UNION ALL ".join(selects)

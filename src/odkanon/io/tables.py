@@ -89,7 +89,7 @@ class Table:
 
 def open_table(source: Any) -> Table:
     """Return a table for a path, or for anything that speaks the Arrow interface or that DuckDB can register."""
-    connection = _connect()
+    connection = connect()
     if not isinstance(source, str | Path):
         return _open_in_memory(connection, source)
     path = Path(source)
@@ -112,7 +112,7 @@ def csv_tables(files: Sequence[Path]) -> list[Table]:
 
     Each has, besides the columns of its files, ``filename``. Files without a single byte are passed over.
     """
-    connection = _connect()
+    connection = connect()
     layouts: dict[tuple[str, tuple[str, ...], bool], list[Path]] = {}
     for path in files:
         if path.stat().st_size == 0:
@@ -130,10 +130,11 @@ def csv_tables(files: Sequence[Path]) -> list[Table]:
     return tables
 
 
-def _connect() -> duckdb.DuckDBPyConnection:
+def connect() -> duckdb.DuckDBPyConnection:
+    """Return a DuckDB of its own that fetches nothing, prints nothing, and does not depend on the machine's zone."""
     connection = duckdb.connect(config={"autoinstall_known_extensions": "false"})
-    # Otherwise times with a zone would be read in that of the machine.
     connection.execute("SET TimeZone = 'UTC'")
+    connection.execute("SET enable_progress_bar_print = false")
     return connection
 
 
@@ -158,7 +159,7 @@ def quote_name(name: str) -> str:
 
 def write_csv(table: pa.Table, path: Path) -> None:
     """Write a table as CSV (gzipped if the name ends in .gz), quoting only what needs it."""
-    connection = duckdb.connect()
+    connection = connect()
     connection.register("written", table)
     connection.execute(f"COPY (SELECT * FROM written) TO {quote_text(str(path))} (FORMAT csv, HEADER)")
 
