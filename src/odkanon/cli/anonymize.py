@@ -58,7 +58,11 @@ def anonymize(
     min_weight: Annotated[float | None, typer.Option(help="Instead of --k: at least this sum of weights.")] = None,
     min_persons: Annotated[int | None, typer.Option(help="Instead of --k: at least so many persons.")] = None,
     method: Annotated[
-        str, typer.Option(help="How: odkanon, oigh, atg-soft (overlapping zones) or mondrian (boxes, no hierarchy).")
+        str,
+        typer.Option(
+            help="How: odkanon; treecut (the best cells, seconds); freezones (unions of neighbouring cells, the finest, "
+            "seconds); oigh (one level); atg-soft (zones overlap); mondrian (boxes)."
+        ),
     ] = "odkanon",
     suppress: Annotated[
         Suppress | None,
@@ -77,6 +81,16 @@ def anonymize(
     target: Annotated[
         float | None,
         typer.Option(help="With atg-soft: trips that an origin zone should have. [default: the best of a few]"),
+    ] = None,
+    objective: Annotated[str | None, typer.Option(help="With treecut: make g, e or c_avg small. [default: g]")] = None,
+    compactness: Annotated[
+        float | None, typer.Option(help="With freezones: 0 lets borders wind, 2 keeps zones round. [default: 1]")
+    ] = None,
+    iterations: Annotated[
+        int | None, typer.Option(help="With treecut, freezones: how long to search; the same number, the same result.")
+    ] = None,
+    time_limit: Annotated[
+        float | None, typer.Option(help="With treecut, freezones: stop after so many seconds with the best so far.")
     ] = None,
     resolution: Resolution = None,
     column: Column = [],  # noqa: B006 - typer copies it
@@ -133,6 +147,10 @@ def anonymize(
         "budget_of": budget_of and budget_of.value,
         "levels": levels,
         "target": target,
+        "objective": objective,
+        "compactness": compactness,
+        "iterations": iterations,
+        "time_limit": time_limit,
     }
     options = {name: value for name, value in asked.items() if value is not None}
     wanted = partial(
