@@ -60,7 +60,7 @@ def anonymize(
     method: Annotated[
         str,
         typer.Option(
-            help="How: odkanon; treecut (the best cells, seconds); freezones (unions of neighbouring cells, the finest, "
+            help="How: odkanon; treecut (best cells, seconds); freezones (unions of neighbouring cells: the finest, "
             "seconds); oigh (one level); atg-soft (zones overlap); mondrian (boxes)."
         ),
     ] = "odkanon",
