@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from odkanon.errors import InputError, OdkanonError, RefusedError, UnsafeReleaseError
     from odkanon.hierarchy import Hierarchy, h3_hierarchy
     from odkanon.io.export import export_release
+    from odkanon.limits import Limit, limit
     from odkanon.lookup import lookup_hierarchy, read_hierarchy
     from odkanon.methods import anonymize
     from odkanon.metrics import Utility, utility
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from odkanon.release import Release
     from odkanon.risk import Privacy, privacy
     from odkanon.rule import Rule
+    from odkanon.tradeoffs import tradeoff
     from odkanon.trips import Trips, build_od, read_trips
 
 _HOME = {
@@ -29,6 +31,7 @@ _HOME = {
     "errors": ("InputError", "OdkanonError", "RefusedError", "UnsafeReleaseError"),
     "hierarchy": ("Hierarchy", "h3_hierarchy"),
     "io.export": ("export_release",),
+    "limits": ("Limit", "limit"),
     "lookup": ("lookup_hierarchy", "read_hierarchy"),
     "methods": ("anonymize",),
     "od": ("ODMatrix",),
@@ -37,6 +40,7 @@ _HOME = {
     "risk": ("Privacy", "privacy"),
     "release": ("Release",),
     "rule": ("Rule",),
+    "tradeoffs": ("tradeoff",),
     "trips": ("Trips", "build_od", "read_trips"),
     "metrics": ("Utility", "utility"),
 }
@@ -46,6 +50,7 @@ __all__ = [
     "Area",
     "Hierarchy",
     "InputError",
+    "Limit",
     "ODMatrix",
     "OdkanonError",
     "Privacy",
@@ -60,6 +65,7 @@ __all__ = [
     "build_od",
     "export_release",
     "h3_hierarchy",
+    "limit",
     "lookup_hierarchy",
     "points_to_trips",
     "privacy",
@@ -67,6 +73,7 @@ __all__ = [
     "read_hierarchy",
     "read_od",
     "read_trips",
+    "tradeoff",
     "utility",
 ]
 
