@@ -10,15 +10,18 @@ import typer
 
 from odkanon.cli.options import (
     Column,
+    Engine,
     Filter,
     HierarchyFile,
     Input,
+    MemoryLimit,
     Protect,
     ReadAsOption,
     Resolution,
+    SparkMaster,
     Within,
     make_rule,
-    read_matrix,
+    read_anywhere,
 )
 
 
@@ -78,6 +81,9 @@ def anonymize(
     within: Within = None,
     hierarchy: HierarchyFile = None,
     read_as: ReadAsOption = None,
+    engine: Engine = None,
+    memory_limit: MemoryLimit = None,
+    spark_master: SparkMaster = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an earlier release in DIR.")] = False,
 ) -> None:
     """Protect a file of trips or an OD table, and write the release to a folder.
@@ -95,8 +101,11 @@ def anonymize(
     check_target(output, force=force)
     with stages() as stage:
         stage(f"reading {source}")
-        od = read_matrix(
+        od = read_anywhere(
             source,
+            engine=engine,
+            memory_limit=memory_limit,
+            spark_master=spark_master,
             column=column,
             where=where,
             within=within,
@@ -107,7 +116,7 @@ def anonymize(
         rule = make_rule(
             od, k=k, protect=protect or [], min_trips=min_trips, min_weight=min_weight, min_persons=min_persons
         )
-        stage(f"protecting {od.trips:,} trips with {method}")
+        stage(f"protecting {od.summary.trips:,} trips with {method}")
         asked: dict[str, Any] = {
             "suppress": suppress and suppress.value,
             "budget": budget,

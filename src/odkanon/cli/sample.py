@@ -11,7 +11,16 @@ from odkanon.errors import InputError
 
 
 def sample(
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Where to: .parquet, .csv or .csv.gz")],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Where to: .parquet, .csv or .csv.gz; with --trips, a new folder."
+        ),
+    ],
+    trips: Annotated[
+        int | None,
+        typer.Option(help="Instead of the survey, this many trips as a folder of Parquet files, for measuring."),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Another seed makes another survey.")] = 2025,
     force: Annotated[bool, typer.Option("--force", help="Replace FILE.")] = False,
 ) -> None:
@@ -21,6 +30,14 @@ def sample(
     from odkanon.io.tables import write_csv
     from odkanon.sample import make_survey
 
+    if trips is not None:
+        from odkanon.crowd import write_crowd
+
+        if output.exists():
+            raise InputError(f"{output} exists already; choose another folder")
+        write_crowd(trips, output, seed=seed)
+        typer.echo(f"Wrote {trips:,} synthetic trips to {output}")
+        return
     if output.exists() and not force:
         raise InputError(f"{output} exists already; choose another name, or replace it with --force")
     if output.suffix not in (".parquet", ".csv", ".gz"):

@@ -14,7 +14,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from odkanon.engine.backend import Stored, new_name
+from odkanon.engine.backend import BYTES_PER_FLOW, Stored, new_name
 from odkanon.engine.cellwork import helper_count, place_batch, place_batches
 from odkanon.errors import InputError
 from odkanon.io.tables import Table, quote_name
@@ -40,10 +40,15 @@ class DuckDb:
         Bytes that the process may use; three quarters of the machine's memory by default.
     scratch : path, optional
         Where to put what does not fit in memory; the system's temporary folder by default.
+    fetchable : int, optional
+        Rows of flows that are better worked on in memory; as many as fit there easily by default.
     """
 
-    def __init__(self, *, memory_limit: int | None = None, scratch: Path | None = None) -> None:
+    def __init__(
+        self, *, memory_limit: int | None = None, scratch: Path | None = None, fetchable: int | None = None
+    ) -> None:
         self.limit = memory_limit or machine_memory() * 3 // 4
+        self.fetchable = self.memory // BYTES_PER_FLOW if fetchable is None else fetchable
         self._folder = tempfile.TemporaryDirectory(prefix="odkanon-", dir=scratch, ignore_cleanup_errors=True)
         with clear_errors(self.limit):
             self.connection = duckdb.connect(
@@ -76,10 +81,11 @@ class DuckDb:
             self.connection.execute(f"CREATE {small}TABLE {name} AS SELECT * FROM {name}_lent")
             self.connection.unregister(f"{name}_lent")
 
-    def materialise(self, name: str, sql: str) -> None:
-        """Keep the result of a query under a name."""
+    def materialise(self, name: str, sql: str) -> int:
+        """Keep the result of a query under a name; return its number of rows."""
         with clear_errors(self.limit):
-            self.connection.execute(f"CREATE TABLE {name} AS {sql}")
+            self.connection.execute(f"CREATE TABLE {name} AS {sql}").fetchall()
+            return int(self.connection.execute(f"SELECT COUNT(*) FROM {name}").fetchall()[0][0])
 
     def insert(self, batches: pa.RecordBatchReader) -> Stored:
         """Keep a stream of batches."""
@@ -192,6 +198,7 @@ class DuckInput:
     @contextmanager
     def _reading(self) -> Iterator[None]:
         connection = self.table.connection
+        connection.execute("CREATE TEMP MACRO IF NOT EXISTS rint(x) AS round_even(x, 0)")
         connection.execute(f"SET memory_limit = '{max(self.backend.limit * 2 // 10, 1) // 2**20}MiB'")
         with clear_errors(self.backend.limit):
             try:

@@ -15,6 +15,7 @@ import duckdb
 import pyarrow as pa
 
 from odkanon.errors import InputError
+from odkanon.io.datasets import dataset_files, dataset_sha256, remote
 
 _HEAD_BYTES = 1 << 20
 _DELIMITERS = ",;\t|"
@@ -63,10 +64,10 @@ class Table:
     def unreadable_lines(self) -> int:
         """Return how many lines of a CSV had too few or too many columns or were not UTF-8, once fetched."""
         try:
-            row = self.connection.execute("SELECT count(DISTINCT line) FROM reject_errors").fetchone()
+            rows = self.connection.execute("SELECT count(DISTINCT line) FROM reject_errors").fetchall()
         except duckdb.CatalogException:
             return 0
-        return int(row[0]) if row else 0
+        return int(rows[0][0])
 
 
 def open_table(source: Any) -> Table:
@@ -74,6 +75,12 @@ def open_table(source: Any) -> Table:
     connection = duckdb.connect(config={"autoinstall_known_extensions": "false"})
     if not isinstance(source, str | Path):
         return _open_in_memory(connection, source)
+    address = remote(source)
+    if address is not None:
+        raise InputError(f"{address} lies in an object store; read it with --engine spark, or copy it here first")
+    files = dataset_files(source)
+    if files is not None:
+        return _open_dataset(connection, str(source), files)
     path = Path(source)
     _check_file(path)
     with path.open("rb") as file:
@@ -93,6 +100,15 @@ def open_table(source: Any) -> Table:
         f"columns={{{types}}}, compression='{compression}', store_rejects=true)"
     )
     return Table(connection, scan, columns, str(path), sha256)
+
+
+def _open_dataset(connection: duckdb.DuckDBPyConnection, name: str, files: list[Path]) -> Table:
+    for file in files:
+        with file.open("rb") as content:
+            if content.read(4) != b"PAR1":
+                raise InputError(f"{file} is not a Parquet file; a dataset of several files has to be Parquet")
+    scan = f"read_parquet([{', '.join(quote_text(str(file)) for file in files)}], hive_partitioning=true)"
+    return Table(connection, scan, _described(connection, scan, name), name, dataset_sha256(files))
 
 
 def quote_text(text: str) -> str:
@@ -124,8 +140,6 @@ def _open_in_memory(connection: duckdb.DuckDBPyConnection, source: Any) -> Table
 
 
 def _check_file(path: Path) -> None:
-    if path.is_dir():
-        raise InputError(f"{path} is a folder; give one CSV, gzipped CSV or Parquet file")
     if not path.is_file():
         raise InputError(f"there is no file {path}; check the path")
     if path.stat().st_size == 0:
