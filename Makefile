@@ -21,7 +21,7 @@ demo: $(READY)  ## protect the built-in sample survey and explain the result
 	$(BIN)/odkanon demo
 
 test: lint  ## run the linters, the type checker and every test
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 lint: $(READY)  ## ruff and mypy only
 	$(BIN)/ruff check .

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -49,14 +51,15 @@ class DuckDb:
     ) -> None:
         self.limit = memory_limit or machine_memory() * 3 // 4
         self.fetchable = self.memory // BYTES_PER_FLOW if fetchable is None else fetchable
-        self._folder = tempfile.TemporaryDirectory(prefix="odkanon-", dir=scratch, ignore_cleanup_errors=True)
+        folder = _scratch_folder(scratch)
+        self._remove = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         with clear_errors(self.limit):
             self.connection = duckdb.connect(
-                str(Path(self._folder.name) / "work.duckdb"),
+                str(folder / "work.duckdb"),
                 config={
                     # The rest is for Python and for the reader of the input, which has a connection of its own.
                     "memory_limit": f"{max(self.limit * 6 // 10, 1) // 2**20}MiB",
-                    "temp_directory": str(Path(self._folder.name) / "spill"),
+                    "temp_directory": str(folder / "spill"),
                     "preserve_insertion_order": "false",
                     "autoinstall_known_extensions": "false",
                 },
@@ -116,7 +119,7 @@ class DuckDb:
     def close(self) -> None:
         """Give everything back."""
         self.connection.close()
-        self._folder.cleanup()
+        self._remove()
 
 
 @contextmanager
@@ -139,6 +142,16 @@ def clear_errors(limit: int) -> Iterator[None]:
                 "there is no disk space left for intermediate results; free some, or use --scratch"
             ) from None
         raise InputError(f"reading or writing failed: {str(error).strip().splitlines()[0]}") from None
+
+
+def _scratch_folder(parent: Path | None) -> Path:
+    """Return a new folder, named after this process; those of processes that were killed are removed."""
+    where = Path(tempfile.gettempdir() if parent is None else parent)
+    for old in where.glob("odkanon-*-scratch-*"):
+        owner = old.name.split("-")[1]
+        if Path("/proc").is_dir() and owner.isdigit() and not Path("/proc", owner).exists():
+            shutil.rmtree(old, ignore_errors=True)
+    return Path(tempfile.mkdtemp(prefix=f"odkanon-{os.getpid()}-scratch-", dir=where))
 
 
 def machine_memory() -> int:
