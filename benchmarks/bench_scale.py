@@ -48,7 +48,7 @@ def group_by(source: str, target: str, how: str) -> dict[str, Any]:
     from odkanon.io.tables import open_table
 
     backend = DuckDb(memory_limit=7 * 2**30, scratch=Path(target))
-    files = ", ".join(f"'{file}'" for file in dataset_files(source) or [source])
+    files = ", ".join(f"'{file}'" for file in dataset_files(source) or [Path(source)])
     if how == "grid":
         ends = [f"round({end}_{axis}, 3) AS {end}_{axis}" for end in ("start", "end") for axis in ("lat", "lon")]
         counted = "count(*) AS trips, sum(weight) AS weight"
@@ -124,7 +124,7 @@ def run(sizes: list[int], folder: Path, *, engine: str = "duckdb") -> dict[str, 
         generated = not source.exists()
         if generated:
             write_crowd(size, source)
-        row = {
+        row: dict[str, Any] = {
             "trips": size,
             "release": measured("release", source, engine),
             "cells": measured("group-by", source, "cells"),
