@@ -3,6 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+PAGE := src/odkanon/report/page.html
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint bench clean
@@ -17,10 +18,15 @@ $(READY): pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-demo: $(READY)  ## protect the built-in sample survey and explain the result
+$(PAGE): $(READY) $(wildcard web/*.mjs web/*.json web/src/* web/src/*/*)
+	@command -v npm >/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[node]'
+	$(BIN)/python scripts/build_web.py
+
+demo: $(PAGE)  ## protect the built-in sample survey and explain the result
 	$(BIN)/odkanon demo
 
-test: lint  ## run the linters, the type checker and every test
+test: lint $(PAGE)  ## run the linters, the type checker and every test
+	$(BIN)/python scripts/build_web.py --test
 	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 lint: $(READY)  ## ruff and mypy only
@@ -32,4 +38,5 @@ bench: $(READY)  ## measure the speed claims, as ratios
 	$(BIN)/python benchmarks/bench_odkanon.py
 
 clean:  ## remove what make created
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist $(PAGE) src/odkanon/report/world.json.gz
+	rm -rf web/node_modules tests/web/browser/node_modules tests/web/browser/unpacked

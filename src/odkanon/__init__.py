@@ -12,11 +12,13 @@ if TYPE_CHECKING:
     from odkanon.area import Area, read_area
     from odkanon.errors import InputError, OdkanonError, RefusedError, UnsafeReleaseError
     from odkanon.hierarchy import Hierarchy, h3_hierarchy
+    from odkanon.io.export import export_release
     from odkanon.lookup import lookup_hierarchy, read_hierarchy
     from odkanon.methods import anonymize
     from odkanon.metrics import Utility, utility
     from odkanon.od import ODMatrix
     from odkanon.odtable import read_od
+    from odkanon.points import points_to_trips
     from odkanon.release import Release
     from odkanon.risk import Privacy, privacy
     from odkanon.rule import Rule
@@ -26,10 +28,12 @@ _HOME = {
     "area": ("Area", "read_area"),
     "errors": ("InputError", "OdkanonError", "RefusedError", "UnsafeReleaseError"),
     "hierarchy": ("Hierarchy", "h3_hierarchy"),
+    "io.export": ("export_release",),
     "lookup": ("lookup_hierarchy", "read_hierarchy"),
     "methods": ("anonymize",),
     "od": ("ODMatrix",),
     "odtable": ("read_od",),
+    "points": ("points_to_trips",),
     "risk": ("Privacy", "privacy"),
     "release": ("Release",),
     "rule": ("Rule",),
@@ -54,8 +58,10 @@ __all__ = [
     "__version__",
     "anonymize",
     "build_od",
+    "export_release",
     "h3_hierarchy",
     "lookup_hierarchy",
+    "points_to_trips",
     "privacy",
     "read_area",
     "read_hierarchy",

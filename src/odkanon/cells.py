@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import h3
@@ -115,6 +116,22 @@ def cell_radius(resolution: int) -> float:
     """Return about how far the corners of a cell lie from its centre, in degrees of latitude."""
     check_resolution(resolution)
     return float(h3.average_hexagon_edge_length(resolution, unit="km")) / KM_PER_DEGREE
+
+
+def cells_to_polygons(cells: Sequence[str]) -> dict[str, Any]:
+    """Return the common outline of some cells, also of mixed resolutions, as a GeoJSON polygon or multipolygon."""
+    finest = max(h3.get_resolution(cell) for cell in cells)
+    outline: dict[str, Any] = h3.cells_to_geo(h3.uncompact_cells(cells, finest))
+    several = outline["type"] == "MultiPolygon"
+    polygons = [list(polygon) for polygon in (outline["coordinates"] if several else [outline["coordinates"]])]
+    longitudes = [point[0] for polygon in polygons for ring in polygon for point in ring]
+    wraps = max(longitudes) - min(longitudes) > 180
+    # One side of the antimeridian is shifted, so that a zone across it stays in one piece.
+    shaped = [
+        [[[lng + 360 if wraps and lng < 0 else lng, lat] for lng, lat in ring] for ring in polygon]
+        for polygon in polygons
+    ]
+    return {"type": outline["type"], "coordinates": shaped if several else shaped[0]}
 
 
 def check_resolution(resolution: int) -> None:

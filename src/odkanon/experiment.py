@@ -5,20 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-
 from odkanon.area import Area
 from odkanon.errors import InputError, OdkanonError
+from odkanon.limits import limit
 from odkanon.methods import anonymize
 from odkanon.metrics import utility
 from odkanon.od import ODMatrix
 from odkanon.release import Release
 from odkanon.risk import privacy
 from odkanon.rule import Rule
-from odkanon.splits import AGE_BANDS, split
+from odkanon.segments.dimensions import AGE_BANDS, MISSING, make_dimensions
 from odkanon.trips import Trips, build_od
 
 WHOLE = "whole"
@@ -43,6 +43,8 @@ METHOD_ROWS: dict[str, MethodRow] = {
     "oigh": MethodRow("OIGH", "oigh", {}),
     "oigh-no-budget": MethodRow("OIGH (no suppression)", "oigh", {"budget": 0.0}, takes_budget=False),
     "mondrian": MethodRow("Mondrian", "mondrian", {}, takes_budget=False),
+    "treecut": MethodRow("Tree cuts", "treecut", {}),
+    "freezones": MethodRow("Free zones", "freezones", {}),
 }
 """Every row that can be asked for, in the order of the paper's tables."""
 
@@ -75,6 +77,8 @@ class Outcome:
         How long the method took.
     utility, privacy : dict
         By measure, as in ``release.json``.
+    limit_g : float or None
+        The G, in trips, that no method over the hierarchies can beat with this budget of trips.
     """
 
     cell: Cell
@@ -87,6 +91,7 @@ class Outcome:
     seconds: float
     utility: dict[str, dict[str, float | None]]
     privacy: dict[str, dict[str, float | None]]
+    limit_g: float | None = None
     refusal: str | None = None
 
     def to_json(self) -> str:
@@ -126,17 +131,20 @@ class Experiment:
     age_bands: Sequence[int] = AGE_BANDS
 
     def segments(self) -> dict[tuple[str, str], ODMatrix | str]:
-        """Return the matrix of the whole and of every segment, or why there is none."""
+        """Return the matrix of the whole and of every segment, or why there is none.
+
+        Trips without the attribute are in no segment.
+        """
         matrices: dict[tuple[str, str], ODMatrix | str] = {(WHOLE, WHOLE): self._matrix(self.trips)}
-        for dimension in self.dimensions:
-            for value, which in split(self.trips, dimension, age_bands=self.age_bands).items():
-                if not np.any(which):
-                    matrices[dimension, value] = "no trips"
+        for dimension in make_dimensions(self.trips, self.dimensions, age_bands=self.age_bands):
+            for value, labels in enumerate(dimension.labels):
+                if MISSING in labels:
                     continue
                 try:
-                    matrices[dimension, value] = self._matrix(self.trips.select(which))
+                    matrix: ODMatrix | str = self._matrix(self.trips.select(dimension.value == value))
                 except InputError as error:
-                    matrices[dimension, value] = str(error)
+                    matrix = str(error)
+                matrices[dimension.name, ", ".join(labels)] = matrix
         return matrices
 
     def _matrix(self, trips: Trips) -> ODMatrix:
@@ -157,17 +165,21 @@ class Experiment:
 
     def _outcome(self, cell: Cell, od: ODMatrix | str, rule: Rule) -> Outcome:
         if isinstance(od, str):
-            return Outcome(cell, 0, 0, 0, 0, 0, 0.0, 0.0, {}, {}, od)
+            return Outcome(cell, 0, 0, 0, 0, 0, 0.0, 0.0, {}, {}, refusal=od)
         row = METHOD_ROWS[cell.row]
         options = {"budget": self.budget} if row.takes_budget else {}
         try:
             release = anonymize(od, rule, method=row.method, **row.options, **options)
         except OdkanonError as error:
-            return Outcome(cell, od.trips, len(od), 0, 0, 0, 1.0, 0.0, {}, {}, str(error))
-        return _describe(cell, release)
+            return Outcome(cell, od.trips, len(od), 0, 0, 0, 1.0, 0.0, {}, {}, refusal=str(error))
+        return _describe(cell, release, self._limit(od, rule))
+
+    @cache  # noqa: B019 - an experiment lives as long as its command
+    def _limit(self, od: ODMatrix, rule: Rule) -> float | None:
+        return limit(od, rule, budget=self.budget).g
 
 
-def _describe(cell: Cell, release: Release) -> Outcome:
+def _describe(cell: Cell, release: Release, limit_g: float | None) -> Outcome:
     od = release.od
     return Outcome(
         cell,
@@ -180,6 +192,7 @@ def _describe(cell: Cell, release: Release) -> Outcome:
         seconds=release.seconds,
         utility={m: asdict(utility(od, release, measure=m)) for m in ("trips", "weight") if m in od.measures},
         privacy={measure: asdict(report) for measure, report in privacy(release).items()},
+        limit_g=limit_g,
         refusal=release.refusal,
     )
 

@@ -6,7 +6,8 @@ interval of leaves, a cut is a partition into intervals, and every question abou
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -32,11 +33,14 @@ class Hierarchy:
         For each level and node, the position of its first leaf.
     resolution : int or None
         H3 resolution of the leaves; None for other zonings.
+    outlines : mapping of str to dict or None
+        GeoJSON geometries by id, for zonings that bring their own.
     """
 
     ids: tuple[Ids, ...]
     starts: tuple[Ints, ...]
     resolution: int | None = None
+    outlines: Mapping[str, dict[str, Any]] | None = None
 
     @property
     def leaves(self) -> Ids:
@@ -92,7 +96,7 @@ class Hierarchy:
             observed = before[level_starts + sizes] > before[level_starts]
             ids.append(level_ids[observed])
             starts.append(before[level_starts[observed]])
-        return _trimmed(ids, starts, self.resolution)
+        return replace(_trimmed(ids, starts, self.resolution), outlines=self.outlines)
 
     def __repr__(self) -> str:
         levels = " < ".join(f"{len(ids):,}" for ids in self.ids)

@@ -79,7 +79,7 @@ def _check_leaves_distinct(leaves: Text, name: str) -> None:
     distinct, counts = np.unique(leaves, return_counts=True)
     repeated = np.flatnonzero(counts > 1)
     if len(repeated):
-        value = distinct[repeated[0]]
+        value = str(distinct[repeated[0]])
         rows = np.flatnonzero(leaves == value)
         raise InputError(f"{name!r} = {value!r} stands in {_rows(rows)} of the lookup table; list each leaf once")
 
@@ -91,7 +91,7 @@ def _check_single_parent(child: Text, parent: Text, names: Sequence[str]) -> Non
     first[code[::-1]] = parent_code[::-1]
     wrong = np.flatnonzero(parent_code != first[code])
     if len(wrong):
-        value = child[wrong[0]]
+        value = str(child[wrong[0]])
         rows = np.flatnonzero(child == value)
         parents = ", ".join(sorted({repr(str(p)) for p in parent[rows]}))
         raise InputError(
@@ -109,8 +109,9 @@ def _check_ids_distinct(columns: list[Text], names: Sequence[str]) -> None:
                 continue
             astray = np.flatnonzero(np.isin(columns[low], shared) & (columns[low] != columns[high]))
             if len(astray):
+                code = str(columns[low][astray[0]])
                 raise InputError(
-                    f"the code {columns[low][astray[0]]!r} names both a {names[low]} and an unrelated {names[high]} "
+                    f"the code {code!r} names both a {names[low]} and an unrelated {names[high]} "
                     f"({_rows(astray)}); make codes distinct between levels, for instance with a prefix"
                 )
 

@@ -176,6 +176,11 @@ class ODMatrix:
         leaves = f"{len(self.origins.leaves):,} origin x {len(self.destinations.leaves):,} destination leaves"
         return f"ODMatrix({', '.join(parts)}; {leaves})"
 
+    def _repr_html_(self) -> str:
+        from odkanon.html import od_html
+
+        return od_html(self)
+
 
 def od_matrix(
     origins: Hierarchy,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,14 +21,15 @@ from odkanon.cells import (
 )
 from odkanon.errors import InputError
 from odkanon.hierarchy import Hierarchy
-from odkanon.io.checks import Check, Checked, checked_rows, finite
+from odkanon.io.checks import Check, Checked, checked_rows, drop_rows, finite
 from odkanon.io.columns import ENDS, missing, resolve
 from odkanon.io.tables import Named, Table, open_table, quote_name
-from odkanon.od import ODMatrix, Rejected, od_matrix
+from odkanon.od import ODMatrix, od_matrix
 from odkanon.trips import no_rows, od_of_records
 from odkanon.zones import find_nodes
 
 NO_CELL = "with an id that is no H3 cell"
+OWN_CODES = "; for zones with codes of their own, give a table of them with --hierarchy"
 NO_LEAF = "with a zone that the lookup table does not list as a leaf"
 
 
@@ -86,7 +86,7 @@ def od_of_table(
     ends = [str_to_cell(text) if len(text) else np.empty(0, dtype=np.uint64) for text in texts]
     rows, ends = _drop(rows, is_valid_cell(ends[0]) & is_valid_cell(ends[1]), NO_CELL, ends)
     if len(rows.table) == 0:
-        raise no_rows(table, rows.source)
+        raise no_rows(table, rows.source, OWN_CODES)
     cells = np.concatenate(ends)
     origin, destination = np.split(same_resolution(table, cells, np.ones(len(cells), np.int64), resolution), 2)
     return od_of_records(
@@ -136,20 +136,7 @@ def repeated_pairs(table: Named, pairs: int, origin: str, destination: str, time
 
 
 def _drop(rows: Checked, good: Bools, reason: str, ends: list[Any]) -> tuple[Checked, list[Any]]:
-    if good.all():
-        return rows, ends
-    trips = int(np.count_nonzero(~good) if rows.count is None else rows.count[~good].sum())
-    weight = 0 if rows.weight is None else int(rows.weight[~good].sum())
-    account = {**rows.source.rejected, reason: Rejected(int(np.count_nonzero(~good)), trips, weight)}
-    kept = Checked(
-        rows.table.filter(pa.array(good)),
-        None if rows.count is None else rows.count[good],
-        None if rows.weight is None else rows.weight[good],
-        rows.scale,
-        None if rows.person is None else rows.person[good],
-        replace(rows.source, rejected=account),
-    )
-    return kept, [end[good] for end in ends]
+    return drop_rows(rows, good, reason), ends if good.all() else [end[good] for end in ends]
 
 
 def same_resolution(table: Named, cells: Cells, rows: Ints, resolution: int | None) -> Cells:

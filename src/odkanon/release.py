@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from odkanon.arrays import Bools, Codes, Ints
 from odkanon.budget import Budget
@@ -18,6 +20,9 @@ from odkanon.od import ODMatrix, Summary
 from odkanon.placement import Deviation, Placement
 from odkanon.rule import Rule
 from odkanon.zones import Zones, zones_of_cut
+
+if TYPE_CHECKING:
+    from odkanon.limits import Limit
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,11 +189,29 @@ class Release:
         """For each OD pair of the input, whether it is counted in that class."""
         return self.placement_in_memory.published
 
+    @cached_property
+    def limit(self) -> Limit | None:
+        """What no release over the same hierarchies, with the same rule and budget, can beat; see `odkanon.limits`."""
+        from odkanon.limits import limit_of
+
+        return limit_of(self)
+
     def save(self, folder: str | Path, *, force: bool = False) -> Path:
         """Write the release as a folder, all or nothing; see `odkanon.io.save.save_release`."""
         from odkanon.io.save import save_release
 
         return save_release(self, Path(folder), force=force)
+
+    def table(self) -> pa.Table:
+        """Return the published flows as an Arrow table, which pandas, polars and DuckDB can take over."""
+        from odkanon.io.save import classes_table
+
+        return classes_table(self)
+
+    def _repr_html_(self) -> str:
+        from odkanon.html import release_html
+
+        return release_html(self)
 
     def __repr__(self) -> str:
         if self.refusal:

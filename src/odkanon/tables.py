@@ -12,8 +12,8 @@ from odkanon.experiment import METHOD_ROWS, TARGETS, WHOLE, Outcome
 
 FIRST_TABLE = {WHOLE: 5, "sex": 9, "age": 13, "category": 17}
 _MEASURES = {"trips": "participants", "weight": "population"}
-_HEADINGS = ("C_DM", "C_AVG", "G", "E", "Suppressed", "Time (s)")
-_LATEX_HEADINGS = ("$C_{DM}$", "$C_{AVG}$", r"$\bar{G}$", "$E$", "Suppressed", "Time (s)")
+_HEADINGS = ("C_DM", "C_AVG", "G", "E", "G at best", "Suppressed", "Time (s)")
+_LATEX_HEADINGS = ("$C_{DM}$", "$C_{AVG}$", r"$\bar{G}$", "$E$", r"$\bar{G}$ at best", "Suppressed", "Time (s)")
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,8 @@ def _utility_table(
         score = outcome.utility.get(measure, {})
         zones = f"{outcome.origins} x {outcome.destinations}"
         cells = [_c_dm(score.get("c_dm")), *(_decimal(score.get(name)) for name in ("c_avg", "g", "e"))]
-        cells += [f"{outcome.suppressed:.1%}", f"{outcome.seconds:.3f}"]
+        best = outcome.limit_g if measure == "trips" and score.get("g") is not None else None
+        cells += [_decimal(best), f"{outcome.suppressed:.1%}", f"{outcome.seconds:.3f}"]
         names = (METHOD_ROWS[outcome.cell.row].title, "-" if dimension == WHOLE else outcome.cell.segment)
         rows.append((*names, zones, *_or_note(outcome, cells)))
     return PaperTable(caption, ("Method", dimension.capitalize(), "Zones", *_HEADINGS), tuple(rows))
@@ -125,6 +126,7 @@ def long_table(outcomes: Sequence[Outcome]) -> pa.Table:
                     "destinations": outcome.destinations,
                     "classes": outcome.classes,
                     **{name: outcome.utility.get(measure, {}).get(name) for name in ("c_dm", "c_avg", "g", "e")},
+                    "limit_g": outcome.limit_g if measure == "trips" else None,
                     "suppressed_share": outcome.suppressed,
                     "seconds": outcome.seconds,
                     "smallest_class": told.get("min"),
@@ -140,7 +142,7 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def _latex(text: str) -> str:
-    if text.startswith("$"):
+    if "$" in text:
         return text
     mantissa, times, exponent = text.partition(" x 10^")
     if times:

@@ -16,15 +16,19 @@ from odkanon.arrays import Bools, Codes, Ints
 from odkanon.cells import latlng_to_cell
 from odkanon.errors import InputError, nearest
 from odkanon.hierarchy import h3_hierarchy
-from odkanon.io.checks import Check, checked_rows, finite
+from odkanon.io.checks import Check, Checked, checked_rows
 from odkanon.io.columns import COORDINATES, missing, resolve
-from odkanon.io.tables import Named, Table, open_table, quote_name
+from odkanon.io.coordinates import OUT_OF_RANGE, SWAPPED, coordinate_checks, number_sql
+from odkanon.io.crs import to_degrees
+from odkanon.io.formats import open_trips
+from odkanon.io.tables import Named, Table, quote_name
+from odkanon.io.times import TimeColumn, mixed_offsets
 from odkanon.od import ODMatrix, Rejected, Source, od_matrix
 from odkanon.places import warn_if_misplaced
 
 log = logging.getLogger(__name__)
 
-TIMES = ("start_time", "end_time")
+TIMES: tuple[str, ...] = ("start_time", "end_time")
 ATTRIBUTES = ("sex", "age", "category")
 """Attributes of a person that are kept where the input has them."""
 
@@ -75,19 +79,24 @@ def read_trips(
     columns: Mapping[str, str] | None = None,
     attributes: Sequence[str] | None = None,
     where: str | None = None,
+    crs: str | None = None,
 ) -> Trips:
     """Read trips with coordinates, and turn bad rows away.
 
     Parameters
     ----------
     source : path or table
-        CSV, gzipped CSV or Parquet; or a table of pandas, polars, Arrow or DuckDB.
+        CSV, gzipped CSV or Parquet; or a table of pandas, polars, Arrow or DuckDB. The layouts of bike share, taxi
+        and other data in `odkanon.io.formats` and `odkanon.io.columns` are recognised.
     columns : mapping of str to str, optional
         ``{theirs: ours}`` for columns whose names are not recognised.
     attributes : sequence of str, optional
         Further columns to keep; by default sex, age and category where there are such.
     where : str, optional
         Keep only rows for which this holds, such as ``'day_type == "weekday"'``.
+    crs : str, optional
+        What the coordinates are if not degrees of latitude and longitude, such as ``"EPSG:32719"``; x is then looked
+        for in ``start_lon`` and ``end_lon``, y in ``start_lat`` and ``end_lat``. Needs pyproj.
 
     Notes
     -----
@@ -96,7 +105,7 @@ def read_trips(
     read, or being an exact copy of another row of the same person. A column that is empty throughout counts as
     absent. A trip without a person stays, and counts as nobody where persons are counted.
     """
-    return trips_of_table(open_table(source), columns=columns, attributes=attributes, where=where)
+    return trips_of_table(open_trips(source), columns=columns, attributes=attributes, where=where, crs=crs)
 
 
 def trips_of_table(
@@ -105,18 +114,26 @@ def trips_of_table(
     columns: Mapping[str, str] | None = None,
     attributes: Sequence[str] | None = None,
     where: str | None = None,
+    crs: str | None = None,
 ) -> Trips:
     """Read trips from an open table; see `read_trips`."""
     found = resolve(table, columns)
     if any(name not in found for name in COORDINATES):
         raise missing(table, found, COORDINATES)
     kept = _attributes(table, found, attributes)
-    values = trip_values(found) | {name: quote_name(column) for name, column in kept.items()}
+    times = {name: TimeColumn(table, found[name], counts=False) for name in TIMES if name in found}
+    values = trip_values(found) | {name: time.clock for name, time in times.items()}
+    values |= {name: quote_name(column) for name, column in kept.items()}
     identity = [*values.values()] if "person" in found and "start_time" in found else None
-    rows = checked_rows(table, found, values, trip_checks(found), where=where, identity=identity)
+    values |= {f"{name} zoned": time.zoned for name, time in times.items()}
+    checks = trip_checks(found, degrees=crs is None)
+    rows = checked_rows(table, found, values, checks, where=where, identity=identity)
+    hint_at_swap(rows.source.rejected)
+    if crs is not None:
+        rows = to_degrees(rows, crs)
     if len(rows.table) == 0:
         raise no_rows(table, rows.source)
-    hint_at_swap(rows.source.rejected)
+    rows = _without_offsets(table, found, rows, times)
     ends = [rows.table.column(name).to_numpy() for name in COORDINATES]
     warn_if_misplaced(np.concatenate(ends[0::2]), np.concatenate(ends[1::2]))
     return Trips(rows.table, rows.weight, rows.scale, rows.person, rows.source)
@@ -181,10 +198,10 @@ def od_of_records(
     )
 
 
-def no_rows(table: Named, source: Source) -> InputError:
-    """Return the error for a table without a single usable row."""
+def no_rows(table: Named, source: Source, hint: str = "") -> InputError:
+    """Return the error for a table without a single usable row, and with what may help."""
     reasons = "; ".join(f"{part.rows:,} {reason}" for reason, part in source.rejected.items())
-    return InputError(f"{table.name} has no usable row ({reasons or 'there are no rows below the header'})")
+    return InputError(f"{table.name} has no usable row ({reasons or 'there are no rows below the header'}){hint}")
 
 
 def _attributes(table: Table, found: Mapping[str, str], wanted: Sequence[str] | None) -> dict[str, str]:
@@ -202,39 +219,26 @@ def _attributes(table: Table, found: Mapping[str, str], wanted: Sequence[str] | 
 
 def trip_values(found: Mapping[str, str]) -> dict[str, str]:
     """Return the SQL expressions of the coordinates and times of a trip."""
-    values = {name: f"TRY_CAST({quote_name(found[name])} AS DOUBLE)" for name in COORDINATES}
+    values = {name: number_sql(found[name]) for name in COORDINATES}
     return values | {name: f"TRY_CAST({quote_name(found[name])} AS TIMESTAMP)" for name in TIMES if name in found}
 
 
-def trip_checks(found: Mapping[str, str]) -> list[Check]:
-    """Return the reasons to turn a trip away."""
-    return [*_coordinate_checks(found), *_time_checks(found, [name for name in TIMES if name in found])]
-
-
-def _coordinate_checks(found: Mapping[str, str]) -> list[Check]:
-    raw = [quote_name(found[name]) for name in COORDINATES]
-    number = [f"TRY_CAST({column} AS DOUBLE)" for column in raw]
-    lat, lon = number[0::2], number[1::2]
-    out_of_range = [f"abs({value}) > 90" for value in lat] + [f"abs({value}) > 180" for value in lon]
-    swapped = [f"abs({value}) <= 180" for value in lat] + [f"abs({value}) <= 90" for value in lon]
-    null_island = [f"({y} = 0 AND {x} = 0)" for y, x in zip(lat, lon, strict=True)]
-    return [
-        Check("with missing coordinates", " OR ".join(f"{column} IS NULL" for column in raw)),
-        Check("with coordinates that are not numbers", " OR ".join(f"{value} IS NULL" for value in number)),
-        Check("with NaN or infinite coordinates", " OR ".join(f"NOT {finite(value)}" for value in number)),
-        Check(SWAPPED, f"({' OR '.join(out_of_range)}) AND {' AND '.join(swapped)}"),
-        Check("with coordinates out of range", " OR ".join(out_of_range)),
-        Check("at latitude 0, longitude 0, where devices put a missing fix", " OR ".join(null_island)),
-    ]
-
-
-SWAPPED = "with a latitude out of range, which would fit as longitude"
+def trip_checks(found: Mapping[str, str], *, degrees: bool = True) -> list[Check]:
+    """Return the reasons to turn a trip away; the range of coordinates counts where they are degrees."""
+    places = [found[name] for name in COORDINATES]
+    ends = coordinate_checks(places[0::2], places[1::2], degrees=degrees)
+    return [*ends, *_time_checks(found, [name for name in TIMES if name in found])]
 
 
 def hint_at_swap(rejected: Mapping[str, Rejected]) -> None:
-    """Warn where latitudes are out of range but would do as longitudes."""
+    """Warn where latitudes are out of range but would do as longitudes, or where coordinates are no degrees."""
     if SWAPPED in rejected:
         log.warning("%s rows have a latitude out of range; are lat and lon swapped?", f"{rejected[SWAPPED].rows:,}")
+    elif OUT_OF_RANGE in rejected:
+        log.warning(
+            "%s rows have coordinates out of range; if they are not degrees, say what they are with --crs",
+            f"{rejected[OUT_OF_RANGE].rows:,}",
+        )
 
 
 def _time_checks(found: Mapping[str, str], times: Sequence[str]) -> list[Check]:
@@ -246,3 +250,14 @@ def _time_checks(found: Mapping[str, str], times: Sequence[str]) -> list[Check]:
         for name in times
         for column in [quote_name(found[name])]
     ]
+
+
+def _without_offsets(table: Table, found: Mapping[str, str], rows: Checked, times: Mapping[str, TimeColumn]) -> Checked:
+    """Drop the columns that tell which times had a UTC offset, once it is certain that all had one or none."""
+    for name in times:
+        written = rows.table.column(f"{name} zoned").to_numpy()
+        known = np.asarray(rows.table.column(name).is_valid())
+        zoned, plain = int(np.count_nonzero(written & known)), int(np.count_nonzero(~written & known))
+        if zoned and plain:
+            raise mixed_offsets(table.name, found[name], zoned, plain)
+    return replace(rows, table=rows.table.drop_columns([f"{name} zoned" for name in times]))

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from odkanon.arrays import Codes, Ints
-from odkanon.cells import cell_to_polygon
+from odkanon.cells import cell_to_polygon, cells_to_polygons
 from odkanon.hierarchy import Cut, Hierarchy
 
 Array = npt.NDArray[Any]
@@ -34,6 +34,8 @@ class Zones:
         For boxes: west, south, east, north of each.
     outlines : mapping of str to dict
         GeoJSON geometries by id, for zonings that bring their own.
+    cells : tuple of tuple of str, or None
+        For free zones: the H3 cells that each consists of.
     """
 
     ids: npt.NDArray[np.str_]
@@ -42,6 +44,7 @@ class Zones:
     level: npt.NDArray[np.int64] | None = None
     bounds: npt.NDArray[np.float64] | None = None
     outlines: Mapping[str, dict[str, Any]] | None = None
+    cells: tuple[tuple[str, ...], ...] | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -59,6 +62,7 @@ class Zones:
             some(self.level),
             some(self.bounds),
             self.outlines,
+            None if self.cells is None else tuple(self.cells[zone] for zone in which.tolist()),
         )
 
     def describe(self, zone: int) -> dict[str, Any]:
@@ -70,6 +74,8 @@ class Zones:
             about["level"] = int(self.level[zone])
         if self.leaves is not None:
             about["leaves"] = int(self.leaves[zone])
+        if self.cells is not None:
+            about["cells"] = list(self.cells[zone])
         return about
 
     def geometry(self, zone: int) -> dict[str, Any] | None:
@@ -78,6 +84,8 @@ class Zones:
             west, south, east, north = (float(side) for side in self.bounds[zone])
             ring = [[west, south], [east, south], [east, north], [west, north], [west, south]]
             return {"type": "Polygon", "coordinates": [ring]}
+        if self.cells is not None and len(self.cells[zone]) > 1:
+            return cells_to_polygons(self.cells[zone])
         if self.resolution is not None:
             return cell_to_polygon(str(self.ids[zone])) if self.resolution[zone] >= 0 else None
         return (self.outlines or {}).get(str(self.ids[zone]))
@@ -113,7 +121,9 @@ def zones_of_cut(full: Hierarchy, cut: Cut) -> tuple[Zones, Codes]:
     offset = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
     zone_of_leaf[np.repeat(first, size) + offset] = np.repeat(np.arange(len(cut)), size)
     is_h3 = full.resolution is not None
-    zones = Zones(ids.astype(np.str_), size, resolution if is_h3 else None, cut.level.astype(np.int64))
+    zones = Zones(
+        ids.astype(np.str_), size, resolution if is_h3 else None, cut.level.astype(np.int64), outlines=full.outlines
+    )
     return zones, zone_of_leaf
 
 

@@ -9,9 +9,15 @@ import typer
 
 from odkanon._version import __version__
 from odkanon.cli.anonymize import anonymize
+from odkanon.cli.audit import audit
 from odkanon.cli.compare import compare
 from odkanon.cli.demo import demo
+from odkanon.cli.export import export
+from odkanon.cli.netmob25 import netmob25
+from odkanon.cli.report import report
 from odkanon.cli.sample import sample
+from odkanon.cli.tradeoff import tradeoff
+from odkanon.cli.trips import trips
 from odkanon.errors import OdkanonError
 
 app = typer.Typer(
@@ -22,10 +28,19 @@ app = typer.Typer(
     "Begin with `odkanon demo`, then `odkanon anonymize TRIPS.csv -o RELEASE`.",
     epilog="Exit codes: 0 done; 1 refused for privacy reasons; 2 bad input or usage.",
 )
-app.command()(anonymize)
-app.command()(compare)
-app.command()(sample)
-app.command()(demo)
+for command in (
+    anonymize,
+    audit,
+    report,
+    export,
+    compare,
+    tradeoff,
+    trips,
+    netmob25,
+    sample,
+    demo,
+):
+    app.command()(command)
 
 
 def _version(asked: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,19 +11,24 @@ import typer
 
 from odkanon.cli.options import (
     Column,
+    Crs,
     Engine,
     Filter,
     HierarchyFile,
     Input,
     MemoryLimit,
     Protect,
+    ReadAs,
     ReadAsOption,
     Resolution,
     SparkMaster,
     Within,
+    ZonesGeojson,
     make_rule,
     read_anywhere,
 )
+from odkanon.cli.segments import anonymize_segments, read_earlier_zones
+from odkanon.errors import InputError
 
 
 class Suppress(StrEnum):
@@ -55,7 +61,11 @@ def anonymize(
     min_weight: Annotated[float | None, typer.Option(help="Instead of --k: at least this sum of weights.")] = None,
     min_persons: Annotated[int | None, typer.Option(help="Instead of --k: at least so many persons.")] = None,
     method: Annotated[
-        str, typer.Option(help="How: odkanon, oigh, atg-soft (overlapping zones) or mondrian (boxes, no hierarchy).")
+        str,
+        typer.Option(
+            help="How: odkanon; treecut (best cells, seconds); freezones (unions of neighbouring cells: the finest, "
+            "seconds); oigh (one level); atg-soft (zones overlap); mondrian (boxes)."
+        ),
     ] = "odkanon",
     suppress: Annotated[
         Suppress | None,
@@ -75,15 +85,48 @@ def anonymize(
         float | None,
         typer.Option(help="With atg-soft: trips that an origin zone should have. [default: the best of a few]"),
     ] = None,
+    objective: Annotated[str | None, typer.Option(help="With treecut: make g, e or c_avg small. [default: g]")] = None,
+    compactness: Annotated[
+        float | None, typer.Option(help="With freezones: 0 lets borders wind, 2 keeps zones round. [default: 1]")
+    ] = None,
+    iterations: Annotated[
+        int | None, typer.Option(help="With treecut, freezones: how long to search; the same number, the same result.")
+    ] = None,
+    time_limit: Annotated[
+        float | None, typer.Option(help="With treecut, freezones: stop after so many seconds with the best so far.")
+    ] = None,
     resolution: Resolution = None,
     column: Column = [],  # noqa: B006 - typer copies it
     where: Filter = None,
     within: Within = None,
     hierarchy: HierarchyFile = None,
+    zones_geojson: ZonesGeojson = None,
+    crs: Crs = None,
     read_as: ReadAsOption = None,
     engine: Engine = None,
     memory_limit: MemoryLimit = None,
     spark_master: SparkMaster = None,
+    segment: Annotated[
+        list[str],
+        typer.Option(
+            "--segment",
+            metavar="NAME",
+            help="Release the whole and its segments together: sex, age, hour, hour:6-9,9-16, any column, or sex*age. "
+            "Repeatable.",
+            show_default=False,
+        ),
+    ] = [],  # noqa: B006 - typer copies it
+    age_bands: Annotated[
+        str | None, typer.Option(help="With --segment age: where bands begin. [default: 10,20,30,40,50,60,70]")
+    ] = None,
+    segment_budget: Annotated[
+        float | None,
+        typer.Option(help="With --segment: share that the tables of a segment may suppress. [default: --budget]"),
+    ] = None,
+    zones: Annotated[
+        Path | None,
+        typer.Option("--zones", metavar="RELEASE", help="Use the zones of this earlier release; no budget applies."),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an earlier release in DIR.")] = False,
 ) -> None:
     """Protect a file of trips or an OD table, and write the release to a folder.
@@ -93,12 +136,55 @@ def anonymize(
     `odkanon anonymize trips.csv -o release`
 
     `odkanon anonymize survey.parquet -o release --k 10 --protect participants --protect persons`
-    """
-    from odkanon.cli.show import show_release, stages
-    from odkanon.io.save import check_target, save_release
-    from odkanon.methods import anonymize as run
 
+    `odkanon anonymize survey.parquet -o releases --segment sex --segment age`
+
+    `odkanon anonymize february.csv -o february --zones january`
+    """
+    from odkanon.cli.show import show_files, show_release, stages
+    from odkanon.engine import in_memory
+    from odkanon.io.save import check_target, save_release
+    from odkanon.lookup import read_hierarchy
+    from odkanon.methods import anonymize as run
+    from odkanon.series import release_on_zones
+
+    asked: dict[str, Any] = {
+        "suppress": suppress and suppress.value,
+        "budget": budget,
+        "budget_of": budget_of and budget_of.value,
+        "levels": levels,
+        "target": target,
+        "objective": objective,
+        "compactness": compactness,
+        "iterations": iterations,
+        "time_limit": time_limit,
+    }
+    options = {name: value for name, value in asked.items() if value is not None}
+    wanted = partial(
+        make_rule, k=k, protect=protect or [], min_trips=min_trips, min_weight=min_weight, min_persons=min_persons
+    )
+    if segment:
+        if hierarchy is not None or read_as == ReadAs.od:
+            raise InputError("segments need trips with coordinates; an OD table cannot be split")
+        anonymize_segments(
+            source,
+            output,
+            segments=segment,
+            age_bands=age_bands,
+            segment_budget=next(share for share in (segment_budget, budget, 0.10) if share is not None),
+            make_rule=wanted,
+            method=method,
+            options=options,
+            column=column,
+            where=where,
+            within=within,
+            resolution=resolution,
+            zones=zones,
+            force=force,
+        )
+        return
     check_target(output, force=force)
+    zoning = read_earlier_zones(zones)
     with stages() as stage:
         stage(f"reading {source}")
         od = read_anywhere(
@@ -111,22 +197,22 @@ def anonymize(
             within=within,
             resolution=resolution,
             hierarchy=hierarchy,
+            zones_geojson=zones_geojson,
+            crs=crs,
             read_as=read_as,
         )
-        rule = make_rule(
-            od, k=k, protect=protect or [], min_trips=min_trips, min_weight=min_weight, min_persons=min_persons
-        )
-        stage(f"protecting {od.summary.trips:,} trips with {method}")
-        asked: dict[str, Any] = {
-            "suppress": suppress and suppress.value,
-            "budget": budget,
-            "budget_of": budget_of and budget_of.value,
-            "levels": levels,
-            "target": target,
-        }
-        options = {name: value for name, value in asked.items() if value is not None}
-        release = run(od, rule, method=method, **options)
+        rule = wanted(od)
+        if zoning is None:
+            stage(f"protecting {od.summary.trips:,} trips with {method}")
+            release = run(od, rule, method=method, **options)
+        else:
+            stage(f"protecting {od.summary.trips:,} trips on the zones of {zones}")
+            full = None if hierarchy is None else read_hierarchy(hierarchy)
+            release = release_on_zones(in_memory(od), rule, zoning, full=full)
         stage(f"writing {output}")
         save_release(release, output, force=force)
     show_release(od, release)
-    typer.echo(f"Wrote {output}: classes.csv, classes.parquet, zones.geojson, release.json")
+    if zoning is not None:
+        outside = release.parameters["trips_outside"]
+        typer.echo(f"{outside:,} trips begin or end outside the zones of {zones}; they are suppressed, too.")
+    show_files(output)

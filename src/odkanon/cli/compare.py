@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from odkanon.cli.options import Column, Filter, Resolution, Within, column_mapping
+from odkanon.cli.options import Column, Filter, Resolution, Within, column_mapping, parse_age_bands
 from odkanon.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,7 +32,9 @@ def compare(
         typer.Option(help="Also by sex, age, category or any other column. Repeatable.", show_default=False),
     ] = None,
     all_segments: Annotated[bool, typer.Option("--all-segments", help="By sex, age and category.")] = False,
-    age_bands: Annotated[str, typer.Option(help="Lower ends of the age bands.")] = "10,20,30,40,50,60,70",
+    age_bands: Annotated[
+        str | None, typer.Option(help="With age: where bands begin. [default: 10,20,30,40,50,60,70]")
+    ] = None,
     methods: Annotated[
         str | None, typer.Option(metavar="NAME,...", help="Which rows. [default: the paper's four, ODkAnon twice]")
     ] = None,
@@ -81,7 +83,7 @@ def _experiment(
     dimensions: tuple[str, ...],
     k: int,
     budget: float,
-    age_bands: str,
+    age_bands: str | None,
     methods: str | None,
     resolution: int | None,
     column: list[str],
@@ -93,6 +95,7 @@ def _experiment(
     from odkanon.errors import nearest
     from odkanon.experiment import METHOD_ROWS, PAPER_ROWS, Experiment
     from odkanon.sample import CENTRAL_CELLS, make_survey
+    from odkanon.segments.dimensions import columns_of
     from odkanon.trips import read_trips
 
     rows = PAPER_ROWS if methods is None else tuple(name.strip() for name in methods.split(","))
@@ -102,15 +105,11 @@ def _experiment(
                 f"there is no method {row!r}{nearest(row, METHOD_ROWS)}; choose among {', '.join(METHOD_ROWS)}"
             )
     Budget(budget, "trips")
-    try:
-        bands = [int(text) for text in age_bands.split(",")]
-    except ValueError:
-        raise InputError(f"--age-bands takes lower ends such as 10,20,30; not {age_bands!r}") from None
     area = within or (",".join(CENTRAL_CELLS) if source is None else None)
     trips = read_trips(
         make_survey() if source is None else source,
         columns=column_mapping(column),
-        attributes=list(dimensions),
+        attributes=columns_of(dimensions),
         where=where,
     )
     return Experiment(
@@ -121,7 +120,7 @@ def _experiment(
         rows=rows,
         resolution=10 if resolution is None else resolution,
         within=None if area is None else read_area(area),
-        age_bands=bands,
+        age_bands=parse_age_bands(age_bands),
     )
 
 

@@ -67,7 +67,7 @@ def demo(
         "data the difference becomes a cliff: docs/differences.md shows one.\n"
     )
     warn_of_few_persons(releases[1][1])
-    console.print(f"\nWrote four releases to {output}/, each a folder with classes, zones and release.json.")
+    console.print(f"\nWrote four releases to {output}/, each with a report.html to open in a browser.")
     console.print("Next: odkanon sample -o survey.csv, then odkanon anonymize survey.csv -o release")
 
 

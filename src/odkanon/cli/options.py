@@ -82,6 +82,21 @@ HierarchyFile = Annotated[
         "--hierarchy", metavar="FILE", help="Table of nested zones (leaf, parent, grandparent, ...) instead of H3."
     ),
 ]
+ZonesGeojson = Annotated[
+    Path | None,
+    typer.Option(
+        "--zones-geojson", metavar="FILE", help="With --hierarchy: polygons of the zones, for maps and exports."
+    ),
+]
+Crs = Annotated[
+    str | None,
+    typer.Option(
+        "--crs",
+        metavar="EPSG:CODE",
+        help="What the coordinates are if not degrees, such as EPSG:32719: x in start_lon and end_lon, y in start_lat "
+        "and end_lat.",
+    ),
+]
 ReadAsOption = Annotated[
     ReadAs | None, typer.Option("--read-as", help="Settle what INPUT is where its columns allow both.")
 ]
@@ -117,6 +132,18 @@ def column_mapping(column: list[str]) -> dict[str, str]:
     return mapping
 
 
+def parse_age_bands(text: str | None) -> tuple[int, ...]:
+    """Read ``--age-bands 18,40,65``."""
+    from odkanon.segments.dimensions import AGE_BANDS
+
+    if text is None:
+        return AGE_BANDS
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdigit() for part in parts):
+        raise InputError(f"--age-bands takes the ages at which bands begin, such as 18,40,65; not {text!r}")
+    return tuple(int(part) for part in parts)
+
+
 def read_matrix(
     source: Path,
     *,
@@ -125,30 +152,46 @@ def read_matrix(
     within: str | None = None,
     resolution: int | None = None,
     hierarchy: Path | None = None,
+    zones_geojson: Path | None = None,
+    crs: str | None = None,
     read_as: ReadAs | None = None,
 ) -> ODMatrix:
     """Read trips or an OD table, whichever it is, as a matrix."""
     from odkanon.area import read_area
     from odkanon.cells import check_resolution
     from odkanon.io.columns import kind_of, resolve
-    from odkanon.io.tables import open_table
-    from odkanon.lookup import read_hierarchy
+    from odkanon.io.formats import open_trips
     from odkanon.odtable import od_of_table
     from odkanon.trips import build_od, trips_of_table
 
     if resolution is not None:
         check_resolution(resolution)
-    table = open_table(source)
+    tree = read_tree(hierarchy, zones_geojson)
+    table = open_trips(source)
     columns = column_mapping(column)
     area = None if within is None else read_area(within)
-    tree: Hierarchy | None = None if hierarchy is None else read_hierarchy(hierarchy)
     kind = read_as or ("od" if tree is not None else kind_of(table, resolve(table, columns)))
     if kind == "trips":
-        trips = trips_of_table(table, columns=columns, attributes=[], where=where)
+        trips = trips_of_table(table, columns=columns, attributes=[], where=where, crs=crs)
         return build_od(trips, resolution=10 if resolution is None else resolution, within=area)
+    if crs is not None:
+        raise InputError("--crs is for coordinates; the ends of these trips are zones")
     if tree is not None and area is not None:
         raise InputError("--within takes H3 cells; with --hierarchy, use --filter instead")
     return od_of_table(table, columns=columns, hierarchy=tree, resolution=resolution, within=area, where=where)
+
+
+def read_tree(hierarchy: Path | None, zones_geojson: Path | None) -> Hierarchy | None:
+    """Return the hierarchy that the options ask for; None for H3."""
+    from odkanon.lookup import read_hierarchy
+    from odkanon.outlines import with_outlines
+
+    if hierarchy is None:
+        if zones_geojson is not None:
+            raise InputError("--zones-geojson goes with --hierarchy; H3 cells have their own outlines")
+        return None
+    tree = read_hierarchy(hierarchy)
+    return tree if zones_geojson is None else with_outlines(tree, zones_geojson)
 
 
 def read_anywhere(
@@ -162,13 +205,14 @@ def read_anywhere(
     within: str | None,
     resolution: int | None,
     hierarchy: Path | None,
+    zones_geojson: Path | None,
+    crs: str | None,
     read_as: ReadAs | None,
 ) -> Matrix:
     """Read trips or an OD table as a matrix, in the engine that was asked for or that suits the size."""
     from odkanon.area import read_area
     from odkanon.cells import check_resolution
     from odkanon.engine.choose import choose_engine, load, parse_bytes
-    from odkanon.lookup import read_hierarchy
 
     if resolution is not None:
         check_resolution(resolution)
@@ -183,8 +227,12 @@ def read_anywhere(
             within=within,
             resolution=resolution,
             hierarchy=hierarchy,
+            zones_geojson=zones_geojson,
+            crs=crs,
             read_as=read_as,
         )
+    if crs is not None:
+        raise InputError(f"--crs works with --engine memory only; convert the coordinates first for {engine.value}")
     return load(
         source,
         engine="spark" if engine == EngineName.spark else "duckdb",
@@ -192,7 +240,7 @@ def read_anywhere(
         spark_master=spark_master,
         kind=None if read_as is None else "trips" if read_as == ReadAs.trips else "od",
         columns=column_mapping(column),
-        hierarchy=None if hierarchy is None else read_hierarchy(hierarchy),
+        hierarchy=read_tree(hierarchy, zones_geojson),
         resolution=resolution,
         within=None if within is None else read_area(within),
         where=where,

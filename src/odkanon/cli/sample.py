@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -10,11 +11,21 @@ import typer
 from odkanon.errors import InputError
 
 
+class Layout(StrEnum):
+    """What the survey is written as."""
+
+    trips = "trips"
+    netmob25 = "netmob25"
+
+
 def sample(
     output: Annotated[
         Path,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="Where to: .parquet, .csv or .csv.gz; with --trips, a new folder."
+            "--output",
+            "-o",
+            metavar="PATH",
+            help="Where to: .parquet, .csv, .csv.gz; a folder with netmob25 or --trips.",
         ),
     ],
     trips: Annotated[
@@ -22,7 +33,10 @@ def sample(
         typer.Option(help="Instead of the survey, this many trips as a folder of Parquet files, for measuring."),
     ] = None,
     seed: Annotated[int, typer.Option(help="Another seed makes another survey.")] = 2025,
-    force: Annotated[bool, typer.Option("--force", help="Replace FILE.")] = False,
+    layout: Annotated[
+        Layout, typer.Option("--as", help="As a table of trips, or as raw GNSS points in the layout of NetMob25.")
+    ] = Layout.trips,
+    force: Annotated[bool, typer.Option("--force", help="Replace PATH.")] = False,
 ) -> None:
     """Write the sample survey: synthetic trips with the shape of the paper's, to try everything on."""
     import pyarrow.parquet
@@ -37,6 +51,12 @@ def sample(
             raise InputError(f"{output} exists already; choose another folder")
         write_crowd(trips, output, seed=seed)
         typer.echo(f"Wrote {trips:,} synthetic trips to {output}")
+        return
+    if layout is Layout.netmob25:
+        from odkanon.sample_points import write_netmob25
+
+        points = write_netmob25(make_survey(seed), output, force=force)
+        typer.echo(f"Wrote {points:,} synthetic GNSS points to {output}")
         return
     if output.exists() and not force:
         raise InputError(f"{output} exists already; choose another name, or replace it with --force")

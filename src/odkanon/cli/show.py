@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -76,7 +77,7 @@ def show_privacy(releases: list[tuple[str, Release]]) -> None:
 def show_utility(releases: list[tuple[str, Release]]) -> None:
     """Print the four metrics, counted in participants and, where there are weights, in population."""
     table = Table(title="Utility (lower is better)", title_justify="left")
-    for heading in ("release", "counted in", "zones", "C_DM", "C_AVG", "G", "E"):
+    for heading in ("release", "counted in", "zones", "C_DM", "C_AVG", "G", "at best", "E"):
         table.add_column(heading, justify="left" if heading in ("release", "counted in") else "right")
     for name, release in releases:
         for measure in ("trips", "weight"):
@@ -84,16 +85,23 @@ def show_utility(releases: list[tuple[str, Release]]) -> None:
                 continue
             score = utility(release.input, release, measure=measure)
             zones = f"{len(release.origins):,} x {len(release.destinations):,}"
-            table.add_row(
-                name, MEANING[measure], zones, f"{score.c_dm:.3g}", *map(_number, (score.c_avg, score.g, score.e))
-            )
+            best = release.limit.g if release.limit and measure == "trips" and score.g is not None else None
+            shown = map(_number, (score.c_avg, score.g, best, score.e))
+            table.add_row(name, MEANING[measure], zones, f"{score.c_dm:.3g}", *shown)
     console.print(table)
     console.print(
         "C_DM: penalty for large classes and suppression. C_AVG: mean class size over k, 1 at best. "
-        "G: mean number of finest cells in a flow's two zones, 2 at best. "
+        "G: mean number of finest cells in a flow's two zones; no zones of the hierarchy can go below 'at best'. "
         "E: share of trips that land on a wrong pair of cells when zones are spread evenly, from 0 to 2.",
         style="dim",
     )
+
+
+def show_files(folder: Path) -> None:
+    """Print what was written, and what to look at first."""
+    page = folder / "report.html"
+    look = f" Open {page} in a browser to see it." if page.is_file() else ""
+    console.print(f"Wrote {folder}: {', '.join(sorted(path.name for path in folder.iterdir()))}.{look}")
 
 
 def warn_of_few_persons(release: Release) -> None:

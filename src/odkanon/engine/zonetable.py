@@ -21,7 +21,7 @@ from odkanon.engine.rows import Rows, SqlInput, account, rows_of
 from odkanon.hierarchy import Hierarchy
 from odkanon.io.columns import ENDS, missing, resolve
 from odkanon.od import Rejected, Source
-from odkanon.odtable import NO_CELL, NO_LEAF, end_checks, end_texts, repeated_pairs, same_resolution
+from odkanon.odtable import NO_CELL, NO_LEAF, OWN_CODES, end_checks, end_texts, repeated_pairs, same_resolution
 from odkanon.trips import no_rows
 from odkanon.zones import find_nodes
 
@@ -59,7 +59,7 @@ def load_od(
     records = _placed(table, rows, read, places, len(rows.reasons) + 1)
     source = _with_unknown(table, rows, records, source, reason)
     if not _any_good(table, records):
-        raise no_rows(table, source)
+        raise no_rows(table, source, OWN_CODES if hierarchy is None else "")
     if hierarchy is None:
         records = _lift(table, rows, records, resolution)
     return matrix_of_records(table.backend, rows, records, None, source, within=within, tree=hierarchy)

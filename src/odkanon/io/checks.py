@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -11,24 +11,31 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from odkanon.arrays import Bools, Codes, Ints
-from odkanon.io.tables import Table, quote_name
+from odkanon.io.tables import Check, Table, quote_name
 from odkanon.io.where import where_to_sql
 from odkanon.od import Rejected, Source
 from odkanon.weights import to_units, weight_scale
+
+__all__ = [
+    "BAD_WEIGHT",
+    "DUPLICATE",
+    "NO_WEIGHT",
+    "UNREADABLE",
+    "ZERO_WEIGHT",
+    "Check",
+    "Checked",
+    "checked_rows",
+    "drop_rows",
+    "finite",
+    "person_text",
+    "weight_number",
+]
 
 NO_WEIGHT = "without a weight"
 BAD_WEIGHT = "with a weight that is not a finite number"
 ZERO_WEIGHT = "with a weight of zero or less"
 UNREADABLE = "lines with a wrong number of columns or not in UTF-8"
 DUPLICATE = "that are exact copies of another row of the same person"
-
-
-@dataclass(frozen=True)
-class Check:
-    """A reason to turn a row away, and the SQL condition under which it applies."""
-
-    reason: str
-    condition: str
 
 
 def finite(number: str) -> str:
@@ -76,12 +83,13 @@ def checked_rows(
     values : mapping of str to str
         What to fetch: SQL expressions by name.
     checks : sequence of Check
-        In order; the first that applies to a row is its reason.
+        In order, after those of the table itself; the first that applies to a row is its reason.
     where : str, optional
         A filter; rows that it does not match count as filtered out.
     identity : sequence of str, optional
         SQL expressions that, with person and weight, make two rows of a person the same; None not to look.
     """
+    checks = [*table.checks, *checks]
     if where:
         checks = [Check(f"filtered out by {where}", f"NOT {where_to_sql(where, table)}"), *checks]
     cases = " ".join(f"WHEN {check.condition} THEN {number}" for number, check in enumerate(checks, 1))
@@ -117,6 +125,23 @@ def checked_rows(
         scale,
         _persons(fetched, keep),
         source,
+    )
+
+
+def drop_rows(rows: Checked, good: Bools, reason: str) -> Checked:
+    """Return the good rows only; the others count as turned away for the reason."""
+    if good.all():
+        return rows
+    trips = int(np.count_nonzero(~good) if rows.count is None else rows.count[~good].sum())
+    weight = 0 if rows.weight is None else int(rows.weight[~good].sum())
+    account = {**rows.source.rejected, reason: Rejected(int(np.count_nonzero(~good)), trips, weight)}
+    return Checked(
+        rows.table.filter(pa.array(good)),
+        None if rows.count is None else rows.count[good],
+        None if rows.weight is None else rows.weight[good],
+        rows.scale,
+        None if rows.person is None else rows.person[good],
+        replace(rows.source, rejected=account),
     )
 
 

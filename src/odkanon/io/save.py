@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -20,6 +21,7 @@ from odkanon.errors import InputError, RefusedError
 from odkanon.io.tables import write_csv
 from odkanon.metrics import utility
 from odkanon.release import Release
+from odkanon.report import SavedRelease, is_built, page_of
 from odkanon.risk import privacy
 from odkanon.rule import Rule
 from odkanon.weights import from_units
@@ -31,8 +33,9 @@ MANIFEST = "release.json"
 def save_release(release: Release, folder: Path, *, force: bool = False) -> Path:
     """Write a release as a folder, all or nothing.
 
-    The files are ``classes.csv``, ``classes.parquet``, ``zones.geojson`` and ``release.json``. They are written
-    into a hidden folder beside the target, which is then renamed: whoever kills the run finds no half release.
+    The files are ``classes.csv``, ``classes.parquet``, ``zones.geojson``, ``release.json`` and, where this
+    installation carries the built page, ``report.html``. They are written into a hidden folder beside the
+    target, which is then renamed: whoever kills the run finds no half release.
 
     Parameters
     ----------
@@ -45,9 +48,9 @@ def save_release(release: Release, folder: Path, *, force: bool = False) -> Path
     folder.parent.mkdir(parents=True, exist_ok=True)
     partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".partial", dir=folder.parent))
     try:
-        _write_files(release, partial)
+        _write_files(release, partial, folder.name)
         partial.chmod(0o755)
-        _move_into_place(partial, folder)
+        move_into_place(partial, folder)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return folder
@@ -64,7 +67,8 @@ def check_target(folder: Path, *, force: bool) -> None:
         raise InputError(f"{folder} exists already; choose another folder, or replace it with --force")
 
 
-def _move_into_place(partial: Path, folder: Path) -> None:
+def move_into_place(partial: Path, folder: Path) -> None:
+    """Rename a finished folder to its place, and only then remove what was there before."""
     if not folder.exists():
         partial.rename(folder)
         return
@@ -74,18 +78,23 @@ def _move_into_place(partial: Path, folder: Path) -> None:
     shutil.rmtree(old)
 
 
-def _write_files(release: Release, folder: Path) -> None:
-    table = classes_table(release)
+def _write_files(release: Release, folder: Path, name: str) -> None:
+    table, zones, about = classes_table(release), zones_geojson(release), manifest(release)
     pyarrow.parquet.write_table(table, folder / "classes.parquet")
     write_csv(table, folder / "classes.csv")
-    _write_json(folder / "zones.geojson", zones_geojson(release), indent=None)
-    _write_json(folder / MANIFEST, manifest(release), indent=2)
+    write_json(folder / "zones.geojson", zones, indent=None)
+    about["files"] = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.iterdir())}
+    write_json(folder / MANIFEST, about, indent=2)
+    if is_built():
+        page = page_of([SavedRelease(name, about, zones["features"], table.to_pydict())])
+        (folder / "report.html").write_text(page, encoding="utf-8")
     for path in folder.iterdir():
         with path.open("rb") as file:
             os.fsync(file.fileno())
 
 
-def _write_json(path: Path, content: Mapping[str, Any], indent: int | None) -> None:
+def write_json(path: Path, content: Mapping[str, Any], indent: int | None) -> None:
+    """Write JSON as UTF-8, ending in a newline."""
     separators = (",", ":") if indent is None else None
     text = json.dumps(content, indent=indent, separators=separators, ensure_ascii=False, allow_nan=False)
     path.write_text(text + "\n", encoding="utf-8")
@@ -154,6 +163,7 @@ def manifest(release: Release) -> dict[str, Any]:
         },
         "suppressed": {"pairs": suppressed.pairs, **_masses(release, suppressed.trips, suppressed.weight)},
         "utility": {measure: asdict(utility(whole, release, measure=measure)) for measure in measures},
+        "limit": _limit(release),
         "privacy": {measure: asdict(report) for measure, report in privacy(release).items()},
         "seconds": round(release.seconds, 6),
     }
@@ -194,6 +204,11 @@ def _input(release: Release) -> dict[str, Any]:
         for reason, part in rejected.items()
     }
     return account
+
+
+def _limit(release: Release) -> dict[str, float | None] | None:
+    found = release.limit
+    return None if found is None else {"g": found.g, "g_homogeneous": found.g_homogeneous, "c_avg": found.c_avg}
 
 
 def _rule(release: Release) -> dict[str, Any]:

@@ -31,6 +31,14 @@ class Named(Protocol):
 
 
 @dataclass(frozen=True)
+class Check:
+    """A reason to turn a row away, and the SQL condition under which it applies."""
+
+    reason: str
+    condition: str
+
+
+@dataclass(frozen=True)
 class Table:
     """A table that DuckDB can scan.
 
@@ -46,6 +54,8 @@ class Table:
         What to call the table in messages.
     sha256 : str or None
         Of the file.
+    checks : tuple of Check
+        Reasons of the format itself to turn rows away.
     """
 
     connection: duckdb.DuckDBPyConnection
@@ -53,6 +63,7 @@ class Table:
     columns: tuple[str, ...]
     name: str
     sha256: str | None = None
+    checks: tuple[Check, ...] = ()
 
     def fetch(self, expressions: Sequence[str]) -> pa.Table:
         """Return the given expressions over all readable rows."""
@@ -61,10 +72,17 @@ class Table:
         except duckdb.Error as error:
             raise InputError(f"{self.name} cannot be read: {_first_line(error)}") from None
 
+    def types(self) -> dict[str, str]:
+        """Return the SQL type of each column."""
+        rows = self.connection.execute(f"DESCRIBE SELECT * FROM {self.scan}").fetchall()
+        return {row[0]: row[1] for row in rows}
+
     def unreadable_lines(self) -> int:
         """Return how many lines of a CSV had too few or too many columns or were not UTF-8, once fetched."""
         try:
-            rows = self.connection.execute("SELECT count(DISTINCT line) FROM reject_errors").fetchall()
+            rows = self.connection.execute(
+                "SELECT count(*) FROM (SELECT DISTINCT scan_id, file_id, line FROM reject_errors)"
+            ).fetchall()
         except duckdb.CatalogException:
             return 0
         return int(rows[0][0])
@@ -72,7 +90,7 @@ class Table:
 
 def open_table(source: Any) -> Table:
     """Return a table for a path, or for anything that speaks the Arrow interface or that DuckDB can register."""
-    connection = duckdb.connect(config={"autoinstall_known_extensions": "false"})
+    connection = connect()
     if not isinstance(source, str | Path):
         return _open_in_memory(connection, source)
     address = remote(source)
@@ -91,15 +109,49 @@ def open_table(source: Any) -> Table:
     if magic == b"PAR1":
         scan = f"read_parquet({quoted})"
         return Table(connection, scan, _described(connection, scan, path), str(path), sha256)
-    delimiter, columns = _csv_header(path, gzipped=magic[:2] == b"\x1f\x8b")
+    gzipped = magic[:2] == b"\x1f\x8b"
+    delimiter, columns = _csv_header(path, gzipped=gzipped)
+    return Table(connection, _csv_scan(quoted, delimiter, columns, gzipped=gzipped), columns, str(path), sha256)
+
+
+def csv_tables(files: Sequence[Path]) -> list[Table]:
+    """Return many CSV files as one table for each layout among them, all of one connection.
+
+    Each has, besides the columns of its files, ``filename``. Files without a single byte are passed over.
+    """
+    connection = connect()
+    layouts: dict[tuple[str, tuple[str, ...], bool], list[Path]] = {}
+    for path in files:
+        if path.stat().st_size == 0:
+            continue
+        with path.open("rb") as file:
+            gzipped = file.read(2) == b"\x1f\x8b"
+        layouts.setdefault((*_csv_header(path, gzipped=gzipped), gzipped), []).append(path)
+    if not layouts:
+        raise InputError(f"all {len(files):,} CSV files are empty; each needs a header and rows")
+    tables = []
+    for (delimiter, columns, gzipped), paths in layouts.items():
+        listed = "[" + ", ".join(quote_text(str(path)) for path in paths) + "]"
+        scan = _csv_scan(listed, delimiter, columns, gzipped=gzipped, more=", filename=true")
+        tables.append(Table(connection, scan, columns, str(paths[0])))
+    return tables
+
+
+def connect() -> duckdb.DuckDBPyConnection:
+    """Return a DuckDB of its own that fetches nothing, prints nothing, and does not depend on the machine's zone."""
+    connection = duckdb.connect(config={"autoinstall_known_extensions": "false"})
+    connection.execute("SET TimeZone = 'UTC'")
+    connection.execute("SET enable_progress_bar_print = false")
+    return connection
+
+
+def _csv_scan(source: str, delimiter: str, columns: Sequence[str], *, gzipped: bool, more: str = "") -> str:
+    """Return the SQL to scan CSV as texts; nothing is left to the sniffer, which looks at the first rows only."""
     types = ", ".join(f"{quote_text(name)}: 'VARCHAR'" for name in columns)
-    compression = "gzip" if magic[:2] == b"\x1f\x8b" else "none"
-    # Nothing is left to the sniffer: it may skip lines, and it looks at the first rows only.
-    scan = (
-        f"read_csv({quoted}, auto_detect=false, header=true, delim={quote_text(delimiter)}, quote='\"', escape='\"', "
-        f"columns={{{types}}}, compression='{compression}', store_rejects=true)"
+    return (
+        f"read_csv({source}, auto_detect=false, header=true, delim={quote_text(delimiter)}, quote='\"', escape='\"', "
+        f"columns={{{types}}}, compression='{'gzip' if gzipped else 'none'}', store_rejects=true{more})"
     )
-    return Table(connection, scan, columns, str(path), sha256)
 
 
 def _open_dataset(connection: duckdb.DuckDBPyConnection, name: str, files: list[Path]) -> Table:
@@ -123,7 +175,7 @@ def quote_name(name: str) -> str:
 
 def write_csv(table: pa.Table, path: Path) -> None:
     """Write a table as CSV (gzipped if the name ends in .gz), quoting only what needs it."""
-    connection = duckdb.connect()
+    connection = connect()
     connection.register("written", table)
     connection.execute(f"COPY (SELECT * FROM written) TO {quote_text(str(path))} (FORMAT csv, HEADER)")
 

@@ -11,9 +11,11 @@ from typing import Any
 from odkanon.engine import Matrix, in_memory
 from odkanon.errors import InputError, nearest
 from odkanon.methods.atg import atg_soft
+from odkanon.methods.freezones import freezones
 from odkanon.methods.mondrian import mondrian
 from odkanon.methods.odkanon import odkanon
 from odkanon.methods.oigh import oigh
+from odkanon.methods.treecut import treecut
 from odkanon.release import Release
 from odkanon.rule import Rule
 
@@ -22,6 +24,8 @@ METHODS: dict[str, Callable[..., Release]] = {
     "oigh": oigh,
     "atg-soft": atg_soft,
     "mondrian": mondrian,
+    "treecut": treecut,
+    "freezones": freezones,
 }
 ON_ANY_ENGINE = frozenset({"odkanon", "oigh"})
 """Methods that never look at a pair; for the others the pairs are fetched into memory."""

@@ -161,7 +161,7 @@ def zones_of_tree(tree: Hierarchy) -> tuple[Zones, list[int]]:
     else:
         finest = [tree.level_resolution(at) for at in range(len(counts))]
         resolution = np.repeat([-1 if at is None else at for at in finest], counts)
-    return Zones(ids, leaves, resolution, level), [0, *np.cumsum(counts)[:-1].tolist()]
+    return Zones(ids, leaves, resolution, level, outlines=tree.outlines), [0, *np.cumsum(counts)[:-1].tolist()]
 
 
 def _unambiguous(ids: npt.NDArray[np.str_], leaves: Ints, level: Ints) -> npt.NDArray[np.str_]:

@@ -166,11 +166,11 @@ class MergePath:
         merges = int(self.origin_merges[step])
         return self.origin.cut(merges), self.destination.cut(step - merges)
 
-    def first_within(self, rule: Rule, budget: Budget, allowance: int, guess: float) -> tuple[int, Engine] | None:
+    def first_within(self, rule: Rule, budget: Budget, allowance: int, guess: float = 0.0) -> tuple[int, Engine] | None:
         """Return the first step that leaves no more than the allowance below the rule, with its classes.
 
-        None if there is no such step. ``guess`` is how many classes there could be at that step, roughly; it decides
-        how soon the answer is found, not which.
+        None if there is no such step. ``guess`` is how many classes there could be at that step, roughly, 0 for no
+        idea; it decides how soon the answer is found, not which.
         """
         engine = best = self.engine
 
@@ -187,7 +187,7 @@ class MergePath:
         last = len(self.origin_merges) - 1
         if not good(last):
             return None
-        low, high = gallop(self.class_space, guess, good)
+        low, high = gallop(self.class_space, guess, good) if guess > 0 else (-1, last)
         return bisect_first(high, good, low), best
 
     @cached_property

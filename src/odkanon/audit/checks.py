@@ -1,0 +1,216 @@
+"""Checks of one release by what its own files say: rule, totals, margins, homogeneity."""
+
+from __future__ import annotations
+
+from math import isclose
+from typing import Any
+
+import duckdb
+
+from odkanon.audit.folder import AXES, Published, rows
+from odkanon.audit.report import Finding, Severity
+
+UNITS = {"trips": "trips", "weight": "weight", "persons": "persons"}
+
+
+def show(value: float) -> str:
+    """Return a mass as text."""
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.3f}"
+
+
+def check_rule(connection: duckdb.DuckDBPyConnection, release: Published) -> list[Finding]:
+    """Check that every flow meets the rule, is listed once, and that the promise in words is the rule."""
+    findings = []
+    for measure, threshold in release.thresholds.items():
+        if measure not in release.measures:
+            findings.append(_finding("rule", release, f"the rule counts {measure}, but no flow says how many it has"))
+            continue
+        # A threshold on weight went through a decimal text; a hair below is not below.
+        least = threshold * (1 - 1e-12)
+        below = rows(
+            connection,
+            f"SELECT origin, destination, {measure} FROM classes WHERE release = {release.number} "
+            f"AND ({measure} IS NULL OR {measure} < {least}) ORDER BY {measure}, 1, 2",
+        )
+        if below:
+            worst = below[0]
+            text = (
+                f"{len(below):,} flows are below the rule of {show(threshold)} {measure}: {worst['origin']} -> "
+                f"{worst['destination']} has {worst[measure]}"
+            )
+            findings.append(_finding("rule", release, text, details=below))
+    twice = rows(
+        connection,
+        f"SELECT origin, destination, count(*) AS times FROM classes WHERE release = {release.number} "
+        "GROUP BY 1, 2 HAVING count(*) > 1 ORDER BY 1, 2",
+    )
+    if twice:
+        first = twice[0]
+        text = f"{first['origin']} -> {first['destination']} is listed {first['times']} times"
+        findings.append(_finding("rule", release, text, details=twice))
+    return findings + _check_words(release)
+
+
+def _check_words(release: Published) -> list[Finding]:
+    told = release.manifest.get("statement", "")
+    for measure, threshold in release.thresholds.items():
+        if f"{threshold:,.10g}" not in told and f"{threshold:,}" not in told:
+            text = f"the statement {told!r} does not promise {show(threshold)} {measure}, which is the rule"
+            return [_finding("rule", release, text)]
+    return []
+
+
+def check_totals(connection: duckdb.DuckDBPyConnection, release: Published) -> list[Finding]:
+    """Check that flows add up to what is said to be published, and input to published, suppressed and rejected."""
+    account, published, suppressed = (release.manifest[part] for part in ("input", "published", "suppressed"))
+    sums = rows(
+        connection,
+        f"SELECT count(*) AS classes, coalesce(sum(trips), 0)::BIGINT AS trips, coalesce(sum(weight), 0) AS weight, "
+        f"count(DISTINCT origin) AS origins, count(DISTINCT destination) AS destinations FROM classes "
+        f"WHERE release = {release.number}",
+    )[0]
+    findings = []
+    for name in ("classes", "origins", "destinations", "trips", "weight"):
+        if name in published and not _same(sums[name], published[name]):
+            text = f"the flows have {show(sums[name])} {name} in all, but release.json says {show(published[name])}"
+            findings.append(_finding("totals", release, text))
+    for name in ("trips", "weight"):
+        if name not in account:
+            continue
+        rejected = sum(part.get(name, 0) for part in account["rejected"].values())
+        parts = published[name] + suppressed[name] + rejected
+        if not _same(parts, account[name]):
+            text = (
+                f"input {show(account[name])} {name} is not published {show(published[name])} + suppressed "
+                f"{show(suppressed[name])} + rejected {show(rejected)}"
+            )
+            findings.append(_finding("totals", release, text))
+    return findings + _check_claims(connection, release)
+
+
+def _check_claims(connection: duckdb.DuckDBPyConnection, release: Published) -> list[Finding]:
+    """Check what release.json says about the smallest flows."""
+    findings = []
+    for measure, said in release.manifest.get("privacy", {}).items():
+        if measure not in release.measures or said["min"] is None:
+            continue
+        found = rows(
+            connection,
+            f"SELECT min({measure}) AS least, count(*) FILTER ({measure} < {said['threshold']} * (1 - 1e-12)) AS below "
+            f"FROM classes WHERE release = {release.number}",
+        )[0]
+        if found["least"] is None or not _same(found["least"], said["min"]) or found["below"] != said["below"]:
+            text = (
+                f"release.json says that the smallest flow has {show(said['min'])} {measure} and {said['below']:,} are "
+                f"below {show(said['threshold'])}; it is {show(found['least'] or 0)}, and {found['below']:,} are"
+            )
+            findings.append(_finding("totals", release, text))
+    return findings
+
+
+def check_margins(connection: duckdb.DuckDBPyConnection, release: Published) -> list[Finding]:
+    """Check what zone sums and the total give away about suppressed flows."""
+    findings = []
+    for axis in AXES:
+        sums = {
+            row["zone"]: row
+            for row in rows(
+                connection,
+                f"SELECT {axis} AS zone, sum(trips)::BIGINT AS trips, sum(weight) AS weight FROM classes "
+                f"WHERE release = {release.number} GROUP BY 1",
+            )
+        }
+        listed = {about["id"]: about for about, _ in release.zones[axis]}
+        findings += [
+            _finding("zones", release, f"{axis} zone {zone} has flows but is missing from zones.geojson")
+            for zone in sorted(sums.keys() - listed.keys())
+        ]
+        findings += [
+            _finding("zones", release, f"{axis} zone {zone} has no published flow: it tells of a suppressed one")
+            for zone in sorted(listed.keys() - sums.keys())
+        ]
+        for zone in sorted(sums.keys() & listed.keys()):
+            findings += _check_margin(release, axis, listed[zone], sums[zone])
+    return findings + _note_remainder(release)
+
+
+def _check_margin(release: Published, axis: str, about: dict[str, Any], sums: dict[str, Any]) -> list[Finding]:
+    if about["trips"] != sums["trips"]:
+        off = about["trips"] - sums["trips"]
+        text = (
+            f"zones.geojson gives {axis} zone {about['id']} {about['trips']:,} trips, its published flows have "
+            f"{sums['trips']:,}: the difference of {off:,} is what was suppressed there, or the file was edited"
+        )
+        return [_finding("margins", release, text)]
+    if "weight" in about and not _same(about["weight"], sums["weight"]):
+        text = f"zones.geojson gives {axis} zone {about['id']} another weight than its published flows have"
+        return [_finding("margins", release, text)]
+    return []
+
+
+def _note_remainder(release: Published) -> list[Finding]:
+    suppressed = release.manifest["suppressed"]
+    small = [
+        name
+        for name in ("trips", "weight")
+        if name in release.thresholds and 0 < suppressed.get(name, 0) < release.thresholds[name]
+    ]
+    if not small:
+        return []
+    text = (
+        f"input - rejected - published = {show(suppressed[small[0]])} {small[0]}, below the rule: somewhere there are "
+        "so few in no published flow (where, it does not say)"
+    )
+    return [_finding("margins", release, text, "note")]
+
+
+def check_persons(connection: duckdb.DuckDBPyConnection, release: Published) -> list[Finding]:
+    """Note flows with fewer than k persons, by what the release says, where its rule does not rule that out."""
+    if "persons" in release.thresholds or "persons" not in release.measures:
+        return []
+    below = rows(
+        connection,
+        f"SELECT origin, destination, trips, persons FROM classes WHERE release = {release.number} "
+        f"AND persons < {release.k} ORDER BY persons, 1, 2",
+    )
+    if not below:
+        return []
+    worst = below[0]
+    text = (
+        f"{len(below):,} flows have fewer than {release.k} different persons, which the rule does not cover: "
+        f"{worst['origin']} -> {worst['destination']} has {worst['trips']:,} trips of {worst['persons']}"
+    )
+    return [_finding("persons", release, text, "note", below)]
+
+
+def check_homogeneity(connection: duckdb.DuckDBPyConnection, release: Published) -> list[Finding]:
+    """Note zones from which all published trips go to one place: knowing the origin is knowing the destination."""
+    single = rows(
+        connection,
+        f"SELECT origin, min(destination) AS destination, sum(trips)::BIGINT AS trips FROM classes "
+        f"WHERE release = {release.number} GROUP BY origin HAVING count(*) = 1 ORDER BY origin",
+    )
+    origins = release.manifest["published"]["origins"]
+    # Each flow between boxes has a box of its own at both ends, and boxes overlap.
+    if not single or origins == 1 or release.has_boxes:
+        return []
+    first = single[0]
+    text = (
+        f"{len(single):,} of {origins:,} origin zones have a single published destination: whoever is known to leave "
+        f"{first['origin']} went to {first['destination']}"
+    )
+    return [_finding("homogeneity", release, text, "note", single)]
+
+
+def _same(one: float, other: float) -> bool:
+    return isclose(one, other, rel_tol=1e-9, abs_tol=1e-6)
+
+
+def _finding(
+    check: str,
+    release: Published,
+    message: str,
+    severity: Severity = "finding",
+    details: tuple[dict[str, Any], ...] = (),
+) -> Finding:
+    return Finding(check, (release.name,), message, severity, details)

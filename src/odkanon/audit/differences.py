@@ -1,0 +1,215 @@
+"""What several releases give away together: differences that isolate a group below the rule.
+
+Three ways to subtract are tried, for a whole and disjoint parts of it (the same trips on other zones count as a part):
+
+* a flow of the whole minus all flows of the parts inside it: who is in none of the parts' flows;
+* the same block in every one of a complete set of parts, minus all flows of the whole inside it: whom the whole
+  suppressed there;
+* all flows of a whole that suppresses nothing inside a block of a part, minus that block: who is not of the part.
+
+Zones nest by their nodes, so the zonings need not be the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import duckdb
+
+from odkanon.audit.checks import show
+from odkanon.audit.folder import AXES, Published, rows
+from odkanon.audit.report import Finding
+from odkanon.audit.scope import Family
+
+
+def find_differences(
+    connection: duckdb.DuckDBPyConnection, families: Sequence[Family], *, exact: set[int]
+) -> list[Finding]:
+    """Return every difference that isolates a group with 0 < mass < threshold.
+
+    Parameters
+    ----------
+    exact : set of int
+        Numbers of releases whose trips were all assigned from one reading, so that groups can be looked at directly.
+    """
+    findings: list[Finding] = []
+    for family in families:
+        whole, parts = family.whole, family.parts
+        if whole.has_boxes or any(part.has_boxes for part in parts):
+            continue
+        _nest(connection, whole, parts)
+        findings += _remainders(connection, family)
+        if {whole.number, *(part.number for part in parts)} <= exact:
+            findings += _few_persons(connection, family, findings)
+        if family.same:
+            continue  # the other way round is a family of its own
+        if family.complete:
+            findings += _suppressed_in_whole(connection, family)
+        if whole.manifest["suppressed"]["trips"] == 0:
+            findings += _outside_the_part(connection, family)
+    return _distinct(findings)
+
+
+def _distinct(findings: list[Finding]) -> list[Finding]:
+    return list({(each.releases, each.message): each for each in findings}.values())
+
+
+def _nest(connection: duckdb.DuckDBPyConnection, whole: Published, parts: Sequence[Published]) -> None:
+    """Make the table ``nested``: which zone of a part lies in which zone of the whole, and the other way round."""
+    connection.execute(
+        "CREATE TABLE IF NOT EXISTS nested (axis VARCHAR, inner_release INTEGER, inside VARCHAR, "
+        "outer_release INTEGER, outside VARCHAR)"
+    )
+    for part in parts:
+        for one, other in ((part.number, whole.number), (whole.number, part.number)):
+            known = rows(
+                connection, f"SELECT 1 FROM nested WHERE inner_release = {one} AND outer_release = {other} LIMIT 1"
+            )
+            if not known:
+                connection.execute(
+                    "INSERT INTO nested SELECT i.axis, i.release, i.zone, o.release, o.zone FROM nodes i "
+                    "JOIN above a ON a.node = i.node JOIN nodes o ON o.node = a.ancestor AND o.axis = i.axis "
+                    f"WHERE i.release = {one} AND o.release = {other} "
+                    "GROUP BY ALL HAVING count(DISTINCT i.node) = any_value(i.size)"
+                )
+
+
+def _inside(inner: Sequence[int], outer: int) -> str:
+    """Return, in SQL, the flows of some releases with the flow of another one in which they lie."""
+    joins = " ".join(
+        f"JOIN nested {axis[0]} ON {axis[0]}.axis = '{axis}' AND {axis[0]}.inner_release = b.release "
+        f"AND {axis[0]}.inside = b.{axis} AND {axis[0]}.outer_release = {outer}"
+        for axis in AXES
+    )
+    return (
+        "SELECT b.release, b.origin, b.destination, b.trips, b.weight, o.outside AS outer_origin, "
+        f"d.outside AS outer_destination FROM classes b {joins} WHERE b.release IN ({', '.join(map(str, inner))})"
+    )
+
+
+def _small(trips: str, weight: str, release: Published) -> str:
+    """Return the SQL condition that a group is not empty and below the rule; as many persons need as many trips."""
+    least = max(release.thresholds.get("trips", 0), release.thresholds.get("persons", 0))
+    below = [f"{trips} < {least}"]
+    if "weight" in release.thresholds:
+        below.append(f"{weight} < {release.thresholds['weight']} * (1 - 1e-9)")
+    return f"{trips} > 0 AND ({' OR '.join(below)})"
+
+
+def _remainders(connection: duckdb.DuckDBPyConnection, family: Family) -> list[Finding]:
+    whole = family.whole
+    left = rows(
+        connection,
+        "SELECT a.origin, a.destination, a.trips, sum(n.trips)::BIGINT AS known, "
+        "(a.trips - sum(n.trips))::BIGINT AS rest, a.weight - sum(n.weight) AS rest_weight, count(*) AS flows, "
+        "list(DISTINCT n.release ORDER BY n.release) AS parts "
+        f"FROM classes a JOIN ({_inside([part.number for part in family.parts], whole.number)}) n "
+        f"ON a.origin = n.outer_origin AND a.destination = n.outer_destination WHERE a.release = {whole.number} "
+        f"GROUP BY a.origin, a.destination, a.trips, a.weight HAVING {_small('rest', 'rest_weight', whole)} "
+        "ORDER BY 1, 2",
+    )
+    names = {part.number: part.name for part in family.parts}
+    return [_remainder(family, row, names) for row in left]
+
+
+def _remainder(family: Family, row: dict[str, Any], names: dict[int, str]) -> Finding:
+    involved = [names[number] for number in row["parts"]]
+    flows = "" if row["flows"] == len(involved) else f" ({row['flows']} flows inside it)"
+    text = (
+        f"{row['origin']} -> {row['destination']}: {family.whole.name} {row['trips']:,} - {' - '.join(involved)}"
+        f"{flows} {row['known']:,} = {_group(row, family.whole)} of somebody else"
+    )
+    return _difference((family.whole.name, *involved), text, row)
+
+
+def _group(row: dict[str, Any], release: Published) -> str:
+    """Return the mass of a group, in the measure in which it is too small."""
+    if row["rest"] < max(release.thresholds.get("trips", 0), release.thresholds.get("persons", 0)):
+        return f"{row['rest']:,} trips"
+    return f"{row['rest']:,} trips of weight {show(row['rest_weight'])}, below {show(release.thresholds['weight'])},"
+
+
+def _few_persons(connection: duckdb.DuckDBPyConnection, family: Family, found: Sequence[Finding]) -> list[Finding]:
+    """Look at who is left of each flow of the whole, where the trips are known and the rule counts persons."""
+    whole = family.whole
+    if "persons" not in whole.thresholds:
+        return []
+    taken = " UNION ".join(f"SELECT id FROM member{part.number} WHERE co IS NOT NULL" for part in family.parts)
+    left = rows(
+        connection,
+        f"SELECT co AS origin, cd AS destination, sum(trips)::BIGINT AS rest, count(DISTINCT person) AS persons "
+        f"FROM member{whole.number} WHERE co IS NOT NULL AND id NOT IN ({taken}) GROUP BY 1, 2 "
+        f"HAVING count(DISTINCT person) < {whole.thresholds['persons']} ORDER BY 1, 2",
+    )
+    known = {(each.details[0]["origin"], each.details[0]["destination"]) for each in found if each.details}
+    names = tuple(part.name for part in family.parts)
+    return [
+        _difference(
+            (whole.name, *names),
+            f"{row['origin']} -> {row['destination']}: {whole.name} - {' - '.join(names)} = {row['rest']:,} trips of "
+            f"{row['persons']} persons",
+            row,
+        )
+        for row in left
+        if (row["origin"], row["destination"]) not in known
+    ]
+
+
+def _suppressed_in_whole(connection: duckdb.DuckDBPyConnection, family: Family) -> list[Finding]:
+    """Subtract the whole from its parts, where all of them publish the same block."""
+    whole, parts = family.whole, family.parts
+    numbers = ", ".join(str(part.number) for part in parts)
+    left = rows(
+        connection,
+        "SELECT p.origin, p.destination, p.trips, w.known, (p.trips - w.known)::BIGINT AS rest, "
+        "p.weight - w.weight AS rest_weight FROM (SELECT origin, destination, sum(trips)::BIGINT AS trips, "
+        f"sum(weight) AS weight FROM classes WHERE release IN ({numbers}) GROUP BY 1, 2 "
+        f"HAVING count(*) = {len(parts)}) p JOIN (SELECT outer_origin, outer_destination, "
+        "sum(trips)::BIGINT AS known, sum(weight) AS weight FROM "
+        f"({_inside([whole.number], parts[0].number)}) GROUP BY 1, 2) w ON w.outer_origin = p.origin "
+        f"AND w.outer_destination = p.destination WHERE {_small('rest', 'rest_weight', whole)} ORDER BY 1, 2",
+    )
+    names = tuple(part.name for part in parts)
+    return [
+        _difference(
+            (*names, whole.name),
+            f"{row['origin']} -> {row['destination']}: {' + '.join(names)} {row['trips']:,} - {whole.name} "
+            f"{row['known']:,} = {_group(row, whole)} that {whole.name} suppressed",
+            row,
+        )
+        for row in left
+    ]
+
+
+def _outside_the_part(connection: duckdb.DuckDBPyConnection, family: Family) -> list[Finding]:
+    """Subtract a block of a part from all flows of the whole inside it, where the whole suppresses nothing."""
+    whole, found = family.whole, []
+    for part in family.parts:
+        straddling = " AND ".join(
+            f"NOT EXISTS (SELECT 1 FROM nested s WHERE s.axis = '{axis}' AND s.inner_release = {part.number} "
+            f"AND s.inside = b.{axis} AND s.outer_release = {whole.number} AND s.outside <> b.{axis})"
+            for axis in AXES
+        )
+        found += [
+            _difference(
+                (whole.name, part.name),
+                f"{row['origin']} -> {row['destination']}: {whole.name} {row['trips']:,} - {part.name} "
+                f"{row['known']:,} = {_group(row, whole)} of somebody else",
+                row,
+            )
+            for row in rows(
+                connection,
+                "SELECT b.origin, b.destination, b.trips AS known, sum(n.trips)::BIGINT AS trips, "
+                "(sum(n.trips) - b.trips)::BIGINT AS rest, sum(n.weight) - b.weight AS rest_weight FROM classes b "
+                f"JOIN ({_inside([whole.number], part.number)}) n ON b.origin = n.outer_origin "
+                f"AND b.destination = n.outer_destination WHERE b.release = {part.number} AND {straddling} "
+                f"GROUP BY b.origin, b.destination, b.trips, b.weight HAVING {_small('rest', 'rest_weight', whole)} "
+                "ORDER BY 1, 2",
+            )
+        ]
+    return found
+
+
+def _difference(releases: tuple[str, ...], message: str, row: dict[str, Any]) -> Finding:
+    return Finding("difference", releases, message, details=(row,))

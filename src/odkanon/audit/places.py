@@ -1,0 +1,219 @@
+"""Where zones lie: which zone is inside which, and on what they are drawn.
+
+Zones are sets of nodes of a hierarchy, and each node knows those above it. The table ``nodes`` says which nodes make
+up each zone, the table ``above`` which node lies below which; everything about nesting is a join of the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import duckdb
+import h3
+import numpy as np
+import pyarrow as pa
+
+from odkanon.audit.folder import AXES, Published, rows
+from odkanon.audit.report import Finding
+from odkanon.cells import cell_to_parent, cell_to_resolution, cell_to_str, is_valid_cell, str_to_cell
+from odkanon.hierarchy import Hierarchy
+
+WORLD = "world"
+MIXED = frozenset({"atg-soft", "mondrian"})
+"""Methods whose zones of one axis may overlap, because they depend on the other end; their flows may not."""
+
+
+class Places:
+    """The tables ``nodes`` and ``above`` over all zones, and over leaves as they come."""
+
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, releases: Iterable[Published], hierarchy: Hierarchy | None
+    ) -> None:
+        self._connection = connection
+        self._hierarchy = hierarchy
+        connection.execute(
+            "CREATE TABLE nodes (release INTEGER, axis VARCHAR, zone VARCHAR, node VARCHAR, size INTEGER)"
+        )
+        connection.execute("CREATE TABLE above (node VARCHAR, ancestor VARCHAR)")
+        for release in releases:
+            self._add_zones(release)
+        known = [row[0] for row in connection.execute("SELECT DISTINCT node FROM nodes").fetchall()]
+        self._known = set(known)
+        self._resolutions = sorted({int(r) for r in cell_to_resolution(_cells(known))} if hierarchy is None else ())
+        self.add_nodes(known)
+
+    def _add_zones(self, release: Published) -> None:
+        columns: dict[str, list[Any]] = {"axis": [], "zone": [], "node": [], "size": []}
+        for axis in AXES:
+            for about, _ in release.zones[axis]:
+                cells = about.get("cells") or [about["id"]]
+                names = [self.name(cell, about.get("level")) for cell in cells]
+                columns["axis"] += [axis] * len(names)
+                columns["zone"] += [about["id"]] * len(names)
+                columns["node"] += names
+                columns["size"] += [len(names)] * len(names)
+        self._insert("nodes", f"SELECT {release.number}, * FROM incoming", pa.table(columns))
+
+    def name(self, place: str, level: int | None = 0) -> str:
+        """Return the name of a node; in a lookup table the same code may stand for zones of several levels."""
+        return place if self._hierarchy is None else f"{level or 0}:{place}"
+
+    def add_nodes(self, nodes: list[str]) -> None:
+        """Tell the table ``above`` what lies above some nodes, themselves included, as far as zones are made of it."""
+        below, ancestors = (self._lookup_above if self._hierarchy is not None else self._h3_above)(nodes)
+        table = pa.table({"node": pa.array(below, pa.string()), "ancestor": pa.array(ancestors, pa.string())})
+        self._insert("above", "SELECT DISTINCT * FROM incoming EXCEPT SELECT * FROM above", table)
+
+    def _h3_above(self, nodes: list[str]) -> tuple[list[str], list[str]]:
+        names, cells = np.array(nodes, dtype=object), _cells(nodes)
+        below, ancestors = list(nodes), list(nodes)
+        own = np.where(cells == 0, -1, cell_to_resolution(cells))
+        for resolution in self._resolutions:
+            finer = np.flatnonzero(own > resolution)
+            below += names[finer].tolist()
+            ancestors += cell_to_str(cell_to_parent(cells[finer], resolution)).tolist()
+        if WORLD in self._known:
+            below += nodes
+            ancestors += [WORLD] * len(nodes)
+        kept = [at for at, ancestor in enumerate(ancestors) if ancestor in self._known]
+        return [below[at] for at in kept], [ancestors[at] for at in kept]
+
+    def _lookup_above(self, nodes: list[str]) -> tuple[list[str], list[str]]:
+        tree = self._hierarchy
+        assert tree is not None
+        wanted, below, ancestors = set(nodes), list(nodes), list(nodes)
+        levels = [np.char.add(f"{at}:", tree.labels(at)[tree.codes[at]].astype(np.str_)) for at in range(tree.top + 1)]
+        for low in range(tree.top + 1):
+            here = np.isin(levels[low], list(wanted))
+            for high in range(low + 1, tree.top + 1):
+                below += levels[low][here].tolist()
+                ancestors += levels[high][here].tolist()
+        kept = [at for at, ancestor in enumerate(ancestors) if ancestor in self._known]
+        return [below[at] for at in kept], [ancestors[at] for at in kept]
+
+    def _insert(self, table: str, select: str, incoming: pa.Table) -> None:
+        self._connection.register("incoming", incoming)
+        self._connection.execute(f"INSERT INTO {table} {select}")
+        self._connection.unregister("incoming")
+
+
+def _cells(nodes: list[str]) -> Any:
+    return str_to_cell(pa.array(nodes, pa.string())) if nodes else np.empty(0, dtype=np.uint64)
+
+
+def check_outlines(release: Published) -> list[Finding]:
+    """Check that zones which are H3 cells are drawn where those cells are."""
+    findings = []
+    for axis in AXES:
+        for about, geometry in release.zones[axis]:
+            if about.get("resolution") is None or about.get("cells", [about["id"]]) != [about["id"]]:
+                continue
+            cell = about["id"]
+            if not bool(is_valid_cell(_cells([cell]))[0]):
+                findings.append(_finding(release, f"{axis} zone {cell} is no H3 cell"))
+            elif h3.get_resolution(cell) != about["resolution"]:
+                findings.append(_finding(release, f"{axis} zone {cell} is not of resolution {about['resolution']}"))
+            elif not _is_outline(cell, geometry):
+                findings.append(_finding(release, f"{axis} zone {cell} was moved: its outline is not that of its cell"))
+    return findings
+
+
+def _is_outline(cell: str, geometry: Any) -> bool:
+    try:
+        ring = geometry["coordinates"][0]
+        corners = [(lat, lng) for lat, lng in h3.cell_to_boundary(cell)]
+        near = [
+            any(abs(lat - y) < 1e-5 and abs((lng - x + 180) % 360 - 180) < 1e-5 for lat, lng in corners)
+            for x, y in ring
+        ]
+        return all(near) and len(ring) == len(corners) + 1
+    except (TypeError, KeyError, IndexError, ValueError):
+        return False
+
+
+def check_overlap(connection: duckdb.DuckDBPyConnection, release: Published) -> list[Finding]:
+    """Check that no place is in two zones (where zones are the same for all partners), and none in two flows."""
+    if release.has_boxes:
+        return _check_boxes(connection, release)
+    findings = []
+    for axis in AXES:
+        overlaps = rows(connection, f"SELECT DISTINCT outside, inside FROM ({_touching(release, axis)}) ORDER BY 1, 2")
+        if overlaps and release.manifest.get("method") not in MIXED:
+            first = overlaps[0]
+            text = f"{axis} zone {first['inside']} lies in zone {first['outside']}: places must be in one zone only"
+            findings.append(_finding(release, text, overlaps))
+    both = rows(connection, _overlapping_flows(release))
+    if both:
+        first = both[0]
+        text = f"{len(both):,} pairs of flows overlap: {first['one']} and {first['other']} count some trips twice"
+        findings.append(_finding(release, text, both))
+    return findings
+
+
+def _touching(release: Published, axis: str) -> str:
+    return (
+        "SELECT o.zone AS outside, i.zone AS inside FROM nodes i JOIN above a ON a.node = i.node "
+        f"JOIN nodes o ON o.node = a.ancestor AND o.release = i.release AND o.axis = i.axis "
+        f"WHERE i.release = {release.number} AND i.axis = '{axis}' AND o.zone <> i.zone"
+    )
+
+
+def _overlapping_flows(release: Published) -> str:
+    def touch(axis: str) -> str:
+        pairs = _touching(release, axis)
+        return (
+            f"(SELECT outside AS one, inside AS other FROM ({pairs}) UNION SELECT inside, outside FROM ({pairs}) "
+            f"UNION SELECT DISTINCT {axis}, {axis} FROM classes WHERE release = {release.number})"
+        )
+
+    name = "{0}.origin || ' -> ' || {0}.destination"
+    return (
+        f"SELECT {name.format('c')} AS one, {name.format('e')} AS other FROM classes c JOIN {touch('origin')} o "
+        f"ON o.one = c.origin JOIN {touch('destination')} d ON d.one = c.destination "
+        "JOIN classes e ON e.origin = o.other AND e.destination = d.other AND e.release = c.release "
+        f"WHERE c.release = {release.number} "
+        "AND (c.origin, c.destination) < (e.origin, e.destination) ORDER BY 1, 2"
+    )
+
+
+def box_table(connection: duckdb.DuckDBPyConnection, release: Published) -> str:
+    """Create a table of the flows between boxes with their bounds, and return its name."""
+    columns: dict[str, list[Any]] = {name: [] for name in ("axis", "zone", "west", "south", "east", "north")}
+    for axis in AXES:
+        for about, geometry in release.zones[axis]:
+            x, y = zip(*geometry["coordinates"][0], strict=True)
+            for name, value in zip(columns, (axis, about["id"], min(x), min(y), max(x), max(y)), strict=True):
+                columns[name].append(value)
+    name = f"boxes{release.number}"
+    connection.register("incoming", pa.table(columns))
+    sides = ", ".join(f"o.{side} AS o_{side}, d.{side} AS d_{side}" for side in ("west", "south", "east", "north"))
+    connection.execute(
+        f"CREATE OR REPLACE TABLE {name} AS SELECT c.origin, c.destination, {sides} FROM classes c "
+        "JOIN incoming o ON o.axis = 'origin' AND o.zone = c.origin JOIN incoming d ON d.axis = 'destination' "
+        f"AND d.zone = c.destination WHERE c.release = {release.number}"
+    )
+    connection.unregister("incoming")
+    return name
+
+
+def _check_boxes(connection: duckdb.DuckDBPyConnection, release: Published) -> list[Finding]:
+    name = box_table(connection, release)
+    apart = " AND ".join(
+        f"a.{end}_{low} < b.{end}_{high} AND b.{end}_{low} < a.{end}_{high}"
+        for end in "od"
+        for low, high in (("west", "east"), ("south", "north"))
+    )
+    both = rows(
+        connection,
+        "SELECT a.origin || ' -> ' || a.destination AS one, b.origin || ' -> ' || b.destination AS other "
+        f"FROM {name} a JOIN {name} b ON {apart} AND (a.origin, a.destination) < (b.origin, b.destination)",
+    )
+    if not both:
+        return []
+    text = f"{len(both):,} pairs of flows overlap: {both[0]['one']} and {both[0]['other']} count some trips twice"
+    return [_finding(release, text, both)]
+
+
+def _finding(release: Published, message: str, details: tuple[dict[str, Any], ...] = ()) -> Finding:
+    return Finding("zones", (release.name,), message, details=details)

@@ -1,0 +1,150 @@
+"""The trips behind releases, record by record, for the audit to count for itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from odkanon.area import Area
+from odkanon.cells import cell_to_latlng, cell_to_parent, cell_to_str, is_valid_cell, latlng_to_cell, str_to_cell
+from odkanon.errors import InputError
+from odkanon.hierarchy import Hierarchy
+from odkanon.io.checks import Check, checked_rows
+from odkanon.io.columns import COORDINATES, ENDS, kind_of, resolve
+from odkanon.io.tables import Table, open_table, quote_name
+from odkanon.trips import trips_of_table
+
+
+@dataclass(frozen=True, eq=False)
+class TripsSource:
+    """A file of trips and how to read it; the same options as when the releases were made."""
+
+    path: Path
+    columns: dict[str, str] = field(default_factory=dict)
+    where: str | None = None
+    within: Area | None = None
+    resolution: int | None = None
+    hierarchy: Hierarchy | None = None
+    read_as: str | None = None
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What one pass over the file put into the table ``records``."""
+
+    number: int
+    sha256: str | None
+    measures: tuple[str, ...]
+    leaves: list[str]
+
+
+def load_records(
+    connection: duckdb.DuckDBPyConnection,
+    source: TripsSource,
+    number: int,
+    where: str | None,
+    attributes: Sequence[str],
+) -> Reading:
+    """Read the trips that a filter keeps into the table ``records<number>``."""
+    table = open_table(source.path)
+    kind = source.read_as or ("od" if source.hierarchy is not None else kind_of(table, resolve(table, source.columns)))
+    records, measures = (_trips if kind == "trips" else _flows)(table, source, where, attributes)
+    name = f"records{number}"
+    connection.register("incoming", records)
+    connection.execute(f"CREATE TABLE {name} AS SELECT row_number() OVER () AS id, * FROM incoming")
+    connection.unregister("incoming")
+    distinct = connection.execute(
+        f"SELECT DISTINCT origin FROM {name} UNION SELECT DISTINCT destination FROM {name}"
+    ).fetchall()
+    return Reading(number, table.sha256, measures, sorted(row[0] for row in distinct))
+
+
+def _trips(
+    table: Table, source: TripsSource, where: str | None, attributes: Sequence[str]
+) -> tuple[pa.Table, tuple[str, ...]]:
+    trips = trips_of_table(table, columns=source.columns, attributes=attributes, where=where)
+    resolution = 10 if source.resolution is None else source.resolution
+    lat_lon = [trips.table.column(name).to_numpy() for name in COORDINATES]
+    ends = [latlng_to_cell(lat_lon[at], lat_lon[at + 1], resolution) for at in (0, 2)]
+    extra = {name: trips.table.column(name) for name in (*attributes, "start_time") if name in trips.table.column_names}
+    columns = {
+        "trips": np.ones(len(trips), dtype=np.int64),
+        **_masses(trips.weight, trips.scale, trips.person),
+        **extra,
+    }
+    return _between_cells(ends, columns, source), _measures(trips.weight, trips.person)
+
+
+def _flows(
+    table: Table, source: TripsSource, where: str | None, attributes: Sequence[str]
+) -> tuple[pa.Table, tuple[str, ...]]:
+    if attributes:
+        raise InputError("segments can be recounted from trips with coordinates only, not from an OD table")
+    found = resolve(table, source.columns)
+    values = {name: f"trim(CAST({quote_name(found[name])} AS VARCHAR))" for name in ENDS}
+    kept = checked_rows(table, found, values, _whole_numbers(found), where=where, identity=None)
+    count = np.ones(len(kept.table), dtype=np.int64) if kept.count is None else kept.count
+    columns = {"trips": count, **_masses(kept.weight, kept.scale, kept.person)}
+    texts = [kept.table.column(name).combine_chunks() for name in ENDS]
+    measures = _measures(kept.weight, kept.person)
+    if source.hierarchy is not None:
+        ends = dict(zip(ENDS, texts, strict=True))
+        records = pa.table({**ends, **columns})
+        known = pa.array(source.hierarchy.leaves.tolist())
+        keep = np.logical_and(*(np.asarray(pa.compute.is_in(text, value_set=known)) for text in texts)) & (count > 0)
+        return records.filter(pa.array(keep)), measures
+    cells = [str_to_cell(text) for text in texts]
+    good = is_valid_cell(cells[0]) & is_valid_cell(cells[1]) & (count > 0)
+    cells = [cell[good] for cell in cells]
+    if source.resolution is not None:
+        cells = [cell_to_parent(cell, source.resolution) for cell in cells]
+    return _between_cells(cells, {name: _some(values, good) for name, values in columns.items()}, source), measures
+
+
+def _whole_numbers(found: Mapping[str, str]) -> list[Check]:
+    """Turn away counts of trips that are no whole numbers; those below one are left out later."""
+    if "trips" not in found:
+        return []
+    number = f"TRY_CAST({quote_name(found['trips'])} AS DOUBLE)"
+    return [Check("with trips that are not a whole number", f"coalesce({number} <> floor({number}), true)")]
+
+
+def _some(values: Any, which: Any) -> Any:
+    return values[which] if isinstance(values, np.ndarray) else values.filter(pa.array(which))
+
+
+def _masses(weight: Any, scale: int, person: Any) -> dict[str, Any]:
+    """Return weights in units, so that sums are exact, and persons as numbers with null for nobody."""
+    columns: dict[str, Any] = {"scale": None, "weight": None, "person": None}
+    if weight is not None:
+        columns["weight"] = weight
+    if person is not None:
+        columns["person"] = pa.array(person, mask=person < 0)
+    count = len(weight) if weight is not None else len(person) if person is not None else None
+    columns["scale"] = None if count is None else np.full(count, scale)
+    return {name: values for name, values in columns.items() if values is not None}
+
+
+def _measures(weight: Any, person: Any) -> tuple[str, ...]:
+    return ("trips", *(["weight"] if weight is not None else []), *(["persons"] if person is not None else []))
+
+
+def _between_cells(ends: list[Any], columns: dict[str, Any], source: TripsSource) -> pa.Table:
+    records = pa.table({"origin": cell_to_str(ends[0]), "destination": cell_to_str(ends[1]), **columns})
+    if source.within is None:
+        return records
+    return records.filter(pa.array(source.within.contains(ends[0]) & source.within.contains(ends[1])))
+
+
+def add_centres(connection: duckdb.DuckDBPyConnection, leaves: list[str]) -> None:
+    """Make the table ``centres`` of the middle of each leaf cell, which decides in which box it is."""
+    lat, lon = cell_to_latlng(str_to_cell(pa.array(leaves, pa.string())))
+    connection.register("incoming", pa.table({"leaf": leaves, "lat": lat, "lon": lon}))
+    connection.execute("CREATE OR REPLACE TABLE centres AS FROM incoming")
+    connection.unregister("incoming")

@@ -1,0 +1,95 @@
+"""``odkanon audit``: a second look at releases."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from odkanon.cli.options import Column, Filter, HierarchyFile, ReadAsOption, Resolution, Within, column_mapping
+
+if TYPE_CHECKING:
+    from odkanon.audit import Report
+
+
+def audit(
+    releases: Annotated[
+        list[Path], typer.Argument(metavar="RELEASE...", help="Folders of releases, or of segments released together.")
+    ],
+    trips: Annotated[
+        Path | None,
+        typer.Option("--trips", metavar="FILE", help="The trips they were made of, to count all flows again."),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write everything found as JSON, too.")
+    ] = None,
+    cumulative: Annotated[
+        bool, typer.Option("--cumulative", help="Each release contains those with fewer trips, as in a growing series.")
+    ] = False,
+    show: Annotated[int, typer.Option("--show", help="How many lines of each kind to print.")] = 20,
+    resolution: Resolution = None,
+    column: Column = [],  # noqa: B006 - typer copies it
+    where: Filter = None,
+    within: Within = None,
+    hierarchy: HierarchyFile = None,
+    read_as: ReadAsOption = None,
+) -> None:
+    """Check releases independently: rule, totals, zones, persons, and what several give away together.
+
+    Exit codes: 0 clean; 1 findings; 2 a file cannot be read.
+
+    Examples
+    --------
+    `odkanon audit release --trips survey.parquet`
+
+    `odkanon audit everyone women men -o audit.json`
+    """
+    from odkanon.area import read_area
+    from odkanon.audit import TripsSource
+    from odkanon.audit import audit as run
+    from odkanon.cli.show import stages
+    from odkanon.lookup import read_hierarchy
+
+    source = None
+    tree = None if hierarchy is None else read_hierarchy(hierarchy)
+    if trips is not None:
+        area = None if within is None else read_area(within)
+        source = TripsSource(trips, column_mapping(column), where, area, resolution, tree, read_as)
+    with stages() as stage:
+        stage(f"looking at {len(releases)} folders")
+        report = run(releases, trips=source, hierarchy=tree, cumulative=cumulative)
+    show_report(report, show)
+    if output is not None:
+        output.write_text(json.dumps(report.as_dict(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        typer.echo(f"Wrote {output}")
+    raise typer.Exit(0 if report.clean else 1)
+
+
+def show_report(report: Report, limit: int) -> None:
+    """Print what was found, findings before notes, and a verdict."""
+    from rich.table import Table
+
+    from odkanon.cli.show import console
+
+    table = Table(title=f"Audit of {len(report.releases)} releases", title_justify="left", show_lines=True)
+    for heading in ("", "check", "what was found"):
+        table.add_column(heading, overflow="fold")
+    shown: dict[tuple[str, str], int] = {}
+    for each in report.findings:
+        kind = (each.severity, each.check)
+        shown[kind] = shown.get(kind, 0) + 1
+        if shown[kind] <= limit:
+            about = "" if each.check == "difference" else f"{', '.join(each.releases)}: "
+            style = "bold red" if each.severity == "finding" else "yellow"
+            table.add_row(f"[{style}]{each.severity}[/]", each.check, (about + each.message).replace("[", "\\["))
+    if table.row_count:
+        console.print(table)
+    for (severity, check), count in shown.items():
+        if count > limit:
+            console.print(f"... and {count - limit:,} more {severity}s on {check}; see them all with -o audit.json")
+    verdict = [f"Looked at: {', '.join(report.checks)}"]
+    count = sum(each.severity == "finding" for each in report.findings)
+    verdict.append("clean." if report.clean else f"{count:,} findings.")
+    console.print("; ".join(verdict), style="bold green" if report.clean else "bold red")

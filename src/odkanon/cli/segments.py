@@ -1,0 +1,115 @@
+"""``odkanon anonymize --segment``: the whole and its segments, released together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from odkanon.cli.options import column_mapping, parse_age_bands
+
+if TYPE_CHECKING:
+    from odkanon.od import ODMatrix
+    from odkanon.rule import Rule
+    from odkanon.segments import Together
+    from odkanon.series import Zoning
+
+
+def read_earlier_zones(folder: Path | None) -> Zoning | None:
+    """Read ``--zones``; a folder of segments stands for the zones of its whole."""
+    from odkanon.io.together import INDEX, WHOLE
+    from odkanon.series import read_zoning
+
+    if folder is None:
+        return None
+    return read_zoning(folder / WHOLE if (folder / INDEX).is_file() else folder)
+
+
+def anonymize_segments(
+    source: Path,
+    output: Path,
+    *,
+    segments: list[str],
+    age_bands: str | None,
+    segment_budget: float,
+    make_rule: Callable[[ODMatrix], Rule],
+    method: str,
+    options: dict[str, Any],
+    column: list[str],
+    where: str | None,
+    within: str | None,
+    resolution: int | None,
+    zones: Path | None,
+    force: bool,
+) -> None:
+    """Read trips, release them by segments, and say what came out."""
+    from odkanon.area import read_area
+    from odkanon.cli.show import stages
+    from odkanon.io.tables import open_table
+    from odkanon.io.together import check_index_target, save_together
+    from odkanon.segments import make_dimensions, release_together
+    from odkanon.segments.dimensions import columns_of
+    from odkanon.trips import build_od, trips_of_table
+
+    check_index_target(output, force=force)
+    bands, zoning = parse_age_bands(age_bands), read_earlier_zones(zones)
+    with stages() as stage:
+        stage(f"reading {source}")
+        attributes = columns_of(segments)
+        trips = trips_of_table(open_table(source), columns=column_mapping(column), attributes=attributes, where=where)
+        dimensions = make_dimensions(trips, segments, age_bands=bands)
+        area = None if within is None else read_area(within)
+        finest = 10 if resolution is None else resolution
+        rule = make_rule(build_od(trips, resolution=finest, within=area))
+        stage(f"protecting {len(trips):,} trips and their segments")
+        together = release_together(
+            trips,
+            rule,
+            dimensions,
+            resolution=finest,
+            within=area,
+            segment_budget=segment_budget,
+            zoning=zoning,
+            method=method,
+            **options,
+        )
+        stage(f"writing {output}")
+        save_together(together, output, force=force)
+    show_together(together)
+    written = 1 + sum(part.release is not None for part in together.parts)
+    typer.echo(f"Wrote {output}: {written} releases on the same zones, and index.json")
+
+
+def show_together(together: Together) -> None:
+    """Print the whole and each segment in one table."""
+    from rich.table import Table
+
+    from odkanon.cli.show import console, show_input, warn_of_few_persons
+    from odkanon.io.save import statement
+    from odkanon.metrics import utility
+    from odkanon.risk import privacy
+
+    show_input(together.whole.od)
+    console.print(statement(together.whole.rule), style="bold")
+    console.print("So is every group that sums and differences of the tables single out.", style="bold")
+    table = Table(title="The whole and its segments, on the same zones", title_justify="left")
+    for heading in ("table", "trips", "flows", "of few persons", "suppressed", "G"):
+        table.add_column(heading, justify="left" if heading == "table" else "right")
+    for title, release in [("whole", together.whole), *((part.title, part.release) for part in together.parts)]:
+        if release is None:
+            table.add_row(title, "-", "too few to publish", "-", "-", "-")
+            continue
+        share = 1 - float(release.classes.trips.sum()) / release.od.trips
+        persons = privacy(release).get("persons")
+        table.add_row(
+            title,
+            f"{release.od.trips:,}",
+            f"{len(release.classes):,}",
+            "-" if persons is None else f"{persons.below:,}",
+            f"{share:.1%}",
+            f"{utility(release.od, release).g:,.1f}",
+        )
+    console.print(table)
+    warn_of_few_persons(together.whole)

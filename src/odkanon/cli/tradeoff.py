@@ -1,0 +1,78 @@
+"""``odkanon tradeoff``: utility against k and the budget, with the limit beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import typer
+
+from odkanon.cli.options import Column, Filter, HierarchyFile, Input, Protect, Resolution, Within, read_matrix
+from odkanon.errors import InputError
+
+Number = TypeVar("Number", int, float)
+
+
+def tradeoff(
+    source: Input,
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="FILE", help="Picture: .png, .svg or .pdf; the table goes beside it."),
+    ],
+    ks: Annotated[str, typer.Option("--k", metavar="K,...", help="Which k to try.")] = "2,5,10,20,50",
+    budgets: Annotated[str, typer.Option("--budget", metavar="SHARE,...", help="Which budgets to try.")] = "0.10",
+    methods: Annotated[str, typer.Option(metavar="NAME,...", help="Which methods.")] = "odkanon,oigh,atg-soft,treecut",
+    protect: Annotated[
+        list[Protect] | None, typer.Option(help="As in anonymize. [default: participants]", show_default=False)
+    ] = None,
+    resolution: Resolution = None,
+    column: Column = [],  # noqa: B006 - typer copies it
+    where: Filter = None,
+    within: Within = None,
+    hierarchy: HierarchyFile = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace FILE and its table.")] = False,
+) -> None:
+    """Show what a stricter rule costs: G for each k, budget and method, and the least that any zones could reach.
+
+    Example:
+
+    `odkanon tradeoff survey.csv -o tradeoff.png --k 5,10,20 --budget 0.05,0.10`
+    """
+    import pyarrow as pa
+
+    from odkanon.cli.show import stages
+    from odkanon.engine import in_memory
+    from odkanon.io.tables import write_csv
+    from odkanon.tradeoffs import plot_tradeoff
+    from odkanon.tradeoffs import tradeoff as run
+
+    table = output.with_suffix(".csv")
+    if output.suffix not in (".png", ".svg", ".pdf"):
+        raise InputError(f"{output} should end in .png, .svg or .pdf")
+    for path in (output, table):
+        if path.exists() and not force:
+            raise InputError(f"{path} exists already; choose another name, or replace it with --force")
+    wanted_ks, shares = _numbers(ks, int, "--k"), _numbers(budgets, float, "--budget")
+    with stages() as stage:
+        stage(f"reading {source}")
+        od = read_matrix(source, column=column, where=where, within=within, resolution=resolution, hierarchy=hierarchy)
+        stage(f"trying {len(wanted_ks) * len(shares)} settings")
+        rows = run(
+            in_memory(od),
+            ks=wanted_ks,
+            budgets=shares,
+            methods=[name.strip() for name in methods.split(",")],
+            target=[target.value for target in protect or [Protect.participants]],
+        )
+        output.parent.mkdir(parents=True, exist_ok=True)
+        write_csv(pa.Table.from_pylist([vars(row) for row in rows]), table)
+        plot_tradeoff(rows, output)
+    typer.echo(f"Wrote {output} and {table}: {len(rows)} runs.")
+
+
+def _numbers(text: str, kind: Callable[[str], Number], option: str) -> list[Number]:
+    try:
+        return [kind(part) for part in text.split(",")]
+    except ValueError:
+        raise InputError(f"{option} takes numbers separated by commas, not {text!r}") from None

@@ -1,0 +1,84 @@
+"""Segments released together, as one folder of releases: all of them or nothing."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from odkanon._version import __version__
+from odkanon.errors import InputError
+from odkanon.io.save import move_into_place, save_release, statement, write_json
+from odkanon.segments import Together
+
+INDEX = "index.json"
+WHOLE = "whole"
+
+
+def save_together(together: Together, folder: Path, *, force: bool = False) -> Path:
+    """Write the whole and its segments as a folder of releases with an ``index.json``, all or nothing.
+
+    Publishing only some of the folders is as safe as publishing all of them. Adding a release that was made
+    separately is not.
+    """
+    check_index_target(folder, force=force)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".partial", dir=folder.parent))
+    try:
+        save_release(together.whole, partial / WHOLE)
+        names = _folder_names(together)
+        for name, part in zip(names, together.parts, strict=True):
+            if part.release is not None:
+                save_release(part.release, partial / name)
+        write_json(partial / INDEX, _index(together, names), indent=2)
+        partial.chmod(0o755)
+        move_into_place(partial, folder)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return folder
+
+
+def check_index_target(folder: Path, *, force: bool) -> None:
+    """Raise if segments cannot go to this folder; worth asking before the work begins."""
+    if not folder.exists():
+        return
+    is_ours = folder.is_dir() and ((folder / INDEX).is_file() or not any(folder.iterdir()))
+    if not is_ours:
+        raise InputError(f"{folder} exists and does not hold segments released together; choose another folder")
+    if not force:
+        raise InputError(f"{folder} exists already; choose another folder, or replace it with --force")
+
+
+def _folder_names(together: Together) -> list[str]:
+    """Return a name for each segment that every file system takes, and no two of which are the same."""
+    taken = {WHOLE}
+    names = []
+    for part in together.parts:
+        plain = re.sub(r"[^\w=,+.-]+", "_", part.title)[:100]
+        name, number = plain, 2
+        while name.lower() in taken:
+            name, number = f"{plain}~{number}", number + 1
+        taken.add(name.lower())
+        names.append(name)
+    return names
+
+
+def _index(together: Together, names: list[str]) -> dict[str, Any]:
+    return {
+        "version": __version__,
+        "statement": statement(together.whole.rule)
+        + " So is every group that sums and differences of these tables single out.",
+        "whole": WHOLE,
+        "coarseness": together.coarseness,
+        "suppressed": together.suppressed,
+        "segments": [
+            {
+                "dimension": part.dimension,
+                "segment": part.segment,
+                "folder": None if part.release is None else name,
+            }
+            for name, part in zip(names, together.parts, strict=True)
+        ],
+    }

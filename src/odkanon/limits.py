@@ -1,0 +1,181 @@
+"""What no method over the hierarchies can beat: lower bounds of G and of C_AVG.
+
+For an OD pair p and a class (u, w) over it, let ``|u| + |w|`` be its price. Whatever class a method publishes p in
+must meet the rule, and by monotonicity so does the whole class (u, w) of the input, even where the method had
+suppressed part of it before. Hence p pays at least ::
+
+    g(p) = min { |u| + |w| : (u, w) over p, (u, w) meets the rule }
+
+and G of the release is at least the mass-weighted mean of g over the published pairs. Which pairs are published
+is not known, only that the rest fits the budget, so the bound takes the best case, with pairs dropped in fractions
+if need be: more than any method can do, hence a valid bound.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from odkanon.budget import Budget, BudgetOf
+from odkanon.errors import InputError
+from odkanon.metrics import UtilityMeasure
+from odkanon.od import ODMatrix
+from odkanon.reach import Floats, Reach, reach_of
+from odkanon.release import Release
+from odkanon.rule import Rule
+
+_PROBES = 9
+"""Multipliers tried for the homogeneous bound; each of them gives a valid bound, more only sharpen it."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """Lower bounds of what a release over the hierarchies can reach; None where nothing can be published.
+
+    Attributes
+    ----------
+    g : float or None
+        No method over the hierarchies, homogeneous or not, has a smaller G.
+    g_homogeneous : float or None
+        No pair of cuts has a smaller G. At least ``g``; sharper only where budget and measure both count trips.
+    c_avg : float or None
+        No method over the hierarchies that publishes its classes whole has a smaller C_AVG. (One that suppresses
+        single pairs of a class before generalising may come closer to the rule's own threshold.)
+    unreachable : int
+        Trips of pairs that no class over them can publish; they are lost to every method.
+    budget, budget_of, measure
+        What the bounds hold for.
+
+    Notes
+    -----
+    Zones that are not nodes of the hierarchies (free zones, Mondrian's boxes) are outside its scope, and may well
+    have a smaller G.
+    """
+
+    g: float | None
+    g_homogeneous: float | None
+    c_avg: float | None
+    unreachable: int
+    budget: float
+    budget_of: BudgetOf
+    measure: UtilityMeasure
+
+
+def limit(
+    od: ODMatrix,
+    rule: Rule,
+    *,
+    budget: float = 0.10,
+    budget_of: BudgetOf = "trips",
+    measure: UtilityMeasure = "trips",
+) -> Limit:
+    """Return lower bounds of G and C_AVG over all methods on the hierarchies of a matrix.
+
+    Parameters
+    ----------
+    od : ODMatrix
+        The whole input.
+    rule : Rule
+        What every published class must meet.
+    budget : float
+        Share that may be suppressed, in [0, 1).
+    budget_of : {"trips", "rows"}
+        Share of what.
+    measure : {"trips", "weight"}
+        What a class is counted in.
+
+    Notes
+    -----
+    *G.* Let x in {0, 1} say whether a pair is published. With masses m and costs c (trips, or 1 a row),
+    ``G >= sum(m g x) / sum(m x)`` and ``sum(c (1 - x)) <= allowance``. The minimum over x in [0, 1] is a lower
+    bound; see `least_ratio`. Where cost and mass are the same thing, it drops the pairs of largest g first.
+
+    *C_AVG.* A class of mass M counts as one, which is m / M for each pair in it. With M(p) the smallest class over p
+    that meets the rule, there are at most ``sum(m x / M(p))`` classes, and the same argument applies.
+
+    *G of a pair of cuts*: see `homogeneous_bound`.
+    """
+    if measure not in od.measures:
+        raise InputError(f"a limit in {measure} needs an input with {measure}")
+    rule.check_available(od.measures)
+    allowance = Budget(budget, budget_of).allowance(od.flows)
+    reach = reach_of(od, rule, measure)
+    able = reach.reachable
+    cost = (od.flows.pairs if budget_of == "rows" else od.flows.trips).astype(np.float64)
+    spare = allowance - cost[~able].sum()
+    mass, lost = getattr(od.flows, measure)[able].astype(np.float64), int(od.flows.trips[~able].sum())
+    if spare < 0 or not mass.any():
+        return Limit(None, None, None, lost, budget, budget_of, measure)
+    g = least_ratio(mass * reach.price[able], mass, cost[able], spare)
+    sharper = homogeneous_bound(od, reach, allowance, g) if budget_of == measure == "trips" else g
+    size = least_ratio(mass, mass / reach.smallest[able], cost[able], spare) / _k(od, rule, measure)
+    return Limit(g, max(g, sharper), size, lost, budget, budget_of, measure)
+
+
+def limit_of(release: Release) -> Limit | None:
+    """Return what the best release over the same hierarchies, with the same rule and budget, could reach in trips.
+
+    None where the OD pairs were never in memory.
+    """
+    if release.placement is None:
+        return None
+    budget = release.budget or Budget(0.0, "trips")
+    return limit(release.od, release.rule, budget=budget.share, budget_of=budget.of)
+
+
+def _k(od: ODMatrix, rule: Rule, measure: UtilityMeasure) -> float:
+    """Return what C_AVG divides by, in the units of the flows."""
+    k = rule.k(od.mean_weight if od.weight is not None else None)
+    return k * float(od.mean_weight) * od.flows.scale if measure == "weight" else k
+
+
+def least_ratio(above: Floats, below: Floats, cost: Floats, allowance: float) -> float:
+    """Return the least ``sum(above x) / sum(below x)`` over x in [0, 1] with ``sum(cost (1 - x)) <= allowance``.
+
+    For a trial value t, dropping an entry gains ``above - t below``: a fractional knapsack, solved by dropping the
+    best gains for their cost. The ratio that is left is the next t, until it stops falling.
+
+    References
+    ----------
+    Dinkelbach 1967, "On nonlinear fractional programming".
+    """
+    value = float(above.sum() / below.sum())
+    while True:
+        gain = above - value * below
+        order = np.argsort(-gain / cost, kind="stable")
+        order = order[gain[order] > 0]
+        spent = np.cumsum(cost[order])
+        dropped = np.clip((allowance - (spent - cost[order])) / cost[order], 0.0, 1.0)
+        left = float(below.sum() - (dropped * below[order]).sum())
+        after = float(above.sum() - (dropped * above[order]).sum()) / left if left > 0 else value
+        if not after < value * (1 - 1e-12):
+            return min(after, value)
+        value = after
+
+
+def homogeneous_bound(od: ODMatrix, reach: Reach, allowance: int, at_least: float) -> float:
+    """Return a lower bound of G over all pairs of cuts, counted in trips with a budget of trips.
+
+    Let the destination zone of every pair be free, and only the origins share one cut. For a multiplier l, the
+    least ``G_total + l * suppressed`` of this easier problem, call it L(l), is an exact dynamic programme over the
+    origin tree: a node costs the sum of ``m min(|u| + |w|, l)`` with w the smallest zone that meets the rule.
+    Every release with total N and suppressed S has ``N + l S >= L(l)``, so with T trips in all and ``S <= A`` ::
+
+        G = N / (T - S) >= (L(l) - l S) / (T - S) >= (L(l) - l A) / (T - A)
+
+    the last because ``L(l) <= l T`` makes the middle term fall in S. Any l gives a bound; L is concave and S its
+    slope, so a bisection on S finds a good one, here among those up to 8 times the bound for all methods
+    (``at_least``). Both axes are tried.
+    """
+    mass = od.flows.trips.astype(np.float64)
+    best = 0.0
+    for axis in (reach.origin_prices, reach.destination_prices):
+        # Without a budget nothing may be dropped, however dear the pairs are.
+        low, high = 0.0, 8 * at_least if allowance else 2.0 * (len(od.origins.leaves) + len(od.destinations.leaves))
+        for _ in range(_PROBES):
+            middle = float(np.float32((low + high) / 2))  # prices are 32-bit floats, and so must this be
+            total, dropped = axis.least_cost(mass, middle)
+            best = max(best, (total - middle * allowance) / float(mass.sum() - allowance))
+            low, high = (middle, high) if dropped > allowance else (low, middle)
+    return best * (1 - 1e-12)

@@ -1,0 +1,68 @@
+"""Ways to change a written release: carelessly, or with everything else made to match."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+Rows = list[dict[str, Any]]
+
+
+def read_rows(folder: Path) -> Rows:
+    return list(pyarrow.parquet.read_table(folder / "classes.parquet").to_pylist())
+
+
+def write_rows(folder: Path, rows: Rows) -> None:
+    table = pa.Table.from_pylist(rows)
+    pyarrow.parquet.write_table(table, folder / "classes.parquet")
+    lines = [",".join(table.column_names), *(",".join(map(str, row.values())) for row in rows)]
+    (folder / "classes.csv").write_text("\n".join(lines) + "\n")
+
+
+def edit_json(path: Path, change: Callable[[Any], None]) -> None:
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(content))
+
+
+def sign_again(folder: Path) -> None:
+    """Make digests match the files, as a careful forger would."""
+    digests = {
+        name: hashlib.sha256((folder / name).read_bytes()).hexdigest()
+        for name in ("classes.csv", "classes.parquet", "zones.geojson")
+    }
+    edit_json(folder / "release.json", lambda content: content.update(files=digests))
+
+
+def settle_accounts(folder: Path) -> None:
+    """Make sums, zones and claims match the flows, as a very careful forger would."""
+    rows = read_rows(folder)
+
+    def of_zones(content: Any) -> None:
+        for feature in content["features"]:
+            about = feature["properties"]
+            own = [row for row in rows if row[about["axis"]] == about["id"]]
+            about["trips"] = sum(row["trips"] for row in own)
+            about["weight"] = sum(row["weight"] for row in own)
+
+    def of_release(content: Any) -> None:
+        published, suppressed = content["published"], content["suppressed"]
+        for name in ("trips", "weight"):
+            now = sum(row[name] for row in rows)
+            suppressed[name] += published[name] - now
+            published[name] = now
+        published["classes"] = len(rows)
+        for measure, claim in content["privacy"].items():
+            claim["min"] = min(row[measure] for row in rows)
+            claim["below"] = sum(row[measure] < claim["threshold"] for row in rows)
+
+    edit_json(folder / "zones.geojson", of_zones)
+    edit_json(folder / "release.json", of_release)
+    sign_again(folder)

@@ -1,0 +1,92 @@
+"""The command, as a steward runs it: on the sample survey, and on what cannot be read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+
+from cli.runner import odkanon, output
+from odkanon.sample import CENTRAL_CELLS, make_survey
+
+WITHIN = ("--within", ",".join(CENTRAL_CELLS))
+BOTH = ("--protect", "participants", "--protect", "persons")
+
+
+@pytest.fixture(scope="module")
+def survey(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("survey") / "survey.parquet"
+    pyarrow.parquet.write_table(make_survey(), path)
+    return path
+
+
+def test_participants_alone_leave_flows_of_few_persons(survey: Path, tmp_path: Path) -> None:
+    made = odkanon("anonymize", survey, "-o", tmp_path / "r", *WITHIN)
+    assert "Add --protect persons to rule that out" in output(made)
+    done = odkanon("audit", tmp_path / "r", "--trips", survey, *WITHIN, "-o", tmp_path / "audit.json")
+    assert done.returncode == 1
+    assert "flows have fewer than 10 different persons" in output(done)
+    report = json.loads((tmp_path / "audit.json").read_text())
+    (persons,) = [each for each in report["findings"] if each["severity"] == "finding"]
+    said = json.loads((tmp_path / "r" / "release.json").read_text())["privacy"]["persons"]
+    assert len(persons["details"]) == said["below"] > 0
+    assert min(flow["persons"] for flow in persons["details"]) == said["min"]
+
+
+def test_participants_and_persons_are_clean(survey: Path, tmp_path: Path) -> None:
+    odkanon("anonymize", survey, "-o", tmp_path / "r", *BOTH, *WITHIN)
+    before = sorted(path.name for path in (tmp_path / "r").iterdir())
+    done = odkanon("audit", tmp_path / "r", "--trips", survey, *WITHIN)
+    assert done.returncode == 0, output(done)
+    assert "clean." in output(done)
+    assert sorted(path.name for path in (tmp_path / "r").iterdir()) == before
+
+
+def test_separate_segments_can_be_subtracted_and_segments_together_cannot(survey: Path, tmp_path: Path) -> None:
+    odkanon("anonymize", survey, "-o", tmp_path / "everyone", *WITHIN)
+    odkanon("anonymize", survey, "-o", tmp_path / "women", *WITHIN, "--filter", 'sex == "Woman"')
+    done = odkanon("audit", tmp_path / "everyone", tmp_path / "women")
+    assert done.returncode == 1
+    assert "of somebody else" in output(done)
+    made = odkanon("anonymize", survey, "-o", tmp_path / "together", "--segment", "sex", *WITHIN)
+    assert "sums and differences" in output(made)
+    done = odkanon("audit", tmp_path / "together")
+    assert done.returncode == 0, output(done)
+
+
+def test_segments_with_persons_are_clean_with_the_trips_too(survey: Path, tmp_path: Path) -> None:
+    arguments = ("--segment", "sex", "--segment", "hour:6-9,9-16,16-19,19-6")
+    assert odkanon("anonymize", survey, "-o", tmp_path / "t", *arguments, *BOTH, *WITHIN).returncode == 0
+    done = odkanon("audit", tmp_path / "t", "--trips", survey, *WITHIN)
+    assert done.returncode == 0, output(done)
+
+
+def test_other_trips_are_told(survey: Path, tmp_path: Path) -> None:
+    odkanon("anonymize", survey, "-o", tmp_path / "r", *WITHIN)
+    done = odkanon("audit", tmp_path / "r", "--trips", survey)
+    assert done.returncode == 1
+    assert "give the file, --filter, --within and --resolution" in output(done)
+
+
+def test_the_same_zones_again(survey: Path, tmp_path: Path) -> None:
+    odkanon("anonymize", survey, "-o", tmp_path / "january", *WITHIN, "--filter", 'sex == "Man"')
+    done = odkanon("anonymize", survey, "-o", tmp_path / "february", *WITHIN, "--zones", tmp_path / "january")
+    assert done.returncode == 0
+    assert "outside the zones" in output(done)
+    zones = [
+        {f["properties"]["id"] for f in json.loads((tmp_path / name / "zones.geojson").read_text())["features"]}
+        for name in ("january", "february")
+    ]
+    assert zones[1] <= zones[0]
+
+
+def test_what_cannot_be_read_is_said_with_exit_code_2(tmp_path: Path) -> None:
+    done = odkanon("audit", tmp_path / "nowhere")
+    assert done.returncode == 2
+    assert "there is no folder" in output(done)
+    (tmp_path / "empty").mkdir()
+    done = odkanon("audit", tmp_path / "empty")
+    assert done.returncode == 2
+    assert "not a complete release" in output(done)

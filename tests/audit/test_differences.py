@@ -1,0 +1,120 @@
+"""What several releases give away together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from odkanon import Rule, anonymize, build_od, read_trips
+from odkanon.audit import audit
+from odkanon.od import Source
+from odkanon.series import Zoning, read_zoning, release_on_zones, zoning_of
+from people import Trip, audit_with_trips, crowd, findings, matrix, release, write
+
+RULE = Rule(trips=10)
+
+
+def planted(tmp_path: Path) -> Path:
+    """Write trips among which three men are hidden in a flow of women."""
+    trips = [Trip(who, 0, 8) for who in crowd(22, "Woman") + crowd(3, "Man")]
+    trips += [Trip(who, 5, 9) for who in crowd(30, "Woman", prefix="x") + crowd(25, "Man", prefix="x")]
+    return write(trips, tmp_path / "trips.parquet")
+
+
+def on(zoning: Zoning, path: Path, folder: Path, where: str | None = None) -> Path:
+    return release_on_zones(matrix(path, where), RULE, zoning).save(folder)
+
+
+def differences(*folders: Path, cumulative: bool = False) -> list[str]:
+    return [each.message for each in findings(audit(folders, cumulative=cumulative), "difference")]
+
+
+def test_everyone_minus_women_is_named(tmp_path: Path) -> None:
+    path = planted(tmp_path)
+    release(path, tmp_path / "everyone", RULE)
+    zoning = read_zoning(tmp_path / "everyone")
+    on(zoning, path, tmp_path / "women", "sex == 'Woman'")
+    (found,) = differences(tmp_path / "everyone", tmp_path / "women")
+    assert "everyone 25 - women 22 = 3 trips of somebody else" in found
+
+
+def test_a_segment_on_finer_zones_is_subtracted_too(tmp_path: Path) -> None:
+    """Everyone on coarse zones, women on fine ones inside them."""
+    trips = [Trip(who, 0, 8) for who in crowd(20, "Woman")]
+    trips += [Trip(who, 1, 8) for who in crowd(15, "Woman", prefix="x") + crowd(4, "Man")]
+    path = write(trips, tmp_path / "trips.parquet")
+    coarse = zoning_of(anonymize(matrix(path), Rule(trips=30)))
+    on(coarse, path, tmp_path / "everyone")
+    fine = zoning_of(anonymize(matrix(path), Rule(trips=1), budget=0.0))
+    on(fine, path, tmp_path / "women", "sex == 'Woman'")
+    (found,) = differences(tmp_path / "everyone", tmp_path / "women")
+    assert "everyone 39 - women (2 flows inside it) 35 = 4 trips" in found
+
+
+def test_women_and_men_minus_everyone_tells_what_was_suppressed(tmp_path: Path) -> None:
+    trips = [Trip(who, 0, 8) for who in crowd(15, "Woman") + crowd(15, "Man")]
+    trips += [Trip(who, 1, 8) for who in crowd(2, "Woman", prefix="x") + crowd(1, "Man", prefix="x")]
+    path = write(trips, tmp_path / "trips.parquet")
+    on(zoning_of(anonymize(matrix(path), Rule(trips=1), budget=0.0)), path, tmp_path / "everyone")
+    coarse = zoning_of(anonymize(matrix(path), Rule(trips=33), budget=0.0))
+    for name in ("Woman", "Man"):
+        on(coarse, path, tmp_path / name, f"sex == '{name}'")
+    found = differences(tmp_path / "everyone", tmp_path / "Woman", tmp_path / "Man")
+    assert any("= 3 trips that everyone suppressed" in text for text in found)
+
+
+def test_the_same_trips_on_other_zones(tmp_path: Path) -> None:
+    """A revised release with finer zones shows, by subtraction, what it suppresses."""
+    trips = [Trip(who, 0, 8) for who in crowd(20)] + [Trip(who, 1, 8) for who in crowd(4, prefix="x")]
+    path = write(trips, tmp_path / "trips.parquet")
+    on(zoning_of(anonymize(matrix(path), Rule(trips=24))), path, tmp_path / "first")
+    on(zoning_of(anonymize(matrix(path), Rule(trips=1), budget=0.0)), path, tmp_path / "revised")
+    (found,) = differences(tmp_path / "first", tmp_path / "revised")
+    assert "first 24 - revised 20 = 4 trips" in found
+
+
+def test_a_series_that_grows(tmp_path: Path) -> None:
+    january = [Trip(who, 0, 8) for who in crowd(20)]
+    release(write(january, tmp_path / "january.parquet"), tmp_path / "january", RULE)
+    longer = write([*january, *(Trip(who, 0, 8) for who in crowd(3, prefix="x"))], tmp_path / "february.parquet")
+    release(longer, tmp_path / "february", RULE)
+    assert differences(tmp_path / "january", tmp_path / "february") == []
+    (found,) = differences(tmp_path / "january", tmp_path / "february", cumulative=True)
+    assert "february 23 - january 20 = 3 trips" in found
+
+
+def test_weights_are_compared_with_the_threshold_on_weight(tmp_path: Path) -> None:
+    path = planted(tmp_path)
+    rule = Rule(weight=10)
+    release(path, tmp_path / "everyone", rule)
+    release_on_zones(matrix(path, "sex == 'Woman'"), rule, read_zoning(tmp_path / "everyone")).save(tmp_path / "women")
+    (found,) = differences(tmp_path / "everyone", tmp_path / "women")
+    assert "3 trips of weight 3, below 10" in found
+
+
+def test_persons_of_a_remainder_are_counted_where_trips_are_given(tmp_path: Path) -> None:
+    """Twelve trips are left, enough for the rule on trips, but one man made them all."""
+    trips = [Trip(who, 0, 8) for who in crowd(22, "Woman")] + [Trip(crowd(1, "Man")[0], 0, 8) for _ in range(12)]
+    path = write(trips, tmp_path / "trips.parquet")
+    rule = Rule(trips=10, persons=10)
+    release(path, tmp_path / "everyone", rule)
+    trips_of_all = read_trips(path)
+    women = trips_of_all.select(np.array([trip.person.sex == "Woman" for trip in trips]))
+    source = Source(len(women), trips_of_all.source.sha256)
+    part = release_on_zones(build_od(replace(women, source=source)), rule, read_zoning(tmp_path / "everyone"))
+    replace(part, parameters={"segment": {"sex": "Woman"}}).save(tmp_path / "women")
+    assert differences(tmp_path / "everyone", tmp_path / "women") == []
+    report = audit_with_trips(path, tmp_path / "everyone", tmp_path / "women")
+    (found,) = findings(report, "difference")
+    assert "everyone - women = 12 trips of 1 persons" in found.message
+
+
+@pytest.mark.parametrize("method", ["odkanon", "oigh", "atg-soft", "mondrian"])
+def test_recounting_agrees_with_every_method(tmp_path: Path, method: str) -> None:
+    trips = [Trip(who, at % 5, 5 + at % 4) for at, who in enumerate(crowd(60) + crowd(40, "Man"))]
+    path = write(trips, tmp_path / "trips.parquet")
+    release(path, tmp_path / "release", Rule(trips=8, persons=8), method=method)
+    assert findings(audit_with_trips(path, tmp_path / "release")) == []

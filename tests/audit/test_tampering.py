@@ -1,0 +1,175 @@
+"""Releases that were changed after they were written are caught, each change with its own message."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import h3
+import pytest
+
+from audit.tamper import edit_json, read_rows, settle_accounts, sign_again, write_rows
+from odkanon import InputError, Rule
+from odkanon.audit import audit
+from people import Trip, audit_with_trips, crowd, findings, places, release, write
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("world")
+    trips = [Trip(who, 0, 5) for who in crowd(20)]
+    trips += [Trip(who, 0, 8) for who in crowd(14, prefix="x")]
+    trips += [Trip(who, 5, 8) for who in crowd(12, prefix="y")]
+    trips += [Trip(who, 9, 10) for who in crowd(3, prefix="z")]
+    path = write(trips, folder / "trips.parquet")
+    made = release(path, folder / "release", Rule(trips=10, persons=10))
+    assert len(made.classes) == 3
+    return path, folder / "release"
+
+
+@pytest.fixture
+def forged(world: tuple[Path, Path], tmp_path: Path) -> Path:
+    return Path(shutil.copytree(world[1], tmp_path / "release"))
+
+
+def messages(*arguments: Path) -> str:
+    """Audit a release, or trips and a release, and return all findings."""
+    *trips, folder = arguments
+    report = audit_with_trips(trips[0], folder) if trips else audit([folder])
+    return "\n".join(each.message for each in findings(report))
+
+
+def test_an_untouched_release_is_clean(world: tuple[Path, Path]) -> None:
+    assert messages(world[1]) == ""
+    assert messages(*world) == ""
+
+
+def test_a_count_lowered_in_one_file(forged: Path) -> None:
+    lines = (forged / "classes.csv").read_text().splitlines()
+    (forged / "classes.csv").write_text("\n".join(line.replace(",20,", ",19,") for line in lines) + "\n")
+    found = messages(forged)
+    assert "classes.csv was changed after it was written" in found
+    assert "has 19 trips in the one, 20 in the other" in found
+    sign_again(forged)
+    assert "disagree" in messages(forged)
+
+
+def test_a_count_lowered_everywhere(world: tuple[Path, Path], forged: Path) -> None:
+    rows = read_rows(forged)
+    rows[0]["trips"] -= 3
+    write_rows(forged, rows)
+    assert "but release.json says" in messages(forged)
+    settle_accounts(forged)
+    assert messages(forged) == ""
+    assert "its count was changed" in messages(world[0], forged)
+
+
+def test_a_count_below_the_rule(forged: Path) -> None:
+    rows = read_rows(forged)
+    rows[0]["trips"] = 4
+    write_rows(forged, rows)
+    settle_accounts(forged)
+    assert "below the rule of 10 trips" in messages(forged)
+
+
+def test_a_class_added(world: tuple[Path, Path], forged: Path) -> None:
+    rows = read_rows(forged)
+    known = {(row["origin"], row["destination"]) for row in rows}
+    new = next(
+        (o["origin"], d["destination"]) for o in rows for d in rows if (o["origin"], d["destination"]) not in known
+    )
+    write_rows(forged, [*rows, {**rows[0], "origin": new[0], "destination": new[1]}])
+    assert "4 classes in all, but release.json says 3" in messages(forged)
+    settle_accounts(forged)
+    assert messages(forged) == ""
+    assert "none of the trips is in it: it was added" in messages(world[0], forged)
+
+
+def test_a_class_listed_twice(forged: Path) -> None:
+    rows = read_rows(forged)
+    write_rows(forged, [*rows, rows[0]])
+    settle_accounts(forged)
+    assert "is listed 2 times" in messages(forged)
+
+
+def test_a_zone_drawn_elsewhere(forged: Path) -> None:
+    def move(content: dict[str, list[dict[str, dict[str, list[list[list[float]]]]]]]) -> None:
+        ring = content["features"][0]["geometry"]["coordinates"][0]
+        ring[:] = [[lng + 0.01, lat] for lng, lat in ring]
+
+    edit_json(forged / "zones.geojson", move)
+    assert "zones.geojson was changed" in messages(forged)
+    sign_again(forged)
+    assert "was moved: its outline is not that of its cell" in messages(forged)
+
+
+def rename_zone(folder: Path, old: str, new: str) -> None:
+    """Put another cell in the place of a zone, in every file."""
+    rows = [{**row, "origin": new if row["origin"] == old else row["origin"]} for row in read_rows(folder)]
+    write_rows(folder, rows)
+
+    def rename(content: dict[str, list[dict[str, dict[str, object]]]]) -> None:
+        for feature in content["features"]:
+            about = feature["properties"]
+            if about["axis"] == "origin" and about["id"] == old:
+                about.update(id=new, resolution=h3.get_resolution(new))
+                ring = [[lng, lat] for lat, lng in h3.cell_to_boundary(new)]
+                feature["geometry"]["coordinates"] = [[*ring, ring[0]]]
+
+    edit_json(folder / "zones.geojson", rename)
+    settle_accounts(folder)
+
+
+def test_a_zone_replaced_by_another_cell(world: tuple[Path, Path], forged: Path) -> None:
+    rename_zone(forged, str(read_rows(forged)[0]["origin"]), places()[10])
+    assert messages(forged) == ""
+    found = messages(world[0], forged)
+    assert "zones do not lie where the release says" in found
+    assert "none of the trips is in it" in found
+
+
+def test_a_zone_moved_into_another_one(forged: Path) -> None:
+    zones = sorted({str(row["origin"]) for row in read_rows(forged)}, key=h3.get_resolution)
+    inside = sorted(h3.cell_to_children(zones[0]))[-1] if h3.get_resolution(zones[0]) < 15 else zones[0]
+    rename_zone(forged, zones[1], inside)
+    assert "places must be in one zone only" in messages(forged)
+
+
+def test_a_margin_that_tells_of_suppressed_trips(forged: Path) -> None:
+    def add(content: dict[str, list[dict[str, dict[str, int]]]]) -> None:
+        content["features"][0]["properties"]["trips"] += 3
+
+    edit_json(forged / "zones.geojson", add)
+    sign_again(forged)
+    assert "the difference of 3 is what was suppressed there" in messages(forged)
+
+
+def test_a_rule_lowered(forged: Path) -> None:
+    edit_json(forged / "release.json", lambda content: content["rule"].update(trips=2))
+    assert "does not promise 2 trips" in messages(forged)
+
+
+def test_an_account_that_does_not_add_up(forged: Path) -> None:
+    edit_json(forged / "release.json", lambda content: content["suppressed"].update(trips=2))
+    assert "is not published 46 + suppressed 2" in messages(forged)
+
+
+def test_a_table_cut_short(forged: Path) -> None:
+    text = (forged / "classes.csv").read_text()
+    (forged / "classes.csv").write_text(text[: text.rindex("\n", 0, -1) + 1])
+    sign_again(forged)
+    assert "classes.csv has 2 flows and classes.parquet 3: one was cut short or added to" in messages(forged)
+
+
+@pytest.mark.parametrize("name", ["classes.parquet", "zones.geojson", "release.json"])
+def test_a_file_that_cannot_be_read_any_more(forged: Path, name: str) -> None:
+    content = (forged / name).read_bytes()
+    (forged / name).write_bytes(content[: len(content) // 2])
+    with pytest.raises(InputError, match=f"{name}.*truncated or damaged"):
+        audit([forged])
+
+
+def test_a_file_that_is_gone(forged: Path) -> None:
+    (forged / "classes.csv").unlink()
+    with pytest.raises(InputError, match=r"it has no classes\.csv"):
+        audit([forged])

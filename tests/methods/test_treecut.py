@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from helpers import golden_od
+from odkanon.budget import Budget
+from odkanon.errors import InputError
+from odkanon.hierarchy import level_cut
+from odkanon.methods import anonymize
+from odkanon.methods.dp import Floats, Problem, node_table
+from odkanon.methods.exchange import exchange
+from odkanon.methods.goal import Goal, Objective
+from odkanon.methods.treecut import best_cuts
+from odkanon.metrics import utility
+from odkanon.od import ODMatrix
+from odkanon.rule import Rule
+from worlds import all_cuts, random_world, worlds
+
+RULES = (Rule(trips=6), Rule(trips=12), Rule(persons=4), Rule(trips=8, persons=3), Rule(weight=20.0))
+SAME = 1 + 1e-9
+
+
+def totals_of_all_cuts(problem: Problem) -> Floats:
+    """Totals of every pair of cuts of a small problem, one column each."""
+    tree = problem.od.origins
+    offset = np.cumsum([0, *(len(ids) for ids in tree.ids)])
+    cuts = all_cuts(tree)
+    chosen = np.zeros((offset[-1], len(cuts)))
+    for column, cut in enumerate(cuts):
+        chosen[offset[cut.level] + cut.node, column] = 1
+    tables = (node_table(problem, "origin", cut) for cut in all_cuts(problem.od.destinations))
+    return np.concatenate([np.concatenate(table.levels, axis=1) @ chosen for table in tables], axis=1)
+
+
+def gap(problem: Problem) -> float | None:
+    """How far the search is from the exact optimum; None if there is none."""
+    goal = Goal("g", problem.allowance)
+    best = float(goal.values(totals_of_all_cuts(problem)).min())
+    cuts = best_cuts(problem, "g", 16, None)
+    if cuts is None:
+        assert best == np.inf
+        return None
+    return goal.value(node_table(problem, "origin", cuts[1]).total(cuts[0])) / best - 1
+
+
+def test_finds_the_optimum_of_small_problems() -> None:
+    shapes = ((2, 3), (4, 2), (3, 2))
+    gaps = []
+    for seed in range(45):
+        fan, levels = shapes[seed % len(shapes)]
+        od = random_world(seed, records=30 + 3 * seed, fan=fan, levels=levels)
+        problem = Problem(od, RULES[seed % len(RULES)], Budget((0.0, 0.05, 0.1, 0.2)[seed % 4], "trips"))
+        gaps.append(gap(problem))
+    found = np.array([value for value in gaps if value is not None])
+    assert len(found) > 40
+    assert found.min() > -1e-9
+    assert np.mean(found < 1e-9) >= 0.9
+    assert found.mean() < 0.02
+
+
+@given(st.integers(0, 999), st.floats(0, 30), st.floats(0, 30))
+@settings(max_examples=30, deadline=None)
+def test_one_axis_is_solved_exactly(seed: int, level: float, price: float) -> None:
+    od = random_world(seed, fan=2, levels=3)
+    table = node_table(Problem(od, Rule(trips=6), Budget(0.1, "trips")), "origin", all_cuts(od.destinations)[seed % 5])
+    weights = Goal("g", 0).weights(level, price)
+    best = min(float(weights @ table.total(cut)) for cut in all_cuts(od.origins))
+    assert weights @ table.total(table.cheapest(weights)) == pytest.approx(best, abs=1e-6)
+
+
+@given(worlds(), st.sampled_from(RULES), st.integers(0, 9))
+@settings(max_examples=30, deadline=None)
+def test_exchanges_keep_exact_account(od: ODMatrix, rule: Rule, level: int) -> None:
+    problem = Problem(od, rule, Budget(0.2, "trips"))
+    table = node_table(problem, "destination", level_cut(od.origins, level))
+    goal = Goal("g", problem.allowance)
+    start = table.cheapest(np.array([1e-9, 0, 1, 0, 0]))
+    cut, totals = exchange(table, goal, start, table.total(start), 3.0)
+    assert np.allclose(totals, table.total(cut))
+    assert goal.value(totals) <= goal.value(table.total(start)) * SAME
+
+
+@given(worlds(), st.sampled_from(RULES), st.sampled_from([0.0, 0.1, 0.3]), st.sampled_from(["trips", "rows"]))
+@settings(max_examples=25, deadline=None)
+def test_never_worse_than_odkanon_and_uniform_levels(od: ODMatrix, rule: Rule, budget: float, of: str) -> None:
+    options = {"budget": budget, "budget_of": of}
+    release = anonymize(od, rule, method="treecut", iterations=1, **options)
+    ours = utility(od, release).g
+    for method in ("odkanon", "oigh"):
+        other = anonymize(od, rule, method=method, **options)
+        theirs = utility(od, other).g
+        assert (ours is None) == (theirs is None)
+        assert ours is None or theirs is None or ours <= theirs * SAME
+    assert int(release.classes.trips.sum() + release.suppressed.trips) == od.trips
+
+
+@pytest.mark.parametrize("objective", ["e", "c_avg"])
+def test_other_objectives_improve_on_both_without_degenerating(objective: Objective) -> None:
+    for seed in range(8):
+        od, rule = random_world(seed, records=150, fan=4, levels=3), Rule(trips=8)
+        ours = utility(od, anonymize(od, rule, method="treecut", objective=objective, iterations=2))
+        others = [utility(od, anonymize(od, rule, method=name, budget=0.1)) for name in ("odkanon", "oigh")]
+        assert all(getattr(ours, objective) <= getattr(other, objective) * SAME for other in others)
+        assert ours.g is not None
+        assert ours.g <= max(other.g or 0 for other in others) * SAME
+
+
+def test_row_order_does_not_matter() -> None:
+    releases = [
+        anonymize(random_world(7, records=120, levels=3, shuffle=order), Rule(trips=8), method="treecut", iterations=3)
+        for order in (None, 1, 2)
+    ]
+    for release in releases[1:]:
+        assert release.origins.ids.tolist() == releases[0].origins.ids.tolist()
+        assert release.classes.trips.tolist() == releases[0].classes.trips.tolist()
+
+
+def test_zones_are_disjoint_and_cover_every_leaf() -> None:
+    od = random_world(3, records=150, fan=4, levels=3)
+    release = anonymize(od, Rule(trips=1), method="treecut", iterations=0)
+    assert release.origins.leaves is not None
+    assert release.origins.leaves.sum() == len(od.origins.leaves)
+
+
+def test_a_time_limit_returns_the_best_so_far() -> None:
+    od, start = golden_od("paris-28k"), time.monotonic()
+    release = anonymize(od, Rule(trips=10), method="treecut", iterations=10**6, time_limit=0.5)
+    assert time.monotonic() - start < 8
+    g = utility(od, release).g
+    assert g is not None
+    assert g <= 608.3
+
+
+def test_paris_beats_odkanon_and_uniform_levels() -> None:
+    od = golden_od("paris-28k")
+    g = utility(od, anonymize(od, Rule(trips=10), method="treecut", iterations=0)).g
+    assert g is not None
+    assert g < 490  # ODkAnon: 608, uniform levels: 512
+
+
+def test_an_impossible_rule_is_refused() -> None:
+    od = random_world(1)
+    assert anonymize(od, Rule(trips=od.trips + 1), method="treecut").refusal
+
+
+@pytest.mark.parametrize("wrong", [{"iterations": -1}, {"time_limit": 0}, {"objective": "f"}])
+def test_wrong_options_are_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(InputError):
+        anonymize(random_world(1), Rule(trips=2), method="treecut", **wrong)

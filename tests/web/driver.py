@@ -1,0 +1,127 @@
+"""Driving the page: opening it with the network blocked, waiting for the map, reading its pixels."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request
+
+from odkanon.report import render
+
+WIDE = (1280, 860)
+PHONE = (390, 800)
+
+# A copy of the WebGL canvas as it is on the screen; colours at the given page positions, or all of them counted.
+PIXELS = """(points) => {
+  const source = document.querySelector(".canvas canvas");
+  const copy = document.createElement("canvas");
+  [copy.width, copy.height] = [source.width, source.height];
+  const context = copy.getContext("2d", { willReadFrequently: true });
+  context.drawImage(source, 0, 0);
+  const frame = source.getBoundingClientRect();
+  const scale = source.width / frame.width;
+  if (points) return points.map(([x, y]) =>
+    [...context.getImageData((x - frame.left) * scale, (y - frame.top) * scale, 1, 1).data].slice(0, 3));
+  const { data } = context.getImageData(0, 0, copy.width, copy.height);
+  const counts = new Map();
+  for (let i = 0; i < data.length; i += 4 * 7) {
+    const colour = (data[i] << 16) | (data[i + 1] << 8) | data[i + 2];
+    counts.set(colour, (counts.get(colour) ?? 0) + 1);
+  }
+  return [...counts];
+}"""
+
+
+@dataclass
+class Opened:
+    """A page in the browser, with everything it complained about or asked for."""
+
+    page: Page
+    problems: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def note(self, message: ConsoleMessage) -> None:
+        if message.type == "error":
+            self.problems.append(message.text)
+
+    def request(self, request: Request) -> None:
+        self.requests.append(request.url)
+
+    def colours(self) -> dict[int, int]:
+        """How often each colour occurs on the map."""
+        return dict(self.page.evaluate(PIXELS, None))
+
+    def zone_colours(self, panel: str, zones: Sequence[str]) -> dict[str, tuple[int, int, int]]:
+        """The colour in the middle of each zone of a panel such as ``r0-origin``."""
+        places = [self.place(panel, zone) for zone in zones]
+        return {zone: tuple(colour) for zone, colour in zip(zones, self.page.evaluate(PIXELS, places), strict=True)}
+
+    def place(self, panel: str, zone: str) -> list[float]:
+        """The middle of a zone, in pixels of the window."""
+        found: list[float] = self.page.evaluate("([panel, zone]) => odkanon.place(panel, zone)", [panel, zone])
+        return found
+
+    def settle(self, limit: float = 20.0) -> Opened:
+        """Wait until the map shows something and has stopped changing."""
+        deadline, before = time.monotonic() + limit, None
+        while time.monotonic() < deadline:
+            now = self.colours()
+            if len(now) > 5 and now == before:
+                return self
+            before = now
+            time.sleep(0.1)
+        raise AssertionError(f"the map did not come to rest within {limit} s: {len(before or {})} colours")
+
+    def pick(self, name: str, value: str) -> Opened:
+        """Choose one of the radio buttons above the map."""
+        self.page.locator(f'input[name="{name}"][value="{value}"]').check()
+        return self.settle()
+
+    def until(self, script: str, limit: float = 10.0) -> None:
+        """Wait until a script gives true; Playwright's own way of waiting is kept out by the page's policy."""
+        deadline = time.monotonic() + limit
+        while not self.page.evaluate(script):
+            assert time.monotonic() < deadline, f"still not so after {limit} s: {script}"
+            time.sleep(0.05)
+
+    def text(self, selector: str) -> str:
+        return self.page.locator(selector).inner_text()
+
+
+def crowding() -> float:
+    """How much longer things take because others use the machine too: 1 on an idle one."""
+    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+
+
+def open_report(
+    browser: Browser,
+    target: Path,
+    folders: Sequence[Path],
+    *,
+    size: tuple[int, int] = WIDE,
+    theme: str = "light",
+    wait: bool = True,
+) -> Opened:
+    """Write the report of some releases to a file and open it from disk, offline."""
+    target.write_text(render(folders), encoding="utf-8")
+    context = browser.new_context(
+        viewport={"width": size[0], "height": size[1]},
+        offline=True,
+        color_scheme="dark" if theme == "dark" else "light",
+    )
+    opened = Opened(context.new_page())
+    opened.page.on("console", opened.note)
+    opened.page.on("pageerror", lambda error: opened.problems.append(str(error)))
+    opened.page.on("request", opened.request)
+    start = time.monotonic()
+    opened.page.goto(target.as_uri())
+    if wait:
+        opened.page.wait_for_selector(".maps[data-drawn]")
+        opened.settle()
+    opened.seconds = time.monotonic() - start
+    return opened

@@ -1,0 +1,90 @@
+"""The live mode of the page against a made-up server: it asks, shows the answer, and never shows a stale one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Browser, Route
+
+from odkanon.report.folder import read_folder
+from odkanon.report.model import build_model
+from odkanon.report.page import fill_template
+from web import made
+from web.driver import Opened
+
+ADDRESS = "http://127.0.0.1:1/secret/"
+FIRST = {
+    "k": 10,
+    "targets": ["trips"],
+    "method": "odkanon",
+    "budget": 0.1,
+    "suppress": "after",
+    "resolution": 10,
+    "segment": "all",
+}
+OFFER = {
+    "token": "secret",
+    "k": {"min": 2, "max": 50},
+    "budget": {"max": 0.3},
+    "targets": ["trips", "weight"],
+    "methods": ["odkanon", "mondrian"],
+    "resolutions": [9, 10],
+    "segments": ["all", "women"],
+    "first": FIRST,
+}
+
+
+class Server:
+    """Answers with a release whose name tells k, and keeps what it was asked."""
+
+    def __init__(self, folder: Path) -> None:
+        self.model = build_model([read_folder(folder)])
+        self.asked: list[dict[str, Any]] = []
+        self.tokens: set[str | None] = set()
+
+    def __call__(self, route: Route) -> None:
+        if route.request.method == "GET":
+            page = fill_template({"format": 1, "shapes": [], "releases": [], "live": OFFER}, connect="'self'")
+            route.fulfill(body=page, content_type="text/html; charset=utf-8")
+            return
+        request = json.loads(route.request.post_data or "")
+        self.asked.append(request)
+        self.tokens.add(route.request.header_value("x-odkanon-token"))
+        if request["k"] > 40:
+            route.fulfill(status=422, json={"error": "nothing can be published with this k"})
+            return
+        release = {**self.model["releases"][0], "name": f"k is {request['k']}"}
+        route.fulfill(json={**self.model, "releases": [release]})
+
+
+def test_the_controls_ask_the_server_and_the_page_follows(browser: Browser, tmp_path: Path) -> None:
+    server = Server(made.hexagons(tmp_path / "release"))
+    context = browser.new_context()
+    context.route("**/*", server)
+    opened = Opened(context.new_page())
+    opened.page.on("pageerror", lambda error: opened.problems.append(str(error)))
+    opened.page.goto(ADDRESS)
+    opened.page.wait_for_selector(".live")
+    assert server.asked == [FIRST]
+    slider = opened.page.get_by_role("slider", name="k", exact=True)
+    for k in range(11, 31):
+        slider.fill(str(k))
+    opened.until("document.querySelector('h1').textContent === 'k is 30'")
+    boxes = opened.page.get_by_role("checkbox")
+    boxes.nth(1).check()
+    boxes.nth(0).uncheck()
+    boxes.nth(1).click()  # the last one cannot be taken away
+    opened.page.get_by_role("combobox", name="Method").select_option("mondrian")
+    opened.page.get_by_role("radio", name="before merging").check()
+    opened.until("document.querySelector('.live output').textContent === '30'")
+    assert server.asked[-1] == {**FIRST, "k": 30, "targets": ["weight"], "method": "mondrian", "suppress": "before"}
+    assert server.tokens == {"secret"}
+    slider.fill("45")
+    problem = opened.page.get_by_text("nothing can be published with this k")
+    problem.wait_for(state="visible")
+    slider.fill("12")
+    problem.wait_for(state="hidden")
+    assert opened.problems == []
+    context.close()

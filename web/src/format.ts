@@ -1,0 +1,95 @@
+/** Numbers and names in the words of a transport planner. */
+
+import type { Axis, Count, Measure } from "./model";
+
+const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+const three = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
+const exactly = new Intl.NumberFormat("en", { minimumSignificantDigits: 3, maximumSignificantDigits: 3 });
+const tenths = new Intl.NumberFormat("en", { minimumFractionDigits: 1, maximumFractionDigits: 1 });
+const one = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
+
+/** A count: whole where it is whole or large, one decimal otherwise. */
+export function count(value: number | null | undefined): string {
+  if (value == null) return "–";
+  return Number.isInteger(value) || Math.abs(value) >= 100_000 ? whole.format(value) : one.format(value);
+}
+
+/** A measured quantity: three digits, or all of them before the decimal point. */
+export function quantity(value: number | null | undefined): string {
+  if (value == null) return "–";
+  return Number.isInteger(value) || Math.abs(value) >= 1000 ? whole.format(value) : exactly.format(value);
+}
+
+/** A large number in short: 1,234 or 5.6 million. */
+export function short(value: number | null | undefined): string {
+  if (value == null) return "–";
+  for (const [size, word] of [[1e12, "trillion"], [1e9, "billion"], [1e6, "million"]] as const) {
+    if (Math.abs(value) >= size) return `${three.format(value / size)} ${word}`;
+  }
+  return count(value);
+}
+
+export function percent(share: number | null | undefined): string {
+  if (share == null) return "–";
+  const value = share * 100;
+  if (value > 0 && value < 0.1) return "< 0.1 %";
+  if (value > 99.9 && value < 100) return "> 99.9 %";
+  return `${value === 0 || value === 100 ? value : tenths.format(value)} %`;
+}
+
+export const plural = (value: number, word: string, words = `${word}s`): string =>
+  `${count(value)} ${value === 1 ? word : words}`;
+
+export const axisName: Record<Axis, string> = { origin: "origin", destination: "destination" };
+export const axisTitle: Record<Axis, string> = {
+  origin: "Origins: where trips start",
+  destination: "Destinations: where trips end",
+};
+export const other: Record<Axis, Axis> = { origin: "destination", destination: "origin" };
+
+export const measureName: Record<Count, string> = {
+  trips: "trips",
+  weight: "weighted trips",
+  persons: "persons",
+};
+export const measureTitle: Record<Count, string> = {
+  trips: "Trips observed",
+  weight: "Weighted trips (population)",
+  persons: "Different persons",
+};
+
+export const amount = (value: number | null | undefined, measure: Count): string =>
+  `${short(value)} ${value === 1 && measure !== "weight" ? measureName[measure].slice(0, -1) : measureName[measure]}`;
+
+export const methodName: Record<string, string> = {
+  odkanon: "ODkAnon",
+  oigh: "OIGH",
+  atg: "ATG-Soft",
+  "atg-soft": "ATG-Soft",
+  atg_soft: "ATG-Soft",
+  mondrian: "Mondrian",
+};
+export const methodHint: Record<string, string> = {
+  odkanon: "merges neighbouring cells step by step, the emptiest first, into one set of zones for each end",
+  oigh: "all origins at one level and all destinations at one level",
+  atg: "own destination zones for every origin zone; zones can overlap on the map",
+  mondrian: "cuts the data into boxes; boxes can overlap on the map",
+};
+export const methodLabel = (method: string): string => methodName[method] ?? method;
+export const methodExplained = (method: string): string =>
+  methodHint[method] ?? (method.startsWith("atg") ? methodHint.atg! : "");
+
+/** "H3 resolution 8", "level commune", or nothing where zones have no levels. */
+export function levelName(level: number | string | null, h3: boolean): string {
+  if (level == null) return "";
+  return h3 ? `H3 resolution ${level}` : `level ${level}`;
+}
+
+export function area(squareKilometres: number): string {
+  return squareKilometres < 0.1
+    ? `${three.format(squareKilometres * 100)} ha`
+    : `${three.format(squareKilometres)} km²`;
+}
+
+export const shadeUnit = (measure: Measure, perArea: boolean): string =>
+  perArea ? `${measureName[measure]} per km²` : measureName[measure];

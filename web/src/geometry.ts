@@ -1,0 +1,76 @@
+/** Lines and polygons on the globe: unpacking, areas, centres, bounds. */
+
+export type Point = [number, number];
+export type Polygon = Point[][];
+export type Bounds = [Point, Point];
+
+const PER_DEGREE = 1_000_000;
+
+export function unpackLine(packed: readonly number[], unit = PER_DEGREE): Point[] {
+  const points: Point[] = [];
+  let x = 0;
+  let y = 0;
+  for (let i = 0; i + 1 < packed.length; i += 2) {
+    x += packed[i]!;
+    y += packed[i + 1]!;
+    points.push([x / unit, y / unit]);
+  }
+  return points;
+}
+
+export const unpackShape = (shape: number[][][]): Polygon[] =>
+  shape.map((polygon) => polygon.map((ring) => unpackLine(ring)));
+
+/** Twice the signed area and the centre of a ring, in degrees. */
+function ringMoments(ring: Point[]): { area: number; centre: Point } {
+  const [x0, y0] = ring[0]!;
+  let area = 0;
+  let x = 0;
+  let y = 0;
+  for (let i = 0; i < ring.length; i++) {
+    const [ax, ay] = ring[i]!;
+    const [bx, by] = ring[(i + 1) % ring.length]!;
+    const cross = (ax - x0) * (by - y0) - (bx - x0) * (ay - y0);
+    area += cross;
+    x += (ax + bx - 2 * x0) * cross;
+    y += (ay + by - 2 * y0) * cross;
+  }
+  return { area, centre: area ? [x0 + x / (3 * area), y0 + y / (3 * area)] : [x0, y0] };
+}
+
+const KM_PER_DEGREE = 111.195;
+
+/** Area in square kilometres and the centre of the largest part; null where there is no shape. */
+export function measure(polygons: Polygon[]): { area: number; centre: Point | null } {
+  let total = 0;
+  let largest = -1;
+  let centre: Point | null = null;
+  for (const polygon of polygons) {
+    for (const [i, ring] of polygon.entries()) {
+      if (!ring.length) continue;
+      const moments = ringMoments(ring);
+      const latitude = (moments.centre[1] * Math.PI) / 180;
+      const area = (Math.abs(moments.area) / 2) * KM_PER_DEGREE ** 2 * Math.cos(latitude);
+      total += i === 0 ? area : -area;
+      if (i === 0 && area > largest) {
+        largest = area;
+        centre = moments.centre;
+      }
+    }
+  }
+  return { area: total, centre };
+}
+
+/** South-west and north-east corner of everything given; null for nothing. */
+export function boundsOf(polygons: Iterable<Polygon>): Bounds | null {
+  let [west, south, east, north] = [Infinity, Infinity, -Infinity, -Infinity];
+  for (const polygon of polygons) {
+    for (const [x, y] of polygon[0] ?? []) {
+      west = Math.min(west, x);
+      east = Math.max(east, x);
+      south = Math.min(south, y);
+      north = Math.max(north, y);
+    }
+  }
+  return west <= east ? [[west, south], [east, north]] : null;
+}

@@ -1,0 +1,174 @@
+/** The deck.gl layers of the maps. A layer whose id starts with "all/" is drawn in every panel. */
+
+import { LineLayer, PathLayer, SolidPolygonLayer } from "@deck.gl/layers";
+import type { Layer } from "@deck.gl/core";
+import type { Colour, Palette } from "../colour";
+import { boundsOf, measure, type Point, type Polygon } from "../geometry";
+import type { Model, Release, Zones } from "../model";
+import type { State } from "../state";
+import type { Panel, Shading } from "./shading";
+
+export interface Piece {
+  zone: number;
+  polygon: Polygon;
+}
+
+interface Segment {
+  zone: number;
+  from: Point;
+  to: Point;
+}
+
+interface Drawing {
+  pieces: Piece[];
+  segments: Segment[];
+  width: Float64Array;
+  /** How many zones lie on top of each other, on average; about 1 or less where they do not overlap. */
+  depth: number;
+}
+
+const drawings = new WeakMap<Zones, Drawing>();
+const FINEST = 0.8;
+const PER_LEVEL = 0.55;
+
+/** Polygons in drawing order, coarse ones first so that fine ones can be seen and clicked; made once. */
+function drawing(zones: Zones): Drawing {
+  const known = drawings.get(zones);
+  if (known) return known;
+  const order = zones.id.map((_, zone) => zone).sort((a, b) => zones.area[b]! - zones.area[a]! || a - b);
+  const pieces = order.flatMap((zone) => zones.polygons[zone]!.map((polygon) => ({ zone, polygon })));
+  const segments = pieces.flatMap(({ zone, polygon }) => polygon.flatMap((ring) => segmentsOf(closed(ring), zone)));
+  const made = { pieces, segments, width: outlineWidths(zones), depth: depthOf(zones) };
+  drawings.set(zones, made);
+  return made;
+}
+
+function closed(ring: Point[]): Point[] {
+  const [first, last] = [ring[0], ring.at(-1)];
+  return first && last && (first[0] !== last[0] || first[1] !== last[1]) ? [...ring, first] : ring;
+}
+
+function segmentsOf(line: Point[], zone = 0): Segment[] {
+  return line.slice(1).map((to, i) => ({ zone, from: line[i]!, to }));
+}
+
+/** The coarser the level, the stronger the outline. */
+function outlineWidths(zones: Zones): Float64Array {
+  const largest = new Map<unknown, number>();
+  zones.level.forEach((level, zone) => largest.set(level, Math.max(largest.get(level) ?? 0, zones.area[zone]!)));
+  const finestFirst = [...largest].sort((a, b) => a[1] - b[1]).map(([level]) => level);
+  return Float64Array.from(zones.level, (level) => FINEST + PER_LEVEL * Math.min(finestFirst.indexOf(level), 4));
+}
+
+function depthOf(zones: Zones): number {
+  const bounds = boundsOf(zones.polygons.flat());
+  if (!bounds) return 0;
+  const [[west, south], [east, north]] = bounds;
+  const whole = measure([[[[west, south], [east, south], [east, north], [west, north]]]]).area;
+  return zones.area.reduce((sum, area) => sum + area, 0) / whole;
+}
+
+/** Plain segments instead of deck.gl's paths: half the time to the first picture where no graphics card helps. */
+function strokes(id: string, data: Segment[], getWidth: (segment: Segment) => number, colour: Colour, key: unknown): Layer {
+  return new LineLayer<Segment>({
+    id,
+    data,
+    parameters: { depthCompare: "always" },
+    getSourcePosition: (segment) => segment.from,
+    getTargetPosition: (segment) => segment.to,
+    getColor: colour,
+    getWidth,
+    widthUnits: "pixels",
+    updateTriggers: { getColor: key },
+  });
+}
+
+const lines = new WeakMap<object, Segment[]>();
+
+function segmentsOnce(owner: object, make: () => Point[][]): Segment[] {
+  let made = lines.get(owner);
+  if (!made) lines.set(owner, (made = make().flatMap((line) => segmentsOf(line))));
+  return made;
+}
+
+export function baseLayers({ base, beneath }: Model, palette: Palette): Layer[] {
+  const borders = segmentsOnce(base, () => [...base.land.map(closed), ...base.borders]);
+  const own = segmentsOnce(beneath, () => [...beneath.polygons.flat().map(closed), ...beneath.lines]);
+  return [
+    new SolidPolygonLayer<Point[]>({
+      id: "all/land",
+      data: base.land,
+      parameters: { depthCompare: "always" },
+      getPolygon: (ring) => ring,
+      getFillColor: palette.land,
+      updateTriggers: { getFillColor: palette.dark },
+    }),
+    strokes("all/borders", borders, () => 1, palette.border, palette.dark),
+    strokes("all/beneath", own, () => 1.2, palette.beneath, palette.dark),
+  ];
+}
+
+const OVERLAP = 1.2;
+
+/** The more zones lie on top of each other, the fainter each one, so that their number can be seen. */
+const faint = (alpha: number, depth: number): number => Math.max(8, Math.round((alpha * 0.6) / Math.sqrt(Math.max(1, depth))));
+
+/** Fill and outline of the zones of one panel; `differing` zones stand out, all others step back. */
+export function zoneLayers(
+  panel: Panel,
+  release: Release,
+  shading: Shading,
+  differing: Set<string> | null,
+  state: State,
+  palette: Palette,
+): Layer[] {
+  const zones = release[panel.axis];
+  const { pieces, segments, width, depth } = drawing(zones);
+  const overlapping = depth > OVERLAP || (panel.axis === "destination" && release.about.method.startsWith("atg"));
+  const chosen = state.selected?.axis === panel.axis ? zones.number.get(state.selected.id) : undefined;
+  const thin = overlapping && !shading.partner && chosen === undefined;
+  const fill = (zone: number): Colour => {
+    if (differing && !shading.partner) {
+      return differing.has(zones.id[zone]!) ? palette.only[panel.release ? 1 : 0] : palette.common;
+    }
+    const value = shading.values[zone]!;
+    if (Number.isNaN(value)) return palette.empty;
+    const [r, g, b, a] = shading.scale.shade(value);
+    return [r, g, b, thin ? faint(a, depth) : a];
+  };
+  const colourKey = [palette.dark, state.measure, state.shade, state.selected?.id, state.selected?.axis];
+  const top = { depthCompare: "always" as const };
+  // Where zones overlap, only those that matter for the chosen one are left; elsewhere the rest stays as context.
+  const matters = (zone: number): boolean => (shading.partner ? !Number.isNaN(shading.values[zone]!) : zone === chosen);
+  const few = overlapping && (shading.partner || chosen !== undefined);
+  const edges = few ? segments.filter((segment) => matters(segment.zone)) : segments;
+  const [red, green, blue, alpha] = palette.outline;
+  const outline: Colour = [red, green, blue, overlapping && !few ? faint(alpha, depth) : alpha];
+  return [
+    new SolidPolygonLayer<Piece>({
+      id: `${panel.id}/fill`,
+      data: few ? pieces.filter((piece) => matters(piece.zone)) : pieces,
+      pickable: true,
+      parameters: top,
+      getPolygon: (piece) => piece.polygon,
+      getFillColor: (piece) => fill(piece.zone),
+      updateTriggers: { getFillColor: colourKey },
+    }),
+    strokes(`${panel.id}/outline`, edges, (segment) => width[segment.zone]!, outline, `${palette.dark} ${few}`),
+    ...(chosen === undefined ? [] : [chosenLayer(panel, zones.polygons[chosen]!, palette)]),
+  ];
+}
+
+function chosenLayer(panel: Panel, polygons: Polygon[], palette: Palette): Layer {
+  return new PathLayer<Point[]>({
+    id: `${panel.id}/chosen`,
+    data: polygons.flatMap((polygon) => polygon.map(closed)),
+    parameters: { depthCompare: "always" },
+    getPath: (ring) => ring,
+    getColor: palette.selected,
+    getWidth: 4,
+    widthUnits: "pixels",
+    jointRounded: true,
+    updateTriggers: { getColor: palette.dark },
+  });
+}

@@ -1,0 +1,264 @@
+/** One deck.gl canvas with a view for each panel; all views move together. */
+
+import { Deck, MapView, WebMercatorViewport, type Layer, type PickingInfo } from "@deck.gl/core";
+import { h, replace } from "../dom";
+import type { Bounds, Point } from "../geometry";
+import { scaleBar } from "./ruler";
+import type { Panel } from "./shading";
+
+interface ViewState {
+  longitude: number;
+  latitude: number;
+  zoom: number;
+  minZoom: number;
+  maxZoom: number;
+}
+
+export interface Handlers {
+  tooltip: (panel: Panel, layer: string, object: unknown) => string[] | null;
+  click: (panel: Panel, layer: string, object: unknown) => void;
+}
+
+const ARROWS: Record<string, Point> = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
+const ZOOMS: Record<string, number> = { "+": 0.5, "=": 0.5, "-": -0.5 };
+const GAP = 6;
+const NARROW = 620;
+const PAPER = 640;
+
+export class Maps {
+  readonly element: HTMLElement;
+  private readonly canvas = h("div", { class: "canvas" });
+  private readonly titles = h("div", { class: "titles" });
+  private readonly tip = h("div", { class: "tip", hidden: true, role: "status" });
+  private readonly nudge = h("div", { class: "nudge", hidden: true }, "Click the map first, then scroll to zoom");
+  private readonly ruler = h("div", { class: "ruler" });
+  private deck: Deck<MapView[]> | null = null;
+  private view: ViewState = { longitude: 0, latitude: 0, zoom: 1, minZoom: 0, maxZoom: 17 };
+  private panels: (Panel & { title: string })[] = [];
+  private rectangles: { x: number; y: number; width: number; height: number }[] = [];
+  private bounds: Bounds | null = null;
+  private heart: Bounds | null = null;
+  private moved = false;
+
+  constructor(private readonly handlers: Handlers) {
+    this.element = h(
+      "div",
+      {
+        class: "maps",
+        tabindex: 0,
+        role: "application",
+        "aria-label":
+          "Map of the zones. Arrow keys move it, plus and minus zoom, 0 shows everything. The same zones are in the list.",
+        onkeydown: (event: KeyboardEvent) => this.key(event),
+        onpointerdown: () => this.element.focus({ preventScroll: true }),
+        onpointerleave: () => (this.tip.hidden = true),
+      },
+      this.canvas,
+      this.titles,
+      this.tip,
+      this.nudge,
+      this.ruler,
+      h(
+        "div",
+        { class: "zoom" },
+        h("button", { type: "button", "aria-label": "Zoom in", onclick: () => this.zoomBy(1) }, "+"),
+        h("button", { type: "button", "aria-label": "Zoom out", onclick: () => this.zoomBy(-1) }, "−"),
+        h("button", { type: "button", "aria-label": "Show everything", title: "Show everything", onclick: () => this.fit() }, "⤢"),
+      ),
+    );
+    this.element.addEventListener("wheel", (event) => this.wheel(event), { capture: true, passive: true });
+  }
+
+  /** Paper is narrower than a screen: the picture is scaled down as it is, not squeezed. */
+  private fitPaper(printing: boolean): void {
+    const width = this.element.clientWidth;
+    const scale = Math.min(1, PAPER / width);
+    Object.assign(this.element.style, printing ? { width: `${width}px`, zoom: String(scale) } : { width: "", zoom: "" });
+  }
+
+  /** Starts drawing; call once the element is in the page. */
+  start(): void {
+    this.deck = new Deck({
+      parent: this.canvas as HTMLDivElement,
+      views: [],
+      viewState: this.view as never,
+      layers: [],
+      useDevicePixels: true,
+      pickingRadius: 3,
+      // Looking up what lies under the pointer can take a while without a graphics card: still a click.
+      eventRecognizerOptions: { click: { time: 3000 } },
+      deviceProps: { type: "webgl", webgl: { preserveDrawingBuffer: true } },
+      layerFilter: ({ layer, viewport }) => {
+        const scope = layer.id.slice(0, layer.id.indexOf("/"));
+        return scope === "all" || scope === viewport.id || viewport.id.startsWith(`${scope}-`);
+      },
+      onViewStateChange: ({ viewState }) => this.move(viewState as unknown as ViewState),
+      onHover: (info) => this.hover(info),
+      onClick: (info) => this.pick(info),
+      onAfterRender: () => this.element.setAttribute("data-drawn", String(performance.now())),
+      onError: (error) => this.fail(error),
+      getCursor: ({ isDragging, isHovering }) => (isDragging ? "grabbing" : isHovering ? "pointer" : "grab"),
+    });
+    new ResizeObserver(() => this.layout()).observe(this.element);
+    addEventListener("beforeprint", () => this.fitPaper(true));
+    addEventListener("afterprint", () => this.fitPaper(false));
+  }
+
+  /** Sets the panels; the view starts at `heart` (or everything) and can always go out to `bounds`. */
+  show(panels: (Panel & { title: string })[], bounds: Bounds | null, heart: Bounds | null = null): void {
+    this.panels = panels;
+    this.bounds = bounds;
+    this.heart = heart;
+    this.layout();
+  }
+
+  draw(layers: Layer[]): void {
+    this.deck?.setProps({ layers });
+  }
+
+  /** Where a place appears inside a panel, in pixels of the page. */
+  project(panelId: string, place: Point): Point | null {
+    const number = this.panels.findIndex((panel) => panel.id === panelId);
+    const rectangle = this.rectangles[number];
+    if (!rectangle) return null;
+    const viewport = new WebMercatorViewport({ ...this.view, ...rectangle });
+    const [x, y] = viewport.project(place) as Point;
+    const frame = this.canvas.getBoundingClientRect();
+    return [frame.left + rectangle.x + x, frame.top + rectangle.y + y];
+  }
+
+  /** Shows everything, or the given part of it. */
+  fit(part: Bounds | null = this.bounds): void {
+    const rectangle = this.rectangles[0];
+    if (!rectangle || !this.bounds || !part) return;
+    const viewport = new WebMercatorViewport({ width: rectangle.width, height: rectangle.height });
+    const padding = Math.min(36, rectangle.width / 8, rectangle.height / 8);
+    const [whole, shown] = [this.bounds, part].map((bounds) => viewport.fitBounds(bounds, { padding, maxZoom: 15 }));
+    const { longitude, latitude, zoom } = shown!;
+    this.place({ longitude, latitude, zoom, minZoom: Math.max(0, whole!.zoom - 1.5), maxZoom: 17 });
+  }
+
+  zoomBy(steps: number): void {
+    this.move({ ...this.view, zoom: this.view.zoom + steps });
+  }
+
+  private move(next: ViewState): void {
+    this.moved = true;
+    const { minZoom, maxZoom } = this.view;
+    const zoom = Math.min(maxZoom, Math.max(minZoom, next.zoom));
+    let { longitude, latitude } = next;
+    if (this.bounds) {
+      const [[west, south], [east, north]] = this.bounds;
+      longitude = Math.min(east, Math.max(west, longitude));
+      latitude = Math.min(north, Math.max(south, latitude));
+    }
+    this.place({ longitude, latitude, zoom, minZoom, maxZoom });
+  }
+
+  private place(view: ViewState): void {
+    this.view = view;
+    this.tip.hidden = true;
+    const { pixels, text } = scaleBar(view.zoom, view.latitude);
+    this.ruler.style.width = `${pixels}px`;
+    this.ruler.textContent = text;
+    this.deck?.setProps({ viewState: view as never });
+  }
+
+  private columns(width: number): number {
+    const many = this.panels.length;
+    if (width < NARROW || many === 1) return 1;
+    const releases = new Set(this.panels.map((panel) => panel.release)).size;
+    return releases === 1 ? 2 : Math.min(releases, width > 900 ? 3 : 2);
+  }
+
+  private layout(): void {
+    const { clientWidth: width } = this.element;
+    if (!width || !this.panels.length) return;
+    const columns = this.columns(width);
+    const rows = Math.ceil(this.panels.length / columns);
+    const each = (width - GAP * (columns - 1)) / columns;
+    const tallest = Math.max(300, Math.min(620, window.innerHeight * (rows > 1 ? 0.55 : 0.72)));
+    const height = Math.round(Math.max(Math.min(tallest, each * 1.05), Math.min(tallest, 300)));
+    this.element.style.height = `${height * rows + GAP * (rows - 1)}px`;
+    this.rectangles = this.panels.map((_, i) => ({
+      x: (i % columns) * (each + GAP),
+      y: Math.floor(i / columns) * (height + GAP),
+      width: each,
+      height,
+    }));
+    const views = this.panels.map(
+      (panel, i) =>
+        new MapView({
+          id: panel.id,
+          ...this.rectangles[i]!,
+          controller: { keyboard: false, dragRotate: false, touchRotate: false, scrollZoom: { speed: 0.01, smooth: false } },
+        }),
+    );
+    this.deck?.setProps({ views });
+    const empty = !this.bounds && h("p", { class: "failed" }, "These zones have no shapes to draw. They are in the list, with all their flows.");
+    replace(this.titles, ...this.panels.map((panel, i) => this.title(panel.title, i)), empty);
+    if (!this.moved) this.fit(this.heart ?? this.bounds);
+  }
+
+  private title(text: string, number: number): HTMLElement {
+    const { x, y, width, height } = this.rectangles[number]!;
+    const frame = h("div", { class: "frame" }, h("span", {}, text));
+    Object.assign(frame.style, { left: `${x}px`, top: `${y}px`, width: `${width}px`, height: `${height}px` });
+    return frame;
+  }
+
+  private panelOf(info: PickingInfo): Panel | undefined {
+    return this.panels.find((panel) => panel.id === info.viewport?.id);
+  }
+
+  private hover(info: PickingInfo): void {
+    const panel = this.panelOf(info);
+    const lines = panel && info.object ? this.handlers.tooltip(panel, info.layer?.id ?? "", info.object) : null;
+    this.tip.hidden = !lines;
+    if (!lines) return;
+    replace(this.tip, ...lines.map((line, i) => h(i ? "div" : "strong", {}, line)));
+    const { clientWidth, clientHeight } = this.element;
+    const { offsetWidth, offsetHeight } = this.tip;
+    const x = Math.max(4, Math.min(info.x + 14, clientWidth - offsetWidth - 4));
+    const below = info.y + 14 + offsetHeight <= clientHeight;
+    Object.assign(this.tip.style, { left: `${x}px`, top: `${below ? info.y + 14 : Math.max(0, info.y - offsetHeight - 8)}px` });
+  }
+
+  private pick(info: PickingInfo): void {
+    const panel = this.panelOf(info);
+    if (!panel) return;
+    // An arrow must not stand in the way of the zone below it.
+    const layerIds = [`${panel.id}/fill`];
+    const zone = info.layer?.id === layerIds[0] ? info : this.deck?.pickObject({ x: info.x, y: info.y, layerIds });
+    this.handlers.click(panel, zone?.layer?.id ?? "", zone?.object);
+  }
+
+  private key(event: KeyboardEvent): void {
+    const step = (80 / (512 * 2 ** this.view.zoom)) * 360;
+    const shift = ([x, y]: Point): void => {
+      const north = Math.cos((this.view.latitude * Math.PI) / 180);
+      this.move({ ...this.view, longitude: this.view.longitude + x * step, latitude: this.view.latitude + y * step * north });
+    };
+    if (event.target !== this.element || event.ctrlKey || event.metaKey) return;
+    if (event.key in ARROWS) shift(ARROWS[event.key]!);
+    else if (event.key in ZOOMS) this.zoomBy(ZOOMS[event.key]!);
+    else if (event.key === "0") this.fit();
+    else return;
+    event.preventDefault();
+  }
+
+  /** A page that scrolls must not be caught by a map: the wheel zooms only once the map was clicked. */
+  private wheel(event: WheelEvent): void {
+    if (event.ctrlKey || event.metaKey || this.element.contains(document.activeElement)) return;
+    event.stopPropagation();
+    this.nudge.hidden = false;
+    setTimeout(() => (this.nudge.hidden = true), 1200);
+  }
+
+  private fail(error: Error): void {
+    if (this.element.querySelector(".failed")) return;
+    console.warn(error.message);
+    const text = "This browser cannot draw the map (WebGL is off). The numbers and the list of zones are complete without it.";
+    this.titles.append(h("p", { class: "failed" }, text));
+  }
+}

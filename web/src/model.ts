@@ -1,0 +1,198 @@
+/** The model a page draws: how `src/odkanon/report/model.py` packs it, and its unpacked form. */
+
+import { measure, unpackLine, unpackShape, type Point, type Polygon } from "./geometry";
+
+export type Axis = "origin" | "destination";
+export type Measure = "trips" | "weight";
+export type Count = Measure | "persons";
+
+export const AXES: readonly Axis[] = ["origin", "destination"];
+export const MEASURES: readonly Measure[] = ["trips", "weight"];
+export const COUNTS: readonly Count[] = ["trips", "weight", "persons"];
+
+export interface PackedZones {
+  h3: boolean;
+  id: string[];
+  shape: number[];
+  level: (number | string | null)[];
+  leaves: (number | null)[];
+  trips: number[];
+  weight?: number[];
+}
+
+export interface PackedFlows {
+  per_origin: number[];
+  destination: number[];
+  trips: number[];
+  weight?: number[];
+  persons?: number[];
+}
+
+export interface PackedRelease {
+  name: string;
+  about: About;
+  origin: PackedZones;
+  destination: PackedZones;
+  flows: PackedFlows;
+}
+
+export interface PackedBase {
+  unit: number;
+  box: [number, number, number, number];
+  land: number[][];
+  borders: number[][];
+}
+
+export interface PackedModel {
+  format: number;
+  shapes: number[][][][];
+  releases: PackedRelease[];
+  base?: PackedBase | null;
+  beneath?: { shapes: number[][][][]; lines: number[][] } | null;
+  live?: unknown;
+}
+
+export type Amounts = Partial<Record<Count, number>> & { rows?: number };
+
+export interface Quality {
+  c_dm: number;
+  c_avg: number | null;
+  g: number | null;
+  e: number | null;
+}
+
+export interface Protection {
+  min: number | null;
+  threshold: number;
+  below: number;
+  share: number;
+}
+
+/** The content of release.json. */
+export interface About {
+  version?: string;
+  input: Amounts & { sha256?: string; rejected?: Record<string, Amounts> };
+  rule: Partial<Record<Count, number>> & { k?: number };
+  method: string;
+  parameters: Record<string, unknown>;
+  published: Amounts & { classes: number; origins: number; destinations: number; share: number };
+  suppressed: Amounts & { pairs: number; share: number };
+  utility: Partial<Record<Measure, Quality>>;
+  privacy: Partial<Record<Count, Protection>>;
+  limit?: { g: number | null } | null;
+  seconds?: number;
+}
+
+export interface Zones {
+  axis: Axis;
+  h3: boolean;
+  id: string[];
+  level: (number | string | null)[];
+  leaves: (number | null)[];
+  mass: Partial<Record<Measure, number[]>>;
+  polygons: Polygon[][];
+  centre: (Point | null)[];
+  area: number[];
+  number: Map<string, number>;
+}
+
+export interface Flows {
+  count: number;
+  end: Record<Axis, Uint32Array>;
+  mass: Partial<Record<Count, ArrayLike<number>>>;
+  /** For each axis: flows of zone z are `order[start[z] .. start[z + 1])`. */
+  of: Record<Axis, { start: Uint32Array; order: Uint32Array }>;
+}
+
+export interface Release {
+  name: string;
+  about: About;
+  origin: Zones;
+  destination: Zones;
+  flows: Flows;
+}
+
+export interface Base {
+  land: Point[][];
+  borders: Point[][];
+  box: [number, number, number, number] | null;
+}
+
+export interface Model {
+  releases: Release[];
+  base: Base;
+  beneath: { polygons: Polygon[]; lines: Point[][] };
+  live: unknown;
+}
+
+function unpackZones(axis: Axis, packed: PackedZones, shapes: Polygon[][]): Zones {
+  const polygons = packed.shape.map((number) => shapes[number] ?? []);
+  const measured = polygons.map(measure);
+  return {
+    axis,
+    h3: packed.h3,
+    id: packed.id,
+    level: packed.level,
+    leaves: packed.leaves,
+    mass: packed.weight ? { trips: packed.trips, weight: packed.weight } : { trips: packed.trips },
+    polygons,
+    centre: measured.map((one) => one.centre),
+    area: measured.map((one) => one.area),
+    number: new Map(packed.id.map((id, number) => [id, number])),
+  };
+}
+
+/** Groups flows by the zone at one end (a counting sort). */
+function groupBy(ends: Uint32Array, zones: number): { start: Uint32Array; order: Uint32Array } {
+  const start = new Uint32Array(zones + 1);
+  for (const zone of ends) start[zone + 1]!++;
+  for (let zone = 0; zone < zones; zone++) start[zone + 1]! += start[zone]!;
+  const next = start.slice();
+  const order = new Uint32Array(ends.length);
+  for (let flow = 0; flow < ends.length; flow++) order[next[ends[flow]!]!++] = flow;
+  return { start, order };
+}
+
+function unpackFlows(packed: PackedFlows, origins: number, destinations: number): Flows {
+  const count = packed.destination.length;
+  const origin = new Uint32Array(count);
+  let flow = 0;
+  for (const [zone, many] of packed.per_origin.entries()) {
+    origin.fill(zone, flow, flow + many);
+    flow += many;
+  }
+  const destination = Uint32Array.from(packed.destination);
+  const mass: Flows["mass"] = {};
+  for (const name of COUNTS) if (packed[name]) mass[name] = packed[name];
+  return {
+    count,
+    end: { origin, destination },
+    mass,
+    of: { origin: groupBy(origin, origins), destination: groupBy(destination, destinations) },
+  };
+}
+
+export function unpack(packed: PackedModel): Model {
+  if (packed.format !== 1) throw new Error("This page and its data come from different versions of ODkAnon.");
+  const shapes = packed.shapes.map(unpackShape);
+  const { base, beneath } = packed;
+  return {
+    releases: packed.releases.map((release) => ({
+      name: release.name,
+      about: release.about,
+      origin: unpackZones("origin", release.origin, shapes),
+      destination: unpackZones("destination", release.destination, shapes),
+      flows: unpackFlows(release.flows, release.origin.id.length, release.destination.id.length),
+    })),
+    base: {
+      land: base?.land.map((ring) => unpackLine(ring, base.unit)) ?? [],
+      borders: base?.borders.map((line) => unpackLine(line, base.unit)) ?? [],
+      box: base ? (base.box.map((side) => side / base.unit) as [number, number, number, number]) : null,
+    },
+    beneath: {
+      polygons: beneath?.shapes.flatMap(unpackShape) ?? [],
+      lines: beneath?.lines.map((line) => unpackLine(line)) ?? [],
+    },
+    live: packed.live ?? null,
+  };
+}

@@ -1,0 +1,87 @@
+/** Where a page gets its model from: the file itself, or the local server of `odkanon explore`. */
+
+import type { PackedModel } from "./model";
+
+/** What a steward can ask of the live explorer; unknown to a report. */
+export interface Request {
+  k: number;
+  targets: string[];
+  method: string;
+  budget: number;
+  suppress: "before" | "after";
+  resolution: number;
+  segment: string;
+}
+
+/** The server's offer: which values its controls may take, and what is asked first. */
+export interface Offer {
+  token: string;
+  k: { min: number; max: number };
+  budget: { max: number };
+  targets: string[];
+  methods: string[];
+  resolutions: number[];
+  segments: string[];
+  first: Request;
+}
+
+export interface DataSource {
+  readonly offer: Offer | null;
+  load(): Promise<PackedModel>;
+}
+
+export class EmbeddedSource implements DataSource {
+  constructor(private readonly model: PackedModel) {}
+
+  get offer(): Offer | null {
+    return (this.model.live as Offer | null | undefined) ?? null;
+  }
+
+  load(): Promise<PackedModel> {
+    return Promise.resolve(this.model);
+  }
+}
+
+type Fetch = (url: string, init: RequestInit) => Promise<Response>;
+
+/**
+ * Asks the local server. Only the answer to the newest question is ever delivered: an older one is aborted, and if
+ * it arrives all the same it is dropped.
+ */
+export class LiveSource implements DataSource {
+  private newest = 0;
+  private running: AbortController | null = null;
+
+  constructor(
+    readonly offer: Offer,
+    private readonly fetch: Fetch = (url, init) => globalThis.fetch(url, init),
+  ) {}
+
+  async load(): Promise<PackedModel> {
+    const model = await this.ask(this.offer.first);
+    if (!model) throw new Error("another question was asked before the first was answered");
+    return model;
+  }
+
+  /** The release for these parameters, or null if a newer question was asked meanwhile. */
+  async ask(request: Request): Promise<PackedModel | null> {
+    const number = ++this.newest;
+    this.running?.abort();
+    const running = (this.running = new AbortController());
+    try {
+      const response = await this.fetch("anonymize", {
+        method: "POST",
+        headers: { "content-type": "application/json", "x-odkanon-token": this.offer.token },
+        body: JSON.stringify(request),
+        signal: running.signal,
+      });
+      const answer = (await response.json()) as PackedModel & { error?: string };
+      if (number !== this.newest) return null;
+      if (!response.ok) throw new Error(answer.error ?? `the server answered ${response.status}`);
+      return answer;
+    } catch (error) {
+      if (number !== this.newest) return null;
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,87 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { readBeneath } from "../src/beneath";
+import { breaks, LIGHT, makeScale } from "../src/colour";
+import { amount, area, count, percent, quantity, short } from "../src/format";
+import { scaleBar } from "../src/map/ruler";
+import { bins } from "../src/panels/histogram";
+import { caution, statement } from "../src/panels/statement";
+import { about } from "./made";
+
+test("numbers read as people write them", () => {
+  assert.equal(count(26741.6), "26,741.6");
+  assert.equal(count(null), "–");
+  assert.equal(quantity(852.31), "852");
+  assert.equal(quantity(1.02345), "1.02");
+  assert.equal(short(8_290_000), "8.29 million");
+  assert.equal(amount(1, "trips"), "1 trip");
+  assert.equal(percent(0.0004), "< 0.1 %");
+  assert.equal(percent(0.9999), "> 99.9 %");
+  assert.equal(percent(1), "100 %");
+  assert.equal(area(0.015), "1.5 ha");
+});
+
+test("the statement names every threshold of the rule", () => {
+  const all = { ...about, rule: { trips: 10, weight: 26741.6, persons: 5, k: 10 } };
+  assert.equal(
+    statement(all),
+    "Every published flow counts at least 10 trips, at least 26,741.6 weighted trips of the population and at least 5 different persons; 5.0 % of the trips could not reach this and are left out.",
+  );
+});
+
+test("an empty release says so", () => {
+  assert.match(statement({ ...about, published: { ...about.published, classes: 0 } }), /^Nothing is published/);
+});
+
+test("a rule on trips does not pretend to be one on people", () => {
+  const privacy = { ...about.privacy, persons: { min: 3, threshold: 10, below: 2, share: 0.5 } };
+  assert.match(caution({ ...about, privacy })!, /made by 3 persons/);
+  assert.equal(caution({ ...about, privacy, rule: { persons: 10 } }), null);
+});
+
+test("shades have round, rising boundaries inside the values", () => {
+  const values = Array.from({ length: 500 }, (_, i) => 10 * 1.01 ** i);
+  const bounds = breaks(values, 7);
+  assert.ok(bounds.length >= 4);
+  assert.deepEqual(bounds, [...bounds].sort((a, b) => a - b));
+  assert.ok(bounds[0]! > values[0]! && bounds.at(-1)! <= values.at(-1)!);
+});
+
+test("equal values get one shade, more gets a later one", () => {
+  assert.equal(makeScale([5, 5, 5], LIGHT).shades.length, 1);
+  const scale = makeScale([1, 10, 100, 1000], LIGHT);
+  assert.equal(scale.shades.indexOf(scale.shade(1)), 0);
+  assert.equal(scale.shades.indexOf(scale.shade(1000)), scale.shades.length - 1);
+});
+
+test("bins hold every class and none straddles the threshold", () => {
+  const sizes = [3, 9, 10, 10, 11, 14, 20, 1000, 54321];
+  const made = bins(sizes, 10, true);
+  assert.equal(made.reduce((sum, bin) => sum + bin.classes, 0), sizes.length);
+  assert.ok(made.every((bin) => bin.to <= 10 || bin.from >= 10));
+  assert.equal(made.filter((bin) => bin.from < 10).reduce((sum, bin) => sum + bin.classes, 0), 2);
+  assert.ok(made.every((bin, i) => i === 0 || made[i - 1]!.to === bin.from));
+});
+
+test("bins work for one class, for weights and for nothing", () => {
+  assert.equal(bins([26741.6], 26741.6, false)[0]!.classes, 1);
+  assert.deepEqual(bins([], 10, true), []);
+  assert.equal(bins([1, 1, 1], 1, true).length, 1);
+});
+
+test("a GeoJSON beneath gives lines and polygons and no attributes", () => {
+  const line = { type: "LineString", coordinates: [[0, 0], [1, 1]] };
+  const read = readBeneath({
+    type: "FeatureCollection",
+    features: [{ type: "Feature", properties: { name: "x" }, geometry: { type: "GeometryCollection", geometries: [line] } }, { type: "Feature", geometry: null }],
+  });
+  assert.deepEqual(read, { polygons: [], lines: [[[0, 0], [1, 1]]] });
+});
+
+test("the scale bar is a round distance and never too long", () => {
+  for (let zoom = 0; zoom < 17; zoom += 0.3) {
+    const { pixels, text } = scaleBar(zoom, 48.85);
+    assert.ok(pixels <= 110 && pixels >= 40, `${zoom}: ${pixels}`);
+    assert.match(text, /^[125]0* k?m$/);
+  }
+});
