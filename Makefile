@@ -27,7 +27,7 @@ demo: $(PAGE)  ## protect the built-in sample survey and explain the result
 
 test: lint $(PAGE)  ## run the linters, the type checker and every test
 	$(BIN)/python scripts/build_web.py --test
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 lint: $(READY)  ## ruff and mypy only
 	$(BIN)/ruff check .

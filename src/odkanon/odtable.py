@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from odkanon.area import Area
-from odkanon.arrays import Bools
+from odkanon.arrays import Bools, Ints
 from odkanon.cells import (
     Cells,
     cell_to_parent,
@@ -23,10 +23,14 @@ from odkanon.errors import InputError
 from odkanon.hierarchy import Hierarchy
 from odkanon.io.checks import Check, Checked, checked_rows, drop_rows, finite
 from odkanon.io.columns import ENDS, missing, resolve
-from odkanon.io.tables import Table, open_table, quote_name
+from odkanon.io.tables import Named, Table, open_table, quote_name
 from odkanon.od import ODMatrix, od_matrix
 from odkanon.trips import no_rows, od_of_records
 from odkanon.zones import find_nodes
+
+NO_CELL = "with an id that is no H3 cell"
+OWN_CODES = "; for zones with codes of their own, give a table of them with --hierarchy"
+NO_LEAF = "with a zone that the lookup table does not list as a leaf"
 
 
 def read_od(
@@ -80,10 +84,11 @@ def od_of_table(
     if hierarchy is not None:
         return _lookup_od(table, rows, texts, hierarchy)
     ends = [str_to_cell(text) if len(text) else np.empty(0, dtype=np.uint64) for text in texts]
-    rows, ends = _drop(rows, is_valid_cell(ends[0]) & is_valid_cell(ends[1]), "with an id that is no H3 cell", ends)
+    rows, ends = _drop(rows, is_valid_cell(ends[0]) & is_valid_cell(ends[1]), NO_CELL, ends)
     if len(rows.table) == 0:
-        raise no_rows(table, rows.source, "; for zones with codes of their own, give a table of them with --hierarchy")
-    origin, destination = _same_resolution(table, ends, resolution)
+        raise no_rows(table, rows.source, OWN_CODES)
+    cells = np.concatenate(ends)
+    origin, destination = np.split(same_resolution(table, cells, np.ones(len(cells), np.int64), resolution), 2)
     return od_of_records(
         origin, destination, rows.count, rows.weight, rows.scale, rows.person, rows.source, within=within
     )
@@ -119,39 +124,54 @@ def _check_distinct(table: Table, found: Mapping[str, str], rows: Checked) -> No
     )
     if len(repeated):
         first = repeated.slice(0, 1).to_pylist()[0]
-        raise InputError(
-            f"{table.name} lists {len(repeated):,} origin-destination pairs more than once (first: {first['origin']} "
-            f"-> {first['destination']}, {first['count_all']} times); add them up first, so that each pair has one row"
-        )
+        raise repeated_pairs(table, len(repeated), first["origin"], first["destination"], first["count_all"])
+
+
+def repeated_pairs(table: Named, pairs: int, origin: str, destination: str, times: int) -> InputError:
+    """Return the error for a table that lists some pairs more than once."""
+    return InputError(
+        f"{table.name} lists {pairs:,} origin-destination pairs more than once (first: {origin} -> {destination}, "
+        f"{times} times); add them up first, so that each pair has one row"
+    )
 
 
 def _drop(rows: Checked, good: Bools, reason: str, ends: list[Any]) -> tuple[Checked, list[Any]]:
     return drop_rows(rows, good, reason), ends if good.all() else [end[good] for end in ends]
 
 
-def _same_resolution(table: Table, ends: list[Cells], resolution: int | None) -> tuple[Cells, Cells]:
-    levels, counts = np.unique(cell_to_resolution(np.concatenate(ends)), return_counts=True)
+def same_resolution(table: Named, cells: Cells, rows: Ints, resolution: int | None) -> Cells:
+    """Return cells lifted to one resolution, or as they are if they all have the same.
+
+    Parameters
+    ----------
+    rows : array of int
+        How many rows each cell stands for; for the message.
+    resolution : int, optional
+        To lift to.
+    """
+    level = cell_to_resolution(cells)
     if resolution is not None:
         check_resolution(resolution)
-        if levels.min() < resolution:
+        if level.min() < resolution:
             raise InputError(
-                f"{table.name} has cells of resolution {levels.min()}, coarser than --resolution {resolution}; "
-                f"choose {levels.min()} or less"
+                f"{table.name} has cells of resolution {level.min()}, coarser than --resolution {resolution}; "
+                f"choose {level.min()} or less"
             )
-        return cell_to_parent(ends[0], resolution), cell_to_parent(ends[1], resolution)
-    if len(levels) > 1:
-        listed = ", ".join(f"{count:,} of resolution {level}" for level, count in zip(levels, counts, strict=True))
+        return cell_to_parent(cells, resolution)
+    if level.min() < level.max():
+        counts = np.bincount(level, weights=rows).astype(np.int64)
+        listed = ", ".join(f"{counts[at]:,} of resolution {at}" for at in np.unique(level).tolist())
         raise InputError(
             f"{table.name} mixes cells of several resolutions ({listed}); "
-            f"lift them to the coarsest with --resolution {levels.min()}"
+            f"lift them to the coarsest with --resolution {level.min()}"
         )
-    return ends[0], ends[1]
+    return cells
 
 
 def _lookup_od(table: Table, rows: Checked, texts: list[pa.Array], tree: Hierarchy) -> ODMatrix:
     ends = [np.asarray(text.to_numpy(zero_copy_only=False), dtype=np.str_) for text in texts]
     known = np.isin(ends[0], tree.leaves) & np.isin(ends[1], tree.leaves)
-    rows, ends = _drop(rows, known, "with a zone that the lookup table does not list as a leaf", ends)
+    rows, ends = _drop(rows, known, NO_LEAF, ends)
     if len(rows.table) == 0:
         raise no_rows(table, rows.source)
     origin, destination = (find_nodes(tree, 0, end).astype(np.int32) for end in ends)

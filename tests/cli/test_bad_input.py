@@ -38,7 +38,7 @@ def test_missing_file(tmp_path: Path) -> None:
 
 
 def test_directory(tmp_path: Path) -> None:
-    assert "is a folder" in fails(tmp_path, tmp_path)
+    assert "is a folder without Parquet files" in fails(tmp_path, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -12,17 +12,20 @@ import typer
 from odkanon.cli.options import (
     Column,
     Crs,
+    Engine,
     Filter,
     HierarchyFile,
     Input,
+    MemoryLimit,
     Protect,
     ReadAs,
     ReadAsOption,
     Resolution,
+    SparkMaster,
     Within,
     ZonesGeojson,
     make_rule,
-    read_matrix,
+    read_anywhere,
 )
 from odkanon.cli.segments import anonymize_segments, read_earlier_zones
 from odkanon.errors import InputError
@@ -100,6 +103,9 @@ def anonymize(
     zones_geojson: ZonesGeojson = None,
     crs: Crs = None,
     read_as: ReadAsOption = None,
+    engine: Engine = None,
+    memory_limit: MemoryLimit = None,
+    spark_master: SparkMaster = None,
     segment: Annotated[
         list[str],
         typer.Option(
@@ -136,6 +142,7 @@ def anonymize(
     `odkanon anonymize february.csv -o february --zones january`
     """
     from odkanon.cli.show import show_files, show_release, stages
+    from odkanon.engine import in_memory
     from odkanon.io.save import check_target, save_release
     from odkanon.lookup import read_hierarchy
     from odkanon.methods import anonymize as run
@@ -180,8 +187,11 @@ def anonymize(
     zoning = read_earlier_zones(zones)
     with stages() as stage:
         stage(f"reading {source}")
-        od = read_matrix(
+        od = read_anywhere(
             source,
+            engine=engine,
+            memory_limit=memory_limit,
+            spark_master=spark_master,
             column=column,
             where=where,
             within=within,
@@ -193,11 +203,12 @@ def anonymize(
         )
         rule = wanted(od)
         if zoning is None:
-            stage(f"protecting {od.trips:,} trips with {method}")
+            stage(f"protecting {od.summary.trips:,} trips with {method}")
             release = run(od, rule, method=method, **options)
         else:
-            stage(f"protecting {od.trips:,} trips on the zones of {zones}")
-            release = release_on_zones(od, rule, zoning, full=None if hierarchy is None else read_hierarchy(hierarchy))
+            stage(f"protecting {od.summary.trips:,} trips on the zones of {zones}")
+            full = None if hierarchy is None else read_hierarchy(hierarchy)
+            release = release_on_zones(in_memory(od), rule, zoning, full=full)
         stage(f"writing {output}")
         save_release(release, output, force=force)
     show_release(od, release)

@@ -11,6 +11,7 @@ import typer
 from odkanon.errors import InputError
 
 if TYPE_CHECKING:
+    from odkanon.engine import Matrix
     from odkanon.hierarchy import Hierarchy
     from odkanon.od import ODMatrix
     from odkanon.rule import Rule
@@ -22,6 +23,14 @@ class Protect(StrEnum):
     participants = "participants"
     population = "population"
     persons = "persons"
+
+
+class EngineName(StrEnum):
+    """Where to work on the data."""
+
+    memory = "memory"
+    duckdb = "duckdb"
+    spark = "spark"
 
 
 class ReadAs(StrEnum):
@@ -90,6 +99,23 @@ Crs = Annotated[
 ]
 ReadAsOption = Annotated[
     ReadAs | None, typer.Option("--read-as", help="Settle what INPUT is where its columns allow both.")
+]
+Engine = Annotated[
+    EngineName | None,
+    typer.Option(
+        "--engine",
+        help="Work in memory, in DuckDB on disk, or on Spark. [default: memory if the input fits, else duckdb]",
+    ),
+]
+MemoryLimit = Annotated[
+    str | None,
+    typer.Option("--memory-limit", metavar="SIZE", help="How much memory to use, such as 8GiB."),
+]
+SparkMaster = Annotated[
+    str | None,
+    typer.Option(
+        "--spark-master", metavar="URL", help="Such as local[4] or spark://host:7077; implies --engine spark."
+    ),
 ]
 
 
@@ -168,8 +194,61 @@ def read_tree(hierarchy: Path | None, zones_geojson: Path | None) -> Hierarchy |
     return tree if zones_geojson is None else with_outlines(tree, zones_geojson)
 
 
+def read_anywhere(
+    source: Path,
+    *,
+    engine: EngineName | None,
+    memory_limit: str | None,
+    spark_master: str | None,
+    column: list[str],
+    where: str | None,
+    within: str | None,
+    resolution: int | None,
+    hierarchy: Path | None,
+    zones_geojson: Path | None,
+    crs: str | None,
+    read_as: ReadAs | None,
+) -> Matrix:
+    """Read trips or an OD table as a matrix, in the engine that was asked for or that suits the size."""
+    from odkanon.area import read_area
+    from odkanon.cells import check_resolution
+    from odkanon.engine.choose import choose_engine, load, parse_bytes
+
+    if resolution is not None:
+        check_resolution(resolution)
+    limit = None if memory_limit is None else parse_bytes(memory_limit)
+    if engine is None:
+        engine = EngineName.spark if spark_master else EngineName(choose_engine(source, memory_limit=limit))
+    if engine == EngineName.memory:
+        return read_matrix(
+            source,
+            column=column,
+            where=where,
+            within=within,
+            resolution=resolution,
+            hierarchy=hierarchy,
+            zones_geojson=zones_geojson,
+            crs=crs,
+            read_as=read_as,
+        )
+    if crs is not None:
+        raise InputError(f"--crs works with --engine memory only; convert the coordinates first for {engine.value}")
+    return load(
+        source,
+        engine="spark" if engine == EngineName.spark else "duckdb",
+        memory_limit=limit,
+        spark_master=spark_master,
+        kind=None if read_as is None else "trips" if read_as == ReadAs.trips else "od",
+        columns=column_mapping(column),
+        hierarchy=read_tree(hierarchy, zones_geojson),
+        resolution=resolution,
+        within=None if within is None else read_area(within),
+        where=where,
+    )
+
+
 def make_rule(
-    od: ODMatrix,
+    od: Matrix,
     *,
     k: int,
     protect: list[Protect],
@@ -181,7 +260,7 @@ def make_rule(
     from odkanon.rule import Rule
 
     if min_trips is None and min_weight is None and min_persons is None:
-        return Rule.protect(*(target.value for target in protect or [Protect.participants]), k=k, of=od)
+        return Rule.protect(*(target.value for target in protect or [Protect.participants]), k=k, of=od.summary)
     if protect:
         raise InputError("give either --protect with --k, or --min-trips, --min-weight and --min-persons; not both")
     return Rule(trips=min_trips, weight=min_weight, persons=min_persons)

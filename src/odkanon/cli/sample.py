@@ -22,9 +22,16 @@ def sample(
     output: Annotated[
         Path,
         typer.Option(
-            "--output", "-o", metavar="PATH", help="Where to: .parquet, .csv or .csv.gz; a folder with netmob25."
+            "--output",
+            "-o",
+            metavar="PATH",
+            help="Where to: .parquet, .csv, .csv.gz; a folder with netmob25 or --trips.",
         ),
     ],
+    trips: Annotated[
+        int | None,
+        typer.Option(help="Instead of the survey, this many trips as a folder of Parquet files, for measuring."),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Another seed makes another survey.")] = 2025,
     layout: Annotated[
         Layout, typer.Option("--as", help="As a table of trips, or as raw GNSS points in the layout of NetMob25.")
@@ -37,6 +44,14 @@ def sample(
     from odkanon.io.tables import write_csv
     from odkanon.sample import make_survey
 
+    if trips is not None:
+        from odkanon.crowd import write_crowd
+
+        if output.exists():
+            raise InputError(f"{output} exists already; choose another folder")
+        write_crowd(trips, output, seed=seed)
+        typer.echo(f"Wrote {trips:,} synthetic trips to {output}")
+        return
     if layout is Layout.netmob25:
         from odkanon.sample_points import write_netmob25
 

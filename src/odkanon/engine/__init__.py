@@ -107,7 +107,7 @@ def workspace(od: Matrix) -> Workspace:
     from odkanon.engine.matrix import SqlMatrix, SqlWorkspace
 
     assert isinstance(od, SqlMatrix)
-    return SqlWorkspace.of(od)
+    return workspace(od.collect()) if od.is_small else SqlWorkspace.of(od)
 
 
 def in_memory(od: Matrix) -> ODMatrix:

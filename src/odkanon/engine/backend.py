@@ -10,6 +10,9 @@ import pyarrow as pa
 
 _numbers = count()
 
+BYTES_PER_FLOW = 512
+"""What a flow may take in memory while it is merged; generous, since persons come on top."""
+
 
 class Backend(Protocol):
     """A database that understands the common subset of SQL in this package."""
@@ -17,6 +20,11 @@ class Backend(Protocol):
     @property
     def memory(self) -> int:
         """Bytes of memory that Python may use for what it fetches."""
+        ...
+
+    @property
+    def fetchable(self) -> int:
+        """Rows of flows that are better fetched and worked on in memory than left where they are."""
         ...
 
     def execute(self, sql: str) -> pa.Table:
@@ -27,8 +35,8 @@ class Backend(Protocol):
         """Make a small table known under a name."""
         ...
 
-    def materialise(self, name: str, sql: str) -> None:
-        """Keep the result of a query under a name, however large."""
+    def materialise(self, name: str, sql: str) -> int:
+        """Keep the result of a query under a name, however large; return its number of rows."""
         ...
 
     def repeated(self, table: Stored, column: str) -> pa.Table:
@@ -43,8 +51,9 @@ class Backend(Protocol):
 class Stored:
     """A table in a backend; dropped when nothing refers to it any more."""
 
-    def __init__(self, backend: Backend, name: str) -> None:
+    def __init__(self, backend: Backend, name: str, rows: int = -1) -> None:
         self.name = name
+        self.rows = rows
         weakref.finalize(self, backend.drop, name).atexit = False
 
     def __str__(self) -> str:
@@ -74,8 +83,8 @@ def new_name() -> str:
 def store(backend: Backend, sql: str) -> Stored:
     """Keep the result of a query."""
     name = new_name()
-    backend.materialise(name, sql)
-    return Stored(backend, name)
+    rows = backend.materialise(name, sql)
+    return Stored(backend, name, rows)
 
 
 def lend(backend: Backend, **columns: object) -> Stored:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,7 +16,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from odkanon.engine.backend import Stored, new_name
+from odkanon.engine.backend import BYTES_PER_FLOW, Stored, new_name
 from odkanon.engine.cellwork import helper_count, place_batch, place_batches
 from odkanon.errors import InputError
 from odkanon.io.tables import Table, quote_name
@@ -40,18 +42,24 @@ class DuckDb:
         Bytes that the process may use; three quarters of the machine's memory by default.
     scratch : path, optional
         Where to put what does not fit in memory; the system's temporary folder by default.
+    fetchable : int, optional
+        Rows of flows that are better worked on in memory; as many as fit there easily by default.
     """
 
-    def __init__(self, *, memory_limit: int | None = None, scratch: Path | None = None) -> None:
+    def __init__(
+        self, *, memory_limit: int | None = None, scratch: Path | None = None, fetchable: int | None = None
+    ) -> None:
         self.limit = memory_limit or machine_memory() * 3 // 4
-        self._folder = tempfile.TemporaryDirectory(prefix="odkanon-", dir=scratch, ignore_cleanup_errors=True)
+        self.fetchable = self.memory // BYTES_PER_FLOW if fetchable is None else fetchable
+        folder = _scratch_folder(scratch)
+        self._remove = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         with clear_errors(self.limit):
             self.connection = duckdb.connect(
-                str(Path(self._folder.name) / "work.duckdb"),
+                str(folder / "work.duckdb"),
                 config={
                     # The rest is for Python and for the reader of the input, which has a connection of its own.
                     "memory_limit": f"{max(self.limit * 6 // 10, 1) // 2**20}MiB",
-                    "temp_directory": str(Path(self._folder.name) / "spill"),
+                    "temp_directory": str(folder / "spill"),
                     "preserve_insertion_order": "false",
                     "autoinstall_known_extensions": "false",
                 },
@@ -76,10 +84,11 @@ class DuckDb:
             self.connection.execute(f"CREATE {small}TABLE {name} AS SELECT * FROM {name}_lent")
             self.connection.unregister(f"{name}_lent")
 
-    def materialise(self, name: str, sql: str) -> None:
-        """Keep the result of a query under a name."""
+    def materialise(self, name: str, sql: str) -> int:
+        """Keep the result of a query under a name; return its number of rows."""
         with clear_errors(self.limit):
-            self.connection.execute(f"CREATE TABLE {name} AS {sql}")
+            self.connection.execute(f"CREATE TABLE {name} AS {sql}").fetchall()
+            return int(self.connection.execute(f"SELECT COUNT(*) FROM {name}").fetchall()[0][0])
 
     def insert(self, batches: pa.RecordBatchReader) -> Stored:
         """Keep a stream of batches."""
@@ -110,7 +119,7 @@ class DuckDb:
     def close(self) -> None:
         """Give everything back."""
         self.connection.close()
-        self._folder.cleanup()
+        self._remove()
 
 
 @contextmanager
@@ -133,6 +142,16 @@ def clear_errors(limit: int) -> Iterator[None]:
                 "there is no disk space left for intermediate results; free some, or use --scratch"
             ) from None
         raise InputError(f"reading or writing failed: {str(error).strip().splitlines()[0]}") from None
+
+
+def _scratch_folder(parent: Path | None) -> Path:
+    """Return a new folder, named after this process; those of processes that were killed are removed."""
+    where = Path(tempfile.gettempdir() if parent is None else parent)
+    for old in where.glob("odkanon-*-scratch-*"):
+        owner = old.name.split("-")[1]
+        if Path("/proc").is_dir() and owner.isdigit() and not Path("/proc", owner).exists():
+            shutil.rmtree(old, ignore_errors=True)
+    return Path(tempfile.mkdtemp(prefix=f"odkanon-{os.getpid()}-scratch-", dir=where))
 
 
 def machine_memory() -> int:
@@ -192,6 +211,7 @@ class DuckInput:
     @contextmanager
     def _reading(self) -> Iterator[None]:
         connection = self.table.connection
+        connection.execute("CREATE TEMP MACRO IF NOT EXISTS rint(x) AS round_even(x, 0)")
         connection.execute(f"SET memory_limit = '{max(self.backend.limit * 2 // 10, 1) // 2**20}MiB'")
         with clear_errors(self.backend.limit):
             try:
@@ -217,4 +237,12 @@ class DuckInput:
 
     def unreadable_lines(self) -> int:
         """Return how many lines of a text file could not be split into columns, once read."""
-        return self.table.unreadable_lines()
+        lines = "SELECT DISTINCT scan_id, file_id, line FROM reject_errors"
+        try:
+            # Read more than once, and each time it is all written down again.
+            rows = self.table.connection.execute(
+                f"SELECT max(n) FROM (SELECT count(*) AS n FROM ({lines}) GROUP BY scan_id)"
+            ).fetchall()
+        except duckdb.CatalogException:
+            return 0
+        return int(rows[0][0] or 0)

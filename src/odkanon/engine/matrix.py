@@ -10,7 +10,9 @@ import numpy as np
 
 from odkanon.arrays import Codes, Ints
 from odkanon.budget import Budget
+from odkanon.engine import Engine
 from odkanon.engine.backend import Backend, Relation, Stored, lend, store
+from odkanon.engine.memory import MemoryEngine
 from odkanon.engine.sql import Side, SqlEngine, distinct_visits, join_maps, totals
 from odkanon.engine.suppress import presuppressed
 from odkanon.errors import InputError
@@ -66,6 +68,12 @@ class SqlMatrix:
         """Return an engine over all pairs."""
         sides = self.side("origin"), self.side("destination")
         return SqlEngine(self.backend, *sides, self.pairs, self.visits if persons else None, self.scale)
+
+    @property
+    def is_small(self) -> bool:
+        """Whether the pairs are better fetched and worked on in memory."""
+        visits = 0 if self.visits is None else self.summary.trips
+        return self.summary.pairs + visits <= self.backend.fetchable
 
     def collect(self) -> ODMatrix:
         """Return the matrix with its pairs in memory, for methods that look at each of them."""
@@ -167,7 +175,7 @@ class SqlWorkspace:
     def release(
         self,
         rule: Rule,
-        classes: Any,
+        classes: Engine,
         cuts: tuple[Cut, Cut],
         *,
         budget: Budget,
@@ -181,8 +189,9 @@ class SqlWorkspace:
             lend(self.od.backend, place=keys[zone >= 0], zone=zone[zone >= 0])
             for keys, zone in zip(self.od.keys, (zone_of_origin, zone_of_destination), strict=True)
         ]
+        assert isinstance(classes, SqlEngine | MemoryEngine)
         merged = classes.meeting(rule)
-        if self.od.visits is not None and classes.visits is None:
+        if self.od.visits is not None and not classes.counts_persons:
             merged = self._count_persons(merged, maps)
         origins, destinations, published, rows = published_classes(
             merged, np.ones(len(merged), dtype=bool), all_origins, all_destinations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -19,21 +19,28 @@ from odkanon.rule import Measure, Rule
 from odkanon.suppress import presuppress
 
 
+class Marginals(Protocol):
+    """Anything with hierarchies and the masses of their nodes: a matrix, or another engine."""
+
+    def tree(self, axis: Axis) -> Hierarchy: ...  # noqa: D102
+    def node_masses(self, axis: Axis, measure: Measure) -> tuple[Ints, ...]: ...  # noqa: D102
+
+
 @dataclass(frozen=True, eq=False)
 class MemoryEngine:
     """Answers from flows in memory.
 
     Attributes
     ----------
-    od : ODMatrix
-        The matrix; its hierarchies are those of the engine.
+    od : ODMatrix or the like
+        Whose hierarchies and marginals are those of the engine.
     flows : Flows
         What is left to merge: the pairs, or the classes of a pair of cuts.
     origin_leaf, destination_leaf : array of int
         For each place of ``flows``, one leaf that lies in it.
     """
 
-    od: ODMatrix
+    od: Marginals
     flows: Flows
     origin_leaf: Ints
     destination_leaf: Ints
@@ -52,6 +59,15 @@ class MemoryEngine:
         destination_zone = destinations.zone_of_leaf[self.destination_leaf]
         merged, _ = self.flows.merge(origin_zone[self.flows.origin], destination_zone[self.flows.destination])
         return MemoryEngine(self.od, merged, origins.starts, destinations.starts)
+
+    def meeting(self, rule: Rule) -> Flows:
+        """Return the classes that meet a rule."""
+        return self.flows.take(rule.met(self.flows))
+
+    @property
+    def counts_persons(self) -> bool:
+        """Whether the flows say how many persons they have."""
+        return self.flows.visits is not None
 
     def below(self, rule: Rule) -> Totals:
         """Return what the classes that do not meet the rule add up to."""

@@ -129,7 +129,7 @@ def rows_of(
         checks = [*checks, *_weight_checks(quote_name(found["weight"]), number)]
         scale = weight_scale(max(facts["rows"], 1), facts["largest"] or 0.0)
         usable = f"CASE WHEN {finite(number)} AND {number} > 0 THEN {number} ELSE CAST(0 AS DOUBLE) END"
-        columns["weight"] = f"CAST(round_even({usable} * 1e{len(str(scale)) - 1}, 0) AS BIGINT)"
+        columns["weight"] = f"CAST(rint({usable} * 1e{len(str(scale)) - 1}) AS BIGINT)"
     same, known = None, ""
     if facts["persons"]:
         whole = table.is_whole(found["person"])

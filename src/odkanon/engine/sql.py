@@ -6,15 +6,18 @@ are. All masses are whole numbers, so every database adds them up to the same re
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from odkanon.arrays import Ints
+from odkanon.engine import Engine
 from odkanon.engine.backend import Backend, Relation, Stored, lend, store
-from odkanon.flows import Flows, Totals
+from odkanon.engine.memory import MemoryEngine
+from odkanon.flows import Flows, Totals, Visits
 from odkanon.hierarchy import Cut, Hierarchy
 from odkanon.od import Axis
 from odkanon.rule import Measure, Rule
@@ -98,8 +101,29 @@ class SqlEngine:
         mass[_ints(found, "node")] = _ints(found, "mass")
         return mass
 
-    def coarsen(self, origins: Cut, destinations: Cut) -> SqlEngine:
-        """Return the engine over the classes of two cuts."""
+    def coarsen(self, origins: Cut, destinations: Cut) -> Engine:
+        """Return the engine over the classes of two cuts; in memory, if they fit there easily."""
+        coarser = self.merged(origins, destinations)
+        rows = coarser.table.rows + (coarser.visits.rows if isinstance(coarser.visits, Stored) else 0)
+        return coarser.fetched() if rows <= self.backend.fetchable else coarser
+
+    def fetched(self) -> MemoryEngine:
+        """Return the same engine with its flows in memory."""
+        flows = self._fetch(str(self.table))
+        if self.visits is not None:
+            flows = replace(flows, visits=self._fetch_visits(flows))
+        return MemoryEngine(self, flows, self.origin.leaf, self.destination.leaf)
+
+    def _fetch_visits(self, flows: Flows) -> Visits:
+        found = self.backend.execute(f"SELECT origin, destination, person FROM {self.visits} v")
+        width = len(self.destination.places)
+        keys = flows.origin.astype(np.int64) * width + flows.destination
+        flow = np.searchsorted(keys, _ints(found, "origin") * width + _ints(found, "destination")).astype(np.int32)
+        person = pc.dictionary_encode(found.column("person").combine_chunks()).indices.to_numpy().astype(np.int32)
+        return Visits(flow, person, max(int(person.max(initial=0)) + 1, 1))
+
+    def merged(self, origins: Cut, destinations: Cut) -> SqlEngine:
+        """Return the engine over the classes of two cuts, where the pairs are."""
         sides = self.origin.coarsen(origins), self.destination.coarsen(destinations)
         masses = ", ".join(f"{_sum(name)} AS {name}" for name in self.masses)
         if len(origins) == len(destinations) == 1:
@@ -152,6 +176,11 @@ class SqlEngine:
     def flows(self) -> Flows:
         """The classes of the cuts that the engine was coarsened to."""
         return self._fetch(self.counted)
+
+    @property
+    def counts_persons(self) -> bool:
+        """Whether the flows say how many persons they have."""
+        return self.visits is not None
 
     def meeting(self, rule: Rule) -> Flows:
         """Return the flows that meet a rule."""

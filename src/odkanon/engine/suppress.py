@@ -39,7 +39,7 @@ def _problematic(engine: SqlEngine, rule: Rule, levels: int) -> Stored:
     """Return the pairs whose group does not meet the rule, with their mass and the ranks of their ends."""
     sides = (engine.origin, engine.destination)
     cuts = [level_cut(side.tree, levels) for side in sides]
-    groups = engine.coarsen(cuts[0], cuts[1])
+    groups = engine.merged(cuts[0], cuts[1])
     maps = [_group_map(engine, side, cut) for side, cut in zip(sides, cuts, strict=True)]
     columns = ", ".join(f"f.{name}" for name in ("origin", "destination", *engine.masses))
     return store(

@@ -15,6 +15,7 @@ import duckdb
 import pyarrow as pa
 
 from odkanon.errors import InputError
+from odkanon.io.datasets import dataset_files, dataset_sha256, remote
 
 _HEAD_BYTES = 1 << 20
 _DELIMITERS = ",;\t|"
@@ -79,12 +80,12 @@ class Table:
     def unreadable_lines(self) -> int:
         """Return how many lines of a CSV had too few or too many columns or were not UTF-8, once fetched."""
         try:
-            row = self.connection.execute(
+            rows = self.connection.execute(
                 "SELECT count(*) FROM (SELECT DISTINCT scan_id, file_id, line FROM reject_errors)"
-            ).fetchone()
+            ).fetchall()
         except duckdb.CatalogException:
             return 0
-        return int(row[0]) if row else 0
+        return int(rows[0][0])
 
 
 def open_table(source: Any) -> Table:
@@ -92,6 +93,12 @@ def open_table(source: Any) -> Table:
     connection = connect()
     if not isinstance(source, str | Path):
         return _open_in_memory(connection, source)
+    address = remote(source)
+    if address is not None:
+        raise InputError(f"{address} lies in an object store; read it with --engine spark, or copy it here first")
+    files = dataset_files(source)
+    if files is not None:
+        return _open_dataset(connection, str(source), files)
     path = Path(source)
     _check_file(path)
     with path.open("rb") as file:
@@ -147,6 +154,15 @@ def _csv_scan(source: str, delimiter: str, columns: Sequence[str], *, gzipped: b
     )
 
 
+def _open_dataset(connection: duckdb.DuckDBPyConnection, name: str, files: list[Path]) -> Table:
+    for file in files:
+        with file.open("rb") as content:
+            if content.read(4) != b"PAR1":
+                raise InputError(f"{file} is not a Parquet file; a dataset of several files has to be Parquet")
+    scan = f"read_parquet([{', '.join(quote_text(str(file)) for file in files)}], hive_partitioning=true)"
+    return Table(connection, scan, _described(connection, scan, name), name, dataset_sha256(files))
+
+
 def quote_text(text: str) -> str:
     """Return a text as an SQL literal."""
     return "'" + text.replace("'", "''") + "'"
@@ -176,8 +192,6 @@ def _open_in_memory(connection: duckdb.DuckDBPyConnection, source: Any) -> Table
 
 
 def _check_file(path: Path) -> None:
-    if path.is_dir():
-        raise InputError(f"{path} is a folder; give one CSV, gzipped CSV or Parquet file")
     if not path.is_file():
         raise InputError(f"there is no file {path}; check the path")
     if path.stat().st_size == 0:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -30,6 +31,9 @@ from odkanon.release import Release
 from odkanon.rule import Rule
 
 Suppress = Literal["before", "after"]
+
+_GALLOP = 4.0
+"""How many times more classes the next probe may have while none has failed."""
 
 BALANCE = 0.03
 """How far the ratio of origin to destination zones may drift before one axis is favoured."""
@@ -74,8 +78,9 @@ def odkanon(
         parameters["levels"] = levels
         work, allowance = work.presuppress(rule, levels=levels, budget=allowed), 0
     left = work.remaining
+    guess = left.trips / rule.k(whole.mean_weight if whole.weight is not None else None)
     path = MergePath.of(work.engine(frozenset(rule.measures)), rule)
-    found = path.first_within(rule, allowed, allowance) if left.pairs else None
+    found = path.first_within(rule, allowed, allowance, guess) if left.pairs else None
     if found is None:
         return work.refuse(rule, "odkanon", parameters, refusal(left, rule))
     step, classes = found
@@ -161,10 +166,11 @@ class MergePath:
         merges = int(self.origin_merges[step])
         return self.origin.cut(merges), self.destination.cut(step - merges)
 
-    def first_within(self, rule: Rule, budget: Budget, allowance: int) -> tuple[int, Engine] | None:
+    def first_within(self, rule: Rule, budget: Budget, allowance: int, guess: float = 0.0) -> tuple[int, Engine] | None:
         """Return the first step that leaves no more than the allowance below the rule, with its classes.
 
-        None if there is no such step.
+        None if there is no such step. ``guess`` is how many classes there could be at that step, roughly, 0 for no
+        idea; it decides how soon the answer is found, not which.
         """
         engine = best = self.engine
 
@@ -179,7 +185,17 @@ class MergePath:
             return True
 
         last = len(self.origin_merges) - 1
-        return (bisect_first(last, good), best) if good(last) else None
+        if not good(last):
+            return None
+        low, high = gallop(self.class_space, guess, good) if guess > 0 else (-1, last)
+        return bisect_first(high, good, low), best
+
+    @cached_property
+    def class_space(self) -> Ints:
+        """For each step, how many classes there can be: origin times destination zones. Never grows."""
+        steps = np.arange(len(self.origin_merges))
+        space: Ints = self.origin.zones[self.origin_merges] * self.destination.zones[steps - self.origin_merges]
+        return space
 
 
 def alternate(origin_zones: Ints, destination_zones: Ints) -> Ints:
@@ -205,9 +221,27 @@ def alternate(origin_zones: Ints, destination_zones: Ints) -> Ints:
     return np.concatenate([np.array(path, dtype=np.int64), tail])
 
 
-def bisect_first(last: int, good: Callable[[int], bool]) -> int:
-    """Return the first good step in ``[0, last]`` of a monotone test of which the last step is known to be good."""
-    low, high = -1, last
+def gallop(space: Ints, guess: float, good: Callable[[int], bool]) -> tuple[int, int]:
+    """Return a failing step (-1 for none) and a good one after it, found with few probes of fine steps.
+
+    A probe of a fine step costs as much as all of the data, and most steps are fine: halfway along the path hardly
+    any two pairs share a class. So the first probe is where the answer is likely, and finer ones follow until one
+    fails; what that one leaves is small.
+    """
+    low, high = -1, len(space) - 1
+    while low < 0 < high:
+        step = min(int(np.searchsorted(-space, -guess)), high - 1)
+        if good(step):
+            high = step
+        else:
+            low = step
+        guess *= _GALLOP
+    return low, high
+
+
+def bisect_first(last: int, good: Callable[[int], bool], low: int = -1) -> int:
+    """Return the first good step in ``(low, last]`` of a monotone test of which the last step is known to be good."""
+    high = last
     while high - low > 1:
         middle = (low + high) // 2
         if good(middle):

@@ -1,0 +1,125 @@
+"""Which engine for which input, and matrices from any of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from odkanon.area import Area
+from odkanon.engine import Matrix
+from odkanon.engine.duckdb import DuckDb, DuckInput, machine_memory
+from odkanon.engine.load import load_trips
+from odkanon.engine.rows import SqlInput
+from odkanon.engine.zonetable import load_od
+from odkanon.errors import InputError
+from odkanon.hierarchy import Hierarchy
+from odkanon.io.columns import Kind, kind_of, resolve
+from odkanon.io.datasets import dataset_files, remote
+from odkanon.io.tables import open_table
+
+_BYTES_PER_TRIP = 400
+"""What a trip takes at the peak of the engine in memory, measured; see docs/sizing.md."""
+
+_CSV_BYTES_PER_TRIP = 60
+"""A row of a CSV has some hundred bytes; fewer, to be on the safe side and for compressed ones."""
+
+
+EngineName = Literal["memory", "duckdb", "spark"]
+
+
+def choose_engine(source: str | Path, *, memory_limit: int | None = None) -> EngineName:
+    """Return the engine for an input: memory if it fits there comfortably, DuckDB if not, Spark for object stores."""
+    if remote(source) is not None:
+        return "spark"
+    limit = memory_limit or machine_memory() // 2
+    return "memory" if _rows(source) * _BYTES_PER_TRIP <= limit else "duckdb"
+
+
+def _rows(source: str | Path) -> int:
+    """Return the rows of Parquet files, and a guess for others."""
+    import pyarrow.parquet
+
+    rows = 0
+    for file in dataset_files(source) or [Path(source)]:
+        if not file.is_file():
+            continue
+        with file.open("rb") as content:
+            is_parquet = content.read(4) == b"PAR1"
+        try:
+            rows += pyarrow.parquet.read_metadata(file).num_rows if is_parquet else 0
+        except (OSError, ValueError):
+            continue  # reading it will say what is wrong with it
+        rows += 0 if is_parquet else file.stat().st_size // _CSV_BYTES_PER_TRIP
+    return rows
+
+
+def load(
+    source: str | Path,
+    *,
+    engine: EngineName,
+    memory_limit: int | None = None,
+    spark_master: str | None = None,
+    kind: Kind | None = None,
+    columns: Mapping[str, str] | None = None,
+    hierarchy: Hierarchy | None = None,
+    resolution: int | None = None,
+    within: Area | None = None,
+    where: str | None = None,
+) -> Matrix:
+    """Read trips or records between zones into DuckDB or Spark.
+
+    Parameters
+    ----------
+    source : str or path
+        A file, a folder or a pattern of Parquet files; for Spark, whatever it can read.
+    engine : {"duckdb", "spark"}
+        Where to.
+    memory_limit : int, optional
+        Bytes, for DuckDB.
+    spark_master : str, optional
+        Such as ``local[4]`` or ``spark://host:7077``; by default what the environment says.
+    kind : {"trips", "od"}, optional
+        What the table holds; told by its columns if not given.
+    columns, hierarchy, resolution, within, where
+        As for `odkanon.read_trips`, `odkanon.build_od` and `odkanon.read_od`.
+    """
+    if engine == "spark":
+        from odkanon.engine.spark import open_spark_input
+
+        table: SqlInput = open_spark_input(source, master=spark_master)
+    else:
+        table = DuckInput(open_table(source), DuckDb(memory_limit=memory_limit))
+    return load_table(
+        table, kind=kind, columns=columns, hierarchy=hierarchy, resolution=resolution, within=within, where=where
+    )
+
+
+def load_table(
+    table: SqlInput,
+    *,
+    kind: Kind | None = None,
+    columns: Mapping[str, str] | None = None,
+    hierarchy: Hierarchy | None = None,
+    resolution: int | None = None,
+    within: Area | None = None,
+    where: str | None = None,
+) -> Matrix:
+    """Read an open table into its backend; see `load`."""
+    same: dict[str, Any] = {"columns": columns, "within": within, "where": where}
+    kind = kind or ("od" if hierarchy is not None else kind_of(table, resolve(table, columns)))
+    if kind == "trips":
+        return load_trips(table, resolution=10 if resolution is None else resolution, **same)
+    if hierarchy is not None and within is not None:
+        raise InputError("--within takes H3 cells; with --hierarchy, use --filter instead")
+    return load_od(table, hierarchy=hierarchy, resolution=resolution, **same)
+
+
+def parse_bytes(text: str) -> int:
+    """Return a number of bytes written as ``8GiB``, ``8G``, ``500MB`` or so."""
+    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)(I?)B?\s*", text.upper())
+    if found is None or float(found[1]) == 0:
+        raise InputError(f"{text!r} is no amount of memory; write something like 8GiB or 500MB")
+    base = 1000 if text.upper().rstrip().endswith("B") and not found[3] and found[2] else 1024
+    return int(float(found[1]) * base ** " KMGT".index(found[2] or " "))

@@ -1,0 +1,48 @@
+"""Datasets of many Parquet files: folders, partitioned or not, and patterns such as ``trips/2024-*.parquet``."""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import re
+from pathlib import Path
+
+from odkanon.errors import InputError
+
+_REMOTE = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+):/{1,2}(?=[^/])")
+
+
+def remote(source: str | Path) -> str | None:
+    """Return the address of a source in an object store, such as ``s3a://bucket/trips``; None for local paths."""
+    found = _REMOTE.match(str(source))
+    # A path object has lost one of the two slashes.
+    return None if found is None else f"{found[1]}://{str(source)[found.end() :]}"
+
+
+def dataset_files(source: str | Path) -> list[Path] | None:
+    """Return the files of a dataset, sorted; None for a single file."""
+    path, text = Path(source), str(source)
+    if path.is_dir():
+        files = sorted(
+            file
+            for file in path.rglob("*.parquet")
+            if not any(part[0] in "._" for part in file.relative_to(path).parts)
+        )
+        if not files:
+            raise InputError(f"{path} is a folder without Parquet files; give a file, or a folder of *.parquet")
+        return files
+    if not path.exists() and glob.has_magic(text):
+        files = sorted(Path(name) for name in glob.glob(text, recursive=True))
+        if not files:
+            raise InputError(f"no file matches {text}; check the pattern")
+        return [file for name in files for file in (dataset_files(name) or [name])]
+    return None
+
+
+def dataset_sha256(files: list[Path]) -> str:
+    """Return the SHA-256 of the SHA-256 of each file, in the order of their names; where they lie does not matter."""
+    whole = hashlib.sha256()
+    for file in files:
+        with file.open("rb") as content:
+            whole.update(hashlib.file_digest(content, "sha256").digest())
+    return whole.hexdigest()

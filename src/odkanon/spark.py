@@ -1,0 +1,60 @@
+"""ODkAnon on a Spark session of yours.
+
+>>> from odkanon import Rule, anonymize, spark  # doctest: +SKIP
+>>> od = spark.read(session, "s3a://bucket/trips")  # doctest: +SKIP
+>>> anonymize(od, Rule(trips=10)).save("release")  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from odkanon.area import Area
+from odkanon.engine import Matrix
+from odkanon.engine.choose import load_table
+from odkanon.engine.spark import Spark, SparkInput, open_spark_input
+from odkanon.hierarchy import Hierarchy
+from odkanon.io.columns import Kind
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def read(
+    session: SparkSession,
+    source: str | Path | DataFrame,
+    *,
+    kind: Kind | None = None,
+    columns: Mapping[str, str] | None = None,
+    hierarchy: Hierarchy | None = None,
+    resolution: int | None = None,
+    within: Area | None = None,
+    where: str | None = None,
+) -> Matrix:
+    """Read trips, or records between zones, into an OD matrix that stays on Spark.
+
+    Parameters
+    ----------
+    session : SparkSession
+        Where to work.
+    source : path or DataFrame
+        Parquet: a file, a folder, a pattern, or an address in an object store, which is handed to Spark as it is.
+    kind : {"trips", "od"}, optional
+        What the table holds; told by its columns if not given.
+    columns, hierarchy, resolution, within, where
+        As for `odkanon.read_trips`, `odkanon.build_od` and `odkanon.read_od`.
+
+    Returns
+    -------
+    SqlMatrix
+        For `odkanon.anonymize`; a release made of it is the same, byte for byte, as one made in memory.
+    """
+    if isinstance(source, str | Path):
+        table = open_spark_input(source, backend=Spark(session))
+    else:
+        table = SparkInput(Spark(session), source, "the table")
+    return load_table(
+        table, kind=kind, columns=columns, hierarchy=hierarchy, resolution=resolution, within=within, where=where
+    )

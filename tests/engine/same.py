@@ -1,0 +1,93 @@
+"""Inputs for all engines, and what must be the same of their releases."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from odkanon import InputError, Rule, anonymize
+from odkanon.engine import Matrix
+from odkanon.engine.matrix import SqlMatrix
+from odkanon.sample import make_survey
+
+WAYS: list[dict[str, Any]] = [
+    {"suppress": "after"},
+    {"suppress": "after", "budget_of": "rows", "budget": 0.2},
+    {"suppress": "before"},
+    {"suppress": "before", "budget_of": "trips", "budget": 0.03, "levels": 1},
+    {"method": "oigh"},
+]
+RULES = [Rule(trips=10), Rule(weight=20_000.5), Rule(persons=5), Rule(trips=8, weight=9_000, persons=3)]
+
+
+def said(od: Matrix, rule: Rule, way: dict[str, Any], *, limit: bool = True) -> Any:
+    """Return every byte of a release but the time it took; the error or the refusal where there is none.
+
+    The limit takes a group-by for each pair of levels, and is left out where the pairs were never in memory.
+    """
+    try:
+        release = anonymize(od, rule, **way)
+    except InputError as error:
+        return str(error)
+    if release.refusal:
+        return release.refusal
+    with tempfile.TemporaryDirectory() as folder:
+        saved = release.save(Path(folder) / "release")
+        files = {file.name: file.read_bytes() for file in saved.iterdir()}
+    told = json.loads(files.pop("release.json"))
+    told.pop("seconds")
+    told["input"].pop("sha256")
+    if not limit:
+        told.pop("limit")
+    return json.dumps(told), files
+
+
+def check_same(reference: Matrix, other: Matrix, rules: list[Rule] = RULES, ways: list[dict[str, Any]] = WAYS) -> None:
+    assert plain(other) == plain(reference)
+    limit = not isinstance(other, SqlMatrix) or other.is_small
+    for rule in rules:
+        for way in ways:
+            assert said(other, rule, way, limit=limit) == said(reference, rule, way, limit=limit), (rule, way)
+
+
+def plain(od: Matrix) -> Any:
+    whole = od.summary
+    totals = (whole.pairs, whole.trips, whole.weight, whole.persons, whole.scale)
+    return totals, whole.source.rows, dict(whole.source.rejected), list(whole.source.rejected)
+
+
+def survey(rows: int = 2_000) -> pa.Table:
+    """The first persons of the sample, in a random order."""
+    table = make_survey().slice(0, rows)
+    return table.take(pa.array(np.random.default_rng(5).permutation(rows)))
+
+
+def messy(rows: int = 1_500) -> pa.Table:
+    """A survey with something wrong in every way that is checked."""
+    table = survey(rows)
+    columns = {name: table.column(name).to_pylist() for name in table.column_names}
+
+    def put(name: str, first: int, values: list[Any]) -> None:
+        columns[name][first : first + len(values)] = values
+
+    put("start_lat", 0, [None, float("nan"), float("inf"), 95.0, 120.0, 0.0])
+    put("start_lon", 3, [48.0, 200.0, 0.0])
+    put("weight", 10, [None, 0.0, -3.5, float("nan"), 0.1234567895, 1e-9, 2.5])
+    put("person", 30, [None, "", "  ", " 10_1000 "])
+    put("start_time", 40, [None, None])
+    table = pa.table({name: pa.array(values, table.schema.field(name).type) for name, values in columns.items()})
+    # Copies of good rows, of a bad one, of one without a person and of one without a time.
+    return pa.concat_tables([table, table.slice(100, 40), table.slice(100, 10), table.slice(0, 45)])
+
+
+def outcome(work: Callable[[], Any]) -> Any:
+    try:
+        return work()
+    except InputError as error:
+        return str(error)
