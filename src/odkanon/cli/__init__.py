@@ -11,6 +11,7 @@ from odkanon._version import __version__
 from odkanon.cli.anonymize import anonymize
 from odkanon.cli.compare import compare
 from odkanon.cli.demo import demo
+from odkanon.cli.explore import explore
 from odkanon.cli.report import report
 from odkanon.cli.sample import sample
 from odkanon.errors import OdkanonError
@@ -26,6 +27,7 @@ app = typer.Typer(
 app.command()(anonymize)
 app.command()(compare)
 app.command()(report)
+app.command()(explore)
 app.command()(sample)
 app.command()(demo)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,9 +12,12 @@ import typer
 from odkanon.errors import InputError
 
 if TYPE_CHECKING:
+    from odkanon.area import Area
     from odkanon.hierarchy import Hierarchy
+    from odkanon.io.tables import Table
     from odkanon.od import ODMatrix
     from odkanon.rule import Rule
+    from odkanon.trips import Trips
 
 
 class Protect(StrEnum):
@@ -91,6 +95,65 @@ def column_mapping(column: list[str]) -> dict[str, str]:
     return mapping
 
 
+@dataclass(frozen=True)
+class Opened:
+    """An input that was looked at but not read yet: trips, or a table of records between zones."""
+
+    table: Table
+    columns: dict[str, str]
+    where: str | None
+    area: Area | None
+    tree: Hierarchy | None
+    holds_trips: bool
+
+    def trips(self, attributes: list[str] | None) -> Trips:
+        """Read the trips, with these attributes or (None) all that are known."""
+        from odkanon.trips import trips_of_table
+
+        return trips_of_table(self.table, columns=self.columns, attributes=attributes, where=self.where)
+
+    def matrix(self, resolution: int | None) -> ODMatrix:
+        """Read it as a matrix."""
+        from odkanon.odtable import od_of_table
+        from odkanon.trips import build_od
+
+        if self.holds_trips:
+            return build_od(self.trips([]), resolution=10 if resolution is None else resolution, within=self.area)
+        return od_of_table(
+            self.table,
+            columns=self.columns,
+            hierarchy=self.tree,
+            resolution=resolution,
+            within=self.area,
+            where=self.where,
+        )
+
+
+def open_input(
+    source: Path,
+    *,
+    column: list[str],
+    where: str | None = None,
+    within: str | None = None,
+    hierarchy: Path | None = None,
+    read_as: ReadAs | None = None,
+) -> Opened:
+    """Open trips or an OD table, whichever it is."""
+    from odkanon.area import read_area
+    from odkanon.io.columns import kind_of, resolve
+    from odkanon.io.tables import open_table
+    from odkanon.lookup import read_hierarchy
+
+    table = open_table(source)
+    columns = column_mapping(column)
+    area = None if within is None else read_area(within)
+    tree: Hierarchy | None = None if hierarchy is None else read_hierarchy(hierarchy)
+    kind = read_as or ("od" if tree is not None else kind_of(table, resolve(table, columns)))
+    if kind != "trips" and tree is not None and area is not None:
+        raise InputError("--within takes H3 cells; with --hierarchy, use --filter instead")
+    return Opened(table, columns, where, area, tree, kind == "trips")
+
+
 def read_matrix(
     source: Path,
     *,
@@ -102,27 +165,12 @@ def read_matrix(
     read_as: ReadAs | None = None,
 ) -> ODMatrix:
     """Read trips or an OD table, whichever it is, as a matrix."""
-    from odkanon.area import read_area
     from odkanon.cells import check_resolution
-    from odkanon.io.columns import kind_of, resolve
-    from odkanon.io.tables import open_table
-    from odkanon.lookup import read_hierarchy
-    from odkanon.odtable import od_of_table
-    from odkanon.trips import build_od, trips_of_table
 
     if resolution is not None:
         check_resolution(resolution)
-    table = open_table(source)
-    columns = column_mapping(column)
-    area = None if within is None else read_area(within)
-    tree: Hierarchy | None = None if hierarchy is None else read_hierarchy(hierarchy)
-    kind = read_as or ("od" if tree is not None else kind_of(table, resolve(table, columns)))
-    if kind == "trips":
-        trips = trips_of_table(table, columns=columns, attributes=[], where=where)
-        return build_od(trips, resolution=10 if resolution is None else resolution, within=area)
-    if tree is not None and area is not None:
-        raise InputError("--within takes H3 cells; with --hierarchy, use --filter instead")
-    return od_of_table(table, columns=columns, hierarchy=tree, resolution=resolution, within=area, where=where)
+    opened = open_input(source, column=column, where=where, within=within, hierarchy=hierarchy, read_as=read_as)
+    return opened.matrix(resolution)
 
 
 def make_rule(
