@@ -109,7 +109,7 @@ export class Live {
       if (passed < PATIENCE) return;
       this.root.setAttribute("data-busy", "");
       this.working.hidden = false;
-      this.working.firstChild!.textContent = `${name} is working: ${Math.floor(passed / 1000)} s. The map below is still the one before. `;
+      this.working.firstChild!.textContent = `Working with ${name}: ${Math.floor(passed / 1000)} s. The map is still the one before. `;
     };
     replace(this.working, "", h("button", { type: "button", onclick: () => this.stop() }, "Stop"));
     this.working.prepend(document.createTextNode(""));

@@ -12,6 +12,7 @@ from odkanon.cli.anonymize import anonymize
 from odkanon.cli.compare import compare
 from odkanon.cli.demo import demo
 from odkanon.cli.explore import explore
+from odkanon.cli.picture import picture
 from odkanon.cli.report import report
 from odkanon.cli.sample import sample
 from odkanon.errors import OdkanonError
@@ -28,6 +29,7 @@ app.command()(anonymize)
 app.command()(compare)
 app.command()(report)
 app.command()(explore)
+app.command()(picture)
 app.command()(sample)
 app.command()(demo)
 
