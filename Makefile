@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 PAGE := src/odkanon/report/page.html
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench clean
+.PHONY: help demo test lint bench pictures clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -36,6 +36,9 @@ lint: $(READY)  ## ruff and mypy only
 
 bench: $(READY)  ## measure the speed claims, as ratios
 	$(BIN)/python benchmarks/bench_odkanon.py
+
+pictures: $(PAGE)  ## make the screenshots and pictures of the docs anew
+	$(BIN)/python scripts/make_pictures.py
 
 clean:  ## remove what make created
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist $(PAGE) src/odkanon/report/world.json.gz

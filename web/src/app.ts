@@ -9,7 +9,7 @@ import { flowLayer, flowLines, type Line } from "./map/arrows";
 import { baseLayers, zoneLayers, type Piece } from "./map/layers";
 import { shade, type Panel } from "./map/shading";
 import { Maps } from "./map/view";
-import { AXES, unpack, type Model, type PackedModel, type Release } from "./model";
+import { AXES, unpack, type About, type Model, type PackedModel, type Release } from "./model";
 import { account, asked } from "./panels/account";
 import { differences } from "./panels/differences";
 import { histograms } from "./panels/histogram";
@@ -21,6 +21,11 @@ import { zoneFacts, ZonePanel, zoneTitle } from "./panels/zones";
 import { readBeneath } from "./beneath";
 import { Store, type State } from "./state";
 import { followTheme, palette, themeButton } from "./theme";
+
+const PASSED_ON = "This file holds only what the release publishes, asks for nothing from the network, and can be passed on like the release itself.";
+const LIVE = "This page talks to ODkAnon on this machine and to nobody else. It is sent releases that meet the rule above, never trips; save one to pass it on.";
+
+const weighted = (releases: Release[]): boolean => releases.some((release) => release.origin.mass.weight);
 
 function first(releases: Release[]): State {
   const boxes = releases.every(({ about }) => about.method === "mondrian");
@@ -44,12 +49,13 @@ export class App {
   private readonly heading = h("div", {});
   private readonly footing = h("footer", {});
   private readonly zones: ZonePanel;
+  private readonly tools = h("div", {});
   private panels: Panel[] = [];
 
   constructor(
     readonly root: Element,
     public model: Model,
-    controls: HTMLElement | null = null,
+    private readonly controls: HTMLElement | null = null,
   ) {
     const { releases } = model;
     this.store = new Store(first(releases));
@@ -58,12 +64,17 @@ export class App {
       tooltip: (panel, layer, object) => this.tooltip(panel, layer, object),
       click: (panel, layer, object) => this.click(panel, layer, object),
     });
-    const tools = toolbar(releases, this.store, (file) => void this.addBeneath(file));
-    const mapped = h("section", { class: "card mapcard", "aria-label": "Map" }, tools, this.maps.element, this.legend);
+    this.fillTools();
+    const mapped = h("section", { class: "card mapcard", "aria-label": "Map" }, this.tools, this.maps.element, this.legend);
     replace(
       root,
       h("header", {}, this.heading, themeButton(this.store)),
-      h("main", {}, this.top, controls, h("div", { class: "mapline" }, mapped, this.zones.element), this.numbers),
+      h(
+        "main",
+        { class: controls && "explore" },
+        controls,
+        h("div", { class: "content" }, this.top, h("div", { class: "mapline" }, mapped, this.zones.element), this.numbers),
+      ),
       this.footing,
     );
     this.maps.start();
@@ -75,13 +86,35 @@ export class App {
 
   /** Shows another model in the same page: what the live explorer does after every change. */
   replaceModel(packed: PackedModel): void {
-    const { base, beneath } = this.model;
+    const { base, beneath, releases: before } = this.model;
     const next = unpack(packed);
     this.model = { ...next, base: next.base.box ? next.base : base, beneath };
+    this.maps.stay();
+    this.keepState(before);
     this.zones.reset(this.model.releases);
     this.fillNumbers();
     this.arrange();
     this.draw();
+  }
+
+  /** Adds what took longer to find out than the release itself. */
+  setLimits(limits: About["limit"][]): void {
+    this.model.releases.forEach((release, number) => (release.about.limit = limits[number] ?? null));
+    this.fillNumbers();
+  }
+
+  /** What the reader chose stays, unless the new model has no such thing. Nobody is told: all is drawn anew anyway. */
+  private keepState(before: Release[]): void {
+    const { releases } = this.model;
+    const { selected, theme, ...chosen } = this.store.state;
+    const fresh = before.length === releases.length && weighted(before) === weighted(releases) ? chosen : first(releases);
+    const there = selected && releases.some((release) => release[selected.axis].number.has(selected.id));
+    this.store.state = { ...fresh, theme, selected: there ? selected : null };
+    if (fresh !== chosen) this.fillTools();
+  }
+
+  private fillTools(): void {
+    replace(this.tools, toolbar(this.model.releases, this.store, (file) => void this.addBeneath(file)));
   }
 
   /** Ids of the zones of a panel that stand out because the other release lacks them. */
@@ -102,7 +135,7 @@ export class App {
     const made = [version && `Made by ODkAnon ${version}`, seconds != null && `in ${seconds.toFixed(2)} s`].filter(Boolean).join(" ");
     replace(
       this.footing,
-      h("p", {}, "This file holds only what the release publishes, asks for nothing from the network, and can be passed on like the release itself."),
+      h("p", {}, this.controls ? LIVE : PASSED_ON),
       h("p", {}, made, made && ". ", "Base map: Natural Earth. ", input.sha256 && h("span", { class: "sha", title: "fingerprint (SHA-256) of the input" }, `Input ${input.sha256.slice(0, 16)}…`)),
     );
   }

@@ -2,38 +2,26 @@
 
 import { App } from "./app";
 import { h, replace } from "./dom";
+import { Live } from "./live";
 import { unpack, type PackedModel } from "./model";
-import { liveControls } from "./panels/live";
-import { EmbeddedSource, LiveSource, type Request } from "./source";
+import { EmbeddedSource, LiveSource } from "./source";
 
 async function start(root: Element): Promise<void> {
   const embedded = JSON.parse(document.getElementById("model")!.textContent!) as PackedModel;
   const file = new EmbeddedSource(embedded);
-  if (!file.offer) {
-    expose(new App(root, unpack(await file.load())));
+  if (file.offer) {
+    await new Live(root, new LiveSource(file.offer), expose).start();
     return;
   }
-  const live = new LiveSource(file.offer);
-  const problem = h("p", { class: "problem", role: "alert", hidden: true });
-  const ask = async (request: Request): Promise<void> => {
-    try {
-      const answer = await live.ask(request);
-      if (answer) app.replaceModel(answer);
-      problem.hidden = true;
-    } catch (error) {
-      problem.textContent = (error as Error).message;
-      problem.hidden = false;
-    }
-  };
-  const controls = h("div", {}, liveControls(file.offer, (request) => void ask(request)), problem);
-  const app = new App(root, unpack(await live.load()), controls);
-  expose(app);
+  expose(new App(root, unpack(await file.load())));
 }
 
 /** A handle for tests and for the curious; it can read what the page shows, nothing else. */
-function expose(app: App): void {
+function expose(app: App, live: Live | null = null): void {
   Object.assign(globalThis, {
     odkanon: {
+      /** In the explorer: the parameters of the release that is on the page, and when it got there. */
+      shown: () => live?.shown ?? null,
       state: () => app.store.state,
       /** Page pixels of the centre of a zone in a panel such as "r0-origin". */
       place: (panel: string, id: string) => {

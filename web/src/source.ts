@@ -9,8 +9,10 @@ export interface Request {
   method: string;
   budget: number;
   suppress: "before" | "after";
-  resolution: number;
+  resolution: number | null;
   segment: string;
+  /** Participants and population side by side, whatever the targets. */
+  split: boolean;
 }
 
 /** The server's offer: which values its controls may take, and what is asked first. */
@@ -20,6 +22,8 @@ export interface Offer {
   budget: { max: number };
   targets: string[];
   methods: string[];
+  /** Methods that take longer than a slider allows. */
+  slow: string[];
   resolutions: number[];
   segments: string[];
   first: Request;
@@ -51,6 +55,8 @@ type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 export class LiveSource implements DataSource {
   private newest = 0;
   private running: AbortController | null = null;
+  private readonly page = Math.random().toString(36).slice(2);
+  private hasBase = false;
 
   constructor(
     readonly offer: Offer,
@@ -69,19 +75,45 @@ export class LiveSource implements DataSource {
     this.running?.abort();
     const running = (this.running = new AbortController());
     try {
-      const response = await this.fetch("anonymize", {
-        method: "POST",
-        headers: { "content-type": "application/json", "x-odkanon-token": this.offer.token },
-        body: JSON.stringify(request),
-        signal: running.signal,
-      });
-      const answer = (await response.json()) as PackedModel & { error?: string };
+      const asked = { ...request, base: !this.hasBase };
+      const answer = await this.post<PackedModel>("anonymize", asked, running.signal);
       if (number !== this.newest) return null;
-      if (!response.ok) throw new Error(answer.error ?? `the server answered ${response.status}`);
+      this.hasBase = true;
       return answer;
     } catch (error) {
       if (number !== this.newest) return null;
       throw error;
     }
+  }
+
+  /** Something more about the release that is shown; null if it is no longer, or if it cannot be had. */
+  async more<T>(what: "limits" | "curve", request: Request): Promise<T | null> {
+    const number = this.newest;
+    try {
+      const answer = await this.post<T>(what, { ...request }, this.running?.signal);
+      return number === this.newest ? answer : null;
+    } catch {
+      return null;
+    }
+  }
+
+  save(request: Request, name: string): Promise<{ saved: string[] }> {
+    return this.post("save", { ...request, name });
+  }
+
+  stop(): Promise<unknown> {
+    return this.post("stop", {});
+  }
+
+  private async post<T>(what: string, content: object, signal?: AbortSignal): Promise<T> {
+    const response = await this.fetch(what, {
+      method: "POST",
+      headers: { "content-type": "application/json", "x-odkanon-token": this.offer.token },
+      body: JSON.stringify({ ...content, page: this.page, number: this.newest }),
+      signal: signal ?? null,
+    });
+    const answer = (await response.json()) as T & { error?: string };
+    if (!response.ok) throw new Error(answer.error ?? `the server answered ${response.status}`);
+    return answer;
   }
 }

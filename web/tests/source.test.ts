@@ -4,13 +4,14 @@ import type { PackedModel } from "../src/model";
 import { EmbeddedSource, LiveSource, type Offer, type Request } from "../src/source";
 import { packed, release } from "./made";
 
-const first: Request = { k: 10, targets: ["trips"], method: "odkanon", budget: 0.1, suppress: "after", resolution: 10, segment: "all" };
+const first: Request = { k: 10, targets: ["trips"], method: "odkanon", budget: 0.1, suppress: "after", resolution: 10, segment: "all", split: false };
 const offer: Offer = {
   token: "secret",
   k: { min: 2, max: 100 },
   budget: { max: 0.3 },
   targets: ["trips", "weight"],
   methods: ["odkanon"],
+  slow: [],
   resolutions: [10],
   segments: ["all"],
   first,
@@ -35,7 +36,10 @@ test("the live source sends its parameters and its token", async () => {
   const [url, init] = seen! as [string, RequestInit];
   assert.equal(url, "anonymize");
   assert.equal((init.headers as Record<string, string>)["x-odkanon-token"], "secret");
-  assert.deepEqual(asked(init), first);
+  const { page, number, base, ...rest } = asked(init) as Request & { page: string; number: number; base: boolean };
+  assert.deepEqual(rest, first);
+  assert.match(page, /^\w+$/);
+  assert.deepEqual([number, base], [1, true]);
 });
 
 test("of fifty quick questions only the last is answered, whatever order the answers come in", async () => {

@@ -12,8 +12,10 @@ from odkanon.cli.anonymize import anonymize
 from odkanon.cli.audit import audit
 from odkanon.cli.compare import compare
 from odkanon.cli.demo import demo
+from odkanon.cli.explore import explore
 from odkanon.cli.export import export
 from odkanon.cli.netmob25 import netmob25
+from odkanon.cli.picture import picture
 from odkanon.cli.report import report
 from odkanon.cli.sample import sample
 from odkanon.cli.tradeoff import tradeoff
@@ -32,6 +34,8 @@ for command in (
     anonymize,
     audit,
     report,
+    explore,
+    picture,
     export,
     compare,
     tradeoff,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,10 +12,13 @@ import typer
 from odkanon.errors import InputError
 
 if TYPE_CHECKING:
+    from odkanon.area import Area
     from odkanon.engine import Matrix
     from odkanon.hierarchy import Hierarchy
+    from odkanon.io.tables import Table
     from odkanon.od import ODMatrix
     from odkanon.rule import Rule
+    from odkanon.trips import Trips
 
 
 class Protect(StrEnum):
@@ -144,6 +148,69 @@ def parse_age_bands(text: str | None) -> tuple[int, ...]:
     return tuple(int(part) for part in parts)
 
 
+@dataclass(frozen=True)
+class Opened:
+    """An input that was looked at but not read yet: trips, or a table of records between zones."""
+
+    table: Table
+    columns: dict[str, str]
+    where: str | None
+    area: Area | None
+    tree: Hierarchy | None
+    holds_trips: bool
+    crs: str | None
+
+    def trips(self, attributes: list[str] | None) -> Trips:
+        """Read the trips, with these attributes or (None) all that are known."""
+        from odkanon.trips import trips_of_table
+
+        return trips_of_table(self.table, columns=self.columns, attributes=attributes, where=self.where, crs=self.crs)
+
+    def matrix(self, resolution: int | None) -> ODMatrix:
+        """Read it as a matrix."""
+        from odkanon.odtable import od_of_table
+        from odkanon.trips import build_od
+
+        if self.holds_trips:
+            return build_od(self.trips([]), resolution=10 if resolution is None else resolution, within=self.area)
+        return od_of_table(
+            self.table,
+            columns=self.columns,
+            hierarchy=self.tree,
+            resolution=resolution,
+            within=self.area,
+            where=self.where,
+        )
+
+
+def open_input(
+    source: Path,
+    *,
+    column: list[str],
+    where: str | None = None,
+    within: str | None = None,
+    hierarchy: Path | None = None,
+    zones_geojson: Path | None = None,
+    crs: str | None = None,
+    read_as: ReadAs | None = None,
+) -> Opened:
+    """Open trips or an OD table, whichever it is."""
+    from odkanon.area import read_area
+    from odkanon.io.columns import kind_of, resolve
+    from odkanon.io.formats import open_trips
+
+    tree = read_tree(hierarchy, zones_geojson)
+    table = open_trips(source)
+    columns = column_mapping(column)
+    area = None if within is None else read_area(within)
+    kind = read_as or ("od" if tree is not None else kind_of(table, resolve(table, columns)))
+    if kind != "trips" and tree is not None and area is not None:
+        raise InputError("--within takes H3 cells; with --hierarchy, use --filter instead")
+    if kind != "trips" and crs is not None:
+        raise InputError("--crs is for coordinates; the ends of these trips are zones")
+    return Opened(table, columns, where, area, tree, kind == "trips", crs)
+
+
 def read_matrix(
     source: Path,
     *,
@@ -157,28 +224,21 @@ def read_matrix(
     read_as: ReadAs | None = None,
 ) -> ODMatrix:
     """Read trips or an OD table, whichever it is, as a matrix."""
-    from odkanon.area import read_area
     from odkanon.cells import check_resolution
-    from odkanon.io.columns import kind_of, resolve
-    from odkanon.io.formats import open_trips
-    from odkanon.odtable import od_of_table
-    from odkanon.trips import build_od, trips_of_table
 
     if resolution is not None:
         check_resolution(resolution)
-    tree = read_tree(hierarchy, zones_geojson)
-    table = open_trips(source)
-    columns = column_mapping(column)
-    area = None if within is None else read_area(within)
-    kind = read_as or ("od" if tree is not None else kind_of(table, resolve(table, columns)))
-    if kind == "trips":
-        trips = trips_of_table(table, columns=columns, attributes=[], where=where, crs=crs)
-        return build_od(trips, resolution=10 if resolution is None else resolution, within=area)
-    if crs is not None:
-        raise InputError("--crs is for coordinates; the ends of these trips are zones")
-    if tree is not None and area is not None:
-        raise InputError("--within takes H3 cells; with --hierarchy, use --filter instead")
-    return od_of_table(table, columns=columns, hierarchy=tree, resolution=resolution, within=area, where=where)
+    opened = open_input(
+        source,
+        column=column,
+        where=where,
+        within=within,
+        hierarchy=hierarchy,
+        zones_geojson=zones_geojson,
+        crs=crs,
+        read_as=read_as,
+    )
+    return opened.matrix(resolution)
 
 
 def read_tree(hierarchy: Path | None, zones_geojson: Path | None) -> Hierarchy | None:

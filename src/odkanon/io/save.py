@@ -143,8 +143,14 @@ def _features(release: Release, axis: str, zones: Zones, zone_of_class: Codes) -
     ]
 
 
-def manifest(release: Release) -> dict[str, Any]:
-    """Return all that is said about a release: input, rule, method, what was published, and how good it is."""
+def manifest(release: Release, *, with_limit: bool = True) -> dict[str, Any]:
+    """Return all that is said about a release: input, rule, method, what was published, and how good it is.
+
+    Parameters
+    ----------
+    with_limit : bool
+        Find out how good it could be at best, which takes longer than all the rest.
+    """
     whole, classes, suppressed = release.input, release.classes, release.suppressed
     weight = None if classes.weight is None else int(classes.weight.sum())
     measures = [measure for measure in ("trips", "weight") if measure in whole.measures]
@@ -163,7 +169,7 @@ def manifest(release: Release) -> dict[str, Any]:
         },
         "suppressed": {"pairs": suppressed.pairs, **_masses(release, suppressed.trips, suppressed.weight)},
         "utility": {measure: asdict(utility(whole, release, measure=measure)) for measure in measures},
-        "limit": _limit(release),
+        "limit": limit_account(release) if with_limit else None,
         "privacy": {measure: asdict(report) for measure, report in privacy(release).items()},
         "seconds": round(release.seconds, 6),
     }
@@ -206,7 +212,8 @@ def _input(release: Release) -> dict[str, Any]:
     return account
 
 
-def _limit(release: Release) -> dict[str, float | None] | None:
+def limit_account(release: Release) -> dict[str, float | None] | None:
+    """Return what no release of the same input under the same rule can beat."""
     found = release.limit
     return None if found is None else {"g": found.g, "g_homogeneous": found.g_homogeneous, "c_avg": found.c_avg}
 

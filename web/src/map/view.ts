@@ -112,6 +112,11 @@ export class Maps {
     this.layout();
   }
 
+  /** From now on the view is the reader's: new zones do not move it. */
+  stay(): void {
+    this.moved = true;
+  }
+
   draw(layers: Layer[]): void {
     this.deck?.setProps({ layers });
   }

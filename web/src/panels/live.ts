@@ -1,6 +1,6 @@
 /** The controls of the live explorer; a report has none. They ask, and never compute or show anything themselves. */
 
-import { card, choices, h } from "../dom";
+import { choices, h } from "../dom";
 import { count, measureTitle, methodExplained, methodLabel, percent } from "../format";
 import type { Count } from "../model";
 import type { Offer, Request } from "../source";
@@ -23,13 +23,51 @@ function select(label: string, hint: string, options: [string, string][], value:
   return h("label", { class: "control" }, h("span", {}, label, h("small", {}, hint)), element);
 }
 
+/** Methods that take no budget, and the one that can spend it early. */
+const WITHOUT_BUDGET = "mondrian";
+const SPENDS_EARLY = "odkanon";
+
 /** The panel; `ask` is called with every change, at once: the source drops answers that come too late. */
-export function liveControls(offer: Offer, ask: (request: Request) => void): HTMLElement {
-  let request = offer.first;
+export function liveControls(offer: Offer, current: Request, ask: (request: Request) => void): { slider: HTMLElement; others: HTMLElement } {
+  let request = current;
   const change = (part: Partial<Request>): void => {
     request = { ...request, ...part };
+    fit();
     ask(request);
   };
+  const targets = protectBoxes(offer, request, change);
+  const method = select("Method", "", offer.methods.map((name) => [name, `${methodLabel(name)}${offer.slow.includes(name) ? " (takes longer)" : ""}`]), request.method, (name) => change({ method: name }));
+  const budget = slider("May leave out", "the most that may be dropped", { min: 0, max: offer.budget.max, step: 0.005 }, request.budget, percent, (share) => change({ budget: share }));
+  const when = choices("suppress", "Leave out", [
+    { value: "after", label: "after merging", title: "only what is still too small then" },
+    { value: "before", label: "before merging", title: "as in the paper" },
+  ], request.suppress, (suppress) => change({ suppress }));
+  /** Shows only what means something for the chosen method. */
+  const fit = (): void => {
+    method.querySelector("small")!.textContent = methodExplained(request.method);
+    budget.hidden = request.method === WITHOUT_BUDGET;
+    when.hidden = request.method !== SPENDS_EARLY;
+    targets.hidden = request.split;
+  };
+  fit();
+  const k = slider("k", "how many must stand behind every flow", { ...offer.k, step: 1 }, request.k, count, (value) => change({ k: value }));
+  const others = h(
+    "div",
+    { class: "controls" },
+    targets,
+    offer.targets.includes("weight") && splitBox(request, change),
+    method,
+    budget,
+    when,
+    offer.resolutions.length > 1 &&
+      select("Finest cells", "H3 resolution; larger is finer", offer.resolutions.map((one) => [String(one), String(one)]), String(request.resolution), (one) => change({ resolution: Number(one) })),
+    offer.segments.length > 1 &&
+      select("Travellers", "part of the data", offer.segments.map((name) => [name, name]), request.segment, (segment) => change({ segment })),
+  );
+  return { slider: k, others };
+}
+
+function protectBoxes(offer: Offer, request: Request, change: (part: Partial<Request>) => void): HTMLElement {
   const targets = new Set(request.targets);
   const boxes = offer.targets.map((name) => {
     const box = h("input", { type: "checkbox", value: name, checked: targets.has(name) });
@@ -45,20 +83,11 @@ export function liveControls(offer: Offer, ask: (request: Request) => void): HTM
     });
     return h("label", {}, box, measureTitle[name as Count] ?? name);
   });
-  return card(
-    "Try it",
-    "live",
-    slider("k", "how many must stand behind every flow", { ...offer.k, step: 1 }, request.k, count, (k) => change({ k })),
-    h("fieldset", { class: "control" }, h("legend", {}, "Protect"), ...boxes),
-    select("Method", methodExplained(request.method), offer.methods.map((name) => [name, methodLabel(name)]), request.method, (method) => change({ method })),
-    slider("May leave out", "the most that may be dropped", { min: 0, max: offer.budget.max, step: 0.005 }, request.budget, percent, (budget) => change({ budget })),
-    choices("suppress", "Leave out", [
-      { value: "after", label: "after merging", title: "only what is still too small then" },
-      { value: "before", label: "before merging", title: "as in the paper" },
-    ], request.suppress, (suppress) => change({ suppress })),
-    offer.resolutions.length > 1 &&
-      select("Finest cells", "H3 resolution", offer.resolutions.map((one) => [String(one), String(one)]), String(request.resolution), (one) => change({ resolution: Number(one) })),
-    offer.segments.length > 1 &&
-      select("Travellers", "part of the data", offer.segments.map((name) => [name, name]), request.segment, (segment) => change({ segment })),
-  );
+  return h("fieldset", { class: "control" }, h("legend", {}, "Protect"), ...boxes);
+}
+
+function splitBox(request: Request, change: (part: Partial<Request>) => void): HTMLElement {
+  const box = h("input", { type: "checkbox", checked: request.split });
+  box.addEventListener("change", () => change({ split: box.checked }));
+  return h("label", { class: "control tick" }, box, h("span", {}, "Participants | population", h("small", {}, "both protections side by side")));
 }

@@ -69,7 +69,7 @@ export function headline({ about }: Release): HTMLElement {
         ? "not defined for this method"
         : best == null
           ? "finest cells in the two zones of an average trip; less is better"
-          : `at best ${quantity(best)} on this data, whatever the method`,
+          : `at best ${quantity(best)} on this data with nested zones`,
       g != null && best != null && "finest cells in the two zones of an average trip",
     ),
   );

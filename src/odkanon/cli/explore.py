@@ -1,0 +1,53 @@
+"""``odkanon explore``: choose k by eye, in a browser on this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from odkanon.cli.options import Column, Filter, HierarchyFile, Input, ReadAsOption, Resolution, Within, open_input
+
+
+def explore(
+    source: Input,
+    resolution: Resolution = None,
+    column: Column = [],  # noqa: B006 - typer copies it
+    where: Filter = None,
+    within: Within = None,
+    hierarchy: HierarchyFile = None,
+    read_as: ReadAsOption = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on this machine; 0 takes a free one.")] = 0,
+    no_open: Annotated[bool, typer.Option("--no-open", help="Do not open a browser; only print the address.")] = False,
+) -> None:
+    """Try k, methods and budgets on a map that follows at once; save the release you like.
+
+    The page is served to this machine only, at an address nobody can guess, and is sent releases that meet the
+    rule, never trips.
+
+    Examples
+    --------
+    `odkanon explore trips.csv`
+    """
+    import webbrowser
+
+    from odkanon.cells import check_resolution
+    from odkanon.cli.show import stages
+    from odkanon.explore import ExploreServer, Session, data_of_input
+
+    if resolution is not None:
+        check_resolution(resolution)
+    with stages() as stage:
+        stage(f"reading {source}")
+        opened = open_input(source, column=column, where=where, within=within, hierarchy=hierarchy, read_as=read_as)
+        session = Session(data_of_input(opened, source.stem, resolution), Path.cwd())
+    with ExploreServer(session, port) as server:
+        typer.echo(f"Exploring {source} at {server.url}")
+        typer.echo("Whoever has this address can see the page while this runs. Stop with Ctrl+C.")
+        if not no_open:
+            webbrowser.open(server.url)
+        try:
+            server.serve_forever(poll_interval=0.2)
+        except KeyboardInterrupt:
+            typer.echo("Stopped.")

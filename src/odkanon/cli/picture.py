@@ -1,0 +1,43 @@
+"""``odkanon picture``: a still picture of a release, or of what differs between two."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from odkanon.errors import InputError
+
+
+class ColourBy(StrEnum):
+    """What zones are coloured by."""
+
+    trips = "trips"
+    weight = "weight"
+
+
+def picture(
+    release: Annotated[Path, typer.Argument(metavar="RELEASE", help="Folder of a saved release.", show_default=False)],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Where to: .png, .svg or .pdf")],
+    other: Annotated[
+        Path | None, typer.Argument(metavar="[RELEASE2]", help="Another one, to show what differs.")
+    ] = None,
+    measure: Annotated[ColourBy, typer.Option(help="What zones are coloured by.")] = ColourBy.trips,
+    force: Annotated[bool, typer.Option("--force", help="Replace FILE.")] = False,
+) -> None:
+    """Draw the zones of a release and the sizes of its flows, for a paper.
+
+    Examples
+    --------
+    `odkanon picture release -o zones.pdf`
+
+    `odkanon picture participants population -o difference.svg`
+    """
+    from odkanon.report.picture import write_picture
+
+    if output.exists() and not force:
+        raise InputError(f"{output} exists already; choose another name, or replace it with --force")
+    write_picture([release] if other is None else [release, other], output, measure=measure.value)
+    typer.echo(f"Wrote {output}")

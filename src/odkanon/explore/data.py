@@ -1,0 +1,137 @@
+"""The input of the explorer: matrices by resolution and segment, each built once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from threading import Lock
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from odkanon.arrays import Bools
+from odkanon.explore.request import TARGET_OF, Offer, Request
+from odkanon.methods import METHODS
+from odkanon.od import ODMatrix, Rejected
+from odkanon.rule import MEASURES, Rule
+from odkanon.segments.dimensions import MISSING, make_dimensions
+from odkanon.trips import ATTRIBUTES, Trips, build_od
+
+if TYPE_CHECKING:
+    from odkanon.cli.options import Opened
+
+EVERYONE = "everyone"
+NEED_CELLS = frozenset({"mondrian", "freezones"})
+MOST_K = 100
+COARSER = 3
+"""So many coarser resolutions are offered beside the one asked for."""
+
+Build = Callable[[int | None, str], ODMatrix]
+
+
+@dataclass(frozen=True)
+class Whole:
+    """What a rule needs to know of the whole input, whatever part of it is shown."""
+
+    mean_weight: Fraction
+
+
+@dataclass(eq=False)
+class Data:
+    """Matrices of one input.
+
+    Attributes
+    ----------
+    name : str
+        What the input is called on the page.
+    build : callable
+        From a resolution and a segment to a matrix.
+    resolutions : tuple of int or None
+        Finest last; a single None where zones are not H3 cells.
+    segments : tuple of str
+        Everyone first.
+    """
+
+    name: str
+    build: Build
+    resolutions: tuple[int | None, ...]
+    segments: tuple[str, ...] = (EVERYONE,)
+    _built: dict[tuple[int | None, str], ODMatrix] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)
+
+    def matrix(self, resolution: int | None, segment: str = EVERYONE) -> ODMatrix:
+        """Return a matrix, built on first use."""
+        key = resolution, segment
+        with self._lock:
+            if key not in self._built:
+                self._built[key] = self.build(resolution, segment)
+            return self._built[key]
+
+    def rule(self, request: Request) -> Rule:
+        """Return the rule of a request; the mean weight of a trip is that of the whole input in every segment."""
+        whole = self.matrix(request.resolution)
+        of = Whole(whole.mean_weight if whole.weight is not None else Fraction(1))
+        return Rule.protect(*(TARGET_OF[measure] for measure in request.targets), k=request.k, of=of)
+
+    def offer(self) -> Offer:
+        """Return what the page may ask for, and what it asks first."""
+        finest = self.resolutions[-1]
+        od = self.matrix(finest)
+        targets = [measure for measure in MEASURES if measure in od.measures]
+        methods = [name for name in METHODS if od.origins.resolution is not None or name not in NEED_CELLS]
+        most_k = max(2, min(MOST_K, od.trips // 2))
+        first = Request(min(10, most_k), ("trips",), "odkanon", 0.1, "after", finest, EVERYONE)
+        return Offer(most_k, targets, methods, self.resolutions, self.segments, first)
+
+
+def data_of_input(opened: Opened, name: str, resolution: int | None) -> Data:
+    """Read an input: trips with all segments they allow, or an OD table as it is."""
+    if opened.holds_trips:
+        return _data_of_trips(opened, name, 10 if resolution is None else resolution)
+    own = opened.matrix(resolution)
+    finest = own.origins.resolution
+
+    def build(wanted: int | None, segment: str) -> ODMatrix:
+        del segment
+        return own if wanted == finest else opened.matrix(wanted)
+
+    return Data(name, build, _resolutions(finest))
+
+
+def _data_of_trips(opened: Opened, name: str, resolution: int) -> Data:
+    # As `odkanon anonymize` reads them; attributes could tell apart rows that are copies without them.
+    trips = opened.trips([])
+    parts = segments_of(opened.trips(None))
+
+    def build(wanted: int | None, segment: str) -> ODMatrix:
+        chosen = trips if segment == EVERYONE else part_of(*parts[segment], segment)
+        return build_od(chosen, resolution=resolution if wanted is None else wanted, within=opened.area)
+
+    return Data(name, build, _resolutions(resolution), (EVERYONE, *parts))
+
+
+def _resolutions(finest: int | None) -> tuple[int | None, ...]:
+    return (None,) if finest is None else tuple(range(max(0, finest - COARSER), finest + 1))
+
+
+def segments_of(trips: Trips) -> Mapping[str, tuple[Trips, Bools]]:
+    """Return every part of the trips by sex, age band and category that is not empty."""
+    return {
+        f"{by}: {value}": (trips, which)
+        for by in ATTRIBUTES
+        if by in trips.table.column_names
+        for dimension in make_dimensions(trips, [by])
+        for number, (value,) in enumerate(dimension.labels)
+        for which in [dimension.value == number]
+        if value != MISSING
+    }
+
+
+def part_of(trips: Trips, which: Bools, name: str) -> Trips:
+    """Return some of the trips; the others count as rejected, so that every row is accounted for."""
+    others = int(np.count_nonzero(~which))
+    weight = 0 if trips.weight is None else int(trips.weight[~which].sum())
+    rejected = {**trips.source.rejected, f"of travellers other than {name}": Rejected(others, others, weight)}
+    chosen = trips.select(which)
+    return replace(chosen, source=replace(trips.source, rejected=rejected))

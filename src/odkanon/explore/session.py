@@ -1,0 +1,179 @@
+"""Making releases for the page: newest question first, nothing twice, nothing below the rule."""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from dataclasses import replace
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from odkanon.errors import InputError, RefusedError
+from odkanon.explore.data import Data
+from odkanon.explore.request import Request
+from odkanon.explore.worker import Job, StoppedError
+from odkanon.io.save import classes_table, limit_account, manifest, zones_geojson
+from odkanon.methods import anonymize
+from odkanon.metrics import utility
+from odkanon.release import Release
+from odkanon.report import SavedRelease
+from odkanon.report.base import build_base
+from odkanon.report.model import build_model
+
+KEPT = 24
+"""Releases kept at hand, so that going back, saving and the limit need no second run."""
+CURVE = (2, 3, 5, 7, 10, 14, 20, 30, 40, 55, 75, 100)
+NAMES = {"trips": "participants", "weight": "population", "persons": "persons"}
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _-]{0,63}")
+_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)", re.IGNORECASE)
+
+
+class Session:
+    """One input, explored.
+
+    Parameters
+    ----------
+    data : Data
+        The input.
+    folder : Path
+        Where saved releases go.
+    """
+
+    def __init__(self, data: Data, folder: Path) -> None:
+        self.data, self.folder = data, folder
+        self.offer = data.offer()
+        self._releases: OrderedDict[Request, Release] = OrderedDict()
+        self._newest: OrderedDict[str, int] = OrderedDict()
+        self._jobs: dict[str, Job] = {}
+        self._lock, self._work = Lock(), Lock()
+        self._curves: dict[Request, dict[str, Any]] = {}
+
+    # -- who asks what, and what is still wanted
+
+    def begin(self, page: str, number: int) -> None:
+        """Take note of the newest question of a page, and stop what it no longer waits for."""
+        with self._lock:
+            if number < self._newest.get(page, 0):
+                raise StoppedError("a newer question was asked")
+            self._newest[page] = number
+            self._newest.move_to_end(page)
+            while len(self._newest) > KEPT:
+                self._newest.popitem(last=False)
+        self.stop(page)
+
+    def check_wanted(self, page: str, number: int) -> None:
+        """Raise if the page has asked something else since."""
+        if self._newest.get(page, number) != number:
+            raise StoppedError("a newer question was asked")
+
+    def stop(self, page: str) -> None:
+        """Stop the slow method that runs for a page, if there is one."""
+        with self._lock:
+            job = self._jobs.pop(page, None)
+        if job is not None:
+            job.stop()
+
+    def close(self) -> None:
+        """Stop everything."""
+        for page in list(self._jobs):
+            self.stop(page)
+
+    # -- answers
+
+    def model(self, request: Request, page: str, number: int, *, base: bool = False) -> dict[str, Any]:
+        """Return what the page draws for a request, with coastlines if it has none yet; for the limit see `limits`."""
+        self.begin(page, number)
+        releases = [self._release(part, page, number) for part in request.parts]
+        for release in releases:
+            if release.refusal:
+                raise RefusedError(f"Nothing can be published: {release.refusal}.")
+        saved = [
+            _as_saved(release, NAMES[part.targets[0]] if request.split else self.data.name)
+            for part, release in zip(request.parts, releases, strict=True)
+        ]
+        model = build_model(saved)
+        if base:
+            model["base"] = build_base(model["shapes"])
+        return model | {"number": number}
+
+    def limits(self, request: Request, page: str, number: int) -> dict[str, Any]:
+        """Return how good each shown release could be at best."""
+        self.check_wanted(page, number)
+        releases = [self._release(part, page, number) for part in request.parts]
+        with self._work:
+            self.check_wanted(page, number)
+            return {"number": number, "limits": [limit_account(release) for release in releases]}
+
+    def curve(self, request: Request, page: str, number: int) -> dict[str, Any]:
+        """Return G of ODkAnon for several k, everything else as asked."""
+        several = sorted({*(k for k in CURVE if k <= self.offer.most_k), self.offer.most_k})
+        asked = [replace(part, k=k, method="odkanon") for part in request.parts for k in several]
+        points = [self._point(each, page, number) for each in asked]
+        return {"number": number, "curve": points}
+
+    def save(self, request: Request, name: Any) -> dict[str, Any]:
+        """Write what is shown as a folder beside where the explorer was started."""
+        targets = [self.target(name, part if request.split else None) for part in request.parts]
+        releases = [self._release(part, "", 0) for part in request.parts]
+        for release, target in zip(releases, targets, strict=True):
+            release.save(target)
+        return {"saved": [target.name for target in targets]}
+
+    def target(self, name: Any, part: Request | None = None) -> Path:
+        """Return the folder that a plain name stands for; anything like a path is refused."""
+        if not isinstance(name, str) or not _PLAIN.fullmatch(name) or name != name.strip() or _RESERVED.fullmatch(name):
+            raise InputError(
+                "a name has letters, digits, spaces, _ and - only, at most 64, and starts with a letter or digit"
+            )
+        target = self.folder / (name if part is None else f"{name}-{NAMES[part.targets[0]]}")
+        if target.exists() or target.is_symlink():
+            raise InputError(f"{target.name} exists already; choose another name")
+        return target
+
+    # -- releases
+
+    def _release(self, request: Request, page: str, number: int) -> Release:
+        found = self._kept(request)
+        if found is not None:
+            return found
+        od, rule = self.data.matrix(request.resolution, request.segment), self.data.rule(request)
+        if request.is_slow:
+            job = Job()
+            with self._lock:
+                self._jobs[page] = job
+            self.check_wanted(page, number)
+            release = job.run(od, rule, request)
+        else:
+            with self._work:
+                self.check_wanted(page, number)
+                release = anonymize(od, rule, method=request.method, **request.options)
+        return self._keep(request, release)
+
+    def _kept(self, request: Request) -> Release | None:
+        with self._lock:
+            if request in self._releases:
+                self._releases.move_to_end(request)
+            return self._releases.get(request)
+
+    def _keep(self, request: Request, release: Release) -> Release:
+        with self._lock:
+            self._releases[request] = release
+            while len(self._releases) > KEPT:
+                self._releases.popitem(last=False)
+        return release
+
+    def _point(self, request: Request, page: str, number: int) -> dict[str, Any]:
+        if request not in self._curves:
+            od, rule = self.data.matrix(request.resolution, request.segment), self.data.rule(request)
+            with self._work:
+                self.check_wanted(page, number)
+                release = anonymize(od, rule, method="odkanon", **request.options)
+            g = None if release.refusal else utility(od, release, measure="trips").g
+            self._curves[request] = {"k": request.k, "g": g, "protects": request.targets[0]}
+        return self._curves[request]
+
+
+def _as_saved(release: Release, name: str) -> SavedRelease:
+    about, zones = manifest(release, with_limit=False), zones_geojson(release)
+    return SavedRelease(name, about, zones["features"], classes_table(release).to_pydict())

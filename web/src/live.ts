@@ -1,0 +1,132 @@
+/** The explorer: asks the local server whenever a control moves, and shows the newest answer only. */
+
+import { App } from "./app";
+import { h, replace } from "./dom";
+import { methodLabel } from "./format";
+import { unpack, type About, type PackedModel } from "./model";
+import { curve, type CurvePoint } from "./panels/curve";
+import { liveControls } from "./panels/live";
+import { savePanel } from "./panels/save";
+import type { LiveSource, Request } from "./source";
+
+/** After this long without an answer the page says that it is working. */
+const PATIENCE = 350;
+/** A slider that rests this long is worth finding out the limit and the curve for. */
+const REST = 150;
+
+export class Live {
+  /** What the page shows now: null before the first answer, and while nothing can be published. */
+  shown: { request: Request; at: number } | null = null;
+  private app: App | null = null;
+  private request: Request;
+  private points: CurvePoint[] = [];
+  private curveKey = "";
+  private resting = 0;
+  private waiting = 0;
+  private readonly slider = h("div", {});
+  private readonly panel = h("div", {});
+  private readonly chart = h("div", { class: "curve" });
+  private readonly problem = h("p", { class: "problem", role: "alert", hidden: true });
+  private readonly working = h("p", { class: "working", role: "status", hidden: true });
+  private readonly controls: HTMLElement;
+
+  constructor(
+    private readonly root: Element,
+    private readonly source: LiveSource,
+    private readonly announce: (app: App, live: Live) => void,
+  ) {
+    this.request = source.offer.first;
+    const save = savePanel((name) => this.source.save(this.request, name));
+    const first = h("section", { class: "card kbar" }, this.slider, this.working, this.problem);
+    this.controls = h("aside", { class: "live", "aria-label": "Controls" }, first, h("section", { class: "card" }, this.chart, this.panel, save));
+  }
+
+  async start(): Promise<void> {
+    replace(this.root, h("main", { class: "explore" }, this.controls));
+    this.fillPanel();
+    await this.ask(this.request);
+  }
+
+  private fillPanel(): void {
+    const { slider, others } = liveControls(this.source.offer, this.request, (request) => void this.ask(request));
+    replace(this.slider, slider);
+    replace(this.panel, others);
+  }
+
+  private async ask(request: Request): Promise<void> {
+    this.request = request;
+    clearTimeout(this.resting);
+    this.wait(request);
+    try {
+      const answer = await this.source.ask(request);
+      if (answer) this.show(answer, request);
+    } catch (error) {
+      this.done();
+      this.shown = null;
+      this.problem.textContent = (error as Error).message;
+      this.problem.hidden = false;
+      // What is on the page belongs to other parameters: better nothing than that.
+      this.root.setAttribute("data-blank", "");
+    }
+  }
+
+  private show(answer: PackedModel, request: Request): void {
+    this.done();
+    this.problem.hidden = true;
+    this.root.removeAttribute("data-blank");
+    if (this.app) this.app.replaceModel(answer);
+    else this.announce((this.app = new App(this.root, unpack(answer), this.controls)), this);
+    this.shown = { request, at: performance.now() };
+    this.drawCurve();
+    this.resting = window.setTimeout(() => void this.lookCloser(request), REST);
+  }
+
+  /** What takes longer than a slider allows: the limit of what is shown, and G for other k. */
+  private async lookCloser(request: Request): Promise<void> {
+    const found = await this.source.more<{ limits: About["limit"][] }>("limits", request);
+    if (!found) return;
+    this.app!.setLimits(found.limits);
+    const key = JSON.stringify({ ...request, k: 0, method: "" });
+    if (key === this.curveKey) return;
+    const drawn = await this.source.more<{ curve: CurvePoint[] }>("curve", request);
+    if (!drawn) return;
+    [this.curveKey, this.points] = [key, drawn.curve];
+    this.drawCurve();
+  }
+
+  private drawCurve(): void {
+    const key = JSON.stringify({ ...this.request, k: 0, method: "" });
+    const points = key === this.curveKey ? this.points : [];
+    replace(this.chart, curve(points, this.request, this.app!.model.releases));
+  }
+
+  private wait(request: Request): void {
+    clearInterval(this.waiting);
+    const since = performance.now();
+    const name = methodLabel(request.method);
+    const tell = (): void => {
+      const passed = performance.now() - since;
+      if (passed < PATIENCE) return;
+      this.root.setAttribute("data-busy", "");
+      this.working.hidden = false;
+      this.working.firstChild!.textContent = `Working with ${name}: ${Math.floor(passed / 1000)} s. The map is still the one before. `;
+    };
+    replace(this.working, "", h("button", { type: "button", onclick: () => this.stop() }, "Stop"));
+    this.working.prepend(document.createTextNode(""));
+    this.waiting = window.setInterval(tell, 100);
+  }
+
+  private done(): void {
+    clearInterval(this.waiting);
+    this.working.hidden = true;
+    this.root.removeAttribute("data-busy");
+  }
+
+  /** Gives up waiting, and goes back to what is on the map. */
+  private stop(): void {
+    void this.source.stop();
+    this.request = this.shown?.request ?? this.source.offer.first;
+    this.fillPanel();
+    void this.ask(this.request);
+  }
+}
