@@ -69,7 +69,7 @@ def test_row_order_and_repetition_do_not_change_a_byte(
         assert second.refusal
         return
     folder = tmp_path_factory.mktemp("bytes")
-    contents = [_bytes(release.save(folder / name)) for name, release in (("a", first), ("b", second))]
+    contents = [_bytes(release.save(folder / name / "release")) for name, release in (("a", first), ("b", second))]
     assert contents[0] == contents[1]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -91,11 +90,6 @@ class Opened:
 
     def text(self, selector: str) -> str:
         return self.page.locator(selector).inner_text()
-
-
-def crowding() -> float:
-    """How much longer things take because others use the machine too: 1 on an idle one."""
-    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
 def open_report(

@@ -131,8 +131,8 @@ export class App {
     const single = releases.length === 1 ? releases[0] : null;
     const what = single ? `Origin–destination matrix protected with ${methodLabel(single.about.method)}` : `${plural(releases.length, "release")} side by side`;
     replace(this.heading, h("h1", {}, names), h("p", {}, what));
-    const { version, seconds, input } = releases[0]!.about;
-    const made = [version && `Made by ODkAnon ${version}`, seconds != null && `in ${seconds.toFixed(2)} s`].filter(Boolean).join(" ");
+    const { version, input } = releases[0]!.about;
+    const made = version ? `Made by ODkAnon ${version}` : "";
     replace(
       this.footing,
       h("p", {}, this.controls ? LIVE : PASSED_ON),

@@ -80,7 +80,6 @@ export interface About {
   utility: Partial<Record<Measure, Quality>>;
   privacy: Partial<Record<Count, Protection>>;
   limit?: { g: number | null } | null;
-  seconds?: number;
 }
 
 export interface Zones {

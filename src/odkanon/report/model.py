@@ -90,7 +90,9 @@ def build_model(releases: Sequence[SavedRelease]) -> dict[str, Any]:
 
 def pack_release(release: SavedRelease, shapes: Shapes) -> dict[str, Any]:
     """Pack one release; its flows refer to its zones by number, sorted by origin."""
-    packed: dict[str, Any] = {"name": release.name, "about": release.about}
+    # Without the time it took: the same release should give the same page.
+    about = {name: value for name, value in release.about.items() if name != "seconds"}
+    packed: dict[str, Any] = {"name": release.name, "about": about}
     numbers: dict[str, dict[str, int]] = {}
     for axis in AXES:
         zones = sorted(
