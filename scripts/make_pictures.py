@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pyarrow.parquet
@@ -86,7 +87,8 @@ def shoot_explorer(browser: Browser, url: str) -> None:
 @contextmanager
 def serving(source: Path, folder: Path) -> Iterator[str]:
     """Run the explorer in the background."""
-    data = data_of_input(open_input(source, column=[], within=",".join(CENTRAL_CELLS)), source.stem, None)
+    open_anew = partial(open_input, source, column=[], within=",".join(CENTRAL_CELLS))
+    data = data_of_input(open_anew, source.stem, None)
     with ExploreServer(Session(data, folder)) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import signal
 import statistics
+import subprocess
+import sys
 import threading
 import time
+import urllib.request
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
 from typing import Any
@@ -21,6 +26,7 @@ from odkanon.cli import app
 from odkanon.cli.options import open_input
 from odkanon.explore import ExploreServer, Session, data_of_input
 from odkanon.sample import CENTRAL_CELLS, make_survey
+from web import made
 from web.driver import Opened
 
 WITHIN = ",".join(CENTRAL_CELLS)
@@ -36,7 +42,7 @@ def survey(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(survey: Path, page_built: Path) -> Iterator[ExploreServer]:
-    data = data_of_input(open_input(survey, column=[], within=WITHIN), survey.stem, None)
+    data = data_of_input(partial(open_input, survey, column=[], within=WITHIN), survey.stem, None)
     folder = survey.parent / "started here"
     folder.mkdir()
     with ExploreServer(Session(data, folder)) as server:
@@ -200,6 +206,77 @@ def test_how_long_the_map_takes_to_follow(live: Opened, record_property: Any) ->
     record_property("median_milliseconds_from_slider_to_map", round(median))
     print(f"slider to map: median {median:.0f} ms, fastest {min(times):.0f} ms, slowest {max(times):.0f} ms")
     assert len(times) == 21
+
+
+@contextmanager
+def serving(source: Path, **options: Any) -> Iterator[ExploreServer]:
+    data = data_of_input(partial(open_input, source, column=[], **options), source.stem, None)
+    with ExploreServer(Session(data, source.parent)) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def test_where_nothing_can_be_published_nothing_is_shown(browser: Browser, page_built: Path, tmp_path: Path) -> None:
+    source = tmp_path / "few.csv"
+    row = "{},2024-01-01 0{}:00,48.85,2.35,48.86,2.36"
+    rows = [row.format(person, hour) for person in "abc" for hour in range(8)]
+    source.write_text("\n".join(["person,start_time,start_lat,start_lon,end_lat,end_lon", *rows]) + "\n")
+    with serving(source) as server:
+        assert ask(server, "anonymize", first(server, targets=["persons"]))[0] == 422
+        opened = Opened(browser.new_context().new_page())
+        opened.page.goto(server.url)
+        opened.page.wait_for_selector(".maps[data-drawn]", timeout=60_000)
+        drag(opened, 11)
+        opened.page.get_by_role("checkbox", name="Different persons").check()
+        opened.page.get_by_text("Nothing can be published").wait_for(timeout=60_000)
+        assert opened.page.locator(".tiles").is_hidden()
+        assert opened.page.locator(".mapline").is_hidden()
+        opened.page.get_by_role("checkbox", name="Different persons").uncheck()
+        opened.page.locator(".tiles").wait_for(state="visible", timeout=60_000)
+        opened.page.context.close()
+
+
+def test_a_table_of_zones_without_coordinates_can_be_explored(page_built: Path, tmp_path: Path) -> None:
+    source, hierarchy = tmp_path / "flows.csv", tmp_path / "zones.csv"
+    source.write_text("origin,destination,trips\na1,b1,30\na2,b1,3\na1,b2,9\n")
+    hierarchy.write_text("leaf,parent\na1,a\na2,a\nb1,b\nb2,b\n")
+    with serving(source, hierarchy=hierarchy) as server:
+        offer = server.session.offer
+        assert not {"mondrian", "freezones"} & set(offer.methods)
+        status, answer = ask(server, "anonymize", first(server, base=True))
+        assert status == 200
+        assert answer["releases"][0]["origin"]["shape"] == [-1] * len(answer["releases"][0]["origin"]["id"])
+        assert ask(server, "anonymize", first(server, split=True))[0] == 400
+
+
+def test_a_table_between_cells_can_be_made_coarser(page_built: Path, tmp_path: Path) -> None:
+    source = tmp_path / "flows.csv"
+    cells = made.disk(9, 2)
+    flows = [f"{cells[number]},{cells[-number - 1]},{10 + number}" for number in range(9)]
+    source.write_text("\n".join(["origin,destination,trips", *flows]) + "\n")
+    with serving(source) as server:
+        for number, resolution in enumerate((9, 8, 7), start=1):
+            question = first(server, resolution=resolution, number=number)
+            status, answer = ask(server, "anonymize", question)
+            assert status == 200
+            assert max(answer["releases"][0]["origin"]["level"]) <= resolution
+
+
+def test_the_command_prints_its_address_and_ends_quietly(survey: Path, page_built: Path) -> None:
+    command = [sys.executable, "-m", "odkanon", "explore", str(survey), "--no-open"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        url = process.stdout.readline().split()[-1]
+        with urllib.request.urlopen(url, timeout=60) as page:
+            assert page.status == 200
+            assert b"connect-src 'self'" in page.read()
+        process.send_signal(signal.SIGINT)
+        _, problems = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert "Traceback" not in problems
 
 
 # -- the answers

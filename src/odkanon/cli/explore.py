@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -40,14 +42,13 @@ def explore(
         check_resolution(resolution)
     with stages() as stage:
         stage(f"reading {source}")
-        opened = open_input(source, column=column, where=where, within=within, hierarchy=hierarchy, read_as=read_as)
-        session = Session(data_of_input(opened, source.stem, resolution), Path.cwd())
-    with ExploreServer(session, port) as server:
+        open_anew = partial(
+            open_input, source, column=column, where=where, within=within, hierarchy=hierarchy, read_as=read_as
+        )
+        session = Session(data_of_input(open_anew, source.stem, resolution), Path.cwd())
+    with ExploreServer(session, port) as server, suppress(KeyboardInterrupt):
         typer.echo(f"Exploring {source} at {server.url}")
         typer.echo("Whoever has this address can see the page while this runs. Stop with Ctrl+C.")
         if not no_open:
             webbrowser.open(server.url)
-        try:
-            server.serve_forever(poll_interval=0.2)
-        except KeyboardInterrupt:
-            typer.echo("Stopped.")
+        server.serve_forever(poll_interval=0.2)

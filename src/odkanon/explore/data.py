@@ -85,28 +85,39 @@ class Data:
         return Offer(most_k, targets, methods, self.resolutions, self.segments, first)
 
 
-def data_of_input(opened: Opened, name: str, resolution: int | None) -> Data:
-    """Read an input: trips with all segments they allow, or an OD table as it is."""
+def data_of_input(open_anew: Callable[[], Opened], name: str, resolution: int | None) -> Data:
+    """Read an input: trips with all segments they allow, or an OD table as it is.
+
+    Parameters
+    ----------
+    open_anew : callable
+        Opens the input; an opened one can be read only once.
+    name : str
+        What to call it.
+    resolution : int, optional
+        The finest H3 resolution to offer.
+    """
+    opened = open_anew()
     if opened.holds_trips:
-        return _data_of_trips(opened, name, 10 if resolution is None else resolution)
+        return _data_of_trips(opened, open_anew(), name, 10 if resolution is None else resolution)
     own = opened.matrix(resolution)
     finest = own.origins.resolution
 
     def build(wanted: int | None, segment: str) -> ODMatrix:
         del segment
-        return own if wanted == finest else opened.matrix(wanted)
+        return own if wanted == finest else open_anew().matrix(wanted)
 
     return Data(name, build, _resolutions(finest))
 
 
-def _data_of_trips(opened: Opened, name: str, resolution: int) -> Data:
+def _data_of_trips(opened: Opened, again: Opened, name: str, resolution: int) -> Data:
     # As `odkanon anonymize` reads them; attributes could tell apart rows that are copies without them.
-    trips = opened.trips([])
-    parts = segments_of(opened.trips(None))
+    trips, area = opened.trips([]), opened.area
+    parts = segments_of(again.trips(None))
 
     def build(wanted: int | None, segment: str) -> ODMatrix:
         chosen = trips if segment == EVERYONE else part_of(*parts[segment], segment)
-        return build_od(chosen, resolution=resolution if wanted is None else wanted, within=opened.area)
+        return build_od(chosen, resolution=resolution if wanted is None else wanted, within=area)
 
     return Data(name, build, _resolutions(resolution), (EVERYONE, *parts))
 

@@ -46,7 +46,8 @@ class Session:
         self._releases: OrderedDict[Request, Release] = OrderedDict()
         self._newest: OrderedDict[str, int] = OrderedDict()
         self._jobs: dict[str, Job] = {}
-        self._lock, self._work = Lock(), Lock()
+        # Releases one at a time; limits one at a time beside them, so that a slider never waits for a limit.
+        self._lock, self._work, self._aside = Lock(), Lock(), Lock()
         self._curves: dict[Request, dict[str, Any]] = {}
 
     # -- who asks what, and what is still wanted
@@ -101,7 +102,7 @@ class Session:
         """Return how good each shown release could be at best."""
         self.check_wanted(page, number)
         releases = [self._release(part, page, number) for part in request.parts]
-        with self._work:
+        with self._aside:
             self.check_wanted(page, number)
             return {"number": number, "limits": [limit_account(release) for release in releases]}
 
