@@ -48,52 +48,87 @@ class BudgetOf(StrEnum):
 def anonymize(
     source: Input,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the release.")],
-    k: Annotated[int, typer.Option("--k", help="How many must share every published flow.")] = 10,
+    k: Annotated[
+        int, typer.Option("--k", rich_help_panel="Whom to protect", help="How many must share every published flow.")
+    ] = 10,
     protect: Annotated[
         list[Protect] | None,
         typer.Option(
+            rich_help_panel="Whom to protect",
             help="Who: participants (k trips), population (k times the mean weight of a trip), persons (k different "
             "ones). Repeatable: all must hold. [default: participants]",
             show_default=False,
         ),
     ] = None,
-    min_trips: Annotated[int | None, typer.Option(help="Instead of --k: at least so many trips.")] = None,
-    min_weight: Annotated[float | None, typer.Option(help="Instead of --k: at least this sum of weights.")] = None,
-    min_persons: Annotated[int | None, typer.Option(help="Instead of --k: at least so many persons.")] = None,
+    min_trips: Annotated[
+        int | None, typer.Option(rich_help_panel="Whom to protect", help="Instead of --k: at least so many trips.")
+    ] = None,
+    min_weight: Annotated[
+        float | None,
+        typer.Option(rich_help_panel="Whom to protect", help="Instead of --k: at least this sum of weights."),
+    ] = None,
+    min_persons: Annotated[
+        int | None, typer.Option(rich_help_panel="Whom to protect", help="Instead of --k: at least so many persons.")
+    ] = None,
     method: Annotated[
         str,
         typer.Option(
+            rich_help_panel="How",
             help="How: odkanon; treecut (best cells, seconds); freezones (unions of neighbouring cells: the finest, "
-            "seconds); oigh (one level); atg-soft (zones overlap); mondrian (boxes)."
+            "seconds); oigh (one level); atg-soft (zones overlap); mondrian (boxes).",
         ),
     ] = "odkanon",
     suppress: Annotated[
         Suppress | None,
-        typer.Option(help="Suppress before generalising, as published, or after it: finer zones. [default: after]"),
+        typer.Option(
+            rich_help_panel="How",
+            help="Suppress before generalising, as published, or after it: finer zones. [default: after]",
+        ),
     ] = None,
     budget: Annotated[
         float | None,
-        typer.Option(help="Share that may be suppressed, from 0 to below 1. Mondrian takes none. [default: 0.10]"),
+        typer.Option(
+            rich_help_panel="How",
+            help="Share that may be suppressed, from 0 to below 1. Mondrian takes none. [default: 0.10]",
+        ),
     ] = None,
     budget_of: Annotated[
-        BudgetOf | None, typer.Option(help="Share of what. [default: rows with before, trips with after]")
+        BudgetOf | None,
+        typer.Option(rich_help_panel="How", help="Share of what. [default: rows with before, trips with after]"),
     ] = None,
     levels: Annotated[
-        int | None, typer.Option(help="With before: levels a pair may be lifted to be worth keeping. [default: 3]")
+        int | None,
+        typer.Option(
+            rich_help_panel="How", help="With before: levels a pair may be lifted to be worth keeping. [default: 3]"
+        ),
     ] = None,
     target: Annotated[
         float | None,
-        typer.Option(help="With atg-soft: trips that an origin zone should have. [default: the best of a few]"),
+        typer.Option(
+            rich_help_panel="How",
+            help="With atg-soft: trips that an origin zone should have. [default: the best of a few]",
+        ),
     ] = None,
-    objective: Annotated[str | None, typer.Option(help="With treecut: make g, e or c_avg small. [default: g]")] = None,
+    objective: Annotated[
+        str | None, typer.Option(rich_help_panel="How", help="With treecut: make g, e or c_avg small. [default: g]")
+    ] = None,
     compactness: Annotated[
-        float | None, typer.Option(help="With freezones: 0 lets borders wind, 2 keeps zones round. [default: 1]")
+        float | None,
+        typer.Option(
+            rich_help_panel="How", help="With freezones: 0 lets borders wind, 2 keeps zones round. [default: 1]"
+        ),
     ] = None,
     iterations: Annotated[
-        int | None, typer.Option(help="With treecut, freezones: how long to search; the same number, the same result.")
+        int | None,
+        typer.Option(
+            rich_help_panel="How", help="With treecut, freezones: how long to search; the same number, the same result."
+        ),
     ] = None,
     time_limit: Annotated[
-        float | None, typer.Option(help="With treecut, freezones: stop after so many seconds with the best so far.")
+        float | None,
+        typer.Option(
+            rich_help_panel="How", help="With treecut, freezones: stop after so many seconds with the best so far."
+        ),
     ] = None,
     resolution: Resolution = None,
     column: Column = [],  # noqa: B006 - typer copies it
@@ -111,21 +146,34 @@ def anonymize(
         typer.Option(
             "--segment",
             metavar="NAME",
+            rich_help_panel="Releases that stay safe together",
             help="Release the whole and its segments together: sex, age, hour, hour:6-9,9-16, any column, or sex*age. "
             "Repeatable.",
             show_default=False,
         ),
     ] = [],  # noqa: B006 - typer copies it
     age_bands: Annotated[
-        str | None, typer.Option(help="With --segment age: where bands begin. [default: 10,20,30,40,50,60,70]")
+        str | None,
+        typer.Option(
+            rich_help_panel="Releases that stay safe together",
+            help="With --segment age: where bands begin. [default: 10,20,30,40,50,60,70]",
+        ),
     ] = None,
     segment_budget: Annotated[
         float | None,
-        typer.Option(help="With --segment: share that the tables of a segment may suppress. [default: --budget]"),
+        typer.Option(
+            rich_help_panel="Releases that stay safe together",
+            help="With --segment: share that the tables of a segment may suppress. [default: --budget]",
+        ),
     ] = None,
     zones: Annotated[
         Path | None,
-        typer.Option("--zones", metavar="RELEASE", help="Use the zones of this earlier release; no budget applies."),
+        typer.Option(
+            "--zones",
+            metavar="RELEASE",
+            rich_help_panel="Releases that stay safe together",
+            help="Use the zones of this earlier release; no budget applies.",
+        ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an earlier release in DIR.")] = False,
 ) -> None:

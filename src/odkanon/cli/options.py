@@ -58,38 +58,53 @@ Column = Annotated[
     typer.Option(
         "--column",
         metavar="OURS=THEIRS",
+        rich_help_panel="How to read INPUT",
         help="Which column is which, such as person=ID. Repeatable.",
         show_default=False,
     ),
 ]
 Filter = Annotated[
     str | None,
-    typer.Option("--filter", metavar="EXPR", help="Keep matching rows only, such as 'day_type == \"weekday\"'."),
+    typer.Option(
+        "--filter",
+        metavar="EXPR",
+        rich_help_panel="How to read INPUT",
+        help="Keep matching rows only, such as 'day_type == \"weekday\"'.",
+    ),
 ]
 Within = Annotated[
     str | None,
     typer.Option(
         "--within",
         metavar="FILE|CELLS",
+        rich_help_panel="How to read INPUT",
         help="Keep trips with both ends inside these H3 cells (separated by commas) or this GeoJSON outline.",
     ),
 ]
 Resolution = Annotated[
     int | None,
     typer.Option(
-        "--resolution", help="H3 resolution of the finest zones, 0 to 15. [default: 10 for trips; an OD table's own]"
+        "--resolution",
+        rich_help_panel="How to read INPUT",
+        help="H3 resolution of the finest zones, 0 to 15. [default: 10 for trips; an OD table's own]",
     ),
 ]
 HierarchyFile = Annotated[
     Path | None,
     typer.Option(
-        "--hierarchy", metavar="FILE", help="Table of nested zones (leaf, parent, grandparent, ...) instead of H3."
+        "--hierarchy",
+        metavar="FILE",
+        rich_help_panel="How to read INPUT",
+        help="Table of nested zones (leaf, parent, grandparent, ...) instead of H3.",
     ),
 ]
 ZonesGeojson = Annotated[
     Path | None,
     typer.Option(
-        "--zones-geojson", metavar="FILE", help="With --hierarchy: polygons of the zones, for maps and exports."
+        "--zones-geojson",
+        metavar="FILE",
+        rich_help_panel="How to read INPUT",
+        help="With --hierarchy: polygons of the zones, for maps and exports.",
     ),
 ]
 Crs = Annotated[
@@ -97,28 +112,41 @@ Crs = Annotated[
     typer.Option(
         "--crs",
         metavar="EPSG:CODE",
+        rich_help_panel="How to read INPUT",
         help="What the coordinates are if not degrees, such as EPSG:32719: x in start_lon and end_lon, y in start_lat "
         "and end_lat.",
     ),
 ]
 ReadAsOption = Annotated[
-    ReadAs | None, typer.Option("--read-as", help="Settle what INPUT is where its columns allow both.")
+    ReadAs | None,
+    typer.Option(
+        "--read-as", rich_help_panel="How to read INPUT", help="Settle what INPUT is where its columns allow both."
+    ),
 ]
 Engine = Annotated[
     EngineName | None,
     typer.Option(
         "--engine",
+        rich_help_panel="Where to compute",
         help="Work in memory, in DuckDB on disk, or on Spark. [default: memory if the input fits, else duckdb]",
     ),
 ]
 MemoryLimit = Annotated[
     str | None,
-    typer.Option("--memory-limit", metavar="SIZE", help="How much memory to use, such as 8GiB."),
+    typer.Option(
+        "--memory-limit",
+        metavar="SIZE",
+        rich_help_panel="Where to compute",
+        help="How much memory to use, such as 8GiB.",
+    ),
 ]
 SparkMaster = Annotated[
     str | None,
     typer.Option(
-        "--spark-master", metavar="URL", help="Such as local[4] or spark://host:7077; implies --engine spark."
+        "--spark-master",
+        metavar="URL",
+        rich_help_panel="Where to compute",
+        help="Such as local[4] or spark://host:7077; implies --engine spark.",
     ),
 ]
 
