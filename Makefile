@@ -35,7 +35,7 @@ lint: $(READY)  ## ruff and mypy only
 	$(BIN)/mypy
 
 bench: $(READY)  ## measure the speed claims, as ratios
-	$(BIN)/python benchmarks/bench_odkanon.py
+	$(BIN)/python benchmarks/run.py
 
 clean:  ## remove what make created
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist $(PAGE) src/odkanon/report/world.json.gz
