@@ -35,7 +35,7 @@ lint: $(READY)  ## ruff and mypy only
 	$(BIN)/mypy
 
 bench: $(READY)  ## measure the speed claims, as ratios
-	$(BIN)/python benchmarks/bench_odkanon.py
+	$(BIN)/python benchmarks/run.py
 
 pictures: $(PAGE)  ## make the screenshots and pictures of the docs anew
 	$(BIN)/python scripts/make_pictures.py
