@@ -10,9 +10,10 @@ import time
 from pathlib import Path
 
 from cli.runner import odkanon
+from odkanon.report import is_built
 
 GOLDEN = Path(__file__).parent.parent / "golden"
-FILES = {"classes.csv", "classes.parquet", "zones.geojson", "release.json"}
+FILES = {"classes.csv", "classes.parquet", "zones.geojson", "release.json"} | ({"report.html"} if is_built() else set())
 SAVE_FOREVER = """
 import sys
 from itertools import count
