@@ -20,7 +20,7 @@ from odkanon.io.datasets import dataset_files, remote
 from odkanon.io.tables import open_table
 
 _BYTES_PER_TRIP = 400
-"""What a trip takes at the peak of the engine in memory, measured; see docs/sizing.md."""
+"""What a trip takes at the peak of the engine in memory: 0.53 GiB for a million, Python itself included."""
 
 _CSV_BYTES_PER_TRIP = 60
 """A row of a CSV has some hundred bytes; fewer, to be on the safe side and for compressed ones."""
