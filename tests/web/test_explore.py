@@ -289,7 +289,14 @@ def assert_same_release(one: Path, two: Path) -> None:
     assert about[0] | {"seconds": 0} == about[1] | {"seconds": 0}
 
 
-@pytest.mark.parametrize("changes", [{"method": "oigh"}, {"resolution": 8, "k": 5}, {"method": "mondrian"}])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"resolution": 8, "k": 5},
+        *({"method": method} for method in ("oigh", "atg-soft", "mondrian", "treecut", "freezones")),
+    ],
+    ids=str,
+)
 def test_a_state_is_what_the_command_line_gives(
     server: ExploreServer, survey: Path, tmp_path: Path, changes: dict[str, Any]
 ) -> None:
