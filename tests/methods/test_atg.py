@@ -17,6 +17,7 @@ from odkanon.hierarchy import Cut
 from odkanon.lookup import lookup_hierarchy
 from odkanon.methods import anonymize
 from odkanon.methods.atg import solve
+from odkanon.methods.atg_cut import Choice, Forest
 from odkanon.methods.atg_origins import even_cut
 from odkanon.metrics import utility
 from odkanon.od import ODMatrix, Source, od_matrix
@@ -248,3 +249,21 @@ def test_overlapping_lookup_zones_of_one_name_are_told_apart() -> None:
 def test_target_must_be_a_positive_volume(target: float) -> None:
     with pytest.raises(InputError, match="target volume"):
         anonymize(golden_od("tiny"), Rule(trips=5), method="atg-soft", target=target)
+
+
+@pytest.mark.parametrize("case", ["turin-3k", "paris-28k"])
+def test_the_search_for_the_price_ends_soon(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    od, plain = golden_od(case), Forest.cheapest
+    tried: list[float] = []
+
+    def counting(self: Forest, delta: float) -> Choice:
+        tried.append(delta)
+        return plain(self, delta)
+
+    monkeypatch.setattr(Forest, "cheapest", counting)
+    for budget in (0.01, 0.1, 0.3):
+        for target in (100, 1000):
+            tried.clear()
+            anonymize(od, Rule(trips=10), method="atg-soft", budget=budget, target=target)
+            assert len(set(tried)) == len(tried), "a price tried twice is how a search goes on for ever"
+            assert len(tried) <= 16
