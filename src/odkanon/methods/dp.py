@@ -57,11 +57,47 @@ class Problem:
         flows = self.od.flows.only(frozenset({*self.rule.measures, self.measure}))
         return flows if axis == "origin" else replace(flows, origin=flows.destination, destination=flows.origin)
 
-    def contributions(self, classes: Flows, size: Ints, partner_size: Ints, loss: Floats | None) -> Floats:
-        """Return what each class adds to `COLUMNS`, one row a column."""
-        good = self.rule.met(classes)
-        mass = getattr(classes, self.measure).astype(np.float64)
-        cost = classes.pairs if self.budget.of == "rows" else classes.trips
+
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """Flows between zones, and what they add to `COLUMNS` if these zones are published.
+
+    Attributes
+    ----------
+    problem : Problem
+        What counts.
+    pairs : Flows
+        The OD pairs that were merged.
+    flows : Flows
+        The classes.
+    class_of_pair : array of int or None
+        For each pair the number of its class, where E is asked for.
+    """
+
+    problem: Problem
+    pairs: Flows
+    flows: Flows
+    class_of_pair: Codes | None
+
+    @classmethod
+    def of(cls, problem: Problem, pairs: Flows, origin: Codes, destination: Codes) -> Classes:
+        """Return the classes of the pairs between the given zones."""
+        flows, number = pairs.merge(origin, destination)
+        return cls(problem, pairs, flows, number if problem.with_loss else None)
+
+    def lift(self, origin: Codes, destination: Codes) -> Classes:
+        """Return the classes between coarser zones, given for each class."""
+        flows, number = self.flows.merge(origin, destination)
+        follow = None if self.class_of_pair is None else number[self.class_of_pair]
+        return replace(self, flows=flows, class_of_pair=follow)
+
+    def columns(self, origin_size: Ints, destination_size: Ints) -> Floats:
+        """Return what each class adds, one row a column, for zones with the given numbers of leaves."""
+        problem, flows = self.problem, self.flows
+        size, partner_size = origin_size[flows.origin], destination_size[flows.destination]
+        good = problem.rule.met(flows)
+        mass = getattr(flows, problem.measure).astype(np.float64)
+        cost = flows.pairs if problem.budget.of == "rows" else flows.trips
         published = np.where(good, mass, 0.0)
         return np.stack(
             [
@@ -69,9 +105,18 @@ class Problem:
                 published,
                 np.where(good, 0, cost).astype(np.float64),
                 good.astype(np.float64),
-                mass * 0.0 if loss is None else np.where(good, loss, mass),
+                np.where(good, self._losses(size * partner_size), mass) if problem.with_loss else mass * 0.0,
             ]
         )
+
+    def _losses(self, leaf_pairs: Ints) -> Floats:
+        """Return what each class would add to the sum of E, were it published."""
+        assert self.class_of_pair is not None
+        value = getattr(self.pairs, self.problem.measure).astype(np.float64)
+        spread = getattr(self.flows, self.problem.measure) / leaf_pairs
+        off = np.abs(spread[self.class_of_pair] - value)
+        total = np.bincount(self.class_of_pair, weights=off, minlength=len(self.flows))
+        return np.asarray(total + (leaf_pairs - self.flows.pairs) * spread)
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,24 +184,13 @@ def node_table(problem: Problem, axis: Axis, partner: Cut) -> NodeTable:
     tree = problem.od.tree(axis)
     partner_size = np.bincount(partner.zone_of_leaf, minlength=len(partner))
     pairs = problem.flows(axis)
-    classes, class_of_pair = pairs.merge(pairs.origin, partner.zone_of_leaf[pairs.destination])
+    classes = Classes.of(problem, pairs, pairs.origin, partner.zone_of_leaf[pairs.destination])
     levels = []
     for level in range(tree.top + 1):
         if level:
             parent = tree.codes[level][tree.starts[level - 1]]
-            classes, number = classes.merge(parent[classes.origin], classes.destination)
-            class_of_pair = number[class_of_pair] if problem.with_loss else class_of_pair
-        size, other = tree.sizes[level][classes.origin], partner_size[classes.destination]
-        loss = _losses(problem, pairs, classes, class_of_pair, size * other) if problem.with_loss else None
-        columns = problem.contributions(classes, size, other, loss)
+            classes = classes.lift(parent[classes.flows.origin], classes.flows.destination)
+        columns = classes.columns(tree.sizes[level], partner_size)
         nodes = len(tree.ids[level])
-        levels.append(np.stack([np.bincount(classes.origin, row, nodes).astype(np.float64) for row in columns]))
+        levels.append(np.stack([np.bincount(classes.flows.origin, row, nodes).astype(np.float64) for row in columns]))
     return NodeTable(tree, tuple(levels))
-
-
-def _losses(problem: Problem, pairs: Flows, classes: Flows, class_of_pair: Codes, leaf_pairs: Ints) -> Floats:
-    """Return what each class would add to the sum of E, were it published."""
-    value = getattr(pairs, problem.measure).astype(np.float64)
-    spread = getattr(classes, problem.measure) / leaf_pairs
-    off = np.bincount(class_of_pair, weights=np.abs(spread[class_of_pair] - value), minlength=len(classes))
-    return np.asarray(off + (leaf_pairs - classes.pairs) * spread)

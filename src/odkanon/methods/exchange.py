@@ -81,7 +81,7 @@ def exchange(table: NodeTable, goal: Goal, cut: Cut, totals: Floats, price: floa
     """
     while goal.value(totals) < inf and table.tree.top:
         moves = all_moves(table, cut)
-        chosen = _best_moves(moves, goal, totals, price)
+        _, chosen = best_moves(moves, goal, totals, price, goal.value(totals) * (1 - ROUNDING))
         if not chosen:
             break
         cut = moves.apply(table, cut, chosen)
@@ -89,18 +89,23 @@ def exchange(table: NodeTable, goal: Goal, cut: Cut, totals: Floats, price: floa
     return cut, totals
 
 
-def _best_moves(moves: Moves, goal: Goal, totals: Floats, price: float) -> list[int]:
-    """Return the one or two moves that lower the value most; none if nothing does."""
-    value = goal.value(totals) * (1 - ROUNDING)
+def best_moves(moves: Moves, goal: Goal, totals: Floats, price: float, value: float) -> tuple[float, list[int]]:
+    """Return the one or two moves that lower the value most, and to what; no moves if nothing gets below ``value``."""
     single = goal.values(totals[:, None] + moves.change)
-    worth = goal.weights(value, price) @ moves.change
-    top = np.argsort(worth, kind="stable")[:_CANDIDATES]
+    top = ranked(moves, goal, value, price)
     some = moves.take(top)
     pairs = goal.values(totals[:, None, None] + some.change[:, :, None] + some.change[:, None, :])
     end = some.start + some.size
     apart = (end[:, None] <= some.start[None, :]) | (end[None, :] <= some.start[:, None])
     pairs[~apart] = inf
     first, second = np.unravel_index(int(np.argmin(pairs)), pairs.shape)
-    if single.min() <= pairs[first, second]:
-        return [int(np.argmin(single))] if single.min() < value else []
-    return [int(top[first]), int(top[second])] if pairs[first, second] < value else []
+    least = float(min(single.min(), pairs[first, second]))
+    if not least < value:
+        return value, []
+    return least, [int(np.argmin(single))] if single.min() == least else [int(top[first]), int(top[second])]
+
+
+def ranked(moves: Moves, goal: Goal, value: float, price: float) -> Ints:
+    """Return the moves that take part in combinations, the most promising one at the given prices first."""
+    worth = goal.weights(value, price) @ moves.change
+    return np.argsort(worth, kind="stable")[:_CANDIDATES]

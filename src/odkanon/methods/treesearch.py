@@ -1,4 +1,4 @@
-"""The search behind treecut: exact steps along one axis, turns between the axes, disturbed restarts."""
+"""The search behind treecut: exact steps along one axis, turns between the axes, disturbed restarts, joint moves."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from odkanon.hierarchy import Cut, level_cut
 from odkanon.methods.dp import SPENT, Floats, NodeTable, Problem, node_table
 from odkanon.methods.exchange import exchange
 from odkanon.methods.goal import Goal
+from odkanon.methods.joint import joint_exchange
 from odkanon.od import AXES
 
 Cuts = tuple[Cut, Cut]
@@ -18,19 +19,30 @@ Cuts = tuple[Cut, Cut]
 _STARTS = 8
 """Places to start from, ODkAnon's answer first and then uniform levels from the best on."""
 _TURNS = 12
+_KEPT = 4
+"""Pairs of cuts that are tried to be improved by joint moves; the best one alone is often in the wrong valley."""
 _SEED = 2025
 
 
 class TreeSearch:
-    """Keeps the best pair of cuts seen, and knows how to look for better ones."""
+    """Keeps the best pairs of cuts seen, and knows how to look for better ones."""
 
     def __init__(self, problem: Problem, goal: Goal, deadline: float = inf) -> None:
         self.problem, self.goal, self.deadline = problem, goal, deadline
-        self.best: Cuts | None = None
-        self.value = inf
+        self._kept: dict[float, Cuts] = {}
         self._price = 1.0
         self._seen: set[tuple[object, ...]] = set()
         self._random = np.random.default_rng(_SEED)
+
+    @property
+    def value(self) -> float:
+        """The best value so far."""
+        return min(self._kept, default=inf)
+
+    @property
+    def best(self) -> Cuts | None:
+        """The best pair of cuts so far; None if none was feasible."""
+        return self._kept.get(self.value)
 
     @property
     def late(self) -> bool:
@@ -46,10 +58,12 @@ class TreeSearch:
         return self.table(0, cuts).total(cuts[0])
 
     def offer(self, cuts: Cuts, totals: Floats | None = None) -> float:
-        """Remember a pair of cuts if it is the best so far; return its value."""
+        """Remember a pair of cuts if it is one of the best so far; return its value."""
         value = self.goal.value(self.totals(cuts) if totals is None else totals)
-        if value < self.value:
-            self.best, self.value = cuts, value
+        if value < inf:
+            self._kept.setdefault(value, cuts)
+        if len(self._kept) > _KEPT:
+            del self._kept[max(self._kept)]
         return value
 
     def uniform(self) -> list[tuple[float, Cuts]]:
@@ -63,7 +77,7 @@ class TreeSearch:
         return [(value, (level_cut(origins, at), level_cut(destinations, level))) for value, at, level in sorted(found)]
 
     def run(self, starts: list[Cuts], iterations: int) -> None:
-        """Search from the starts, then from disturbed problems."""
+        """Search from the starts, then from disturbed problems, and improve what is best by joint moves."""
         for cuts in starts[:_STARTS]:
             if self.late:
                 return
@@ -73,24 +87,41 @@ class TreeSearch:
             if self.late:
                 return
             self.settle(self.disturbed())
+        # Only now: restarts then take the same way as without joint moves, which can therefore only improve on it.
+        for _, cuts in sorted(self._kept.items(), key=lambda kept: kept[0]):
+            self.move_jointly(cuts)
 
-    def settle(self, cuts: Cuts) -> None:
-        """Take turns between the axes until nothing improves."""
+    def move_jointly(self, cuts: Cuts) -> None:
+        """Change both axes at once and settle from there, until nothing improves."""
+        for _ in range(_TURNS):
+            if self.late:
+                return
+            found = joint_exchange(
+                self.problem, self.goal, cuts, (self.table(0, cuts), self.table(1, cuts)), self._price
+            )
+            if found is None:
+                return
+            self.offer(found)
+            cuts = self.settle(found)
+
+    def settle(self, cuts: Cuts) -> Cuts:
+        """Take turns between the axes until nothing improves; return where that ends."""
         value, still = inf, 0
         for turn in range(_TURNS):
             if self.late or still == 2:
-                return
+                break
             axis = turn % 2
             # What happens next depends on little else, and small problems come back to the same place again and again.
             place = (axis, *(part for cut in cuts for part in (cut.level.tobytes(), cut.starts.tobytes())))
             if place in self._seen:
-                return
+                break
             self._seen.add(place)
             cut, totals = self.best_cut(self.table(axis, cuts), cuts[axis])
             cuts = _with(cuts, axis, cut)
             new = self.offer(cuts, totals)
             still = 0 if new < value else still + 1
             value = new
+        return cuts
 
     def best_cut(self, table: NodeTable, current: Cut) -> tuple[Cut, Floats]:
         """Return the best feasible cut found for one axis: a multiplier's or the current one, then exchanges."""
