@@ -90,7 +90,7 @@ def freezones(
     }
     deadline = inf if time_limit is None else time.monotonic() + time_limit
     problem = Problem(od, rule, allowed, measure)
-    cuts = best_cuts(problem, "g", _TREE_ITERATIONS, None if time_limit is None else time_limit / 3)
+    cuts = best_cuts(problem, "g", _TREE_ITERATIONS, None if time_limit is None else time_limit / 3, joint=False)
     if cuts is None:
         return Release.empty(od, rule, "freezones", parameters, refusal(od, rule))
     keep = np.ones(len(od), dtype=bool)

@@ -2,9 +2,9 @@
 
 For a fixed destination cut, the origin cut that minimises ``G_total + l * suppressed`` is an exact dynamic
 programme over the origin tree, and the best l for the budget is found on the same table of node values. The two axes
-take turns until neither improves. That ends in a local optimum, so the search starts from several places (ODkAnon's
-answer and all pairs of uniform levels among them, hence it is never worse than either), repeats from slightly
-disturbed problems, and finishes with exchanges of merges and splits that fit the budget exactly.
+take turns until neither improves, with exchanges of merges and splits that fit the budget exactly. That ends in a local
+optimum, so the search starts from several places (ODkAnon's answer and all pairs of uniform levels among them, hence it
+is never worse than either), repeats from slightly disturbed problems, and finishes with moves on both axes at once.
 """
 
 from __future__ import annotations
@@ -93,8 +93,13 @@ def check_effort(iterations: int, time_limit: float | None) -> None:
         raise InputError(f"the time limit must be a positive number of seconds, not {time_limit}")
 
 
-def best_cuts(problem: Problem, objective: Objective, iterations: int, time_limit: float | None) -> Cuts | None:
-    """Return the best pair of cuts found; None if not even the roots meet the rule within the budget."""
+def best_cuts(
+    problem: Problem, objective: Objective, iterations: int, time_limit: float | None, *, joint: bool = True
+) -> Cuts | None:
+    """Return the best pair of cuts found; None if not even the roots meet the rule within the budget.
+
+    ``joint=False`` leaves out the moves on both axes at once, for a start that need not be the very best.
+    """
     deadline = inf if time_limit is None else time.monotonic() + time_limit
     start = odkanon_cuts(problem) if len(problem.od) else None
     if start is None:
@@ -106,6 +111,8 @@ def best_cuts(problem: Problem, objective: Objective, iterations: int, time_limi
         search = TreeSearch(problem, Goal(objective, problem.allowance, max(g, uniform[0][0])), deadline)
         search.offer(start)
     search.run([start, *(cuts for _, cuts in uniform)], iterations)
+    if joint:
+        search.improve_jointly()
     return search.best
 
 

@@ -77,7 +77,7 @@ class TreeSearch:
         return [(value, (level_cut(origins, at), level_cut(destinations, level))) for value, at, level in sorted(found)]
 
     def run(self, starts: list[Cuts], iterations: int) -> None:
-        """Search from the starts, then from disturbed problems, and improve what is best by joint moves."""
+        """Search from the starts, then from disturbed problems."""
         for cuts in starts[:_STARTS]:
             if self.late:
                 return
@@ -87,7 +87,12 @@ class TreeSearch:
             if self.late:
                 return
             self.settle(self.disturbed())
-        # Only now: restarts then take the same way as without joint moves, which can therefore only improve on it.
+
+    def improve_jointly(self) -> None:
+        """Move both axes at once, from the best few pairs of cuts.
+
+        Restarts depend on the best cuts so far. After the last one, joint moves can only improve on what was found.
+        """
         for _, cuts in sorted(self._kept.items(), key=lambda kept: kept[0]):
             self.move_jointly(cuts)
 
@@ -96,9 +101,8 @@ class TreeSearch:
         for _ in range(_TURNS):
             if self.late:
                 return
-            found = joint_exchange(
-                self.problem, self.goal, cuts, (self.table(0, cuts), self.table(1, cuts)), self._price
-            )
+            tables = self.table(0, cuts), self.table(1, cuts)
+            found = joint_exchange(self.problem, self.goal, cuts, tables, self._price)
             if found is None:
                 return
             self.offer(found)
