@@ -100,7 +100,8 @@ def _layers(cut: Cut, moves: Moves) -> list[_Layer]:
     tree, at = cut.tree, cut.level[cut.zone_of_leaf]
     splits = moves.level < at[moves.start]
     now = _Layer(cut, [])
-    finer, coarser = [], []
+    finer: list[_Layer] = []
+    coarser: list[_Layer] = []
     for level in range(tree.top + 1):
         which = np.flatnonzero(splits if level == 0 else ~splits & (moves.level == level))
         if not len(which):
