@@ -111,7 +111,7 @@ def clip_line(line: Points, box: Box) -> list[Points]:
 
 def _crossings(start: Points, end: Points, axis: int, bound: int) -> Points:
     share = (bound - start[:, axis]) / (end[:, axis] - start[:, axis])
-    crossings = np.rint(start + share[:, None] * (end - start)).astype(np.int64)
+    crossings: Points = np.rint(start + share[:, None] * (end - start)).astype(np.int64)
     crossings[:, axis] = bound
     return crossings
 
