@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from odkanon.arrays import Bools, Codes, Ints, group_keys
+from odkanon.arrays import Bools, Codes, Groups, Ints, group_keys, neighbours, number_groups
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class Visits:
         target = new_flow[self.flow]
         stays = target >= 0
         keys = target[stays].astype(np.int64) * self.people + self.person[stays]
-        distinct = group_keys(keys, max(flows * self.people, 1)).keys
+        distinct = number_groups(keys, max(flows * self.people, 1))[0]
         return Visits(
             (distinct // self.people).astype(np.int32), (distinct % self.people).astype(np.int32), self.people
         )
@@ -137,15 +137,24 @@ class Flows:
         width = int(destination.max(initial=0)) + 1
         height = int(origin.max(initial=0)) + 1
         groups = group_keys(origin.astype(np.int64) * width + destination, height * width)
+        return self._merged(groups, origin, destination), groups.number
+
+    def merge_destinations(self, parent: Codes) -> tuple[Flows, Codes]:
+        """Merge the destinations of sorted flows into parents, whose numbers rise with theirs; see `merge`."""
+        destination = parent[self.destination]
+        opens = np.ones(len(self), dtype=bool)
+        opens[1:] = (self.origin[1:] != self.origin[:-1]) | (destination[1:] != destination[:-1])
+        groups = neighbours(opens)
+        return self._merged(groups, self.origin, destination), groups.number
+
+    def _merged(self, groups: Groups, origin: Codes, destination: Codes) -> Flows:
         first = groups.first()
-        ends = divmod(groups.keys, width) if first is None else (origin[first], destination[first])
-        merged = Flows(
-            ends[0].astype(np.int32, copy=False),
-            ends[1].astype(np.int32, copy=False),
+        return Flows(
+            origin[first].astype(np.int32, copy=False),
+            destination[first].astype(np.int32, copy=False),
             groups.sum(self.pairs),
             groups.sum(self.trips),
             None if self.weight is None else groups.sum(self.weight),
-            None if self.visits is None else self.visits.relabel(groups.number, len(groups)),
+            None if self.visits is None else self.visits.relabel(groups.number, groups.count),
             self.scale,
         )
-        return merged, groups.number

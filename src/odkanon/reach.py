@@ -165,7 +165,7 @@ def _first_to_meet(
     number = np.empty(0, dtype=np.int32)
     for across in range(len(destinations)):
         if across:
-            flows, number = flows.merge(flows.origin, destinations.parents[across][flows.destination])
+            flows, number = flows.merge_destinations(destinations.parents[across])
         good = meets(across, flows)
         steps.append((number, good, flows))
         if good.all():
@@ -205,5 +205,5 @@ def spread(value: Floats, trips: Ints, pairs: Ints | None = None) -> Spread:
     values[unreachable] = top
     groups = group_keys(values * width + trips, (top + 1) * width)
     counted = groups.sum(np.ones(len(value), dtype=np.int64) if pairs is None else pairs)
-    found = (groups.keys // width).astype(np.float64)
-    return Spread(np.where(found == top, np.inf, found), groups.keys % width, counted)
+    first = groups.first()
+    return Spread(value[first], trips[first], counted)

@@ -28,6 +28,9 @@ from odkanon.reach import Floats, Levels, Spread, ladder, levels_of, spread
 from odkanon.rule import Rule
 
 _FLOW, _VISIT, _KNOWN = range(3)
+_SHARE = 4
+"""A part takes no more than one in so many of the rows that could be fetched: a climb keeps every rung, and several
+parts are climbed at a time."""
 _LEAST_ROWS = 200
 """Parts of fewer rows are not worth a query."""
 
@@ -114,7 +117,7 @@ def _parts(engine: SqlEngine, axis: Axis, levels: Levels) -> _Parts:
     if engine.visits is not None:
         ends = f"{ends} UNION ALL SELECT {axis} AS place FROM {engine.visits} v"
     rows = side.at_leaves(engine.backend.execute(f"SELECT place, COUNT(*) AS mass FROM ({ends}) e GROUP BY place"))
-    enough = max(engine.backend.fetchable, _LEAST_ROWS)
+    enough = max(engine.backend.fetchable // _SHARE, _LEAST_ROWS)
     for step in reversed(range(len(levels))):
         first = np.cumsum(levels.sizes[step]) - levels.sizes[step]
         of_node = np.add.reduceat(rows, first)
@@ -130,11 +133,11 @@ def _run(engine: SqlEngine, axis: Axis, work: _Part, parts: _Parts, known: Store
     other: Axis = "destination" if axis == "origin" else "origin"
     near, far = engine.side(axis), engine.side(other)
     maps = (
-        lend(engine.backend, place=near.places, zone=near.leaf, part=parts.part_of_leaf[near.leaf]),
-        lend(engine.backend, place=far.places, zone=np.arange(len(far.places))),
+        lend(engine.backend, place=near.places, zone=_codes(near.leaf), part=parts.part_of_leaf[near.leaf]),
+        lend(engine.backend, place=far.places, zone=_codes(np.arange(len(far.places)))),
     )
     joins = f"JOIN {maps[0]} m ON f.{axis} = m.place JOIN {maps[1]} o ON f.{other} = o.place"
-    weight = "f.weight" if engine.scale else "0"
+    weight = "f.weight" if work.rule.weight is not None else "0"
     nothing, nobody = "0 AS price, 0 AS smallest", "NULL AS person"
     ends = "m.zone AS near, o.zone AS far"
     rows = [
@@ -208,7 +211,7 @@ class _Part(ABC):
             far.astype(np.int32),
             np.ones(len(rows), dtype=np.int64),
             trips,
-            weight if self.scale else None,
+            weight if self.rule.weight is not None else None,
             scale=self.scale or 1,
         )
         if self.rule.persons is None:
@@ -252,6 +255,10 @@ def _whole(value: Floats) -> Ints:
 
 def _float(value: Ints) -> Floats:
     return np.where(value < 0, np.inf, value)
+
+
+def _codes(numbers: Ints) -> Codes:
+    return numbers.astype(np.int32)
 
 
 def _column(table: pa.Table, name: str) -> Ints:
