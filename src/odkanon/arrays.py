@@ -51,8 +51,10 @@ class Groups:
     order: Ints | None = None
 
     def sum(self, values: Ints) -> Ints:
-        """Return the sum of each group, without rounding."""
-        if self.starts is None or len(values) == 0:
+        """Return the sum of each group, without rounding; nothing where there are no values to add."""
+        if len(values) == 0:
+            return values
+        if self.starts is None:
             return group_sum(self.number, self.count, values)
         return np.add.reduceat(values if self.order is None else values[self.order], self.starts)
 

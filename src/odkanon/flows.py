@@ -59,7 +59,7 @@ class Flows:
     origin, destination : array of int
         Numbers of the places.
     pairs : array of int
-        How many OD pairs of the input each flow stands for.
+        How many OD pairs of the input each flow stands for; empty where that is not counted.
     trips : array of int
         Number of trips.
     weight : array of int or None

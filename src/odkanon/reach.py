@@ -8,7 +8,7 @@ nodes of an origin level are merged level by level of the destinations, and what
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -147,6 +147,7 @@ def ladder(flows: Flows, origins: Levels, destinations: Levels, meets: Meets, me
         What masses are counted in.
     """
     rungs: list[Rung] = []
+    flows = replace(flows, pairs=np.empty(0, dtype=np.int64))
     for up in range(len(origins)):
         size, smallest = _first_to_meet(flows, destinations, partial(meets, up), measure)
         price = size + origins.sizes[up][flows.origin]
