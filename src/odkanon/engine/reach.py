@@ -1,9 +1,9 @@
 """How far pairs in a database have to be generalised: the work of `odkanon.reach`, part by part.
 
 Every class with an origin node lies within that node, so the pairs can be cut into parts between origin nodes, each
-small enough for memory, as long as the nodes stay below the level of the cut. For the levels above it, the flows from
-its nodes to single destinations do; these are cut into parts between destination nodes in the same way; and what lies
-above both cuts is small. What the coarse levels know of a flow is handed down to the parts below.
+small enough for memory, as long as only nodes below the cut are looked at. For those above it, the pairs are cut into
+parts between destination nodes in the same way; and what lies above both cuts is small. What the coarse levels know
+of a flow is handed down to the parts below.
 """
 
 from __future__ import annotations
@@ -56,12 +56,9 @@ def spreads(od: SqlMatrix, rule: Rule) -> tuple[Spread, Spread]:
 
 def _known_above(engine: SqlEngine, origins: Levels, destinations: Levels, rule: Rule) -> Stored:
     """Return the best classes over flows from the nodes of the first of some upper levels to single destinations."""
-    rows = engine.merged(
-        level_cut(engine.origin.tree, origins.numbers[0]), level_cut(engine.destination.tree, destinations.numbers[0])
-    )
-    parts = _parts(rows, "destination", destinations)
-    known = None if parts.upper is None else _known_on_top(rows, origins, parts.upper, rule)
-    return _run(rows, "destination", _Know.of(parts, origins, rule, engine.scale), parts, known)
+    parts = _parts(engine, "destination", destinations)
+    known = None if parts.upper is None else _known_on_top(engine, origins, parts.upper, rule)
+    return _run(engine, "destination", _Know.of(parts, origins, rule, engine.scale), parts, known)
 
 
 def _known_on_top(engine: SqlEngine, origins: Levels, destinations: Levels, rule: Rule) -> Stored:
@@ -106,8 +103,8 @@ class _Parts:
         """Return the nodes of the first upper level with the parts of what is below them; several, for most."""
         assert self.upper is not None
         node_of_leaf = np.repeat(np.arange(len(self.upper.sizes[0]), dtype=np.int32), self.upper.sizes[0])
-        both = np.unique(np.stack([node_of_leaf, self.part_of_leaf]), axis=1)
-        return both[0], both[1]
+        opens = np.diff(node_of_leaf, prepend=-1) + np.diff(self.part_of_leaf, prepend=-1) > 0
+        return node_of_leaf[opens], self.part_of_leaf[opens]
 
 
 def _parts(engine: SqlEngine, axis: Axis, levels: Levels) -> _Parts:
@@ -133,8 +130,8 @@ def _run(engine: SqlEngine, axis: Axis, work: _Part, parts: _Parts, known: Store
     other: Axis = "destination" if axis == "origin" else "origin"
     near, far = engine.side(axis), engine.side(other)
     maps = (
-        lend(engine.backend, place=near.places, zone=_codes(near.leaf), part=parts.part_of_leaf[near.leaf]),
-        lend(engine.backend, place=far.places, zone=_codes(np.arange(len(far.places)))),
+        lend(engine.backend, place=near.places, zone=near.leaf.astype(np.int32), part=parts.part_of_leaf[near.leaf]),
+        lend(engine.backend, place=far.places, zone=far.tree.codes[work.far.numbers[0]][far.leaf]),
     )
     joins = f"JOIN {maps[0]} m ON f.{axis} = m.place JOIN {maps[1]} o ON f.{other} = o.place"
     weight = "f.weight" if work.rule.weight is not None else "0"
@@ -203,20 +200,20 @@ class _Part(ABC):
         return near.astype(np.int64) * len(self.far.sizes[0]) + far
 
     def _flows(self, rows: pa.Table, visits: pa.Table) -> Flows:
-        keys = self._keys(_column(rows, "near"), _column(rows, "far"))
-        order = np.argsort(keys, kind="stable")
-        near, far, trips, weight = (_column(rows, name)[order] for name in ("near", "far", "trips", "weight"))
-        flows = Flows(
+        near, far, trips, weight = (_column(rows, name) for name in ("near", "far", "trips", "weight"))
+        given = Flows(
             near.astype(np.int32),
             far.astype(np.int32),
-            np.ones(len(rows), dtype=np.int64),
+            np.empty(0, dtype=np.int64),
             trips,
             weight if self.rule.weight is not None else None,
             scale=self.scale or 1,
         )
+        flows, _ = given.merge(given.origin, given.destination)
         if self.rule.persons is None:
             return flows
-        flow = np.searchsorted(keys[order], self._keys(_column(visits, "near"), _column(visits, "far")))
+        ends = self._keys(_column(visits, "near"), _column(visits, "far"))
+        flow = np.searchsorted(self._keys(flows.origin, flows.destination), ends)
         person = pc.dictionary_encode(visits.column("person").combine_chunks()).indices.to_numpy()
         repeated = Visits(flow.astype(np.int32), person.astype(np.int32), int(person.max(initial=0)) + 1)
         return replace(flows, visits=repeated.relabel(np.arange(len(flows), dtype=np.int32), len(flows)))
@@ -255,10 +252,6 @@ def _whole(value: Floats) -> Ints:
 
 def _float(value: Ints) -> Floats:
     return np.where(value < 0, np.inf, value)
-
-
-def _codes(numbers: Ints) -> Codes:
-    return numbers.astype(np.int32)
 
 
 def _column(table: pa.Table, name: str) -> Ints:
