@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
@@ -27,20 +29,78 @@ def group_sum(codes: npt.NDArray[np.integer], groups: int, values: Ints) -> Ints
     return total
 
 
-def number_groups(keys: Ints, key_space: int) -> tuple[Ints, Codes]:
-    """Return the distinct keys in ascending order, and for each row the number of its key among them.
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Rows put together.
+
+    Attributes
+    ----------
+    number : array of int
+        For each row, the number of its group.
+    count : int
+        How many groups there are.
+    starts : array of int or None
+        For each group its first row, where rows stand next to those of their group, or have been put there.
+    order : array of int or None
+        How rows have been put there.
+    """
+
+    number: Codes
+    count: int
+    starts: Ints | None = None
+    order: Ints | None = None
+
+    def sum(self, values: Ints) -> Ints:
+        """Return the sum of each group, without rounding; nothing where there are no values to add."""
+        if len(values) == 0:
+            return values
+        if self.starts is None:
+            return group_sum(self.number, self.count, values)
+        return np.add.reduceat(values if self.order is None else values[self.order], self.starts)
+
+    def first(self) -> Ints:
+        """Return a row of each group."""
+        if self.starts is not None:
+            return self.starts if self.order is None else self.order[self.starts]
+        row = np.empty(self.count, dtype=np.int64)
+        row[self.number] = np.arange(len(self.number))
+        return row
+
+
+def neighbours(opens: Bools) -> Groups:
+    """Put rows together that stand next to each other; ``opens`` says which begin a group."""
+    starts = np.flatnonzero(opens)
+    return Groups(np.cumsum(opens, dtype=np.int32) - np.int32(1), len(starts), starts)
+
+
+def group_keys(keys: Ints, key_space: int) -> Groups:
+    """Put rows with the same key together, in ascending order of keys.
 
     Parameters
     ----------
     keys : array of int64
         Values in ``[0, key_space)``.
     key_space : int
-        Decides how: a table over all possible keys where that is small, a sort where it is not.
+        Decides how: a table over all possible keys where that is small, a sort where it is not. Keys that are
+        sorted already need neither.
     """
+    steps = np.diff(keys, prepend=-1)
+    if not (steps < 0).any():
+        return neighbours(steps != 0)
     if key_space <= 4 * len(keys) + 1024:
         present = np.zeros(key_space, dtype=bool)
         present[keys] = True
         number = np.cumsum(present, dtype=np.int32) - np.int32(1)
-        return np.flatnonzero(present), number[keys]
-    distinct, inverse = np.unique(keys, return_inverse=True)
-    return distinct, inverse.astype(np.int32)
+        return Groups(number[keys], int(number[-1]) + 1)
+    # A stable sort makes use of the runs that are in order already, which is most of what merged flows consist of.
+    order = np.argsort(keys, kind="stable")
+    ordered = neighbours(np.diff(keys[order], prepend=-1) != 0)
+    number = np.empty_like(ordered.number)
+    number[order] = ordered.number
+    return Groups(number, ordered.count, ordered.starts, order)
+
+
+def number_groups(keys: Ints, key_space: int) -> tuple[Ints, Codes]:
+    """Return the distinct keys in ascending order, and for each row the number of its key; see `group_keys`."""
+    groups = group_keys(keys, key_space)
+    return keys[groups.first()], groups.number

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from odkanon.arrays import Bools, Codes, Ints, group_sum, number_groups
+from odkanon.arrays import Bools, Codes, Groups, Ints, group_keys, neighbours, number_groups
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class Visits:
         target = new_flow[self.flow]
         stays = target >= 0
         keys = target[stays].astype(np.int64) * self.people + self.person[stays]
-        distinct, _ = number_groups(keys, max(flows * self.people, 1))
+        distinct = number_groups(keys, max(flows * self.people, 1))[0]
         return Visits(
             (distinct // self.people).astype(np.int32), (distinct % self.people).astype(np.int32), self.people
         )
@@ -59,7 +59,7 @@ class Flows:
     origin, destination : array of int
         Numbers of the places.
     pairs : array of int
-        How many OD pairs of the input each flow stands for.
+        How many OD pairs of the input each flow stands for; empty where that is not counted.
     trips : array of int
         Number of trips.
     weight : array of int or None
@@ -136,15 +136,25 @@ class Flows:
         """
         width = int(destination.max(initial=0)) + 1
         height = int(origin.max(initial=0)) + 1
-        keys, number = number_groups(origin.astype(np.int64) * width + destination, height * width)
-        count = len(keys)
-        merged = Flows(
-            (keys // width).astype(np.int32),
-            (keys % width).astype(np.int32),
-            group_sum(number, count, self.pairs),
-            group_sum(number, count, self.trips),
-            None if self.weight is None else group_sum(number, count, self.weight),
-            None if self.visits is None else self.visits.relabel(number, count),
+        groups = group_keys(origin.astype(np.int64) * width + destination, height * width)
+        return self._merged(groups, origin, destination), groups.number
+
+    def merge_destinations(self, parent: Codes) -> tuple[Flows, Codes]:
+        """Merge the destinations of sorted flows into parents, whose numbers rise with theirs; see `merge`."""
+        destination = parent[self.destination]
+        opens = np.ones(len(self), dtype=bool)
+        opens[1:] = (self.origin[1:] != self.origin[:-1]) | (destination[1:] != destination[:-1])
+        groups = neighbours(opens)
+        return self._merged(groups, self.origin, destination), groups.number
+
+    def _merged(self, groups: Groups, origin: Codes, destination: Codes) -> Flows:
+        first = groups.first()
+        return Flows(
+            origin[first].astype(np.int32, copy=False),
+            destination[first].astype(np.int32, copy=False),
+            groups.sum(self.pairs),
+            groups.sum(self.trips),
+            None if self.weight is None else groups.sum(self.weight),
+            None if self.visits is None else self.visits.relabel(groups.number, groups.count),
             self.scale,
         )
-        return merged, number

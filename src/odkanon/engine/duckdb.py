@@ -6,7 +6,9 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
@@ -16,7 +18,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from odkanon.engine.backend import BYTES_PER_FLOW, Stored, new_name
+from odkanon.engine.backend import BYTES_PER_FLOW, Stored, Work, new_name, store
 from odkanon.engine.cellwork import helper_count, place_batch, place_batches
 from odkanon.errors import InputError
 from odkanon.io.tables import Table, quote_name
@@ -25,6 +27,9 @@ _DISK_FULL = "there is no disk space left for intermediate results; free some, o
 
 _WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
 """Types of DuckDB whose values are 64-bit integers."""
+
+_AT_A_TIME = min(os.cpu_count() or 1, 2)
+"""Parts that are worked on at a time; each of them takes memory."""
 
 _BATCH = 500_000
 """Rows that are put on cells at a time."""
@@ -111,6 +116,29 @@ class DuckDb:
             ordered = np.sort(values.column("v").to_numpy())
             found.append(np.unique(ordered[1:][ordered[1:] == ordered[:-1]]))
         return pa.table({"value": np.concatenate(found)})
+
+    def by_part(self, sql: str, parts: int, work: Work, columns: Sequence[str]) -> Stored:
+        """Keep what some work makes of each part of a query."""
+        rows = store(self, f"SELECT * FROM ({sql}) r ORDER BY part")
+
+        def one(part: int) -> list[pa.RecordBatch]:
+            with clear_errors(self.limit), self.connection.cursor() as reading:
+                found = reading.sql(f"SELECT * FROM {rows} WHERE part = {part}").to_arrow_table()
+            made: list[pa.RecordBatch] = work(found).to_batches()
+            return made
+
+        def every() -> Iterator[pa.RecordBatch]:
+            waiting: deque[Future[list[pa.RecordBatch]]] = deque()
+            with ThreadPoolExecutor(_AT_A_TIME) as pool:
+                for part in range(parts):
+                    waiting.append(pool.submit(one, part))
+                    if len(waiting) == _AT_A_TIME:
+                        yield from waiting.popleft().result()
+                while waiting:
+                    yield from waiting.popleft().result()
+
+        schema = pa.schema([(name, pa.int64()) for name in columns])
+        return self.insert(pa.RecordBatchReader.from_batches(schema, every()))
 
     def drop(self, name: str) -> None:
         """Forget what is known under a name."""
