@@ -1,0 +1,23 @@
+"""One Spark session for all tests on Spark: it takes a while to start."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from odkanon.engine.spark import start_session
+
+
+@pytest.fixture(scope="package")
+def session() -> Iterator[Any]:
+    os.environ.setdefault("PYSPARK_SUBMIT_ARGS", "--conf spark.ui.enabled=false pyspark-shell")
+    session = start_session("local[2]")
+    session.conf.set("spark.sql.shuffle.partitions", "2")
+    yield session
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        session.stop()
