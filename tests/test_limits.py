@@ -77,7 +77,7 @@ def random_cut(tree: Hierarchy, random: np.random.Generator) -> Cut:
 def test_no_pair_of_cuts_is_better(
     od: ODMatrix, rule: Rule, budget: float, of: BudgetOf, measure: UtilityMeasure, seed: int
 ) -> None:
-    bound = limit(od, rule, budget=budget, budget_of=of, measure=measure)
+    bound = limit(od, rule, budget=budget, budget_of=of, measure=measure, homogeneous=True)
     random = np.random.default_rng(seed)
     allowed, everything = Budget(budget, of), np.ones(len(od), dtype=bool)
     for _ in range(8):
@@ -115,7 +115,7 @@ def test_lies_below_the_exact_optimum_and_is_sometimes_tight() -> None:
     tight = 0
     for seed in range(25):
         od, rule = random_world(seed, records=40 + 4 * seed, fan=2, levels=2), Rule(trips=4)
-        bound = limit(od, rule, budget=0)
+        bound = limit(od, rule, budget=0, homogeneous=True)
         best = brute_force(Problem(od, rule, Budget(0, "trips")))
         assert at_most(bound.g, bound.g_homogeneous)
         assert at_most(bound.g_homogeneous, best)
@@ -142,6 +142,6 @@ def test_a_measure_that_the_input_lacks_is_refused() -> None:
 
 
 def test_paris() -> None:
-    bound = limit(golden_od("paris-28k"), Rule(trips=10))
+    bound = limit(golden_od("paris-28k"), Rule(trips=10), homogeneous=True)
     assert bound.g == pytest.approx(213.088, abs=1e-3)
     assert bound.g_homogeneous == pytest.approx(315.272, abs=1e-2)

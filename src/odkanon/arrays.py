@@ -35,8 +35,13 @@ def number_groups(keys: Ints, key_space: int) -> tuple[Ints, Codes]:
     keys : array of int64
         Values in ``[0, key_space)``.
     key_space : int
-        Decides how: a table over all possible keys where that is small, a sort where it is not.
+        Decides how: a table over all possible keys where that is small, a sort where it is not. Keys that are
+        sorted already, as those of flows are whose destinations are merged, need neither.
     """
+    opens = np.diff(keys, prepend=-1)
+    if not (opens < 0).any():
+        first = np.flatnonzero(opens)
+        return keys[first], np.cumsum(opens != 0, dtype=np.int32) - np.int32(1)
     if key_space <= 4 * len(keys) + 1024:
         present = np.zeros(key_space, dtype=bool)
         present[keys] = True

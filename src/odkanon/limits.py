@@ -14,14 +14,17 @@ if need be: more than any method can do, hence a valid bound.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+from odkanon.arrays import Bools, Ints
 from odkanon.budget import Budget, BudgetOf
+from odkanon.engine import Matrix, in_memory
 from odkanon.errors import InputError
 from odkanon.metrics import UtilityMeasure
-from odkanon.od import ODMatrix
-from odkanon.reach import Floats, Reach, reach_of
+from odkanon.od import ODMatrix, Summary
+from odkanon.reach import Floats, Ladder, Spread, ladder, levels_of, spread
 from odkanon.release import Release
 from odkanon.rule import Rule
 
@@ -38,7 +41,8 @@ class Limit:
     g : float or None
         No method over the hierarchies, homogeneous or not, has a smaller G.
     g_homogeneous : float or None
-        No pair of cuts has a smaller G. At least ``g``; sharper only where budget and measure both count trips.
+        No pair of cuts has a smaller G. At least ``g``; sharper only where budget and measure both count trips. None
+        where it was not asked for.
     c_avg : float or None
         No method over the hierarchies that publishes its classes whole has a smaller C_AVG. (One that suppresses
         single pairs of a class before generalising may come closer to the rule's own threshold.)
@@ -63,19 +67,20 @@ class Limit:
 
 
 def limit(
-    od: ODMatrix,
+    od: Matrix,
     rule: Rule,
     *,
     budget: float = 0.10,
     budget_of: BudgetOf = "trips",
     measure: UtilityMeasure = "trips",
+    homogeneous: bool = False,
 ) -> Limit:
     """Return lower bounds of G and C_AVG over all methods on the hierarchies of a matrix.
 
     Parameters
     ----------
-    od : ODMatrix
-        The whole input.
+    od : ODMatrix or SqlMatrix
+        The whole input, in memory or in a database.
     rule : Rule
         What every published class must meet.
     budget : float
@@ -83,7 +88,9 @@ def limit(
     budget_of : {"trips", "rows"}
         Share of what.
     measure : {"trips", "weight"}
-        What a class is counted in.
+        What a class is counted in; for ``weight``, the pairs have to fit in memory.
+    homogeneous : bool
+        Look for a sharper bound for pairs of cuts too; takes longer, and needs the pairs in memory.
 
     Notes
     -----
@@ -96,38 +103,89 @@ def limit(
 
     *G of a pair of cuts*: see `homogeneous_bound`.
     """
-    if measure not in od.measures:
+    whole = od.summary
+    if measure not in whole.measures:
         raise InputError(f"a limit in {measure} needs an input with {measure}")
-    rule.check_available(od.measures)
-    allowance = Budget(budget, budget_of).allowance(od.flows)
-    reach = reach_of(od, rule, measure)
-    able = reach.reachable
-    cost = (od.flows.pairs if budget_of == "rows" else od.flows.trips).astype(np.float64)
-    spare = allowance - cost[~able].sum()
-    mass, lost = getattr(od.flows, measure)[able].astype(np.float64), int(od.flows.trips[~able].sum())
-    if spare < 0 or not mass.any():
+    rule.check_available(whole.measures)
+    allowance = Budget(budget, budget_of).allowance(whole)
+    if measure == "weight" or homogeneous:
+        od = in_memory(od)
+    prices, sizes = _offers(od, rule, measure, budget_of)
+    lost = int(prices.trips[~prices.able].sum())
+    spare = allowance - prices.cost[~prices.able].sum()
+    if spare < 0 or not prices.mass[prices.able].any():
         return Limit(None, None, None, lost, budget, budget_of, measure)
-    g = least_ratio(mass * reach.price[able], mass, cost[able], spare)
-    sharper = homogeneous_bound(od, reach, allowance, g) if budget_of == measure == "trips" else g
-    size = least_ratio(mass, mass / reach.smallest[able], cost[able], spare) / _k(od, rule, measure)
-    return Limit(g, max(g, sharper), size, lost, budget, budget_of, measure)
+    able, mass = prices.able, prices.mass[prices.able]
+    g = least_ratio(mass * prices.value[able], mass, prices.cost[able], spare)
+    able, mass = sizes.able, sizes.mass[sizes.able]
+    size = least_ratio(mass, mass / sizes.value[able], sizes.cost[able], spare) / _k(whole, rule, measure)
+    sharper = g if homogeneous else None
+    if homogeneous and budget_of == measure == "trips":
+        sharper = max(g, homogeneous_bound(in_memory(od), rule, allowance, g))
+    return Limit(g, sharper, size, lost, budget, budget_of, measure)
 
 
 def limit_of(release: Release) -> Limit | None:
-    """Return what the best release over the same hierarchies, with the same rule and budget, could reach in trips.
-
-    None where the OD pairs were never in memory.
-    """
-    if release.placement is None:
+    """Return what the best release over the same hierarchies, with the same rule and budget, could reach in trips."""
+    if release.matrix is None:
         return None
     budget = release.budget or Budget(0.0, "trips")
-    return limit(release.od, release.rule, budget=budget.share, budget_of=budget.of)
+    return limit(release.matrix, release.rule, budget=budget.share, budget_of=budget.of)
 
 
-def _k(od: ODMatrix, rule: Rule, measure: UtilityMeasure) -> float:
+@dataclass(frozen=True, eq=False)
+class _Offers:
+    """What pairs, one or many to an entry, could be published for at best; infinite where they cannot be."""
+
+    value: Floats
+    mass: Floats
+    cost: Floats
+    trips: Ints
+
+    @cached_property
+    def able(self) -> Bools:
+        return np.isfinite(self.value)
+
+
+def _offers(od: Matrix, rule: Rule, measure: UtilityMeasure, budget_of: BudgetOf) -> tuple[_Offers, _Offers]:
+    """Return the least prices of pairs, and the masses of their smallest classes."""
+    if not isinstance(od, ODMatrix):
+        from odkanon.engine.matrix import SqlMatrix
+        from odkanon.engine.reach import spreads
+
+        assert isinstance(od, SqlMatrix)
+        if od.is_small:
+            return _offers(od.collect(), rule, measure, budget_of)
+        found = spreads(od, rule)
+        return _counted(found[0], budget_of), _counted(found[1], budget_of)
+    flows = od.flows
+    price, smallest = _climb(od, rule, measure).descend()
+    if measure == "trips":
+        return _counted(spread(price, flows.trips), budget_of), _counted(spread(smallest, flows.trips), budget_of)
+    mass = getattr(flows, measure).astype(np.float64)
+    cost = (flows.pairs if budget_of == "rows" else flows.trips).astype(np.float64)
+    return _Offers(price, mass, cost, flows.trips), _Offers(smallest, mass, cost, flows.trips)
+
+
+def _counted(found: Spread, budget_of: BudgetOf) -> _Offers:
+    trips = found.trips * found.pairs
+    mass = trips.astype(np.float64)
+    return _Offers(found.value, mass, found.pairs.astype(np.float64) if budget_of == "rows" else mass, trips)
+
+
+def _climb(od: ODMatrix, rule: Rule, measure: UtilityMeasure, *, transposed: bool = False) -> Ladder:
+    flows = od.flows.only(frozenset({*rule.measures, measure}))
+    origins, destinations = levels_of(od.origins), levels_of(od.destinations)
+    if transposed:
+        origins, destinations = destinations, origins
+        flows, _ = flows.merge(flows.destination, flows.origin)
+    return ladder(flows, origins, destinations, lambda up, across, classes: rule.met(classes), measure)
+
+
+def _k(whole: Summary, rule: Rule, measure: UtilityMeasure) -> float:
     """Return what C_AVG divides by, in the units of the flows."""
-    k = rule.k(od.mean_weight if od.weight is not None else None)
-    return k * float(od.mean_weight) * od.flows.scale if measure == "weight" else k
+    k = rule.k(whole.mean_weight if whole.weight is not None else None)
+    return k * float(whole.mean_weight) * whole.scale if measure == "weight" else k
 
 
 def least_ratio(above: Floats, below: Floats, cost: Floats, allowance: float) -> float:
@@ -154,7 +212,7 @@ def least_ratio(above: Floats, below: Floats, cost: Floats, allowance: float) ->
         value = after
 
 
-def homogeneous_bound(od: ODMatrix, reach: Reach, allowance: int, at_least: float) -> float:
+def homogeneous_bound(od: ODMatrix, rule: Rule, allowance: int, at_least: float) -> float:
     """Return a lower bound of G over all pairs of cuts, counted in trips with a budget of trips.
 
     Let the destination zone of every pair be free, and only the origins share one cut. For a multiplier l, the
@@ -168,14 +226,14 @@ def homogeneous_bound(od: ODMatrix, reach: Reach, allowance: int, at_least: floa
     slope, so a bisection on S finds a good one, here among those up to 8 times the bound for all methods
     (``at_least``). Both axes are tried.
     """
-    mass = od.flows.trips.astype(np.float64)
-    best = 0.0
-    for axis in (reach.origin_prices, reach.destination_prices):
+    best, trips = 0.0, od.trips
+    for transposed in (False, True):
+        climbed = _climb(od, rule, "trips", transposed=transposed)
         # Without a budget nothing may be dropped, however dear the pairs are.
         low, high = 0.0, 8 * at_least if allowance else 2.0 * (len(od.origins.leaves) + len(od.destinations.leaves))
         for _ in range(_PROBES):
-            middle = float(np.float32((low + high) / 2))  # prices are 32-bit floats, and so must this be
-            total, dropped = axis.least_cost(mass, middle)
-            best = max(best, (total - middle * allowance) / float(mass.sum() - allowance))
+            middle = (low + high) / 2
+            total, dropped = climbed.least_cost(middle)
+            best = max(best, (total - middle * allowance) / (trips - allowance))
             low, high = (middle, high) if dropped > allowance else (low, middle)
     return best * (1 - 1e-12)

@@ -1,148 +1,206 @@
-"""How far each OD pair has to be generalised before a class over it meets the rule."""
+"""How far each OD pair has to be generalised before a class over it meets the rule.
+
+Rules are monotone: above a class that meets the rule all do, and are dearer. So for every origin node over a pair one
+destination node matters, the first that meets the rule. The work is done on classes, not on pairs: the flows from the
+nodes of an origin level are merged level by level of the destinations, and what each class finds is handed back down.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
-from odkanon.arrays import Bools, Codes, Ints
+from odkanon.arrays import Bools, Codes, Ints, group_sum, number_groups
+from odkanon.flows import Flows
 from odkanon.hierarchy import Hierarchy
-from odkanon.od import ODMatrix
-from odkanon.rule import Measure, Rule
+from odkanon.rule import Measure
 
 Floats = npt.NDArray[np.float64]
-Levels = npt.NDArray[np.int8]
+
+Meets = Callable[[int, int, Flows], Bools]
+"""Tells which flows meet a rule, given the steps of their origins and destinations, and them."""
 
 
 @dataclass(frozen=True, eq=False)
-class Reach:
-    """For each OD pair and level of its origin, the first level of its destination that meets the rule.
-
-    Rules are monotone, so for every origin level there is a first destination level that meets it, and it does not
-    rise when the origin is lifted: a staircase that says all there is to know about a pair.
+class Levels:
+    """Some levels of a tree, each a step; flows are between numbered nodes of a step.
 
     Attributes
     ----------
-    od : ODMatrix
-        The input.
-    level : array of int, shape (origin levels, pairs)
-        The staircases; one more than the top where not even the root of the destinations meets the rule.
-    smallest : array of float
-        For each pair, the mass of the smallest class over it that meets the rule.
+    numbers : tuple of int
+        Which levels of the tree.
+    sizes : tuple of array of int
+        For each step and node, the number of its leaves.
+    parents : tuple of array of int
+        For each step and each node of the step below, the number of its parent. The first step has one too, where it
+        has been split off from steps below it.
     """
 
-    od: ODMatrix
-    level: Levels
-    smallest: Floats
+    numbers: tuple[int, ...]
+    sizes: tuple[Ints, ...]
+    parents: tuple[Codes, ...]
 
-    @cached_property
-    def reachable(self) -> Bools:
-        """Pairs that some class over them can publish."""
-        return np.asarray(self.level[-1] <= self.od.destinations.top)
+    def __len__(self) -> int:
+        return len(self.numbers)
 
-    @cached_property
-    def price(self) -> Floats:
-        """For each pair the least ``|u| + |w|`` that meets the rule; infinite where there is none."""
-        flows, origins, destinations = self.od.flows, self.od.origins, self.od.destinations
-        best = np.full(len(flows), np.inf)
-        for sizes, codes, level in zip(origins.sizes, origins.codes, self.level, strict=True):
-            partner = _partner_size(destinations, flows.destination, level)
-            best = np.minimum(best, partner + sizes[codes[flows.origin]])
-        return best
-
-    @cached_property
-    def origin_prices(self) -> AxisPrices:
-        """What pairs pay under each node over their origin, with the best destination zone for each."""
-        flows = self.od.flows
-        return _axis_prices(self.od.origins, flows.origin, self.od.destinations, flows.destination, self.level)
-
-    @cached_property
-    def destination_prices(self) -> AxisPrices:
-        """What pairs pay under each node over their destination, with the best origin zone for each."""
-        flows = self.od.flows
-        return _axis_prices(self.od.destinations, flows.destination, self.od.origins, flows.origin, self._transposed)
-
-    @cached_property
-    def _transposed(self) -> Levels:
-        """For each destination level and pair, the first level of the origin that meets the rule."""
-        levels = range(self.od.destinations.top + 1)
-        return np.stack([np.count_nonzero(self.level > level, axis=0).astype(np.int8) for level in levels])
+    def split(self, step: int) -> tuple[Levels, Levels]:
+        """Return the levels before a step, and those from it on."""
+        parts = ((slice(None, step)), slice(step, None))
+        lower, upper = (Levels(self.numbers[part], self.sizes[part], self.parents[part]) for part in parts)
+        return lower, upper
 
 
-def reach_of(od: ODMatrix, rule: Rule, measure: Measure) -> Reach:
-    """Work out the staircases: one group-by for each pair of levels, and none above a level that meets the rule."""
-    flows = od.flows.only(frozenset({*rule.measures, measure}))
-    top = od.destinations.top
-    staircase = np.full((od.origins.top + 1, len(od)), top + 1, dtype=np.int8)
-    smallest = np.full(len(od), np.inf)
-    row_of_pair = np.arange(len(od), dtype=np.int32)
-    for origin_level in range(od.origins.top + 1):
-        if origin_level:
-            flows, number = flows.merge(_parent(od.origins, origin_level)[flows.origin], flows.destination)
-            row_of_pair = number[row_of_pair]
-        classes, open_pairs, row = flows, np.arange(len(od)), row_of_pair
-        for level in range(top + 1):
-            if level:
-                classes, number = classes.merge(classes.origin, _parent(od.destinations, level)[classes.destination])
-                row = number[row]
-            good = rule.met(classes)[row]
-            done, masses = open_pairs[good], getattr(classes, measure)[row[good]]
-            staircase[origin_level, done] = level
-            smallest[done] = np.minimum(smallest[done], masses)
-            open_pairs, row = open_pairs[~good], row[~good]
-            if len(open_pairs) == 0:
-                break
-    return Reach(od, staircase, smallest)
-
-
-def _parent(tree: Hierarchy, level: int) -> Codes:
-    """Return for each node one level below the given one the number of its parent."""
-    return tree.codes[level][tree.starts[level - 1]]
-
-
-def _partner_size(tree: Hierarchy, leaf: Codes, level: Levels) -> Floats:
-    """Return for each pair the size of its zone at a level of its own; infinite above the root."""
-    size = np.full(len(leaf), np.inf)
-    for at, (sizes, codes) in enumerate(zip(tree.sizes, tree.codes, strict=True)):
-        here = np.flatnonzero(level == at)
-        size[here] = sizes[codes[leaf[here]]]
-    return size
+def levels_of(tree: Hierarchy) -> Levels:
+    """Return the levels of a tree, but for those with the very nodes of the level below."""
+    nodes = [len(ids) for ids in tree.ids]
+    numbers = tuple(level for level in range(len(nodes)) if level == 0 or nodes[level] < nodes[level - 1])
+    starts = (tree.starts[level] for level in (0, *numbers[:-1]))
+    parents = tuple(tree.codes[level][below] for level, below in zip(numbers, starts, strict=True))
+    return Levels(numbers, tuple(tree.sizes[level] for level in numbers), parents)
 
 
 @dataclass(frozen=True, eq=False)
-class AxisPrices:
-    """For each level of an axis and pair, the number of the pair's node and the price of the best class under it."""
+class Rung:
+    """Flows from the nodes of one origin level to single destinations, with the best class over each.
 
-    tree: Hierarchy
-    node: tuple[Codes, ...]
-    price: tuple[npt.NDArray[np.float32], ...]
+    Attributes
+    ----------
+    origin : array of int
+        Numbers of the nodes.
+    mass : array of int
+        What the flows carry.
+    price : array of float
+        The least ``|u| + |w|`` of a class with origin u that meets the rule; infinite where there is none.
+    smallest : array of float
+        The mass of that class.
+    above : array of int
+        For each flow, the row of the one that it is part of on the next rung; empty on the last.
+    """
 
-    def least_cost(self, mass: Floats, multiplier: float) -> tuple[float, float]:
-        """Return the least ``sum m min(price, multiplier)`` over all cuts of the axis, and the mass it suppresses."""
+    origin: Codes
+    mass: Ints
+    price: Floats
+    smallest: Floats
+    above: Codes
+
+
+@dataclass(frozen=True, eq=False)
+class Ladder:
+    """The rungs of some flows, one for each level of their origins.
+
+    Attributes
+    ----------
+    origins : Levels
+        What was climbed.
+    rungs : tuple of Rung
+        From the flows themselves to those from the highest nodes.
+    summit : Flows
+        The flows of the last rung.
+    """
+
+    origins: Levels
+    rungs: tuple[Rung, ...]
+    summit: Flows
+
+    def descend(self, price: Floats | float = np.inf, smallest: Floats | float = np.inf) -> tuple[Floats, Floats]:
+        """Return for each flow of the first rung the least price and the smallest mass of a class over it.
+
+        ``price`` and ``smallest`` are what is known already, from levels above, of the flows of the last rung.
+        """
+        last = self.rungs[-1]
+        price, smallest = np.minimum(last.price, price), np.minimum(last.smallest, smallest)
+        for rung in reversed(self.rungs[:-1]):
+            price = np.minimum(rung.price, price[rung.above])
+            smallest = np.minimum(rung.smallest, smallest[rung.above])
+        return price, smallest
+
+    def least_cost(self, multiplier: float) -> tuple[float, float]:
+        """Return the least ``sum m min(price, multiplier)`` over all cuts of the origins, and the mass it drops."""
         best: Floats = np.empty(0)
         lost: Floats = np.empty(0)
-        for level, (node, price) in enumerate(zip(self.node, self.price, strict=True)):
-            nodes = len(self.tree.ids[level])
-            dropped: Floats = np.bincount(node, mass * (price > multiplier), nodes).astype(np.float64)
-            cost: Floats = np.bincount(node, mass * np.minimum(price, multiplier), nodes).astype(np.float64)
-            if level:
-                first: Ints = np.searchsorted(self.tree.starts[level - 1], self.tree.starts[level])
+        for up, rung in enumerate(self.rungs):
+            nodes = len(self.origins.sizes[up])
+            dropped: Floats = np.bincount(rung.origin, rung.mass * (rung.price > multiplier), nodes).astype(np.float64)
+            cost: Floats = np.bincount(rung.origin, rung.mass * np.minimum(rung.price, multiplier), nodes)
+            if up:
+                first = np.flatnonzero(np.diff(self.origins.parents[up], prepend=-1))
                 below, below_lost = np.add.reduceat(best, first), np.add.reduceat(lost, first)
                 dropped, cost = np.where(cost < below, dropped, below_lost), np.minimum(cost, below)
             best, lost = cost, dropped
         return float(best[0]), float(lost[0])
 
 
-def _axis_prices(
-    tree: Hierarchy, leaf: Codes, partner: Hierarchy, partner_leaf: Codes, staircase: Levels
-) -> AxisPrices:
-    nodes = tuple(codes[leaf] for codes in tree.codes)
-    prices = (
-        sizes[node] + _partner_size(partner, partner_leaf, levels)
-        for sizes, node, levels in zip(tree.sizes, nodes, staircase, strict=True)
-    )
-    # Sizes are whole numbers below 2**24, which 32-bit floats hold exactly.
-    return AxisPrices(tree, nodes, tuple(price.astype(np.float32) for price in prices))
+def ladder(flows: Flows, origins: Levels, destinations: Levels, meets: Meets, measure: Measure = "trips") -> Ladder:
+    """Climb the origins level by level, and at each look for the first destinations that meet the rule.
+
+    Parameters
+    ----------
+    flows : Flows
+        Between nodes of the first steps, sorted.
+    measure : {"trips", "weight"}
+        What masses are counted in.
+    """
+    rungs: list[Rung] = []
+    for up in range(len(origins)):
+        size, smallest = _first_to_meet(flows, destinations, partial(meets, up), measure)
+        price = size + origins.sizes[up][flows.origin]
+        origin, mass, above = flows.origin, getattr(flows, measure), np.empty(0, dtype=np.int32)
+        if up + 1 < len(origins):
+            flows, above = flows.merge(origins.parents[up + 1][flows.origin], flows.destination)
+        rungs.append(Rung(origin, mass, price, smallest, above))
+    return Ladder(origins, tuple(rungs), flows)
+
+
+def _first_to_meet(
+    flows: Flows, destinations: Levels, meets: Callable[[int, Flows], Bools], measure: Measure
+) -> tuple[Floats, Floats]:
+    """Return for each flow the leaves of the first destination node that meets the rule, and the mass of that class."""
+    steps: list[tuple[Codes, Bools, Floats, Floats]] = []
+    number = np.empty(0, dtype=np.int32)
+    for across in range(len(destinations)):
+        if across:
+            flows, number = flows.merge(flows.origin, destinations.parents[across][flows.destination])
+        good = meets(across, flows)
+        size = np.where(good, destinations.sizes[across][flows.destination], np.inf)
+        mass = np.where(good, getattr(flows, measure), np.inf)
+        steps.append((number, good, size, mass))
+        if good.all():
+            break
+    number, _, best, smallest = steps.pop()
+    for below, good, size, mass in reversed(steps):
+        best, smallest = np.where(good, size, best[number]), np.where(good, mass, smallest[number])
+        number = below
+    return best, smallest
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """How often a value and a number of trips occur together among OD pairs, by value and then by trips.
+
+    Attributes
+    ----------
+    value : array of float
+        Infinite for pairs that no class can publish.
+    trips, pairs : array of int
+        Trips of each such pair, and how many of them there are.
+    """
+
+    value: Floats
+    trips: Ints
+    pairs: Ints
+
+
+def spread(value: Floats, trips: Ints, pairs: Ints | None = None) -> Spread:
+    """Count pairs by value and trips; ``value`` is whole or infinite."""
+    unreachable = np.isinf(value)
+    values = np.where(unreachable, 0, value).astype(np.int64)
+    top, width = int(values.max(initial=0)) + 1, int(trips.max(initial=0)) + 1
+    values[unreachable] = top
+    keys, number = number_groups(values * width + trips, (top + 1) * width)
+    counted = group_sum(number, len(keys), np.ones(len(value), dtype=np.int64) if pairs is None else pairs)
+    found = (keys // width).astype(np.float64)
+    return Spread(np.where(found == top, np.inf, found), keys % width, counted)

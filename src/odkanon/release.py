@@ -22,6 +22,7 @@ from odkanon.rule import Rule
 from odkanon.zones import Zones, zones_of_cut
 
 if TYPE_CHECKING:
+    from odkanon.engine import Matrix
     from odkanon.limits import Limit
 
 
@@ -79,6 +80,8 @@ class Release:
         Where each OD pair went; None where the pairs were never in memory.
     deviations : mapping of str to Deviation
         For each measure, how pairs differ from the even spread of their class; where there is no placement.
+    stored : Matrix or None
+        The input, where its pairs are in a database.
     refusal : str or None
         Why nothing can be published, where nothing can.
     seconds : float
@@ -98,6 +101,7 @@ class Release:
     deviations: Mapping[str, Deviation] = field(default_factory=dict)
     refusal: str | None = None
     seconds: float = field(default=0.0)
+    stored: Matrix | None = None
 
     def __post_init__(self) -> None:
         below = int(np.count_nonzero(~self.rule.met(self.classes)))
@@ -178,6 +182,11 @@ class Release:
     def od(self) -> ODMatrix:
         """The input, where it is in memory."""
         return self.placement_in_memory.od
+
+    @property
+    def matrix(self) -> Matrix | None:
+        """The input, wherever its pairs are; None where that is not known any more."""
+        return self.stored if self.placement is None else self.placement.od
 
     @property
     def area_of_pair(self) -> Codes:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Protocol
 
 import pyarrow as pa
 
 _numbers = count()
+
+Work = Callable[[pa.Table], pa.Table]
 
 BYTES_PER_FLOW = 512
 """What a flow may take in memory while it is merged; generous, since persons come on top."""
@@ -41,6 +44,18 @@ class Backend(Protocol):
 
     def repeated(self, table: Stored, column: str) -> pa.Table:
         """Return the values of an integer column, as ``value``, that occur more than once."""
+        ...
+
+    def by_part(self, sql: str, parts: int, work: Work, columns: Sequence[str]) -> Stored:
+        """Keep what some work makes of each part of a query, which is what its column ``part`` says.
+
+        Parameters
+        ----------
+        parts : int
+            Parts are numbered from 0 on.
+        work : callable
+            Returns a table of integers with the given columns. It may run anywhere, and more than once.
+        """
         ...
 
     def drop(self, name: str) -> None:

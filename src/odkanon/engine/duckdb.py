@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
@@ -16,7 +16,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from odkanon.engine.backend import BYTES_PER_FLOW, Stored, new_name
+from odkanon.engine.backend import BYTES_PER_FLOW, Stored, Work, new_name, store
 from odkanon.engine.cellwork import helper_count, place_batch, place_batches
 from odkanon.errors import InputError
 from odkanon.io.tables import Table, quote_name
@@ -111,6 +111,20 @@ class DuckDb:
             ordered = np.sort(values.column("v").to_numpy())
             found.append(np.unique(ordered[1:][ordered[1:] == ordered[:-1]]))
         return pa.table({"value": np.concatenate(found)})
+
+    def by_part(self, sql: str, parts: int, work: Work, columns: Sequence[str]) -> Stored:
+        """Keep what some work makes of each part of a query."""
+        rows = store(self, f"SELECT * FROM ({sql}) r ORDER BY part")
+        reading = self.connection.cursor()
+
+        def made() -> Iterator[pa.RecordBatch]:
+            for part in range(parts):
+                with clear_errors(self.limit):
+                    found = reading.sql(f"SELECT * FROM {rows} WHERE part = {part}").to_arrow_table()
+                yield from work(found).to_batches()
+
+        schema = pa.schema([(name, pa.int64()) for name in columns])
+        return self.insert(pa.RecordBatchReader.from_batches(schema, made()))
 
     def drop(self, name: str) -> None:
         """Forget what is known under a name."""

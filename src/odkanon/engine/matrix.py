@@ -208,6 +208,7 @@ class SqlWorkspace:
             classes.below(rule) + self.early,
             budget,
             deviations=self._deviations(published, (origins, destinations), places, maps),
+            stored=self.od,
         )
 
     def _count_persons(self, merged: Flows, maps: list[Stored]) -> Flows:

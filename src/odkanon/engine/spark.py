@@ -7,14 +7,14 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from odkanon.engine.backend import BYTES_PER_FLOW, Stored, new_name
+from odkanon.engine.backend import BYTES_PER_FLOW, Stored, Work, new_name
 from odkanon.engine.cellwork import place_batch
 from odkanon.engine.duckdb import machine_memory
 from odkanon.errors import InputError
@@ -84,6 +84,15 @@ class Spark:
         return self.execute(
             f"SELECT {column} AS value FROM {table} WHERE {column} IS NOT NULL GROUP BY {column} HAVING COUNT(*) > 1"
         )
+
+    def by_part(self, sql: str, parts: int, work: Work, columns: Sequence[str]) -> Stored:
+        """Keep what some work makes of each part of a query, on the machines of the cluster."""
+        name, schema = new_name(), ", ".join(f"{column} BIGINT" for column in columns)
+        with clear_errors():
+            rows = self.session.sql(to_spark(sql)).groupBy("part")
+            # A plain function, since Spark looks at how many arguments it takes.
+            self.keep(name, rows.applyInArrow(lambda part: work(part), schema))
+        return Stored(self, name)
 
     def drop(self, name: str) -> None:
         """Forget what is known under a name."""

@@ -45,6 +45,14 @@ class Side:
         """Return the side whose places are the zones of a cut."""
         return Side(self.tree, np.arange(len(cut)), cut.starts)
 
+    def at_leaves(self, found: pa.Table) -> Ints:
+        """Return for each leaf the ``mass`` found for its ``place``; 0 where none was."""
+        order = np.argsort(self.places, kind="stable")
+        at = order[np.searchsorted(self.places, _ints(found, "place"), sorter=order)]
+        mass = np.zeros(len(self.tree.leaves), dtype=np.int64)
+        mass[self.leaf[at]] = _ints(found, "mass")
+        return mass
+
 
 @dataclass(frozen=True, eq=False)
 class SqlEngine:
@@ -71,27 +79,25 @@ class SqlEngine:
 
     def tree(self, axis: Axis) -> Hierarchy:
         """Return the hierarchy over the leaves of an axis."""
-        return self._side(axis).tree
+        return self.side(axis).tree
 
-    def _side(self, axis: Axis) -> Side:
+    def side(self, axis: Axis) -> Side:
+        """Return one axis of the table."""
         return self.origin if axis == "origin" else self.destination
 
     def node_masses(self, axis: Axis, measure: Measure) -> tuple[Ints, ...]:
         """Return the mass of every node of an axis, by level."""
-        side = self._side(axis)
+        side = self.side(axis)
         if measure == "persons":
             return tuple(self._persons_by_node(axis, level) for level in range(side.tree.top + 1))
         found = self.backend.execute(
             f"SELECT {axis} AS place, {_sum(measure)} AS mass FROM {self.table} GROUP BY {axis}"
         )
-        order = np.argsort(side.places, kind="stable")
-        at = order[np.searchsorted(side.places, _ints(found, "place"), sorter=order)]
-        mass = np.zeros(len(side.tree.leaves), dtype=np.int64)
-        mass[side.leaf[at]] = _ints(found, "mass")
+        mass = side.at_leaves(found)
         return tuple(np.add.reduceat(mass, starts) for starts in side.tree.starts)
 
     def _persons_by_node(self, axis: Axis, level: int) -> Ints:
-        side = self._side(axis)
+        side = self.side(axis)
         nodes = lend(self.backend, place=side.places, node=side.tree.codes[level][side.leaf])
         found = self.backend.execute(
             f"SELECT node, COUNT(*) AS mass FROM (SELECT DISTINCT n.node, v.person FROM {self.visits} v "

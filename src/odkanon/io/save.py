@@ -215,7 +215,7 @@ def _input(release: Release) -> dict[str, Any]:
 def limit_account(release: Release) -> dict[str, float | None] | None:
     """Return what no release of the same input under the same rule can beat."""
     found = release.limit
-    return None if found is None else {"g": found.g, "g_homogeneous": found.g_homogeneous, "c_avg": found.c_avg}
+    return None if found is None else {"g": found.g, "c_avg": found.c_avg}
 
 
 def _rule(release: Release) -> dict[str, Any]:
