@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 WEB = ROOT / "web"
 OUTPUT = ROOT / "src" / "odkanon" / "report"
 PAGE = OUTPUT / "page.html"
-WORLD = OUTPUT / "world.json.gz"
+WORLD = OUTPUT / "world.bin.gz"
 INSTALLED = WEB / "node_modules" / ".installed"
 
 

@@ -1,6 +1,7 @@
 // Packs Natural Earth's land and country borders (public domain, through npm's world-atlas) for the report.
-// Each row: west, south, east, north, then the first corner and the steps from corner to corner, all in
-// thousandths of a degree. `src/odkanon/report/base.py` reads it.
+// All numbers are 32-bit integers, in thousandths of a degree where they are places: how many land rings and how many
+// border lines; of each west, south, east, north and the number of its corners; then of each the first corner and the
+// steps from corner to corner. `src/odkanon/report/base.py` reads it.
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { gzipSync } from "node:zlib";
@@ -22,24 +23,24 @@ function pack(line) {
   }
   const xs = points.map((point) => point[0]);
   const ys = points.map((point) => point[1]);
-  const row = [Math.min(...xs), Math.min(...ys), Math.max(...xs), Math.max(...ys)];
-  let [x, y] = [0, 0];
-  for (const point of points) {
-    row.push(point[0] - x, point[1] - y);
-    [x, y] = point;
-  }
-  return row;
+  const box = [Math.min(...xs), Math.min(...ys), Math.max(...xs), Math.max(...ys)];
+  const steps = points.flatMap(([x, y], at) => (at ? [x - xs[at - 1], y - ys[at - 1]] : [x, y]));
+  return { box, steps };
 }
 
-/** Gzipped JSON of the whole world: `land` rings (outer ones; lakes stay land) and `borders` lines. */
+/** The whole world, gzipped: land rings (outer ones; lakes stay land) and borders. */
 export async function packWorld() {
   const land = await atlas("land-10m.json");
   const countries = await atlas("countries-10m.json");
   const polygons = feature(land, land.objects.land).features.flatMap((one) => one.geometry.coordinates);
   const inner = mesh(countries, countries.objects.countries, (a, b) => a !== b);
-  const world = {
-    land: polygons.map((polygon) => pack(polygon[0])).filter((row) => row.length > 4 + 6),
-    borders: inner.coordinates.map(pack).filter((row) => row.length > 4 + 2),
-  };
-  return gzipSync(JSON.stringify(world), { level: 9 });
+  const rings = polygons.map((polygon) => pack(polygon[0])).filter(({ steps }) => steps.length > 6);
+  const borders = inner.coordinates.map(pack).filter(({ steps }) => steps.length > 2);
+  const rows = [...rings, ...borders];
+  const numbers = [
+    [rings.length, borders.length],
+    ...rows.map(({ box, steps }) => [...box, steps.length / 2]),
+    ...rows.map(({ steps }) => steps),
+  ];
+  return gzipSync(Int32Array.from(numbers.flat()), { level: 9 });
 }

@@ -55,6 +55,6 @@ const template = await readFile(path.join(here, "src/template.html"), "utf8");
 const page = template.replace(/\{\{([A-Z_]+)\}\}/g, (_, name) => fill[name]);
 
 await mkdir(output, { recursive: true });
-await writeFile(path.join(output, "world.json.gz"), await packWorld());
+await writeFile(path.join(output, "world.bin.gz"), await packWorld());
 await writeFile(path.join(output, "page.html"), page);
 console.log(`page.html: ${Math.round(page.length / 1024)} kB`);

@@ -125,7 +125,9 @@ class Ladder:
         for up, rung in enumerate(self.rungs):
             nodes = len(self.origins.sizes[up])
             dropped: Floats = np.bincount(rung.origin, rung.mass * (rung.price > multiplier), nodes).astype(np.float64)
-            cost: Floats = np.bincount(rung.origin, rung.mass * np.minimum(rung.price, multiplier), nodes)
+            cost: Floats = np.bincount(rung.origin, rung.mass * np.minimum(rung.price, multiplier), nodes).astype(
+                np.float64
+            )
             if up:
                 first = np.flatnonzero(np.diff(self.origins.parents[up], prepend=-1))
                 below, below_lost = np.add.reduceat(best, first), np.add.reduceat(lost, first)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from importlib.abc import MetaPathFinder
 
 import typer
 
@@ -60,9 +61,19 @@ def _options(
     del version
 
 
+class _WithoutPandas(MetaPathFinder):
+    """pyarrow imports pandas wherever it finds it, which takes longer than many a release; only Spark needs it."""
+
+    def find_spec(self, fullname: str, path: object = None, target: object = None) -> None:
+        if fullname == "pandas":
+            raise ModuleNotFoundError("the command line does without pandas", name=fullname)
+
+
 def main() -> None:
     """Run the command line; every expected failure becomes one message and an exit code."""
     logging.basicConfig(format="warning: %(message)s", level=logging.WARNING, stream=sys.stderr)
+    if not any("spark" in argument or "://" in argument for argument in sys.argv):
+        sys.meta_path.insert(0, _WithoutPandas())
     try:
         app()
     except OdkanonError as error:

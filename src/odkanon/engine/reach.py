@@ -8,6 +8,7 @@ above both cuts is small. What the coarse levels know of a flow is handed down t
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
@@ -153,7 +154,7 @@ def _run(engine: SqlEngine, axis: Axis, work: _Part, parts: _Parts, known: Store
 
 
 @dataclass(frozen=True, eq=False)
-class _Part:
+class _Part(ABC):
     """The climb of one part, given its rows.
 
     Attributes
@@ -171,6 +172,10 @@ class _Part:
     scale: int | None
 
     columns: ClassVar[tuple[str, ...]]
+
+    @abstractmethod
+    def __call__(self, rows: pa.Table) -> pa.Table:
+        """Return what is to be kept of a part."""
 
     @classmethod
     def of(cls, parts: _Parts, far: Levels, rule: Rule, scale: int | None) -> Self:
@@ -221,8 +226,8 @@ class _Know(_Part):
 
     def __call__(self, rows: pa.Table) -> pa.Table:
         flows, price, smallest = self.best(rows)
-        values = (flows.destination, flows.origin, _whole(price), _whole(smallest))
-        return pa.table({name: value.astype(np.int64) for name, value in zip(self.columns, values, strict=True)})
+        ends = flows.destination.astype(np.int64), flows.origin.astype(np.int64)
+        return pa.table(dict(zip(self.columns, (*ends, _whole(price), _whole(smallest)), strict=True)))
 
 
 class _Count(_Part):

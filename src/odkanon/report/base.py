@@ -9,19 +9,23 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Iterable, Iterator
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from odkanon.errors import InputError
 from odkanon.report.model import PER_DEGREE, Ring, Shape, pack_line, pack_polygons
 
-WORLD = Path(__file__).with_name("world.json.gz")
+WORLD = Path(__file__).with_name("world.bin.gz")
 UNIT = 1000
 DETAIL = 1500
 """A page shows no more detail than this many steps from one side of the map to the other."""
 
 Point = tuple[int, int]
+Points = npt.NDArray[np.int64]
+"""Corners, one a row: thousandths of a degree to the east and to the north."""
 
 
 class Box(NamedTuple):
@@ -31,15 +35,6 @@ class Box(NamedTuple):
     south: int
     east: int
     north: int
-
-    def meets(self, other: Box) -> bool:
-        """Tell whether two boxes have a point in common."""
-        return (
-            self.west <= other.east
-            and other.west <= self.east
-            and self.south <= other.north
-            and other.south <= self.north
-        )
 
 
 def build_base(shapes: Iterable[Shape]) -> dict[str, Any] | None:
@@ -56,14 +51,14 @@ def build_base(shapes: Iterable[Shape]) -> dict[str, Any] | None:
         return None
     box = _surroundings(corners)
     step = max(box.east - box.west, box.north - box.south) // DETAIL
-    world = json.loads(gzip.decompress(WORLD.read_bytes()))
-    land = (clip_ring(_thin(ring, step), box) for ring in _near(world["land"], box))
-    borders = (part for line in _near(world["borders"], box) for part in clip_line(_thin(line, step), box))
+    land, borders = _near(box)
+    rings = (_thin(clip_ring(ring, box), step) for ring in land)
+    lines = (_thin(part, step) for line in borders for part in clip_line(line, box))
     return {
         "unit": UNIT,
         "box": list(box),
-        "land": [_pack(ring) for ring in land if len(ring) > 2],
-        "borders": [_pack(line) for line in borders],
+        "land": [_pack(ring) for ring in rings if len(ring) > 2],
+        "borders": [_pack(line) for line in lines],
     }
 
 
@@ -87,44 +82,38 @@ def read_beneath(path: Path) -> dict[str, list[Any]]:
     }
 
 
-def clip_ring(ring: list[Point], box: Box) -> list[Point]:
+def clip_ring(ring: Points, box: Box) -> Points:
     """Cut a closed ring to a box, side by side (Sutherland and Hodgman, 1974).
 
     Examples
     --------
-    >>> clip_ring([(0, 0), (4, 0), (4, 4), (0, 4)], Box(1, 1, 9, 9))
-    [(1, 1), (4, 1), (4, 4), (1, 4)]
+    >>> import numpy as np
+    >>> clip_ring(np.array([(0, 0), (4, 0), (4, 4), (0, 4)]), Box(1, 1, 9, 9)).tolist()
+    [[1, 1], [4, 1], [4, 4], [1, 4]]
     """
     for axis, bound, sign in ((0, box.west, 1), (0, box.east, -1), (1, box.south, 1), (1, box.north, -1)):
-        kept: list[Point] = []
-        for start, end in pairwise([*ring[-1:], *ring]):
-            inside_start, inside_end = (sign * (point[axis] - bound) >= 0 for point in (start, end))
-            if inside_start != inside_end:
-                kept.append(_crossing(start, end, axis, bound))
-            if inside_end:
-                kept.append(end)
-        ring = kept
+        before, inside = np.roll(ring, 1, axis=0), sign * (ring[:, axis] - bound) >= 0
+        crosses = inside != np.roll(inside, 1)
+        # Of each side of the ring: where it crosses the bound, if it does, and then its end, if that is inside.
+        both = np.stack([ring, ring], axis=1)
+        both[crosses, 0] = _crossings(before[crosses], ring[crosses], axis, bound)
+        ring = both[np.stack([crosses, inside], axis=1)]
     return ring
 
 
-def clip_line(line: list[Point], box: Box) -> Iterator[list[Point]]:
-    """Yield the parts of an open line whose segments come near a box."""
-    part: list[Point] = []
-    for start, end in pairwise(line):
-        near = Box(min(start[0], end[0]), min(start[1], end[1]), max(start[0], end[0]), max(start[1], end[1]))
-        if near.meets(box):
-            part = [*part, end] if part else [start, end]
-        elif part:
-            yield part
-            part = []
-    if part:
-        yield part
+def clip_line(line: Points, box: Box) -> list[Points]:
+    """Return the parts of an open line whose segments come near a box."""
+    low, high = np.minimum(line[:-1], line[1:]), np.maximum(line[:-1], line[1:])
+    near = ((low <= (box.east, box.north)) & (high >= (box.west, box.south))).all(axis=1)
+    edges = np.flatnonzero(np.diff(near, prepend=False, append=False))
+    return [line[first : last + 1] for first, last in zip(edges[0::2], edges[1::2], strict=True)]
 
 
-def _crossing(start: Point, end: Point, axis: int, bound: int) -> Point:
-    share = (bound - start[axis]) / (end[axis] - start[axis])
-    other = round(start[1 - axis] + share * (end[1 - axis] - start[1 - axis]))
-    return (bound, other) if axis == 0 else (other, bound)
+def _crossings(start: Points, end: Points, axis: int, bound: int) -> Points:
+    share = (bound - start[:, axis]) / (end[:, axis] - start[:, axis])
+    crossings: Points = np.rint(start + share[:, None] * (end - start)).astype(np.int64)
+    crossings[:, axis] = bound
+    return crossings
 
 
 def _surroundings(corners: list[Point]) -> Box:
@@ -135,10 +124,16 @@ def _surroundings(corners: list[Point]) -> Box:
     return Box(west - x_margin, max(south - y_margin, -85 * UNIT), east + x_margin, min(north + y_margin, 85 * UNIT))
 
 
-def _near(rows: list[list[int]], box: Box) -> Iterator[list[Point]]:
-    for row in rows:
-        if box.meets(Box(*row[:4])):
-            yield list(_walk(row[4:]))
+def _near(box: Box) -> tuple[list[Points], list[Points]]:
+    """Return the land rings and the border lines of the world that may come near a box."""
+    numbers = np.frombuffer(gzip.decompress(WORLD.read_bytes()), dtype="<i4").astype(np.int64)
+    rings, borders = numbers[:2]
+    table, steps = np.split(numbers[2:], [5 * (rings + borders)])
+    table, steps = table.reshape(-1, 5), steps.reshape(-1, 2)
+    ends = np.cumsum(table[:, 4])
+    near = ((table[:, :2] <= (box.east, box.north)) & (table[:, 2:4] >= (box.west, box.south))).all(axis=1)
+    found = [(row, np.cumsum(steps[ends[row] - table[row, 4] : ends[row]], axis=0)) for row in np.flatnonzero(near)]
+    return [line for row, line in found if row < rings], [line for row, line in found if row >= rings]
 
 
 def _walk(packed: Ring) -> Iterator[Point]:
@@ -154,20 +149,21 @@ def _unpack(ring: Ring) -> Iterator[Point]:
     return ((x // scale, y // scale) for x, y in _walk(ring))
 
 
-def _pack(points: list[Point]) -> Ring:
-    packed = [*points[0]]
-    for (x0, y0), (x1, y1) in pairwise(points):
-        packed += (x1 - x0, y1 - y0)
+def _pack(points: Points) -> Ring:
+    packed: Ring = np.diff(points, axis=0, prepend=np.zeros((1, 2), dtype=np.int64)).ravel().tolist()
     return packed
 
 
-def _thin(points: list[Point], step: int) -> list[Point]:
+def _thin(points: Points, step: int) -> Points:
     """Leave out points closer than `step` to the last one kept; the last point always stays."""
-    kept = points[:1]
-    for x, y in points[1:-1]:
-        if abs(x - kept[-1][0]) + abs(y - kept[-1][1]) >= step:
-            kept.append((x, y))
-    return kept + points[1:][-1:]
+    if step < 2 or len(points) < 3:
+        return points
+    kept = [0]
+    corners = points.tolist()
+    for at, (x, y) in enumerate(corners[1:-1], start=1):
+        if abs(x - corners[kept[-1]][0]) + abs(y - corners[kept[-1]][1]) >= step:
+            kept.append(at)
+    return points[[*kept, len(points) - 1]]
 
 
 def _geometries(content: dict[str, Any]) -> Iterator[dict[str, Any]]:
