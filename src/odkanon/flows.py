@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from odkanon.arrays import Bools, Codes, Ints, group_sum, number_groups
+from odkanon.arrays import Bools, Codes, Ints, group_keys
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class Visits:
         target = new_flow[self.flow]
         stays = target >= 0
         keys = target[stays].astype(np.int64) * self.people + self.person[stays]
-        distinct, _ = number_groups(keys, max(flows * self.people, 1))
+        distinct = group_keys(keys, max(flows * self.people, 1)).keys
         return Visits(
             (distinct // self.people).astype(np.int32), (distinct % self.people).astype(np.int32), self.people
         )
@@ -136,15 +136,16 @@ class Flows:
         """
         width = int(destination.max(initial=0)) + 1
         height = int(origin.max(initial=0)) + 1
-        keys, number = number_groups(origin.astype(np.int64) * width + destination, height * width)
-        count = len(keys)
+        groups = group_keys(origin.astype(np.int64) * width + destination, height * width)
+        first = groups.first()
+        ends = divmod(groups.keys, width) if first is None else (origin[first], destination[first])
         merged = Flows(
-            (keys // width).astype(np.int32),
-            (keys % width).astype(np.int32),
-            group_sum(number, count, self.pairs),
-            group_sum(number, count, self.trips),
-            None if self.weight is None else group_sum(number, count, self.weight),
-            None if self.visits is None else self.visits.relabel(number, count),
+            ends[0].astype(np.int32, copy=False),
+            ends[1].astype(np.int32, copy=False),
+            groups.sum(self.pairs),
+            groups.sum(self.trips),
+            None if self.weight is None else groups.sum(self.weight),
+            None if self.visits is None else self.visits.relabel(groups.number, len(groups)),
             self.scale,
         )
-        return merged, number
+        return merged, groups.number

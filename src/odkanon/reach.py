@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from odkanon.arrays import Bools, Codes, Ints, group_sum, number_groups
+from odkanon.arrays import Bools, Codes, Ints, group_keys
 from odkanon.flows import Flows
 from odkanon.hierarchy import Hierarchy
 from odkanon.rule import Measure
@@ -161,22 +161,23 @@ def _first_to_meet(
     flows: Flows, destinations: Levels, meets: Callable[[int, Flows], Bools], measure: Measure
 ) -> tuple[Floats, Floats]:
     """Return for each flow the leaves of the first destination node that meets the rule, and the mass of that class."""
-    steps: list[tuple[Codes, Bools, Floats, Floats]] = []
+    steps: list[tuple[Codes, Bools, Flows]] = []
     number = np.empty(0, dtype=np.int32)
     for across in range(len(destinations)):
         if across:
             flows, number = flows.merge(flows.origin, destinations.parents[across][flows.destination])
         good = meets(across, flows)
-        size = np.where(good, destinations.sizes[across][flows.destination], np.inf)
-        mass = np.where(good, getattr(flows, measure), np.inf)
-        steps.append((number, good, size, mass))
+        steps.append((number, good, flows))
         if good.all():
             break
-    number, _, best, smallest = steps.pop()
-    for below, good, size, mass in reversed(steps):
-        best, smallest = np.where(good, size, best[number]), np.where(good, mass, smallest[number])
-        number = below
-    return best, smallest
+    size, smallest = np.full(len(flows), np.inf), np.full(len(flows), np.inf)
+    for across, (number, good, classes) in reversed(list(enumerate(steps))):
+        found = np.flatnonzero(good)
+        size[found] = destinations.sizes[across][classes.destination[found]]
+        smallest[found] = getattr(classes, measure)[found]
+        if across:
+            size, smallest = size[number], smallest[number]
+    return size, smallest
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,7 +203,7 @@ def spread(value: Floats, trips: Ints, pairs: Ints | None = None) -> Spread:
     values = np.where(unreachable, 0, value).astype(np.int64)
     top, width = int(values.max(initial=0)) + 1, int(trips.max(initial=0)) + 1
     values[unreachable] = top
-    keys, number = number_groups(values * width + trips, (top + 1) * width)
-    counted = group_sum(number, len(keys), np.ones(len(value), dtype=np.int64) if pairs is None else pairs)
-    found = (keys // width).astype(np.float64)
-    return Spread(np.where(found == top, np.inf, found), keys % width, counted)
+    groups = group_keys(values * width + trips, (top + 1) * width)
+    counted = groups.sum(np.ones(len(value), dtype=np.int64) if pairs is None else pairs)
+    found = (groups.keys // width).astype(np.float64)
+    return Spread(np.where(found == top, np.inf, found), groups.keys % width, counted)

@@ -13,12 +13,13 @@ import pytest
 
 from engine.needs import ON_SPARK
 from engine.same import RULES, WAYS, check_same, messy
-from odkanon import Area, InputError, Rule, build_od, lookup_hierarchy, read_od, read_trips
+from odkanon import Area, InputError, Rule, build_od, limit, lookup_hierarchy, read_od, read_trips
 from odkanon.cells import str_to_cell
 from odkanon.crowd import write_crowd
 from odkanon.engine.choose import load_table
 from odkanon.engine.matrix import SqlMatrix
 from odkanon.engine.spark import Spark, open_spark_input, to_spark
+from odkanon.io.columns import COORDINATES
 from odkanon.sample import CENTRAL_CELLS
 
 GOLDEN = Path(__file__).parent.parent / "golden"
@@ -45,10 +46,35 @@ def test_every_statement_runs_on_spark(session: Any, tmp_path: Path) -> None:
     """Nothing is fetched here that the engine could leave where it is."""
     table = pa.table({**_golden("tiny"), "person": np.arange(len(_golden("tiny")["origin"])) % 23})
     path = saved(table, tmp_path / "tiny.parquet")
-    reference, other = read_od(path), on_spark(session, path, fetchable=0)
+    # Few levels, since Spark takes its time over each statement.
+    reference, other = read_od(path, resolution=8), on_spark(session, path, fetchable=0, resolution=8)
     check_same(reference, other, [Rule(trips=5)], [WAYS[0], WAYS[3]])
     check_same(reference, other, [Rule(weight=60, persons=3)], WAYS[:1])
     check_same(reference, other, [Rule(persons=4)], [{"method": "oigh"}])
+    rule = Rule(trips=5, persons=3)
+    assert limit(on_spark(session, path, fetchable=0), rule) == limit(read_od(path), rule)
+
+
+@pytest.mark.parametrize("case", sorted(path.name for path in GOLDEN.iterdir()))
+def test_golden_cases(session: Any, case: str, tmp_path: Path) -> None:
+    path = saved(pa.table(_golden(case)), tmp_path / "od.parquet")
+    check_same(read_od(GOLDEN / case / "od.csv"), on_spark(session, path), [Rule(trips=10), Rule(weight=100)])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_trips_in_any_order(session: Any, seed: int, tmp_path: Path) -> None:
+    random = np.random.default_rng(seed)
+    places = np.column_stack([48.8 + 0.1 * random.random(40), 2.3 + 0.1 * random.random(40)])
+    ends = places[(40 * random.random((2, 600)) ** 2).astype(int)]
+    table = pa.table(
+        {
+            **{name: ends[at // 2, :, at % 2] for at, name in enumerate(COORDINATES)},
+            "weight": random.integers(1, 999, 600) / 7,
+            "person": random.integers(0, 90, 600),
+        }
+    )
+    path = saved(table.take(pa.array(random.permutation(600))), tmp_path / "trips.parquet")
+    check_same(build_od(read_trips(table)), on_spark(session, path), [Rule(trips=6, weight=300), Rule(persons=4)])
 
 
 def _golden(case: str) -> dict[str, Any]:

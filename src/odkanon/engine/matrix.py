@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,10 @@ class SqlMatrix:
 
     def collect(self) -> ODMatrix:
         """Return the matrix with its pairs in memory, for methods that look at each of them."""
+        return self._collected
+
+    @cached_property
+    def _collected(self) -> ODMatrix:
         visits = 0 if self.visits is None else self.summary.trips
         size = self.summary.pairs * _BYTES_PER_PAIR + visits * _BYTES_PER_PAIR // 3
         if size > self.backend.memory:
