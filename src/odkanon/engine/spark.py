@@ -161,20 +161,23 @@ class SparkInput:
 def open_spark_input(source: str | Path, *, master: str | None = None, backend: Spark | None = None) -> SparkInput:
     """Return a Parquet dataset, wherever Spark can reach it, as an input of the SQL engine."""
     backend = backend or Spark(start_session(master))
-    session = backend.session
+    frame = read_parquet(backend.session, source)
+    address = remote(source)
+    return SparkInput(backend, frame, address or str(source), None if address else _sha256(source))
+
+
+def read_parquet(session: SparkSession, source: str | Path) -> DataFrame:
+    """Return a file, a folder, a pattern or an address of Parquet as a data frame."""
     address = remote(source)
     files = None if address else dataset_files(source)
     with clear_errors(f"{address or source} cannot be read by Spark, which takes Parquet files and folders of them"):
-        if files is None:
-            frame = session.read.parquet(address or str(source))
-        elif Path(source).is_dir():
-            frame = session.read.parquet(str(source))
-        else:
-            frame = session.read.parquet(*map(str, files))
-    return SparkInput(backend, frame, address or str(source), _sha256(source, files))
+        if files is None or Path(source).is_dir():
+            return session.read.parquet(address or str(source))
+        return session.read.parquet(*map(str, files))
 
 
-def _sha256(source: str | Path, files: list[Path] | None) -> str | None:
+def _sha256(source: str | Path) -> str | None:
+    files = dataset_files(source)
     if files is not None:
         return dataset_sha256(files)
     if not Path(source).is_file():
