@@ -34,8 +34,8 @@ lint: $(READY)  ## ruff and mypy only
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: $(READY)  ## measure the speed claims, as ratios
-	$(BIN)/python benchmarks/run.py
+bench: $(READY)  ## measure the speed claims, as ratios; options of benchmarks/run.py go into BENCH='...'
+	$(BIN)/python benchmarks/run.py $(BENCH)
 
 pictures: $(PAGE)  ## make the screenshots and pictures of the docs anew
 	$(BIN)/python scripts/make_pictures.py

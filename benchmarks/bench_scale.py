@@ -13,6 +13,7 @@ import math
 import os
 import resource
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -107,19 +108,31 @@ def measured(job: str, source: Path, how: str) -> dict[str, Any]:
     return result
 
 
-def slope(sizes: list[int], costs: list[float]) -> float:
-    """Return the least-squares slope of cost against size, both as logarithms."""
-    x, y = [math.log(size) for size in sizes], [math.log(cost) for cost in costs]
-    mean_x, mean_y = sum(x) / len(x), sum(y) / len(y)
-    return sum((a - mean_x) * (b - mean_y) for a, b in zip(x, y, strict=True)) / sum((a - mean_x) ** 2 for a in x)
+def fit(rows: list[dict[str, Any]]) -> dict[str, float] | None:
+    """Return the least-squares line of processor time against size, both as logarithms.
+
+    Start-up outweighs the work on small inputs, so the line is that of a million trips and more; where there are not
+    two such sizes, of the two largest.
+    """
+    large = [row for row in rows if row["trips"] >= 10**6]
+    large = large if len(large) > 1 else rows[-2:]
+    if len(large) < 2:
+        return None
+    x, y = ([math.log10(value) for value in values] for values in zip(*map(_size_and_cost, large), strict=True))
+    slope, intercept = statistics.linear_regression(x, y)
+    return {"slope": round(slope, 3), "intercept": round(intercept, 3), "from": large[0]["trips"]}
+
+
+def _size_and_cost(row: dict[str, Any]) -> tuple[int, float]:
+    return row["trips"], row["release"]["cpu"]
 
 
 def run(sizes: list[int], folder: Path, *, engine: str = "duckdb") -> dict[str, Any]:
     """Measure every size; datasets that are not there yet are generated and removed again."""
     from odkanon.crowd import write_crowd
 
-    rows = []
-    for size in sizes:
+    rows: list[dict[str, Any]] = []
+    for size in sorted(sizes):
         source = folder / f"crowd-{size}"
         generated = not source.exists()
         if generated:
@@ -137,13 +150,7 @@ def run(sizes: list[int], folder: Path, *, engine: str = "duckdb") -> dict[str, 
         rows.append(row)
         if generated:
             shutil.rmtree(source)
-    result: dict[str, Any] = {"engine": engine, "rows": rows}
-    large = [row for row in rows if row["trips"] >= 10**6]
-    if len(large) > 1:
-        result["slope_from_1e6"] = round(
-            slope([row["trips"] for row in large], [row["release"]["cpu"] for row in large]), 3
-        )
-    return result
+    return {"engine": engine, "rows": rows, "fit": fit(rows)}
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""Every benchmark, one after the other: ``make bench``. Prints JSON, and draws cost against size.
+"""Every benchmark, one after the other: ``make bench``. Keeps a JSON of the run, and draws cost against size.
 
 Parts: (a) ODkAnon beside the naive version and a plain group-by, (b) cost against size and (d) memory, (c) peers from
-PyPI where they are installed. Numbers to compare are ratios within one run; see docs/benchmarks.md.
+PyPI where they are installed, then each method and GNSS points. Numbers to compare are ratios within one run; see
+docs/benchmarks.md. Nothing is installed: peers and matplotlib are used where they are there.
 """
 
 from __future__ import annotations
@@ -14,8 +15,11 @@ import subprocess
 import sys
 import tempfile
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+from draw import draw_cost
 
 HERE = Path(__file__).parent
 
@@ -32,48 +36,42 @@ def machine() -> dict[str, Any]:
 
 
 def script(name: str, *arguments: str) -> Any:
-    """Run a benchmark of its own, and return what it prints."""
-    done = subprocess.run(
-        [sys.executable, str(HERE / name), *arguments], stdout=subprocess.PIPE, text=True, check=False
-    )
-    try:
-        return json.loads(done.stdout)
-    except ValueError:
-        return done.stdout.splitlines()
-
-
-def draw(result: dict[str, Any], path: Path) -> None:
-    """Draw cost against size, both as logarithms, where matplotlib is installed."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError:
-        return
-    figure, axes = plt.subplots(figsize=(6, 4))
-    sizes = [row["trips"] for row in result["rows"]]
-    for name, label in (("release", "trips to saved release"), ("cells", "one group-by into OD pairs")):
-        axes.loglog(sizes, [row[name]["cpu"] for row in result["rows"]], marker="o", label=label)
-    axes.set_xlabel("trips")
-    axes.set_ylabel("processor seconds")
-    axes.legend()
-    figure.tight_layout()
-    figure.savefig(path, metadata={"Software": None})
+    """Run a benchmark in a process of its own, and return what it prints; None if it fails, which it tells itself."""
+    print(f"{name} {' '.join(arguments)}", file=sys.stderr, flush=True)
+    command = [sys.executable, str(HERE / name), *arguments]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    return json.loads(done.stdout) if done.returncode == 0 else None
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sizes", default="1e4,1e5,1e6,1e7", help="trips of part (b); 1e8 takes 10 GB of disk")
-    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()))
-    parser.add_argument("--picture", type=Path, default=None)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "--sizes", default="1e4,1e5,1e6,1e7", help="trips of part (b); add 1e8 for a run that takes 10 GB of disk"
+    )
+    parser.add_argument("--points", default="2e7", help="GNSS points")
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()), help="where generated trips go")
+    parser.add_argument("--json", type=Path, default=Path("build/bench/run.json"), help="where the result is kept")
+    parser.add_argument("--picture", type=Path, default=Path("build/bench/cost.png"), help=".png or .svg")
     options = parser.parse_args()
     result = {
         "machine": machine(),
         "odkanon": script("bench_odkanon.py"),
         "scale": script("bench_scale.py", "--sizes", options.sizes, "--folder", str(options.folder)),
-        "peers": script("bench_methods.py"),
+        "methods": script("bench_methods.py"),
+        "peers": script("bench_peers.py"),
+        "points": script("bench_points.py", "--points", options.points),
     }
-    if options.picture is not None:
-        draw(result["scale"], options.picture)
     print(json.dumps(result, indent=2))
+    options.json.parent.mkdir(parents=True, exist_ok=True)
+    options.json.write_text(json.dumps(result, indent=2) + "\n")
+    if find_spec("matplotlib") is None:
+        print("no picture: matplotlib is not installed", file=sys.stderr)
+    elif result["scale"] is not None:
+        options.picture.parent.mkdir(parents=True, exist_ok=True)
+        draw_cost(result["scale"], options.picture)
+    failed = [name for name, found in result.items() if found is None]
+    if failed:
+        sys.exit(f"failed: {', '.join(failed)}")
 
 
 if __name__ == "__main__":

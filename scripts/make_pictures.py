@@ -1,6 +1,6 @@
 """Make the pictures of the README and the docs: real screenshots of the report and the explorer, and a still picture.
 
-Everything is drawn from the built-in sample survey. PNG files go to `docs/pictures`, each small enough to commit.
+Everything is drawn from the built-in sample survey. PNG files go to `docs/images`, each small enough to commit.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pyarrow.parquet
 from playwright.sync_api import Browser, Page, sync_playwright
 
 ROOT = Path(__file__).resolve().parent.parent
-TARGET = ROOT / "docs" / "pictures"
+TARGET = ROOT / "docs" / "images"
 MOST_BYTES = 300_000
 WIDE, PHONE = (1280, 900), (390, 844)
 

@@ -1,4 +1,4 @@
-"""What no method over the hierarchies can beat: lower bounds of G and of C_AVG.
+"""What no method over the hierarchies can beat: lower bounds of G, of C_AVG and of E.
 
 For an OD pair p and a class (u, w) over it, let ``|u| + |w|`` be its price. Whatever class a method publishes p in
 must meet the rule, and by monotonicity so does the whole class (u, w) of the input, even where the method had
@@ -46,6 +46,9 @@ class Limit:
     c_avg : float or None
         No method over the hierarchies that publishes its classes whole has a smaller C_AVG. (One that suppresses
         single pairs of a class before generalising may come closer to the rule's own threshold.)
+    e : float or None
+        No method over the hierarchies that publishes its classes whole has a smaller E. None where it was not asked
+        for.
     unreachable : int
         Trips of pairs that no class over them can publish; they are lost to every method.
     budget, budget_of, measure
@@ -60,6 +63,7 @@ class Limit:
     g: float | None
     g_homogeneous: float | None
     c_avg: float | None
+    e: float | None
     unreachable: int
     budget: float
     budget_of: BudgetOf
@@ -73,9 +77,9 @@ def limit(
     budget: float = 0.10,
     budget_of: BudgetOf = "trips",
     measure: UtilityMeasure = "trips",
-    homogeneous: bool = False,
+    thorough: bool = False,
 ) -> Limit:
-    """Return lower bounds of G and C_AVG over all methods on the hierarchies of a matrix.
+    """Return lower bounds of G, C_AVG and E over all methods on the hierarchies of a matrix.
 
     Parameters
     ----------
@@ -89,8 +93,9 @@ def limit(
         Share of what.
     measure : {"trips", "weight"}
         What a class is counted in; for ``weight``, the pairs have to fit in memory.
-    homogeneous : bool
-        Look for a sharper bound for pairs of cuts too; takes longer, and needs the pairs in memory.
+    thorough : bool
+        Look for the bounds of G for pairs of cuts and of E too; takes some ten times as long, and the pairs have to fit
+        in memory.
 
     Notes
     -----
@@ -101,28 +106,30 @@ def limit(
     *C_AVG.* A class of mass M counts as one, which is m / M for each pair in it. With M(p) the smallest class over p
     that meets the rule, there are at most ``sum(m x / M(p))`` classes, and the same argument applies.
 
-    *G of a pair of cuts*: see `homogeneous_bound`.
+    *G of a pair of cuts*: see `homogeneous_bound`. *E*: see `loss_bound`.
     """
     whole = od.summary
     if measure not in whole.measures:
         raise InputError(f"a limit in {measure} needs an input with {measure}")
     rule.check_available(whole.measures)
     allowance = Budget(budget, budget_of).allowance(whole)
-    if measure == "weight" or homogeneous:
+    if measure == "weight" or thorough:
         od = in_memory(od)
     prices, sizes = _offers(od, rule, measure, budget_of)
     lost = int(prices.trips[~prices.able].sum())
     spare = allowance - prices.cost[~prices.able].sum()
     if spare < 0 or not prices.mass[prices.able].any():
-        return Limit(None, None, None, lost, budget, budget_of, measure)
+        return Limit(None, None, None, None, lost, budget, budget_of, measure)
     able, mass = prices.able, prices.mass[prices.able]
     g = least_ratio(mass * prices.value[able], mass, prices.cost[able], spare)
     able, mass = sizes.able, sizes.mass[sizes.able]
     size = least_ratio(mass, mass / sizes.value[able], sizes.cost[able], spare) / _k(whole, rule, measure)
-    sharper = g if homogeneous else None
-    if homogeneous and budget_of == measure == "trips":
-        sharper = max(g, homogeneous_bound(in_memory(od), rule, allowance, g))
-    return Limit(g, sharper, size, lost, budget, budget_of, measure)
+    if not thorough:
+        return Limit(g, None, size, None, lost, budget, budget_of, measure)
+    pairs = in_memory(od)
+    sharper = homogeneous_bound(pairs, rule, allowance, g) if budget_of == measure == "trips" else g
+    loss = loss_bound(pairs, rule, Budget(budget, budget_of), measure)
+    return Limit(g, max(g, sharper), size, loss, lost, budget, budget_of, measure)
 
 
 def limit_of(release: Release) -> Limit | None:
@@ -237,3 +244,43 @@ def homogeneous_bound(od: ODMatrix, rule: Rule, allowance: int, at_least: float)
             best = max(best, (total - middle * allowance) / (trips - allowance))
             low, high = (middle, high) if dropped > allowance else (low, middle)
     return best * (1 - 1e-12)
+
+
+def loss_bound(od: ODMatrix, rule: Rule, budget: Budget, measure: UtilityMeasure) -> float:
+    """Return a lower bound of E over all methods on the hierarchies that publish classes whole.
+
+    A class of mass M with a loss of ``sum |v~ - v|`` over its leaf pairs loses, for each pair p in it, m / M of that.
+    With e(p) the least loss over M of all classes over p that meet the rule, a published pair loses at least
+    ``m e(p)``, and a suppressed one its whole m. Which ones are suppressed is not known, only that they fit the budget;
+    a fractional knapsack takes the best case.
+    """
+    flows = od.flows
+    mass = getattr(flows, measure).astype(np.float64)
+    share = least_loss(od, rule, measure)
+    able = np.isfinite(share)
+    cost = (flows.pairs if budget.of == "rows" else flows.trips).astype(np.float64)
+    spare = budget.allowance(flows) - cost[~able].sum()
+    gain, cost = (mass * np.maximum(share - 1, 0))[able], cost[able]
+    order = np.argsort(-gain / cost, kind="stable")
+    spent = np.cumsum(cost[order])
+    dropped = np.clip((spare - (spent - cost[order])) / cost[order], 0.0, 1.0)
+    least = (mass * share)[able].sum() + mass[~able].sum() - (dropped * gain[order]).sum()
+    return float(least / mass.sum()) * (1 - 1e-12)
+
+
+def least_loss(od: ODMatrix, rule: Rule, measure: UtilityMeasure) -> Floats:
+    """Return for each pair the least loss of a class over it that meets the rule, over its mass; at most 2."""
+    flows = od.flows.only(frozenset({*rule.measures, measure}))
+    value = getattr(flows, measure).astype(np.float64)
+    least = np.full(len(flows), np.inf)
+    for up in levels_of(od.origins).numbers:
+        for across in levels_of(od.destinations).numbers:
+            classes, number = flows.merge(
+                od.origins.codes[up][flows.origin], od.destinations.codes[across][flows.destination]
+            )
+            sizes = od.origins.sizes[up][classes.origin] * od.destinations.sizes[across][classes.destination]
+            mass = getattr(classes, measure)
+            even = mass / sizes
+            off = np.bincount(number, np.abs(value - even[number]), len(classes)) + (sizes - classes.pairs) * even
+            least = np.minimum(least, np.where(rule.met(classes), off / mass, np.inf)[number])
+    return least

@@ -14,6 +14,9 @@ from odkanon.arrays import Bools
 COPY = "that are exact copies of another point of the same person"
 SAME_TIME = "at the same time as another point of the same person"
 
+ORDER = ("person", "instant", "lat", "lon", "clock")
+"""Place and clock come last, so that of points at one time the same is kept whatever the order of rows."""
+
 _EARTH_KM = 6371.0088
 _Floats = npt.NDArray[np.float64]
 
@@ -50,7 +53,7 @@ class TripRule:
 
 @dataclass
 class PauseCutter:
-    """Cut points into runs at pauses; points come sorted by person, time and place, in batches of any size.
+    """Cut points into runs at pauses; points come sorted by `ORDER`, in batches of any size.
 
     Only the last point and the run it belongs to are kept between batches, so that a person may have any number of
     points.
@@ -79,6 +82,11 @@ class PauseCutter:
     def finish(self) -> pa.Table | None:
         """Return the last trip, if it is one; None if there were no points at all."""
         return None if self._open is None else self._kept(self._open)
+
+    def counts(self) -> dict[str, int]:
+        """Return how many there were of everything, by name; of several cutters, they may be added up."""
+        names = ("copies", "same_time", "persons", "persons_with_trips", "trips")
+        return {name: getattr(self, name) for name in names} | self.dropped
 
     def _distinct(self, points: pa.Table) -> pa.Table:
         """Drop and count points of a person at a time that already has one."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,7 @@ from odkanon.errors import InputError
 from odkanon.io.checks import UNREADABLE
 from odkanon.io.fixes import Fixes, open_fixes
 from odkanon.io.tables import connect, quote_text
-from odkanon.io.times import mixed_offsets
-from odkanon.pauses import COPY, SAME_TIME, PauseCutter, TripRule
+from odkanon.pauses import COPY, ORDER, SAME_TIME, PauseCutter, TripRule
 
 MEMORY = "1GB"
 """What the sort may take; the rest goes to disk. The process as a whole stays below twice that."""
@@ -132,7 +131,7 @@ class TripMaker:
     """Run the sort, feed the cutter, keep the account."""
 
     def __init__(self, fixes: Fixes, rule: TripRule, progress: Progress = lambda text: None) -> None:
-        _check_rule(rule)
+        check_rule(rule)
         self._fixes, self._progress = fixes, progress
         self._cutter = PauseCutter(rule)
         self._reasons = np.zeros(len(fixes.reasons) + 1, dtype=np.int64)
@@ -151,19 +150,13 @@ class TripMaker:
             self._progress(f"cutting points into trips: {done:,} points, {self._cutter.trips:,} trips")
         last = self._cutter.finish()
         if last is None:
-            raise InputError(f"{self._fixes.name} has no usable point ({_listed(self.account().rejected)})")
+            raise no_usable_point(self._fixes, self.account())
         yield last
 
     def account(self) -> PointsAccount:
         """Return what became of the points so far."""
-        cutter, counts = self._cutter, self._reasons[1:].tolist()
-        rejected = {reason: count for reason, count in zip(self._fixes.reasons, counts, strict=True) if count}
         lines = self._fixes.unreadable_lines()
-        more = {COPY: cutter.copies, SAME_TIME: cutter.same_time, UNREADABLE: lines}
-        rejected |= {reason: count for reason, count in more.items() if count}
-        without = cutter.persons - cutter.persons_with_trips
-        points = int(self._reasons.sum()) + lines
-        return PointsAccount(points, rejected, cutter.persons, without, cutter.trips, dict(cutter.dropped))
+        return account_of(self._fixes, self._cutter.rule, self._reasons.tolist(), self._cutter.counts(), lines)
 
     def _sorted(self, scratch: Path) -> Iterator[pa.RecordBatch]:
         connection = self._fixes.connection
@@ -171,8 +164,7 @@ class TripMaker:
         connection.execute(f"SET temp_directory = {quote_text(str(scratch / 'sort'))}")
         connection.execute("SET preserve_insertion_order = false")
         connection.execute("SET enable_progress_bar = true")  # measured, not printed
-        # Place comes last in the order, so that of points at one time the same is kept whatever the order of rows.
-        query = f"SELECT * FROM ({self._fixes.query}) ORDER BY person, instant, lat, lon"
+        query = f"SELECT * FROM ({self._fixes.query}) ORDER BY {', '.join(ORDER)}"
         try:
             with _watched(connection, self._progress):
                 reader = connection.sql(query).to_arrow_reader(_BATCH)
@@ -186,12 +178,43 @@ class TripMaker:
 
     def _look_at_offsets(self, good: pa.Table) -> None:
         self._zoned += int(np.count_nonzero(good.column("zoned").to_numpy()))
-        if 0 < self._zoned < self._reasons[0]:
-            plain = int(self._reasons[0]) - self._zoned
-            raise mixed_offsets(self._fixes.name, self._fixes.time_column, self._zoned, plain)
+        self._fixes.check_offsets(self._zoned, int(self._reasons[0]) - self._zoned)
 
 
-def _check_rule(rule: TripRule) -> None:
+def account_of(
+    fixes: Fixes, rule: TripRule, reasons: Sequence[int], cut: Mapping[str, int], lines: int = 0
+) -> PointsAccount:
+    """Return what became of points.
+
+    Parameters
+    ----------
+    reasons : sequence of int
+        How many points are good, and how many were turned away for each reason of ``fixes``.
+    cut : mapping of str to int
+        What the cutters counted.
+    lines : int
+        Lines that could not be read.
+    """
+    more = {COPY: cut.get("copies", 0), SAME_TIME: cut.get("same_time", 0), UNREADABLE: lines}
+    rejected = dict(zip(fixes.reasons, reasons[1:], strict=True)) | more
+    persons = cut.get("persons", 0)
+    return PointsAccount(
+        points=sum(reasons) + lines,
+        rejected={reason: count for reason, count in rejected.items() if count},
+        persons=persons,
+        persons_without_trips=persons - cut.get("persons_with_trips", 0),
+        trips=cut.get("trips", 0),
+        dropped={reason: cut[reason] for reason in rule.reasons() if reason in cut},
+    )
+
+
+def no_usable_point(fixes: Fixes, account: PointsAccount) -> InputError:
+    """Return the error for points among which there is no good one."""
+    return InputError(f"{fixes.name} has no usable point ({_listed(account.rejected)})")
+
+
+def check_rule(rule: TripRule) -> None:
+    """Raise if a rule cannot make trips."""
     if not rule.gap > 0:
         raise InputError(f"the gap that ends a trip must be more than 0 seconds, not {rule.gap:g}")
     if rule.min_points < 2:

@@ -1,7 +1,8 @@
 """ODkAnon on a Spark session of yours.
 
 >>> from odkanon import Rule, anonymize, spark  # doctest: +SKIP
->>> od = spark.read(session, "s3a://bucket/trips")  # doctest: +SKIP
+>>> trips = spark.trips(session, "s3a://bucket/points").frame  # doctest: +SKIP
+>>> od = spark.read(session, trips)  # doctest: +SKIP
 >>> anonymize(od, Rule(trips=10)).save("release")  # doctest: +SKIP
 """
 
@@ -14,9 +15,11 @@ from typing import TYPE_CHECKING
 from odkanon.area import Area
 from odkanon.engine import Matrix
 from odkanon.engine.choose import load_table
-from odkanon.engine.spark import Spark, SparkInput, open_spark_input
+from odkanon.engine.spark import Spark, SparkInput, open_spark_input, read_parquet
+from odkanon.engine.sparktrips import SparkTrips, trips_of_points
 from odkanon.hierarchy import Hierarchy
 from odkanon.io.columns import Kind
+from odkanon.pauses import TripRule
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -58,3 +61,32 @@ def read(
     return load_table(
         table, kind=kind, columns=columns, hierarchy=hierarchy, resolution=resolution, within=within, where=where
     )
+
+
+def trips(
+    session: SparkSession,
+    source: str | Path | DataFrame,
+    *,
+    rule: TripRule | None = None,
+    columns: Mapping[str, str] | None = None,
+) -> SparkTrips:
+    """Make trips of GNSS points, on Spark from the first to the last.
+
+    Parameters
+    ----------
+    session : SparkSession
+        Where to work.
+    source : path or DataFrame
+        Points as Parquet, wherever Spark can reach them, or as a data frame.
+    rule, columns
+        As for `odkanon.points_to_trips`.
+
+    Returns
+    -------
+    SparkTrips
+        The same trips, and the same account of the points, as `odkanon.points_to_trips` gives.
+    """
+    name = "the table"
+    if isinstance(source, str | Path):
+        name, source = str(source), read_parquet(session, source)
+    return trips_of_points(source, name, rule=rule or TripRule(), columns=columns)

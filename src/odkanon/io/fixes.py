@@ -14,8 +14,8 @@ from odkanon.errors import InputError
 from odkanon.io.checks import Check
 from odkanon.io.columns import missing, resolve
 from odkanon.io.coordinates import coordinate_checks, number_sql
-from odkanon.io.tables import Table, csv_tables, open_table, quote_name
-from odkanon.io.times import TimeColumn
+from odkanon.io.tables import Named, Table, csv_tables, open_table, quote_name
+from odkanon.io.times import TimeColumn, mixed_offsets
 
 POINT_ALIASES: dict[str, tuple[str, ...]] = {
     "person": ("person_id", "user_id", "participant_id", "device_id", "uid", "user"),
@@ -60,13 +60,35 @@ class Fixes:
         """Return how many lines of CSV files could not be read, once the query has run."""
         return self.tables[0].unreadable_lines()
 
+    def check_offsets(self, zoned: int, plain: int) -> None:
+        """Raise if some good points say how far from UTC they are, and others do not."""
+        if zoned and plain:
+            raise mixed_offsets(self.name, self.time_column, zoned, plain)
+
 
 def open_fixes(source: Any, columns: Mapping[str, str] | None = None) -> Fixes:
     """Return the points of a file, a table in memory, or a folder of CSVs that are named by person."""
     if isinstance(source, str | Path) and Path(source).is_dir():
         return fixes_of_files(person_files(Path(source)), str(source), columns)
     table = open_table(source)
+    return fixes_of_table(table, point_columns(table, columns))
+
+
+def point_columns(
+    table: Named, columns: Mapping[str, str] | None = None, *, from_file_name: bool = False
+) -> dict[str, str]:
+    """Return which column of a table stands for each of our names; persons may be told by the names of files."""
     found = resolve(table, columns, POINT_ALIASES)
+    if "time" not in found and "local_time" in found:
+        found["time"] = found["local_time"]
+    wanted = ("time", "lat", "lon") if from_file_name else ("person", "time", "lat", "lon")
+    if any(name not in found for name in wanted):
+        raise missing(table, found, wanted)
+    return found
+
+
+def fixes_of_table(table: Table, found: dict[str, str]) -> Fixes:
+    """Return the points of a table whose columns are known."""
     return _fixes([table], [found], table.name, from_file_name=False)
 
 
@@ -87,29 +109,19 @@ def person_of(path: Path) -> str:
 def fixes_of_files(files: Sequence[Path], name: str, columns: Mapping[str, str] | None = None) -> Fixes:
     """Return the points of files that are each named by their person."""
     tables = csv_tables(files)
-    return _fixes(tables, [resolve(table, columns, POINT_ALIASES) for table in tables], name, from_file_name=True)
+    founds = [point_columns(table, columns, from_file_name=True) for table in tables]
+    return _fixes(tables, founds, name, from_file_name=True)
 
 
 def _fixes(tables: list[Table], founds: list[dict[str, str]], name: str, *, from_file_name: bool) -> Fixes:
     selects, checks = [], []
     for table, found in zip(tables, founds, strict=True):
-        if "time" not in found and "local_time" in found:
-            found["time"] = found["local_time"]
-        _check_columns(table, found, from_file_name=from_file_name)
-        person = (
-            f"regexp_extract(filename, '{_FILE_NAME}', 1, 'i')" if from_file_name else _person(table, found["person"])
-        )
+        person = _PERSON_OF_FILE if from_file_name else _person(table, found["person"])
         checks = _checks(table, found, person)
         selects.append(_select(table, found, person, checks))
     query = " UNION ALL ".join(selects)
     reasons = tuple(check.reason for check in checks)
     return Fixes(tables[0].connection, query, reasons, name, founds[0]["time"], tuple(tables))
-
-
-def _check_columns(table: Table, found: Mapping[str, str], *, from_file_name: bool) -> None:
-    wanted = ("time", "lat", "lon") if from_file_name else ("person", "time", "lat", "lon")
-    if any(name not in found for name in wanted):
-        raise missing(table, found, wanted)
 
 
 def _person(table: Table, column: str) -> str:

@@ -1,0 +1,27 @@
+"""One Spark session for all tests on Spark: it takes a while to start."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from odkanon.engine.spark import start_session
+
+
+@pytest.fixture(scope="package")
+def session() -> Iterator[Any]:
+    os.environ.setdefault("PYSPARK_SUBMIT_ARGS", "--conf spark.ui.enabled=false pyspark-shell")
+    session = start_session("local[2]")
+    session.conf.set("spark.sql.shuffle.partitions", "2")
+    # On inputs this small, compiling a statement takes longer than running it.
+    session.conf.set("spark.sql.codegen.wholeStage", "false")
+    session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+    session.conf.set("spark.sql.adaptive.enabled", "false")
+    yield session
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        session.stop()
