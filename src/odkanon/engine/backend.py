@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from typing import Protocol
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 
 _numbers = count()
 
-Work = Callable[[pa.Table], pa.Table]
+Work = Callable[[Mapping[str, pa.Table]], pa.Table]
 
 BYTES_PER_FLOW = 512
 """What a flow may take in memory while it is merged; generous, since persons come on top."""
@@ -46,15 +46,18 @@ class Backend(Protocol):
         """Return the values of an integer column, as ``value``, that occur more than once."""
         ...
 
-    def by_part(self, sql: str, parts: int, work: Work, columns: Sequence[str]) -> Stored:
-        """Keep what some work makes of each part of a query, which is what its column ``part`` says.
+    def by_part(self, tables: Mapping[str, str], parts: int, work: Work, columns: Sequence[str]) -> Stored:
+        """Keep what some work makes of each part of some queries, which is what their column ``part`` says.
 
         Parameters
         ----------
+        tables : mapping of str to str
+            Queries by name.
         parts : int
             Parts are numbered from 0 on.
         work : callable
-            Returns a table of integers with the given columns. It may run anywhere, and more than once.
+            Returns a table of integers with the given columns for the tables of a part. It may run anywhere, and more
+            than once.
         """
         ...
 

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import weakref
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -117,13 +117,16 @@ class DuckDb:
             found.append(np.unique(ordered[1:][ordered[1:] == ordered[:-1]]))
         return pa.table({"value": np.concatenate(found)})
 
-    def by_part(self, sql: str, parts: int, work: Work, columns: Sequence[str]) -> Stored:
-        """Keep what some work makes of each part of a query."""
-        rows = store(self, f"SELECT * FROM ({sql}) r ORDER BY part")
+    def by_part(self, tables: Mapping[str, str], parts: int, work: Work, columns: Sequence[str]) -> Stored:
+        """Keep what some work makes of each part of some queries."""
+        stored = {name: store(self, f"SELECT * FROM ({sql}) r ORDER BY part") for name, sql in tables.items()}
 
         def one(part: int) -> list[pa.RecordBatch]:
             with clear_errors(self.limit), self.connection.cursor() as reading:
-                found = reading.sql(f"SELECT * FROM {rows} WHERE part = {part}").to_arrow_table()
+                found = {
+                    name: reading.sql(f"SELECT * FROM {table} WHERE part = {part}").to_arrow_table()
+                    for name, table in stored.items()
+                }
             made: list[pa.RecordBatch] = work(found).to_batches()
             return made
 

@@ -9,6 +9,7 @@ of a flow is handed down to the parts below.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
@@ -27,7 +28,6 @@ from odkanon.od import Axis
 from odkanon.reach import Floats, Levels, Spread, ladder, levels_of, spread
 from odkanon.rule import Rule
 
-_FLOW, _VISIT, _KNOWN = range(3)
 _SHARE = 4
 """A part takes no more than one in so many of the rows that could be fetched: a climb keeps every rung, and several
 parts are climbed at a time."""
@@ -134,23 +134,16 @@ def _run(engine: SqlEngine, axis: Axis, work: _Part, parts: _Parts, known: Store
         lend(engine.backend, place=far.places, zone=far.tree.codes[work.far.numbers[0]][far.leaf]),
     )
     joins = f"JOIN {maps[0]} m ON f.{axis} = m.place JOIN {maps[1]} o ON f.{other} = o.place"
-    weight = "f.weight" if work.rule.weight is not None else "0"
-    nothing, nobody = "0 AS price, 0 AS smallest", "NULL AS person"
-    ends = "m.zone AS near, o.zone AS far"
-    rows = [
-        f"SELECT m.part, {_FLOW} AS kind, {ends}, f.trips, {weight} AS weight, {nothing}, {nobody} "
-        f"FROM {engine.table} f {joins}"
-    ]
+    ends = "SELECT m.part, m.zone AS near, o.zone AS far"
+    weight = ", f.weight" if work.rule.weight is not None else ""
+    tables = {"flows": f"{ends}, f.trips{weight} FROM {engine.table} f {joins}"}
     if engine.visits is not None:
-        rows.append(f"SELECT m.part, {_VISIT}, {ends}, 0, 0, {nothing}, f.person FROM {engine.visits} f {joins}")
+        tables["visits"] = f"{ends}, f.person FROM {engine.visits} f {joins}"
     if known is not None:
         nodes, part = parts.below()
         wanted = lend(engine.backend, node=nodes, part=part)
-        rows.append(
-            f"SELECT w.part, {_KNOWN}, k.near, k.far, 0, 0, k.price, k.smallest, {nobody} FROM {known} k "
-            f"JOIN {wanted} w ON k.near = w.node"
-        )
-    return engine.backend.by_part(" UNION ALL ".join(rows), parts.count, work, work.columns)
+        tables["known"] = f"SELECT w.part, k.* FROM {known} k JOIN {wanted} w ON k.near = w.node"
+    return engine.backend.by_part(tables, parts.count, work, work.columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,22 +167,21 @@ class _Part(ABC):
     columns: ClassVar[tuple[str, ...]]
 
     @abstractmethod
-    def __call__(self, rows: pa.Table) -> pa.Table:
-        """Return what is to be kept of a part."""
+    def __call__(self, tables: Mapping[str, pa.Table]) -> pa.Table:
+        """Return what is to be kept of a part, given its ``flows``, ``visits`` and ``known``."""
 
     @classmethod
     def of(cls, parts: _Parts, far: Levels, rule: Rule, scale: int | None) -> Self:
         """Return the work on any of some parts."""
         return cls(parts.lower, far, None if parts.upper is None else parts.upper.parents[0], rule, scale)
 
-    def best(self, rows: pa.Table) -> tuple[Flows, Floats, Floats]:
+    def best(self, tables: Mapping[str, pa.Table]) -> tuple[Flows, Floats, Floats]:
         """Return the flows, with the least price and the smallest mass of a class over each."""
-        kind = rows.column("kind").to_numpy()
-        flows = self._flows(rows.filter(pa.array(kind == _FLOW)), rows.filter(pa.array(kind == _VISIT)))
+        flows = self._flows(tables)
         climbed = ladder(flows, self.near, self.far, lambda up, across, classes: self.rule.met(classes))
         if self.bridge is None:
             return flows, *climbed.descend()
-        known = rows.filter(pa.array(kind == _KNOWN))
+        known = tables["known"]
         keys, summit = self._keys(_column(known, "near"), _column(known, "far")), climbed.summit
         order = np.argsort(keys, kind="stable")
         wanted = self._keys(self.bridge[summit.origin], summit.destination)
@@ -199,19 +191,20 @@ class _Part(ABC):
     def _keys(self, near: npt.NDArray[np.integer], far: npt.NDArray[np.integer]) -> Ints:
         return near.astype(np.int64) * len(self.far.sizes[0]) + far
 
-    def _flows(self, rows: pa.Table, visits: pa.Table) -> Flows:
-        near, far, trips, weight = (_column(rows, name) for name in ("near", "far", "trips", "weight"))
+    def _flows(self, tables: Mapping[str, pa.Table]) -> Flows:
+        rows = tables["flows"]
         given = Flows(
-            near.astype(np.int32),
-            far.astype(np.int32),
+            _column(rows, "near").astype(np.int32),
+            _column(rows, "far").astype(np.int32),
             np.empty(0, dtype=np.int64),
-            trips,
-            weight if self.rule.weight is not None else None,
+            _column(rows, "trips"),
+            _column(rows, "weight") if self.rule.weight is not None else None,
             scale=self.scale or 1,
         )
         flows, _ = given.merge(given.origin, given.destination)
         if self.rule.persons is None:
             return flows
+        visits = tables["visits"]
         ends = self._keys(_column(visits, "near"), _column(visits, "far"))
         flow = np.searchsorted(self._keys(flows.origin, flows.destination), ends)
         person = pc.dictionary_encode(visits.column("person").combine_chunks()).indices.to_numpy()
@@ -224,8 +217,8 @@ class _Know(_Part):
 
     columns = ("near", "far", "price", "smallest")
 
-    def __call__(self, rows: pa.Table) -> pa.Table:
-        flows, price, smallest = self.best(rows)
+    def __call__(self, tables: Mapping[str, pa.Table]) -> pa.Table:
+        flows, price, smallest = self.best(tables)
         ends = flows.destination.astype(np.int64), flows.origin.astype(np.int64)
         return pa.table(dict(zip(self.columns, (*ends, _whole(price), _whole(smallest)), strict=True)))
 
@@ -235,14 +228,14 @@ class _Count(_Part):
 
     columns = ("what", "value", "trips", "pairs")
 
-    def __call__(self, rows: pa.Table) -> pa.Table:
-        flows, *found = self.best(rows)
-        tables = []
+    def __call__(self, tables: Mapping[str, pa.Table]) -> pa.Table:
+        flows, *found = self.best(tables)
+        counts = []
         for what, value in enumerate(found):
             counted = spread(value, flows.trips)
             columns = (np.full(len(counted.value), what), _whole(counted.value), counted.trips, counted.pairs)
-            tables.append(pa.table(dict(zip(self.columns, columns, strict=True))))
-        return pa.concat_tables(tables)
+            counts.append(pa.table(dict(zip(self.columns, columns, strict=True))))
+        return pa.concat_tables(counts)
 
 
 def _whole(value: Floats) -> Ints:

@@ -9,12 +9,14 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from odkanon.engine.backend import BYTES_PER_FLOW, Stored, Work, new_name
 from odkanon.engine.cellwork import place_batch
@@ -88,13 +90,23 @@ class Spark:
             f"SELECT {column} AS value FROM {table} WHERE {column} IS NOT NULL GROUP BY {column} HAVING COUNT(*) > 1"
         )
 
-    def by_part(self, sql: str, parts: int, work: Work, columns: Sequence[str]) -> Stored:
-        """Keep what some work makes of each part of a query, on the machines of the cluster."""
+    def by_part(self, tables: Mapping[str, str], parts: int, work: Work, columns: Sequence[str]) -> Stored:
+        """Keep what some work makes of each part of some queries, on the machines of the cluster."""
+        from pyspark.sql import functions
+
         name, schema = new_name(), ", ".join(f"{column} BIGINT" for column in columns)
         with clear_errors():
-            rows = self.session.sql(to_spark(sql)).groupBy("part")
-            # A plain function, since Spark looks at how many arguments it takes.
-            self.keep(name, rows.applyInArrow(lambda part: work(part), schema))
+            frames = {which: self.session.sql(to_spark(sql)) for which, sql in tables.items()}
+            own = {which: [column for column in frame.columns if column != "part"] for which, frame in frames.items()}
+            # All of a part has to come as one table.
+            marked = [frame.withColumn("which", functions.lit(which)) for which, frame in frames.items()]
+            rows = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), marked)
+
+            def split(part: pa.Table) -> pa.Table:
+                of = {which: part.filter(pc.equal(part.column("which"), which)) for which in own}
+                return work({which: table.select(own[which]) for which, table in of.items()})
+
+            self.keep(name, rows.groupBy("part").applyInArrow(split, schema))
         return Stored(self, name)
 
     def drop(self, name: str) -> None:
