@@ -1,5 +1,6 @@
 """The one family of errors. Every message says what was wrong and what to do about it."""
 
+import errno
 from collections.abc import Iterable
 from difflib import get_close_matches
 
@@ -30,6 +31,13 @@ class UnsafeReleaseError(OdkanonError):
     """A class below its rule was about to become part of a release; this is a bug, and it stops here."""
 
     exit_code = 1
+
+
+def is_disk_full(error: Exception) -> bool:
+    """Tell whether a disk was full, whichever library says so."""
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return True
+    return any(words in str(error).lower() for words in ("no space left", "quota exceeded"))
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from odkanon.errors import InputError
+from odkanon.folders import partial_folder
 from odkanon.io.checks import UNREADABLE
 from odkanon.io.fixes import Fixes, open_fixes
 from odkanon.io.tables import connect, quote_text
@@ -105,15 +106,14 @@ def write_trips(
         Called with a text at each new stage.
     """
     check_output(output, force=force)
-    output.parent.mkdir(parents=True, exist_ok=True)
     progress = progress or (lambda text: None)
     maker = TripMaker(fixes, rule or TripRule(), progress)
     # The sort may need as much room as the points themselves, which is rather found where the trips will go.
-    with tempfile.TemporaryDirectory(prefix=f".{output.name}.", suffix=".partial", dir=output.parent) as scratch:
-        runs = Path(scratch) / "runs.parquet"
-        _write_runs(maker.batches(Path(scratch)), runs)
+    with partial_folder(output) as scratch:
+        runs = scratch / "runs.parquet"
+        _write_runs(maker.batches(scratch), runs)
         progress(f"writing {output}")
-        partial = Path(scratch) / f"trips{''.join(output.suffixes[-2:])}"
+        partial = scratch / f"trips{''.join(output.suffixes[-2:])}"
         _convert(runs, partial, persons)
         partial.replace(output)
     return maker.account()

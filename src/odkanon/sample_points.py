@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from odkanon.errors import InputError
+from odkanon.folders import move_into_place, partial_folder, restore
 from odkanon.io.tables import write_csv
 from odkanon.netmob25 import INDIVIDUALS, POINTS
 
@@ -35,20 +34,17 @@ def write_netmob25(survey: pa.Table, folder: Path, *, force: bool = False) -> in
     folder : Path
         Where to; an earlier folder of the same kind is replaced with ``force``.
     """
+    restore(folder)
     if folder.exists() and not (folder.is_dir() and (folder / INDIVIDUALS).is_file()):
         raise InputError(f"{folder} exists and is not such a survey; choose another folder")
     if folder.exists() and not force:
         raise InputError(f"{folder} exists already; choose another folder, or replace it with --force")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", suffix=".partial", dir=folder.parent) as scratch:
-        partial = Path(scratch) / "survey"
-        (partial / POINTS).mkdir(parents=True)
+    with partial_folder(folder) as partial:
+        (partial / POINTS).mkdir()
         write_csv(individuals(survey), partial / INDIVIDUALS)
         points = points_of_trips(survey)
         _write_person_files(points, partial / POINTS)
-        if folder.exists():
-            shutil.rmtree(folder)
-        partial.rename(folder)
+        move_into_place(partial, folder, sync=False)
     return len(points)
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 from odkanon.errors import InputError, nearest
+from odkanon.folders import partial_folder
 from odkanon.io.flowcsv import write_flowmap, write_skmob
 from odkanon.io.geo import write_geojson, write_geoparquet
 from odkanon.io.omx import write_omx
@@ -56,9 +56,7 @@ def export_release(
     targets = [output / name for name in FILES[to]] or [output]
     _check(output, targets, single=not FILES[to], force=force)
     release = read_release(Path(folder))
-    output.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{output.name}.", suffix=".partial", dir=output.parent) as scratch:
-        partial = Path(scratch)
+    with partial_folder(output) as partial:
         _WRITERS[to](release, partial if FILES[to] else partial / output.name, measure)
         if FILES[to]:
             output.mkdir(exist_ok=True)

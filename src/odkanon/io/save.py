@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import shutil
-import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -18,6 +15,7 @@ import pyarrow.parquet
 from odkanon._version import __version__
 from odkanon.arrays import Codes, group_sum
 from odkanon.errors import InputError, RefusedError
+from odkanon.folders import move_into_place, partial_folder, restore
 from odkanon.io.tables import write_csv
 from odkanon.metrics import utility
 from odkanon.release import Release
@@ -35,7 +33,7 @@ def save_release(release: Release, folder: Path, *, force: bool = False) -> Path
 
     The files are ``classes.csv``, ``classes.parquet``, ``zones.geojson``, ``release.json`` and, where this
     installation carries the built page, ``report.html``. They are written into a hidden folder beside the
-    target, which is then renamed: whoever kills the run finds no half release.
+    target, which then takes its place: whoever kills the run finds the earlier release, the new one, or none.
 
     Parameters
     ----------
@@ -45,19 +43,15 @@ def save_release(release: Release, folder: Path, *, force: bool = False) -> Path
     if release.refusal:
         raise RefusedError(f"nothing can be published: {release.refusal}")
     check_target(folder, force=force)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".partial", dir=folder.parent))
-    try:
+    with partial_folder(folder) as partial:
         _write_files(release, partial, folder.name)
-        partial.chmod(0o755)
         move_into_place(partial, folder)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
     return folder
 
 
 def check_target(folder: Path, *, force: bool) -> None:
     """Raise if a release cannot go to this folder; worth asking before the work begins."""
+    restore(folder)
     if not folder.exists():
         return
     is_release = folder.is_dir() and ((folder / MANIFEST).is_file() or not any(folder.iterdir()))
@@ -65,17 +59,6 @@ def check_target(folder: Path, *, force: bool) -> None:
         raise InputError(f"{folder} exists and is not a release; choose another folder")
     if not force:
         raise InputError(f"{folder} exists already; choose another folder, or replace it with --force")
-
-
-def move_into_place(partial: Path, folder: Path) -> None:
-    """Rename a finished folder to its place, and only then remove what was there before."""
-    if not folder.exists():
-        partial.rename(folder)
-        return
-    old = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".old", dir=folder.parent))
-    folder.rename(old / folder.name)
-    partial.rename(folder)
-    shutil.rmtree(old)
 
 
 def _write_files(release: Release, folder: Path, name: str) -> None:
@@ -88,9 +71,6 @@ def _write_files(release: Release, folder: Path, name: str) -> None:
     if is_built():
         page = page_of([SavedRelease(name, about, zones["features"], table.to_pydict())])
         (folder / "report.html").write_text(page, encoding="utf-8")
-    for path in folder.iterdir():
-        with path.open("rb") as file:
-            os.fsync(file.fileno())
 
 
 def write_json(path: Path, content: Mapping[str, Any], indent: int | None) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import shutil
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from odkanon._version import __version__
 from odkanon.errors import InputError
-from odkanon.io.save import move_into_place, save_release, statement, write_json
+from odkanon.folders import move_into_place, partial_folder, restore
+from odkanon.io.save import save_release, statement, write_json
 from odkanon.segments import Together
 
 INDEX = "index.json"
@@ -24,24 +23,20 @@ def save_together(together: Together, folder: Path, *, force: bool = False) -> P
     separately is not.
     """
     check_index_target(folder, force=force)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".partial", dir=folder.parent))
-    try:
+    with partial_folder(folder) as partial:
         save_release(together.whole, partial / WHOLE)
         names = _folder_names(together)
         for name, part in zip(names, together.parts, strict=True):
             if part.release is not None:
                 save_release(part.release, partial / name)
         write_json(partial / INDEX, _index(together, names), indent=2)
-        partial.chmod(0o755)
         move_into_place(partial, folder)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
     return folder
 
 
 def check_index_target(folder: Path, *, force: bool) -> None:
     """Raise if segments cannot go to this folder; worth asking before the work begins."""
+    restore(folder)
     if not folder.exists():
         return
     is_ours = folder.is_dir() and ((folder / INDEX).is_file() or not any(folder.iterdir()))
