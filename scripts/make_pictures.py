@@ -12,7 +12,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 
 import pyarrow.parquet
@@ -25,7 +24,7 @@ WIDE, PHONE = (1280, 900), (390, 844)
 
 sys.path.insert(0, str(ROOT / "tests"))
 
-from odkanon.cli.options import open_input  # noqa: E402
+from odkanon.cli.reading import InputOptions  # noqa: E402
 from odkanon.explore import ExploreServer, Session, data_of_input  # noqa: E402
 from odkanon.methods import anonymize  # noqa: E402
 from odkanon.report import render  # noqa: E402
@@ -87,7 +86,7 @@ def shoot_explorer(browser: Browser, url: str) -> None:
 @contextmanager
 def serving(source: Path, folder: Path) -> Iterator[str]:
     """Run the explorer in the background."""
-    open_anew = partial(open_input, source, column=[], within=",".join(CENTRAL_CELLS))
+    open_anew = InputOptions(source, within=",".join(CENTRAL_CELLS)).open
     data = data_of_input(open_anew, source.stem, None)
     with ExploreServer(Session(data, folder)) as server:
         thread = threading.Thread(target=server.serve_forever)
@@ -99,7 +98,7 @@ def serving(source: Path, folder: Path) -> Iterator[str]:
 
 def save_releases(source: Path, folder: Path) -> None:
     """Save the sample survey protected for participants, and for the population."""
-    od = open_input(source, column=[], within=",".join(CENTRAL_CELLS)).matrix(10)
+    od = InputOptions(source, within=",".join(CENTRAL_CELLS)).open().matrix(10)
     for target in ("participants", "population"):
         anonymize(od, Rule.protect(target, k=10, of=od)).save(folder / target)
 

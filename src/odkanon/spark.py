@@ -20,6 +20,7 @@ from odkanon.engine.sparktrips import SparkTrips, trips_of_points
 from odkanon.hierarchy import Hierarchy
 from odkanon.io.columns import Kind
 from odkanon.pauses import TripRule
+from odkanon.reading import Reading
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -35,6 +36,7 @@ def read(
     resolution: int | None = None,
     within: Area | None = None,
     where: str | None = None,
+    crs: str | None = None,
 ) -> Matrix:
     """Read trips, or records between zones, into an OD matrix that stays on Spark.
 
@@ -46,7 +48,7 @@ def read(
         Parquet: a file, a folder, a pattern, or an address in an object store, which is handed to Spark as it is.
     kind : {"trips", "od"}, optional
         What the table holds; told by its columns if not given.
-    columns, hierarchy, resolution, within, where
+    columns, hierarchy, resolution, within, where, crs
         As for `odkanon.read_trips`, `odkanon.build_od` and `odkanon.read_od`.
 
     Returns
@@ -58,9 +60,7 @@ def read(
         table = open_spark_input(source, backend=Spark(session))
     else:
         table = SparkInput(Spark(session), source, "the table")
-    return load_table(
-        table, kind=kind, columns=columns, hierarchy=hierarchy, resolution=resolution, within=within, where=where
-    )
+    return load_table(table, Reading(kind, columns, hierarchy, resolution, within, where, crs))
 
 
 def trips(

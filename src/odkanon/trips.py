@@ -21,7 +21,7 @@ from odkanon.io.columns import COORDINATES, missing, resolve
 from odkanon.io.coordinates import OUT_OF_RANGE, SWAPPED, coordinate_checks, number_sql
 from odkanon.io.crs import to_degrees
 from odkanon.io.formats import open_trips
-from odkanon.io.tables import Named, Table, quote_name
+from odkanon.io.tables import Named, Table, Typed, quote_name
 from odkanon.io.times import TimeColumn, mixed_offsets
 from odkanon.od import ODMatrix, Rejected, Source, od_matrix
 from odkanon.places import warn_if_misplaced
@@ -121,9 +121,8 @@ def trips_of_table(
     if any(name not in found for name in COORDINATES):
         raise missing(table, found, COORDINATES)
     kept = _attributes(table, found, attributes)
-    times = {name: TimeColumn(table, found[name], counts=False) for name in TIMES if name in found}
-    values = trip_values(found) | {name: time.clock for name, time in times.items()}
-    values |= {name: quote_name(column) for name, column in kept.items()}
+    times = trip_times(table, found)
+    values = trip_values(found, times) | {name: quote_name(column) for name, column in kept.items()}
     identity = [*values.values()] if "person" in found and "start_time" in found else None
     values |= {f"{name} zoned": time.zoned for name, time in times.items()}
     checks = trip_checks(found, degrees=crs is None)
@@ -217,10 +216,14 @@ def _attributes(table: Table, found: Mapping[str, str], wanted: Sequence[str] | 
     return kept
 
 
-def trip_values(found: Mapping[str, str]) -> dict[str, str]:
+def trip_times(table: Typed, found: Mapping[str, str]) -> dict[str, TimeColumn]:
+    """Return how the times of a trip are read."""
+    return {name: TimeColumn(table, found[name], counts=False) for name in TIMES if name in found}
+
+
+def trip_values(found: Mapping[str, str], times: Mapping[str, TimeColumn]) -> dict[str, str]:
     """Return the SQL expressions of the coordinates and times of a trip."""
-    values = {name: number_sql(found[name]) for name in COORDINATES}
-    return values | {name: f"TRY_CAST({quote_name(found[name])} AS TIMESTAMP)" for name in TIMES if name in found}
+    return {name: number_sql(found[name]) for name in COORDINATES} | {name: time.clock for name, time in times.items()}
 
 
 def trip_checks(found: Mapping[str, str], *, degrees: bool = True) -> list[Check]:

@@ -23,6 +23,7 @@ from odkanon.engine.choose import choose_engine, load_table, parse_bytes
 from odkanon.engine.duckdb import DuckDb, DuckInput, clear_errors
 from odkanon.engine.matrix import SqlMatrix
 from odkanon.io.tables import open_table
+from odkanon.reading import Reading
 from odkanon.sample import CENTRAL_CELLS
 from strategies import World, budgets, h3_worlds, rules, table_of
 
@@ -30,7 +31,7 @@ GOLDEN = Path(__file__).parent.parent / "golden"
 
 
 def in_duckdb(source: Any, *, fetchable: int | None = None, **options: Any) -> SqlMatrix:
-    od = load_table(DuckInput(open_table(source), DuckDb(fetchable=fetchable)), **options)
+    od = load_table(DuckInput(open_table(source), DuckDb(fetchable=fetchable)), Reading(**options))
     assert isinstance(od, SqlMatrix)
     return od
 

@@ -12,8 +12,9 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
+from engine.layouts import UTM, WRITTEN, porto, projected, same_clock, with_times
 from engine.needs import ON_SPARK
-from engine.same import RULES, WAYS, check_same, messy
+from engine.same import RULES, WAYS, check_same, messy, outcome
 from odkanon import Area, InputError, Rule, build_od, limit, lookup_hierarchy, read_od, read_trips
 from odkanon.cells import str_to_cell
 from odkanon.crowd import write_crowd
@@ -21,6 +22,7 @@ from odkanon.engine.choose import load_table
 from odkanon.engine.matrix import SqlMatrix
 from odkanon.engine.spark import Spark, _java_home, open_spark_input, to_spark
 from odkanon.io.columns import COORDINATES
+from odkanon.reading import Reading
 from odkanon.sample import CENTRAL_CELLS
 
 GOLDEN = Path(__file__).parent.parent / "golden"
@@ -28,7 +30,7 @@ pytestmark = ON_SPARK
 
 
 def on_spark(session: Any, source: Path, *, fetchable: int | None = None, **options: Any) -> SqlMatrix:
-    od = load_table(open_spark_input(source, backend=Spark(session, fetchable=fetchable)), **options)
+    od = load_table(open_spark_input(source, backend=Spark(session, fetchable=fetchable)), Reading(**options))
     assert isinstance(od, SqlMatrix)
     return od
 
@@ -105,6 +107,27 @@ def test_what_spark_cannot_read_is_one_clear_error(session: Any, tmp_path: Path)
     (tmp_path / "trips.csv").write_text("a,b\n1,2\n")
     with pytest.raises(InputError, match="which takes Parquet files"):
         open_spark_input(tmp_path / "trips.csv", backend=Spark(session))
+
+
+def test_reference_systems_and_offsets_as_in_memory(session: Any, tmp_path: Path) -> None:
+    path = saved(projected(), tmp_path / "metres.parquet")
+    check_same(
+        build_od(read_trips(path, crs=UTM), resolution=8),
+        on_spark(session, path, crs=UTM, resolution=8),
+        RULES[:1],
+        WAYS[:1],
+    )
+    path = saved(with_times(WRITTEN["only some, and some unreadable"]), tmp_path / "mixed.parquet")
+    expected = outcome(lambda: build_od(read_trips(path)))
+    assert "mixes times with a UTC offset" in expected
+    assert outcome(lambda: on_spark(session, path)) == expected
+    path = saved(same_clock(), tmp_path / "clock.parquet")
+    check_same(build_od(read_trips(path)), on_spark(session, path), RULES[:0])
+
+
+def test_the_taxis_of_porto_are_for_duckdb(session: Any, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"Porto taxis .* use --engine duckdb"):
+        on_spark(session, saved(porto(), tmp_path / "train.parquet"))
 
 
 def test_spelling() -> None:

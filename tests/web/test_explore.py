@@ -12,7 +12,6 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from functools import partial
 from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from playwright.sync_api import Browser
 from typer.testing import CliRunner
 
 from odkanon.cli import app
-from odkanon.cli.options import open_input
+from odkanon.cli.reading import InputOptions
 from odkanon.explore import ExploreServer, Session, data_of_input
 from odkanon.sample import CENTRAL_CELLS, make_survey
 from web import made
@@ -42,7 +41,7 @@ def survey(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(survey: Path, page_built: Path) -> Iterator[ExploreServer]:
-    data = data_of_input(partial(open_input, survey, column=[], within=WITHIN), survey.stem, None)
+    data = data_of_input(InputOptions(survey, within=WITHIN).open, survey.stem, None)
     folder = survey.parent / "started here"
     folder.mkdir()
     with ExploreServer(Session(data, folder)) as server:
@@ -210,7 +209,7 @@ def test_how_long_the_map_takes_to_follow(live: Opened, record_property: Any) ->
 
 @contextmanager
 def serving(source: Path, **options: Any) -> Iterator[ExploreServer]:
-    data = data_of_input(partial(open_input, source, column=[], **options), source.stem, None)
+    data = data_of_input(InputOptions(source, **options).open, source.stem, None)
     with ExploreServer(Session(data, source.parent)) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()

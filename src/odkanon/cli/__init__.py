@@ -21,7 +21,7 @@ from odkanon.cli.report import report
 from odkanon.cli.sample import sample
 from odkanon.cli.tradeoff import tradeoff
 from odkanon.cli.trips import trips
-from odkanon.errors import OdkanonError
+from odkanon.errors import OdkanonError, is_disk_full
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -83,7 +83,8 @@ def main() -> None:
     except KeyboardInterrupt:
         _fail("stopped; nothing was written", 130)
     except OSError as error:
-        _fail(f"{error.strerror or error}: {error.filename or ''}".rstrip(": "), 2)
+        advice = "; free some, or write to another disk" if is_disk_full(error) else ""
+        _fail(f"{error.strerror or error}: {error.filename or ''}".rstrip(": ") + advice, 2)
 
 
 def _fail(message: str, code: int) -> None:

@@ -13,6 +13,7 @@ from odkanon.cli.options import (
     Column,
     Crs,
     Engine,
+    EngineName,
     Filter,
     HierarchyFile,
     Input,
@@ -25,8 +26,8 @@ from odkanon.cli.options import (
     Within,
     ZonesGeojson,
     make_rule,
-    read_anywhere,
 )
+from odkanon.cli.reading import InputOptions
 from odkanon.cli.segments import anonymize_segments, read_earlier_zones
 from odkanon.errors import InputError
 
@@ -211,11 +212,16 @@ def anonymize(
     wanted = partial(
         make_rule, k=k, protect=protect or [], min_trips=min_trips, min_weight=min_weight, min_persons=min_persons
     )
+    inputs = InputOptions(
+        source, column, where, within, resolution, hierarchy, zones_geojson=zones_geojson, crs=crs, read_as=read_as
+    )
     if segment:
         if hierarchy is not None or read_as == ReadAs.od:
             raise InputError("segments need trips with coordinates; an OD table cannot be split")
+        if spark_master or engine not in (None, EngineName.memory):
+            raise InputError("segments are split in memory; leave out --engine and --spark-master")
         anonymize_segments(
-            source,
+            inputs,
             output,
             segments=segment,
             age_bands=age_bands,
@@ -223,10 +229,6 @@ def anonymize(
             make_rule=wanted,
             method=method,
             options=options,
-            column=column,
-            where=where,
-            within=within,
-            resolution=resolution,
             zones=zones,
             force=force,
         )
@@ -235,20 +237,7 @@ def anonymize(
     zoning = read_earlier_zones(zones)
     with stages() as stage:
         stage(f"reading {source}")
-        od = read_anywhere(
-            source,
-            engine=engine,
-            memory_limit=memory_limit,
-            spark_master=spark_master,
-            column=column,
-            where=where,
-            within=within,
-            resolution=resolution,
-            hierarchy=hierarchy,
-            zones_geojson=zones_geojson,
-            crs=crs,
-            read_as=read_as,
-        )
+        od = inputs.matrix_anywhere(engine=engine, memory_limit=memory_limit, spark_master=spark_master)
         rule = wanted(od)
         if zoning is None:
             stage(f"protecting {od.summary.trips:,} trips with {method}")

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from odkanon.cli.options import Column, Filter, Resolution, Within, column_mapping, parse_age_bands
+from odkanon.cli.options import Column, Crs, Filter, Resolution, Within, parse_age_bands
+from odkanon.cli.reading import InputOptions
 from odkanon.errors import InputError
 
 if TYPE_CHECKING:
     from odkanon.experiment import Cell, Experiment, Outcome
+    from odkanon.io.tables import Table
+    from odkanon.reading import Reading
 
 RUNS = "runs.jsonl"
 
@@ -42,6 +45,7 @@ def compare(
     column: Column = [],  # noqa: B006 - typer copies it
     where: Filter = None,
     within: Within = None,
+    crs: Crs = None,
     force: Annotated[bool, typer.Option("--force", help="Start anew instead of going on with a stopped grid.")] = False,
 ) -> None:
     """Run methods x protection targets x segments and write the paper's tables 4 to 20.
@@ -56,6 +60,8 @@ def compare(
     """
     from odkanon.cli.show import console, stages
     from odkanon.experiment import read_outcomes
+    from odkanon.io.formats import open_trips
+    from odkanon.sample import CENTRAL_CELLS, make_survey
 
     if (source is None) == (not sample):
         raise InputError("give either a file of trips, or --sample for the built-in survey")
@@ -64,8 +70,11 @@ def compare(
     dimensions = tuple(dict.fromkeys([*(segment or []), *(("sex", "age", "category") if all_segments else ())]))
     with stages() as stage:
         stage("reading")
-        experiment = _experiment(source, dimensions, k, budget, age_bands, methods, resolution, column, where, within)
-    settings = _settings(experiment, within)
+        area = within or (",".join(CENTRAL_CELLS) if sample else None)
+        inputs = InputOptions(source or Path("sample"), column, where, area, resolution, crs=crs)
+        table = open_trips(make_survey() if sample else source)
+        experiment = _experiment(table, inputs.reading(), dimensions, k, budget, age_bands, methods)
+    settings = _settings(experiment, inputs)
     output.mkdir(parents=True, exist_ok=True)
     log = output / RUNS
     if force:
@@ -79,24 +88,18 @@ def compare(
 
 
 def _experiment(
-    source: Path | None,
+    table: Table,
+    reading: Reading,
     dimensions: tuple[str, ...],
     k: int,
     budget: float,
     age_bands: str | None,
     methods: str | None,
-    resolution: int | None,
-    column: list[str],
-    where: str | None,
-    within: str | None,
 ) -> Experiment:
-    from odkanon.area import read_area
     from odkanon.budget import Budget
     from odkanon.errors import nearest
     from odkanon.experiment import METHOD_ROWS, PAPER_ROWS, Experiment
-    from odkanon.sample import CENTRAL_CELLS, make_survey
     from odkanon.segments.dimensions import columns_of
-    from odkanon.trips import read_trips
 
     rows = PAPER_ROWS if methods is None else tuple(name.strip() for name in methods.split(","))
     for row in rows:
@@ -105,26 +108,19 @@ def _experiment(
                 f"there is no method {row!r}{nearest(row, METHOD_ROWS)}; choose among {', '.join(METHOD_ROWS)}"
             )
     Budget(budget, "trips")
-    area = within or (",".join(CENTRAL_CELLS) if source is None else None)
-    trips = read_trips(
-        make_survey() if source is None else source,
-        columns=column_mapping(column),
-        attributes=columns_of(dimensions),
-        where=where,
-    )
     return Experiment(
-        trips,
+        reading.trips(table, columns_of(dimensions)),
         k=k,
         budget=budget,
         dimensions=dimensions,
         rows=rows,
-        resolution=10 if resolution is None else resolution,
-        within=None if area is None else read_area(area),
+        resolution=reading.finest,
+        within=reading.within,
         age_bands=parse_age_bands(age_bands),
     )
 
 
-def _settings(experiment: Experiment, within: str | None) -> dict[str, Any]:
+def _settings(experiment: Experiment, inputs: InputOptions) -> dict[str, Any]:
     """Return all that decides what a run yields, to tell whether earlier outcomes can be kept."""
     from odkanon._version import __version__
 
@@ -135,7 +131,10 @@ def _settings(experiment: Experiment, within: str | None) -> dict[str, Any]:
         "k": experiment.k,
         "budget": experiment.budget,
         "resolution": experiment.resolution,
-        "within": within,
+        "within": inputs.within,
+        "where": inputs.where,
+        "crs": inputs.crs,
+        "column": list(inputs.column),
         "age_bands": list(experiment.age_bands),
     }
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from odkanon.cli.options import Column, Filter, HierarchyFile, Input, ReadAsOption, Resolution, Within, open_input
+from odkanon.cli.options import Column, Filter, HierarchyFile, Input, ReadAsOption, Resolution, Within
+from odkanon.cli.reading import InputOptions
 
 
 def explore(
@@ -34,18 +34,13 @@ def explore(
     """
     import webbrowser
 
-    from odkanon.cells import check_resolution
     from odkanon.cli.show import stages
     from odkanon.explore import ExploreServer, Session, data_of_input
 
-    if resolution is not None:
-        check_resolution(resolution)
+    inputs = InputOptions(source, column, where, within, resolution, hierarchy, read_as=read_as)
     with stages() as stage:
         stage(f"reading {source}")
-        open_anew = partial(
-            open_input, source, column=column, where=where, within=within, hierarchy=hierarchy, read_as=read_as
-        )
-        session = Session(data_of_input(open_anew, source.stem, resolution), Path.cwd())
+        session = Session(data_of_input(inputs.open, source.stem, resolution), Path.cwd())
     with ExploreServer(session, port) as server, suppress(KeyboardInterrupt):
         typer.echo(f"Exploring {source} at {server.url}")
         typer.echo("Whoever has this address can see the page while this runs. Stop with Ctrl+C.")

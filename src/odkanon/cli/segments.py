@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from odkanon.cli.options import column_mapping, parse_age_bands
+from odkanon.cli.options import parse_age_bands
+from odkanon.cli.reading import InputOptions
 
 if TYPE_CHECKING:
     from odkanon.od import ODMatrix
@@ -28,7 +29,7 @@ def read_earlier_zones(folder: Path | None) -> Zoning | None:
 
 
 def anonymize_segments(
-    source: Path,
+    inputs: InputOptions,
     output: Path,
     *,
     segments: list[str],
@@ -37,39 +38,32 @@ def anonymize_segments(
     make_rule: Callable[[ODMatrix], Rule],
     method: str,
     options: dict[str, Any],
-    column: list[str],
-    where: str | None,
-    within: str | None,
-    resolution: int | None,
     zones: Path | None,
     force: bool,
 ) -> None:
     """Read trips, release them by segments, and say what came out."""
-    from odkanon.area import read_area
     from odkanon.cli.show import stages
-    from odkanon.io.tables import open_table
+    from odkanon.io.formats import open_trips
     from odkanon.io.together import check_index_target, save_together
     from odkanon.segments import make_dimensions, release_together
     from odkanon.segments.dimensions import columns_of
-    from odkanon.trips import build_od, trips_of_table
+    from odkanon.trips import build_od
 
     check_index_target(output, force=force)
     bands, zoning = parse_age_bands(age_bands), read_earlier_zones(zones)
     with stages() as stage:
-        stage(f"reading {source}")
-        attributes = columns_of(segments)
-        trips = trips_of_table(open_table(source), columns=column_mapping(column), attributes=attributes, where=where)
+        stage(f"reading {inputs.source}")
+        reading = inputs.reading()
+        trips = reading.trips(open_trips(inputs.source), columns_of(segments))
         dimensions = make_dimensions(trips, segments, age_bands=bands)
-        area = None if within is None else read_area(within)
-        finest = 10 if resolution is None else resolution
-        rule = make_rule(build_od(trips, resolution=finest, within=area))
+        rule = make_rule(build_od(trips, resolution=reading.finest, within=reading.within))
         stage(f"protecting {len(trips):,} trips and their segments")
         together = release_together(
             trips,
             rule,
             dimensions,
-            resolution=finest,
-            within=area,
+            resolution=reading.finest,
+            within=reading.within,
             segment_budget=segment_budget,
             zoning=zoning,
             method=method,

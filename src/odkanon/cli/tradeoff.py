@@ -8,7 +8,8 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from odkanon.cli.options import Column, Filter, HierarchyFile, Input, Protect, Resolution, Within, read_matrix
+from odkanon.cli.options import Column, Filter, HierarchyFile, Input, Protect, Resolution, Within
+from odkanon.cli.reading import InputOptions
 from odkanon.errors import InputError
 
 Number = TypeVar("Number", int, float)
@@ -42,7 +43,6 @@ def tradeoff(
     import pyarrow as pa
 
     from odkanon.cli.show import stages
-    from odkanon.engine import in_memory
     from odkanon.io.tables import write_csv
     from odkanon.tradeoffs import plot_tradeoff
     from odkanon.tradeoffs import tradeoff as run
@@ -56,10 +56,10 @@ def tradeoff(
     wanted_ks, shares = _numbers(ks, int, "--k"), _numbers(budgets, float, "--budget")
     with stages() as stage:
         stage(f"reading {source}")
-        od = read_matrix(source, column=column, where=where, within=within, resolution=resolution, hierarchy=hierarchy)
+        od = InputOptions(source, column, where, within, resolution, hierarchy).matrix()
         stage(f"trying {len(wanted_ks) * len(shares)} settings")
         rows = run(
-            in_memory(od),
+            od,
             ks=wanted_ks,
             budgets=shares,
             methods=[name.strip() for name in methods.split(",")],

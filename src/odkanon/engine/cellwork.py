@@ -14,6 +14,7 @@ import threading
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ import pyarrow.compute as pc
 
 from odkanon.cells import Cells, Floats, latlng_to_cell
 from odkanon.io.columns import COORDINATES
+from odkanon.io.crs import ends_in_degrees
 
 _HEADER = struct.Struct("<qi")
 
@@ -37,6 +39,31 @@ def coordinates(batch: pa.RecordBatch) -> list[Floats]:
     """Return the coordinates of a batch; zeros for rows that were rejected, whatever they held."""
     good = pc.equal(batch.column("reason"), 0)
     return [np.asarray(pc.if_else(good, batch.column(name), 0.0)) for name in COORDINATES]
+
+
+@dataclass(frozen=True)
+class ToDegrees:
+    """Turns the coordinates of batches into degrees, and away what is nowhere on the globe.
+
+    Attributes
+    ----------
+    crs : str
+        What the coordinates are, such as ``EPSG:32719``.
+    reason : int
+        The number of the reason for which rows are turned away.
+    """
+
+    crs: str
+    reason: int
+
+    def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the batch with degrees; a row that was turned away before keeps its reason."""
+        degrees, good = ends_in_degrees(coordinates(batch), self.crs)
+        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+        lost = pc.and_(pc.equal(columns["reason"], 0), pa.array(~good))
+        columns["reason"] = pc.if_else(lost, pa.scalar(self.reason, columns["reason"].type), columns["reason"])
+        columns |= {name: pa.array(values) for name, values in zip(COORDINATES, degrees, strict=True)}
+        return pa.record_batch(columns)
 
 
 def place_batch(batch: pa.RecordBatch, resolution: int) -> pa.RecordBatch:
@@ -128,14 +155,17 @@ def _receive(stream: Any, values: Any) -> Any:
 
 
 def serve() -> None:
-    """Answer questions from standard input until it ends."""
+    """Answer questions from standard input until it ends, be it in the middle of one because the run was killed."""
     source, target = sys.stdin.buffer, sys.stdout.buffer
-    while header := source.read(_HEADER.size):
-        count, resolution = _HEADER.unpack(header)
-        lat_lon = [_receive(source, np.empty(count)) for _ in range(4)]
-        for end in (lat_lon[:2], lat_lon[2:]):
-            target.write(latlng_to_cell(end[0], end[1], resolution).data)
-        target.flush()
+    try:
+        while len(header := source.read(_HEADER.size)) == _HEADER.size:
+            count, resolution = _HEADER.unpack(header)
+            lat_lon = [_receive(source, np.empty(count)) for _ in range(4)]
+            for end in (lat_lon[:2], lat_lon[2:]):
+                target.write(latlng_to_cell(end[0], end[1], resolution).data)
+            target.flush()
+    except (EOFError, BrokenPipeError):
+        os._exit(1)  # without another try to write what nobody reads
 
 
 def helper_count(rows: int) -> int:

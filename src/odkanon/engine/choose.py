@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from odkanon.area import Area
 from odkanon.engine import Matrix
 from odkanon.engine.duckdb import DuckDb, DuckInput, machine_memory
 from odkanon.engine.load import load_trips
 from odkanon.engine.rows import SqlInput
 from odkanon.engine.zonetable import load_od
 from odkanon.errors import InputError
-from odkanon.hierarchy import Hierarchy
-from odkanon.io.columns import Kind, kind_of, resolve
 from odkanon.io.datasets import dataset_files, remote
-from odkanon.io.tables import open_table
+from odkanon.io.formats import open_trips
+from odkanon.reading import Reading
 
 _BYTES_PER_TRIP = 400
 """What a trip takes at the peak of the engine in memory: 0.53 GiB for a million, Python itself included."""
@@ -57,16 +54,11 @@ def _rows(source: str | Path) -> int:
 
 def load(
     source: str | Path,
+    reading: Reading = Reading(),  # noqa: B008 - it is frozen
     *,
-    engine: EngineName,
+    engine: Literal["duckdb", "spark"],
     memory_limit: int | None = None,
     spark_master: str | None = None,
-    kind: Kind | None = None,
-    columns: Mapping[str, str] | None = None,
-    hierarchy: Hierarchy | None = None,
-    resolution: int | None = None,
-    within: Area | None = None,
-    where: str | None = None,
 ) -> Matrix:
     """Read trips or records between zones into DuckDB or Spark.
 
@@ -74,46 +66,28 @@ def load(
     ----------
     source : str or path
         A file, a folder or a pattern of Parquet files; for Spark, whatever it can read.
+    reading : Reading
+        How.
     engine : {"duckdb", "spark"}
         Where to.
     memory_limit : int, optional
         Bytes, for DuckDB.
     spark_master : str, optional
         Such as ``local[4]`` or ``spark://host:7077``; by default what the environment says.
-    kind : {"trips", "od"}, optional
-        What the table holds; told by its columns if not given.
-    columns, hierarchy, resolution, within, where
-        As for `odkanon.read_trips`, `odkanon.build_od` and `odkanon.read_od`.
     """
     if engine == "spark":
         from odkanon.engine.spark import open_spark_input
 
-        table: SqlInput = open_spark_input(source, master=spark_master)
-    else:
-        table = DuckInput(open_table(source), DuckDb(memory_limit=memory_limit))
-    return load_table(
-        table, kind=kind, columns=columns, hierarchy=hierarchy, resolution=resolution, within=within, where=where
-    )
+        return load_table(open_spark_input(source, master=spark_master), reading)
+    return load_table(DuckInput(open_trips(source), DuckDb(memory_limit=memory_limit)), reading)
 
 
-def load_table(
-    table: SqlInput,
-    *,
-    kind: Kind | None = None,
-    columns: Mapping[str, str] | None = None,
-    hierarchy: Hierarchy | None = None,
-    resolution: int | None = None,
-    within: Area | None = None,
-    where: str | None = None,
-) -> Matrix:
+def load_table(table: SqlInput, reading: Reading = Reading()) -> Matrix:  # noqa: B008 - it is frozen
     """Read an open table into its backend; see `load`."""
-    same: dict[str, Any] = {"columns": columns, "within": within, "where": where}
-    kind = kind or ("od" if hierarchy is not None else kind_of(table, resolve(table, columns)))
-    if kind == "trips":
-        return load_trips(table, resolution=10 if resolution is None else resolution, **same)
-    if hierarchy is not None and within is not None:
-        raise InputError("--within takes H3 cells; with --hierarchy, use --filter instead")
-    return load_od(table, hierarchy=hierarchy, resolution=resolution, **same)
+    same: dict[str, Any] = {"columns": reading.columns, "within": reading.within, "where": reading.where}
+    if reading.kind_of(table) == "trips":
+        return load_trips(table, resolution=reading.finest, crs=reading.crs, **same)
+    return load_od(table, hierarchy=reading.hierarchy, resolution=reading.resolution, **same)
 
 
 def parse_bytes(text: str) -> int:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 import weakref
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -19,14 +18,18 @@ import numpy as np
 import pyarrow as pa
 
 from odkanon.engine.backend import BYTES_PER_FLOW, Stored, Work, new_name, store
-from odkanon.engine.cellwork import helper_count, place_batch, place_batches
-from odkanon.errors import InputError
-from odkanon.io.tables import Table, quote_name
-
-_DISK_FULL = "there is no disk space left for intermediate results; free some, or name another disk with TMPDIR"
+from odkanon.engine.cellwork import ToDegrees, helper_count, place_batch, place_batches
+from odkanon.errors import InputError, is_disk_full
+from odkanon.folders import Claim
+from odkanon.io.tables import Check, Table, quote_text
 
 _WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
 """Types of DuckDB whose values are 64-bit integers."""
+
+_DISK_FULL = (
+    "there is no disk space left for intermediate results; free some, or name a folder on another disk in the "
+    "environment variable TMPDIR"
+)
 
 _AT_A_TIME = min(os.cpu_count() or 1, 2)
 """Parts that are worked on at a time; each of them takes memory."""
@@ -56,15 +59,16 @@ class DuckDb:
     ) -> None:
         self.limit = memory_limit or machine_memory() * 3 // 4
         self.fetchable = self.memory // BYTES_PER_FLOW if fetchable is None else fetchable
-        folder = _scratch_folder(scratch)
-        self._remove = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         with clear_errors(self.limit):
+            claim = Claim(scratch or Path(tempfile.gettempdir()), "odkanon-scratch-")
+            self.scratch = claim.path
+            self._remove = weakref.finalize(self, claim.release)
             self.connection = duckdb.connect(
-                str(folder / "work.duckdb"),
+                str(self.scratch / "work.duckdb"),
                 config={
                     # The rest is for Python and for the reader of the input, which has a connection of its own.
-                    "memory_limit": f"{max(self.limit * 6 // 10, 1) // 2**20}MiB",
-                    "temp_directory": str(folder / "spill"),
+                    "memory_limit": f"{self.limit * 6 // 10 // 2**20}MiB",
+                    "temp_directory": str(self.scratch / "spill"),
                     "preserve_insertion_order": "false",
                     "autoinstall_known_extensions": "false",
                 },
@@ -95,10 +99,23 @@ class DuckDb:
             self.connection.execute(f"CREATE TABLE {name} AS {sql}").fetchall()
             return int(self.connection.execute(f"SELECT COUNT(*) FROM {name}").fetchall()[0][0])
 
-    def insert(self, batches: pa.RecordBatchReader) -> Stored:
+    def insert(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Stored:
         """Keep a stream of batches."""
-        name = new_name()
-        self.register(name, batches)
+        name, failed = new_name(), []
+
+        def watched() -> Iterator[pa.RecordBatch]:
+            try:
+                yield from batches
+            except Exception as error:
+                failed.append(error)
+                raise
+
+        try:
+            self.register(name, pa.RecordBatchReader.from_batches(schema, watched()))
+        except (InputError, duckdb.Error):
+            if failed:  # which says more than DuckDB, that only knows that its input has ended
+                raise failed[0] from None
+            raise
         return Stored(self, name)
 
     def repeated(self, table: Stored, column: str) -> pa.Table:
@@ -141,7 +158,7 @@ class DuckDb:
                     yield from waiting.popleft().result()
 
         schema = pa.schema([(name, pa.int64()) for name in columns])
-        return self.insert(pa.RecordBatchReader.from_batches(schema, every()))
+        return self.insert(schema, every())
 
     def drop(self, name: str) -> None:
         """Forget what is known under a name."""
@@ -154,35 +171,34 @@ class DuckDb:
 
 
 @contextmanager
-def clear_errors(limit: int) -> Iterator[None]:
-    """Turn what DuckDB says when memory or disk run out into one message that says what to do."""
+def clear_errors(limit: int, source: str | None = None) -> Iterator[None]:
+    """Turn what DuckDB says when memory or disk run out into one message that says what to do.
+
+    Parameters
+    ----------
+    limit : int
+        Bytes of memory that were allowed.
+    source : str, optional
+        What is being read, to blame for any other error.
+    """
     try:
         yield
-    except duckdb.OutOfMemoryException as error:
-        if "temp_directory" in str(error) or "offload" in str(error):
+    except (duckdb.Error, OSError) as error:
+        if is_disk_full(error) or "max_temp_directory_size" in str(error):
+            raise InputError(_DISK_FULL) from None
+        # In the middle of a stream it is an OSError that says so.
+        if isinstance(error, duckdb.OutOfMemoryException) or "Out of Memory Error" in str(error):
+            amount = f"{limit / 2**30:.3g} GiB" if limit >= 2**30 else f"{limit / 2**20:.3g} MiB"
             raise InputError(
-                "there is no disk space left for intermediate results; free some, or use --scratch"
+                f"the memory limit of {amount} is too small for this input; raise --memory-limit, or use a coarser "
+                "--resolution"
             ) from None
-        raise InputError(
-            f"the memory limit of {limit / 2**30:.2g} GiB is too small for this input; raise --memory-limit, or use a "
-            "coarser --resolution"
-        ) from None
-    except duckdb.IOException as error:
-        if "space" in str(error).lower():
-            raise InputError(
-                "there is no disk space left for intermediate results; free some, or use --scratch"
-            ) from None
-        raise InputError(f"reading or writing failed: {str(error).strip().splitlines()[0]}") from None
-
-
-def _scratch_folder(parent: Path | None) -> Path:
-    """Return a new folder, named after this process; those of processes that were killed are removed."""
-    where = Path(tempfile.gettempdir() if parent is None else parent)
-    for old in where.glob("odkanon-*-scratch-*"):
-        owner = old.name.split("-")[1]
-        if Path("/proc").is_dir() and owner.isdigit() and not Path("/proc", owner).exists():
-            shutil.rmtree(old, ignore_errors=True)
-    return Path(tempfile.mkdtemp(prefix=f"odkanon-{os.getpid()}-scratch-", dir=where))
+        said = str(error).strip().splitlines()[0]
+        if source is not None:
+            raise InputError(f"{source} cannot be read: {said}") from None
+        if isinstance(error, duckdb.IOException | OSError):
+            raise InputError(f"reading or writing failed: {said}") from None
+        raise
 
 
 def machine_memory() -> int:
@@ -200,6 +216,13 @@ class DuckInput:
     table: Table
     backend: DuckDb
 
+    def __post_init__(self) -> None:
+        with clear_errors(self.backend.limit):
+            self.table.connection.execute("CREATE TEMP MACRO rint(x) AS round_even(x, 0)")
+            # By default it would spill into the folder that the command was called in.
+            self.table.connection.execute(f"SET temp_directory = {quote_text(str(self.backend.scratch / 'read'))}")
+            self.table.connection.execute(f"SET memory_limit = '{self.backend.limit * 2 // 10 // 2**20}MiB'")
+
     @property
     def columns(self) -> tuple[str, ...]:
         """Names as they stand in the source."""
@@ -215,18 +238,18 @@ class DuckInput:
         """Of the file or files."""
         return self.table.sha256
 
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """Reasons of the format itself to turn rows away."""
+        return self.table.checks
+
+    def types(self) -> dict[str, str]:
+        """Return the SQL type of each column."""
+        return self.table.types()
+
     def is_whole(self, column: str) -> bool:
         """Tell whether a column holds integers."""
-        described = self.table.connection.execute(f"DESCRIBE SELECT {quote_name(column)} FROM {self.table.scan}")
-        return described.fetchall()[0][1] in (
-            "TINYINT",
-            "SMALLINT",
-            "INTEGER",
-            "BIGINT",
-            "UTINYINT",
-            "USMALLINT",
-            "UINTEGER",
-        )
+        return self.types()[column] in _WHOLE
 
     def query(self, select: str, rest: str = "", **tables: pa.Table) -> pa.Table:
         """Return a selection from the table, with some small tables at hand."""
@@ -239,32 +262,25 @@ class DuckInput:
         sql = f"SELECT {select} FROM {self.table.scan}"
         return rest.replace("%s", sql) if "%s" in rest else f"{sql} {rest}"
 
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
-        connection = self.table.connection
-        connection.execute("CREATE TEMP MACRO IF NOT EXISTS rint(x) AS round_even(x, 0)")
-        connection.execute(f"SET memory_limit = '{max(self.backend.limit * 2 // 10, 1) // 2**20}MiB'")
-        with clear_errors(self.backend.limit):
-            try:
-                yield
-            except (duckdb.IOException, duckdb.OutOfMemoryException):
-                raise
-            except duckdb.Error as error:
-                raise InputError(f"{self.name} cannot be read: {str(error).strip().splitlines()[0]}") from None
+    def _reading(self) -> AbstractContextManager[None]:
+        return clear_errors(self.backend.limit, self.name)
 
-    def place(self, select: str, resolution: int) -> Stored:
+    def place(self, select: str, resolution: int, degrees: ToDegrees | None = None) -> Stored:
         """Keep a selection, with cells in place of its coordinates."""
-        with self._reading():
+        # DuckDB asks for batches in threads of its own, in which pyproj fails or brings the process down.
+        with self._reading(), ThreadPoolExecutor(1) as ours:
             rows = self.table.connection.execute(f"SELECT COUNT(*) FROM {self.table.scan}").fetchall()[0][0]
             reader = self.table.connection.sql(self._sql(select)).to_arrow_reader(_BATCH)
-            batches = place_batches(reader, resolution, helper_count(rows))
+            read = reader if degrees is None else (ours.submit(degrees, batch).result() for batch in reader)
+            batches = place_batches(read, resolution, helper_count(rows))
             sample = place_batch(pa.RecordBatch.from_pylist([], schema=reader.schema), resolution)
-            return self.backend.insert(pa.RecordBatchReader.from_batches(sample.schema, batches))
+            return self.backend.insert(sample.schema, batches)
 
     def keep(self, select: str) -> Stored:
         """Keep a selection as it is."""
         with self._reading():
-            return self.backend.insert(self.table.connection.sql(self._sql(select)).to_arrow_reader(_BATCH))
+            reader = self.table.connection.sql(self._sql(select)).to_arrow_reader(_BATCH)
+            return self.backend.insert(reader.schema, reader)
 
     def unreadable_lines(self) -> int:
         """Return how many lines of a text file could not be split into columns, once read."""

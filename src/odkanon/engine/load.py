@@ -9,17 +9,19 @@ import numpy as np
 
 from odkanon.area import Area
 from odkanon.arrays import Ints
-from odkanon.cells import latlng_to_cell
 from odkanon.engine.backend import Backend, Selected, Stored, lend, store
+from odkanon.engine.cellwork import ToDegrees
+from odkanon.engine.copies import Copies, find_copies, offset_kinds, refuse_mixed_offsets
 from odkanon.engine.matrix import SqlMatrix
 from odkanon.engine.rows import Rows, SqlInput, account, rows_of
 from odkanon.engine.sql import leaf_keys, totals
 from odkanon.errors import InputError
 from odkanon.hierarchy import Hierarchy, h3_hierarchy
 from odkanon.io.columns import COORDINATES, missing, resolve
+from odkanon.io.crs import check_crs, ends_in_degrees, nowhere
 from odkanon.od import Rejected, Source, Summary
 from odkanon.places import warn_if_misplaced
-from odkanon.trips import hint_at_swap, no_rows, trip_checks, trip_values
+from odkanon.trips import hint_at_swap, no_rows, trip_checks, trip_times, trip_values
 
 _SAMPLE = 10_000
 
@@ -31,6 +33,7 @@ def load_trips(
     resolution: int = 10,
     within: Area | None = None,
     where: str | None = None,
+    crs: str | None = None,
 ) -> SqlMatrix:
     """Read trips with coordinates into a database, and count them there by origin and destination.
 
@@ -39,66 +42,53 @@ def load_trips(
     found = resolve(table, columns)
     if any(name not in found for name in COORDINATES):
         raise missing(table, found, COORDINATES)
-    values = trip_values(found)
-    identity = [*values.values()] if "person" in found and "start_time" in found else None
-    rows = rows_of(table, found, trip_checks(found), where=where, identity=identity)
+    if crs is not None:
+        check_crs(crs)
+    times = trip_times(table, found)
+    values, written = trip_values(found, times), offset_kinds(times)
+    identity = [*values.values(), *written.values()] if "person" in found and "start_time" in found else None
+    rows = rows_of(table, found, trip_checks(found, degrees=crs is None), where=where, identity=identity)
     ends = {name: values[name] for name in COORDINATES}
     looked_at = {"fingerprint": rows.fingerprint} if rows.same else {}
-    records = table.place(rows.select(ends | looked_at), resolution)
-    copies, rejected = _copies(table, rows, records, ends, resolution)
-    source = account(table, rows, records, rejected)
+    degrees = None if crs is None else ToDegrees(crs, len(rows.reasons) + 1)
+    records = table.place(rows.select(ends | looked_at | written), resolution, degrees)
+    copies = find_copies(table, rows, records, ends, written, crs)
+    source = _account(table, rows, records, copies, crs)
+    hint_at_swap(source.rejected)
     if source.rows == sum(part.rows for part in source.rejected.values()):
         raise no_rows(table, source)
-    hint_at_swap(source.rejected)
-    _warn_if_misplaced(table, rows, ends)
-    return matrix_of_records(table.backend, rows, records, copies, source, within=within)
+    refuse_mixed_offsets(table, found, records, written, copies)
+    _warn_if_misplaced(table, rows, ends, crs)
+    less = None if copies is None else copies.taken_off(table.backend, resolution)
+    return matrix_of_records(table.backend, rows, records, less, source, within=within)
 
 
-def _warn_if_misplaced(table: SqlInput, rows: Rows, ends: Mapping[str, str]) -> None:
+def _account(table: SqlInput, rows: Rows, records: Stored, copies: Copies | None, crs: str | None) -> Source:
+    """Return what was turned away; a copy counts as such, even of a row that is nowhere on the globe."""
+    if crs is None:
+        return account(table, rows, records, Rejected(0, 0) if copies is None else copies.rejected())
+    rows = replace(rows, reasons=[*rows.reasons, nowhere(crs)])
+    source = account(table, rows, records, Rejected(0, 0) if copies is None else copies.rejected())
+    rejected = dict(source.rejected)
+    lost = rejected.pop(nowhere(crs), Rejected(0, 0))
+    if copies is not None:
+        twice = copies.rejected(~copies.good)
+        lost = Rejected(lost.rows - twice.rows, lost.trips - twice.trips, lost.weight - twice.weight)
+    if lost.rows:
+        rejected[nowhere(crs)] = lost
+    return replace(source, rejected=rejected)
+
+
+def _warn_if_misplaced(table: SqlInput, rows: Rows, ends: Mapping[str, str], crs: str | None) -> None:
     some = table.query(
         ", ".join(f"{expression} AS {name}" for name, expression in ends.items()),
         f"WHERE {rows.columns['reason']} = 0 LIMIT {_SAMPLE}",
     )
     lat_lon = [np.asarray(some.column(name)) for name in COORDINATES]
+    if crs is not None:
+        lat_lon, good = ends_in_degrees(lat_lon, crs)
+        lat_lon = [values[good] for values in lat_lon]
     warn_if_misplaced(np.concatenate(lat_lon[0::2]), np.concatenate(lat_lon[1::2]))
-
-
-def _copies(
-    table: SqlInput, rows: Rows, records: Stored, ends: Mapping[str, str], resolution: int
-) -> tuple[Stored | None, Rejected]:
-    """Return what exact copies count for, to be taken off again, and how many there are.
-
-    Fingerprints only narrow down where to compare in full; with none repeated, which is usual, that is all.
-    """
-    nothing = Rejected(0, 0)
-    if not rows.same:
-        return None, nothing
-    suspects = table.backend.repeated(records, "fingerprint")
-    if len(suspects) == 0:
-        return None, nothing
-    weight = rows.columns.get("weight", "0")
-    same = {f"same_{number}": expression for number, expression in enumerate(rows.same)}
-    inner = ", ".join(f"{e} AS {name}" for name, e in {**ends, **same, "weight": weight}.items())
-    keys = ", ".join([*COORDINATES, *same])
-    found = table.query(
-        f"{inner}, {rows.columns['reason']} AS reason, {rows.fingerprint} AS fingerprint",
-        f"SELECT {', '.join(COORDINATES)}, MIN(weight) AS weight, COUNT(*) - 1 AS extra FROM (%s) s JOIN suspects u "
-        f"ON s.fingerprint = u.value WHERE reason = 0 GROUP BY {keys} HAVING COUNT(*) > 1",
-        suspects=suspects,
-    )
-    if len(found) == 0:
-        return None, nothing
-    lat_lon = [np.asarray(found.column(name)) for name in COORDINATES]
-    extra, units = (np.asarray(found.column(name)).astype(np.int64) for name in ("extra", "weight"))
-    copies = lend(
-        table.backend,
-        origin=latlng_to_cell(lat_lon[0], lat_lon[1], resolution).view(np.int64),
-        destination=latlng_to_cell(lat_lon[2], lat_lon[3], resolution).view(np.int64),
-        records=-extra,
-        trips=-extra,
-        weight=-extra * units,
-    )
-    return copies, Rejected(int(extra.sum()), int(extra.sum()), int((extra * units).sum()))
 
 
 def matrix_of_records(

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from odkanon.engine.backend import Backend, Stored
+from odkanon.engine.cellwork import ToDegrees
 from odkanon.io.checks import (
     BAD_WEIGHT,
     DUPLICATE,
@@ -20,23 +21,18 @@ from odkanon.io.checks import (
     person_text,
     weight_number,
 )
-from odkanon.io.tables import quote_name
+from odkanon.io.tables import Typed, quote_name
 from odkanon.io.where import where_to_sql
 from odkanon.od import Rejected, Source
 from odkanon.weights import weight_scale
 
 
-class SqlInput(Protocol):
+class SqlInput(Typed, Protocol):
     """A table that a SQL engine can read, wherever it is."""
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        """Names as they stand in the source."""
-        ...
-
-    @property
-    def name(self) -> str:
-        """What to call the table in messages."""
+    def checks(self) -> tuple[Check, ...]:
+        """Reasons of the format itself to turn rows away."""
         ...
 
     @property
@@ -57,8 +53,8 @@ class SqlInput(Protocol):
         """Return ``SELECT ... FROM`` the table, with some small tables at hand."""
         ...
 
-    def place(self, select: str, resolution: int) -> Stored:
-        """Keep a selection, with cells in place of its coordinates."""
+    def place(self, select: str, resolution: int, degrees: ToDegrees | None = None) -> Stored:
+        """Keep a selection, with cells in place of its coordinates, which are degrees or made such."""
         ...
 
     def keep(self, select: str) -> Stored:
@@ -116,6 +112,7 @@ def rows_of(
     identity: Sequence[str] | None,
 ) -> Rows:
     """Look at a table once, and say how its rows are checked and counted."""
+    checks = [*table.checks, *checks]
     if where:
         checks = [Check(f"filtered out by {where}", f"NOT {where_to_sql(where, table)}"), *checks]
     facts = _facts(table, found)

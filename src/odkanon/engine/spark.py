@@ -19,17 +19,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from odkanon.engine.backend import BYTES_PER_FLOW, Stored, Work, new_name
-from odkanon.engine.cellwork import place_batch
+from odkanon.engine.cellwork import ToDegrees, place_batch
 from odkanon.engine.duckdb import machine_memory
 from odkanon.errors import InputError
 from odkanon.io.datasets import dataset_files, dataset_sha256, remote
+from odkanon.io.formats import layout_of
+from odkanon.io.tables import Check
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _OPTIONAL = "jdk.incubator.vector"
 _WHOLE = ("tinyint", "smallint", "int", "bigint")
-_QUOTED = re.compile(r"'((?:[^']|'')*)'|\"((?:[^\"]|\"\")*)\"|\bVARCHAR\b|\bhash\(")
+_QUOTED = re.compile(r"'((?:[^']|'')*)'|\"((?:[^\"]|\"\")*)\"|\bVARCHAR\b|\bhash\(|\bregexp_matches\(")
 
 
 def to_spark(sql: str) -> str:
@@ -43,7 +45,7 @@ def _respell(found: re.Match[str]) -> str:
         return f"'{text}'"
     if found[2] is not None:
         return "`" + found[2].replace('""', '"').replace("`", "``") + "`"
-    return {"VARCHAR": "STRING", "hash(": "xxhash64("}[found[0]]
+    return {"VARCHAR": "STRING", "hash(": "xxhash64(", "regexp_matches(": "regexp_like("}[found[0]]
 
 
 class Spark:
@@ -128,9 +130,21 @@ class SparkInput:
         self.columns: tuple[str, ...] = tuple(frame.columns)
         self.name = name
         self.sha256 = sha256
+        layout = layout_of(self.columns)
+        if layout is not None and "start_lat" not in self.columns:
+            raise InputError(f"{name} has the layout of {layout.name}, which Spark does not read; use --engine duckdb")
         self._types = dict(frame.dtypes)
         self._view = new_name()
         frame.createOrReplaceTempView(self._view)
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """None: no layout of files is known here."""
+        return ()
+
+    def types(self) -> dict[str, str]:
+        """Return the SQL type of each column, as DuckDB calls it."""
+        return {name: "VARCHAR" if kind == "string" else kind.upper() for name, kind in self._types.items()}
 
     def is_whole(self, column: str) -> bool:
         """Tell whether a column holds integers."""
@@ -146,13 +160,13 @@ class SparkInput:
             self.backend.register(name, table)
         return self.backend.execute(self._sql(select, rest))
 
-    def place(self, select: str, resolution: int) -> Stored:
+    def place(self, select: str, resolution: int, degrees: ToDegrees | None = None) -> Stored:
         """Keep a selection, with cells in place of its coordinates."""
         from odkanon.io.columns import COORDINATES
 
         def on_cells(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in batches:
-                yield place_batch(batch, resolution)
+                yield place_batch(batch if degrees is None else degrees(batch), resolution)
 
         name = new_name()
         with clear_errors():

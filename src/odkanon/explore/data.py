@@ -19,7 +19,7 @@ from odkanon.segments.dimensions import MISSING, make_dimensions
 from odkanon.trips import ATTRIBUTES, Trips, build_od
 
 if TYPE_CHECKING:
-    from odkanon.cli.options import Opened
+    from odkanon.cli.reading import Opened
 
 EVERYONE = "everyone"
 NEED_CELLS = frozenset({"mondrian", "freezones"})
@@ -112,7 +112,7 @@ def data_of_input(open_anew: Callable[[], Opened], name: str, resolution: int | 
 
 def _data_of_trips(opened: Opened, again: Opened, name: str, resolution: int) -> Data:
     # As `odkanon anonymize` reads them; attributes could tell apart rows that are copies without them.
-    trips, area = opened.trips([]), opened.area
+    trips, area = opened.trips([]), opened.reading.within
     parts = segments_of(again.trips(None))
 
     def build(wanted: int | None, segment: str) -> ODMatrix:

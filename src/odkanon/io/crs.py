@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from odkanon.arrays import Bools
+from odkanon.cells import Floats
 from odkanon.errors import InputError
 from odkanon.io.checks import Checked, drop_rows
+from odkanon.io.columns import COORDINATES
 
 
 def to_degrees(rows: Checked, crs: str) -> Checked:
@@ -17,15 +20,32 @@ def to_degrees(rows: Checked, crs: str) -> Checked:
 
     Rows that the reference system cannot place on the globe are turned away and counted.
     """
+    table = rows.table
+    degrees, good = ends_in_degrees([table.column(name).to_numpy() for name in COORDINATES], crs)
+    for name, values in zip(COORDINATES, degrees, strict=True):
+        table = table.set_column(table.column_names.index(name), name, pa.array(values))
+    return drop_rows(replace(rows, table=table), good, nowhere(crs))
+
+
+def ends_in_degrees(ends: list[Floats], crs: str) -> tuple[list[Floats], Bools]:
+    """Return ``start_lat, start_lon, end_lat, end_lon`` in degrees, and which rows lie on the globe."""
     transformer = _transformer(crs)
-    table, good = rows.table, np.ones(len(rows.table), dtype=bool)
-    for end in ("start", "end"):
-        names = (f"{end}_lon", f"{end}_lat")
-        lon, lat = transformer.transform(*(table.column(name).to_numpy() for name in names))
+    degrees, good = [], np.ones(len(ends[0]), dtype=bool)
+    for y, x in (ends[:2], ends[2:]):
+        lon, lat = transformer.transform(x, y)
         good &= np.isfinite(lon) & np.isfinite(lat) & (np.abs(lat) <= 90) & (np.abs(lon) <= 180)
-        for name, values in zip(names, (lon, lat), strict=True):
-            table = table.set_column(table.column_names.index(name), name, pa.array(values))
-    return drop_rows(replace(rows, table=table), good, f"that {crs} cannot place on the globe")
+        degrees += [lat, lon]
+    return degrees, good
+
+
+def nowhere(crs: str) -> str:
+    """Return the reason for which rows are turned away that a reference system cannot place."""
+    return f"that {crs} cannot place on the globe"
+
+
+def check_crs(crs: str) -> None:
+    """Raise if a reference system is not known; worth asking before the work begins."""
+    _transformer(crs)
 
 
 def _transformer(crs: str) -> Any:

@@ -5,7 +5,7 @@ A layout that only has other names belongs into `odkanon.io.columns.ALIASES`; bi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -35,11 +35,14 @@ class Format:
 def open_trips(source: Any) -> Table:
     """Open a table of trips; one in a known layout gets our columns besides its own."""
     table = open_table(source)
-    columns = {name.lower(): name for name in table.columns}
-    for layout in FORMATS:
-        if layout.needs <= columns.keys():
-            return layout.view(table, columns)
-    return table
+    layout = layout_of(table.columns)
+    return table if layout is None else layout.view(table, {name.lower(): name for name in table.columns})
+
+
+def layout_of(columns: Sequence[str]) -> Format | None:
+    """Return the layout that has such columns; None if they are like any other table's."""
+    lower = {name.lower() for name in columns}
+    return next((layout for layout in FORMATS if layout.needs <= lower), None)
 
 
 _NUMBER = r"(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)"

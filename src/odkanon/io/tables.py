@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
+import errno
 import gzip
 import hashlib
 import io
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -14,7 +16,7 @@ from typing import Any, Protocol
 import duckdb
 import pyarrow as pa
 
-from odkanon.errors import InputError
+from odkanon.errors import InputError, is_disk_full
 from odkanon.io.datasets import dataset_files, dataset_sha256, remote
 
 _HEAD_BYTES = 1 << 20
@@ -28,6 +30,12 @@ class Named(Protocol):
     def columns(self) -> tuple[str, ...]: ...  # noqa: D102
     @property
     def name(self) -> str: ...  # noqa: D102
+
+
+class Typed(Named, Protocol):
+    """Anything with columns whose types are known."""
+
+    def types(self) -> Mapping[str, str]: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
@@ -177,7 +185,11 @@ def write_csv(table: pa.Table, path: Path) -> None:
     """Write a table as CSV (gzipped if the name ends in .gz), quoting only what needs it."""
     connection = connect()
     connection.register("written", table)
-    connection.execute(f"COPY (SELECT * FROM written) TO {quote_text(str(path))} (FORMAT csv, HEADER)")
+    try:
+        connection.execute(f"COPY (SELECT * FROM written) TO {quote_text(str(path))} (FORMAT csv, HEADER)")
+    except duckdb.IOException as error:
+        code = errno.ENOSPC if is_disk_full(error) else errno.EIO
+        raise OSError(code, os.strerror(code), str(path)) from None
 
 
 def _open_in_memory(connection: duckdb.DuckDBPyConnection, source: Any) -> Table:

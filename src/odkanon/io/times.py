@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from odkanon.errors import InputError
-from odkanon.io.tables import Table, quote_name
+from odkanon.io.tables import Typed, quote_name
 
-_OFFSET = r"(:\d{2}(\.\d+)?)\s*(Z|UTC|GMT|[+-]\d{2}(:?\d{2})?)$"
+_OFFSET = r"(?i)^(.*:\d{2}(\.\d+)?)\s*(Z|UTC|GMT|[+-]\d{2}(:?\d{2})?)$"
 _DIGITS = r"\s*\d{9,19}(\.\d+)?\s*"
 _LATEST = 4_102_444_800
 """Seconds to the year 2100. A larger count of seconds is one of milli-, micro- or nanoseconds, or no count at all."""
@@ -22,8 +22,8 @@ class TimeColumn:
 
     Parameters
     ----------
-    table : Table
-        The table.
+    table : Table or the like
+        The table; without ``counts``, the SQL for ``clock`` and ``zoned`` is in words that every database knows.
     column : str
         One of its columns.
     counts : bool
@@ -39,20 +39,20 @@ class TimeColumn:
         Whether an offset is written; FALSE where none can be.
     """
 
-    def __init__(self, table: Table, column: str, *, counts: bool = True) -> None:
+    def __init__(self, table: Typed, column: str, *, counts: bool = True) -> None:
         name, kind = quote_name(column), table.types()[column].upper()
         if kind.startswith("VARCHAR"):
-            self.zoned = f"coalesce(regexp_matches({name}, '{_OFFSET}', 'i'), false)"
-            plain = f"regexp_replace({name}, '{_OFFSET}', '\\1', 'i')"
-            count = f"regexp_full_match({name}, '{_DIGITS}')" if counts else "false"
+            self.zoned = f"coalesce(regexp_matches({name}, '{_OFFSET}'), false)"
+            plain = f"regexp_extract({name}, '{_OFFSET}', 1)"
             epoch = _epoch(f"TRY_CAST({name} AS DOUBLE)")
+            count = f"WHEN regexp_full_match({name}, '{_DIGITS}') THEN" if counts else None
             self.clock = (
-                f"CASE WHEN {self.zoned} THEN TRY_CAST({plain} AS TIMESTAMP) WHEN {count} THEN make_timestamp({epoch}) "
-                f"ELSE TRY_CAST({name} AS TIMESTAMP) END"
+                f"CASE WHEN {self.zoned} THEN TRY_CAST({plain} AS TIMESTAMP) "
+                f"{f'{count} make_timestamp({epoch})' if count else ''} ELSE TRY_CAST({name} AS TIMESTAMP) END"
             )
             self.instant = (
-                f"CASE WHEN {self.zoned} THEN epoch_us(TRY_CAST({name} AS TIMESTAMPTZ)) WHEN {count} THEN {epoch} "
-                f"ELSE epoch_us(TRY_CAST({name} AS TIMESTAMP)) END"
+                f"CASE WHEN {self.zoned} THEN epoch_us(TRY_CAST({name} AS TIMESTAMPTZ)) "
+                f"{f'{count} {epoch}' if count else ''} ELSE epoch_us(TRY_CAST({name} AS TIMESTAMP)) END"
             )
         elif counts and kind.startswith(_NUMBERS):
             self.zoned, self.instant = "false", _epoch(f"TRY_CAST({name} AS DOUBLE)")
