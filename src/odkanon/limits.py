@@ -19,17 +19,15 @@ from functools import cached_property
 import numpy as np
 
 from odkanon.arrays import Bools, Ints
+from odkanon.bounds import homogeneous_bound, least_ratio, loss_bound
 from odkanon.budget import Budget, BudgetOf
 from odkanon.engine import Matrix, in_memory
 from odkanon.errors import InputError
 from odkanon.metrics import UtilityMeasure
 from odkanon.od import ODMatrix, Summary
-from odkanon.reach import Floats, Ladder, Spread, ladder, levels_of, spread
+from odkanon.reach import Floats, Spread, climb, spread
 from odkanon.release import Release
 from odkanon.rule import Rule
-
-_PROBES = 9
-"""Multipliers tried for the homogeneous bound; each of them gives a valid bound, more only sharpen it."""
 
 
 @dataclass(frozen=True)
@@ -166,7 +164,7 @@ def _offers(od: Matrix, rule: Rule, measure: UtilityMeasure, budget_of: BudgetOf
         found = spreads(od, rule)
         return _counted(found[0], budget_of), _counted(found[1], budget_of)
     flows = od.flows
-    price, smallest = _climb(od, rule, measure).descend()
+    price, smallest = climb(od, rule, measure).descend()
     if measure == "trips":
         return _counted(spread(price, flows.trips), budget_of), _counted(spread(smallest, flows.trips), budget_of)
     mass = getattr(flows, measure).astype(np.float64)
@@ -180,107 +178,7 @@ def _counted(found: Spread, budget_of: BudgetOf) -> _Offers:
     return _Offers(found.value, mass, found.pairs.astype(np.float64) if budget_of == "rows" else mass, trips)
 
 
-def _climb(od: ODMatrix, rule: Rule, measure: UtilityMeasure, *, transposed: bool = False) -> Ladder:
-    flows = od.flows.only(frozenset({*rule.measures, measure}))
-    origins, destinations = levels_of(od.origins), levels_of(od.destinations)
-    if transposed:
-        origins, destinations = destinations, origins
-        flows, _ = flows.merge(flows.destination, flows.origin)
-    return ladder(flows, origins, destinations, lambda up, across, classes: rule.met(classes), measure)
-
-
 def _k(whole: Summary, rule: Rule, measure: UtilityMeasure) -> float:
     """Return what C_AVG divides by, in the units of the flows."""
     k = rule.k(whole.mean_weight if whole.weight is not None else None)
     return k * float(whole.mean_weight) * whole.scale if measure == "weight" else k
-
-
-def least_ratio(above: Floats, below: Floats, cost: Floats, allowance: float) -> float:
-    """Return the least ``sum(above x) / sum(below x)`` over x in [0, 1] with ``sum(cost (1 - x)) <= allowance``.
-
-    For a trial value t, dropping an entry gains ``above - t below``: a fractional knapsack, solved by dropping the
-    best gains for their cost. The ratio that is left is the next t, until it stops falling.
-
-    References
-    ----------
-    Dinkelbach 1967, "On nonlinear fractional programming".
-    """
-    value = float(above.sum() / below.sum())
-    while True:
-        gain = above - value * below
-        order = np.argsort(-gain / cost, kind="stable")
-        order = order[gain[order] > 0]
-        spent = np.cumsum(cost[order])
-        dropped = np.clip((allowance - (spent - cost[order])) / cost[order], 0.0, 1.0)
-        left = float(below.sum() - (dropped * below[order]).sum())
-        after = float(above.sum() - (dropped * above[order]).sum()) / left if left > 0 else value
-        if not after < value * (1 - 1e-12):
-            return min(after, value)
-        value = after
-
-
-def homogeneous_bound(od: ODMatrix, rule: Rule, allowance: int, at_least: float) -> float:
-    """Return a lower bound of G over all pairs of cuts, counted in trips with a budget of trips.
-
-    Let the destination zone of every pair be free, and only the origins share one cut. For a multiplier l, the
-    least ``G_total + l * suppressed`` of this easier problem, call it L(l), is an exact dynamic programme over the
-    origin tree: a node costs the sum of ``m min(|u| + |w|, l)`` with w the smallest zone that meets the rule.
-    Every release with total N and suppressed S has ``N + l S >= L(l)``, so with T trips in all and ``S <= A`` ::
-
-        G = N / (T - S) >= (L(l) - l S) / (T - S) >= (L(l) - l A) / (T - A)
-
-    the last because ``L(l) <= l T`` makes the middle term fall in S. Any l gives a bound; L is concave and S its
-    slope, so a bisection on S finds a good one, here among those up to 8 times the bound for all methods
-    (``at_least``). Both axes are tried.
-    """
-    best, trips = 0.0, od.trips
-    for transposed in (False, True):
-        climbed = _climb(od, rule, "trips", transposed=transposed)
-        # Without a budget nothing may be dropped, however dear the pairs are.
-        low, high = 0.0, 8 * at_least if allowance else 2.0 * (len(od.origins.leaves) + len(od.destinations.leaves))
-        for _ in range(_PROBES):
-            middle = (low + high) / 2
-            total, dropped = climbed.least_cost(middle)
-            best = max(best, (total - middle * allowance) / (trips - allowance))
-            low, high = (middle, high) if dropped > allowance else (low, middle)
-    return best * (1 - 1e-12)
-
-
-def loss_bound(od: ODMatrix, rule: Rule, budget: Budget, measure: UtilityMeasure) -> float:
-    """Return a lower bound of E over all methods on the hierarchies that publish classes whole.
-
-    A class of mass M with a loss of ``sum |v~ - v|`` over its leaf pairs loses, for each pair p in it, m / M of that.
-    With e(p) the least loss over M of all classes over p that meet the rule, a published pair loses at least
-    ``m e(p)``, and a suppressed one its whole m. Which ones are suppressed is not known, only that they fit the budget;
-    a fractional knapsack takes the best case.
-    """
-    flows = od.flows
-    mass = getattr(flows, measure).astype(np.float64)
-    share = least_loss(od, rule, measure)
-    able = np.isfinite(share)
-    cost = (flows.pairs if budget.of == "rows" else flows.trips).astype(np.float64)
-    spare = budget.allowance(flows) - cost[~able].sum()
-    gain, cost = (mass * np.maximum(share - 1, 0))[able], cost[able]
-    order = np.argsort(-gain / cost, kind="stable")
-    spent = np.cumsum(cost[order])
-    dropped = np.clip((spare - (spent - cost[order])) / cost[order], 0.0, 1.0)
-    least = (mass * share)[able].sum() + mass[~able].sum() - (dropped * gain[order]).sum()
-    return float(least / mass.sum()) * (1 - 1e-12)
-
-
-def least_loss(od: ODMatrix, rule: Rule, measure: UtilityMeasure) -> Floats:
-    """Return for each pair the least loss of a class over it that meets the rule, over its mass; at most 2."""
-    flows = od.flows.only(frozenset({*rule.measures, measure}))
-    value = getattr(flows, measure).astype(np.float64)
-    least = np.full(len(flows), np.inf)
-    for up in levels_of(od.origins).numbers:
-        for across in levels_of(od.destinations).numbers:
-            classes, number = flows.merge(
-                od.origins.codes[up][flows.origin], od.destinations.codes[across][flows.destination]
-            )
-            sizes = od.origins.sizes[up][classes.origin] * od.destinations.sizes[across][classes.destination]
-            mass = getattr(classes, measure)
-            even = mass / sizes
-            off = np.bincount(number, np.abs(value - even[number]), len(classes)) + (sizes - classes.pairs) * even
-            least = np.minimum(least, np.where(rule.met(classes), off / mass, np.inf)[number])
-    return least

@@ -17,7 +17,8 @@ import numpy.typing as npt
 from odkanon.arrays import Bools, Codes, Ints, group_keys
 from odkanon.flows import Flows
 from odkanon.hierarchy import Hierarchy
-from odkanon.rule import Measure
+from odkanon.od import ODMatrix
+from odkanon.rule import Measure, Rule
 
 Floats = npt.NDArray[np.float64]
 
@@ -179,6 +180,16 @@ def _first_to_meet(
         if across:
             size, smallest = size[number], smallest[number]
     return size, smallest
+
+
+def climb(od: ODMatrix, rule: Rule, measure: Measure, *, transposed: bool = False) -> Ladder:
+    """Climb the origins of a matrix in memory, or its destinations."""
+    flows = od.flows.only(frozenset({*rule.measures, measure}))
+    origins, destinations = levels_of(od.origins), levels_of(od.destinations)
+    if transposed:
+        origins, destinations = destinations, origins
+        flows, _ = flows.merge(flows.destination, flows.origin)
+    return ladder(flows, origins, destinations, lambda up, across, classes: rule.met(classes), measure)
 
 
 @dataclass(frozen=True, eq=False)

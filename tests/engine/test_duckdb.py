@@ -20,7 +20,8 @@ from odkanon.cells import str_to_cell
 from odkanon.crowd import crowd, write_crowd
 from odkanon.engine.cellwork import place_batch, place_batches
 from odkanon.engine.choose import choose_engine, load_table, parse_bytes
-from odkanon.engine.duckdb import DuckDb, DuckInput, clear_errors
+from odkanon.engine.duckdb import DuckDb, clear_errors
+from odkanon.engine.duckinput import DuckInput
 from odkanon.engine.matrix import SqlMatrix
 from odkanon.io.tables import open_table
 from odkanon.reading import Reading

@@ -16,7 +16,8 @@ from engine.layouts import UTM, WRITTEN, porto, projected, same_clock, with_time
 from engine.same import WAYS, check_same, outcome
 from odkanon import Rule, build_od, read_trips
 from odkanon.engine.choose import load, load_table
-from odkanon.engine.duckdb import DuckDb, DuckInput
+from odkanon.engine.duckdb import DuckDb
+from odkanon.engine.duckinput import DuckInput
 from odkanon.io.formats import open_trips
 from odkanon.io.tables import write_csv
 from odkanon.reading import Reading

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from odkanon.engine import Matrix
-from odkanon.engine.duckdb import DuckDb, DuckInput, machine_memory
+from odkanon.engine.backend import machine_memory
+from odkanon.engine.duckdb import DuckDb
+from odkanon.engine.duckinput import DuckInput
 from odkanon.engine.load import load_trips
 from odkanon.engine.rows import SqlInput
 from odkanon.engine.zonetable import load_od

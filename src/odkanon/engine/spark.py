@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from odkanon.engine.backend import BYTES_PER_FLOW, Stored, Work, new_name
+from odkanon.engine.backend import BYTES_PER_FLOW, Stored, Work, machine_memory, new_name
 from odkanon.engine.cellwork import ToDegrees, place_batch
-from odkanon.engine.duckdb import machine_memory
 from odkanon.errors import InputError
 from odkanon.io.datasets import dataset_files, dataset_sha256, remote
 from odkanon.io.formats import layout_of
