@@ -149,11 +149,12 @@ def _run(experiment: Experiment, done: Mapping[Cell, Outcome], log: Path, settin
     outcomes = []
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     work = list(experiment.run(done))
-    with log.open("w", encoding="utf-8") as file, Progress(*columns, console=progress) as bar:
-        file.write(json.dumps(settings) + "\n")
-        for outcome in done.values():
-            file.write(outcome.to_json() + "\n")
-        file.flush()
+    # What was done before is not given up before it has been written again.
+    partial = log.with_suffix(".partial")
+    kept = [json.dumps(settings), *(outcome.to_json() for outcome in done.values())]
+    partial.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
+    partial.replace(log)
+    with log.open("a", encoding="utf-8") as file, Progress(*columns, console=progress) as bar:
         task = bar.add_task("starting", total=len(work))
         for cell, run in work:
             bar.update(task, description=f"{cell.dimension} {cell.segment}, {cell.target}: {cell.row}")
