@@ -163,7 +163,7 @@ def h3_hierarchy(cells: Cells) -> Hierarchy:
     >>> h3_hierarchy(np.array([0x8A1FB4671017FFF, 0x8A1FB4671007FFF], dtype=np.uint64))
     Hierarchy(H3 resolution 10; nodes by level: 2 < 1)
     """
-    ids = [np.unique(cells)]
+    ids = [_distinct(cells)]
     resolution = int(cell_to_resolution(ids[0][:1])[0]) if len(cells) else 0
     starts = [np.arange(len(ids[0]))]
     # Sorted children have sorted parents: coarser digits are the more significant ones.
@@ -175,6 +175,12 @@ def h3_hierarchy(cells: Cells) -> Hierarchy:
     ids.append(np.full(min(len(cells), 1), WORLD))
     starts.append(np.zeros(min(len(cells), 1), dtype=np.int64))
     return _trimmed(ids, starts, resolution)
+
+
+def _distinct(cells: Cells) -> Cells:
+    """Return the distinct cells, sorted; those of an OD matrix are both already, which is quickly seen."""
+    ordered = cells if (cells[1:] > cells[:-1]).all() else np.sort(cells)
+    return ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])[: len(ordered)]]
 
 
 def _trimmed(ids: list[Ids], starts: list[Ints], resolution: int | None) -> Hierarchy:

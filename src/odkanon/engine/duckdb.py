@@ -16,6 +16,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from odkanon.arrays import Ints
 from odkanon.engine.backend import BYTES_PER_FLOW, Stored, Work, machine_memory, new_name, store
 from odkanon.errors import InputError, is_disk_full
 from odkanon.folders import Claim
@@ -28,7 +29,7 @@ _DISK_FULL = (
 _AT_A_TIME = min(os.cpu_count() or 1, 2)
 """Parts that are worked on at a time; each of them takes memory."""
 
-_SLICE = 32_000_000
+_SLICE = 16_000_000
 """Values that are sorted at a time."""
 
 
@@ -116,14 +117,19 @@ class DuckDb:
         """
         summary = self.execute(f"SELECT COUNT({column}) AS n, MIN({column}) AS low, MAX({column}) AS high FROM {table}")
         count, low, high = (summary.column(name)[0].as_py() for name in ("n", "low", "high"))
-        found = [np.empty(0, dtype=np.int64)]
         slices = count // _SLICE + 1 if count else 0
         edges = [low + (high + 1 - low) * part // slices for part in range(slices + 1)] if slices else []
-        for first, last in pairwise(edges):
-            values = self.execute(f"SELECT {column} AS v FROM {table} WHERE {column} BETWEEN {first} AND {last - 1}")
+
+        def repeated_in(edge: tuple[int, int]) -> Ints:
+            within = f"{column} BETWEEN {edge[0]} AND {edge[1] - 1}"
+            with clear_errors(self.limit), self.connection.cursor() as reading:
+                values = reading.sql(f"SELECT {column} AS v FROM {table} WHERE {within}").to_arrow_table()
             ordered = np.sort(values.column("v").to_numpy())
-            found.append(np.unique(ordered[1:][ordered[1:] == ordered[:-1]]))
-        return pa.table({"value": np.concatenate(found)})
+            return np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
+
+        with ThreadPoolExecutor(_AT_A_TIME) as pool:
+            found = list(pool.map(repeated_in, pairwise(edges)))
+        return pa.table({"value": np.concatenate([np.empty(0, dtype=np.int64), *found])})
 
     def by_part(self, tables: Mapping[str, str], parts: int, work: Work, columns: Sequence[str]) -> Stored:
         """Keep what some work makes of each part of some queries."""

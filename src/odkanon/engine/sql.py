@@ -22,6 +22,9 @@ from odkanon.hierarchy import Cut, Hierarchy
 from odkanon.od import Axis
 from odkanon.rule import Measure, Rule
 
+_LIGHTER = 4
+"""How many flows take as much memory as one with its visitors."""
+
 
 @dataclass(frozen=True, eq=False)
 class Side:
@@ -110,8 +113,8 @@ class SqlEngine:
     def coarsen(self, origins: Cut, destinations: Cut) -> Engine:
         """Return the engine over the classes of two cuts; in memory, if they fit there easily."""
         coarser = self.merged(origins, destinations)
-        rows = coarser.table.rows + (coarser.visits.rows if isinstance(coarser.visits, Stored) else 0)
-        return coarser.fetched() if rows <= self.backend.fetchable else coarser
+        visits = coarser.visits.rows if isinstance(coarser.visits, Stored) else 0
+        return coarser.fetched() if coarser.table.rows // _LIGHTER + visits <= self.backend.fetchable else coarser
 
     def fetched(self) -> MemoryEngine:
         """Return the same engine with its flows in memory."""
