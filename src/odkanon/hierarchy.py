@@ -179,8 +179,9 @@ def h3_hierarchy(cells: Cells) -> Hierarchy:
 
 def _distinct(cells: Cells) -> Cells:
     """Return the distinct cells, sorted; those of an OD matrix are both already, which is quickly seen."""
-    ordered = cells if (cells[1:] > cells[:-1]).all() else np.sort(cells)
-    return ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])[: len(ordered)]]
+    if (cells[1:] > cells[:-1]).all():
+        return cells
+    return np.unique(cells)
 
 
 def _trimmed(ids: list[Ids], starts: list[Ints], resolution: int | None) -> Hierarchy:
