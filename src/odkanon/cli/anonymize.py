@@ -246,6 +246,9 @@ def anonymize(
             stage(f"protecting {od.summary.trips:,} trips on the zones of {zones}")
             full = None if hierarchy is None else read_hierarchy(hierarchy)
             release = release_on_zones(in_memory(od), rule, zoning, full=full)
+        if release.refusal is None:
+            stage("working out how good any release of this input could be")
+            _ = release.limit  # kept by the release; on large inputs it takes longer than writing
         stage(f"writing {output}")
         save_release(release, output, force=force)
     show_release(od, release)
