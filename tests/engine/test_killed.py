@@ -58,7 +58,8 @@ class Killer:
 
     def partial(self, target: str) -> set[Path]:
         """Return the hidden folders in which a release is being saved, or was when its run was killed."""
-        return {path.parent for path in self.outputs.glob(f".{target}.*.partial/*")}
+        folders = self.outputs.glob(f".{target}.*.partial")
+        return {folder for folder in folders if _has_files(folder)}
 
     def wait_for_saving(self, run: subprocess.Popen[bytes], target: str, before: set[Path]) -> None:
         while run.poll() is None and not self.partial(target) - before:
@@ -75,6 +76,13 @@ class Killer:
         saved = time.monotonic()
         assert run.wait() == 0
         return time.monotonic() - began, saved - saving
+
+
+def _has_files(folder: Path) -> bool:
+    try:
+        return bool(os.listdir(folder))
+    except FileNotFoundError:  # it was renamed just now
+        return False
 
 
 def test_killed_twenty_times_at_random(tmp_path: Path) -> None:

@@ -43,7 +43,8 @@ class Job:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", _START], stdin=subprocess.PIPE, stdout=subprocess.PIPE
             )
-        answer, _ = self._process.communicate(pickle.dumps((od, rule, request)))
+        with self._process:
+            answer, _ = self._process.communicate(pickle.dumps((od, rule, request)))
         if self._stopped:
             raise StoppedError("stopped")
         if self._process.returncode:
