@@ -160,6 +160,7 @@ def plot_tradeoff(rows: Iterable[TradeoffRow], path: str | Path, *, metric: Metr
     if metric not in _LABELS:
         raise InputError(f"draw one of {', '.join(_LABELS)}, not {metric!r}")
     try:
+        from matplotlib import rc_context
         from matplotlib.figure import Figure
     except ImportError as error:
         raise InputError("pictures need matplotlib; install it with: pip install 'odkanon[plot]'") from error
@@ -173,12 +174,13 @@ def plot_tradeoff(rows: Iterable[TradeoffRow], path: str | Path, *, metric: Metr
         panel.set_title(f"at most {budget:.0%} of trips suppressed")
     axes[0].set_ylabel(_LABELS[metric])
     axes[-1].legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
-    figure.savefig(path, dpi=150, metadata={"Date": None} if str(path).endswith(".svg") else None)
+    with rc_context({"svg.hashsalt": "odkanon"}):  # otherwise every drawing has other names for its parts
+        figure.savefig(path, dpi=150, metadata={"Date": None} if str(path).endswith(".svg") else None)
     return Path(path)
 
 
 def _draw(panel: Any, rows: list[TradeoffRow], metric: Metric) -> None:
-    from matplotlib.ticker import NullLocator, StrMethodFormatter
+    from matplotlib.ticker import LogLocator, NullLocator
 
     for method in dict.fromkeys(row.method for row in rows):
         points = [(row.k, getattr(row, metric)) for row in rows if row.method == method]
@@ -193,8 +195,11 @@ def _draw(panel: Any, rows: list[TradeoffRow], metric: Metric) -> None:
     ks = sorted({row.k for row in rows})
     panel.set_xticks(ks, [str(k) for k in ks])
     panel.xaxis.set_minor_locator(NullLocator())
-    for formatter in (panel.yaxis.set_major_formatter, panel.yaxis.set_minor_formatter):
-        formatter(StrMethodFormatter("{x:,g}"))
+    if metric != "e":
+        low, high = panel.get_ylim()
+        panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high > 10 * low else range(1, 10)))
+        panel.yaxis.set_minor_locator(NullLocator())
+        panel.yaxis.set_major_formatter("{x:,g}")
     panel.set_xlabel("k")
     for side in ("top", "right"):
         panel.spines[side].set_visible(False)
