@@ -226,6 +226,9 @@ def start_session(master: str | None = None) -> SparkSession:
     builder = SparkSession.builder.appName("odkanon")
     if master:
         builder = builder.master(master)
+    if (master or "").startswith("local"):
+        # 200 parts, which suit a cluster, take one machine longer to begin with than to work on.
+        builder = builder.config("spark.sql.shuffle.partitions", str(2 * (os.cpu_count() or 1)))
     with clear_errors("Spark did not start"):
         session = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
