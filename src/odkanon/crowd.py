@@ -6,7 +6,7 @@ for realistic numbers of pairs and of persons in each, of no value for anything 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +16,7 @@ import pyarrow.parquet
 
 from odkanon import _sample_tables as tables
 from odkanon.errors import InputError
+from odkanon.folders import move_into_place, partial_folder
 
 BATCH = 1_000_000
 """Trips of a batch; each has a generator of its own, so that any batch can be made without those before it."""
@@ -31,8 +32,8 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
-def write_crowd(trips: int, folder: Path, *, seed: int = 2025) -> Path:
-    """Write made-up trips as a dataset of Parquet files, one batch in memory at a time.
+def write_crowd(trips: int, folder: Path, *, seed: int = 2025, progress: Callable[[str], None] | None = None) -> Path:
+    """Write made-up trips as a dataset of Parquet files, one batch in memory at a time, all or nothing.
 
     Parameters
     ----------
@@ -42,17 +43,26 @@ def write_crowd(trips: int, folder: Path, *, seed: int = 2025) -> Path:
         A new folder; files go to ``part=0``, ``part=1``, ... below it.
     seed : int
         Any whole number from 0; the same seed gives the same files.
+    progress : callable, optional
+        Called with a text now and then.
     """
     if trips < 1:
         raise InputError(f"the number of trips must be 1 or more, not {trips}")
-    folder.mkdir(parents=True, exist_ok=False)
-    batches = crowd(trips, seed=seed)
-    for part in range(-(-trips // _FILE)):
-        path = folder / f"part={part}" / "trips.parquet"
-        path.parent.mkdir()
-        with pyarrow.parquet.ParquetWriter(path, SCHEMA) as writer:
-            for _ in range(-(-min(_FILE, trips - part * _FILE) // BATCH)):
-                writer.write_batch(next(batches))
+    if folder.exists():
+        raise InputError(f"{folder} exists already; choose another folder")
+    batches, done = crowd(trips, seed=seed), 0
+    with partial_folder(folder) as partial:
+        for part in range(-(-trips // _FILE)):
+            path = partial / f"part={part}" / "trips.parquet"
+            path.parent.mkdir()
+            with pyarrow.parquet.ParquetWriter(path, SCHEMA) as writer:
+                for _ in range(-(-min(_FILE, trips - part * _FILE) // BATCH)):
+                    batch = next(batches)
+                    writer.write_batch(batch)
+                    done += len(batch)
+                    if progress is not None:
+                        progress(f"writing trips: {done:,} of {trips:,}")
+        move_into_place(partial, folder, sync=False)
     return folder
 
 

@@ -33,6 +33,7 @@ def report(
 
     `odkanon report participants population -o compared.html`
     """
+    from odkanon.folders import partial_folder
     from odkanon.report import render, write_report
 
     if output is None and len(releases) > 1:
@@ -43,6 +44,7 @@ def report(
         if output.exists() and not force:
             raise InputError(f"{output} exists already; choose another name, or replace it with --force")
         page = render(releases, beneath=beneath)
-        output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_text(page, encoding="utf-8")
+        with partial_folder(output) as partial:
+            (partial / output.name).write_text(page, encoding="utf-8")
+            (partial / output.name).replace(output)
     typer.echo(f"Wrote {output}; open it in a browser.")

@@ -41,15 +41,16 @@ def sample(
     """Write the sample survey: synthetic trips with the shape of the paper's, to try everything on."""
     import pyarrow.parquet
 
+    from odkanon.folders import partial_folder
     from odkanon.io.tables import write_csv
     from odkanon.sample import make_survey
 
     if trips is not None:
+        from odkanon.cli.show import stages
         from odkanon.crowd import write_crowd
 
-        if output.exists():
-            raise InputError(f"{output} exists already; choose another folder")
-        write_crowd(trips, output, seed=seed)
+        with stages() as stage:
+            write_crowd(trips, output, seed=seed, progress=stage)
         typer.echo(f"Wrote {trips:,} synthetic trips to {output}")
         return
     if layout is Layout.netmob25:
@@ -63,9 +64,10 @@ def sample(
     if output.suffix not in (".parquet", ".csv", ".gz"):
         raise InputError(f"{output} should end in .parquet, .csv or .csv.gz")
     survey = make_survey(seed)
-    output.parent.mkdir(parents=True, exist_ok=True)
-    if output.suffix == ".parquet":
-        pyarrow.parquet.write_table(survey, output)
-    else:
-        write_csv(survey, output)
+    with partial_folder(output) as partial:
+        if output.suffix == ".parquet":
+            pyarrow.parquet.write_table(survey, partial / output.name)
+        else:
+            write_csv(survey, partial / output.name)
+        (partial / output.name).replace(output)
     typer.echo(f"Wrote {survey.num_rows:,} synthetic trips to {output}")
