@@ -8,11 +8,15 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow.parquet
 import pytest
 from playwright.sync_api import Browser, Error, sync_playwright
 
+from odkanon.explore import ExploreServer
+from odkanon.sample import make_survey
 from web.browser import install
 from web.building import page_built
+from web.exploring import WITHIN, serving
 
 __all__ = ["browser", "page_built"]
 
@@ -53,3 +57,18 @@ def browser(page_built: Path) -> Iterator[Browser]:
             pytest.skip(f"{executable} does not start here: {str(error)[:300]}")
         yield started
         started.close()
+
+
+@pytest.fixture(scope="module")
+def survey(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("survey") / "survey.parquet"
+    pyarrow.parquet.write_table(make_survey(), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def server(survey: Path, page_built: Path) -> Iterator[ExploreServer]:
+    folder = survey.parent / "started here"
+    folder.mkdir()
+    with serving(survey, folder, within=WITHIN) as server:
+        yield server
