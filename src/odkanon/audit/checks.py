@@ -7,8 +7,8 @@ from typing import Any
 
 import duckdb
 
-from odkanon.audit.folder import AXES, Published, rows
-from odkanon.audit.report import Finding, Severity
+from odkanon.audit.folder import AXES, Published, finding_on, rows
+from odkanon.audit.report import Finding
 
 UNITS = {"trips": "trips", "weight": "weight", "persons": "persons"}
 
@@ -23,7 +23,7 @@ def check_rule(connection: duckdb.DuckDBPyConnection, release: Published) -> lis
     findings = []
     for measure, threshold in release.thresholds.items():
         if measure not in release.measures:
-            findings.append(_finding("rule", release, f"the rule counts {measure}, but no flow says how many it has"))
+            findings.append(finding_on("rule", release, f"the rule counts {measure}, but no flow says how many it has"))
             continue
         # A threshold on weight went through a decimal text; a hair below is not below.
         least = threshold * (1 - 1e-12)
@@ -38,7 +38,7 @@ def check_rule(connection: duckdb.DuckDBPyConnection, release: Published) -> lis
                 f"{len(below):,} flows are below the rule of {show(threshold)} {measure}: {worst['origin']} -> "
                 f"{worst['destination']} has {worst[measure]}"
             )
-            findings.append(_finding("rule", release, text, details=below))
+            findings.append(finding_on("rule", release, text, details=below))
     twice = rows(
         connection,
         f"SELECT origin, destination, count(*) AS times FROM classes WHERE release = {release.number} "
@@ -47,7 +47,7 @@ def check_rule(connection: duckdb.DuckDBPyConnection, release: Published) -> lis
     if twice:
         first = twice[0]
         text = f"{first['origin']} -> {first['destination']} is listed {first['times']} times"
-        findings.append(_finding("rule", release, text, details=twice))
+        findings.append(finding_on("rule", release, text, details=twice))
     return findings + _check_words(release)
 
 
@@ -56,7 +56,7 @@ def _check_words(release: Published) -> list[Finding]:
     for measure, threshold in release.thresholds.items():
         if f"{threshold:,.10g}" not in told and f"{threshold:,}" not in told:
             text = f"the statement {told!r} does not promise {show(threshold)} {measure}, which is the rule"
-            return [_finding("rule", release, text)]
+            return [finding_on("rule", release, text)]
     return []
 
 
@@ -73,7 +73,7 @@ def check_totals(connection: duckdb.DuckDBPyConnection, release: Published) -> l
     for name in ("classes", "origins", "destinations", "trips", "weight"):
         if name in published and not _same(sums[name], published[name]):
             text = f"the flows have {show(sums[name])} {name} in all, but release.json says {show(published[name])}"
-            findings.append(_finding("totals", release, text))
+            findings.append(finding_on("totals", release, text))
     for name in ("trips", "weight"):
         if name not in account:
             continue
@@ -84,7 +84,7 @@ def check_totals(connection: duckdb.DuckDBPyConnection, release: Published) -> l
                 f"input {show(account[name])} {name} is not published {show(published[name])} + suppressed "
                 f"{show(suppressed[name])} + rejected {show(rejected)}"
             )
-            findings.append(_finding("totals", release, text))
+            findings.append(finding_on("totals", release, text))
     return findings + _check_claims(connection, release)
 
 
@@ -104,7 +104,7 @@ def _check_claims(connection: duckdb.DuckDBPyConnection, release: Published) -> 
                 f"release.json says that the smallest flow has {show(said['min'])} {measure} and {said['below']:,} are "
                 f"below {show(said['threshold'])}; it is {show(found['least'] or 0)}, and {found['below']:,} are"
             )
-            findings.append(_finding("totals", release, text))
+            findings.append(finding_on("totals", release, text))
     return findings
 
 
@@ -122,11 +122,11 @@ def check_margins(connection: duckdb.DuckDBPyConnection, release: Published) -> 
         }
         listed = {about["id"]: about for about, _ in release.zones[axis]}
         findings += [
-            _finding("zones", release, f"{axis} zone {zone} has flows but is missing from zones.geojson")
+            finding_on("zones", release, f"{axis} zone {zone} has flows but is missing from zones.geojson")
             for zone in sorted(sums.keys() - listed.keys())
         ]
         findings += [
-            _finding("zones", release, f"{axis} zone {zone} has no published flow: it tells of a suppressed one")
+            finding_on("zones", release, f"{axis} zone {zone} has no published flow: it tells of a suppressed one")
             for zone in sorted(listed.keys() - sums.keys())
         ]
         for zone in sorted(sums.keys() & listed.keys()):
@@ -141,10 +141,10 @@ def _check_margin(release: Published, axis: str, about: dict[str, Any], sums: di
             f"zones.geojson gives {axis} zone {about['id']} {about['trips']:,} trips, its published flows have "
             f"{sums['trips']:,}: the difference of {off:,} is what was suppressed there, or the file was edited"
         )
-        return [_finding("margins", release, text)]
+        return [finding_on("margins", release, text)]
     if "weight" in about and not _same(about["weight"], sums["weight"]):
         text = f"zones.geojson gives {axis} zone {about['id']} another weight than its published flows have"
-        return [_finding("margins", release, text)]
+        return [finding_on("margins", release, text)]
     return []
 
 
@@ -161,7 +161,7 @@ def _note_remainder(release: Published) -> list[Finding]:
         f"input - rejected - published = {show(suppressed[small[0]])} {small[0]}, below the rule: somewhere there are "
         "so few in no published flow (where, it does not say)"
     )
-    return [_finding("margins", release, text, "note")]
+    return [finding_on("margins", release, text, "note")]
 
 
 def check_persons(connection: duckdb.DuckDBPyConnection, release: Published) -> list[Finding]:
@@ -180,7 +180,7 @@ def check_persons(connection: duckdb.DuckDBPyConnection, release: Published) -> 
         f"{len(below):,} flows have fewer than {release.k} different persons, which the rule does not cover: "
         f"{worst['origin']} -> {worst['destination']} has {worst['trips']:,} trips of {worst['persons']}"
     )
-    return [_finding("persons", release, text, "note", below)]
+    return [finding_on("persons", release, text, "note", below)]
 
 
 def check_homogeneity(connection: duckdb.DuckDBPyConnection, release: Published) -> list[Finding]:
@@ -199,18 +199,8 @@ def check_homogeneity(connection: duckdb.DuckDBPyConnection, release: Published)
         f"{len(single):,} of {origins:,} origin zones have a single published destination: whoever is known to leave "
         f"{first['origin']} went to {first['destination']}"
     )
-    return [_finding("homogeneity", release, text, "note", single)]
+    return [finding_on("homogeneity", release, text, "note", single)]
 
 
 def _same(one: float, other: float) -> bool:
     return isclose(one, other, rel_tol=1e-9, abs_tol=1e-6)
-
-
-def _finding(
-    check: str,
-    release: Published,
-    message: str,
-    severity: Severity = "finding",
-    details: tuple[dict[str, Any], ...] = (),
-) -> Finding:
-    return Finding(check, (release.name,), message, severity, details)

@@ -12,7 +12,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from odkanon.audit.report import Finding
+from odkanon.audit.report import Finding, Severity
 from odkanon.errors import InputError
 from odkanon.io.tables import quote_text
 
@@ -181,3 +181,14 @@ def rows(connection: duckdb.DuckDBPyConnection, query: str) -> tuple[dict[str, A
     """Return the rows of a query as dictionaries."""
     table: pa.Table = connection.sql(query).to_arrow_table()
     return tuple(table.to_pylist())
+
+
+def finding_on(
+    check: str,
+    release: Published,
+    message: str,
+    severity: Severity = "finding",
+    details: tuple[dict[str, Any], ...] = (),
+) -> Finding:
+    """Return a finding about one release."""
+    return Finding(check, (release.name,), message, severity, details)

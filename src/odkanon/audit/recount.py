@@ -6,9 +6,9 @@ from typing import Any
 
 import duckdb
 
-from odkanon.audit.folder import AXES, Published, rows
+from odkanon.audit.folder import AXES, Published, finding_on, rows
 from odkanon.audit.places import box_table
-from odkanon.audit.report import Finding, Severity
+from odkanon.audit.report import Finding
 from odkanon.audit.scope import segment_condition
 from odkanon.audit.trips import Reading, TripsSource, add_centres
 
@@ -86,16 +86,16 @@ def _check_input(connection: duckdb.DuckDBPyConnection, release: Published, read
     )[0]
     findings = []
     if sums["twice"]:
-        findings.append(_finding("recount", release, f"{sums['twice']:,} trips lie in more than one published flow"))
+        findings.append(finding_on("recount", release, f"{sums['twice']:,} trips lie in more than one published flow"))
     if sums["trips"] != release.total:
         text = (
             f"the trips given are not those of the release: {sums['trips']:,} remain after reading, the release is "
             f"of {release.total:,}; give the file, --filter, --within and --resolution that it was made with"
         )
-        findings.append(_finding("recount", release, text))
+        findings.append(finding_on("recount", release, text))
     elif reading.sha256 != release.manifest["input"].get("sha256"):
         text = "the trips come from another file than the release says, though as many"
-        findings.append(_finding("recount", release, text, "note"))
+        findings.append(finding_on("recount", release, text, "note"))
     return findings
 
 
@@ -133,7 +133,7 @@ def _check_flows(connection: duckdb.DuckDBPyConnection, release: Published, read
         (fewer, "has {said} trips{extra} in the release, but {true} in the data: its count was changed"),
     ):
         if which:
-            findings.append(_finding("recount", release, _first_flow(which, text), details=which))
+            findings.append(finding_on("recount", release, _first_flow(which, text), details=which))
     return findings
 
 
@@ -154,7 +154,7 @@ def _check_rest(connection: duckdb.DuckDBPyConnection, release: Published) -> li
     if rest == said or (release.parameters.get("suppress") == "before" and rest <= said):
         return []
     text = f"{rest:,} of the trips lie in no published flow, but release.json says that {said:,} are suppressed"
-    return [_finding("recount", release, text)]
+    return [finding_on("recount", release, text)]
 
 
 def _check_leaves(connection: duckdb.DuckDBPyConnection, release: Published, prefix: str) -> list[Finding]:
@@ -178,7 +178,7 @@ def _check_leaves(connection: duckdb.DuckDBPyConnection, release: Published, pre
                 f"{len(wrong):,} {axis} zones do not lie where the release says: {first['zone']} has {first['true']:,} "
                 f"places of the data, not {first['said']:,}"
             )
-            findings.append(_finding("zones", release, text, details=tuple(wrong)))
+            findings.append(finding_on("zones", release, text, details=tuple(wrong)))
     return findings
 
 
@@ -201,7 +201,7 @@ def _check_persons(connection: duckdb.DuckDBPyConnection, release: Published) ->
         f"whoever knows one of the {worst['persons']} behind {worst['origin']} -> {worst['destination']} learns of "
         f"its {worst['trips']:,} trips"
     )
-    return [_finding("persons", release, text, details=few)]
+    return [finding_on("persons", release, text, details=few)]
 
 
 def _note_dominance(connection: duckdb.DuckDBPyConnection, release: Published, reading: Reading) -> list[Finding]:
@@ -227,7 +227,7 @@ def _note_dominance(connection: duckdb.DuckDBPyConnection, release: Published, r
                 f"one {who} makes up at most {first['share']:.0%} of the {what} of a flow ({first['origin']} -> "
                 f"{first['destination']}), and more than half in {len(many):,} flows"
             )
-            notes.append(_finding("dominance", release, text, "note", many or (first,)))
+            notes.append(finding_on("dominance", release, text, "note", many or (first,)))
     return notes
 
 
@@ -239,13 +239,3 @@ def _with_keys(release: Published, reading: Reading) -> str:
         f"SELECT co, cd, trips, {person} AS person, {weight} AS weight, coalesce({person}, -id) AS person_key "
         f"FROM member{release.number} WHERE co IS NOT NULL"
     )
-
-
-def _finding(
-    check: str,
-    release: Published,
-    message: str,
-    severity: Severity = "finding",
-    details: tuple[dict[str, Any], ...] = (),
-) -> Finding:
-    return Finding(check, (release.name,), message, severity, details)
