@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from odkanon.arrays import Bools, Codes, Ints
 from odkanon.engine.backend import Stored, lend
 from odkanon.engine.matrix import SqlMatrix
-from odkanon.engine.sql import SqlEngine
+from odkanon.engine.sql import SqlEngine, ints
 from odkanon.flows import Flows, Visits
 from odkanon.hierarchy import level_cut
 from odkanon.od import Axis
@@ -182,11 +182,11 @@ class _Part(ABC):
         if self.bridge is None:
             return flows, *climbed.descend()
         known = tables["known"]
-        keys, summit = self._keys(_column(known, "near"), _column(known, "far")), climbed.summit
+        keys, summit = self._keys(ints(known, "near"), ints(known, "far")), climbed.summit
         order = np.argsort(keys, kind="stable")
         wanted = self._keys(self.bridge[summit.origin], summit.destination)
         at = order[np.searchsorted(keys, wanted, sorter=order)]
-        return flows, *climbed.descend(*(_float(_column(known, name))[at] for name in ("price", "smallest")))
+        return flows, *climbed.descend(*(_float(ints(known, name))[at] for name in ("price", "smallest")))
 
     def _keys(self, near: npt.NDArray[np.integer], far: npt.NDArray[np.integer]) -> Ints:
         return near.astype(np.int64) * len(self.far.sizes[0]) + far
@@ -194,18 +194,18 @@ class _Part(ABC):
     def _flows(self, tables: Mapping[str, pa.Table]) -> Flows:
         rows = tables["flows"]
         given = Flows(
-            _column(rows, "near").astype(np.int32),
-            _column(rows, "far").astype(np.int32),
+            ints(rows, "near").astype(np.int32),
+            ints(rows, "far").astype(np.int32),
             np.empty(0, dtype=np.int64),
-            _column(rows, "trips"),
-            _column(rows, "weight") if self.rule.weight is not None else None,
+            ints(rows, "trips"),
+            ints(rows, "weight") if self.rule.weight is not None else None,
             scale=self.scale or 1,
         )
         flows, _ = given.merge(given.origin, given.destination)
         if self.rule.persons is None:
             return flows
         visits = tables["visits"]
-        ends = self._keys(_column(visits, "near"), _column(visits, "far"))
+        ends = self._keys(ints(visits, "near"), ints(visits, "far"))
         flow = np.searchsorted(self._keys(flows.origin, flows.destination), ends)
         person = pc.dictionary_encode(visits.column("person").combine_chunks()).indices.to_numpy()
         repeated = Visits(flow.astype(np.int32), person.astype(np.int32), int(person.max(initial=0)) + 1)
@@ -245,8 +245,3 @@ def _whole(value: Floats) -> Ints:
 
 def _float(value: Ints) -> Floats:
     return np.where(value < 0, np.inf, value)
-
-
-def _column(table: pa.Table, name: str) -> Ints:
-    values: Ints = table.column(name).to_numpy().astype(np.int64, copy=False)
-    return values

@@ -51,9 +51,9 @@ class Side:
     def at_leaves(self, found: pa.Table) -> Ints:
         """Return for each leaf the ``mass`` found for its ``place``; 0 where none was."""
         order = np.argsort(self.places, kind="stable")
-        at = order[np.searchsorted(self.places, _ints(found, "place"), sorter=order)]
+        at = order[np.searchsorted(self.places, ints(found, "place"), sorter=order)]
         mass = np.zeros(len(self.tree.leaves), dtype=np.int64)
-        mass[self.leaf[at]] = _ints(found, "mass")
+        mass[self.leaf[at]] = ints(found, "mass")
         return mass
 
 
@@ -107,7 +107,7 @@ class SqlEngine:
             f"JOIN {nodes} n ON v.{axis} = n.place) s GROUP BY node"
         )
         mass = np.zeros(len(side.tree.ids[level]), dtype=np.int64)
-        mass[_ints(found, "node")] = _ints(found, "mass")
+        mass[ints(found, "node")] = ints(found, "mass")
         return mass
 
     def coarsen(self, origins: Cut, destinations: Cut) -> Engine:
@@ -127,7 +127,7 @@ class SqlEngine:
         found = self.backend.execute(f"SELECT origin, destination, person FROM {self.visits} v")
         width = len(self.destination.places)
         keys = flows.origin.astype(np.int64) * width + flows.destination
-        flow = np.searchsorted(keys, _ints(found, "origin") * width + _ints(found, "destination")).astype(np.int32)
+        flow = np.searchsorted(keys, ints(found, "origin") * width + ints(found, "destination")).astype(np.int32)
         person = pc.dictionary_encode(found.column("person").combine_chunks()).indices.to_numpy().astype(np.int32)
         return Visits(flow, person, max(int(person.max(initial=0)) + 1, 1))
 
@@ -197,8 +197,8 @@ class SqlEngine:
 
     def _fetch(self, relation: str) -> Flows:
         found = self.backend.execute(f"SELECT * FROM {relation}")
-        order = np.lexsort((_ints(found, "destination"), _ints(found, "origin")))
-        columns = {name: _ints(found, name)[order] for name in found.column_names}
+        order = np.lexsort((ints(found, "destination"), ints(found, "origin")))
+        columns = {name: ints(found, name)[order] for name in found.column_names}
         return Flows(
             columns["origin"].astype(np.int32),
             columns["destination"].astype(np.int32),
@@ -234,7 +234,7 @@ def totals(backend: Backend, relation: str, masses: tuple[str, ...]) -> Totals:
 
 def leaf_keys(backend: Backend, table: Stored, axis: Axis) -> Ints:
     """Return the distinct keys of an axis, sorted."""
-    return np.sort(_ints(backend.execute(f"SELECT DISTINCT {axis} AS place FROM {table}"), "place"))
+    return np.sort(ints(backend.execute(f"SELECT DISTINCT {axis} AS place FROM {table}"), "place"))
 
 
 def _sum(column: str) -> str:
@@ -242,6 +242,7 @@ def _sum(column: str) -> str:
     return f"CAST(SUM({column}) AS BIGINT)"
 
 
-def _ints(table: pa.Table, name: str) -> Ints:
+def ints(table: pa.Table, name: str) -> Ints:
+    """Return a column of integers."""
     values: Ints = table.column(name).to_numpy().astype(np.int64, copy=False)
     return values
