@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-PAGE := src/odkanon/report/page.html
+PAGE := src/odkanon/publish/report/page.html
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint bench pictures clean
@@ -41,5 +41,5 @@ pictures: $(PAGE)  ## make the screenshots and pictures of the docs anew
 	$(BIN)/python scripts/make_pictures.py
 
 clean:  ## remove what make created
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist $(PAGE) src/odkanon/report/world.bin.gz
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist $(PAGE) src/odkanon/publish/report/world.bin.gz
 	rm -rf web/node_modules tests/web/browser/node_modules tests/web/browser/unpacked

@@ -13,11 +13,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from odkanon.cells import Cells, latlng_to_cell
-from odkanon.hierarchy import h3_hierarchy
 from odkanon.methods import METHODS
-from odkanon.od import ODMatrix, Source, od_matrix
-from odkanon.rule import Rule, Target
+from odkanon.model.od import ODMatrix, Source, od_matrix
+from odkanon.model.rule import Rule, Target
+from odkanon.zoning.cells import Cells, latlng_to_cell
+from odkanon.zoning.hierarchy import h3_hierarchy
 
 K = 10
 _LONG = 2.0
@@ -67,7 +67,7 @@ def method_seconds(od: ODMatrix) -> dict[tuple[str, Target], float]:
     targets: tuple[Target, ...] = ("participants", "population", "persons")
     rules = {target: Rule.protect(target, k=K, of=od) for target in targets}
     return {
-        (name, target): seconds(lambda method=method, rule=rule: method(od, rule))  # type: ignore[misc]
+        (name, target): seconds(lambda method=method, rule=rule: method.function(od, rule))  # type: ignore[misc]
         for name, method in METHODS.items()
         for target, rule in rules.items()
     }

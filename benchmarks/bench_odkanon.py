@@ -16,7 +16,7 @@ import h3
 import numpy as np
 
 from odkanon import ODMatrix, Rule, anonymize, h3_hierarchy, read_od
-from odkanon.od import AXES, Source, od_matrix
+from odkanon.model.od import AXES, Source, od_matrix
 
 TESTS = Path(__file__).parent.parent / "tests"
 sys.path.insert(0, str(TESTS))
@@ -81,7 +81,7 @@ def generated(pairs: int) -> ODMatrix:
     """Pairs between random cells of a region, dense in the middle."""
     random = np.random.default_rng(1)
     lat, lon = (centre + 0.25 * random.standard_normal((2, pairs)) for centre in (48.85, 2.35))
-    from odkanon.cells import latlng_to_cell
+    from odkanon.zoning.cells import latlng_to_cell
 
     cells = [latlng_to_cell(lat[end], lon[end], 10) for end in (0, 1)]
     trees = [h3_hierarchy(end) for end in cells]

@@ -37,9 +37,9 @@ from bench_methods import K, generated_trips, seconds
 
 from odkanon import ODMatrix, Release, Rule, anonymize, h3_hierarchy, utility
 from odkanon.audit import TripsSource, audit
-from odkanon.cells import Cells, cell_to_latlng, cell_to_str
-from odkanon.hierarchy import Hierarchy
-from odkanon.od import Source, od_matrix
+from odkanon.model.od import Source, od_matrix
+from odkanon.zoning.cells import Cells, cell_to_latlng, cell_to_str
+from odkanon.zoning.hierarchy import Hierarchy
 
 COLUMNS = ["start_lon", "start_lat", "end_lon", "end_lat"]
 ENDS = ["origin", "destination"]

@@ -43,10 +43,10 @@ def release(source: str, target: str, engine: str) -> dict[str, Any]:
 def group_by(source: str, target: str, how: str) -> dict[str, Any]:
     import pyarrow as pa
 
-    from odkanon.engine.cellwork import helper_count, place_batch, place_batches
-    from odkanon.engine.duckdb import DuckDb
-    from odkanon.io.datasets import dataset_files
-    from odkanon.io.tables import open_table
+    from odkanon.engine.duckdb.backend import DuckDb
+    from odkanon.engine.sql.cells import helper_count, place_batch, place_batches
+    from odkanon.read.tables.datasets import dataset_files
+    from odkanon.read.tables.open import open_table
 
     backend = DuckDb(memory_limit=7 * 2**30, scratch=Path(target))
     files = ", ".join(f"'{file}'" for file in dataset_files(source) or [Path(source)])
@@ -129,7 +129,7 @@ def _size_and_cost(row: dict[str, Any]) -> tuple[int, float]:
 
 def run(sizes: list[int], folder: Path, *, engine: str = "duckdb") -> dict[str, Any]:
     """Measure every size; datasets that are not there yet are generated and removed again."""
-    from odkanon.crowd import write_crowd
+    from odkanon.sample.crowd import write_crowd
 
     rows: list[dict[str, Any]] = []
     for size in sorted(sizes):

@@ -9,15 +9,15 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from odkanon.area import read_area
 from odkanon.methods import anonymize
-from odkanon.od import ODMatrix
-from odkanon.odtable import read_od
-from odkanon.release import Release
-from odkanon.rule import Rule
-from odkanon.sample import CENTRAL_CELLS, make_survey
-from odkanon.tradeoffs import plot_tradeoff, tradeoff
-from odkanon.trips import build_od, read_trips
+from odkanon.model.od import ODMatrix
+from odkanon.model.release import Release
+from odkanon.model.rule import Rule
+from odkanon.read.area import read_area
+from odkanon.read.odtable import read_od
+from odkanon.read.trips import build_od, read_trips
+from odkanon.sample.survey import CENTRAL_CELLS, make_survey
+from odkanon.study.tradeoffs import plot_tradeoff, tradeoff
 
 METHODS = ("odkanon", "oigh", "atg-soft", "mondrian", "treecut", "freezones")
 

@@ -16,15 +16,15 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from helpers import golden_od
-from odkanon.budget import Budget
-from odkanon.hierarchy import Cut, level_cut
 from odkanon.methods import anonymize
-from odkanon.methods.atg import solve
-from odkanon.metrics import utility
-from odkanon.od import ODMatrix
-from odkanon.release import Release, release_of_cuts
-from odkanon.rule import Rule
+from odkanon.methods.atg.method import solve
+from odkanon.model.budget import Budget
+from odkanon.model.od import ODMatrix
+from odkanon.model.release import Release, release_of_cuts
+from odkanon.model.rule import Rule
+from odkanon.quality.utility import utility
+from odkanon.zoning.hierarchy import Cut, level_cut
+from worlds.matrices import golden_od
 
 K, BUDGET, TARGET = 10, 0.10, 1000
 Key = tuple[int, int]

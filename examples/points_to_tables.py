@@ -13,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from odkanon.sample import CENTRAL_CELLS
+from odkanon.sample.survey import CENTRAL_CELLS
 
 
 def odkanon(*arguments: object) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 WEB = ROOT / "web"
-OUTPUT = ROOT / "src" / "odkanon" / "report"
+OUTPUT = ROOT / "src" / "odkanon" / "publish" / "report"
 PAGE = OUTPUT / "page.html"
 WORLD = OUTPUT / "world.bin.gz"
 INSTALLED = WEB / "node_modules" / ".installed"

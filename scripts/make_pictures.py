@@ -27,10 +27,10 @@ sys.path.insert(0, str(ROOT / "tests"))
 from odkanon.cli.reading import InputOptions  # noqa: E402
 from odkanon.explore import ExploreServer, Session, data_of_input  # noqa: E402
 from odkanon.methods import anonymize  # noqa: E402
-from odkanon.report import render  # noqa: E402
-from odkanon.report.picture import write_picture  # noqa: E402
-from odkanon.rule import Rule  # noqa: E402
-from odkanon.sample import CENTRAL_CELLS, make_survey  # noqa: E402
+from odkanon.model.rule import Rule  # noqa: E402
+from odkanon.publish.report import render  # noqa: E402
+from odkanon.publish.report.picture import write_picture  # noqa: E402
+from odkanon.sample.survey import CENTRAL_CELLS, make_survey  # noqa: E402
 from web.conftest import FLAGS, find_browser  # noqa: E402
 from web.driver import Opened  # noqa: E402
 

@@ -11,8 +11,8 @@ import pyarrow.parquet
 import pytest
 
 from cli.runner import odkanon
-from odkanon.io.tables import write_csv
-from odkanon.sample import make_survey
+from odkanon.read.tables.open import write_csv
+from odkanon.sample.survey import make_survey
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -8,7 +8,7 @@ import { build } from "esbuild";
 import { packWorld } from "./base.mjs";
 
 const here = path.dirname(fileURLToPath(import.meta.url));
-const output = path.resolve(process.argv[2] ?? path.join(here, "../src/odkanon/report"));
+const output = path.resolve(process.argv[2] ?? path.join(here, "../src/odkanon/publish/report"));
 const stamp = process.argv[3] ?? "unstamped";
 
 const hash = (text) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;

@@ -1,87 +1,25 @@
 """Origin-destination matrices that can be published without exposing anyone.
 
-The names below are the public API. They are imported when first used, so that ``odkanon --help`` stays instant.
+The public names are those of ``__init__.pyi``, where each is listed once with its home. They are imported when first
+used, so that ``odkanon --help`` stays instant.
 """
 
+import re
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
-from odkanon._version import __version__
+_LINE = re.compile(r"^from (odkanon[\w.]*) import (\w+) as", re.MULTILINE)
+_HOME = {name: home for home, name in _LINE.findall(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8"))}
 
-if TYPE_CHECKING:
-    from odkanon.area import Area, read_area
-    from odkanon.errors import InputError, OdkanonError, RefusedError, UnsafeReleaseError
-    from odkanon.hierarchy import Hierarchy, h3_hierarchy
-    from odkanon.io.export import export_release
-    from odkanon.limits import Limit, limit
-    from odkanon.lookup import lookup_hierarchy, read_hierarchy
-    from odkanon.methods import anonymize
-    from odkanon.metrics import Utility, utility
-    from odkanon.od import ODMatrix
-    from odkanon.odtable import read_od
-    from odkanon.points import points_to_trips
-    from odkanon.release import Release
-    from odkanon.risk import Privacy, privacy
-    from odkanon.rule import Rule
-    from odkanon.tradeoffs import tradeoff
-    from odkanon.trips import Trips, build_od, read_trips
-
-_HOME = {
-    "area": ("Area", "read_area"),
-    "errors": ("InputError", "OdkanonError", "RefusedError", "UnsafeReleaseError"),
-    "hierarchy": ("Hierarchy", "h3_hierarchy"),
-    "io.export": ("export_release",),
-    "limits": ("Limit", "limit"),
-    "lookup": ("lookup_hierarchy", "read_hierarchy"),
-    "methods": ("anonymize",),
-    "od": ("ODMatrix",),
-    "odtable": ("read_od",),
-    "points": ("points_to_trips",),
-    "risk": ("Privacy", "privacy"),
-    "release": ("Release",),
-    "rule": ("Rule",),
-    "tradeoffs": ("tradeoff",),
-    "trips": ("Trips", "build_od", "read_trips"),
-    "metrics": ("Utility", "utility"),
-}
-_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
-
-__all__ = [
-    "Area",
-    "Hierarchy",
-    "InputError",
-    "Limit",
-    "ODMatrix",
-    "OdkanonError",
-    "Privacy",
-    "RefusedError",
-    "Release",
-    "Rule",
-    "Trips",
-    "UnsafeReleaseError",
-    "Utility",
-    "__version__",
-    "anonymize",
-    "build_od",
-    "export_release",
-    "h3_hierarchy",
-    "limit",
-    "lookup_hierarchy",
-    "points_to_trips",
-    "privacy",
-    "read_area",
-    "read_hierarchy",
-    "read_od",
-    "read_trips",
-    "tradeoff",
-    "utility",
-]
+__all__ = sorted(_HOME)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULE_OF:
+    home = _HOME.get(name)
+    if home is None:
         raise AttributeError(f"module 'odkanon' has no attribute {name!r}")
-    value = getattr(import_module(f"odkanon.{_MODULE_OF[name]}"), name)
+    value = import_module(f"odkanon.{name}") if home == "odkanon" else getattr(import_module(home), name)
     globals()[name] = value
     return value
 

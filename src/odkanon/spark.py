@@ -12,15 +12,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from odkanon.area import Area
-from odkanon.engine import Matrix
 from odkanon.engine.choose import load_table
-from odkanon.engine.spark import Spark, SparkInput, open_spark_input, read_parquet
-from odkanon.engine.sparktrips import SparkTrips, trips_of_points
-from odkanon.hierarchy import Hierarchy
-from odkanon.io.columns import Kind
-from odkanon.pauses import TripRule
-from odkanon.reading import Reading
+from odkanon.engine.protocols import Matrix
+from odkanon.engine.spark.backend import Spark, SparkInput, open_spark_input, read_parquet
+from odkanon.engine.spark.points import SparkTrips, trips_of_points
+from odkanon.read.area import Area
+from odkanon.read.points.cutting import TripRule
+from odkanon.read.reading import Reading
+from odkanon.read.tables.columns import Kind
+from odkanon.zoning.hierarchy import Hierarchy
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

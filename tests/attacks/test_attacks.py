@@ -18,7 +18,7 @@ from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 
 from odkanon import RefusedError, Rule
-from people import Trip, places, populations, release, together, write
+from worlds.people import Trip, places, populations, release, together, write
 
 K = 4
 RULE = Rule(trips=K)

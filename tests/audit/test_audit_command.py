@@ -9,7 +9,7 @@ import pyarrow.parquet
 import pytest
 
 from cli.runner import odkanon, output
-from odkanon.sample import CENTRAL_CELLS, make_survey
+from odkanon.sample.survey import CENTRAL_CELLS, make_survey
 
 WITHIN = ("--within", ",".join(CENTRAL_CELLS))
 BOTH = ("--protect", "participants", "--protect", "persons")

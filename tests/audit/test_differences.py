@@ -10,9 +10,9 @@ import pytest
 
 from odkanon import Rule, anonymize, build_od, read_trips
 from odkanon.audit import audit
-from odkanon.od import Source
-from odkanon.series import Zoning, read_zoning, release_on_zones, zoning_of
-from people import Trip, audit_with_trips, crowd, findings, matrix, release, write
+from odkanon.model.od import Source
+from odkanon.together.series import Zoning, read_zoning, release_on_zones, zoning_of
+from worlds.people import Trip, audit_with_trips, crowd, findings, matrix, release, write
 
 RULE = Rule(trips=10)
 

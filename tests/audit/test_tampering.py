@@ -11,7 +11,7 @@ import pytest
 from audit.tamper import edit_json, read_rows, settle_accounts, sign_again, write_rows
 from odkanon import InputError, Rule
 from odkanon.audit import audit
-from people import Trip, audit_with_trips, crowd, findings, places, release, write
+from worlds.people import Trip, audit_with_trips, crowd, findings, places, release, write
 
 
 @pytest.fixture(scope="module")

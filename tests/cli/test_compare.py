@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cli.runner import odkanon, output
-from odkanon.experiment import PAPER_ROWS
+from odkanon.study.experiment import PAPER_ROWS
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from odkanon.engine.spark import start_session
+from odkanon.engine.spark.backend import start_session
 
 
 @pytest.fixture(scope="package")

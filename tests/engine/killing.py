@@ -13,9 +13,10 @@ import sys
 from pathlib import Path
 from unittest.mock import patch
 
-from odkanon import Release, Rule, anonymize, folders, read_od
-from odkanon.io import save
-from odkanon.report import is_built
+from odkanon import Release, Rule, anonymize, read_od
+from odkanon.core import outputs as folders
+from odkanon.publish import save
+from odkanon.publish.report import is_built
 
 FILES = {"classes.csv", "classes.parquet", "zones.geojson"}
 

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from odkanon import InputError, Rule, anonymize
-from odkanon.engine import Matrix
-from odkanon.sample import make_survey
+from odkanon.engine.protocols import Matrix
+from odkanon.sample.survey import make_survey
 
 WAYS: list[dict[str, Any]] = [
     {"suppress": "after"},

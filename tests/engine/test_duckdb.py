@@ -16,17 +16,17 @@ from hypothesis import strategies as st
 
 from engine.same import RULES, WAYS, check_same, messy, outcome, said, survey
 from odkanon import Area, InputError, Rule, anonymize, build_od, lookup_hierarchy, read_od, read_trips
-from odkanon.cells import str_to_cell
-from odkanon.crowd import crowd, write_crowd
-from odkanon.engine.cellwork import place_batch, place_batches
 from odkanon.engine.choose import choose_engine, load_table, parse_bytes
-from odkanon.engine.duckdb import DuckDb, clear_errors
-from odkanon.engine.duckinput import DuckInput
-from odkanon.engine.matrix import SqlMatrix
-from odkanon.io.tables import open_table
-from odkanon.reading import Reading
-from odkanon.sample import CENTRAL_CELLS
-from strategies import World, budgets, h3_worlds, rules, table_of
+from odkanon.engine.duckdb.backend import DuckDb, clear_errors
+from odkanon.engine.duckdb.input import DuckInput
+from odkanon.engine.sql.cells import place_batch, place_batches
+from odkanon.engine.sql.matrix import SqlMatrix
+from odkanon.read.reading import Reading
+from odkanon.read.tables.open import open_table
+from odkanon.sample.crowd import crowd, write_crowd
+from odkanon.sample.survey import CENTRAL_CELLS
+from odkanon.zoning.cells import str_to_cell
+from worlds.records import World, budgets, h3_worlds, rules, table_of
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 

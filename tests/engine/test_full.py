@@ -16,8 +16,8 @@ from cli.runner import odkanon
 from engine.killing import check_whole
 from engine.same import survey
 from odkanon import Rule, anonymize, build_od, read_trips
-from odkanon.crowd import write_crowd
-from odkanon.io.tables import write_csv
+from odkanon.read.tables.open import write_csv
+from odkanon.sample.crowd import write_crowd
 
 ON_SMALL_DISK = """
 mount -t tmpfs -o "size=$1" tmpfs "$2" || exit 99

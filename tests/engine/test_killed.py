@@ -22,8 +22,8 @@ HELPERS = """
 import sys
 import pyarrow as pa
 from itertools import cycle
-from odkanon.crowd import crowd
-from odkanon.engine import cellwork
+from odkanon.sample.crowd import crowd
+from odkanon.engine.protocols import cellwork
 batch = next(crowd(20_000))
 batch = batch.append_column("reason", pa.array([0] * len(batch), pa.int32()))
 start = cellwork._Helper.__init__

@@ -16,11 +16,11 @@ from engine.layouts import UTM, WRITTEN, porto, projected, same_clock, with_time
 from engine.same import WAYS, check_same, outcome
 from odkanon import Rule, build_od, read_trips
 from odkanon.engine.choose import load, load_table
-from odkanon.engine.duckdb import DuckDb
-from odkanon.engine.duckinput import DuckInput
-from odkanon.io.formats import open_trips
-from odkanon.io.tables import write_csv
-from odkanon.reading import Reading
+from odkanon.engine.duckdb.backend import DuckDb
+from odkanon.engine.duckdb.input import DuckInput
+from odkanon.read.reading import Reading
+from odkanon.read.tables.layouts import open_trips
+from odkanon.read.tables.open import write_csv
 
 RULES = [Rule(trips=5), Rule(trips=3, persons=3)]
 

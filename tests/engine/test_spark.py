@@ -16,14 +16,14 @@ from engine.layouts import UTM, WRITTEN, porto, projected, same_clock, with_time
 from engine.needs import ON_SPARK
 from engine.same import RULES, WAYS, check_same, messy, outcome
 from odkanon import Area, InputError, Rule, build_od, limit, lookup_hierarchy, read_od, read_trips
-from odkanon.cells import str_to_cell
-from odkanon.crowd import write_crowd
 from odkanon.engine.choose import load_table
-from odkanon.engine.matrix import SqlMatrix
-from odkanon.engine.spark import Spark, _java_home, open_spark_input, to_spark
-from odkanon.io.columns import COORDINATES
-from odkanon.reading import Reading
-from odkanon.sample import CENTRAL_CELLS
+from odkanon.engine.spark.backend import Spark, _java_home, open_spark_input, to_spark
+from odkanon.engine.sql.matrix import SqlMatrix
+from odkanon.read.reading import Reading
+from odkanon.read.tables.columns import COORDINATES
+from odkanon.sample.crowd import write_crowd
+from odkanon.sample.survey import CENTRAL_CELLS
+from odkanon.zoning.cells import str_to_cell
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 pytestmark = ON_SPARK

@@ -15,7 +15,7 @@ import pytest
 from engine.needs import ON_SPARK
 from engine.same import WAYS, check_same
 from odkanon import InputError, Rule, build_od, points_to_trips, read_trips, spark
-from odkanon.pauses import COPY, SAME_TIME, TripRule
+from odkanon.read.points.cutting import COPY, SAME_TIME, TripRule
 
 pytestmark = ON_SPARK
 

@@ -9,20 +9,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers import WORLD_CELLS, golden_od, od_of_cells, random_od
-from odkanon.arrays import Ints
-from odkanon.budget import Budget, BudgetOf
+from odkanon.core.arrays import Ints
 from odkanon.errors import InputError
-from odkanon.hierarchy import Cut
-from odkanon.lookup import lookup_hierarchy
 from odkanon.methods import anonymize
-from odkanon.methods.atg import solve
-from odkanon.methods.atg_cut import Choice, Forest
-from odkanon.methods.atg_origins import even_cut
-from odkanon.metrics import utility
-from odkanon.od import ODMatrix, Source, od_matrix
-from odkanon.release import Release
-from odkanon.rule import Rule
+from odkanon.methods.atg.cut import Choice, Forest
+from odkanon.methods.atg.method import solve
+from odkanon.methods.atg.origins import even_cut
+from odkanon.model.budget import Budget, BudgetOf
+from odkanon.model.od import ODMatrix, Source, od_matrix
+from odkanon.model.release import Release
+from odkanon.model.rule import Rule
+from odkanon.quality.utility import utility
+from odkanon.read.lookup import lookup_hierarchy
+from odkanon.zoning.hierarchy import Cut
+from worlds.matrices import WORLD_CELLS, golden_od, od_of_cells, random_od
 
 RULES = [Rule(trips=4), Rule(weight=8), Rule(persons=3), Rule(trips=3, persons=2)]
 Front = list[tuple[int, int]]

@@ -9,24 +9,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers import cells_below, golden_od, od_of_cells
-from odkanon.budget import Budget, BudgetOf
-from odkanon.cells import cell_to_str
 from odkanon.errors import InputError
-from odkanon.hierarchy import level_cut
-from odkanon.lookup import lookup_hierarchy
 from odkanon.methods import anonymize
-from odkanon.methods.annealing import Schedule, anneal
-from odkanon.methods.blocks import Blocks, blocks_of, children_of
-from odkanon.methods.dp import Problem
-from odkanon.methods.freezones import compact, start_zones
-from odkanon.methods.moves import candidates, changes, sweep
-from odkanon.methods.sheet import Plan
-from odkanon.metrics import utility
-from odkanon.od import AXES, ODMatrix, Source, od_matrix
-from odkanon.release import Release
-from odkanon.rule import Rule
-from worlds import town, worlds
+from odkanon.methods.freezones.annealing import Schedule, anneal
+from odkanon.methods.freezones.blocks import Blocks, blocks_of, children_of
+from odkanon.methods.freezones.method import compact, start_zones
+from odkanon.methods.freezones.moves import candidates, changes, sweep
+from odkanon.methods.freezones.sheet import Plan
+from odkanon.methods.treecut.dp import Problem
+from odkanon.model.budget import Budget, BudgetOf
+from odkanon.model.od import AXES, ODMatrix, Source, od_matrix
+from odkanon.model.release import Release
+from odkanon.model.rule import Rule
+from odkanon.quality.utility import utility
+from odkanon.read.lookup import lookup_hierarchy
+from odkanon.zoning.cells import cell_to_str
+from odkanon.zoning.hierarchy import level_cut
+from worlds.matrices import cells_below, golden_od, od_of_cells, town, worlds
 
 RULES = (Rule(trips=5), Rule(weight=12.0), Rule(trips=5, weight=9.0))
 

@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers import WORLD_CELLS, golden_od, od_of_cells, random_od
-from odkanon.arrays import Ints
-from odkanon.cells import cell_to_latlng
+from odkanon.core.arrays import Ints
 from odkanon.errors import InputError
-from odkanon.lookup import lookup_hierarchy
 from odkanon.methods import anonymize
-from odkanon.methods.mondrian_cuts import Segments, Sums, median_cuts
-from odkanon.metrics import utility
-from odkanon.od import ODMatrix, Source, od_matrix
-from odkanon.release import Release
-from odkanon.rule import Rule
+from odkanon.methods.mondrian.cuts import Segments, Sums, median_cuts
+from odkanon.model.od import ODMatrix, Source, od_matrix
+from odkanon.model.release import Release
+from odkanon.model.rule import Rule
+from odkanon.quality.utility import utility
+from odkanon.read.lookup import lookup_hierarchy
+from odkanon.zoning.cells import cell_to_latlng
+from worlds.matrices import WORLD_CELLS, golden_od, od_of_cells, random_od
 
 RULES = [Rule(trips=3), Rule(weight=6), Rule(persons=3), Rule(trips=4, weight=5, persons=2)]
 Points = npt.NDArray[np.float64]
@@ -142,7 +142,7 @@ def test_weights_take_no_more_work_than_counts(monkeypatch: pytest.MonkeyPatch) 
         work.append(len(points))
         return median_cuts(sums, points, values, boxes)
 
-    monkeypatch.setattr(import_module("odkanon.methods.mondrian"), "median_cuts", counting)
+    monkeypatch.setattr(import_module("odkanon.methods.mondrian.method"), "median_cuts", counting)
     totals = []
     for target in ("participants", "population"):
         work.clear()

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import oracle
 from odkanon import Release, Rule, anonymize, read_od
-from odkanon.od import AXES
-from strategies import World, budgets, limits_of, rules, worlds
+from odkanon.model.od import AXES
+from worlds.records import World, budgets, limits_of, rules, worlds
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 CASES = sorted(GOLDEN.glob("*/expected-*.json"))

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers import golden_od, random_od
 from odkanon.engine.memory import MemoryEngine
-from odkanon.hierarchy import Cut
 from odkanon.methods import anonymize
-from odkanon.metrics import utility
-from odkanon.od import ODMatrix
-from odkanon.rule import Rule
+from odkanon.model.od import ODMatrix
+from odkanon.model.rule import Rule
+from odkanon.quality.utility import utility
+from odkanon.zoning.hierarchy import Cut
+from worlds.matrices import golden_od, random_od
 
 RULES = [Rule(trips=4), Rule(weight=8), Rule(persons=3), Rule(trips=3, persons=2), Rule(trips=10_000)]
 

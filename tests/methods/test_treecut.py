@@ -10,20 +10,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers import golden_od
-from odkanon.budget import Budget
 from odkanon.errors import InputError
-from odkanon.hierarchy import level_cut
 from odkanon.methods import anonymize
-from odkanon.methods.dp import Floats, Problem, node_table
-from odkanon.methods.exchange import all_moves, exchange
-from odkanon.methods.goal import Goal, Objective
-from odkanon.methods.joint import interactions
-from odkanon.methods.treecut import best_cuts
-from odkanon.metrics import UtilityMeasure, utility
-from odkanon.od import ODMatrix
-from odkanon.rule import Rule
-from worlds import all_cuts, random_world, worlds
+from odkanon.methods.treecut.dp import Floats, Problem, node_table
+from odkanon.methods.treecut.exchange import all_moves, exchange
+from odkanon.methods.treecut.goal import Goal, Objective
+from odkanon.methods.treecut.joint import interactions
+from odkanon.methods.treecut.method import best_cuts
+from odkanon.model.budget import Budget
+from odkanon.model.od import ODMatrix
+from odkanon.model.rule import Rule
+from odkanon.quality.utility import UtilityMeasure, utility
+from odkanon.zoning.hierarchy import level_cut
+from worlds.matrices import all_cuts, golden_od, random_world, worlds
 
 RULES = (Rule(trips=6), Rule(trips=12), Rule(persons=4), Rule(trips=8, persons=3), Rule(weight=20.0))
 SAME = 1 + 1e-9
@@ -103,7 +102,7 @@ def test_joint_moves_reach_what_turns_between_the_axes_cannot(
     od = random_world(seed, records=records, fan=fan, levels=levels)
     problem = Problem(od, rule, Budget(budget, "trips"))
     assert gap(problem, iterations=0) == pytest.approx(0, abs=1e-9)
-    monkeypatch.setattr("odkanon.methods.treesearch.joint_exchange", lambda *_: None)
+    monkeypatch.setattr("odkanon.methods.treecut.search.joint_exchange", lambda *_: None)
     stuck = gap(problem, iterations=16)
     assert stuck is not None
     assert stuck > 0.03
@@ -133,7 +132,7 @@ def test_joint_moves_never_make_it_worse(seed: int, rule: Rule, objective: Objec
     od = random_world(seed, records=80, fan=3, levels=2)
     problem = Problem(od, rule, Budget(0.1, "trips"))
     goal = Goal(objective, problem.allowance)
-    with patch("odkanon.methods.treesearch.joint_exchange", lambda *_: None):
+    with patch("odkanon.methods.treecut.search.joint_exchange", lambda *_: None):
         before = best_cuts(problem, objective, 2, None)
     after = best_cuts(problem, objective, 2, None)
     assert (before is None) == (after is None)

@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Browser, Error, sync_playwright
 
 from odkanon.explore import ExploreServer
-from odkanon.sample import make_survey
+from odkanon.sample.survey import make_survey
 from web.browser import install
 from web.building import page_built
 from web.exploring import WITHIN, serving

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request
 
-from odkanon.report import render
+from odkanon.publish.report import render
 
 WIDE = (1280, 860)
 PHONE = (390, 800)

@@ -12,7 +12,7 @@ from typing import Any
 
 from odkanon.cli.reading import InputOptions
 from odkanon.explore import ExploreServer, Session, data_of_input
-from odkanon.sample import CENTRAL_CELLS
+from odkanon.sample.survey import CENTRAL_CELLS
 
 WITHIN = ",".join(CENTRAL_CELLS)
 WHO = {"page": "test", "number": 1}

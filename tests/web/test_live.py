@@ -8,9 +8,9 @@ from typing import Any
 
 from playwright.sync_api import Browser, Route
 
-from odkanon.report.folder import read_folder
-from odkanon.report.model import build_model
-from odkanon.report.page import fill_template
+from odkanon.publish.report.folder import read_folder
+from odkanon.publish.report.model import build_model
+from odkanon.publish.report.page import fill_template
 from web import made
 from web.driver import Opened
 

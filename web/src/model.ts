@@ -1,4 +1,4 @@
-/** The model a page draws: how `src/odkanon/report/model.py` packs it, and its unpacked form. */
+/** The model a page draws: how `src/odkanon/publish/report/model.py` packs it, and its unpacked form. */
 
 import { measure, unpackLine, unpackShape, type Point, type Polygon } from "./geometry";
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from odkanon.audit.report import Finding, Severity
 from odkanon.errors import InputError
-from odkanon.io.tables import quote_text
+from odkanon.read.tables.open import quote_text
 
 FILES = ("classes.csv", "classes.parquet", "zones.geojson", "release.json")
 AXES = ("origin", "destination")

@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from odkanon.audit.folder import AXES, Published, rows
 from odkanon.audit.report import Finding
-from odkanon.cells import cell_to_parent, cell_to_resolution, cell_to_str, is_valid_cell, str_to_cell
-from odkanon.hierarchy import Hierarchy
+from odkanon.zoning.cells import cell_to_parent, cell_to_resolution, cell_to_str, is_valid_cell, str_to_cell
+from odkanon.zoning.hierarchy import Hierarchy
 
 WORLD = "world"
 MIXED = frozenset({"atg-soft", "mondrian"})

@@ -18,7 +18,7 @@ from odkanon.audit.report import Finding, Report
 from odkanon.audit.scope import attributes_of, families, filter_of
 from odkanon.audit.trips import Reading, TripsSource, load_records
 from odkanon.errors import InputError
-from odkanon.hierarchy import Hierarchy
+from odkanon.zoning.hierarchy import Hierarchy
 
 INDEX = "index.json"
 

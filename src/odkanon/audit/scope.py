@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from odkanon.audit.folder import Published
 from odkanon.errors import InputError
-from odkanon.io.tables import quote_name, quote_text
+from odkanon.read.tables.open import quote_name, quote_text
 
 _FILTERED = "filtered out by "
 _EQUALS = re.compile(r"""^\s*(\w+)\s*==\s*(?:"([^"]*)"|'([^']*)'|([\w.+-]+))\s*$""")

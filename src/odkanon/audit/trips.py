@@ -11,14 +11,14 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from odkanon.area import Area
-from odkanon.cells import cell_to_latlng, cell_to_parent, cell_to_str, is_valid_cell, latlng_to_cell, str_to_cell
 from odkanon.errors import InputError
-from odkanon.hierarchy import Hierarchy
-from odkanon.io.checks import Check, checked_rows
-from odkanon.io.columns import COORDINATES, ENDS, kind_of, resolve
-from odkanon.io.tables import Table, open_table, quote_name
-from odkanon.trips import trips_of_table
+from odkanon.read.area import Area
+from odkanon.read.checks import Check, checked_rows
+from odkanon.read.tables.columns import COORDINATES, ENDS, kind_of, resolve
+from odkanon.read.tables.open import Table, open_table, quote_name
+from odkanon.read.trips import trips_of_table
+from odkanon.zoning.cells import cell_to_latlng, cell_to_parent, cell_to_str, is_valid_cell, latlng_to_cell, str_to_cell
+from odkanon.zoning.hierarchy import Hierarchy
 
 
 @dataclass(frozen=True, eq=False)

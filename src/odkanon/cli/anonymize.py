@@ -191,11 +191,10 @@ def anonymize(
     `odkanon anonymize february.csv -o february --zones january`
     """
     from odkanon.cli.show import show_files, show_release, stages
-    from odkanon.engine import in_memory
-    from odkanon.io.save import check_target, save_release
-    from odkanon.lookup import read_hierarchy
     from odkanon.methods import anonymize as run
-    from odkanon.series import release_on_zones
+    from odkanon.publish.save import check_target, save_release
+    from odkanon.read.lookup import read_hierarchy
+    from odkanon.together.series import release_on_zones
 
     asked: dict[str, Any] = {
         "suppress": suppress and suppress.value,
@@ -245,7 +244,7 @@ def anonymize(
         else:
             stage(f"protecting {od.summary.trips:,} trips on the zones of {zones}")
             full = None if hierarchy is None else read_hierarchy(hierarchy)
-            release = release_on_zones(in_memory(od), rule, zoning, full=full)
+            release = release_on_zones(od.in_memory(), rule, zoning, full=full)
         if release.refusal is None:
             stage("working out how good any release of this input could be")
             _ = release.limit  # kept by the release; on large inputs it takes longer than writing

@@ -46,11 +46,11 @@ def audit(
 
     `odkanon audit everyone women men -o audit.json`
     """
-    from odkanon.area import read_area
     from odkanon.audit import TripsSource
     from odkanon.audit import audit as run
     from odkanon.cli.show import stages
-    from odkanon.lookup import read_hierarchy
+    from odkanon.read.area import read_area
+    from odkanon.read.lookup import read_hierarchy
 
     source = None
     tree = None if hierarchy is None else read_hierarchy(hierarchy)

@@ -13,9 +13,9 @@ from odkanon.cli.reading import InputOptions
 from odkanon.errors import InputError
 
 if TYPE_CHECKING:
-    from odkanon.experiment import Cell, Experiment, Outcome
-    from odkanon.io.tables import Table
-    from odkanon.reading import Reading
+    from odkanon.read.reading import Reading
+    from odkanon.read.tables.open import Table
+    from odkanon.study.experiment import Cell, Experiment, Outcome
 
 RUNS = "runs.jsonl"
 
@@ -59,9 +59,9 @@ def compare(
     `odkanon compare survey.parquet --segment sex --methods odkanon,oigh -o tables`
     """
     from odkanon.cli.show import console, stages
-    from odkanon.experiment import read_outcomes
-    from odkanon.io.formats import open_trips
-    from odkanon.sample import CENTRAL_CELLS, make_survey
+    from odkanon.read.tables.layouts import open_trips
+    from odkanon.sample.survey import CENTRAL_CELLS, make_survey
+    from odkanon.study.experiment import read_outcomes
 
     if (source is None) == (not sample):
         raise InputError("give either a file of trips, or --sample for the built-in survey")
@@ -96,10 +96,10 @@ def _experiment(
     age_bands: str | None,
     methods: str | None,
 ) -> Experiment:
-    from odkanon.budget import Budget
     from odkanon.errors import nearest
-    from odkanon.experiment import METHOD_ROWS, PAPER_ROWS, Experiment
-    from odkanon.segments.dimensions import columns_of
+    from odkanon.model.budget import Budget
+    from odkanon.study.experiment import METHOD_ROWS, PAPER_ROWS, Experiment
+    from odkanon.together.dimensions import columns_of
 
     rows = PAPER_ROWS if methods is None else tuple(name.strip() for name in methods.split(","))
     for row in rows:
@@ -167,8 +167,8 @@ def _run(experiment: Experiment, done: Mapping[Cell, Outcome], log: Path, settin
 
 
 def _write(outcomes: list[Outcome], output: Path) -> None:
-    from odkanon.io.tables import write_csv
-    from odkanon.tables import long_table, paper_tables
+    from odkanon.read.tables.open import write_csv
+    from odkanon.study.tables import long_table, paper_tables
 
     tables = paper_tables(outcomes)
     (output / "tables.md").write_text("\n".join(table.to_markdown() for table in tables), encoding="utf-8")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from odkanon.release import Release
+    from odkanon.model.release import Release
 
 
 def demo(
@@ -20,14 +20,14 @@ def demo(
     import numpy as np
     import pyarrow as pa
 
-    from odkanon.area import Area
-    from odkanon.cells import str_to_cell
     from odkanon.cli.show import console, show_input, show_privacy, show_utility, stages, warn_of_few_persons
-    from odkanon.io.save import save_release
     from odkanon.methods import anonymize
-    from odkanon.rule import Rule
-    from odkanon.sample import CENTRAL_CELLS, make_survey
-    from odkanon.trips import build_od, read_trips
+    from odkanon.model.rule import Rule
+    from odkanon.publish.save import save_release
+    from odkanon.read.area import Area
+    from odkanon.read.trips import build_od, read_trips
+    from odkanon.sample.survey import CENTRAL_CELLS, make_survey
+    from odkanon.zoning.cells import str_to_cell
 
     with stages() as stage:
         stage("making the sample survey")

@@ -49,7 +49,7 @@ def export(
 
     `odkanon export release --to geoparquet -o gis`
     """
-    from odkanon.io.export import export_release
+    from odkanon.publish.export.export import export_release
 
     written = export_release(release, to.value, output, measure=measure.value, force=force)
     typer.echo(f"Wrote {', '.join(str(path) for path in written)}")

@@ -29,8 +29,8 @@ def netmob25(
     `odkanon sample --as netmob25 -o survey`, then `odkanon netmob25 survey -o trips.parquet`
     """
     from odkanon.cli.show import console, stages
-    from odkanon.netmob25 import write_survey_trips
-    from odkanon.pauses import TripRule
+    from odkanon.read.points.cutting import TripRule
+    from odkanon.read.points.netmob25 import write_survey_trips
 
     with stages() as stage:
         stage(f"opening {folder}")

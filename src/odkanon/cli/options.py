@@ -12,8 +12,8 @@ import typer
 from odkanon.errors import InputError
 
 if TYPE_CHECKING:
-    from odkanon.engine import Matrix
-    from odkanon.rule import Rule
+    from odkanon.engine.protocols import Matrix
+    from odkanon.model.rule import Rule
 
 
 class Protect(StrEnum):
@@ -161,7 +161,7 @@ def column_mapping(column: Sequence[str]) -> dict[str, str]:
 
 def parse_age_bands(text: str | None) -> tuple[int, ...]:
     """Read ``--age-bands 18,40,65``."""
-    from odkanon.segments.dimensions import AGE_BANDS
+    from odkanon.together.dimensions import AGE_BANDS
 
     if text is None:
         return AGE_BANDS
@@ -181,7 +181,7 @@ def make_rule(
     min_persons: int | None,
 ) -> Rule:
     """Return the rule that the options ask for."""
-    from odkanon.rule import Rule
+    from odkanon.model.rule import Rule
 
     if min_trips is None and min_weight is None and min_persons is None:
         return Rule.protect(*(target.value for target in protect or [Protect.participants]), k=k, of=od.summary)

@@ -35,7 +35,7 @@ def picture(
 
     `odkanon picture participants population -o difference.svg`
     """
-    from odkanon.report.picture import write_picture
+    from odkanon.publish.report.picture import write_picture
 
     if output.exists() and not force:
         raise InputError(f"{output} exists already; choose another name, or replace it with --force")

@@ -11,12 +11,12 @@ from odkanon.cli.options import EngineName, ReadAs, column_mapping
 from odkanon.errors import InputError
 
 if TYPE_CHECKING:
-    from odkanon.engine import Matrix
-    from odkanon.hierarchy import Hierarchy
-    from odkanon.io.tables import Table
-    from odkanon.od import ODMatrix
-    from odkanon.reading import Reading
-    from odkanon.trips import Trips
+    from odkanon.engine.protocols import Matrix
+    from odkanon.model.od import ODMatrix
+    from odkanon.read.reading import Reading
+    from odkanon.read.tables.open import Table
+    from odkanon.read.trips import Trips
+    from odkanon.zoning.hierarchy import Hierarchy
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,9 @@ class InputOptions:
 
     def reading(self) -> Reading:
         """Return what the options mean, with the files that they name read."""
-        from odkanon.area import read_area
-        from odkanon.cells import check_resolution
-        from odkanon.reading import Reading
+        from odkanon.read.area import read_area
+        from odkanon.read.reading import Reading
+        from odkanon.zoning.cells import check_resolution
 
         if self.resolution is not None:
             check_resolution(self.resolution)
@@ -53,7 +53,7 @@ class InputOptions:
 
     def open(self) -> Opened:
         """Open trips or an OD table, whichever it is."""
-        from odkanon.io.formats import open_trips
+        from odkanon.read.tables.layouts import open_trips
 
         reading = self.reading()
         table = open_trips(self.source)
@@ -102,8 +102,8 @@ class Opened:
 
 def read_tree(hierarchy: Path | None, zones_geojson: Path | None) -> Hierarchy | None:
     """Return the hierarchy that the options ask for; None for H3."""
-    from odkanon.lookup import read_hierarchy
-    from odkanon.outlines import with_outlines
+    from odkanon.read.lookup import read_hierarchy
+    from odkanon.read.outlines import with_outlines
 
     if hierarchy is None:
         if zones_geojson is not None:

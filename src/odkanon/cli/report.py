@@ -33,8 +33,8 @@ def report(
 
     `odkanon report participants population -o compared.html`
     """
-    from odkanon.folders import partial_folder
-    from odkanon.report import render, write_report
+    from odkanon.core.outputs import partial_folder
+    from odkanon.publish.report import render, write_report
 
     if output is None and len(releases) > 1:
         raise InputError("say where to write the page of several releases, with -o FILE")

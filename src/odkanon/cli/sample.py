@@ -41,20 +41,20 @@ def sample(
     """Write the sample survey: synthetic trips with the shape of the paper's, to try everything on."""
     import pyarrow.parquet
 
-    from odkanon.folders import partial_folder
-    from odkanon.io.tables import write_csv
-    from odkanon.sample import make_survey
+    from odkanon.core.outputs import partial_folder
+    from odkanon.read.tables.open import write_csv
+    from odkanon.sample.survey import make_survey
 
     if trips is not None:
         from odkanon.cli.show import stages
-        from odkanon.crowd import write_crowd
+        from odkanon.sample.crowd import write_crowd
 
         with stages() as stage:
             write_crowd(trips, output, seed=seed, progress=stage)
         typer.echo(f"Wrote {trips:,} synthetic trips to {output}")
         return
     if layout is Layout.netmob25:
-        from odkanon.sample_points import write_netmob25
+        from odkanon.sample.points import write_netmob25
 
         points = write_netmob25(make_survey(seed), output, force=force)
         typer.echo(f"Wrote {points:,} synthetic GNSS points to {output}")

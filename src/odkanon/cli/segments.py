@@ -12,16 +12,16 @@ from odkanon.cli.options import parse_age_bands
 from odkanon.cli.reading import InputOptions
 
 if TYPE_CHECKING:
-    from odkanon.od import ODMatrix
-    from odkanon.rule import Rule
-    from odkanon.segments import Together
-    from odkanon.series import Zoning
+    from odkanon.model.od import ODMatrix
+    from odkanon.model.rule import Rule
+    from odkanon.together import Together
+    from odkanon.together.series import Zoning
 
 
 def read_earlier_zones(folder: Path | None) -> Zoning | None:
     """Read ``--zones``; a folder of segments stands for the zones of its whole."""
-    from odkanon.io.together import INDEX, WHOLE
-    from odkanon.series import read_zoning
+    from odkanon.publish.segments import INDEX, WHOLE
+    from odkanon.together.series import read_zoning
 
     if folder is None:
         return None
@@ -43,11 +43,11 @@ def anonymize_segments(
 ) -> None:
     """Read trips, release them by segments, and say what came out."""
     from odkanon.cli.show import stages
-    from odkanon.io.formats import open_trips
-    from odkanon.io.together import check_index_target, save_together
-    from odkanon.segments import make_dimensions, release_together
-    from odkanon.segments.dimensions import columns_of
-    from odkanon.trips import build_od
+    from odkanon.publish.segments import check_index_target, save_together
+    from odkanon.read.tables.layouts import open_trips
+    from odkanon.read.trips import build_od
+    from odkanon.together import make_dimensions, release_together
+    from odkanon.together.dimensions import columns_of
 
     check_index_target(output, force=force)
     bands, zoning = parse_age_bands(age_bands), read_earlier_zones(zones)
@@ -81,9 +81,9 @@ def show_together(together: Together) -> None:
     from rich.table import Table
 
     from odkanon.cli.show import console, show_input, warn_of_few_persons
-    from odkanon.io.save import statement
-    from odkanon.metrics import utility
-    from odkanon.risk import privacy
+    from odkanon.publish.save import statement
+    from odkanon.quality.privacy import privacy
+    from odkanon.quality.utility import utility
 
     show_input(together.whole.od)
     console.print(statement(together.whole.rule), style="bold")

@@ -11,12 +11,12 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from odkanon.cells import cell_to_latlng
-from odkanon.engine import Matrix
-from odkanon.io.save import statement
-from odkanon.metrics import utility
-from odkanon.release import Release
-from odkanon.risk import privacy
+from odkanon.engine.protocols import Matrix
+from odkanon.model.release import Release
+from odkanon.publish.save import statement
+from odkanon.quality.privacy import privacy
+from odkanon.quality.utility import utility
+from odkanon.zoning.cells import cell_to_latlng
 
 console = Console(highlight=False)
 progress = Console(stderr=True, highlight=False)

@@ -43,9 +43,9 @@ def tradeoff(
     import pyarrow as pa
 
     from odkanon.cli.show import stages
-    from odkanon.io.tables import write_csv
-    from odkanon.tradeoffs import plot_tradeoff
-    from odkanon.tradeoffs import tradeoff as run
+    from odkanon.read.tables.open import write_csv
+    from odkanon.study.tradeoffs import plot_tradeoff
+    from odkanon.study.tradeoffs import tradeoff as run
 
     table = output.with_suffix(".csv")
     if output.suffix not in (".png", ".svg", ".pdf"):

@@ -10,7 +10,7 @@ import typer
 from odkanon.cli.options import Column, column_mapping
 
 if TYPE_CHECKING:
-    from odkanon.points import PointsAccount
+    from odkanon.read.points.trips import PointsAccount
 
 TripsFile = Annotated[
     Path, typer.Option("--output", "-o", metavar="FILE", help="Where to: .parquet, .csv or .csv.gz", show_default=False)
@@ -49,9 +49,9 @@ def trips(
     `odkanon trips gps_dataset -o trips.csv --gap 300 --min-distance 200`
     """
     from odkanon.cli.show import stages
-    from odkanon.io.fixes import open_fixes
-    from odkanon.pauses import TripRule
-    from odkanon.points import check_output, write_trips
+    from odkanon.read.points.cutting import TripRule
+    from odkanon.read.points.fixes import open_fixes
+    from odkanon.read.points.trips import check_output, write_trips
 
     check_output(output, force=force)
     with stages() as stage:

@@ -6,17 +6,17 @@ import re
 from pathlib import Path
 from typing import Any, Literal
 
-from odkanon.engine import Matrix
-from odkanon.engine.backend import machine_memory
-from odkanon.engine.duckdb import DuckDb
-from odkanon.engine.duckinput import DuckInput
-from odkanon.engine.load import load_trips
-from odkanon.engine.rows import SqlInput
-from odkanon.engine.zonetable import load_od
+from odkanon.engine.duckdb.backend import DuckDb
+from odkanon.engine.duckdb.input import DuckInput
+from odkanon.engine.protocols import Matrix
+from odkanon.engine.sql.backend import machine_memory
+from odkanon.engine.sql.odtable import load_od
+from odkanon.engine.sql.rows import SqlInput
+from odkanon.engine.sql.trips import load_trips
 from odkanon.errors import InputError
-from odkanon.io.datasets import dataset_files, remote
-from odkanon.io.formats import open_trips
-from odkanon.reading import Reading
+from odkanon.read.reading import Reading
+from odkanon.read.tables.datasets import dataset_files, remote
+from odkanon.read.tables.layouts import open_trips
 
 _BYTES_PER_TRIP = 400
 """What a trip takes at the peak of the engine in memory: 0.53 GiB for a million, Python itself included."""
@@ -78,7 +78,7 @@ def load(
         Such as ``local[4]`` or ``spark://host:7077``; by default what the environment says.
     """
     if engine == "spark":
-        from odkanon.engine.spark import open_spark_input
+        from odkanon.engine.spark.backend import open_spark_input
 
         return load_table(open_spark_input(source, master=spark_master), reading)
     return load_table(DuckInput(open_trips(source), DuckDb(memory_limit=memory_limit)), reading)

@@ -8,15 +8,15 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from odkanon.arrays import Bools, Ints
-from odkanon.budget import Budget
-from odkanon.engine import Engine
-from odkanon.flows import Flows, Totals
-from odkanon.hierarchy import Cut, Hierarchy
-from odkanon.od import Axis, ODMatrix
-from odkanon.release import Release, release_of_cuts
-from odkanon.rule import Measure, Rule
-from odkanon.suppress import presuppress
+from odkanon.core.arrays import Bools, Ints
+from odkanon.engine.presuppress import presuppress
+from odkanon.engine.protocols import Engine
+from odkanon.model.budget import Budget
+from odkanon.model.flows import Flows, Totals
+from odkanon.model.od import Axis, ODMatrix
+from odkanon.model.release import Release, release_of_cuts
+from odkanon.model.rule import Measure, Rule
+from odkanon.zoning.hierarchy import Cut, Hierarchy
 
 
 class Marginals(Protocol):

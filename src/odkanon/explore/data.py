@@ -10,19 +10,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from odkanon.arrays import Bools
+from odkanon.core.arrays import Bools
 from odkanon.explore.request import TARGET_OF, Offer, Request
 from odkanon.methods import METHODS
-from odkanon.od import ODMatrix, Rejected
-from odkanon.rule import MEASURES, Rule
-from odkanon.segments.dimensions import MISSING, make_dimensions
-from odkanon.trips import ATTRIBUTES, Trips, build_od
+from odkanon.model.od import ODMatrix, Rejected
+from odkanon.model.rule import MEASURES, Rule
+from odkanon.read.trips import ATTRIBUTES, Trips, build_od
+from odkanon.together.dimensions import MISSING, make_dimensions
 
 if TYPE_CHECKING:
     from odkanon.cli.reading import Opened
 
 EVERYONE = "everyone"
-NEED_CELLS = frozenset({"mondrian", "freezones"})
 MOST_K = 100
 COARSER = 3
 """So many coarser resolutions are offered beside the one asked for."""
@@ -79,7 +78,7 @@ class Data:
         finest = self.resolutions[-1]
         od = self.matrix(finest)
         targets = [measure for measure in MEASURES if measure in od.measures]
-        methods = [name for name in METHODS if od.origins.resolution is not None or name not in NEED_CELLS]
+        methods = [each.name for each in METHODS.values() if od.origins.resolution is not None or not each.needs_cells]
         most_k = max(2, min(MOST_K, od.trips // 2))
         first = Request(min(10, most_k), ("trips",), "odkanon", 0.1, "after", finest, EVERYONE)
         return Offer(most_k, targets, methods, self.resolutions, self.segments, first)

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from inspect import signature
 from typing import Any, get_args
 
 from odkanon.errors import InputError
 from odkanon.methods import METHODS
-from odkanon.rule import Measure, Target
+from odkanon.model.rule import Measure, Target
 
-SLOW = frozenset({"treecut", "freezones", "atg-soft", "mondrian"})
-"""Methods that may take longer than a slider allows; they run in a process of their own and can be stopped."""
 TARGET_OF: dict[str, Target] = dict(zip(get_args(Measure), get_args(Target), strict=True))
 """Who is protected by a threshold on each measure."""
 MOST_BUDGET = 0.3
@@ -50,7 +47,7 @@ class Request:
     @property
     def options(self) -> dict[str, Any]:
         """What the method takes of the request; the command line passes the same."""
-        accepted = signature(METHODS[self.method]).parameters
+        accepted = METHODS[self.method].options
         return {name: getattr(self, name) for name in ("budget", "suppress") if name in accepted}
 
     @property
@@ -62,8 +59,8 @@ class Request:
 
     @property
     def is_slow(self) -> bool:
-        """Whether it may take longer than a slider allows."""
-        return self.method in SLOW
+        """Whether it may take longer than a slider allows: it then runs in a process of its own and can be stopped."""
+        return METHODS[self.method].slow
 
     def for_page(self) -> dict[str, Any]:
         """Return it as the page sends it."""
@@ -90,7 +87,7 @@ class Offer:
             "budget": {"max": MOST_BUDGET},
             "targets": list(self.targets),
             "methods": list(self.methods),
-            "slow": sorted(SLOW),
+            "slow": sorted(name for name in self.methods if METHODS[name].slow),
             "resolutions": [one for one in self.resolutions if one is not None],
             "segments": list(self.segments),
             "first": self.first.for_page(),

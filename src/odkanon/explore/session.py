@@ -13,13 +13,13 @@ from odkanon.errors import InputError, RefusedError
 from odkanon.explore.data import Data
 from odkanon.explore.request import Request
 from odkanon.explore.worker import Job, StoppedError
-from odkanon.io.save import classes_table, limit_account, manifest, zones_geojson
 from odkanon.methods import anonymize
-from odkanon.metrics import utility
-from odkanon.release import Release
-from odkanon.report import SavedRelease
-from odkanon.report.base import build_base
-from odkanon.report.model import build_model
+from odkanon.model.release import Release
+from odkanon.publish.report import SavedRelease
+from odkanon.publish.report.base import build_base
+from odkanon.publish.report.model import build_model
+from odkanon.publish.save import classes_table, limit_account, manifest, zones_geojson
+from odkanon.quality.utility import utility
 
 KEPT = 24
 """Releases kept at hand, so that going back, saving and the limit need no second run."""

@@ -10,9 +10,9 @@ from threading import Lock
 from odkanon.errors import OdkanonError
 from odkanon.explore.request import Request
 from odkanon.methods import anonymize
-from odkanon.od import ODMatrix
-from odkanon.release import Release
-from odkanon.rule import Rule
+from odkanon.model.od import ODMatrix
+from odkanon.model.release import Release
+from odkanon.model.rule import Rule
 
 _START = "from odkanon.explore.worker import main; main()"
 

@@ -20,15 +20,15 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from odkanon.arrays import Ints
-from odkanon.budget import Budget, BudgetOf
-from odkanon.engine import Engine, Matrix, workspace
+from odkanon.core.arrays import Ints
+from odkanon.engine.protocols import Engine, Matrix
 from odkanon.errors import InputError
-from odkanon.flows import Totals
-from odkanon.hierarchy import Cut, Hierarchy, cut_at
-from odkanon.od import AXES, ODMatrix
-from odkanon.release import Release
-from odkanon.rule import Rule
+from odkanon.model.budget import Budget, BudgetOf
+from odkanon.model.flows import Totals
+from odkanon.model.od import AXES, ODMatrix
+from odkanon.model.release import Release
+from odkanon.model.rule import Rule
+from odkanon.zoning.hierarchy import Cut, Hierarchy, cut_at
 
 Suppress = Literal["before", "after"]
 
@@ -73,7 +73,7 @@ def odkanon(
     rule.check_available(whole.measures)
     allowed = Budget(budget, budget_of or ("rows" if suppress == "before" else "trips"))
     parameters: dict[str, Any] = {"suppress": suppress, "budget": budget, "budget_of": allowed.of}
-    work, allowance = workspace(od), allowed.allowance(whole)
+    work, allowance = od.workspace(), allowed.allowance(whole)
     if suppress == "before":
         parameters["levels"] = levels
         work, allowance = work.presuppress(rule, levels=levels, budget=allowed), 0

@@ -16,14 +16,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from odkanon.arrays import Bools
-from odkanon.budget import Budget, BudgetOf
-from odkanon.engine import Engine, Matrix, workspace
-from odkanon.hierarchy import level_cut
+from odkanon.core.arrays import Bools
+from odkanon.engine.protocols import Engine, Matrix
 from odkanon.methods.odkanon import refusal
 from odkanon.methods.volume import Volume, sized_total, volume_measure
-from odkanon.release import Release
-from odkanon.rule import Rule
+from odkanon.model.budget import Budget, BudgetOf
+from odkanon.model.release import Release
+from odkanon.model.rule import Rule
+from odkanon.zoning.hierarchy import level_cut
 
 
 def oigh(od: Matrix, rule: Rule, *, budget: float = 0.10, budget_of: BudgetOf = "trips") -> Release:
@@ -50,7 +50,7 @@ def oigh(od: Matrix, rule: Rule, *, budget: float = 0.10, budget_of: BudgetOf = 
     allowed = Budget(budget, budget_of)
     parameters: dict[str, object] = {"budget": budget, "budget_of": budget_of}
     measure = volume_measure(rule)
-    work = workspace(od)
+    work = od.workspace()
     engine = work.engine(frozenset({*rule.measures, measure}))
     best = best_levels(engine, rule, allowed, allowed.allowance(whole), measure) if whole.pairs else None
     if best is None:

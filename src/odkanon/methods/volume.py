@@ -6,8 +6,8 @@ from typing import Literal
 
 import numpy as np
 
-from odkanon.arrays import Ints, group_sum
-from odkanon.rule import Rule
+from odkanon.core.arrays import Ints, group_sum
+from odkanon.model.rule import Rule
 
 Volume = Literal["trips", "weight"]
 

@@ -1,0 +1,1 @@
+"""Arrays, exact weights, and outputs that appear whole or not at all."""

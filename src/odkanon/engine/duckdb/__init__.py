@@ -1,0 +1,1 @@
+"""DuckDB as a backend: one machine, more data than memory."""

@@ -1,0 +1,107 @@
+"""Tables that DuckDB can scan, as inputs of the SQL engine."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+import duckdb
+import pyarrow as pa
+
+from odkanon.engine.duckdb.backend import DuckDb, clear_errors
+from odkanon.engine.sql.backend import Stored
+from odkanon.engine.sql.cells import ToDegrees, helper_count, place_batch, place_batches
+from odkanon.read.tables.open import Check, Table, quote_text
+
+_WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
+"""Types of DuckDB whose values are 64-bit integers."""
+
+_BATCH = 500_000
+"""Rows that are put on cells at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class DuckInput:
+    """A table that DuckDB can scan, as an input of the SQL engine."""
+
+    table: Table
+    backend: DuckDb
+
+    def __post_init__(self) -> None:
+        with clear_errors(self.backend.limit):
+            self.table.connection.execute("CREATE TEMP MACRO rint(x) AS round_even(x, 0)")
+            # By default it would spill into the folder that the command was called in.
+            self.table.connection.execute(f"SET temp_directory = {quote_text(str(self.backend.scratch / 'read'))}")
+            self.table.connection.execute(f"SET memory_limit = '{self.backend.limit * 2 // 10 // 2**20}MiB'")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names as they stand in the source."""
+        return self.table.columns
+
+    @property
+    def name(self) -> str:
+        """What to call the table in messages."""
+        return self.table.name
+
+    @property
+    def sha256(self) -> str | None:
+        """Of the file or files."""
+        return self.table.sha256
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """Reasons of the format itself to turn rows away."""
+        return self.table.checks
+
+    def types(self) -> dict[str, str]:
+        """Return the SQL type of each column."""
+        return self.table.types()
+
+    def is_whole(self, column: str) -> bool:
+        """Tell whether a column holds integers."""
+        return self.types()[column] in _WHOLE
+
+    def query(self, select: str, rest: str = "", **tables: pa.Table) -> pa.Table:
+        """Return a selection from the table, with some small tables at hand."""
+        with self._reading():
+            for name, table in tables.items():
+                self.table.connection.register(name, table)
+            return self.table.connection.sql(self._sql(select, rest)).to_arrow_table()
+
+    def _sql(self, select: str, rest: str = "") -> str:
+        sql = f"SELECT {select} FROM {self.table.scan}"
+        return rest.replace("%s", sql) if "%s" in rest else f"{sql} {rest}"
+
+    def _reading(self) -> AbstractContextManager[None]:
+        return clear_errors(self.backend.limit, self.name)
+
+    def place(self, select: str, resolution: int, degrees: ToDegrees | None = None) -> Stored:
+        """Keep a selection, with cells in place of its coordinates."""
+        # DuckDB asks for batches in threads of its own, in which pyproj fails or brings the process down.
+        with self._reading(), ThreadPoolExecutor(1) as ours:
+            rows = self.table.connection.execute(f"SELECT COUNT(*) FROM {self.table.scan}").fetchall()[0][0]
+            reader = self.table.connection.sql(self._sql(select)).to_arrow_reader(_BATCH)
+            read = reader if degrees is None else (ours.submit(degrees, batch).result() for batch in reader)
+            batches = place_batches(read, resolution, helper_count(rows))
+            sample = place_batch(pa.RecordBatch.from_pylist([], schema=reader.schema), resolution)
+            return self.backend.insert(sample.schema, batches)
+
+    def keep(self, select: str) -> Stored:
+        """Keep a selection as it is."""
+        with self._reading():
+            reader = self.table.connection.sql(self._sql(select)).to_arrow_reader(_BATCH)
+            return self.backend.insert(reader.schema, reader)
+
+    def unreadable_lines(self) -> int:
+        """Return how many lines of a text file could not be split into columns, once read."""
+        lines = "SELECT DISTINCT scan_id, file_id, line FROM reject_errors"
+        try:
+            # Read more than once, and each time it is all written down again.
+            rows = self.table.connection.execute(
+                f"SELECT max(n) FROM (SELECT count(*) AS n FROM ({lines}) GROUP BY scan_id)"
+            ).fetchall()
+        except duckdb.CatalogException:
+            return 0
+        return int(rows[0][0] or 0)

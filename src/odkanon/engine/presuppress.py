@@ -1,0 +1,47 @@
+"""Algorithm 1 of the paper: suppress, before generalising, what a few levels of generalising cannot save."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from odkanon.core.arrays import Bools
+from odkanon.errors import InputError
+from odkanon.model.budget import Budget
+from odkanon.model.od import ODMatrix
+from odkanon.model.rule import Rule
+from odkanon.zoning.hierarchy import level_cut
+
+
+def presuppress(od: ODMatrix, rule: Rule, *, levels: int, budget: Budget) -> Bools:
+    """Return which pairs are suppressed before generalising.
+
+    A pair is *problematic* if its group does not meet the rule when both ends are lifted by 0, 1, ..., ``levels``
+    levels; since rules are monotone, the last of these decides. If the problematic pairs fit the budget all of
+    them go, otherwise those of the lowest mass (ties by origin id, then destination id) as far as it reaches.
+
+    References
+    ----------
+    Armenante, Huang, Jha, Vassio: "Protecting participants or population?", Algorithm 1.
+    """
+    if levels < 0:
+        raise InputError(f"levels must be 0 or more, not {levels}")
+    flows = od.flows
+    origin_group = level_cut(od.origins, levels).zone_of_leaf[flows.origin]
+    destination_group = level_cut(od.destinations, levels).zone_of_leaf[flows.destination]
+    groups, group_of_pair = flows.merge(origin_group, destination_group)
+    problematic = ~rule.met(groups)[group_of_pair]
+    allowance = budget.allowance(flows)
+    if budget.mass(flows, problematic) <= allowance:
+        return problematic
+    candidates = np.flatnonzero(problematic)
+    order = np.lexsort(
+        (
+            od.destinations.id_ranks[0][flows.destination[candidates]],
+            od.origins.id_ranks[0][flows.origin[candidates]],
+            getattr(flows, rule.main_measure)[candidates],
+        )
+    )
+    cost = (flows.pairs if budget.of == "rows" else flows.trips)[candidates[order]]
+    suppressed = np.zeros(len(flows), dtype=bool)
+    suppressed[candidates[order[np.cumsum(cost) <= allowance]]] = True
+    return suppressed

@@ -1,0 +1,111 @@
+"""Engines answer the questions that methods ask of the data, wherever the data is.
+
+A method over hierarchies decides on marginal masses, on what a pair of cuts leaves below the rule, and on the
+classes of a pair of cuts. It never looks at a pair, so the same method runs on any engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+from odkanon.core.arrays import Ints
+from odkanon.model.budget import Budget
+from odkanon.model.flows import Flows, Totals
+from odkanon.model.od import Axis, ODMatrix, Summary
+from odkanon.model.rule import Measure, Rule
+from odkanon.zoning.hierarchy import Cut, Hierarchy
+
+if TYPE_CHECKING:
+    from odkanon.model.release import Release
+    from odkanon.quality.limit.reach import Spread
+
+
+class Engine(Protocol):
+    """What a method over hierarchies may ask."""
+
+    def tree(self, axis: Axis) -> Hierarchy:
+        """Return the hierarchy over the leaves of an axis."""
+        ...
+
+    def node_masses(self, axis: Axis, measure: Measure) -> tuple[Ints, ...]:
+        """Return the mass of every node of an axis, by level."""
+        ...
+
+    def coarsen(self, origins: Cut, destinations: Cut) -> Engine:
+        """Return the engine over the classes of two cuts; it can be coarsened further, and is faster at it."""
+        ...
+
+    def below(self, rule: Rule) -> Totals:
+        """Return what the classes that do not meet the rule add up to."""
+        ...
+
+    @property
+    def flows(self) -> Flows:
+        """The classes of the cuts that the engine was coarsened to; the OD pairs if it was not."""
+        ...
+
+
+class Matrix(Protocol):
+    """An OD matrix, wherever its pairs are."""
+
+    @property
+    def summary(self) -> Summary:
+        """The totals of the matrix, and where it comes from."""
+        ...
+
+    @property
+    def origins(self) -> Hierarchy:
+        """The tree over the origins."""
+        ...
+
+    @property
+    def destinations(self) -> Hierarchy:
+        """The tree over the destinations."""
+        ...
+
+    def in_memory(self) -> ODMatrix:
+        """Return the matrix with its pairs in memory, for methods that look at each; says so if they do not fit."""
+        ...
+
+    def workspace(self) -> Workspace:
+        """Return the place to work on the matrix: where its pairs are."""
+        ...
+
+    def reach(self, rule: Rule) -> tuple[Spread, Spread]:
+        """Return how the least prices of the pairs are spread, and the masses of their smallest classes."""
+        ...
+
+
+class Workspace(Protocol):
+    """A matrix at work: what is left of it after suppression, and how it becomes a release."""
+
+    @property
+    def remaining(self) -> Totals:
+        """What is left of the matrix."""
+        ...
+
+    def engine(self, measures: frozenset[str]) -> Engine:
+        """Return an engine over what is left that counts trips and the given measures."""
+        ...
+
+    def presuppress(self, rule: Rule, *, levels: int, budget: Budget) -> Workspace:
+        """Return what Algorithm 1 leaves; see `odkanon.engine.presuppress.presuppress`."""
+        ...
+
+    def release(
+        self,
+        rule: Rule,
+        classes: Engine,
+        cuts: tuple[Cut, Cut],
+        *,
+        budget: Budget,
+        method: str,
+        parameters: Mapping[str, Any],
+    ) -> Release:
+        """Return the release of two cuts; ``classes`` is an engine that was coarsened to them, or to finer ones."""
+        ...
+
+    def refuse(self, rule: Rule, method: str, parameters: Mapping[str, Any], refusal: str) -> Release:
+        """Return the release that publishes nothing, and says why."""
+        ...

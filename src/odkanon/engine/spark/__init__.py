@@ -1,0 +1,1 @@
+"""Spark as a backend: more than one machine."""

@@ -1,0 +1,1 @@
+"""The engine for OD pairs in a database, in a subset of SQL that DuckDB and Spark share."""

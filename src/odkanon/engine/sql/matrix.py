@@ -1,0 +1,305 @@
+"""OD matrices in a database, and the releases that are made of them there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from odkanon.core.arrays import Codes, Ints
+from odkanon.engine.memory import MemoryEngine
+from odkanon.engine.protocols import Engine, Workspace
+from odkanon.engine.sql.backend import Backend, Relation, Stored, lend, store
+from odkanon.engine.sql.engine import Side, SqlEngine, distinct_visits, join_maps, totals
+from odkanon.engine.sql.presuppress import presuppressed
+from odkanon.errors import InputError
+from odkanon.model.budget import Budget
+from odkanon.model.flows import Flows, Totals, Visits
+from odkanon.model.od import AXES, Axis, ODMatrix, Summary
+from odkanon.model.placement import Deviation, even_share
+from odkanon.model.release import Classes, Release, published_classes
+from odkanon.model.rule import Rule
+from odkanon.zoning.hierarchy import Cut, Hierarchy
+from odkanon.zoning.zones import Zones, zones_of_cut
+
+if TYPE_CHECKING:
+    from odkanon.quality.limit.reach import Spread
+
+_BYTES_PER_PAIR = 64
+"""What a pair takes in memory while a method works on it, roughly; a visit takes a third of it."""
+
+
+@dataclass(frozen=True, eq=False)
+class SqlMatrix:
+    """An OD matrix whose pairs are in a database.
+
+    Attributes
+    ----------
+    origins, destinations : Hierarchy
+        The trees over the observed leaves of each axis.
+    keys : tuple of array of int
+        What the database calls the leaves of each axis, in tree order.
+    pairs : Stored
+        ``origin, destination, pairs, trips`` and, where there is one, ``weight``; one row a pair.
+    visits : Relation or None
+        ``origin, destination, person``, possibly repeated; None where nobody is named.
+    summary : Summary
+        The totals, and where they come from.
+    """
+
+    backend: Backend
+    origins: Hierarchy
+    destinations: Hierarchy
+    keys: tuple[Ints, Ints]
+    pairs: Stored
+    visits: Relation | None
+    summary: Summary
+
+    def side(self, axis: Axis) -> Side:
+        """Return an axis as an engine sees it."""
+        tree = self.origins if axis == "origin" else self.destinations
+        return Side(tree, self.keys[AXES.index(axis)], np.arange(len(tree.leaves)))
+
+    @property
+    def scale(self) -> int | None:
+        """Units of weight in one; None where there is no weight."""
+        return None if self.summary.weight is None else self.summary.scale
+
+    def engine(self, *, persons: bool) -> SqlEngine:
+        """Return an engine over all pairs."""
+        sides = self.side("origin"), self.side("destination")
+        return SqlEngine(self.backend, *sides, self.pairs, self.visits if persons else None, self.scale)
+
+    @property
+    def is_small(self) -> bool:
+        """Whether the pairs are better fetched and worked on in memory."""
+        visits = 0 if self.visits is None else self.summary.trips
+        return self.summary.pairs + visits <= self.backend.fetchable
+
+    def in_memory(self) -> ODMatrix:
+        """Return the matrix with its pairs in memory, for methods that look at each of them."""
+        return self._collected
+
+    def workspace(self) -> Workspace:
+        """Return the place to work on the matrix: memory if it fits there easily, else where it is."""
+        return self.in_memory().workspace() if self.is_small else SqlWorkspace.of(self)
+
+    def reach(self, rule: Rule) -> tuple[Spread, Spread]:
+        """Return how the least prices of the pairs are spread, and the masses of their smallest classes."""
+        from odkanon.quality.limit.stored import spreads
+
+        return self.in_memory().reach(rule) if self.is_small else spreads(self, rule)
+
+    @cached_property
+    def _collected(self) -> ODMatrix:
+        visits = 0 if self.visits is None else self.summary.trips
+        size = self.summary.pairs * _BYTES_PER_PAIR + visits * _BYTES_PER_PAIR // 3
+        if size > self.backend.memory:
+            raise InputError(
+                f"this method needs the OD pairs in memory: {self.summary.pairs:,} of them take some "
+                f"{size / 2**30:.1f} GiB, and {self.backend.memory / 2**30:.1f} are free for that; use method odkanon "
+                "or oigh, a coarser "
+                "--resolution, or a larger --memory-limit"
+            )
+        maps = [lend(self.backend, place=key, zone=np.arange(len(key), dtype=np.int32)) for key in self.keys]
+        columns = "" if self.scale is None else ", f.weight"
+        numbered = self.backend.execute(
+            f"SELECT a.zone AS origin, b.zone AS destination, f.trips{columns} FROM {self.pairs} f "
+            f"{join_maps('f', *maps)}"
+        )
+        order = np.lexsort((numbered.column("destination").to_numpy(), numbered.column("origin").to_numpy()))
+        column = {name: numbered.column(name).to_numpy()[order] for name in numbered.column_names}
+        flows = Flows(
+            column["origin"].astype(np.int32),
+            column["destination"].astype(np.int32),
+            np.ones(len(order), dtype=np.int64),
+            column["trips"].astype(np.int64),
+            None if self.scale is None else column["weight"].astype(np.int64),
+            None,
+            self.summary.scale,
+        )
+        return ODMatrix(
+            self.origins, self.destinations, replace(flows, visits=self._visits(flows, maps)), self.summary.source
+        )
+
+    def _visits(self, flows: Flows, maps: list[Stored]) -> Visits | None:
+        if self.visits is None:
+            return None
+        distinct = distinct_visits(self.backend, self.visits, *maps)
+        found = self.backend.execute(
+            f"SELECT origin, destination, DENSE_RANK() OVER (ORDER BY person) AS person FROM {distinct}"
+        )
+        width = len(self.destinations.leaves)
+        keys = flows.origin.astype(np.int64) * width + flows.destination
+        wanted = found.column("origin").to_numpy().astype(np.int64) * width + found.column("destination").to_numpy()
+        person = found.column("person").to_numpy().astype(np.int32) - 1
+        flow = np.searchsorted(keys, wanted)
+        order = np.lexsort((person, flow))
+        return Visits(flow[order].astype(np.int32), person[order], max(int(person.max(initial=0)) + 1, 1))
+
+    def __repr__(self) -> str:
+        return (
+            f"SqlMatrix({self.summary.pairs:,} pairs, {self.summary.trips:,} trips; {len(self.origins.leaves):,} "
+            f"origin x {len(self.destinations.leaves):,} destination leaves)"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class SqlWorkspace:
+    """A matrix in a database at work.
+
+    Attributes
+    ----------
+    od : SqlMatrix
+        All of it.
+    rest : SqlMatrix
+        What is left after suppression; its summary is still that of the whole.
+    early : Totals
+        What was suppressed before generalising.
+    """
+
+    od: SqlMatrix
+    rest: SqlMatrix
+    early: Totals
+
+    @classmethod
+    def of(cls, od: SqlMatrix) -> SqlWorkspace:
+        """Return the workspace with nothing suppressed yet."""
+        return cls(od, od, Totals(weight=None if od.scale is None else 0))
+
+    @property
+    def remaining(self) -> Totals:
+        """What is left of the matrix."""
+        return totals(self.od.backend, str(self.rest.pairs), self.rest.engine(persons=False).masses)
+
+    def engine(self, measures: frozenset[str]) -> SqlEngine:
+        """Return an engine over what is left."""
+        return self.rest.engine(persons="persons" in measures)
+
+    def presuppress(self, rule: Rule, *, levels: int, budget: Budget) -> SqlWorkspace:
+        """Return what Algorithm 1 leaves."""
+        engine = self.od.engine(persons=rule.persons is not None)
+        early = presuppressed(engine, rule, levels=levels, budget=budget, allowance=budget.allowance(self.od.summary))
+        gone = totals(self.od.backend, str(early), engine.masses)
+        return SqlWorkspace(self.od, _without(self.od, early) if gone.pairs else self.od, gone)
+
+    def refuse(self, rule: Rule, method: str, parameters: Mapping[str, Any], refusal: str) -> Release:
+        """Return the release that publishes nothing, and says why."""
+        return Release.empty(self.od.summary, rule, method, parameters, refusal)
+
+    def release(
+        self,
+        rule: Rule,
+        classes: Engine,
+        cuts: tuple[Cut, Cut],
+        *,
+        budget: Budget,
+        method: str,
+        parameters: Mapping[str, Any],
+    ) -> Release:
+        """Return the release of two cuts, to which ``classes`` has been coarsened."""
+        all_origins, zone_of_origin = zones_of_cut(self.od.origins, cuts[0])
+        all_destinations, zone_of_destination = zones_of_cut(self.od.destinations, cuts[1])
+        maps = [
+            lend(self.od.backend, place=keys[zone >= 0], zone=zone[zone >= 0])
+            for keys, zone in zip(self.od.keys, (zone_of_origin, zone_of_destination), strict=True)
+        ]
+        assert isinstance(classes, SqlEngine | MemoryEngine)
+        merged = classes.meeting(rule)
+        if self.od.visits is not None and not classes.counts_persons:
+            merged = self._count_persons(merged, maps)
+        origins, destinations, published, rows = published_classes(
+            merged, np.ones(len(merged), dtype=bool), all_origins, all_destinations
+        )
+        places = merged.origin[rows], merged.destination[rows]
+        return Release(
+            self.od.summary,
+            rule,
+            method,
+            parameters,
+            origins,
+            destinations,
+            published,
+            classes.below(rule) + self.early,
+            budget,
+            deviations=self._deviations(published, (origins, destinations), places, maps),
+            stored=self.od,
+        )
+
+    def _count_persons(self, merged: Flows, maps: list[Stored]) -> Flows:
+        """Count the persons of published classes, for rules that do not ask for it."""
+        assert self.rest.visits is not None
+        backend = self.od.backend
+        wanted = lend(backend, origin=merged.origin, destination=merged.destination, number=np.arange(len(merged)))
+        found = backend.execute(
+            "SELECT number, COUNT(*) AS persons FROM (SELECT DISTINCT c.number, v.person "
+            f"FROM {self.rest.visits} v {join_maps('v', *maps)} JOIN {wanted} c "
+            "ON c.origin = a.zone AND c.destination = b.zone) s GROUP BY number"
+        )
+        persons = np.zeros(len(merged), dtype=np.int64)
+        persons[found.column("number").to_numpy()] = found.column("persons").to_numpy()
+        return replace(merged, head_count=persons)
+
+    def _deviations(
+        self, classes: Classes, zones: tuple[Zones, Zones], places: tuple[Codes, Codes], maps: list[Stored]
+    ) -> dict[str, Deviation]:
+        """Compare every pair of the input with the even share of its class, in one pass over the pairs."""
+        assert zones[0].leaves is not None
+        assert zones[1].leaves is not None
+        leaf_pairs = zones[0].leaves[classes.origin] * zones[1].leaves[classes.destination]
+        measures = self.od.engine(persons=False).masses[1:]
+        shares = {f"share_{name}": even_share(getattr(classes, name), leaf_pairs) for name in measures}
+        table = lend(self.od.backend, origin=places[0], destination=places[1], number=np.arange(len(classes)), **shares)
+        sums = ", ".join(
+            f"CAST(SUM(CASE WHEN f.{name} > c.share_{name} THEN 1 ELSE 0 END) AS BIGINT) AS pairs_{name}, "
+            f"CAST(SUM(CASE WHEN f.{name} > c.share_{name} THEN f.{name} ELSE 0 END) AS BIGINT) AS above_{name}, "
+            f"CAST(SUM(f.{name}) AS BIGINT) AS inside_{name}"
+            for name in measures
+        )
+        # Outer joins, so that what lies in no class is counted too, and not concluded from what does.
+        found = self.od.backend.execute(
+            f"SELECT COALESCE(c.number, {len(classes)}) AS number, {sums} FROM {self.od.pairs} f "
+            f"LEFT {join_maps('f', *maps).replace(' JOIN', ' LEFT JOIN')} LEFT JOIN {table} c "
+            f"ON c.origin = a.zone AND c.destination = b.zone GROUP BY COALESCE(c.number, {len(classes)})"
+        )
+        number = found.column("number").to_numpy()
+
+        def column(name: str) -> Ints:
+            values = np.zeros(len(classes) + 1, dtype=np.int64)
+            values[number] = found.column(name).to_numpy()
+            return values
+
+        return {
+            name: Deviation(
+                column(f"pairs_{name}")[:-1],
+                column(f"above_{name}")[:-1],
+                column(f"inside_{name}")[:-1],
+                int(column(f"inside_{name}")[-1]),
+            )
+            for name in measures
+        }
+
+
+def _without(od: SqlMatrix, early: Stored) -> SqlMatrix:
+    """Return a matrix without some of its pairs, over the leaves that still occur."""
+
+    def left(table: Relation) -> Stored:
+        return store(
+            od.backend,
+            f"SELECT f.* FROM {table} f WHERE NOT EXISTS (SELECT 1 FROM {early} e "
+            "WHERE e.origin = f.origin AND e.destination = f.destination)",
+        )
+
+    pairs = left(od.pairs)
+    trees, keys = [], []
+    for axis, key in zip(AXES, od.keys, strict=True):
+        tree = od.side(axis).tree
+        found = od.backend.execute(f"SELECT DISTINCT {axis} AS place FROM {pairs}").column("place").to_numpy()
+        keep = np.isin(key, found)
+        trees.append(tree if keep.all() else tree.restrict(keep))
+        keys.append(key[keep])
+    visits = None if od.visits is None else left(od.visits)
+    return replace(od, origins=trees[0], destinations=trees[1], keys=(keys[0], keys[1]), pairs=pairs, visits=visits)

@@ -1,0 +1,123 @@
+"""Tables of records between zones into a database; same rules, same numbers as `odkanon.read_od`.
+
+There are few zones however many records there are, so zones are looked at in Python and records are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from odkanon.core.arrays import Bools, Ints
+from odkanon.engine.sql.backend import Stored, lend, store
+from odkanon.engine.sql.matrix import SqlMatrix
+from odkanon.engine.sql.rows import Rows, SqlInput, account, rows_of
+from odkanon.engine.sql.trips import matrix_of_records
+from odkanon.model.od import Rejected, Source
+from odkanon.read.area import Area
+from odkanon.read.odtable import NO_CELL, NO_LEAF, OWN_CODES, end_checks, end_texts, repeated_pairs, same_resolution
+from odkanon.read.tables.columns import ENDS, missing, resolve
+from odkanon.read.trips import no_rows
+from odkanon.zoning.cells import cell_to_resolution, is_valid_cell, str_to_cell
+from odkanon.zoning.hierarchy import Hierarchy
+from odkanon.zoning.zones import find_nodes
+
+
+def load_od(
+    table: SqlInput,
+    *,
+    columns: Mapping[str, str] | None = None,
+    hierarchy: Hierarchy | None = None,
+    resolution: int | None = None,
+    within: Area | None = None,
+    where: str | None = None,
+) -> SqlMatrix:
+    """Read records between zones into a database, and count them there."""
+    found = resolve(table, columns)
+    if any(name not in found for name in ENDS):
+        raise missing(table, found, ENDS)
+    rows = rows_of(table, found, end_checks(found), where=where, identity=None)
+    read = table.keep(rows.select(end_texts(found)))
+    if "trips" in found and "person" not in found:
+        _check_distinct(table, read)
+    source = account(table, rows, read, Rejected(0, 0))
+    texts = _distinct_texts(table, read)
+    reason = NO_CELL if hierarchy is None else NO_LEAF
+    if hierarchy is None:
+        cells = str_to_cell(texts) if len(texts) else np.empty(0, dtype=np.uint64)
+        known: Bools = is_valid_cell(cells)
+        keys: Ints = cells.view(np.int64)
+    else:
+        names = np.asarray(texts.to_numpy(zero_copy_only=False), dtype=np.str_)
+        known = np.isin(names, hierarchy.leaves)
+        keys = np.full(len(names), -1, dtype=np.int64)
+        keys[known] = find_nodes(hierarchy, 0, names[known])
+    places = lend(table.backend, name=texts, place=keys, known=known.astype(np.int32))
+    records = _placed(table, rows, read, places, len(rows.reasons) + 1)
+    source = _with_unknown(table, rows, records, source, reason)
+    if not _any_good(table, records):
+        raise no_rows(table, source, OWN_CODES if hierarchy is None else "")
+    if hierarchy is None:
+        records = _lift(table, rows, records, resolution)
+    return matrix_of_records(table.backend, rows, records, None, source, within=within, tree=hierarchy)
+
+
+def _check_distinct(table: SqlInput, read: Stored) -> None:
+    found = table.backend.execute(
+        f"SELECT origin, destination, COUNT(*) AS n FROM {read} WHERE reason = 0 GROUP BY origin, destination "
+        "HAVING COUNT(*) > 1 ORDER BY origin, destination"
+    )
+    if len(found):
+        first = found.slice(0, 1).to_pylist()[0]
+        raise repeated_pairs(table, len(found), first["origin"], first["destination"], first["n"])
+
+
+def _distinct_texts(table: SqlInput, read: Stored) -> pa.Array:
+    ends = " UNION ALL ".join(f"SELECT {end} AS name FROM {read} WHERE reason = 0" for end in ENDS)
+    found = table.backend.execute(f"SELECT DISTINCT name FROM ({ends}) e").column("name")
+    return pa.array(found.to_pylist(), pa.string())
+
+
+def _placed(table: SqlInput, rows: Rows, read: Stored, places: Stored, unknown: int) -> Stored:
+    """Give each good record the numbers of its zones, or the reason ``unknown`` where it has none."""
+    counted = "".join(f", r.{name}" for name in rows.columns if name != "reason")
+    return store(
+        table.backend,
+        f"SELECT a.place AS origin, b.place AS destination{counted}, CASE WHEN r.reason > 0 THEN r.reason "
+        f"WHEN a.known = 1 AND b.known = 1 THEN 0 ELSE {unknown} END AS reason FROM {read} r "
+        f"LEFT JOIN {places} a ON r.origin = a.name LEFT JOIN {places} b ON r.destination = b.name",
+    )
+
+
+def _with_unknown(table: SqlInput, rows: Rows, records: Stored, source: Source, reason: str) -> Source:
+    extended = replace(rows, reasons=[*rows.reasons, reason])
+    rejected = dict(source.rejected)
+    unknown = account(table, extended, records, Rejected(0, 0)).rejected.get(reason)
+    if unknown is not None:
+        rejected[reason] = unknown
+    return replace(source, rejected=rejected)
+
+
+def _any_good(table: SqlInput, records: Stored) -> bool:
+    return bool(len(table.backend.execute(f"SELECT 1 AS one FROM {records} WHERE reason = 0 LIMIT 1")))
+
+
+def _lift(table: SqlInput, rows: Rows, records: Stored, resolution: int | None) -> Stored:
+    """Lift all cells to one resolution, where they are finer."""
+    ends = " UNION ALL ".join(f"SELECT {end} AS place FROM {records} WHERE reason = 0" for end in ENDS)
+    found = table.backend.execute(f"SELECT place, COUNT(*) AS n FROM ({ends}) e GROUP BY place")
+    cells = found.column("place").to_numpy().astype(np.uint64)
+    levels = cell_to_resolution(cells)
+    lifted = same_resolution(table, cells, found.column("n").to_numpy(), resolution)
+    if resolution is None or (levels == resolution).all():
+        return records
+    places = lend(table.backend, name=cells.view(np.int64), place=lifted.view(np.int64))
+    counted = "".join(f", r.{name}" for name in rows.columns)
+    return store(
+        table.backend,
+        f"SELECT a.place AS origin, b.place AS destination{counted} FROM {records} r "
+        f"JOIN {places} a ON r.origin = a.name JOIN {places} b ON r.destination = b.name WHERE r.reason = 0",
+    )

@@ -1,0 +1,186 @@
+"""From tables of trips or of records between zones to OD matrices in a database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from odkanon.core.arrays import Ints
+from odkanon.engine.sql.backend import Backend, Selected, Stored, lend, store
+from odkanon.engine.sql.cells import ToDegrees
+from odkanon.engine.sql.copies import Copies, find_copies, offset_kinds, refuse_mixed_offsets
+from odkanon.engine.sql.engine import leaf_keys, totals
+from odkanon.engine.sql.matrix import SqlMatrix
+from odkanon.engine.sql.rows import Rows, SqlInput, account, rows_of
+from odkanon.errors import InputError
+from odkanon.model.od import Rejected, Source, Summary
+from odkanon.read.area import Area
+from odkanon.read.crs import check_crs, ends_in_degrees, nowhere
+from odkanon.read.land import warn_if_misplaced
+from odkanon.read.tables.columns import COORDINATES, missing, resolve
+from odkanon.read.trips import hint_at_swap, no_rows, trip_checks, trip_times, trip_values
+from odkanon.zoning.hierarchy import Hierarchy, h3_hierarchy
+
+_SAMPLE = 10_000
+
+
+def load_trips(
+    table: SqlInput,
+    *,
+    columns: Mapping[str, str] | None = None,
+    resolution: int = 10,
+    within: Area | None = None,
+    where: str | None = None,
+    crs: str | None = None,
+) -> SqlMatrix:
+    """Read trips with coordinates into a database, and count them there by origin and destination.
+
+    Same rules, same numbers as `odkanon.read_trips` and `odkanon.build_od`.
+    """
+    found = resolve(table, columns)
+    if any(name not in found for name in COORDINATES):
+        raise missing(table, found, COORDINATES)
+    if crs is not None:
+        check_crs(crs)
+    times = trip_times(table, found)
+    values, written = trip_values(found, times), offset_kinds(times)
+    identity = [*values.values(), *written.values()] if "person" in found and "start_time" in found else None
+    rows = rows_of(table, found, trip_checks(found, degrees=crs is None), where=where, identity=identity)
+    ends = {name: values[name] for name in COORDINATES}
+    looked_at = {"fingerprint": rows.fingerprint} if rows.same else {}
+    degrees = None if crs is None else ToDegrees(crs, len(rows.reasons) + 1)
+    records = table.place(rows.select(ends | looked_at | written), resolution, degrees)
+    copies = find_copies(table, rows, records, ends, written, crs)
+    source = _account(table, rows, records, copies, crs)
+    hint_at_swap(source.rejected)
+    if source.rows == sum(part.rows for part in source.rejected.values()):
+        raise no_rows(table, source)
+    refuse_mixed_offsets(table, found, records, written, copies)
+    _warn_if_misplaced(table, rows, ends, crs)
+    less = None if copies is None else copies.taken_off(table.backend, resolution)
+    return matrix_of_records(table.backend, rows, records, less, source, within=within)
+
+
+def _account(table: SqlInput, rows: Rows, records: Stored, copies: Copies | None, crs: str | None) -> Source:
+    """Return what was turned away; a copy counts as such, even of a row that is nowhere on the globe."""
+    if crs is None:
+        return account(table, rows, records, Rejected(0, 0) if copies is None else copies.rejected())
+    rows = replace(rows, reasons=[*rows.reasons, nowhere(crs)])
+    source = account(table, rows, records, Rejected(0, 0) if copies is None else copies.rejected())
+    rejected = dict(source.rejected)
+    lost = rejected.pop(nowhere(crs), Rejected(0, 0))
+    if copies is not None:
+        twice = copies.rejected(~copies.good)
+        lost = Rejected(lost.rows - twice.rows, lost.trips - twice.trips, lost.weight - twice.weight)
+    if lost.rows:
+        rejected[nowhere(crs)] = lost
+    return replace(source, rejected=rejected)
+
+
+def _warn_if_misplaced(table: SqlInput, rows: Rows, ends: Mapping[str, str], crs: str | None) -> None:
+    some = table.query(
+        ", ".join(f"{expression} AS {name}" for name, expression in ends.items()),
+        f"WHERE {rows.columns['reason']} = 0 LIMIT {_SAMPLE}",
+    )
+    lat_lon = [np.asarray(some.column(name)) for name in COORDINATES]
+    if crs is not None:
+        lat_lon, good = ends_in_degrees(lat_lon, crs)
+        lat_lon = [values[good] for values in lat_lon]
+    warn_if_misplaced(np.concatenate(lat_lon[0::2]), np.concatenate(lat_lon[1::2]))
+
+
+def matrix_of_records(
+    backend: Backend,
+    rows: Rows,
+    records: Stored,
+    copies: Stored | None,
+    source: Source,
+    *,
+    within: Area | None = None,
+    tree: Hierarchy | None = None,
+) -> SqlMatrix:
+    """Return the matrix of good records, of those inside an area where one is given.
+
+    Parameters
+    ----------
+    records : Stored
+        ``origin, destination, reason`` and what is counted; places are H3 cells, or numbers of leaves of ``tree``.
+    copies : Stored, optional
+        ``origin, destination, records, trips, weight`` to be added, negative for what is to be taken off.
+    """
+    weighted = "weight" in rows.columns
+    masses = ("records", "trips", "weight") if weighted else ("records", "trips")
+    trips = "trips" if "trips" in rows.columns else "1"
+    counted = f"1 AS records, {trips} AS trips{', weight' * weighted}"
+    good = f"SELECT origin, destination, {counted} FROM {records} WHERE reason = 0"
+    if copies is not None:
+        good = f"{good} UNION ALL SELECT origin, destination, {', '.join(masses)} FROM {copies}"
+    visits = f"SELECT origin, destination, person FROM {records} WHERE reason = 0 AND person IS NOT NULL"
+    if within is not None:
+        inside = _places_inside(backend, records, within)
+        source = _without_outside(backend, good, inside, masses, source)
+        good, visits = (_inside(relation, inside) for relation in (good, visits))
+        keep: tuple[Stored, ...] = (records, inside)
+    else:
+        keep = (records,)
+    sums = ", ".join(f"CAST(SUM({name}) AS BIGINT) AS {name}" for name in masses[1:])
+    pairs = store(
+        backend, f"SELECT origin, destination, 1 AS pairs, {sums} FROM ({good}) g GROUP BY origin, destination"
+    )
+    seen = Selected(visits, *keep) if "person" in rows.columns else None
+    return _matrix(backend, pairs, seen, source, rows.scale if weighted else None, tree)
+
+
+def _matrix(
+    backend: Backend,
+    pairs: Stored,
+    visits: Selected | None,
+    source: Source,
+    scale: int | None,
+    tree: Hierarchy | None,
+) -> SqlMatrix:
+    keys = leaf_keys(backend, pairs, "origin"), leaf_keys(backend, pairs, "destination")
+    if tree is None:
+        origins, destinations = (h3_hierarchy(key.astype(np.uint64)) for key in keys)
+    else:
+        origins, destinations = (_observed(tree, key) for key in keys)
+    whole = totals(backend, str(pairs), ("pairs", "trips") if scale is None else ("pairs", "trips", "weight"))
+    persons = None
+    if visits is not None:
+        found = backend.execute(f"SELECT COUNT(*) AS n FROM (SELECT DISTINCT person FROM {visits} v) p")
+        persons = int(found.column("n")[0].as_py())
+    summary = Summary(whole.pairs, whole.trips, whole.weight, persons, scale or 1, source)
+    return SqlMatrix(backend, origins, destinations, keys, pairs, visits, summary)
+
+
+def _observed(tree: Hierarchy, leaf: Ints) -> Hierarchy:
+    keep = np.zeros(len(tree.leaves), dtype=bool)
+    keep[leaf] = True
+    return tree if keep.all() else tree.restrict(keep)
+
+
+def _places_inside(backend: Backend, records: Stored, within: Area) -> Stored:
+    ends = [f"SELECT {axis} AS place FROM {records} WHERE reason = 0" for axis in ("origin", "destination")]
+    found = backend.execute(f"SELECT DISTINCT place FROM ({' UNION ALL '.join(ends)}) p").column("place").to_numpy()
+    return lend(backend, place=found[within.contains(found.astype(np.uint64))])
+
+
+def _inside(relation: str, inside: Stored) -> str:
+    joins = f"JOIN {inside} a ON r.origin = a.place JOIN {inside} b ON r.destination = b.place"
+    return f"SELECT r.* FROM ({relation}) r {joins}"
+
+
+def _without_outside(backend: Backend, good: str, inside: Stored, masses: tuple[str, ...], source: Source) -> Source:
+    sums = ", ".join(f"CAST(COALESCE(SUM({name}), 0) AS BIGINT) AS {name}" for name in masses)
+    every, kept = (
+        backend.execute(f"SELECT {sums} FROM ({relation}) r").to_pylist()[0]
+        for relation in (good, _inside(good, inside))
+    )
+    if kept["records"] == 0:
+        raise InputError("no trip has both ends inside the area; check the cells or the outline")
+    outside = Rejected(*(every[name] - kept[name] for name in masses))
+    if not outside.rows:
+        return source
+    return replace(source, rejected={**source.rejected, "outside the area": outside})

@@ -1,0 +1,217 @@
+"""The destination zones of ATG-Soft: one cut of the destination tree for every origin zone, all at once.
+
+For each level of the tree, only the (origin zone, node) combinations that occur are kept, as rows of an array;
+each knows the row of its parent one level up. A dynamic programme over these arrays, from the leaves to the root,
+decides all subtrees of all origin zones in a few vector operations a level.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from odkanon.core.arrays import Bools, Codes, Ints
+from odkanon.methods.atg.origins import Masses
+from odkanon.model.budget import Budget
+from odkanon.model.flows import Flows
+from odkanon.model.od import ODMatrix
+from odkanon.model.rule import Rule
+from odkanon.zoning.cells import Floats
+from odkanon.zoning.hierarchy import Cut
+
+MAX_ITERATIONS = 200
+"""No search on real data has needed more than 16; the bound only makes an endless one impossible."""
+
+PRECISION = 1e-12
+"""Relative difference of costs below which two choices count as equally good."""
+
+
+@dataclass(frozen=True, eq=False)
+class Level:
+    """The combinations of one level of the destination tree that are worth deciding about.
+
+    Those below the rule whose parent is below it too are left out: all of that parent is suppressed anyway.
+
+    Attributes
+    ----------
+    row : array of int
+        Which combinations of the level these are.
+    parent : array of int
+        Their parents, as places in the next level's arrays; empty at the root.
+    good : array of bool
+        Whether each meets the rule.
+    volume : array of float
+        What each publishes: its mass if it meets the rule, else 0.
+    spread : array of float
+        What publishing it costs: ``volume * (|o| + |node|)``.
+    lost : array of float
+        What not publishing it takes from the budget; 0 where it meets the rule.
+    """
+
+    row: Ints
+    parent: Codes
+    good: Bools
+    volume: Floats
+    spread: Floats
+    lost: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """Cuts that are cheapest at some multiplier.
+
+    Attributes
+    ----------
+    delta : float
+        The multiplier: what suppressing one more unit of the budget is worth.
+    spread, lost : float
+        ``sum mass * (|o| + |d|)`` of what is published, and what is suppressed in the unit of the budget.
+    split : tuple of array of bool
+        For each level above the leaves and combination worth deciding about, whether the cut goes on below it.
+    gap : float
+        Relative duality gap, in [0, 1]: cuts of the same origins within the budget can have a ``spread`` smaller
+        by this share at most.
+    """
+
+    delta: float
+    spread: float
+    lost: float
+    split: tuple[Bools, ...]
+    gap: float = 0.0
+
+    def priced(self, delta: float) -> float:
+        """Return what these cuts cost at a multiplier, ``spread + delta * lost``."""
+        return self.spread + delta * self.lost
+
+
+@dataclass(frozen=True, eq=False)
+class Forest:
+    """The destination trees of all origin zones.
+
+    Attributes
+    ----------
+    levels : tuple of Level
+        What is to be decided, from the leaves to the roots.
+    parents : tuple of array of int
+        For each level below the roots and every combination, the row of its parent.
+    row_of_pair : array of int
+        For each OD pair, its combination at the lowest level.
+    """
+
+    levels: tuple[Level, ...]
+    parents: tuple[Codes, ...]
+    row_of_pair: Codes
+
+    @classmethod
+    def of(cls, od: ODMatrix, rule: Rule, origins: Cut, budget: Budget, masses: Masses) -> Forest:
+        """Merge destinations level by level; rules are checked on exact unions of persons."""
+        tree = od.destinations
+        needed = od.flows.only(frozenset({*rule.measures, masses.measure}))
+        flows, row_of_pair = needed.merge(origins.zone_of_leaf[needed.origin], needed.destination)
+        tables, parents = [flows], []
+        for level in range(1, tree.top + 1):
+            parent_node = tree.codes[level][tree.starts[level - 1]]
+            flows, parent = flows.merge(flows.origin, parent_node[flows.destination])
+            tables.append(flows)
+            parents.append(parent)
+        origin_sizes = np.diff(origins.starts, append=len(od.origins.leaves))
+        sizes = [
+            origin_sizes[flows.origin] + tree.sizes[level][flows.destination] for level, flows in enumerate(tables)
+        ]
+        return cls(_worth_deciding(tables, parents, sizes, rule, budget, masses), tuple(parents), row_of_pair)
+
+    def cheapest(self, delta: float) -> Choice:
+        """Return the cuts of least ``spread + delta * lost``; a node is split iff that is strictly cheaper."""
+        spread, lost = self.levels[0].spread, self.levels[0].lost
+        split = []
+        for below, level in zip(self.levels, self.levels[1:], strict=False):
+            count = len(level.row)
+            spread, lost = _summed(below.parent, spread, count), _summed(below.parent, lost, count)
+            cheaper = level.good & (spread + delta * lost < level.spread)
+            spread = np.where(cheaper, spread, level.spread)
+            lost = np.where(cheaper, lost, level.lost)
+            split.append(cheaper)
+        return Choice(delta, float(spread.sum()), float(lost.sum()), tuple(split))
+
+    def g(self, choice: Choice) -> float:
+        """Return the mean generalisation error of a choice; infinite where it publishes nothing."""
+        volume = self.levels[0].volume
+        for below, level, split in zip(self.levels, self.levels[1:], choice.split, strict=False):
+            volume = np.where(split, _summed(below.parent, volume, len(level.row)), level.volume)
+        published = float(volume.sum())
+        return choice.spread / published if published > 0 else float("inf")
+
+    def level_of_pairs(self, choice: Choice) -> npt.NDArray[np.int8]:
+        """Return for each OD pair the level of the destination node that it is published as part of."""
+        top = len(self.levels) - 1
+        level_of_row = np.full(len(self.levels[top].row), -1, dtype=np.int8)
+        for level in range(top, -1, -1):
+            if level < top:
+                level_of_row = level_of_row[self.parents[level]]
+            goes_on = np.zeros(len(level_of_row), dtype=bool)
+            if level > 0:
+                goes_on[self.levels[level].row[choice.split[level - 1]]] = True
+            level_of_row[(level_of_row < 0) & ~goes_on] = level
+        return level_of_row[self.row_of_pair]
+
+
+def _summed(group: Codes, values: Floats, groups: int) -> Floats:
+    return np.bincount(group, weights=values, minlength=groups).astype(np.float64)
+
+
+def _worth_deciding(
+    tables: list[Flows], parents: list[Codes], sizes: list[Ints], rule: Rule, budget: Budget, masses: Masses
+) -> tuple[Level, ...]:
+    """Return the levels, without the combinations whose parent is below the rule."""
+    goods = [rule.met(flows) for flows in tables]
+    levels: list[Level] = []
+    place_above = np.empty(0, dtype=np.int32)
+    for at in range(len(tables) - 1, -1, -1):
+        flows, good = tables[at], goods[at]
+        is_root = at == len(tables) - 1
+        row = np.arange(len(flows)) if is_root else np.flatnonzero(goods[at + 1][parents[at]])
+        parent = place_above if is_root else place_above[parents[at][row]]
+        volume = masses.of_flows(flows)[row] * good[row]
+        cost = (flows.pairs if budget.of == "rows" else flows.trips)[row]
+        lost = np.where(good[row], 0.0, cost)
+        levels.append(Level(row, parent, good[row], volume, volume * sizes[at][row], lost))
+        place_above = np.full(len(flows), -1, dtype=np.int32)
+        place_above[row] = np.arange(len(row))
+    return tuple(reversed(levels))
+
+
+def cheapest_within(forest: Forest, allowance: int) -> Choice:
+    """Return cuts that suppress no more than the allowance, of least ``spread`` up to the duality gap.
+
+    ``lost`` shrinks as the multiplier grows. From 0, the multiplier is doubled until the allowance is kept; then
+    the cost lines of the best choice on either side are intersected, and the cheapest cuts there replace one of
+    them, until no cuts are cheaper there than both. The choice within the allowance is returned.
+    """
+    low = forest.cheapest(0.0)
+    if low.lost <= allowance:
+        return low
+    low, high = _bracket(forest, low, allowance)
+    delta = high.delta
+    for _ in range(MAX_ITERATIONS):
+        delta = (high.spread - low.spread) / (low.lost - high.lost)
+        middle = forest.cheapest(delta)
+        if middle.priced(delta) >= high.priced(delta) * (1 - PRECISION):
+            break
+        low, high = (low, middle) if middle.lost <= allowance else (middle, high)
+    bound = high.priced(delta) - delta * allowance
+    gap = (high.spread - bound) / high.spread if high.spread > 0 else 0.0
+    return replace(high, delta=delta, gap=max(gap, 0.0))
+
+
+def _bracket(forest: Forest, low: Choice, allowance: int) -> tuple[Choice, Choice]:
+    """Return choices on both sides of the allowance."""
+    # What publishing whole trees would cost for each unit that they save: about the right order of magnitude.
+    delta = max(float(forest.levels[-1].spread.sum()) / low.lost, 1.0)
+    for _ in range(MAX_ITERATIONS):
+        high = forest.cheapest(delta)
+        if high.lost <= allowance:
+            return low, high
+        low, delta = high, 2 * delta
+    raise AssertionError("no multiplier keeps the budget, though the origin zones by themselves do")

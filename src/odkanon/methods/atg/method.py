@@ -1,0 +1,174 @@
+"""ATG-Soft: origins are cut once, then the destinations of every origin zone separately, within a budget.
+
+Releases are not homogeneous: two origin zones may divide the destinations differently, so published destination
+zones overlap. The choice of destinations is an integer programme; its budget constraint is priced with a
+multiplier ``delta``, after which every subtree can be decided by itself, bottom-up, for all origin zones at once.
+
+References
+----------
+Matet et al. 2023, adaptative tree generalisation (ATG) of origin-destination matrices; ATG-Soft is its faster form.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from odkanon.core.arrays import Ints
+from odkanon.errors import InputError
+from odkanon.methods.atg.cut import Choice, Forest, cheapest_within
+from odkanon.methods.atg.origins import Masses, coarsen_within, even_cut
+from odkanon.methods.odkanon import refusal
+from odkanon.model.budget import Budget, BudgetOf
+from odkanon.model.od import ODMatrix
+from odkanon.model.release import Release, assemble
+from odkanon.model.rule import Rule
+from odkanon.zoning.hierarchy import Cut, Hierarchy
+from odkanon.zoning.zones import Zones, zones_of_cut
+
+log = logging.getLogger(__name__)
+
+TARGET_FACTORS = tuple(2 ** (quarter / 4) for quarter in range(-2, 7))
+"""Target volumes that are tried when none is given, as multiples of ``sqrt(k * |D|)``: from 0.71 to 2.83."""
+
+
+def atg_soft(
+    od: ODMatrix,
+    rule: Rule,
+    *,
+    budget: float = 0.10,
+    budget_of: BudgetOf = "trips",
+    target: float | None = None,
+) -> Release:
+    """Anonymise with ATG-Soft.
+
+    Origins are cut so that ``sum (target - |zone|)^2`` is least. For every origin zone ``o``, the destination tree
+    is then cut so that ``sum (|o| + |d|) |Eq| + delta * suppressed`` is least, with the multiplier ``delta`` at
+    which what is suppressed just fits the budget. ``|Eq|`` is counted in the rule's main measure (trips for a rule
+    on persons alone), what is suppressed in the unit of the budget.
+
+    Parameters
+    ----------
+    od : ODMatrix
+        The input.
+    rule : Rule
+        What every published class must meet.
+    budget : float
+        Share that may be suppressed, in [0, 1).
+    budget_of : {"rows", "trips"}
+        Share of OD pairs or of trips.
+    target : float, optional
+        Trips that an origin zone should have, in (0, inf); times the mean weight of a trip where the rule counts
+        weight. By default the best, by G, of a few around ``sqrt(k * |D|)``: an origin zone of so many trips that
+        falls into classes of k has about as many leaves as each of its destination zones.
+
+    Returns
+    -------
+    Release
+        Its parameters report ``target``, the multiplier ``delta``, the ``duality_gap`` (how much better, as a
+        share, the best destination cuts for the same origins could be at most) and ``origins_coarsened``.
+    """
+    rule.check_available(od.measures)
+    if target is not None and not 0 < target < float("inf"):
+        raise InputError(f"the target volume of an origin zone must be a positive number of trips, not {target}")
+    allowed = Budget(budget, budget_of)
+    parameters: dict[str, Any] = {"budget": budget, "budget_of": budget_of}
+    everything, _ = od.flows.merge(np.zeros(len(od), dtype=np.int32), np.zeros(len(od), dtype=np.int32))
+    if not rule.met(everything).any():
+        return Release.empty(od, rule, "atg-soft", parameters, refusal(od, rule))
+    targets = [target] if target is not None else likely_targets(od, rule)
+    best = min((solve(od, rule, allowed, each) for each in targets), key=lambda solution: solution.g)
+    parameters |= best.report
+    if best.rounds:
+        log.warning("origin zones below %s exceed the budget; merged them upwards in %d rounds", rule, best.rounds)
+    return _release(od, rule, best, allowed, parameters)
+
+
+def likely_targets(od: ODMatrix, rule: Rule) -> list[float]:
+    """Return the target volumes to try, in trips."""
+    balanced = sqrt(rule.k(od.mean_weight if od.weight is not None else None) * od.trips)
+    return [float(f"{factor * balanced:.3g}") for factor in TARGET_FACTORS]
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """Cuts of both axes: one of the origins, and a level of the destination tree for each OD pair."""
+
+    target: float
+    origins: Cut
+    rounds: int
+    choice: Choice
+    g: float
+    destination_level: npt.NDArray[np.int8]
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """What a release tells of how it was found."""
+        return {
+            "target": self.target,
+            "delta": self.choice.delta,
+            "duality_gap": self.choice.gap,
+            "origins_coarsened": self.rounds,
+        }
+
+
+def solve(od: ODMatrix, rule: Rule, budget: Budget, target: float) -> Solution:
+    """Return the cuts for one target volume; some choice of origins must meet the rule."""
+    masses = Masses.of(od, rule)
+    allowance = budget.allowance(od.flows)
+    origins = even_cut(od.origins, masses.of_nodes(od), target)
+    origins, rounds = coarsen_within(od, rule, origins, budget, allowance)
+    forest = Forest.of(od, rule, origins, budget, masses)
+    choice = cheapest_within(forest, allowance)
+    return Solution(target, origins, rounds, choice, forest.g(choice), forest.level_of_pairs(choice))
+
+
+def _release(od: ODMatrix, rule: Rule, solution: Solution, budget: Budget, parameters: dict[str, Any]) -> Release:
+    origins, zone_of_origin = zones_of_cut(od.origins, solution.origins)
+    destinations, first_of_level = zones_of_tree(od.destinations)
+    destination_zone = np.zeros(len(od), dtype=np.int32)
+    for level, codes in enumerate(od.destinations.codes):
+        here = solution.destination_level == level
+        destination_zone[here] = first_of_level[level] + codes[od.flows.destination[here]]
+    return assemble(
+        od,
+        rule,
+        origins=origins,
+        destinations=destinations,
+        origin_zone=zone_of_origin[od.flows.origin],
+        destination_zone=destination_zone,
+        candidate=np.ones(len(od), dtype=bool),
+        budget=budget,
+        method="atg-soft",
+        parameters=parameters,
+    )
+
+
+def zones_of_tree(tree: Hierarchy) -> tuple[Zones, list[int]]:
+    """Return all nodes of a tree as zones, and for each level the number of its first node."""
+    counts = [len(ids) for ids in tree.ids]
+    level = np.repeat(np.arange(len(counts)), counts)
+    leaves = np.concatenate(tree.sizes)
+    ids = np.concatenate([tree.labels(at) for at in range(len(counts))]).astype(np.str_)
+    resolution = None
+    if tree.resolution is None:
+        ids = _unambiguous(ids, leaves, level)
+    else:
+        finest = [tree.level_resolution(at) for at in range(len(counts))]
+        resolution = np.repeat([-1 if at is None else at for at in finest], counts)
+    return Zones(ids, leaves, resolution, level, outlines=tree.outlines), [0, *np.cumsum(counts)[:-1].tolist()]
+
+
+def _unambiguous(ids: npt.NDArray[np.str_], leaves: Ints, level: Ints) -> npt.NDArray[np.str_]:
+    """Tell apart zones of a lookup table that share a name but not their leaves: overlapping zones meet here."""
+    _, name = np.unique(ids, return_inverse=True)
+    smallest = np.full(int(name.max()) + 1, leaves.max())
+    np.minimum.at(smallest, name, leaves)
+    larger = leaves > smallest[name]
+    marked = np.char.add(np.char.add(ids, " (level "), np.char.add(level.astype(np.str_), ")"))
+    return np.where(larger, marked, ids)

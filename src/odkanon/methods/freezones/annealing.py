@@ -1,0 +1,154 @@
+"""Annealing of free zones: sweeps of block moves, while zones are split and merged to fit the budget."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+
+from odkanon.core.arrays import Ints
+from odkanon.methods.freezones.moves import sweep
+from odkanon.methods.freezones.sheet import Plan, Sheet
+
+_SWEEPS = 10
+"""Sweeps along one axis before the other one has its turn."""
+_FREEZE = 0.6
+"""Share of the run after which zones are no longer split or merged."""
+_QUENCH = 0.92
+"""Share of the run after which only improvements are accepted."""
+_DEAR = 4.0
+"""What a suppressed unit costs while the number of zones is sought, as a multiple of G."""
+_SEED = 2025
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How long to anneal, and on which scale.
+
+    Attributes
+    ----------
+    iterations : int
+        Turns of one axis each.
+    deadline : float
+        When to stop at the latest, by the monotonic clock.
+    k : float
+        Mass of a class that just meets the rule; k times G is the scale of the changes that moves make.
+    allowance : int
+        What may be suppressed.
+    compactness : float
+        Price of an edge between two zones, as a multiple of k times G.
+    """
+
+    iterations: int
+    deadline: float
+    k: float
+    allowance: int
+    compactness: float = 1.0
+
+    def progress(self, iteration: int, start: float) -> float:
+        """Return how much of the run is over, by turns or by time, whichever is further."""
+        now = time.monotonic()
+        by_time = (now - start) / max(self.deadline - start, 1e-9) if self.deadline < inf else 0.0
+        return max(iteration / self.iterations, by_time)
+
+
+def anneal(plan: Plan, schedule: Schedule) -> tuple[tuple[Ints, Ints], float]:
+    """Return the best zones found within the allowance, and their G.
+
+    For most of the run the price of a suppressed unit is a fixed multiple of G, and the number of zones follows the
+    budget: while too much is suppressed, the two neighbouring zones whose union costs least are merged; while there is
+    room, the zone that pays most for its size is split. Then the number of zones is kept, and the price follows the
+    budget, until the temperature reaches zero.
+    """
+    random = np.random.default_rng(_SEED)
+    start = time.monotonic()
+    best, least, multiplier, g = plan.zones, inf, 0.0, inf
+    for iteration in range(schedule.iterations + 1):
+        axis, progress = iteration % 2, schedule.progress(iteration, start)
+        sheet = plan.sheet(axis)
+        price, published, spent = sheet.totals()
+        if published > 0:
+            g = price / published
+            if spent <= schedule.allowance and g < least:
+                best, least = plan.zones, g
+        if progress >= 1:
+            break
+        excess = (spent - schedule.allowance) / max(schedule.allowance, 1.0)
+        if progress < _FREEZE:
+            multiplier = _DEAR * g
+        else:
+            multiplier *= float(np.exp(np.clip(0.5 * excess, -0.05, 0.05)))
+        heat = schedule.k * g * (1 - progress) ** 2 if progress < _QUENCH else 0.0
+        for _ in range(_SWEEPS):
+            if not sweep(sheet, multiplier, heat, schedule.compactness * schedule.k * g, random) and heat == 0:
+                break
+        if progress < _FREEZE:
+            _resize(sheet, excess, multiplier)
+        plan = plan.with_zones((sheet.zone, plan.zones[1]) if axis == 0 else (plan.zones[0], sheet.zone))
+    return best, least
+
+
+def _resize(sheet: Sheet, excess: float, multiplier: float) -> None:
+    """Merge zones while too much is suppressed, split zones while there is room."""
+    if excess > 0 and len(sheet.size) > 1:
+        _merge(sheet, multiplier)
+    elif excess < -0.03:
+        _split(sheet)
+
+
+def _merge(sheet: Sheet, multiplier: float) -> None:
+    """Merge the two neighbouring zones whose union costs least more than they do."""
+    source, target = (sheet.zone[side] for side in sheet.blocks.edges)
+    keys = np.unique((source * len(sheet.size) + target)[source < target])
+    if len(keys) == 0:
+        return
+    first, second = keys // len(sheet.size), keys % len(sheet.size)
+    price, size = sheet.counting.price, sheet.size
+    alone = price(sheet.matrix, size[:, None] + sheet.width, multiplier).sum(axis=1)
+    union = sheet.matrix[:, first] + sheet.matrix[:, second]
+    together = price(union, (size[first] + size[second])[:, None] + sheet.width, multiplier).sum(axis=1)
+    pick = int(np.argmin(together - alone[first] - alone[second]))
+    sheet.zone[sheet.zone == second[pick]] = first[pick]
+
+
+def _split(sheet: Sheet) -> None:
+    """Split the zone that adds most to G by its size, into two connected halves of about as many leaves."""
+    published = np.where(sheet.counting.met(sheet.matrix), sheet.matrix[sheet.counting.mass], 0.0).sum(axis=1)
+    for zone in np.argsort(-published * sheet.size, kind="stable").tolist():
+        members = np.flatnonzero(sheet.zone == zone)
+        if len(members) > 1:
+            sheet.zone[_half(sheet, members.tolist())] = len(sheet.size)
+            return
+
+
+def _half(sheet: Sheet, members: list[int]) -> list[int]:
+    """Grow two regions from opposite ends of a zone, the smaller one next; return the second."""
+    inside = set(members)
+    ends = [_farthest(sheet, members[0], inside)]
+    ends.append(_farthest(sheet, ends[0], inside))
+    taken: list[list[int]] = [[], []]
+    size, fronts = [0.0, 0.0], [deque([end]) for end in ends]
+    while fronts[0] or fronts[1]:
+        side = 0 if fronts[0] and (not fronts[1] or size[0] <= size[1]) else 1
+        block = fronts[side].popleft()
+        if block in inside:
+            inside.discard(block)
+            taken[side].append(block)
+            size[side] += float(sheet.blocks.leaves[block])
+            fronts[side].extend(other for other in sheet.blocks.neighbours[block] if other in inside)
+    return taken[1]
+
+
+def _farthest(sheet: Sheet, start: int, inside: set[int]) -> int:
+    """Return the block of a zone that the most steps lead to."""
+    seen, queue, last = {start}, deque([start]), start
+    while queue:
+        last = queue.popleft()
+        for other in sheet.blocks.neighbours[last]:
+            if other in inside and other not in seen:
+                seen.add(other)
+                queue.append(other)
+    return last

@@ -1,0 +1,175 @@
+"""The building blocks of free zones: cells of mixed levels that are moved as a whole, and who borders on whom."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import h3ronpy
+import numpy as np
+import pyarrow as pa
+
+from odkanon.core.arrays import Codes, Ints
+from odkanon.zoning.cells import Cells, cell_to_parent, cell_to_resolution, is_valid_cell
+from odkanon.zoning.hierarchy import Cut, Hierarchy, cut_at
+
+Edges = Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """Disjoint cells of mixed levels that hold every leaf of an axis, with empty cells between them.
+
+    A block is the largest cell over a leaf that is neither too heavy nor too large. The parent of a block is filled
+    up with its empty children, which belong to zones like all others: zones then have no holes, and the cells of a
+    zone do not tell which small cells were observed.
+
+    Attributes
+    ----------
+    cells : array of uint64
+        The cells, observed ones first.
+    leaves : array of int
+        Observed leaves in each; 0 for empty ones.
+    block_of_leaf : array of int
+        For each leaf, its block.
+    edges : array of int, shape (2, n)
+        Neighbours, in both directions, sorted by the first.
+    """
+
+    cells: Cells
+    leaves: Ints
+    block_of_leaf: Codes
+    edges: Edges
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    @cached_property
+    def neighbours(self) -> list[list[int]]:
+        """For each block, its neighbours."""
+        ends = np.searchsorted(self.edges[0], np.arange(1, len(self)))
+        return [part.tolist() for part in np.split(self.edges[1], ends)]
+
+    @cached_property
+    def neighbour_sets(self) -> list[set[int]]:
+        """The same as sets."""
+        return [set(part) for part in self.neighbours]
+
+
+def blocks_of(tree: Hierarchy, masses: tuple[Ints, ...], finest: Cut, target: int) -> Blocks:
+    """Return the blocks of an axis.
+
+    Parameters
+    ----------
+    tree : Hierarchy
+        An H3 hierarchy.
+    masses : tuple of array of int
+        Mass of every node, by level.
+    finest : Cut
+        A cut whose zones must be unions of blocks.
+    target : int
+        About how many blocks to make.
+    """
+    level = finest.level[finest.zone_of_leaf].copy()
+    for at in range(tree.top, 0, -1):
+        codes, sizes = tree.codes[at], tree.sizes[at]
+        large = (sizes * target > len(tree.leaves)) | (masses[at] * target > masses[-1][0])
+        if tree.level_resolution(at) is None:
+            large[:] = True
+        level[large[codes] & (level >= at)] = at - 1
+    cut = cut_at(tree, level)
+    cells = np.empty(len(cut), dtype=np.uint64)
+    for at in np.unique(cut.level).tolist():
+        here = cut.level == at
+        cells[here] = tree.ids[at][cut.node[here]]
+    leaves = np.bincount(cut.zone_of_leaf, minlength=len(cut))
+    empty = _empty_siblings(cells, tree)
+    cells = np.concatenate([cells, empty])
+    leaves = np.concatenate([leaves, np.zeros(len(empty), dtype=np.int64)])
+    return Blocks(cells, leaves, cut.zone_of_leaf, _both_ways(_connected(cells, _touching(cells))))
+
+
+def _empty_siblings(cells: Cells, tree: Hierarchy) -> Cells:
+    """Return the children that no leaf lies in, of all parents of the given cells."""
+    found = [np.empty(0, dtype=np.uint64)]
+    resolutions = cell_to_resolution(cells)
+    for resolution in np.unique(resolutions[resolutions > 0]).tolist():
+        children = children_of(np.unique(cell_to_parent(cells[resolutions == resolution], resolution - 1)))
+        observed = cell_to_parent(tree.leaves, resolution)
+        found.append(children[~np.isin(children, observed)])
+    return np.unique(np.concatenate(found))
+
+
+def children_of(parents: Cells) -> Cells:
+    """Return all children of some cells of one resolution."""
+    resolution = int(cell_to_resolution(parents[:1])[0]) + 1
+    shift = np.uint64(3 * (15 - resolution))
+    bare = (parents & ~(np.uint64(0xF) << np.uint64(52))) | (np.uint64(resolution) << np.uint64(52))
+    bare = bare & ~(np.uint64(7) << shift)
+    children = (bare[:, None] | (np.arange(7, dtype=np.uint64) << shift)[None, :]).ravel()
+    return children[is_valid_cell(children)]
+
+
+def _touching(cells: Cells) -> Edges:
+    """Return the pairs of disjoint cells of mixed levels that share an edge, each once."""
+    disks = pa.array(h3ronpy.grid_disk(pa.array(cells), 1))
+    source = np.repeat(np.arange(len(cells)), np.diff(np.asarray(disks.offsets)))
+    around = np.asarray(disks.values)
+    resolutions = cell_to_resolution(cells)
+    found = []
+    # The finer one of two neighbours has a ring cell inside the coarser one.
+    for resolution in np.unique(resolutions).tolist():
+        finer = resolutions[source] >= resolution
+        here = np.flatnonzero(resolutions == resolution)
+        here = here[np.argsort(cells[here], kind="stable")]
+        above = cell_to_parent(around[finer], resolution)
+        at = np.minimum(np.searchsorted(cells[here], above), len(here) - 1)
+        hit = cells[here][at] == above
+        found.append(np.stack([source[finer][hit], here[at[hit]]]))
+    return _distinct(np.concatenate(found, axis=1))
+
+
+def _connected(cells: Cells, edges: Edges) -> Edges:
+    """Add links across empty land, until all cells hang together.
+
+    Cells in different islands count as neighbours if their ancestors at the finest level that bridges the gap are
+    the same cell, or share an edge; one link for each such pair of ancestors.
+    """
+    island = islands(len(cells), edges)
+    resolution = int(cell_to_resolution(cells).max(initial=0))
+    while resolution > 0 and island.any():
+        resolution -= 1
+        lifted = np.where(cell_to_resolution(cells) > resolution, cell_to_parent(cells, resolution), cells)
+        ancestors, first, number = np.unique(lifted, return_index=True, return_inverse=True)
+        inside = np.stack([first[number], np.arange(len(cells))])
+        across = first[_touching(ancestors)]
+        links = np.concatenate([inside, across], axis=1)
+        links = links[:, island[links[0]] != island[links[1]]]
+        edges = _distinct(np.concatenate([edges, links], axis=1))
+        island = islands(len(cells), edges)
+    # Beyond resolution 0 there are only oceans; one link each keeps the world in one piece.
+    roots = np.unique(island)
+    return _distinct(np.concatenate([edges, np.stack([roots[:-1], roots[1:]])], axis=1))
+
+
+def islands(count: int, edges: Edges) -> Ints:
+    """Return for each node the smallest node that it hangs together with."""
+    island = np.arange(count)
+    while True:
+        lower = island.copy()
+        np.minimum.at(lower, edges[0], island[edges[1]])
+        np.minimum.at(lower, edges[1], island[edges[0]])
+        lower = lower[lower]
+        if np.array_equal(lower, island):
+            return island
+        island = lower
+
+
+def _distinct(edges: Edges) -> Edges:
+    edges = np.sort(edges[:, edges[0] != edges[1]], axis=0)
+    return np.unique(edges, axis=1)
+
+
+def _both_ways(edges: Edges) -> Edges:
+    edges = np.concatenate([edges, edges[::-1]], axis=1)
+    return edges[:, np.lexsort((edges[1], edges[0]))]

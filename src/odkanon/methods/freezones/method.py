@@ -1,0 +1,189 @@
+"""freezones: zones that are connected unions of neighbouring H3 cells, the same for all partners.
+
+Seven-fold steps are what limits cuts of an H3 hierarchy: a zone is too small for its flows to reach the threshold, or
+seven times larger. Here zones grow and shrink cell by cell. The search starts from the best pair of cuts, takes
+both sets of zones apart into blocks (cells of mixed levels, some hundreds of them), and anneals: blocks move across
+borders, zones are split and merged, all to make ``G_total + price * suppressed`` small; see `annealing`.
+
+Two blocks are neighbours if their cells share an edge. Where empty land separates parts of an axis, they are
+neighbours if their ancestors, at the finest level that bridges the gap, are the same or share an edge. A zone
+is connected in that sense.
+"""
+
+from __future__ import annotations
+
+import time
+from math import inf
+
+import numpy as np
+
+from odkanon.core.arrays import Codes, Ints
+from odkanon.errors import InputError
+from odkanon.methods.freezones.annealing import Schedule, anneal
+from odkanon.methods.freezones.blocks import Blocks, blocks_of, children_of, islands
+from odkanon.methods.freezones.sheet import Plan
+from odkanon.methods.odkanon import refusal
+from odkanon.methods.treecut.dp import PRICE, PUBLISHED, Problem, node_table
+from odkanon.methods.treecut.method import best_cuts, check_effort
+from odkanon.methods.treecut.search import Cuts
+from odkanon.model.budget import Budget, BudgetOf
+from odkanon.model.od import AXES, ODMatrix
+from odkanon.model.release import Release, assemble, release_of_cuts
+from odkanon.model.rule import Rule
+from odkanon.quality.utility import UtilityMeasure
+from odkanon.zoning.cells import Cells, cell_to_parent, cell_to_resolution, cell_to_str
+from odkanon.zoning.zones import Zones
+
+_BLOCKS_PER_ZONE = 8
+"""No block has more than this fraction of the mean zone's leaves, or of its mass, unless it is a leaf."""
+_TREE_ITERATIONS = 6
+"""Restarts for the cuts to start from; annealing forgets most of them."""
+
+
+def freezones(
+    od: ODMatrix,
+    rule: Rule,
+    *,
+    budget: float = 0.10,
+    budget_of: BudgetOf = "trips",
+    measure: UtilityMeasure = "trips",
+    compactness: float = 1.0,
+    iterations: int = 200,
+    time_limit: float | None = None,
+) -> Release:
+    """Anonymise with zones that are free unions of neighbouring cells.
+
+    Parameters
+    ----------
+    od : ODMatrix
+        The input, over H3 cells.
+    rule : Rule
+        What every published class must meet.
+    budget : float
+        Share that may be suppressed, in [0, 1).
+    budget_of : {"trips", "rows"}
+        Share of what.
+    measure : {"trips", "weight"}
+        What G, which is minimised, counts.
+    compactness : float
+        How much round zones are preferred to winding ones, in [0, inf). 0.05 makes G some 8 % smaller on surveys,
+        with zones that wind around each other; 2 makes it 4 to 8 % larger.
+    iterations : int
+        Turns of annealing, in [0, inf). The result depends on nothing else; 0 returns the best cuts.
+    time_limit : float, optional
+        Seconds after which the best so far is returned, in (0, inf); ODkAnon's answer at least.
+    """
+    check_effort(iterations, time_limit)
+    if not 0 <= compactness < inf:
+        raise InputError(f"compactness must be a number of at least 0, not {compactness}")
+    rule.check_available(od.measures)
+    for axis in AXES:
+        if od.tree(axis).resolution is None:
+            raise InputError("free zones need H3 cells, which know their neighbours; for lookup tables use treecut")
+    allowed = Budget(budget, budget_of)
+    parameters = {
+        "budget": budget,
+        "budget_of": budget_of,
+        "measure": measure,
+        "compactness": compactness,
+        "iterations": iterations,
+    }
+    deadline = inf if time_limit is None else time.monotonic() + time_limit
+    problem = Problem(od, rule, allowed, measure)
+    cuts = best_cuts(problem, "g", _TREE_ITERATIONS, None if time_limit is None else time_limit / 3, joint=False)
+    if cuts is None:
+        return Release.empty(od, rule, "freezones", parameters, refusal(od, rule))
+    keep = np.ones(len(od), dtype=bool)
+    plan = best_plan(problem, cuts, iterations, deadline, compactness)
+    if plan is None:
+        return release_of_cuts(od, rule, *cuts, keep, allowed, "freezones", parameters)
+    (origins, origin_zone), (destinations, destination_zone) = (zones_of_plan(plan, axis) for axis in (0, 1))
+    return assemble(
+        od,
+        rule,
+        origins=origins,
+        destinations=destinations,
+        origin_zone=origin_zone[od.flows.origin],
+        destination_zone=destination_zone[od.flows.destination],
+        candidate=keep,
+        budget=allowed,
+        method="freezones",
+        parameters=parameters,
+    )
+
+
+def best_plan(problem: Problem, cuts: Cuts, iterations: int, deadline: float, compactness: float) -> Plan | None:
+    """Return the best zoning found; None if that is the pair of cuts itself."""
+    totals = node_table(problem, "origin", cuts[1]).total(cuts[0])
+    g = float(totals[PRICE] / totals[PUBLISHED])
+    if iterations == 0 or g <= 2:
+        return None
+    od = problem.od
+    origin, destination = (
+        blocks_of(od.tree(axis), od.node_masses(axis, problem.measure), cut, _BLOCKS_PER_ZONE * len(cut))
+        for axis, cut in zip(AXES, cuts, strict=True)
+    )
+    zones = (start_zones(origin, cuts[0].zone_of_leaf), start_zones(destination, cuts[1].zone_of_leaf))
+    plan = Plan.of(problem, (origin, destination), zones)
+    mean_weight = od.mean_weight if od.weight is not None else None
+    k = problem.rule.k(mean_weight) * (float(mean_weight or 1) * od.flows.scale if problem.measure == "weight" else 1)
+    found, least = anneal(plan, Schedule(iterations, deadline, k, problem.allowance, compactness))
+    return plan.with_zones(found) if least < g else None
+
+
+def start_zones(blocks: Blocks, zone_of_leaf: Codes) -> Ints:
+    """Return the zones of a cut for each block, each zone connected.
+
+    Empty blocks join a neighbour's zone, from the borders inwards. A zone whose blocks lie apart, with nothing but
+    empty land or other zones between them, becomes several.
+    """
+    zone = np.full(len(blocks), -1, dtype=np.int64)
+    zone[blocks.block_of_leaf] = zone_of_leaf
+    source, target = blocks.edges
+    while (zone < 0).any():
+        border = (zone[source] < 0) & (zone[target] >= 0)
+        joining, first = np.unique(source[border], return_index=True)
+        zone[joining] = zone[target[border][first]]
+    return islands(len(blocks), blocks.edges[:, zone[source] == zone[target]])
+
+
+def zones_of_plan(plan: Plan, axis: int) -> tuple[Zones, Codes]:
+    """Return the zones of one axis for publishing, and for each leaf the number of its zone.
+
+    A zone is called by the smallest of its cells, plus how many more there are.
+    """
+    blocks = plan.blocks[axis]
+    zone = np.unique(plan.zones[axis], return_inverse=True)[1]
+    cells, owner = compact(blocks.cells, zone)
+    order = np.lexsort((cells, owner))
+    cells, owner = cells[order], owner[order]
+    text, first = cell_to_str(cells), np.flatnonzero(np.diff(owner, prepend=-1))
+    count = np.diff(first, append=len(cells))
+    lists = tuple(tuple(part.tolist()) for part in np.split(text, first[1:]))
+    ids = [part[0] if len(part) == 1 else f"{part[0]}+{len(part) - 1}" for part in lists]
+    leaves = np.bincount(zone, blocks.leaves).astype(np.int64)
+    resolution = np.where(count == 1, cell_to_resolution(cells[first]), -1)
+    zones = Zones(np.array(ids, dtype=np.str_), leaves, resolution, cells=lists)
+    return zones, zone[blocks.block_of_leaf].astype(np.int32)
+
+
+def compact(cells: Cells, owner: Ints) -> tuple[Cells, Ints]:
+    """Replace the children of a cell by the cell, wherever all of them have the same owner."""
+    resolution = int(cell_to_resolution(cells).max(initial=0))
+    while resolution > 0:
+        here = cell_to_resolution(cells) == resolution
+        parents, number = np.unique(cell_to_parent(cells[here], resolution - 1), return_inverse=True)
+        if len(parents):
+            expected = np.bincount(
+                np.searchsorted(parents, cell_to_parent(children_of(parents), resolution - 1)), minlength=len(parents)
+            )
+            lowest, highest = np.full(len(parents), len(cells)), np.full(len(parents), -1)
+            np.minimum.at(lowest, number, owner[here])
+            np.maximum.at(highest, number, owner[here])
+            whole = (lowest == highest) & (np.bincount(number, minlength=len(parents)) == expected)
+            stay = ~here
+            stay[here] = ~whole[number]
+            cells = np.concatenate([cells[stay], parents[whole]])
+            owner = np.concatenate([owner[stay], lowest[whole]])
+        resolution -= 1
+    return cells, owner

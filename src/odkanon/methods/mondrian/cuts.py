@@ -1,0 +1,139 @@
+"""Where Mondrian cuts: the most equal cut of each of many boxes that leaves the rule met on both sides.
+
+Points of several boxes stand one after the other in an array, sorted by one coordinate within each box. A cut is
+then a position, and all that a rule counts to the left of every position is a running sum.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from odkanon.core.arrays import Bools, Ints
+from odkanon.methods.volume import Volume
+from odkanon.model.flows import Flows, Visits
+from odkanon.model.rule import Rule
+from odkanon.zoning.cells import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Segments:
+    """Consecutive stretches of an array, one for each box."""
+
+    starts: Ints
+    sizes: Ints
+
+    @property
+    def number(self) -> Ints:
+        """For each position, the number of its stretch."""
+        return np.repeat(np.arange(len(self.starts)), self.sizes)
+
+    def take(self, which: Ints) -> tuple[Segments, Ints]:
+        """Return some of the stretches moved together, and the positions they had."""
+        starts, sizes = self.starts[which], self.sizes[which]
+        moved = np.cumsum(sizes) - sizes
+        return Segments(moved, sizes), np.repeat(starts - moved, sizes) + np.arange(int(sizes.sum()))
+
+    def running(self, values: Ints) -> tuple[Ints, Ints]:
+        """Return the sum from the start of its stretch up to each position, and of each whole stretch."""
+        sums = np.cumsum(values)
+        before = np.where(self.starts > 0, sums[self.starts - 1], 0)
+        return sums - np.repeat(before, self.sizes), sums[self.starts + self.sizes - 1] - before
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """What a rule counts of each point, and how much of it either side of a cut needs.
+
+    Attributes
+    ----------
+    volume : array of int
+        What a cut should halve.
+    additive : tuple of (array of int, int)
+        Masses that add up, with their thresholds.
+    visits : Visits or None
+        Who takes part in which point, sorted by point; None where the rule counts no persons.
+    persons : int
+        The threshold on distinct persons.
+    """
+
+    volume: Ints
+    additive: tuple[tuple[Ints, int], ...]
+    visits: Visits | None
+    persons: int
+
+    @classmethod
+    def of(cls, flows: Flows, rule: Rule, volume: Volume) -> Sums:
+        """Return what a rule counts of each flow."""
+        additive: list[tuple[Ints, int]] = []
+        if rule.trips is not None:
+            additive.append((flows.trips, rule.trips))
+        if rule.weight is not None and flows.weight is not None:
+            additive.append((flows.weight, rule.weight_units(flows.scale)))
+        visits = flows.visits if rule.persons is not None else None
+        return cls(getattr(flows, volume), tuple(additive), visits, rule.persons or 0)
+
+    def can_be_cut(self, points: Ints, boxes: Segments) -> Bools:
+        """Tell which boxes have enough for two; a quick test that spares most boxes of the last rounds."""
+        enough = boxes.sizes > 1
+        for mass, threshold in self.additive:
+            enough &= np.add.reduceat(mass[points], boxes.starts) >= 2 * threshold
+        return enough
+
+    def allowed(self, points: Ints, boxes: Segments) -> Bools:
+        """Tell for each position whether what lies up to it and what lies after it, in its box, meet the rule."""
+        good = np.ones(len(points), dtype=bool)
+        for mass, threshold in self.additive:
+            left, total = boxes.running(mass[points])
+            good &= (left >= threshold) & (np.repeat(total - threshold, boxes.sizes) >= left)
+        if self.visits is not None:
+            left, right = _persons_on_sides(self.visits, points, boxes)
+            good &= (left >= self.persons) & (right >= self.persons)
+        return good
+
+
+def _persons_on_sides(visits: Visits, points: Ints, boxes: Segments) -> tuple[Ints, Ints]:
+    """Return for each position the distinct persons up to it and after it, within its box.
+
+    A person is on the left from her first point on, and on the right until before her last one.
+    """
+    first_visit = np.searchsorted(visits.flow, np.arange(int(visits.flow.max(initial=-1)) + 2))
+    begin = first_visit[np.minimum(points, len(first_visit) - 1)]
+    end = first_visit[np.minimum(points + 1, len(first_visit) - 1)]
+    by_point, rows = Segments(begin, end - begin).take(np.arange(len(points)))
+    position = by_point.number
+    key = boxes.number[position] * visits.people + visits.person[rows]
+    order = np.argsort(key, kind="stable")
+    changes = key[order][1:] != key[order][:-1]
+    opens = np.concatenate([[True], changes])[: len(order)]
+    closes = np.concatenate([changes, [True]])[-len(order) :] if len(order) else opens
+    seen, in_box = boxes.running(np.bincount(position[order[opens]], minlength=len(points)))
+    gone, _ = boxes.running(np.bincount(position[order[closes]], minlength=len(points)))
+    return seen, np.repeat(in_box, boxes.sizes) - gone
+
+
+def median_cuts(sums: Sums, points: Ints, values: Floats, boxes: Segments) -> tuple[Ints, Ints]:
+    """Return the boxes that can be cut, and for each the last position of its left side.
+
+    Parameters
+    ----------
+    points : array of int
+        The points of all boxes, sorted by value within each.
+    values : array of float
+        The coordinate of each.
+    boxes : Segments
+        Which points belong together.
+    """
+    last = np.zeros(len(points), dtype=bool)
+    last[boxes.starts + boxes.sizes - 1] = True
+    distinct = ~last
+    distinct[:-1] &= values[1:] != values[:-1]
+    possible = np.flatnonzero(distinct & sums.allowed(points, boxes))
+    left, total = boxes.running(sums.volume[points])
+    box = boxes.number[possible]
+    unequal = np.abs(2 * left[possible] - total[box])
+    # Sorted by box, then by how unequal the sides are, then by position: the first of each box is its cut.
+    order = np.lexsort((unequal, box))
+    opens = np.concatenate([[True], box[order][1:] != box[order][:-1]])[: len(order)]
+    return box[order[opens]], possible[order[opens]]

@@ -1,0 +1,234 @@
+"""Mondrian: boxes around trips in (start_lon, start_lat, end_lon, end_lat), cut in two for as long as the rule allows.
+
+No hierarchy is used: an OD pair is the point of the centres of its two leaf cells, and a class is a box of such
+points. All boxes of a round are cut at once; each of the four coordinates is sorted only at the very beginning.
+
+References
+----------
+LeFevre, DeWitt, Ramakrishnan: "Mondrian multidimensional k-anonymity", ICDE 2006.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from odkanon.core.arrays import Bools, Codes, Ints
+from odkanon.errors import InputError
+from odkanon.methods.mondrian.cuts import Segments, Sums, median_cuts
+from odkanon.methods.volume import volume_measure
+from odkanon.model.od import ODMatrix
+from odkanon.model.release import Release, assemble
+from odkanon.model.rule import Rule
+from odkanon.zoning.cells import Floats, cell_radius, cell_to_latlng
+from odkanon.zoning.zones import Zones
+
+DIMENSIONS = ("start_lon", "start_lat", "end_lon", "end_lat")
+
+
+def mondrian(od: ODMatrix, rule: Rule) -> Release:
+    """Anonymise with Mondrian; nothing is suppressed.
+
+    A box is cut along its widest coordinate (its span over the span of all points; ties in the order of
+    `DIMENSIONS`), between two distinct values, where the halves are most equal in the rule's main measure (trips
+    for a rule on persons alone; ties towards the lower value). A cut is allowed iff both sides meet the whole
+    rule. Where the most equal cut is not, the allowed one nearest to it is taken; where a coordinate has none, the
+    next widest is tried. A box that is not cut can therefore not be cut by any plane across any coordinate.
+    For rules on trips or on weight alone only the most equal cut matters: if it is not allowed, no other is.
+
+    Published boxes are those of the cutting planes, half-way between neighbouring values, inside one box around
+    all points (and the cells around these): they fill that box without overlap, and tell less of where trips
+    begin and end than boxes drawn tightly around the points of each class would.
+
+    Parameters
+    ----------
+    od : ODMatrix
+        The input; leaves must be H3 cells, for they have coordinates. Longitudes do not wrap: data on both sides
+        of the antimeridian get boxes as wide as the world.
+    rule : Rule
+        What every published class must meet.
+    """
+    rule.check_available(od.measures)
+    if od.origins.resolution is None or od.destinations.resolution is None:
+        raise InputError(
+            "Mondrian cuts boxes of coordinates, which zones of a lookup table do not have; "
+            "use H3 cells or coordinates, or another method"
+        )
+    everything, _ = od.flows.merge(np.zeros(len(od), dtype=np.int32), np.zeros(len(od), dtype=np.int32))
+    if not rule.met(everything).any():
+        return Release.empty(od, rule, "mondrian", {}, _refusal(od, rule))
+    points = _points(od)
+    boxes = cut_boxes(points, Sums.of(od.flows, rule, volume_measure(rule)), _frame(od, points))
+    bounds, number = _in_order(boxes.bounds, boxes.box_of_point)
+    return assemble(
+        od,
+        rule,
+        origins=_zones("o", bounds[:, :, :2]),
+        destinations=_zones("d", bounds[:, :, 2:]),
+        origin_zone=number,
+        destination_zone=number,
+        candidate=np.ones(len(od), dtype=bool),
+        budget=None,
+        method="mondrian",
+        parameters={},
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Boxes:
+    """A partition of points into boxes.
+
+    Attributes
+    ----------
+    bounds : array of float, shape (boxes, 2, dimensions)
+        Lower and upper corner of each.
+    box_of_point : array of int
+        For each point, the number of its box.
+    """
+
+    bounds: Floats
+    box_of_point: Codes
+
+
+def cut_boxes(points: Floats, sums: Sums, frame: Floats) -> Boxes:
+    """Cut a frame around points until no box can be cut any more.
+
+    Parameters
+    ----------
+    points : array of float, shape (dimensions, points)
+        Coordinates.
+    sums : Sums
+        What the rule counts of each point.
+    frame : array of float, shape (2, dimensions)
+        Lower and upper corner of the box around all points.
+    """
+    spans = np.ptp(points, axis=1)
+    spans[spans == 0] = 1.0
+    state = _Round(
+        np.argsort(points, axis=1, kind="stable"),
+        Segments(np.zeros(1, dtype=np.int64), np.array([points.shape[1]])),
+        frame[None],
+    )
+    box_of_point = np.zeros(points.shape[1], dtype=np.int32)
+    done: list[Floats] = []
+    while len(state.bounds):
+        cuts = _best_cuts(state, points, sums, spans)
+        whole = np.flatnonzero(cuts.dimension < 0)
+        segments, rows = state.boxes.take(whole)
+        numbers = sum(map(len, done)) + np.arange(len(whole))
+        box_of_point[state.orders[0][rows]] = np.repeat(numbers, segments.sizes)
+        done.append(state.bounds[whole])
+        state = _halved(state, cuts, points.shape[1])
+    return Boxes(np.concatenate(done), box_of_point)
+
+
+@dataclass(frozen=True, eq=False)
+class _Round:
+    """The boxes that may still be cut; ``orders`` has their points sorted by each coordinate within each box."""
+
+    orders: npt.NDArray[np.int64]
+    boxes: Segments
+    bounds: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class _Cuts:
+    """For each box the coordinate that is cut (-1 for none), the points on the left side, and the plane."""
+
+    dimension: Ints
+    left: Ints
+    plane: Floats
+
+
+def _best_cuts(state: _Round, points: Floats, sums: Sums, spans: Floats) -> _Cuts:
+    """Cut each box along the widest coordinate that has an allowed cut."""
+    boxes, every = state.boxes, np.arange(len(points))[:, None]
+    lowest = points[every, state.orders[:, boxes.starts]]
+    highest = points[every, state.orders[:, boxes.starts + boxes.sizes - 1]]
+    preference = np.argsort(-(highest - lowest) / spans[:, None], axis=0, kind="stable")
+    cuts = _Cuts(
+        np.full(len(preference.T), -1), np.zeros(len(preference.T), dtype=np.int64), np.zeros(len(preference.T))
+    )
+    pending = np.flatnonzero(sums.can_be_cut(state.orders[0], boxes))
+    for dimension in preference:
+        if len(pending) == 0:
+            break
+        tried, rows = boxes.take(pending)
+        along = np.repeat(dimension[pending], tried.sizes)
+        order = state.orders[along, rows]
+        values = points[along, order]
+        found, last = median_cuts(sums, order, values, tried)
+        cut = pending[found]
+        cuts.dimension[cut] = dimension[cut]
+        cuts.left[cut] = last + 1 - tried.starts[found]
+        cuts.plane[cut] = (values[last] + values[last + 1]) / 2
+        pending = np.delete(pending, found)
+    return cuts
+
+
+def _halved(state: _Round, cuts: _Cuts, count: int) -> _Round:
+    """Return the two halves of every box that is cut, in the same order and still sorted by each coordinate."""
+    which = np.flatnonzero(cuts.dimension >= 0)
+    boxes, rows = state.boxes.take(which)
+    dimension, left = cuts.dimension[which], cuts.left[which]
+    on_right = np.zeros(count, dtype=bool)
+    right_half, right_rows = Segments(state.boxes.starts[which] + left, boxes.sizes - left).take(np.arange(len(which)))
+    on_right[state.orders[np.repeat(dimension, right_half.sizes), right_rows]] = True
+    orders = np.stack([_partitioned(order[rows], on_right, boxes, left) for order in state.orders])
+    sizes = np.stack([left, boxes.sizes - left], axis=1).ravel()
+    bounds = np.repeat(state.bounds[which], 2, axis=0)
+    bounds[np.arange(0, len(bounds), 2), 1, dimension] = cuts.plane[which]
+    bounds[np.arange(1, len(bounds), 2), 0, dimension] = cuts.plane[which]
+    return _Round(orders, Segments(np.cumsum(sizes) - sizes, sizes), bounds)
+
+
+def _partitioned(order: Ints, on_right: Bools, boxes: Segments, left: Ints) -> Ints:
+    """Move the points of each box's left side before those of its right side, without sorting again."""
+    right = on_right[order]
+    among_right, _ = boxes.running(right.astype(np.int64))
+    offset = np.arange(len(order)) - np.repeat(boxes.starts, boxes.sizes)
+    place = np.where(right, np.repeat(left, boxes.sizes) + among_right - 1, offset - among_right)
+    result = np.empty_like(order)
+    result[np.repeat(boxes.starts, boxes.sizes) + place] = order
+    return result
+
+
+def _points(od: ODMatrix) -> Floats:
+    """Return the centres of both cells of each pair, to a tenth of a millimetre: rounding noise is no distance."""
+    start_lat, start_lon = cell_to_latlng(od.origins.leaves)
+    end_lat, end_lon = cell_to_latlng(od.destinations.leaves)
+    origin, destination = od.flows.origin, od.flows.destination
+    return np.stack([start_lon[origin], start_lat[origin], end_lon[destination], end_lat[destination]]).round(9)
+
+
+def _frame(od: ODMatrix, points: Floats) -> Floats:
+    """Return the box around all points, wider by the radius of a leaf cell, so that no side touches a point."""
+    low, high = points.min(axis=1), points.max(axis=1)
+    radius = np.repeat([cell_radius(tree.resolution or 0) for tree in (od.origins, od.destinations)], 2)
+    farthest = np.maximum(np.abs(low), np.abs(high))[[1, 1, 3, 3]]
+    radius[[0, 2]] /= np.maximum(np.cos(np.radians(farthest[[0, 2]])), 0.01)
+    limit = np.array([180.0, 90.0, 180.0, 90.0])
+    return np.stack([np.maximum(low - radius, -limit), np.minimum(high + radius, limit)])
+
+
+def _in_order(bounds: Floats, box_of_point: Codes) -> tuple[Floats, Codes]:
+    """Sort boxes by their lower corners, which no two boxes share."""
+    order = np.lexsort(bounds[:, 0, ::-1].T)
+    number = np.empty(len(order), dtype=np.int32)
+    number[order] = np.arange(len(order))
+    return bounds[order], number[box_of_point]
+
+
+def _zones(prefix: str, bounds: Floats) -> Zones:
+    """Return boxes as zones; numbers are padded so that names sort like them."""
+    width = len(str(len(bounds) - 1))
+    ids = np.char.add(prefix, np.char.zfill(np.arange(len(bounds)).astype(np.str_), width))
+    return Zones(ids, bounds=bounds.reshape(len(bounds), 4))
+
+
+def _refusal(od: ODMatrix, rule: Rule) -> str:
+    return (
+        f"even with all {od.trips:,} trips in one class, {rule} cannot be met; lower the thresholds, or bring more data"
+    )

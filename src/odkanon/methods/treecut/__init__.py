@@ -1,0 +1,1 @@
+"""The best tree cuts."""

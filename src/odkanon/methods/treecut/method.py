@@ -1,0 +1,124 @@
+"""treecut: one cut for each hierarchy, chosen to make an objective as small as the tree allows.
+
+For a fixed destination cut, the origin cut that minimises ``G_total + l * suppressed`` is an exact dynamic
+programme over the origin tree, and the best l for the budget is found on the same table of node values. The two axes
+take turns until neither improves, with exchanges of merges and splits that fit the budget exactly. That ends in a local
+optimum, so the search starts from several places (ODkAnon's answer and all pairs of uniform levels among them, hence it
+is never worse than either), repeats from slightly disturbed problems, and finishes with moves on both axes at once.
+"""
+
+from __future__ import annotations
+
+import time
+from math import inf
+from typing import get_args
+
+import numpy as np
+
+from odkanon.engine.memory import memory_engine
+from odkanon.errors import InputError
+from odkanon.methods.odkanon import MergePath, refusal
+from odkanon.methods.treecut.dp import Problem
+from odkanon.methods.treecut.goal import Goal, Objective
+from odkanon.methods.treecut.search import Cuts, TreeSearch
+from odkanon.model.budget import Budget, BudgetOf
+from odkanon.model.od import ODMatrix
+from odkanon.model.release import Release, release_of_cuts
+from odkanon.model.rule import Rule
+from odkanon.quality.utility import UtilityMeasure
+from odkanon.zoning.hierarchy import Cut
+
+ITERATIONS = 30
+"""Restarts by default; on surveys of the size of the paper, later ones rarely find anything better."""
+
+
+def treecut(
+    od: ODMatrix,
+    rule: Rule,
+    *,
+    budget: float = 0.10,
+    budget_of: BudgetOf = "trips",
+    objective: Objective = "g",
+    measure: UtilityMeasure = "trips",
+    iterations: int = ITERATIONS,
+    time_limit: float | None = None,
+) -> Release:
+    """Anonymise with the best pair of cuts that can be found.
+
+    Parameters
+    ----------
+    od : ODMatrix
+        The input.
+    rule : Rule
+        What every published class must meet.
+    budget : float
+        Share that may be suppressed, in [0, 1).
+    budget_of : {"trips", "rows"}
+        Share of what.
+    objective : {"g", "e", "c_avg"}
+        What to minimise. For ``e`` and ``c_avg``, G may be no larger than the larger one of ODkAnon's and the best
+        uniform levels'.
+    measure : {"trips", "weight"}
+        What the objective counts.
+    iterations : int
+        Restarts from disturbed problems, in [0, inf). The result depends on nothing else.
+    time_limit : float, optional
+        Seconds after which the best so far is returned, in (0, inf); ODkAnon's answer at least.
+    """
+    if objective not in get_args(Objective):
+        raise InputError(f"minimise {', '.join(get_args(Objective))}, not {objective!r}")
+    check_effort(iterations, time_limit)
+    rule.check_available(od.measures)
+    allowed = Budget(budget, budget_of)
+    parameters = {
+        "budget": budget,
+        "budget_of": budget_of,
+        "objective": objective,
+        "measure": measure,
+        "iterations": iterations,
+    }
+    problem = Problem(od, rule, allowed, measure, objective == "e")
+    cuts = best_cuts(problem, objective, iterations, time_limit)
+    if cuts is None:
+        return Release.empty(od, rule, "treecut", parameters, refusal(od, rule))
+    keep = np.ones(len(od), dtype=bool)
+    return release_of_cuts(od, rule, *cuts, keep, allowed, "treecut", parameters)
+
+
+def check_effort(iterations: int, time_limit: float | None) -> None:
+    """Raise unless the effort makes sense."""
+    if iterations != int(iterations) or iterations < 0:
+        raise InputError(f"iterations must be a whole number of at least 0, not {iterations}")
+    if time_limit is not None and not time_limit > 0:
+        raise InputError(f"the time limit must be a positive number of seconds, not {time_limit}")
+
+
+def best_cuts(
+    problem: Problem, objective: Objective, iterations: int, time_limit: float | None, *, joint: bool = True
+) -> Cuts | None:
+    """Return the best pair of cuts found; None if not even the roots meet the rule within the budget.
+
+    ``joint=False`` leaves out the moves on both axes at once, for a start that need not be the very best.
+    """
+    deadline = inf if time_limit is None else time.monotonic() + time_limit
+    start = odkanon_cuts(problem) if len(problem.od) else None
+    if start is None:
+        return None
+    search = TreeSearch(problem, Goal("g", problem.allowance), deadline)
+    g = search.offer(start)
+    uniform = search.uniform()
+    if objective != "g":
+        search = TreeSearch(problem, Goal(objective, problem.allowance, max(g, uniform[0][0])), deadline)
+        search.offer(start)
+    search.run([start, *(cuts for _, cuts in uniform)], iterations)
+    if joint:
+        search.improve_jointly()
+    return search.best
+
+
+def odkanon_cuts(problem: Problem) -> tuple[Cut, Cut] | None:
+    """Return where ODkAnon with the budget at the end stops."""
+    rule, budget = problem.rule, problem.budget
+    path = MergePath.of(memory_engine(problem.od, frozenset(rule.measures)), rule)
+    found = path.first_within(rule, budget, problem.allowance)
+    return None if found is None else path.cuts(found[0])

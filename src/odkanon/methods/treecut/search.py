@@ -1,0 +1,167 @@
+"""The search behind treecut: exact steps along one axis, turns between the axes, disturbed restarts, joint moves."""
+
+from __future__ import annotations
+
+import time
+from math import inf
+
+import numpy as np
+
+from odkanon.methods.treecut.dp import SPENT, Floats, NodeTable, Problem, node_table
+from odkanon.methods.treecut.exchange import exchange
+from odkanon.methods.treecut.goal import Goal
+from odkanon.methods.treecut.joint import joint_exchange
+from odkanon.model.od import AXES
+from odkanon.zoning.hierarchy import Cut, level_cut
+
+Cuts = tuple[Cut, Cut]
+
+_STARTS = 8
+"""Places to start from, ODkAnon's answer first and then uniform levels from the best on."""
+_TURNS = 12
+_KEPT = 4
+"""Pairs of cuts that are tried to be improved by joint moves; the best one alone is often in the wrong valley."""
+_SEED = 2025
+
+
+class TreeSearch:
+    """Keeps the best pairs of cuts seen, and knows how to look for better ones."""
+
+    def __init__(self, problem: Problem, goal: Goal, deadline: float = inf) -> None:
+        self.problem, self.goal, self.deadline = problem, goal, deadline
+        self._kept: dict[float, Cuts] = {}
+        self._price = 1.0
+        self._seen: set[tuple[object, ...]] = set()
+        self._random = np.random.default_rng(_SEED)
+
+    @property
+    def value(self) -> float:
+        """The best value so far."""
+        return min(self._kept, default=inf)
+
+    @property
+    def best(self) -> Cuts | None:
+        """The best pair of cuts so far; None if none was feasible."""
+        return self._kept.get(self.value)
+
+    @property
+    def late(self) -> bool:
+        """Whether the time is up."""
+        return time.monotonic() > self.deadline
+
+    def table(self, axis: int, cuts: Cuts) -> NodeTable:
+        """Return the node values of an axis while the other one keeps its cut."""
+        return node_table(self.problem, AXES[axis], cuts[1 - axis])
+
+    def totals(self, cuts: Cuts) -> Floats:
+        """Return the totals of a pair of cuts."""
+        return self.table(0, cuts).total(cuts[0])
+
+    def offer(self, cuts: Cuts, totals: Floats | None = None) -> float:
+        """Remember a pair of cuts if it is one of the best so far; return its value."""
+        value = self.goal.value(self.totals(cuts) if totals is None else totals)
+        if value < inf:
+            self._kept.setdefault(value, cuts)
+        if len(self._kept) > _KEPT:
+            del self._kept[max(self._kept)]
+        return value
+
+    def uniform(self) -> list[tuple[float, Cuts]]:
+        """Return all feasible pairs of uniform levels with their values, best first."""
+        origins, destinations = self.problem.od.origins, self.problem.od.destinations
+        found: list[tuple[float, int, int]] = []
+        for level in range(destinations.top + 1):
+            table = node_table(self.problem, "origin", level_cut(destinations, level))
+            values = [self.goal.value(columns.sum(axis=1)) for columns in table.levels]
+            found += [(value, at, level) for at, value in enumerate(values) if value < inf]
+        return [(value, (level_cut(origins, at), level_cut(destinations, level))) for value, at, level in sorted(found)]
+
+    def run(self, starts: list[Cuts], iterations: int) -> None:
+        """Search from the starts, then from disturbed problems."""
+        for cuts in starts[:_STARTS]:
+            if self.late:
+                return
+            self.offer(cuts)
+            self.settle(cuts)
+        for _ in range(iterations):
+            if self.late:
+                return
+            self.settle(self.disturbed())
+
+    def improve_jointly(self) -> None:
+        """Move both axes at once, from the best few pairs of cuts.
+
+        Restarts depend on the best cuts so far. After the last one, joint moves can only improve on what was found.
+        """
+        for _, cuts in sorted(self._kept.items(), key=lambda kept: kept[0]):
+            self.move_jointly(cuts)
+
+    def move_jointly(self, cuts: Cuts) -> None:
+        """Change both axes at once and settle from there, until nothing improves."""
+        for _ in range(_TURNS):
+            if self.late:
+                return
+            tables = self.table(0, cuts), self.table(1, cuts)
+            found = joint_exchange(self.problem, self.goal, cuts, tables, self._price)
+            if found is None:
+                return
+            self.offer(found)
+            cuts = self.settle(found)
+
+    def settle(self, cuts: Cuts) -> Cuts:
+        """Take turns between the axes until nothing improves; return where that ends."""
+        value, still = inf, 0
+        for turn in range(_TURNS):
+            if self.late or still == 2:
+                break
+            axis = turn % 2
+            # What happens next depends on little else, and small problems come back to the same place again and again.
+            place = (axis, *(part for cut in cuts for part in (cut.level.tobytes(), cut.starts.tobytes())))
+            if place in self._seen:
+                break
+            self._seen.add(place)
+            cut, totals = self.best_cut(self.table(axis, cuts), cuts[axis])
+            cuts = _with(cuts, axis, cut)
+            new = self.offer(cuts, totals)
+            still = 0 if new < value else still + 1
+            value = new
+        return cuts
+
+    def best_cut(self, table: NodeTable, current: Cut) -> tuple[Cut, Floats]:
+        """Return the best feasible cut found for one axis: a multiplier's or the current one, then exchanges."""
+        totals, cut = table.total(current), current
+        level = min(self.value, float(self.goal.raw(totals)))
+        for ceiling_price in self.goal.ceiling_prices:
+            for trial, sums in self._bisect(table, level, ceiling_price):
+                if self.goal.value(sums) < self.goal.value(totals):
+                    totals, cut = sums, trial
+        return exchange(table, self.goal, cut, totals, self._price)
+
+    def _bisect(self, table: NodeTable, level: float, ceiling_price: float) -> list[tuple[Cut, Floats]]:
+        """Return the best cuts for the multipliers on the way to the smallest one that keeps the budget."""
+        low, high = 1e-4, max(1e-4, 1e6 * level)
+        found: list[tuple[Cut, Floats]] = []
+        while high > low * 1.01:
+            self._price = float(np.sqrt(low * high))
+            cut = table.cheapest(self.goal.weights(level, self._price, ceiling_price))
+            found.append((cut, table.total(cut)))
+            over = found[-1][1][SPENT] > self.goal.allowance
+            low, high = (self._price, high) if over else (low, self._price)
+        return found
+
+    def disturbed(self) -> Cuts:
+        """Return what some turns make of the best cuts, at about the right multiplier but with noisy node values."""
+        assert self.best is not None
+        cuts, random = self.best, self._random
+        price = self._price * float(np.exp(random.uniform(-1, 1)))
+        sigma, first = random.random() ** 2, int(random.integers(2))
+        for turn in range(int(random.integers(1, 5))):
+            axis = (first + turn) % 2
+            table = self.table(axis, cuts)
+            noise = tuple(np.exp(sigma * random.standard_normal(columns.shape[1])) for columns in table.levels)
+            cuts = _with(cuts, axis, table.cheapest(self.goal.weights(self.value, price), noise))
+        return cuts
+
+
+def _with(cuts: Cuts, axis: int, cut: Cut) -> Cuts:
+    return (cut, cuts[1]) if axis == 0 else (cuts[0], cut)

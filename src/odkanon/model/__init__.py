@@ -1,0 +1,1 @@
+"""What is counted and what is promised: rules, budgets, flows, matrices, releases."""

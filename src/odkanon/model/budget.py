@@ -1,0 +1,55 @@
+"""How much of the input a method may suppress."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import floor
+from typing import Any, Literal, Protocol, get_args
+
+import numpy as np
+
+from odkanon.core.arrays import Bools
+from odkanon.errors import InputError
+
+BudgetOf = Literal["rows", "trips"]
+
+
+class Spendable(Protocol):
+    """Anything that takes up budget: flows, or the totals of some."""
+
+    @property
+    def pairs(self) -> Any: ...  # noqa: D102
+    @property
+    def trips(self) -> Any: ...  # noqa: D102
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A share of the input that may be suppressed.
+
+    Parameters
+    ----------
+    share : float
+        In [0, 1). Read as the decimal number it is written as, so that 29 % of 100 is 29.
+    of : {"rows", "trips"}
+        Share of OD pairs (as in the paper) or of trips (what "10 % of the data" means to most people).
+    """
+
+    share: float
+    of: BudgetOf
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.share < 1:
+            raise InputError(f"the budget is the share that may be suppressed, from 0 up to below 1; not {self.share}")
+        if self.of not in get_args(BudgetOf):
+            raise InputError(f"the budget is a share of {' or '.join(get_args(BudgetOf))}, not of {self.of!r}")
+
+    def allowance(self, flows: Spendable) -> int:
+        """Return how many rows or trips of these flows may go."""
+        return floor(self.mass(flows) * Fraction(str(self.share)))
+
+    def mass(self, flows: Spendable, which: Bools | None = None) -> int:
+        """Return the rows or trips of (some of) these flows."""
+        values = flows.pairs if self.of == "rows" else flows.trips
+        return int(np.sum(values if which is None else values[which]))

@@ -1,0 +1,160 @@
+"""Tables of flows between numbered places, and the one way in which flows are merged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from odkanon.core.arrays import Bools, Codes, Groups, Ints, group_keys, neighbours, number_groups
+
+
+@dataclass(frozen=True, eq=False)
+class Visits:
+    """Who takes part in which flow: distinct (flow, person) combinations.
+
+    Attributes
+    ----------
+    flow, person : array of int
+        Row of the flow and number of the person, without repetition.
+    people : int
+        How many persons there are in all; person numbers are below it.
+    """
+
+    flow: Codes
+    person: Codes
+    people: int
+
+    def relabel(self, new_flow: Codes, flows: int) -> Visits:
+        """Return who takes part after flows have been merged; flow number -1 drops a flow."""
+        target = new_flow[self.flow]
+        stays = target >= 0
+        keys = target[stays].astype(np.int64) * self.people + self.person[stays]
+        distinct = number_groups(keys, max(flows * self.people, 1))[0]
+        return Visits(
+            (distinct // self.people).astype(np.int32), (distinct % self.people).astype(np.int32), self.people
+        )
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What some flows add up to; weight in units of ``1 / scale``, None where there is none."""
+
+    pairs: int = 0
+    trips: int = 0
+    weight: int | None = None
+
+    def __add__(self, other: Totals) -> Totals:
+        weight = None if self.weight is None or other.weight is None else self.weight + other.weight
+        return Totals(self.pairs + other.pairs, self.trips + other.trips, weight)
+
+
+@dataclass(frozen=True, eq=False)
+class Flows:
+    """Flows between numbered places, with all that is counted of them.
+
+    Attributes
+    ----------
+    origin, destination : array of int
+        Numbers of the places.
+    pairs : array of int
+        How many OD pairs of the input each flow stands for; empty where that is not counted.
+    trips : array of int
+        Number of trips.
+    weight : array of int or None
+        Sum of weights, in units of ``1 / scale``. Integers make sums exact and independent of row order.
+    visits : Visits or None
+        Who takes part; None where the input names no persons.
+    scale : int
+        Units of weight in one.
+    head_count : array of int or None
+        Number of distinct persons of each flow, where an engine has counted them and keeps who they are.
+    """
+
+    origin: Codes
+    destination: Codes
+    pairs: Ints
+    trips: Ints
+    weight: Ints | None = None
+    visits: Visits | None = None
+    scale: int = 1
+    head_count: Ints | None = None
+
+    def __len__(self) -> int:
+        return len(self.trips)
+
+    @cached_property
+    def persons(self) -> Ints | None:
+        """Number of distinct persons of each flow; None where the input names no persons."""
+        if self.visits is None:
+            return self.head_count
+        return np.bincount(self.visits.flow, minlength=len(self)).astype(np.int64)
+
+    def totals(self, which: Bools | None = None) -> Totals:
+        """Return what (some of) the flows add up to."""
+        keep = slice(None) if which is None else which
+        weight = None if self.weight is None else int(self.weight[keep].sum())
+        return Totals(int(self.pairs[keep].sum()), int(self.trips[keep].sum()), weight)
+
+    def only(self, measures: frozenset[str]) -> Flows:
+        """Return the same flows without what is not among ``measures`` (trips always stay)."""
+        return replace(
+            self,
+            weight=self.weight if "weight" in measures else None,
+            visits=self.visits if "persons" in measures else None,
+        )
+
+    def take(self, keep: Bools) -> Flows:
+        """Return some of the flows."""
+        number = np.where(keep, np.cumsum(keep) - 1, -1).astype(np.int32)
+        kept = int(np.count_nonzero(keep))
+        return Flows(
+            self.origin[keep],
+            self.destination[keep],
+            self.pairs[keep],
+            self.trips[keep],
+            None if self.weight is None else self.weight[keep],
+            None if self.visits is None else self.visits.relabel(number, kept),
+            self.scale,
+        )
+
+    def merge(self, origin: Codes, destination: Codes) -> tuple[Flows, Codes]:
+        """Merge all flows that get the same new (origin, destination).
+
+        Parameters
+        ----------
+        origin, destination : array of int
+            For each flow, the numbers of its new places.
+
+        Returns
+        -------
+        merged : Flows
+            Sorted by (origin, destination).
+        number : array of int
+            For each old flow, the row of the flow it went into.
+        """
+        width = int(destination.max(initial=0)) + 1
+        height = int(origin.max(initial=0)) + 1
+        groups = group_keys(origin.astype(np.int64) * width + destination, height * width)
+        return self._merged(groups, origin, destination), groups.number
+
+    def merge_destinations(self, parent: Codes) -> tuple[Flows, Codes]:
+        """Merge the destinations of sorted flows into parents, whose numbers rise with theirs; see `merge`."""
+        destination = parent[self.destination]
+        opens = np.ones(len(self), dtype=bool)
+        opens[1:] = (self.origin[1:] != self.origin[:-1]) | (destination[1:] != destination[:-1])
+        groups = neighbours(opens)
+        return self._merged(groups, self.origin, destination), groups.number
+
+    def _merged(self, groups: Groups, origin: Codes, destination: Codes) -> Flows:
+        first = groups.first()
+        return Flows(
+            origin[first].astype(np.int32, copy=False),
+            destination[first].astype(np.int32, copy=False),
+            groups.sum(self.pairs),
+            groups.sum(self.trips),
+            None if self.weight is None else groups.sum(self.weight),
+            None if self.visits is None else self.visits.relabel(groups.number, groups.count),
+            self.scale,
+        )

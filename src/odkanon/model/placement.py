@@ -1,0 +1,70 @@
+"""Where the OD pairs of the input went, and how far they are from the even spread of their class."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from odkanon.core.arrays import Bools, Codes, Ints, group_sum
+from odkanon.model.od import ODMatrix
+
+
+@dataclass(frozen=True, eq=False)
+class Placement:
+    """Where each pair of a matrix in memory went.
+
+    Attributes
+    ----------
+    od : ODMatrix
+        The input.
+    area_of_pair : array of int
+        For each OD pair of the input, the class in whose area it lies; -1 for none.
+    published : array of bool
+        For each OD pair of the input, whether it is counted in that class.
+    """
+
+    od: ODMatrix
+    area_of_pair: Codes
+    published: Bools
+
+
+@dataclass(frozen=True, eq=False)
+class Deviation:
+    """How the pairs in the area of each class compare with its even spread, in one measure.
+
+    Whole numbers only, so that the reconstruction loss does not depend on who adds them up, or in which order.
+
+    Attributes
+    ----------
+    above_pairs, above : array of int
+        For each class, the pairs in its area that have more than an even share of it: how many, and their mass.
+    inside : array of int
+        For each class, the mass of all pairs in its area, suppressed ones included.
+    outside : int
+        Mass of the pairs in no area.
+    """
+
+    above_pairs: Ints
+    above: Ints
+    inside: Ints
+    outside: int
+
+
+def even_share(masses: Ints, leaf_pairs: Ints) -> Ints:
+    """Return the mass that a leaf pair of each class gets, rounded down: whole masses are above both or neither."""
+    return np.floor_divide(masses, np.maximum(leaf_pairs, 1))
+
+
+def deviation(placement: Placement, masses: Ints, share: Ints) -> Deviation:
+    """Compare the pairs of a matrix with the even share of their class; ``masses`` are those of the pairs."""
+    area, count = placement.area_of_pair, len(share)
+    inside = area >= 0
+    area, values = area[inside], masses[inside]
+    high = values > share[area]
+    return Deviation(
+        np.bincount(area[high], minlength=count).astype(np.int64),
+        group_sum(area[high], count, values[high]),
+        group_sum(area, count, values),
+        int(masses[~inside].sum()),
+    )

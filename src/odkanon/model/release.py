@@ -1,0 +1,345 @@
+"""The single result type of every method: a release, which cannot exist with a class below its rule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from odkanon.core.arrays import Bools, Codes, Ints
+from odkanon.errors import InputError, UnsafeReleaseError
+from odkanon.model.budget import Budget
+from odkanon.model.flows import Flows, Totals
+from odkanon.model.od import ODMatrix, Summary
+from odkanon.model.placement import Deviation, Placement
+from odkanon.model.rule import Rule
+from odkanon.zoning.hierarchy import Cut
+from odkanon.zoning.zones import Zones, zones_of_cut
+
+if TYPE_CHECKING:
+    from odkanon.engine.protocols import Matrix
+    from odkanon.quality.limit.limit import Limit
+
+
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """The published classes: flows between zones, sorted by the ids of their zones.
+
+    Attributes
+    ----------
+    origin, destination : array of int
+        Numbers of the zones.
+    trips : array of int
+        Number of trips.
+    weight : array of int or None
+        Sum of weights, in units of ``1 / scale``.
+    persons : array of int or None
+        Number of distinct persons.
+    """
+
+    origin: Codes
+    destination: Codes
+    trips: Ints
+    weight: Ints | None
+    persons: Ints | None
+    scale: int
+
+    def __len__(self) -> int:
+        return len(self.trips)
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """What may be published of an OD matrix.
+
+    Building one checks it: a class below the rule, a budget overrun or a trip that is neither published nor
+    suppressed raises `UnsafeReleaseError`. Nothing downstream has to check again.
+
+    Attributes
+    ----------
+    input : Summary
+        The totals of the input.
+    rule : Rule
+        What every class meets.
+    method, parameters : str, mapping
+        How it was made.
+    origins, destinations : Zones
+        The zones that occur in published classes, sorted by id.
+    classes : Classes
+        The published classes.
+    suppressed : Totals
+        What is not published; for accounting, never for publishing.
+    budget : Budget or None
+        What could be suppressed.
+    placement : Placement or None
+        Where each OD pair went; None where the pairs were never in memory.
+    deviations : mapping of str to Deviation
+        For each measure, how pairs differ from the even spread of their class; where there is no placement.
+    stored : Matrix or None
+        The input, where its pairs are in a database.
+    refusal : str or None
+        Why nothing can be published, where nothing can.
+    seconds : float
+        How long the method took.
+    """
+
+    input: Summary
+    rule: Rule
+    method: str
+    parameters: Mapping[str, Any]
+    origins: Zones
+    destinations: Zones
+    classes: Classes
+    suppressed: Totals
+    budget: Budget | None = None
+    placement: Placement | None = None
+    deviations: Mapping[str, Deviation] = field(default_factory=dict)
+    refusal: str | None = None
+    seconds: float = field(default=0.0)
+    stored: Matrix | None = None
+
+    def __post_init__(self) -> None:
+        below = int(np.count_nonzero(~self.rule.met(self.classes)))
+        if below:
+            raise UnsafeReleaseError(f"{below} classes are below {self.rule}; nothing was released")
+        for measure in ("trips", "weight"):
+            self._check_account(measure)
+        if self.placement is not None:
+            self._check_placement(self.placement)
+        if self.budget is not None and self.refusal is None:
+            spent, allowed = self.budget.mass(self.suppressed), self.budget.allowance(self.input)
+            if spent > allowed:
+                raise UnsafeReleaseError(f"{spent:,} {self.budget.of} suppressed, but the budget is {allowed:,}")
+
+    def _check_account(self, measure: str) -> None:
+        total, published = getattr(self.input, measure), getattr(self.classes, measure)
+        if (total is None) != (published is None):
+            raise UnsafeReleaseError(f"the {measure} of input and classes cannot be compared")
+        if total is not None and int(published.sum()) + (getattr(self.suppressed, measure) or 0) != total:
+            raise UnsafeReleaseError(f"the {measure} published and suppressed are not those of the input")
+        compared = self.deviations.get(measure)
+        if compared is not None and int(compared.inside.sum()) + compared.outside != total:
+            raise UnsafeReleaseError(f"the {measure} compared with the classes are not those of the input")
+
+    def _check_placement(self, placement: Placement) -> None:
+        flows, published = placement.od.flows, placement.published
+        if flows.totals(~published) != self.suppressed:
+            raise UnsafeReleaseError("what is suppressed is not what the unpublished pairs add up to")
+        for measure in ("trips", "weight"):
+            of_pairs, of_classes = getattr(flows, measure), getattr(self.classes, measure)
+            if of_pairs is not None and int(of_pairs[published].sum()) != int(of_classes.sum()):
+                raise UnsafeReleaseError(f"the {measure} of the classes are not those of the published pairs")
+        if np.any(placement.area_of_pair[published] < 0):
+            raise UnsafeReleaseError("a published pair lies in no class")
+
+    @classmethod
+    def empty(
+        cls, od: ODMatrix | Summary, rule: Rule, method: str, parameters: Mapping[str, Any], refusal: str
+    ) -> Release:
+        """Return the release that publishes nothing, and says why."""
+        summary = od if isinstance(od, Summary) else od.summary
+        nothing = Zones(np.empty(0, dtype=np.str_), np.empty(0, dtype=np.int64))
+        no_codes, no_ints = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64)
+        classes = Classes(
+            no_codes,
+            no_codes,
+            no_ints,
+            None if summary.weight is None else no_ints,
+            None if summary.persons is None else no_ints,
+            summary.scale,
+        )
+        placement = None
+        if isinstance(od, ODMatrix):
+            nowhere = np.full(len(od), -1, dtype=np.int32)
+            placement = Placement(od, nowhere, nowhere >= 0)
+        everything = Totals(summary.pairs, summary.trips, summary.weight)
+        return cls(
+            summary,
+            rule,
+            method,
+            parameters,
+            nothing,
+            nothing,
+            classes,
+            everything,
+            placement=placement,
+            refusal=refusal,
+        )
+
+    @property
+    def placement_in_memory(self) -> Placement:
+        """Where each OD pair went; raises where the pairs were never in memory."""
+        if self.placement is None:
+            raise InputError("this release was made where its OD pairs are; they were never in memory")
+        return self.placement
+
+    @property
+    def od(self) -> ODMatrix:
+        """The input, where it is in memory."""
+        return self.placement_in_memory.od
+
+    @property
+    def matrix(self) -> Matrix | None:
+        """The input, wherever its pairs are; None where that is not known any more."""
+        return self.stored if self.placement is None else self.placement.od
+
+    @property
+    def area_of_pair(self) -> Codes:
+        """For each OD pair of the input, the class in whose area it lies; -1 for none."""
+        return self.placement_in_memory.area_of_pair
+
+    @property
+    def published(self) -> Bools:
+        """For each OD pair of the input, whether it is counted in that class."""
+        return self.placement_in_memory.published
+
+    @cached_property
+    def limit(self) -> Limit | None:
+        """What no release over the same hierarchies, with the same rule and budget, can beat; see `odkanon.limit`."""
+        from odkanon.quality.limit.limit import limit_of
+
+        return limit_of(self)
+
+    def save(self, folder: str | Path, *, force: bool = False) -> Path:
+        """Write the release as a folder, all or nothing; see `odkanon.publish.save.save_release`."""
+        from odkanon.publish.save import save_release
+
+        return save_release(self, Path(folder), force=force)
+
+    def table(self) -> pa.Table:
+        """Return the published flows as an Arrow table, which pandas, polars and DuckDB can take over."""
+        from odkanon.publish.save import classes_table
+
+        return classes_table(self)
+
+    def _repr_html_(self) -> str:
+        from odkanon.publish.notebook import release_html
+
+        return release_html(self)
+
+    def __repr__(self) -> str:
+        if self.refusal:
+            return f"Release(nothing: {self.refusal})"
+        share = self.classes.trips.sum() / max(self.input.trips, 1)
+        return (
+            f"Release({self.method}, {self.rule}: {len(self.classes):,} classes between {len(self.origins):,} origin "
+            f"and {len(self.destinations):,} destination zones, {share:.1%} of trips)"
+        )
+
+
+def assemble(
+    od: ODMatrix,
+    rule: Rule,
+    *,
+    origins: Zones,
+    destinations: Zones,
+    origin_zone: Codes,
+    destination_zone: Codes,
+    candidate: Bools,
+    budget: Budget | None,
+    method: str,
+    parameters: Mapping[str, Any],
+) -> Release:
+    """Return the release that a zoning makes of a matrix: classes that meet the rule, and nothing else.
+
+    Parameters
+    ----------
+    origins, destinations : Zones
+        The zones.
+    origin_zone, destination_zone : array of int
+        For each OD pair, the numbers of its zones; -1 where it lies in none.
+    candidate : array of bool
+        For each OD pair, whether it may be published; the others are suppressed already.
+    """
+    merged, number = od.flows.take(candidate).merge(origin_zone[candidate], destination_zone[candidate])
+    good = rule.met(merged)
+    origins, destinations, classes, rows = published_classes(merged, good, origins, destinations)
+    class_of_merged = np.full(len(merged), -1, dtype=np.int32)
+    class_of_merged[rows] = np.arange(len(rows))
+    published = candidate.copy()
+    published[candidate] = good[number]
+    area = _area(merged, class_of_merged, origin_zone, destination_zone)
+    return Release(
+        od.summary,
+        rule,
+        method,
+        parameters,
+        origins,
+        destinations,
+        classes,
+        od.flows.totals(~published),
+        budget,
+        Placement(od, area, published),
+    )
+
+
+def published_classes(
+    merged: Flows, good: Bools, origins: Zones, destinations: Zones
+) -> tuple[Zones, Zones, Classes, Ints]:
+    """Return the zones and classes to publish of merged flows, and for each class the row of its flow."""
+    origins, new_origin = _used(origins, merged.origin[good])
+    destinations, new_destination = _used(destinations, merged.destination[good])
+    order = np.lexsort((new_destination, new_origin))
+    rows = np.flatnonzero(good)[order]
+    classes = Classes(
+        new_origin[order],
+        new_destination[order],
+        merged.trips[rows],
+        None if merged.weight is None else merged.weight[rows],
+        None if merged.persons is None else merged.persons[rows],
+        merged.scale,
+    )
+    return origins, destinations, classes, rows
+
+
+def release_of_cuts(
+    od: ODMatrix,
+    rule: Rule,
+    origin_cut: Cut,
+    destination_cut: Cut,
+    candidate: Bools,
+    budget: Budget,
+    method: str,
+    parameters: Mapping[str, Any],
+) -> Release:
+    """Return the homogeneous release of one cut for each axis, of the full trees or of parts of them."""
+    origins, zone_of_origin = zones_of_cut(od.origins, origin_cut)
+    destinations, zone_of_destination = zones_of_cut(od.destinations, destination_cut)
+    return assemble(
+        od,
+        rule,
+        origins=origins,
+        destinations=destinations,
+        origin_zone=zone_of_origin[od.flows.origin],
+        destination_zone=zone_of_destination[od.flows.destination],
+        candidate=candidate,
+        budget=budget,
+        method=method,
+        parameters=parameters,
+    )
+
+
+def _used(zones: Zones, occurring: Codes) -> tuple[Zones, Codes]:
+    """Keep the zones that occur, sorted by id; a zone without a published flow would tell of a suppressed one."""
+    used = np.unique(occurring)
+    used = used[np.argsort(zones.ids[used], kind="stable")]
+    number = np.full(len(zones), -1, dtype=np.int32)
+    number[used] = np.arange(len(used))
+    return zones.take(used), number[occurring]
+
+
+def _area(merged: Flows, class_of_merged: Codes, origin_zone: Codes, destination_zone: Codes) -> Codes:
+    """For each pair, the class between its zones, also where the pair itself was suppressed before."""
+    if len(merged) == 0:
+        return np.full(len(origin_zone), -1, dtype=np.int32)
+    width = int(max(destination_zone.max(initial=0), merged.destination.max())) + 1
+    keys = merged.origin.astype(np.int64) * width + merged.destination
+    wanted = origin_zone.astype(np.int64) * width + destination_zone
+    at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    found = (keys[at] == wanted) & (origin_zone >= 0) & (destination_zone >= 0)
+    return np.where(found, class_of_merged[at], -1).astype(np.int32)

@@ -1,0 +1,1 @@
+"""What is written for others: release folders, pages, exports."""

@@ -1,0 +1,43 @@
+"""Flows as plain tables for flowmap.blue and scikit-mobility."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from odkanon.publish.saved import SavedRelease
+from odkanon.read.tables.open import write_csv
+
+
+def write_flowmap(release: SavedRelease, folder: Path, measure: str) -> None:
+    """Write ``locations.csv`` (id, name, lat, lon) and ``flows.csv`` (origin, dest, count), for flowmap.blue."""
+    release.check_outlines("a flow map")
+    lon, lat = release.centres.round(7).T
+    locations = pa.table({"id": release.ids, "name": release.ids, "lat": lat, "lon": lon})
+    write_csv(locations, folder / "locations.csv")
+    write_csv(_flows(release, measure, ("origin", "dest", "count")), folder / "flows.csv")
+
+
+def write_skmob(release: SavedRelease, folder: Path, measure: str) -> None:
+    """Write ``tessellation.geojson`` (tile_ID) and ``flows.csv`` (origin, destination, flow), for scikit-mobility.
+
+    Zones of some methods overlap; flows still name theirs by ``tile_ID``.
+    """
+    release.check_outlines("a tessellation")
+    features = [
+        {"type": "Feature", "properties": {"tile_ID": zone}, "geometry": outline}
+        for zone, outline in zip(release.ids, release.outlines, strict=True)
+    ]
+    text = json.dumps({"type": "FeatureCollection", "features": features}, ensure_ascii=False, allow_nan=False)
+    (folder / "tessellation.geojson").write_text(text + "\n", encoding="utf-8")
+    write_csv(_flows(release, measure, ("origin", "destination", "flow")), folder / "flows.csv")
+
+
+def _flows(release: SavedRelease, measure: str, names: tuple[str, str, str]) -> pa.Table:
+    ids = np.array(release.ids, dtype=object)
+    release.measure(measure)  # raises where the release does not have it
+    columns = [pa.array(ids[release.origin]), pa.array(ids[release.destination]), release.flows.column(measure)]
+    return pa.table(dict(zip(names, columns, strict=True)))

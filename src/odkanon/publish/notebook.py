@@ -1,0 +1,61 @@
+"""What a notebook shows of a matrix or a release: a small table, nothing that could break out of its cell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from odkanon.model.od import ODMatrix
+    from odkanon.model.release import Release
+
+_FLOWS_SHOWN = 5
+
+
+def od_html(od: ODMatrix) -> str:
+    """Return an OD matrix as HTML: its totals, and what was turned away on the way in."""
+    rows = {"OD pairs": f"{len(od):,}", "trips": f"{od.trips:,}"}
+    if od.weight is not None:
+        rows["weight"] = f"{od.weight / od.flows.scale:,.10g}"
+    if od.persons is not None:
+        rows["persons"] = f"{od.persons:,}"
+    rows["origin leaves"] = f"{len(od.origins.leaves):,}"
+    rows["destination leaves"] = f"{len(od.destinations.leaves):,}"
+    rows |= {f"rejected rows {reason}": f"{part.rows:,}" for reason, part in od.source.rejected.items()}
+    return _table("OD matrix (not protected)", rows)
+
+
+def release_html(release: Release) -> str:
+    """Return a release as HTML: its promise, what is published, and its largest flows."""
+    from odkanon.publish.save import classes_table, statement
+
+    if release.refusal:
+        return _table("Release", {"nothing is published": release.refusal})
+    published = int(release.classes.trips.sum())
+    rows = {
+        "method": release.method,
+        "published flows": f"{len(release.classes):,}",
+        "origin zones": f"{len(release.origins):,}",
+        "destination zones": f"{len(release.destinations):,}",
+        "published trips": f"{published:,} of {release.input.trips:,} ({published / max(release.input.trips, 1):.1%})",
+    }
+    table = classes_table(release)
+    largest = table.sort_by([("trips", "descending"), ("origin", "ascending"), ("destination", "ascending")])
+    names = table.column_names
+    head = "".join(f"<th>{escape(name)}</th>" for name in names)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(_text(row[name]))}</td>" for name in names) + "</tr>"
+        for row in largest.slice(0, _FLOWS_SHOWN).to_pylist()
+    )
+    flows = f"<table><caption>Largest flows</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return _table(statement(release.rule), rows) + flows
+
+
+def _table(caption: str, rows: Mapping[str, str]) -> str:
+    body = "".join(f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in rows.items())
+    return f"<table><caption>{escape(caption)}</caption><tbody>{body}</tbody></table>"
+
+
+def _text(value: object) -> str:
+    return f"{value:,.10g}" if isinstance(value, int | float) else str(value)

@@ -1,0 +1,188 @@
+"""The plain map beneath the zones: Natural Earth's land and borders, cut down to what one page shows.
+
+The whole world is packed beside this module by the web build (`web/base.mjs`); a page of one city then carries
+a few hundred bytes of it. Coordinates are whole thousandths of a degree, finer than the source is accurate.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from odkanon.errors import InputError
+from odkanon.publish.report.model import PER_DEGREE, Ring, Shape, pack_line, pack_polygons
+
+WORLD = Path(__file__).with_name("world.bin.gz")
+UNIT = 1000
+DETAIL = 1500
+"""A page shows no more detail than this many steps from one side of the map to the other."""
+
+Point = tuple[int, int]
+Points = npt.NDArray[np.int64]
+"""Corners, one a row: thousandths of a degree to the east and to the north."""
+
+
+class Box(NamedTuple):
+    """West, south, east and north, in thousandths of a degree."""
+
+    west: int
+    south: int
+    east: int
+    north: int
+
+
+def build_base(shapes: Iterable[Shape]) -> dict[str, Any] | None:
+    """Cut land and borders to the surroundings of some shapes.
+
+    Returns
+    -------
+    dict or None
+        ``unit`` (steps per degree), ``box``, ``land`` (closed rings) and ``borders`` (open lines), packed like the
+        rings of a shape. None where no shape is to be drawn or the world was not built.
+    """
+    corners = [corner for shape in shapes for polygon in shape for corner in _unpack(polygon[0])]
+    if not corners or not WORLD.exists():
+        return None
+    box = _surroundings(corners)
+    step = max(box.east - box.west, box.north - box.south) // DETAIL
+    land, borders = _near(box)
+    rings = (_thin(clip_ring(ring, box), step) for ring in land)
+    lines = (_thin(part, step) for line in borders for part in clip_line(line, box))
+    return {
+        "unit": UNIT,
+        "box": list(box),
+        "land": [_pack(ring) for ring in rings if len(ring) > 2],
+        "borders": [_pack(line) for line in lines],
+    }
+
+
+def read_beneath(path: Path) -> dict[str, list[Any]]:
+    """Read a user's GeoJSON to be drawn beneath the zones: shapes and lines only, no attributes.
+
+    Raises
+    ------
+    InputError
+        If the file is missing or is not GeoJSON.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        geometries = list(_geometries(content))
+    except (OSError, ValueError, AttributeError, KeyError) as error:
+        raise InputError(f"{path} cannot be read as GeoJSON ({error})") from None
+    lines = [line for geometry in geometries for line in _lines(geometry)]
+    return {
+        "shapes": [shape for geometry in geometries if (shape := pack_polygons(geometry))],
+        "lines": [pack_line(line) for line in lines],
+    }
+
+
+def clip_ring(ring: Points, box: Box) -> Points:
+    """Cut a closed ring to a box, side by side (Sutherland and Hodgman, 1974).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> clip_ring(np.array([(0, 0), (4, 0), (4, 4), (0, 4)]), Box(1, 1, 9, 9)).tolist()
+    [[1, 1], [4, 1], [4, 4], [1, 4]]
+    """
+    for axis, bound, sign in ((0, box.west, 1), (0, box.east, -1), (1, box.south, 1), (1, box.north, -1)):
+        before, inside = np.roll(ring, 1, axis=0), sign * (ring[:, axis] - bound) >= 0
+        crosses = inside != np.roll(inside, 1)
+        # Of each side of the ring: where it crosses the bound, if it does, and then its end, if that is inside.
+        both = np.stack([ring, ring], axis=1)
+        both[crosses, 0] = _crossings(before[crosses], ring[crosses], axis, bound)
+        ring = both[np.stack([crosses, inside], axis=1)]
+    return ring
+
+
+def clip_line(line: Points, box: Box) -> list[Points]:
+    """Return the parts of an open line whose segments come near a box."""
+    low, high = np.minimum(line[:-1], line[1:]), np.maximum(line[:-1], line[1:])
+    near = ((low <= (box.east, box.north)) & (high >= (box.west, box.south))).all(axis=1)
+    edges = np.flatnonzero(np.diff(near, prepend=False, append=False))
+    return [line[first : last + 1] for first, last in zip(edges[0::2], edges[1::2], strict=True)]
+
+
+def _crossings(start: Points, end: Points, axis: int, bound: int) -> Points:
+    share = (bound - start[:, axis]) / (end[:, axis] - start[:, axis])
+    crossings: Points = np.rint(start + share[:, None] * (end - start)).astype(np.int64)
+    crossings[:, axis] = bound
+    return crossings
+
+
+def _surroundings(corners: list[Point]) -> Box:
+    """Return the box of all corners with twice its size added on every side, at least one degree."""
+    west, east = min(x for x, _ in corners), max(x for x, _ in corners)
+    south, north = min(y for _, y in corners), max(y for _, y in corners)
+    x_margin, y_margin = max(UNIT, 2 * (east - west)), max(UNIT, 2 * (north - south))
+    return Box(west - x_margin, max(south - y_margin, -85 * UNIT), east + x_margin, min(north + y_margin, 85 * UNIT))
+
+
+def _near(box: Box) -> tuple[list[Points], list[Points]]:
+    """Return the land rings and the border lines of the world that may come near a box."""
+    numbers = np.frombuffer(gzip.decompress(WORLD.read_bytes()), dtype="<i4").astype(np.int64)
+    rings, borders = numbers[:2]
+    table, steps = np.split(numbers[2:], [5 * (rings + borders)])
+    table, steps = table.reshape(-1, 5), steps.reshape(-1, 2)
+    ends = np.cumsum(table[:, 4])
+    near = ((table[:, :2] <= (box.east, box.north)) & (table[:, 2:4] >= (box.west, box.south))).all(axis=1)
+    found = [(row, np.cumsum(steps[ends[row] - table[row, 4] : ends[row]], axis=0)) for row in np.flatnonzero(near)]
+    return [line for row, line in found if row < rings], [line for row, line in found if row >= rings]
+
+
+def _walk(packed: Ring) -> Iterator[Point]:
+    x = y = 0
+    steps = iter(packed)
+    for dx, dy in zip(steps, steps, strict=True):
+        x, y = x + dx, y + dy
+        yield x, y
+
+
+def _unpack(ring: Ring) -> Iterator[Point]:
+    scale = PER_DEGREE // UNIT
+    return ((x // scale, y // scale) for x, y in _walk(ring))
+
+
+def _pack(points: Points) -> Ring:
+    packed: Ring = np.diff(points, axis=0, prepend=np.zeros((1, 2), dtype=np.int64)).ravel().tolist()
+    return packed
+
+
+def _thin(points: Points, step: int) -> Points:
+    """Leave out points closer than `step` to the last one kept; the last point always stays."""
+    if step < 2 or len(points) < 3:
+        return points
+    kept = [0]
+    corners = points.tolist()
+    for at, (x, y) in enumerate(corners[1:-1], start=1):
+        if abs(x - corners[kept[-1]][0]) + abs(y - corners[kept[-1]][1]) >= step:
+            kept.append(at)
+    return points[[*kept, len(points) - 1]]
+
+
+def _geometries(content: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    kind = content.get("type")
+    if kind == "FeatureCollection":
+        for feature in content["features"]:
+            yield from _geometries(feature)
+    elif kind == "Feature":
+        if content["geometry"] is not None:
+            yield from _geometries(content["geometry"])
+    elif kind == "GeometryCollection":
+        for geometry in content["geometries"]:
+            yield from _geometries(geometry)
+    elif "coordinates" in content:
+        yield content
+    else:
+        raise ValueError(f"unknown type {kind!r}")
+
+
+def _lines(geometry: dict[str, Any]) -> list[Any]:
+    coordinates: list[Any] = geometry["coordinates"]
+    return {"LineString": [coordinates], "MultiLineString": coordinates}.get(geometry["type"], [])

@@ -1,0 +1,151 @@
+"""The compact model that the page draws: columns instead of rows, each shape stored once.
+
+The live explorer sends the same model, so `web/src/model.ts` is the only reader. Shapes are lists of
+polygons, a polygon is a list of rings, and a ring is one flat list of whole millionths of a degree:
+longitude and latitude of the first corner, then the steps from corner to corner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Any
+
+from odkanon.errors import InputError
+from odkanon.publish.report.folder import COUNTS, SavedRelease
+
+FORMAT = 1
+PER_DEGREE = 1_000_000
+AXES = ("origin", "destination")
+
+Ring = list[int]
+Shape = list[list[Ring]]
+
+
+class Shapes:
+    """Every distinct shape of all releases on a page, numbered in the order of first use."""
+
+    def __init__(self) -> None:
+        self.packed: list[Shape] = []
+        self._numbers: dict[str, int] = {}
+
+    def number(self, geometry: dict[str, Any] | None) -> int:
+        """Return the number of a GeoJSON (Multi)Polygon, or -1 where there is nothing to draw."""
+        shape = pack_polygons(geometry)
+        if not shape:
+            return -1
+        key = repr(shape)
+        if key not in self._numbers:
+            self._numbers[key] = len(self.packed)
+            self.packed.append(shape)
+        return self._numbers[key]
+
+
+def pack_polygons(geometry: dict[str, Any] | None) -> Shape:
+    """Pack the polygons of a GeoJSON geometry; other geometries give an empty list."""
+    if geometry is None:
+        return []
+    kind = geometry.get("type")
+    if kind == "Polygon":
+        return [[pack_line(ring) for ring in geometry["coordinates"]]]
+    if kind == "MultiPolygon":
+        return [[pack_line(ring) for ring in polygon] for polygon in geometry["coordinates"]]
+    return []
+
+
+def pack_line(points: Iterable[Sequence[float]]) -> Ring:
+    """Pack a line of longitudes and latitudes; one that jumps over the date line is unrolled first.
+
+    Examples
+    --------
+    >>> pack_line([[2.0, 48.0], [2.000001, 48.0], [2.0, 47.999999]])
+    [2000000, 48000000, 1, 0, -1, -1]
+    """
+    whole = [(round(point[0] * PER_DEGREE), round(point[1] * PER_DEGREE)) for point in points]
+    if whole and max(x for x, _ in whole) - min(x for x, _ in whole) > 180 * PER_DEGREE:
+        whole = [(x + 360 * PER_DEGREE if x < 0 else x, y) for x, y in whole]
+    packed = [*whole[0]] if whole else []
+    for (x0, y0), (x1, y1) in pairwise(whole):
+        packed += (x1 - x0, y1 - y0)
+    return packed
+
+
+def build_model(releases: Sequence[SavedRelease]) -> dict[str, Any]:
+    """Pack releases into the model of one page.
+
+    Parameters
+    ----------
+    releases : sequence of SavedRelease
+        At least one; two are compared, more stand side by side.
+
+    Returns
+    -------
+    dict
+        Ready for JSON.
+    """
+    shapes = Shapes()
+    packed = [pack_release(release, shapes) for release in releases]
+    return {"format": FORMAT, "releases": packed, "shapes": shapes.packed}
+
+
+def pack_release(release: SavedRelease, shapes: Shapes) -> dict[str, Any]:
+    """Pack one release; its flows refer to its zones by number, sorted by origin."""
+    # Without the time it took: the same release should give the same page.
+    about = {name: value for name, value in release.about.items() if name != "seconds"}
+    packed: dict[str, Any] = {"name": release.name, "about": about}
+    numbers: dict[str, dict[str, int]] = {}
+    for axis in AXES:
+        zones = sorted(
+            (zone for zone in release.zones if zone["properties"]["axis"] == axis),
+            key=lambda zone: str(zone["properties"]["id"]),
+        )
+        packed[axis] = _pack_zones(zones, shapes)
+        numbers[axis] = {identifier: number for number, identifier in enumerate(packed[axis]["id"])}
+    packed["flows"] = _pack_flows(release, numbers)
+    return packed
+
+
+def _pack_zones(zones: Sequence[dict[str, Any]], shapes: Shapes) -> dict[str, Any]:
+    properties = [zone["properties"] for zone in zones]
+    columns: dict[str, Any] = {
+        "h3": any(own.get("resolution") is not None for own in properties),
+        "id": [str(own["id"]) for own in properties],
+        "shape": [shapes.number(zone.get("geometry")) for zone in zones],
+        "level": [_level(own) for own in properties],
+        "leaves": [own.get("leaves") for own in properties],
+        "trips": [own["trips"] for own in properties],
+    }
+    if all(own.get("weight") is not None for own in properties):
+        columns["weight"] = [_short(own["weight"]) for own in properties]
+    return columns
+
+
+def _level(own: dict[str, Any]) -> Any:
+    resolution = own.get("resolution")
+    return own.get("level") if resolution is None else resolution
+
+
+def _pack_flows(release: SavedRelease, numbers: dict[str, dict[str, int]]) -> dict[str, list[Any]]:
+    classes = release.classes
+    try:
+        ends = [[numbers[axis][str(zone)] for zone in classes[axis]] for axis in AXES]
+    except KeyError as error:
+        raise InputError(f"{release.name}: the classes name zone {error}, which zones.geojson lacks") from None
+    order = sorted(range(len(ends[0])), key=lambda row: (ends[0][row], ends[1][row]))
+    per_origin = [0] * len(numbers["origin"])
+    for origin in ends[0]:
+        per_origin[origin] += 1
+    flows: dict[str, list[Any]] = {"per_origin": per_origin, "destination": [ends[1][row] for row in order]}
+    for name in COUNTS:
+        if name in classes:
+            values = classes[name]
+            flows[name] = [_short(values[row]) for row in order]
+    return flows
+
+
+def _short(value: float) -> float:
+    """Drop digits that no reader sees: seven significant ones are left, and whole numbers stay whole."""
+    if isinstance(value, int):
+        return value
+    rounded = float(f"{value:.7g}")
+    return int(rounded) if rounded.is_integer() else rounded

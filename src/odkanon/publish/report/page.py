@@ -1,0 +1,89 @@
+"""Writing the page: the built template with a model in it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from odkanon.errors import InputError
+from odkanon.publish.report.base import build_base, read_beneath
+from odkanon.publish.report.folder import SavedRelease, read_folder
+from odkanon.publish.report.model import build_model
+
+TEMPLATE = "page.html"
+MODEL_SLOT = "__ODKANON_MODEL__"
+CONNECT_SLOT = "__ODKANON_CONNECT__"
+
+
+def is_built() -> bool:
+    """Tell whether this installation carries the built page; a wheel always does."""
+    return resources.files("odkanon.publish.report").joinpath(TEMPLATE).is_file()
+
+
+def render(folders: Sequence[Path], *, beneath: Path | None = None) -> str:
+    """Make one page of one or several saved releases.
+
+    Parameters
+    ----------
+    folders : sequence of Path
+        Saved releases. Two are compared zone by zone; more stand side by side.
+    beneath : Path, optional
+        A GeoJSON file of the user's to draw beneath the zones. Its attributes are not copied.
+
+    Returns
+    -------
+    str
+        A complete HTML document that asks for nothing from anywhere.
+
+    Raises
+    ------
+    InputError
+        If a folder is not a saved release, or the page was not built.
+    """
+    if not folders:
+        raise InputError("no release given; name at least one saved release folder")
+    return page_of([read_folder(Path(folder)) for folder in folders], beneath=beneath)
+
+
+def page_of(releases: Sequence[SavedRelease], *, beneath: Path | None = None) -> str:
+    """Make one page of releases whose files have been read, or are about to be written; see `render`."""
+    model = build_model(releases)
+    model["base"] = build_base(model["shapes"])
+    model["beneath"] = None if beneath is None else read_beneath(beneath)
+    return fill_template(model)
+
+
+def write_report(folder: Path, *, beneath: Path | None = None) -> Path:
+    """Write ``report.html`` into a saved release folder and return its path."""
+    target = Path(folder) / "report.html"
+    target.write_text(render([Path(folder)], beneath=beneath), encoding="utf-8")
+    return target
+
+
+def fill_template(model: dict[str, Any], *, connect: str = "'none'") -> str:
+    """Put a model into the built page.
+
+    Parameters
+    ----------
+    model : dict
+        As `build_model` makes it.
+    connect : str
+        Where the page may send requests, as a content security policy source: nowhere for a report, ``'self'`` for
+        the live explorer.
+    """
+    if not is_built():
+        raise InputError("the report page has not been built; run `python scripts/build_web.py` in the source tree")
+    template = resources.files("odkanon.publish.report").joinpath(TEMPLATE).read_text(encoding="utf-8")
+    head, found, tail = template.partition(MODEL_SLOT)
+    if not found:
+        raise InputError("the built report page is damaged; run `python scripts/build_web.py --force`")
+    return head.replace(CONNECT_SLOT, connect) + _embed(model) + tail
+
+
+def _embed(model: dict[str, Any]) -> str:
+    """JSON that cannot end the element it stands in: no ``<`` is left in it."""
+    text = json.dumps(model, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

@@ -1,0 +1,1 @@
+"""How useful and how private a release is, and how good it could be at best."""

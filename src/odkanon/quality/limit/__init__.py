@@ -1,0 +1,1 @@
+"""What no release on the same hierarchies can beat."""

@@ -1,0 +1,64 @@
+"""How well a release hides people, from the perspective of each measure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
+
+import numpy as np
+
+from odkanon.model.release import Release
+from odkanon.model.rule import Measure
+
+
+@dataclass(frozen=True)
+class Privacy:
+    """What the smallest classes of a release look like in one measure.
+
+    Attributes
+    ----------
+    min : float or None
+        Mass of the smallest class; None where nothing is published.
+    threshold : float
+        What the smallest class is compared with: the rule's own threshold where it has one, else k (for weight,
+        k times the mean weight of a trip).
+    below : int
+        Classes below the threshold.
+    share : float
+        The same as a share of all classes.
+    """
+
+    min: float | None
+    threshold: float
+    below: int
+    share: float
+
+
+def privacy(release: Release) -> dict[Measure, Privacy]:
+    """Return the privacy of a release in every measure that its input has, whatever its rule covers.
+
+    Ten trips of one person meet a rule on trips; this is where it shows.
+    """
+    return {measure: _privacy(release, measure) for measure in release.input.measures}
+
+
+def _privacy(release: Release, measure: Measure) -> Privacy:
+    unit = release.input.scale if measure == "weight" else 1
+    masses = getattr(release.classes, measure)
+    threshold = _threshold(release, measure)
+    below = int(np.count_nonzero(masses < ceil(threshold * unit)))
+    smallest = float(masses.min() / unit) if len(masses) else None
+    if smallest is not None and measure != "weight":
+        smallest = int(smallest)
+    shown = float(threshold) if measure == "weight" else ceil(threshold)
+    return Privacy(smallest, shown, below, below / max(len(masses), 1))
+
+
+def _threshold(release: Release, measure: Measure) -> Fraction:
+    own = getattr(release.rule, measure)
+    if own is not None:
+        return Fraction(own)
+    mean_weight = release.input.mean_weight if release.input.weight is not None else None
+    k = Fraction(release.rule.k(mean_weight))
+    return k * mean_weight if measure == "weight" and mean_weight is not None else k

@@ -1,0 +1,76 @@
+"""Areas to keep: a set of H3 cells, or the outline in a GeoJSON file."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from odkanon.core.arrays import Bools
+from odkanon.errors import InputError
+from odkanon.zoning.cells import Cells, cell_to_latlng, cell_to_parent, cell_to_resolution, is_valid_cell, str_to_cell
+
+
+@dataclass(frozen=True, eq=False)
+class Area:
+    """Part of the world. A cell is inside if it lies below one of ``cells``, or its centre in ``shape``."""
+
+    cells: Cells = field(default_factory=lambda: np.empty(0, dtype=np.uint64))
+    shape: Any = None
+
+    def contains(self, cells: Cells) -> Bools:
+        """Tell for each cell, all of one resolution, whether it is inside."""
+        distinct, number = np.unique(cells, return_inverse=True)
+        inside = np.zeros(len(distinct), dtype=bool)
+        if self.shape is not None:
+            import shapely
+
+            lat, lng = cell_to_latlng(distinct)
+            inside |= shapely.contains_xy(self.shape, lng, lat)
+        finest = int(cell_to_resolution(distinct[:1]).max(initial=0))
+        for resolution in np.unique(cell_to_resolution(self.cells)).tolist():
+            if resolution > finest:
+                raise InputError(
+                    f"the area has cells of resolution {resolution}, finer than the trips' {finest}; "
+                    "use coarser cells for the area, or a finer --resolution"
+                )
+            inside |= np.isin(cell_to_parent(distinct, resolution), self.cells)
+        return inside[number]
+
+
+def read_area(text: str) -> Area:
+    """Return an area from a GeoJSON file, a file of cells, or cells separated by commas or spaces."""
+    path = Path(text)
+    if len(text) < 4096 and path.is_file():
+        content = path.read_text(encoding="utf-8", errors="replace")
+        if content.lstrip().startswith("{"):
+            return Area(shape=_shape(content, text))
+        text = content
+    words = text.replace(",", " ").split()
+    cells = str_to_cell(pa.array(words, pa.string()))
+    wrong = [word for word, good in zip(words, is_valid_cell(cells), strict=True) if not good]
+    if wrong or not words:
+        raise InputError(
+            f"the area {(wrong or [text])[0]!r} is neither a file nor an H3 cell; give a GeoJSON file, or cells "
+            "separated by commas"
+        )
+    return Area(cells=np.unique(cells))
+
+
+def _shape(content: str, name: str) -> Any:
+    try:
+        import shapely
+    except ImportError:
+        raise InputError("an area from GeoJSON needs shapely: pip install 'odkanon[geo]'") from None
+    try:
+        shape = shapely.from_geojson(json.dumps(json.loads(content)))
+    except (ValueError, shapely.errors.GEOSException) as error:
+        raise InputError(f"{name} is not a GeoJSON file that can be read ({error})") from None
+    shape = shapely.union_all(shapely.get_parts(shape))
+    if shape.is_empty or shape.area == 0:
+        raise InputError(f"{name} has no polygon; an area needs at least one")
+    return shape

@@ -1,0 +1,123 @@
+"""Hierarchies from a table of nested zones: ``leaf, parent, grandparent, ...``, one row a leaf."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from odkanon.errors import InputError
+from odkanon.read.tables.open import open_table, quote_name
+from odkanon.zoning.hierarchy import Hierarchy
+
+Text = npt.NDArray[np.str_]
+
+
+def lookup_hierarchy(table: pa.Table) -> Hierarchy:
+    """Return the hierarchy that a lookup table of nested zones describes.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        The first column names the leaves; each further column names the zone one level up. Several zones in the
+        last column are joined by a virtual root called ``world``.
+
+    Raises
+    ------
+    InputError
+        If the table is not a tree; the message names offending rows.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> lookup_hierarchy(pa.table({"commune": ["a", "b", "c"], "department": ["x", "x", "y"]}))
+    Hierarchy(lookup; nodes by level: 3 < 2 < 1)
+    """
+    if table.num_rows == 0 or table.num_columns == 0:
+        raise InputError("the lookup table of zones is empty: it needs one row for each leaf zone")
+    columns = [_texts(table, name) for name in table.column_names]
+    for level in range(1, len(columns)):
+        _check_single_parent(columns[level - 1], columns[level], table.column_names[level - 1 : level + 1])
+    _check_leaves_distinct(columns[0], table.column_names[0])
+    columns.append(np.full(table.num_rows, "world"))
+    _check_ids_distinct(columns, [*table.column_names, "world"])
+    order = np.lexsort(columns)
+    ids, starts = [], []
+    for column in columns:
+        ordered = column[order]
+        first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+        ids.append(ordered[first])
+        starts.append(first)
+    return Hierarchy(tuple(ids), tuple(starts)).restrict(np.ones(table.num_rows, dtype=bool))
+
+
+def read_hierarchy(source: Any) -> Hierarchy:
+    """Read a lookup table of nested zones, CSV or Parquet; see `lookup_hierarchy`."""
+    table = open_table(source)
+    rows = table.fetch([f"CAST({quote_name(name)} AS VARCHAR) AS {quote_name(name)}" for name in table.columns])
+    lines = table.unreadable_lines()
+    if lines:
+        raise InputError(f"{table.name} has {lines:,} lines with a wrong number of columns; each leaf needs all levels")
+    return lookup_hierarchy(rows)
+
+
+def _texts(table: pa.Table, name: str) -> Text:
+    column = table.column(name).cast(pa.string())
+    empty = np.flatnonzero(np.asarray([value is None or not value.strip() for value in column.to_pylist()]))
+    if len(empty):
+        raise InputError(
+            f"column {name!r} of the lookup table is empty in {_rows(empty)}; repeat the zone's own code there "
+            "if a branch has no zone of that level"
+        )
+    return np.asarray(column.to_pylist(), dtype=np.str_)
+
+
+def _check_leaves_distinct(leaves: Text, name: str) -> None:
+    distinct, counts = np.unique(leaves, return_counts=True)
+    repeated = np.flatnonzero(counts > 1)
+    if len(repeated):
+        value = str(distinct[repeated[0]])
+        rows = np.flatnonzero(leaves == value)
+        raise InputError(f"{name!r} = {value!r} stands in {_rows(rows)} of the lookup table; list each leaf once")
+
+
+def _check_single_parent(child: Text, parent: Text, names: Sequence[str]) -> None:
+    distinct, code = np.unique(child, return_inverse=True)
+    _, parent_code = np.unique(parent, return_inverse=True)
+    first = np.full(len(distinct), -1)
+    first[code[::-1]] = parent_code[::-1]
+    wrong = np.flatnonzero(parent_code != first[code])
+    if len(wrong):
+        value = str(child[wrong[0]])
+        rows = np.flatnonzero(child == value)
+        parents = ", ".join(sorted({repr(str(p)) for p in parent[rows]}))
+        raise InputError(
+            f"the lookup table is not a tree: {names[0]} {value!r} lies in more than one {names[1]} ({parents}), "
+            f"{_rows(rows)}; give each zone one parent"
+        )
+
+
+def _check_ids_distinct(columns: list[Text], names: Sequence[str]) -> None:
+    """Raise if one id names two zones of which neither lies in the other; releases would be ambiguous."""
+    for low in range(len(columns)):
+        for high in range(low + 1, len(columns)):
+            shared = np.intersect1d(columns[low], columns[high])
+            if len(shared) == 0:
+                continue
+            astray = np.flatnonzero(np.isin(columns[low], shared) & (columns[low] != columns[high]))
+            if len(astray):
+                code = str(columns[low][astray[0]])
+                raise InputError(
+                    f"the code {code!r} names both a {names[low]} and an unrelated {names[high]} "
+                    f"({_rows(astray)}); make codes distinct between levels, for instance with a prefix"
+                )
+
+
+def _rows(positions: npt.NDArray[Any]) -> str:
+    """Return data row numbers for a message, counted from 1 without the header."""
+    shown = ", ".join(str(int(p) + 1) for p in positions[:5])
+    more = f" and {len(positions) - 5:,} more" if len(positions) > 5 else ""
+    return f"row{'s' if len(positions) > 1 else ''} {shown}{more}"

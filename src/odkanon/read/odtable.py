@@ -1,0 +1,188 @@
+"""Tables of records between zones: ``origin, destination`` and, where there are such, ``trips, weight, person``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from odkanon.core.arrays import Bools, Ints
+from odkanon.errors import InputError
+from odkanon.model.od import ODMatrix, od_matrix
+from odkanon.read.area import Area
+from odkanon.read.checks import Check, Checked, checked_rows, drop_rows, finite
+from odkanon.read.tables.columns import ENDS, missing, resolve
+from odkanon.read.tables.open import Named, Table, open_table, quote_name
+from odkanon.read.trips import no_rows, od_of_records
+from odkanon.zoning.cells import (
+    Cells,
+    cell_to_parent,
+    cell_to_resolution,
+    check_resolution,
+    is_valid_cell,
+    str_to_cell,
+)
+from odkanon.zoning.hierarchy import Hierarchy
+from odkanon.zoning.zones import find_nodes
+
+NO_CELL = "with an id that is no H3 cell"
+OWN_CODES = "; for zones with codes of their own, give a table of them with --hierarchy"
+NO_LEAF = "with a zone that the lookup table does not list as a leaf"
+
+
+def read_od(
+    source: Any,
+    *,
+    columns: Mapping[str, str] | None = None,
+    hierarchy: Hierarchy | None = None,
+    resolution: int | None = None,
+    within: Area | None = None,
+    where: str | None = None,
+) -> ODMatrix:
+    """Read a table of flows or trips between zones.
+
+    Parameters
+    ----------
+    source : path or table
+        CSV, gzipped CSV or Parquet; or a table of pandas, polars, Arrow or DuckDB. With a ``trips`` column each
+        row is a pair and may occur once; without, each row is one trip.
+    columns : mapping of str to str, optional
+        ``{theirs: ours}`` for columns whose names are not recognised.
+    hierarchy : Hierarchy, optional
+        The tree over zone codes; by default zones are H3 cells, as text or as integers.
+    resolution : int, optional
+        Lift finer H3 cells to this resolution first.
+    within : Area, optional
+        Keep records with both ends inside; for H3 cells.
+    where : str, optional
+        Keep only rows for which this holds.
+    """
+    return od_of_table(
+        open_table(source), columns=columns, hierarchy=hierarchy, resolution=resolution, within=within, where=where
+    )
+
+
+def od_of_table(
+    table: Table,
+    *,
+    columns: Mapping[str, str] | None = None,
+    hierarchy: Hierarchy | None = None,
+    resolution: int | None = None,
+    within: Area | None = None,
+    where: str | None = None,
+) -> ODMatrix:
+    """Read records between zones from an open table; see `read_od`."""
+    found = resolve(table, columns)
+    if any(name not in found for name in ENDS):
+        raise missing(table, found, ENDS)
+    rows = checked_rows(table, found, end_texts(found), end_checks(found), where=where, identity=None)
+    texts = [rows.table.column(name).combine_chunks() for name in ENDS]
+    _check_distinct(table, found, rows)
+    if hierarchy is not None:
+        return _lookup_od(table, rows, texts, hierarchy)
+    ends = [str_to_cell(text) if len(text) else np.empty(0, dtype=np.uint64) for text in texts]
+    rows, ends = _drop(rows, is_valid_cell(ends[0]) & is_valid_cell(ends[1]), NO_CELL, ends)
+    if len(rows.table) == 0:
+        raise no_rows(table, rows.source, OWN_CODES)
+    cells = np.concatenate(ends)
+    origin, destination = np.split(same_resolution(table, cells, np.ones(len(cells), np.int64), resolution), 2)
+    return od_of_records(
+        origin, destination, rows.count, rows.weight, rows.scale, rows.person, rows.source, within=within
+    )
+
+
+def end_texts(found: Mapping[str, str]) -> dict[str, str]:
+    """Return the SQL expressions of the ids of both ends."""
+    return {name: f"trim(CAST({quote_name(found[name])} AS VARCHAR))" for name in ENDS}
+
+
+def end_checks(found: Mapping[str, str]) -> list[Check]:
+    """Return the reasons to turn a record between zones away."""
+    checks = [Check("without origin or destination", " OR ".join(f"{quote_name(found[end])} IS NULL" for end in ENDS))]
+    if "trips" in found:
+        column = quote_name(found["trips"])
+        number = f"TRY_CAST({column} AS DOUBLE)"
+        checks += [
+            Check("without a number of trips", f"{column} IS NULL"),
+            Check("with trips that are not a number", f"{number} IS NULL OR NOT {finite(number)}"),
+            Check("with zero or fewer trips", f"{number} <= 0"),
+            Check("with trips that are not a whole number", f"{number} <> floor({number}) OR {number} > 9e15"),
+        ]
+    return checks
+
+
+def _check_distinct(table: Table, found: Mapping[str, str], rows: Checked) -> None:
+    """Refuse a pair that is listed twice: which row to believe, or whether to add them up, would be a guess."""
+    if "trips" not in found or "person" in found:
+        return
+    counted = rows.table.group_by(list(ENDS)).aggregate([([], "count_all")])
+    repeated = counted.filter(pc.greater(counted.column("count_all"), 1)).sort_by(
+        [("origin", "ascending"), ("destination", "ascending")]
+    )
+    if len(repeated):
+        first = repeated.slice(0, 1).to_pylist()[0]
+        raise repeated_pairs(table, len(repeated), first["origin"], first["destination"], first["count_all"])
+
+
+def repeated_pairs(table: Named, pairs: int, origin: str, destination: str, times: int) -> InputError:
+    """Return the error for a table that lists some pairs more than once."""
+    return InputError(
+        f"{table.name} lists {pairs:,} origin-destination pairs more than once (first: {origin} -> {destination}, "
+        f"{times} times); add them up first, so that each pair has one row"
+    )
+
+
+def _drop(rows: Checked, good: Bools, reason: str, ends: list[Any]) -> tuple[Checked, list[Any]]:
+    return drop_rows(rows, good, reason), ends if good.all() else [end[good] for end in ends]
+
+
+def same_resolution(table: Named, cells: Cells, rows: Ints, resolution: int | None) -> Cells:
+    """Return cells lifted to one resolution, or as they are if they all have the same.
+
+    Parameters
+    ----------
+    rows : array of int
+        How many rows each cell stands for; for the message.
+    resolution : int, optional
+        To lift to.
+    """
+    level = cell_to_resolution(cells)
+    if resolution is not None:
+        check_resolution(resolution)
+        if level.min() < resolution:
+            raise InputError(
+                f"{table.name} has cells of resolution {level.min()}, coarser than --resolution {resolution}; "
+                f"choose {level.min()} or less"
+            )
+        return cell_to_parent(cells, resolution)
+    if level.min() < level.max():
+        counts = np.bincount(level, weights=rows).astype(np.int64)
+        listed = ", ".join(f"{counts[at]:,} of resolution {at}" for at in np.unique(level).tolist())
+        raise InputError(
+            f"{table.name} mixes cells of several resolutions ({listed}); "
+            f"lift them to the coarsest with --resolution {level.min()}"
+        )
+    return cells
+
+
+def _lookup_od(table: Table, rows: Checked, texts: list[pa.Array], tree: Hierarchy) -> ODMatrix:
+    ends = [np.asarray(text.to_numpy(zero_copy_only=False), dtype=np.str_) for text in texts]
+    known = np.isin(ends[0], tree.leaves) & np.isin(ends[1], tree.leaves)
+    rows, ends = _drop(rows, known, NO_LEAF, ends)
+    if len(rows.table) == 0:
+        raise no_rows(table, rows.source)
+    origin, destination = (find_nodes(tree, 0, end).astype(np.int32) for end in ends)
+    return od_matrix(
+        tree,
+        tree,
+        origin,
+        destination,
+        trips=rows.count,
+        weight=rows.weight,
+        scale=rows.scale,
+        person=rows.person,
+        source=rows.source,
+    )

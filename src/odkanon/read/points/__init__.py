@@ -1,0 +1,1 @@
+"""GNSS points, and the trips they are cut into."""

@@ -1,0 +1,156 @@
+"""GNSS points in files: one table with a person column, or a folder with a CSV for each person."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from odkanon.errors import InputError
+from odkanon.read.checks import Check
+from odkanon.read.coordinates import coordinate_checks, number_sql
+from odkanon.read.tables.columns import missing, resolve
+from odkanon.read.tables.open import Named, Table, csv_tables, open_table, quote_name
+from odkanon.read.tables.times import TimeColumn, mixed_offsets
+
+POINT_ALIASES: dict[str, tuple[str, ...]] = {
+    "person": ("person_id", "user_id", "participant_id", "device_id", "uid", "user"),
+    "time": ("utc_datetime", "timestamp", "datetime", "date_time", "recorded_at"),
+    "local_time": ("local_datetime",),
+    "lat": ("latitude",),
+    "lon": ("lng", "longitude"),
+    "valid": (),
+}
+"""Names of columns of points, in lower case with ``_`` for spaces, that are understood besides our own."""
+
+_NOT_VALID = ("false", "f", "0", "no", "n", "v", "void", "invalid", "no fix", "nofix")
+_FILE_NAME = r"([^/\\]+?)(\.csv)?(\.gz)?$"
+_PERSON_OF_FILE = f"regexp_extract(filename, '{_FILE_NAME}', 1, 'i')"
+
+
+@dataclass(frozen=True)
+class Fixes:
+    """Points as one query.
+
+    Attributes
+    ----------
+    connection : duckdb.DuckDBPyConnection
+        Where to run it.
+    query : str
+        Yields ``person``, ``instant``, ``clock`` (both in microseconds), ``lat``, ``lon``, ``zoned`` and ``reason``:
+        0 for a good fix, or 1 and more for one of ``reasons``.
+    reasons : tuple of str
+        Why fixes are turned away.
+    tables : tuple of Table
+        Where they come from, one for each layout of columns.
+    """
+
+    connection: duckdb.DuckDBPyConnection
+    query: str
+    reasons: tuple[str, ...]
+    name: str
+    time_column: str
+    tables: tuple[Table, ...]
+
+    def unreadable_lines(self) -> int:
+        """Return how many lines of CSV files could not be read, once the query has run."""
+        return self.tables[0].unreadable_lines()
+
+    def check_offsets(self, zoned: int, plain: int) -> None:
+        """Raise if some good points say how far from UTC they are, and others do not."""
+        if zoned and plain:
+            raise mixed_offsets(self.name, self.time_column, zoned, plain)
+
+
+def open_fixes(source: Any, columns: Mapping[str, str] | None = None) -> Fixes:
+    """Return the points of a file, a table in memory, or a folder of CSVs that are named by person."""
+    if isinstance(source, str | Path) and Path(source).is_dir():
+        return fixes_of_files(person_files(Path(source)), str(source), columns)
+    table = open_table(source)
+    return fixes_of_table(table, point_columns(table, columns))
+
+
+def point_columns(
+    table: Named, columns: Mapping[str, str] | None = None, *, from_file_name: bool = False
+) -> dict[str, str]:
+    """Return which column of a table stands for each of our names; persons may be told by the names of files."""
+    found = resolve(table, columns, POINT_ALIASES)
+    if "time" not in found and "local_time" in found:
+        found["time"] = found["local_time"]
+    wanted = ("time", "lat", "lon") if from_file_name else ("person", "time", "lat", "lon")
+    if any(name not in found for name in wanted):
+        raise missing(table, found, wanted)
+    return found
+
+
+def fixes_of_table(table: Table, found: dict[str, str]) -> Fixes:
+    """Return the points of a table whose columns are known."""
+    return _fixes([table], [found], table.name, from_file_name=False)
+
+
+def person_files(folder: Path) -> list[Path]:
+    """Return the CSV files of a folder, in order of their names."""
+    files = sorted(path for path in folder.iterdir() if path.name.lower().endswith((".csv", ".csv.gz")))
+    if not files:
+        raise InputError(f"{folder} has no CSV files; it should have one for each person, named by the person's id")
+    return files
+
+
+def person_of(path: Path) -> str:
+    """Return the person whose points are in a file, by its name."""
+    found = re.search(_FILE_NAME, path.name, re.IGNORECASE)
+    return found[1] if found else path.name
+
+
+def fixes_of_files(files: Sequence[Path], name: str, columns: Mapping[str, str] | None = None) -> Fixes:
+    """Return the points of files that are each named by their person."""
+    tables = csv_tables(files)
+    founds = [point_columns(table, columns, from_file_name=True) for table in tables]
+    return _fixes(tables, founds, name, from_file_name=True)
+
+
+def _fixes(tables: list[Table], founds: list[dict[str, str]], name: str, *, from_file_name: bool) -> Fixes:
+    selects, checks = [], []
+    for table, found in zip(tables, founds, strict=True):
+        person = _PERSON_OF_FILE if from_file_name else _person(table, found["person"])
+        checks = _checks(table, found, person)
+        selects.append(_select(table, found, person, checks))
+    query = " UNION ALL ".join(selects)
+    reasons = tuple(check.reason for check in checks)
+    return Fixes(tables[0].connection, query, reasons, name, founds[0]["time"], tuple(tables))
+
+
+def _person(table: Table, column: str) -> str:
+    """Leave numbers as they are: they sort faster than texts."""
+    name = quote_name(column)
+    return f"nullif(trim({name}), '')" if table.types()[column] == "VARCHAR" else name
+
+
+def _checks(table: Table, found: Mapping[str, str], person: str) -> list[Check]:
+    time = quote_name(found["time"])
+    invalid = "false"
+    if "valid" in found:
+        listed = ", ".join(f"'{word}'" for word in _NOT_VALID)
+        invalid = f"coalesce(lower(trim(CAST({quote_name(found['valid'])} AS VARCHAR))) IN ({listed}), false)"
+    return [
+        Check("without a person", f"{person} IS NULL"),
+        Check("without a time", f"{time} IS NULL"),
+        Check("with a time that cannot be read", f"{TimeColumn(table, found['time']).instant} IS NULL"),
+        *coordinate_checks([found["lat"]], [found["lon"]]),
+        Check("that the receiver marks as not valid", invalid),
+    ]
+
+
+def _select(table: Table, found: Mapping[str, str], person: str, checks: Sequence[Check]) -> str:
+    time = TimeColumn(table, found["time"])
+    clock = TimeColumn(table, found.get("local_time", found["time"])).clock
+    cases = " ".join(f"WHEN {check.condition} THEN {number}" for number, check in enumerate(checks, 1))
+    return (
+        f"SELECT {person} AS person, {time.instant} AS instant, coalesce(epoch_us({clock}), {time.instant}) AS clock, "
+        f"{number_sql(found['lat'])} AS lat, {number_sql(found['lon'])} AS lon, {time.zoned} AS zoned, "
+        f"CASE {cases} ELSE 0 END::UTINYINT AS reason FROM {table.scan}"
+    )

@@ -1,0 +1,1 @@
+"""Tables: opening them, their columns, times, layouts and filters."""

@@ -1,0 +1,94 @@
+"""Layouts of well-known files that need more than other names for columns, as views with our columns.
+
+A layout that only has other names belongs into `odkanon.read.tables.columns.ALIASES`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from odkanon.read.tables.open import Check, Table, open_table, quote_name
+from odkanon.read.tables.times import TimeColumn
+
+
+@dataclass(frozen=True)
+class Format:
+    """A layout, recognised by its columns.
+
+    Attributes
+    ----------
+    name : str
+        What people call it.
+    needs : frozenset of str
+        Columns, in lower case, that only such files have together.
+    view : callable
+        From the table and its columns by their names in lower case to a table that has ours as well.
+    """
+
+    name: str
+    needs: frozenset[str]
+    view: Callable[[Table, Mapping[str, str]], Table]
+
+
+def open_trips(source: Any) -> Table:
+    """Open a table of trips; one in a known layout gets our columns besides its own."""
+    table = open_table(source)
+    layout = layout_of(table.columns)
+    return table if layout is None else layout.view(table, {name.lower(): name for name in table.columns})
+
+
+def layout_of(columns: Sequence[str]) -> Format | None:
+    """Return the layout that has such columns; None if they are like any other table's."""
+    lower = {name.lower() for name in columns}
+    return next((layout for layout in FORMATS if layout.needs <= lower), None)
+
+
+_NUMBER = r"(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)"
+_PAIR = rf"\[\s*{_NUMBER}\s*,\s*{_NUMBER}\s*\]"
+_SECONDS_BETWEEN_POINTS = 15
+
+
+def _porto_taxis(table: Table, columns: Mapping[str, str]) -> Table:
+    """Return the taxi trips of Porto (ECML/PKDD 2015): the ends of a trip are those of its track.
+
+    The person is the taxi. A track has a point every 15 seconds, from which the end time follows; times are UTC.
+    """
+    track = f"trim(CAST({quote_name(columns['polyline'])} AS VARCHAR))"
+    tail = f"right({track}, 120)"
+    points = f"(length({track}) - length(replace({track}, '[', '')) - 1)"
+    start = TimeColumn(table, columns["timestamp"]).clock
+    added = {
+        "person": quote_name(columns["taxi_id"]),
+        "start_time": start,
+        "end_time": f"{start} + to_seconds({_SECONDS_BETWEEN_POINTS} * greatest({points} - 1, 0))",
+        "start_lon": f"regexp_extract({track}, '^\\[\\s*{_PAIR}', 1)",
+        "start_lat": f"regexp_extract({track}, '^\\[\\s*{_PAIR}', 2)",
+        "end_lon": f"regexp_extract({tail}, '{_PAIR}\\s*\\]$', 1)",
+        "end_lat": f"regexp_extract({tail}, '{_PAIR}\\s*\\]$', 2)",
+    }
+    holes = f"lower(trim(CAST({quote_name(columns['missing_data'])} AS VARCHAR))) IN ('true', 't', '1')"
+    checks = (
+        Check("with MISSING_DATA, whose track has holes", f"coalesce({holes}, false)"),
+        Check("with an unclosed POLYLINE", f"NOT regexp_matches({tail}, '(^\\[|\\])\\s*\\]$')"),
+        Check("with fewer than two points in POLYLINE", f"coalesce({points}, 0) < 2"),
+    )
+    return _with_columns(table, added, checks)
+
+
+def _with_columns(table: Table, added: Mapping[str, str], checks: tuple[Check, ...]) -> Table:
+    """Return a table with further columns; its own stay, so that filters can name them."""
+    own = [quote_name(name) for name in table.columns if name not in added]
+    selected = ", ".join([*own, *(f"{expression} AS {name}" for name, expression in added.items())])
+    columns = (*(name for name in table.columns if name not in added), *added)
+    return replace(table, scan=f"(SELECT {selected} FROM {table.scan})", columns=columns, checks=checks)
+
+
+FORMATS = (
+    Format(
+        "Porto taxis (ECML/PKDD 2015)",
+        frozenset({"trip_id", "taxi_id", "timestamp", "missing_data", "polyline"}),
+        _porto_taxis,
+    ),
+)

@@ -1,0 +1,79 @@
+"""Times in whatever way people write them, as SQL: with a UTC offset or without, or as seconds since 1970."""
+
+from __future__ import annotations
+
+from odkanon.errors import InputError
+from odkanon.read.tables.open import Typed, quote_name
+
+_OFFSET = r"(?i)^(.*:\d{2}(\.\d+)?)\s*(Z|UTC|GMT|[+-]\d{2}(:?\d{2})?)$"
+_DIGITS = r"\s*\d{9,19}(\.\d+)?\s*"
+_LATEST = 4_102_444_800
+"""Seconds to the year 2100. A larger count of seconds is one of milli-, micro- or nanoseconds, or no count at all."""
+
+_NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "FLOAT", "DOUBLE", "DECIMAL", "UBIGINT", "UINTEGER")
+
+
+class TimeColumn:
+    """The SQL for one column of times.
+
+    Two readings are needed: the *instant*, by which points are put in order whatever their offsets, and the
+    *clock* on the wall, by which people talk of morning and evening. Which DuckDB gives for a text with an offset
+    has changed between its versions, so the offset is dealt with here.
+
+    Parameters
+    ----------
+    table : Table or the like
+        The table; without ``counts``, the SQL for ``clock`` and ``zoned`` is in words that every database knows.
+    column : str
+        One of its columns.
+    counts : bool
+        Whether numbers are read as seconds (or thousandths of them, and so on) since 1970.
+
+    Attributes
+    ----------
+    clock : str
+        TIMESTAMP as written, without its offset; NULL where it cannot be read.
+    instant : str
+        Microseconds since 1970 in UTC; a time without an offset counts as UTC.
+    zoned : str
+        Whether an offset is written; FALSE where none can be.
+    """
+
+    def __init__(self, table: Typed, column: str, *, counts: bool = True) -> None:
+        name, kind = quote_name(column), table.types()[column].upper()
+        if kind.startswith("VARCHAR"):
+            self.zoned = f"coalesce(regexp_matches({name}, '{_OFFSET}'), false)"
+            plain = f"regexp_extract({name}, '{_OFFSET}', 1)"
+            epoch = _epoch(f"TRY_CAST({name} AS DOUBLE)")
+            count = f"WHEN regexp_full_match({name}, '{_DIGITS}') THEN" if counts else None
+            self.clock = (
+                f"CASE WHEN {self.zoned} THEN TRY_CAST({plain} AS TIMESTAMP) "
+                f"{f'{count} make_timestamp({epoch})' if count else ''} ELSE TRY_CAST({name} AS TIMESTAMP) END"
+            )
+            self.instant = (
+                f"CASE WHEN {self.zoned} THEN epoch_us(TRY_CAST({name} AS TIMESTAMPTZ)) "
+                f"{f'{count} {epoch}' if count else ''} ELSE epoch_us(TRY_CAST({name} AS TIMESTAMP)) END"
+            )
+        elif counts and kind.startswith(_NUMBERS):
+            self.zoned, self.instant = "false", _epoch(f"TRY_CAST({name} AS DOUBLE)")
+            self.clock = f"make_timestamp({self.instant})"
+        else:
+            self.zoned, self.clock = "false", f"TRY_CAST({name} AS TIMESTAMP)"
+            self.instant = f"epoch_us({self.clock})"
+
+
+def _epoch(number: str) -> str:
+    """Return microseconds since 1970 of a count whose unit shows in its size."""
+    units = " ".join(
+        f"WHEN {number} >= 1e8 * {unit} AND {number} < {_LATEST} * {unit} THEN round({number} * {1_000_000 / unit})"
+        for unit in (1.0, 1e3, 1e6, 1e9)
+    )
+    return f"TRY_CAST(CASE {units} END AS BIGINT)"
+
+
+def mixed_offsets(name: str, column: str, zoned: int, plain: int) -> InputError:
+    """Return the error for a column in which only some times say how far from UTC they are."""
+    return InputError(
+        f"{name} mixes times with a UTC offset ({zoned:,} rows) and without one ({plain:,} rows) in column {column!r}; "
+        "which of them came first cannot be told, so write all of them in one way"
+    )

@@ -1,0 +1,266 @@
+"""The trips table: reading it, turning bad rows away with their reason, and placing trips on a hierarchy."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from odkanon.core.arrays import Bools, Codes, Ints
+from odkanon.errors import InputError, nearest
+from odkanon.model.od import ODMatrix, Rejected, Source, od_matrix
+from odkanon.read.area import Area
+from odkanon.read.checks import Check, Checked, checked_rows
+from odkanon.read.coordinates import OUT_OF_RANGE, SWAPPED, coordinate_checks, number_sql
+from odkanon.read.crs import to_degrees
+from odkanon.read.land import warn_if_misplaced
+from odkanon.read.tables.columns import COORDINATES, missing, resolve
+from odkanon.read.tables.layouts import open_trips
+from odkanon.read.tables.open import Named, Table, Typed, quote_name
+from odkanon.read.tables.times import TimeColumn, mixed_offsets
+from odkanon.zoning.cells import latlng_to_cell
+from odkanon.zoning.hierarchy import h3_hierarchy
+
+log = logging.getLogger(__name__)
+
+TIMES: tuple[str, ...] = ("start_time", "end_time")
+ATTRIBUTES = ("sex", "age", "category")
+"""Attributes of a person that are kept where the input has them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trips:
+    """Trips that passed every check.
+
+    Attributes
+    ----------
+    table : pyarrow.Table
+        ``start_lat, start_lon, end_lat, end_lon`` and, where the input has them, ``start_time``, ``end_time`` and
+        attributes; one row a trip.
+    weight : array of int or None
+        Weight of each trip, in units of ``1 / scale``.
+    person : array of int or None
+        Number of the person of each trip; -1 where unknown.
+    source : Source
+        Where they come from, and what was rejected on the way.
+    """
+
+    table: pa.Table
+    weight: Ints | None
+    scale: int
+    person: Codes | None
+    source: Source
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    def select(self, which: Bools) -> Trips:
+        """Return some of the trips, such as a segment; the unit of weight stays the same."""
+        return replace(
+            self,
+            table=self.table.filter(pa.array(which)),
+            weight=None if self.weight is None else self.weight[which],
+            person=None if self.person is None else self.person[which],
+        )
+
+    def __repr__(self) -> str:
+        rejected = sum(part.rows for part in self.source.rejected.values())
+        return f"Trips({len(self):,} trips, {rejected:,} rows rejected; {', '.join(self.table.column_names)})"
+
+
+def read_trips(
+    source: Any,
+    *,
+    columns: Mapping[str, str] | None = None,
+    attributes: Sequence[str] | None = None,
+    where: str | None = None,
+    crs: str | None = None,
+) -> Trips:
+    """Read trips with coordinates, and turn bad rows away.
+
+    Parameters
+    ----------
+    source : path or table
+        CSV, gzipped CSV or Parquet; or a table of pandas, polars, Arrow or DuckDB. The layouts of bike share, taxi
+        and other data in `odkanon.read.tables.layouts` and `odkanon.read.tables.columns` are recognised.
+    columns : mapping of str to str, optional
+        ``{theirs: ours}`` for columns whose names are not recognised.
+    attributes : sequence of str, optional
+        Further columns to keep; by default sex, age and category where there are such.
+    where : str, optional
+        Keep only rows for which this holds, such as ``'day_type == "weekday"'``.
+    crs : str, optional
+        What the coordinates are if not degrees of latitude and longitude, such as ``"EPSG:32719"``; x is then looked
+        for in ``start_lon`` and ``end_lon``, y in ``start_lat`` and ``end_lat``. Needs pyproj.
+
+    Notes
+    -----
+    A row is turned away, and counted, for the first of: filtered out, missing, unreadable, infinite or
+    out-of-range coordinates, the point (0, 0), a missing, unreadable or non-positive weight, a time that cannot be
+    read, or being an exact copy of another row of the same person. A column that is empty throughout counts as
+    absent. A trip without a person stays, and counts as nobody where persons are counted.
+    """
+    return trips_of_table(open_trips(source), columns=columns, attributes=attributes, where=where, crs=crs)
+
+
+def trips_of_table(
+    table: Table,
+    *,
+    columns: Mapping[str, str] | None = None,
+    attributes: Sequence[str] | None = None,
+    where: str | None = None,
+    crs: str | None = None,
+) -> Trips:
+    """Read trips from an open table; see `read_trips`."""
+    found = resolve(table, columns)
+    if any(name not in found for name in COORDINATES):
+        raise missing(table, found, COORDINATES)
+    kept = _attributes(table, found, attributes)
+    times = trip_times(table, found)
+    values = trip_values(found, times) | {name: quote_name(column) for name, column in kept.items()}
+    identity = [*values.values()] if "person" in found and "start_time" in found else None
+    values |= {f"{name} zoned": time.zoned for name, time in times.items()}
+    checks = trip_checks(found, degrees=crs is None)
+    rows = checked_rows(table, found, values, checks, where=where, identity=identity)
+    hint_at_swap(rows.source.rejected)
+    if crs is not None:
+        rows = to_degrees(rows, crs)
+    if len(rows.table) == 0:
+        raise no_rows(table, rows.source)
+    rows = _without_offsets(table, found, rows, times)
+    ends = [rows.table.column(name).to_numpy() for name in COORDINATES]
+    warn_if_misplaced(np.concatenate(ends[0::2]), np.concatenate(ends[1::2]))
+    return Trips(rows.table, rows.weight, rows.scale, rows.person, rows.source)
+
+
+def build_od(trips: Trips, *, resolution: int = 10, within: Area | None = None) -> ODMatrix:
+    """Place trips on H3 cells and count them by origin and destination.
+
+    Parameters
+    ----------
+    trips : Trips
+        The trips.
+    resolution : int
+        H3 resolution of the leaves, in [0, 15]; 10 is some 130 m across.
+    within : Area, optional
+        Keep trips with both ends inside; the others count as rejected.
+    """
+    lat_lon = [trips.table.column(name).to_numpy() for name in COORDINATES]
+    origin = latlng_to_cell(lat_lon[0], lat_lon[1], resolution)
+    destination = latlng_to_cell(lat_lon[2], lat_lon[3], resolution)
+    return od_of_records(
+        origin, destination, None, trips.weight, trips.scale, trips.person, trips.source, within=within
+    )
+
+
+def od_of_records(
+    origin: npt.NDArray[np.uint64],
+    destination: npt.NDArray[np.uint64],
+    count: Ints | None,
+    weight: Ints | None,
+    scale: int,
+    person: Codes | None,
+    source: Source,
+    *,
+    within: Area | None,
+) -> ODMatrix:
+    """Return the matrix of records between H3 cells, of those inside an area where one is given."""
+    if within is not None:
+        inside = within.contains(origin) & within.contains(destination)
+        trips_outside = int(np.count_nonzero(~inside) if count is None else count[~inside].sum())
+        weight_outside = 0 if weight is None else int(weight[~inside].sum())
+        outside = Rejected(int(np.count_nonzero(~inside)), trips_outside, weight_outside)
+        if outside.rows:
+            source = replace(source, rejected={**source.rejected, "outside the area": outside})
+        if not inside.any():
+            raise InputError("no trip has both ends inside the area; check the cells or the outline")
+        origin, destination = origin[inside], destination[inside]
+        count = None if count is None else count[inside]
+        weight = None if weight is None else weight[inside]
+        person = None if person is None else person[inside]
+    origins, destinations = h3_hierarchy(origin), h3_hierarchy(destination)
+    return od_matrix(
+        origins,
+        destinations,
+        np.searchsorted(origins.leaves, origin).astype(np.int32),
+        np.searchsorted(destinations.leaves, destination).astype(np.int32),
+        trips=count,
+        weight=weight,
+        scale=scale,
+        person=person,
+        source=source,
+    )
+
+
+def no_rows(table: Named, source: Source, hint: str = "") -> InputError:
+    """Return the error for a table without a single usable row, and with what may help."""
+    reasons = "; ".join(f"{part.rows:,} {reason}" for reason, part in source.rejected.items())
+    return InputError(f"{table.name} has no usable row ({reasons or 'there are no rows below the header'}){hint}")
+
+
+def _attributes(table: Table, found: Mapping[str, str], wanted: Sequence[str] | None) -> dict[str, str]:
+    lower = {name.lower(): name for name in table.columns}
+    if wanted is None:
+        return {name: lower[name] for name in ATTRIBUTES if name in lower} | {
+            name: found[name] for name in ATTRIBUTES if name in found
+        }
+    kept = {name: found.get(name, lower.get(name.lower(), "")) for name in wanted}
+    for name, column in kept.items():
+        if not column:
+            raise InputError(f"{table.name} has no column {name!r} to keep{nearest(name, table.columns)}")
+    return kept
+
+
+def trip_times(table: Typed, found: Mapping[str, str]) -> dict[str, TimeColumn]:
+    """Return how the times of a trip are read."""
+    return {name: TimeColumn(table, found[name], counts=False) for name in TIMES if name in found}
+
+
+def trip_values(found: Mapping[str, str], times: Mapping[str, TimeColumn]) -> dict[str, str]:
+    """Return the SQL expressions of the coordinates and times of a trip."""
+    return {name: number_sql(found[name]) for name in COORDINATES} | {name: time.clock for name, time in times.items()}
+
+
+def trip_checks(found: Mapping[str, str], *, degrees: bool = True) -> list[Check]:
+    """Return the reasons to turn a trip away; the range of coordinates counts where they are degrees."""
+    places = [found[name] for name in COORDINATES]
+    ends = coordinate_checks(places[0::2], places[1::2], degrees=degrees)
+    return [*ends, *_time_checks(found, [name for name in TIMES if name in found])]
+
+
+def hint_at_swap(rejected: Mapping[str, Rejected]) -> None:
+    """Warn where latitudes are out of range but would do as longitudes, or where coordinates are no degrees."""
+    if SWAPPED in rejected:
+        log.warning("%s rows have a latitude out of range; are lat and lon swapped?", f"{rejected[SWAPPED].rows:,}")
+    elif OUT_OF_RANGE in rejected:
+        log.warning(
+            "%s rows have coordinates out of range; if they are not degrees, say what they are with --crs",
+            f"{rejected[OUT_OF_RANGE].rows:,}",
+        )
+
+
+def _time_checks(found: Mapping[str, str], times: Sequence[str]) -> list[Check]:
+    return [
+        Check(
+            f"whose {name} cannot be read",
+            f"{column} IS NOT NULL AND TRY_CAST({column} AS TIMESTAMP) IS NULL",
+        )
+        for name in times
+        for column in [quote_name(found[name])]
+    ]
+
+
+def _without_offsets(table: Table, found: Mapping[str, str], rows: Checked, times: Mapping[str, TimeColumn]) -> Checked:
+    """Drop the columns that tell which times had a UTC offset, once it is certain that all had one or none."""
+    for name in times:
+        written = rows.table.column(f"{name} zoned").to_numpy()
+        known = np.asarray(rows.table.column(name).is_valid())
+        zoned, plain = int(np.count_nonzero(written & known)), int(np.count_nonzero(~written & known))
+        if zoned and plain:
+            raise mixed_offsets(table.name, found[name], zoned, plain)
+    return replace(rows, table=rows.table.drop_columns([f"{name} zoned" for name in times]))

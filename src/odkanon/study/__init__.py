@@ -1,0 +1,1 @@
+"""Studies of methods: the paper's experiment and trade-offs."""

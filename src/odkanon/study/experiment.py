@@ -1,0 +1,212 @@
+"""The paper's experiment: methods x protection targets x segments, each evaluated on trips and on weight."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from odkanon.errors import InputError, OdkanonError
+from odkanon.methods import anonymize
+from odkanon.model.od import ODMatrix
+from odkanon.model.release import Release
+from odkanon.model.rule import Rule
+from odkanon.quality.limit.limit import limit
+from odkanon.quality.privacy import privacy
+from odkanon.quality.utility import utility
+from odkanon.read.area import Area
+from odkanon.read.trips import Trips, build_od
+from odkanon.together.dimensions import AGE_BANDS, MISSING, make_dimensions
+
+WHOLE = "whole"
+Target = Literal["participants", "population"]
+TARGETS: tuple[Target, Target] = ("participants", "population")
+
+
+@dataclass(frozen=True)
+class MethodRow:
+    """A row of the tables: a method with its options."""
+
+    title: str
+    method: str
+    options: Mapping[str, Any]
+    takes_budget: bool = True
+
+
+METHOD_ROWS: dict[str, MethodRow] = {
+    "odkanon-published": MethodRow("ODkAnon (published)", "odkanon", {"suppress": "before"}),
+    "odkanon": MethodRow("ODkAnon (budget at the end)", "odkanon", {"suppress": "after"}),
+    "atg-soft": MethodRow("ATG-Soft", "atg-soft", {}),
+    "oigh": MethodRow("OIGH", "oigh", {}),
+    "oigh-no-budget": MethodRow("OIGH (no suppression)", "oigh", {"budget": 0.0}, takes_budget=False),
+    "mondrian": MethodRow("Mondrian", "mondrian", {}, takes_budget=False),
+    "treecut": MethodRow("Tree cuts", "treecut", {}),
+    "freezones": MethodRow("Free zones", "freezones", {}),
+}
+"""Every row that can be asked for, in the order of the paper's tables."""
+
+PAPER_ROWS = ("odkanon-published", "odkanon", "atg-soft", "oigh", "mondrian")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run of the grid: what is run on what."""
+
+    dimension: str
+    segment: str
+    target: Target
+    row: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came out of one run; ``refusal`` says why where there is nothing.
+
+    Attributes
+    ----------
+    trips, pairs : int
+        Size of the segment.
+    origins, destinations, classes : int
+        What is published.
+    suppressed : float
+        Share of trips that is not.
+    seconds : float
+        How long the method took.
+    utility, privacy : dict
+        By measure, as in ``release.json``.
+    limit_g : float or None
+        The G, in trips, that no method over the hierarchies can beat with this budget of trips.
+    """
+
+    cell: Cell
+    trips: int
+    pairs: int
+    origins: int
+    destinations: int
+    classes: int
+    suppressed: float
+    seconds: float
+    utility: dict[str, dict[str, float | None]]
+    privacy: dict[str, dict[str, float | None]]
+    limit_g: float | None = None
+    refusal: str | None = None
+
+    def to_json(self) -> str:
+        """Return the outcome as one line of JSON."""
+        return json.dumps(asdict(self), allow_nan=False)
+
+    @classmethod
+    def from_json(cls, line: str) -> Outcome:
+        """Read back what `to_json` wrote."""
+        told = json.loads(line)
+        return cls(**told | {"cell": Cell(**told["cell"])})
+
+
+@dataclass(frozen=True, eq=False)
+class Experiment:
+    """A grid of runs over one input.
+
+    Attributes
+    ----------
+    trips : Trips
+        The input, with the attributes to segment by.
+    k, budget : int, float
+        The same for every run; k stays the same for every segment, and so does the mean weight of a trip.
+    dimensions : tuple of str
+        What to segment by, besides the whole.
+    rows : tuple of str
+        Keys of `METHOD_ROWS`.
+    """
+
+    trips: Trips
+    k: int = 10
+    budget: float = 0.10
+    dimensions: tuple[str, ...] = ()
+    rows: tuple[str, ...] = PAPER_ROWS
+    resolution: int = 10
+    within: Area | None = None
+    age_bands: Sequence[int] = AGE_BANDS
+
+    def segments(self) -> dict[tuple[str, str], ODMatrix | str]:
+        """Return the matrix of the whole and of every segment, or why there is none.
+
+        Trips without the attribute are in no segment.
+        """
+        matrices: dict[tuple[str, str], ODMatrix | str] = {(WHOLE, WHOLE): self._matrix(self.trips)}
+        for dimension in make_dimensions(self.trips, self.dimensions, age_bands=self.age_bands):
+            for value, labels in enumerate(dimension.labels):
+                if MISSING in labels:
+                    continue
+                try:
+                    matrix: ODMatrix | str = self._matrix(self.trips.select(dimension.value == value))
+                except InputError as error:
+                    matrix = str(error)
+                matrices[dimension.name, ", ".join(labels)] = matrix
+        return matrices
+
+    def _matrix(self, trips: Trips) -> ODMatrix:
+        return build_od(trips, resolution=self.resolution, within=self.within)
+
+    def run(self, done: Mapping[Cell, Outcome]) -> Iterator[tuple[Cell, Callable[[], Outcome]]]:
+        """Yield every run of the grid with the work to do for it; what is done already costs nothing."""
+        matrices = self.segments()
+        whole = matrices[WHOLE, WHOLE]
+        assert isinstance(whole, ODMatrix)
+        targets = TARGETS if whole.weight is not None else TARGETS[:1]
+        rules = {target: Rule.protect(target, k=self.k, of=whole) for target in targets}
+        for (dimension, segment), od in matrices.items():
+            for target, rule in rules.items():
+                for row in self.rows:
+                    cell = Cell(dimension, segment, target, row)
+                    yield cell, lambda cell=cell, od=od, rule=rule: done.get(cell) or self._outcome(cell, od, rule)  # type: ignore[misc]
+
+    def _outcome(self, cell: Cell, od: ODMatrix | str, rule: Rule) -> Outcome:
+        if isinstance(od, str):
+            return Outcome(cell, 0, 0, 0, 0, 0, 0.0, 0.0, {}, {}, refusal=od)
+        row = METHOD_ROWS[cell.row]
+        options = {"budget": self.budget} if row.takes_budget else {}
+        try:
+            release = anonymize(od, rule, method=row.method, **row.options, **options)
+        except OdkanonError as error:
+            return Outcome(cell, od.trips, len(od), 0, 0, 0, 1.0, 0.0, {}, {}, refusal=str(error))
+        return _describe(cell, release, self._limit(od, rule))
+
+    @cache  # noqa: B019 - an experiment lives as long as its command
+    def _limit(self, od: ODMatrix, rule: Rule) -> float | None:
+        return limit(od, rule, budget=self.budget).g
+
+
+def _describe(cell: Cell, release: Release, limit_g: float | None) -> Outcome:
+    od = release.od
+    return Outcome(
+        cell,
+        trips=od.trips,
+        pairs=len(od),
+        origins=len(release.origins),
+        destinations=len(release.destinations),
+        classes=len(release.classes),
+        suppressed=1 - int(release.classes.trips.sum()) / od.trips,
+        seconds=release.seconds,
+        utility={m: asdict(utility(od, release, measure=m)) for m in ("trips", "weight") if m in od.measures},
+        privacy={measure: asdict(report) for measure, report in privacy(release).items()},
+        limit_g=limit_g,
+        refusal=release.refusal,
+    )
+
+
+def read_outcomes(path: Path, fingerprint: Mapping[str, Any]) -> dict[Cell, Outcome]:
+    """Return what an earlier, stopped run of the same grid has finished.
+
+    The file's first line tells the settings of the grid; a file of other settings is refused. A last line that was
+    cut off in the middle is dropped.
+    """
+    if not path.is_file():
+        return {}
+    first, *lines = path.read_text(encoding="utf-8").splitlines(keepends=True) or [""]
+    if not first.endswith("\n") or json.loads(first) != fingerprint:
+        raise InputError(f"{path.parent} holds a grid with other settings or input; choose another folder, or --force")
+    outcomes = [Outcome.from_json(line) for line in lines if line.endswith("\n")]
+    return {outcome.cell: outcome for outcome in outcomes}

@@ -1,0 +1,171 @@
+"""The paper's tables 4 to 20 from the outcomes of its experiment, as Markdown, LaTeX and CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from odkanon.study.experiment import METHOD_ROWS, TARGETS, WHOLE, Outcome
+
+FIRST_TABLE = {WHOLE: 5, "sex": 9, "age": 13, "category": 17}
+_MEASURES = {"trips": "participants", "weight": "population"}
+_HEADINGS = ("C_DM", "C_AVG", "G", "E", "G at best", "Suppressed", "Time (s)")
+_LATEX_HEADINGS = ("$C_{DM}$", "$C_{AVG}$", r"$\bar{G}$", "$E$", r"$\bar{G}$ at best", "Suppressed", "Time (s)")
+
+
+@dataclass(frozen=True)
+class PaperTable:
+    """One table: a caption, headings, and rows of text; a row with a ``note`` has that instead of numbers."""
+
+    caption: str
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    def to_markdown(self) -> str:
+        """Return the table as Markdown."""
+        lines = [f"**{self.caption}**", "", _line(self.headings), _line(["---"] * len(self.headings))]
+        return "\n".join([*lines, *(_line(row) for row in self.rows), ""])
+
+    def to_latex(self) -> str:
+        """Return the table as LaTeX."""
+        columns = "ll" + "r" * (len(self.headings) - 2)
+        headings = [_latex(dict(zip(_HEADINGS, _LATEX_HEADINGS, strict=True)).get(h, h)) for h in self.headings]
+        body = "\n".join(" & ".join(map(_latex, row)) + r" \\" for row in self.rows)
+        return "\n".join(
+            [
+                r"\begin{table}[ht]",
+                r"\centering",
+                rf"\caption{{{_latex(self.caption)}}}",
+                rf"\begin{{tabular}}{{{columns}}}",
+                r"\hline",
+                " & ".join(headings) + r" \\",
+                r"\hline",
+                body,
+                r"\hline",
+                r"\end{tabular}",
+                r"\end{table}",
+                "",
+            ]
+        )
+
+
+def paper_tables(outcomes: Sequence[Outcome]) -> list[PaperTable]:
+    """Return the tables that these outcomes fill, in the order of the paper."""
+    dimensions = list(dict.fromkeys(outcome.cell.dimension for outcome in outcomes))
+    tables = [_privacy_table(outcomes)]
+    for dimension in dimensions:
+        number = FIRST_TABLE.get(dimension)
+        for target in TARGETS:
+            for measure in _MEASURES:
+                of_table = [o for o in outcomes if (o.cell.dimension, o.cell.target) == (dimension, target)]
+                if any(measure in outcome.utility for outcome in of_table):
+                    tables.append(_utility_table(of_table, dimension, target, measure, number))
+                number = None if number is None else number + 1
+    return tables
+
+
+def _privacy_table(outcomes: Sequence[Outcome]) -> PaperTable:
+    rows = []
+    for outcome in outcomes:
+        if outcome.cell.dimension != WHOLE:
+            continue
+        told = outcome.privacy
+        cells = [_smallest(told.get(measure)) for measure in ("trips", "weight", "persons")]
+        below = [_below(told.get(measure), outcome.classes) for measure in ("trips", "weight", "persons")]
+        shown = [cell for pair in zip(cells, below, strict=True) for cell in pair]
+        rows.append((METHOD_ROWS[outcome.cell.row].title, outcome.cell.target, *_or_note(outcome, shown)))
+    headings = ("Method", "Protected", "k_dataset", "below", "k_population", "below", "k_persons", "below")
+    return PaperTable("Table 4. Smallest class from each perspective, and classes below k.", headings, tuple(rows))
+
+
+def _utility_table(
+    outcomes: Sequence[Outcome], dimension: str, target: str, measure: str, number: int | None
+) -> PaperTable:
+    where = "on the whole dataset" if dimension == WHOLE else f"segmenting on {dimension}"
+    label = "" if number is None else f"Table {number}. "
+    caption = f"{label}Results {where}, protecting the {target}, metrics on the {_MEASURES[measure]}."
+    rows = []
+    order = list(dict.fromkeys(outcome.cell.row for outcome in outcomes))
+    for outcome in sorted(outcomes, key=lambda o: order.index(o.cell.row)):
+        score = outcome.utility.get(measure, {})
+        zones = f"{outcome.origins} x {outcome.destinations}"
+        cells = [_c_dm(score.get("c_dm")), *(_decimal(score.get(name)) for name in ("c_avg", "g", "e"))]
+        best = outcome.limit_g if measure == "trips" and score.get("g") is not None else None
+        cells += [_decimal(best), f"{outcome.suppressed:.1%}", f"{outcome.seconds:.3f}"]
+        names = (METHOD_ROWS[outcome.cell.row].title, "-" if dimension == WHOLE else outcome.cell.segment)
+        rows.append((*names, zones, *_or_note(outcome, cells)))
+    return PaperTable(caption, ("Method", dimension.capitalize(), "Zones", *_HEADINGS), tuple(rows))
+
+
+def _or_note(outcome: Outcome, cells: Sequence[str]) -> tuple[str, ...]:
+    if outcome.refusal is None:
+        return tuple(cells)
+    return (f"refused: {outcome.refusal}", *[""] * (len(cells) - 1))
+
+
+def long_table(outcomes: Sequence[Outcome]) -> pa.Table:
+    """Return every outcome and evaluation as one row of plain numbers."""
+    records: list[dict[str, Any]] = []
+    for outcome in outcomes:
+        cell = outcome.cell
+        for measure in outcome.utility or {"trips": {}}:
+            told = outcome.privacy.get(measure, {})
+            records.append(
+                {
+                    "dimension": cell.dimension,
+                    "segment": cell.segment,
+                    "protected": cell.target,
+                    "measured_on": _MEASURES[measure],
+                    "method": cell.row,
+                    "trips": outcome.trips,
+                    "pairs": outcome.pairs,
+                    "origins": outcome.origins,
+                    "destinations": outcome.destinations,
+                    "classes": outcome.classes,
+                    **{name: outcome.utility.get(measure, {}).get(name) for name in ("c_dm", "c_avg", "g", "e")},
+                    "limit_g": outcome.limit_g if measure == "trips" else None,
+                    "suppressed_share": outcome.suppressed,
+                    "seconds": outcome.seconds,
+                    "smallest_class": told.get("min"),
+                    "classes_below": told.get("below"),
+                    "refusal": outcome.refusal,
+                }
+            )
+    return pa.Table.from_pylist(records)
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "/") for cell in cells) + " |"
+
+
+def _latex(text: str) -> str:
+    if "$" in text:
+        return text
+    mantissa, times, exponent = text.partition(" x 10^")
+    if times:
+        return rf"${mantissa}\times10^{{{exponent}}}$"
+    for special in "%_&#":
+        text = text.replace(special, "\\" + special)
+    return text.replace(">=", r"$\ge$").replace(" x ", r" $\times$ ")
+
+
+def _c_dm(value: float | None) -> str:
+    if value is None:
+        return "-"
+    mantissa, _, exponent = f"{value:.1e}".partition("e")
+    return f"{mantissa} x 10^{int(exponent)}"
+
+
+def _decimal(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.2f}" if value < 10 else f"{value:,.1f}"
+
+
+def _smallest(told: dict[str, Any] | None) -> str:
+    return "-" if told is None or told["min"] is None else f"{told['min']:,.0f}"
+
+
+def _below(told: dict[str, Any] | None, classes: int) -> str:
+    return "-" if told is None else f"{told['below']:,} of {classes:,}"

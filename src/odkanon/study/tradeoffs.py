@@ -1,0 +1,201 @@
+"""What protection costs: utility against k and the budget, for several methods, beside the limit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Literal
+
+from odkanon.errors import InputError
+from odkanon.methods.registry import METHODS, anonymize, find_method
+from odkanon.model.od import ODMatrix
+from odkanon.model.rule import Rule, Target
+from odkanon.quality.limit.limit import limit
+from odkanon.quality.utility import UtilityMeasure, utility
+
+Metric = Literal["g", "e", "c_avg"]
+
+_LABELS: dict[Metric, str] = {
+    "g": "G: leaves of the two zones of a trip",
+    "e": "E: reconstruction loss",
+    "c_avg": "C_AVG: mean class size over k",
+}
+
+
+@dataclass(frozen=True)
+class TradeoffRow:
+    """One release of a sweep, measured.
+
+    Attributes
+    ----------
+    k, budget, method
+        How it was made; ``budget`` is a share of trips.
+    g, e, c_avg : float or None
+        Its utility; None where the metric is not defined or nothing can be published.
+    suppressed : float
+        Share of trips that are not published.
+    origins, destinations, classes : int
+        How many zones and classes there are.
+    limit : float or None
+        The smallest G that any method over the hierarchies could reach. Methods with other zones (freezones) may
+        go below.
+    seconds : float
+        How long it took.
+    """
+
+    k: int
+    budget: float
+    method: str
+    g: float | None
+    e: float | None
+    c_avg: float | None
+    suppressed: float
+    origins: int
+    destinations: int
+    classes: int
+    limit: float | None
+    seconds: float
+
+
+def tradeoff(
+    od: ODMatrix,
+    *,
+    ks: Sequence[int] = (2, 5, 10, 20, 50),
+    budgets: Sequence[float] = (0.10,),
+    methods: Sequence[str] = ("odkanon", "treecut"),
+    target: Target | Sequence[Target] = "participants",
+    measure: UtilityMeasure = "trips",
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+) -> list[TradeoffRow]:
+    """Measure every method for every k and budget.
+
+    Parameters
+    ----------
+    od : ODMatrix
+        The input.
+    ks : sequence of int
+        Thresholds to try, each in [1, inf).
+    budgets : sequence of float
+        Shares of trips that may be suppressed, each in [0, 1). Methods that suppress nothing ignore it.
+    methods : sequence of str
+        Some of `odkanon.methods.METHODS`.
+    target : str or sequence of str
+        What to protect; see `Rule.protect`.
+    measure : {"trips", "weight"}
+        What utility counts.
+    options : mapping of str to mapping, optional
+        More options for single methods, such as ``{"treecut": {"iterations": 4}}``.
+
+    Returns
+    -------
+    list of TradeoffRow
+        Sorted by budget, k, and the order of the methods.
+    """
+    for method in methods:
+        find_method(method)
+    targets: Sequence[Target] = (target,) if isinstance(target, str) else target
+    rows = []
+    for budget in budgets:
+        for k in ks:
+            rule = Rule.protect(*targets, k=k, of=od)
+            bound = limit(od, rule, budget=budget, measure=measure).g
+            for method in methods:
+                given = {**_budget(method, budget), **(options or {}).get(method, {})}
+                rows.append(_row(od, rule, k, budget, method, given, bound, measure))
+    return rows
+
+
+def _budget(method: str, budget: float) -> dict[str, Any]:
+    accepted = METHODS[method].options
+    wanted = {"budget": budget, "budget_of": "trips"}
+    return {name: value for name, value in wanted.items() if name in accepted}
+
+
+def _row(
+    od: ODMatrix,
+    rule: Rule,
+    k: int,
+    budget: float,
+    method: str,
+    options: Mapping[str, Any],
+    bound: float | None,
+    measure: UtilityMeasure,
+) -> TradeoffRow:
+    release = anonymize(od, rule, method=method, **options)
+    found = utility(od, release, measure=measure)
+    return TradeoffRow(
+        k,
+        budget,
+        method,
+        found.g,
+        found.e if found.g is not None else None,
+        found.c_avg,
+        1 - int(release.classes.trips.sum()) / od.trips,
+        len(release.origins),
+        len(release.destinations),
+        len(release.classes),
+        bound,
+        release.seconds,
+    )
+
+
+def plot_tradeoff(rows: Iterable[TradeoffRow], path: str | Path, *, metric: Metric = "g") -> Path:
+    """Draw utility against k, one panel for each budget and one line for each method, with the limit of G.
+
+    Parameters
+    ----------
+    rows : iterable of TradeoffRow
+        What `tradeoff` returned.
+    path : str or Path
+        Where to; the ending decides on the format (png, svg, pdf).
+    metric : {"g", "e", "c_avg"}
+        What to draw.
+    """
+    if metric not in _LABELS:
+        raise InputError(f"draw one of {', '.join(_LABELS)}, not {metric!r}")
+    try:
+        from matplotlib import rc_context
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise InputError("pictures need matplotlib; install it with: pip install 'odkanon[plot]'") from error
+    panels = [(budget, list(part)) for budget, part in groupby(rows, key=lambda row: row.budget)]
+    if not panels:
+        raise InputError("there is nothing to draw: sweep at least one k, one budget and one method")
+    figure = Figure(figsize=(3 + 4.5 * len(panels), 4.2), layout="constrained")
+    axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+    for panel, (budget, part) in zip(axes, panels, strict=True):
+        _draw(panel, part, metric)
+        panel.set_title(f"at most {budget:.0%} of trips suppressed")
+    axes[0].set_ylabel(_LABELS[metric])
+    axes[-1].legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    with rc_context({"svg.hashsalt": "odkanon"}):  # otherwise every drawing has other names for its parts
+        figure.savefig(path, dpi=150, metadata={"Date": None} if str(path).endswith(".svg") else None)
+    return Path(path)
+
+
+def _draw(panel: Any, rows: list[TradeoffRow], metric: Metric) -> None:
+    from matplotlib.ticker import LogLocator, NullLocator
+
+    for method in dict.fromkeys(row.method for row in rows):
+        points = [(row.k, getattr(row, metric)) for row in rows if row.method == method]
+        points = [(k, value) for k, value in points if value is not None]
+        panel.plot(*zip(*points, strict=True), marker="o", label=method) if points else None
+    bounds = sorted({(row.k, row.limit) for row in rows if row.limit is not None})
+    if metric == "g" and bounds:
+        panel.plot(*zip(*bounds, strict=True), color="black", linestyle="--", label="limit of any tree method")
+    panel.set_xscale("log")
+    if metric != "e":
+        panel.set_yscale("log")
+    ks = sorted({row.k for row in rows})
+    panel.set_xticks(ks, [str(k) for k in ks])
+    panel.xaxis.set_minor_locator(NullLocator())
+    if metric != "e":
+        low, high = panel.get_ylim()
+        panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high > 10 * low else range(1, 10)))
+        panel.yaxis.set_minor_locator(NullLocator())
+        panel.yaxis.set_major_formatter("{x:,g}")
+    panel.set_xlabel("k")
+    for side in ("top", "right"):
+        panel.spines[side].set_visible(False)

@@ -1,0 +1,194 @@
+"""Dimensions: ways to split trips into segments, such as by sex, by age band, or by time slot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import duckdb
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from odkanon.core.arrays import Bools, Codes, number_groups
+from odkanon.errors import InputError, nearest
+from odkanon.read.tables.open import quote_name
+from odkanon.read.trips import Trips
+
+Labels = npt.NDArray[np.str_]
+
+MISSING = "missing"
+"""The label of trips without a value; they are a segment of their own, or subtraction would reveal them."""
+
+AGE_BANDS = (10, 20, 30, 40, 50, 60, 70)
+"""Where the paper's bands of ages begin; the last one has no end."""
+
+MAX_VALUES = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Dimension:
+    """A partition of the trips.
+
+    Attributes
+    ----------
+    name : str
+        As it was asked for: ``sex``, ``hour:6-9,9-16``, ``sex*age``.
+    keys : tuple of str
+        The attributes that it combines.
+    labels : tuple of tuple of str
+        For each value, one label a key.
+    value : array of int
+        For each trip, the number of its value.
+    """
+
+    name: str
+    keys: tuple[str, ...]
+    labels: tuple[tuple[str, ...], ...]
+    value: Codes
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def segment(self, value: int) -> dict[str, str]:
+        """Return a value as ``{attribute: label}``."""
+        return dict(zip(self.keys, self.labels[value], strict=True))
+
+    def title(self, value: int) -> str:
+        """Return a value as text, such as ``sex=Woman,age=20-29``."""
+        return ",".join(f"{key}={label}" for key, label in self.segment(value).items())
+
+    def select(self, which: Bools) -> Dimension:
+        """Return the dimension over some of the trips."""
+        return replace(self, value=self.value[which])
+
+
+def columns_of(specs: Sequence[str]) -> list[str]:
+    """Return the attribute columns that dimensions need, besides times."""
+    names = {part.partition(":")[0].strip() for spec in specs for part in spec.split("*")}
+    return sorted(names - {"hour"})
+
+
+def make_dimensions(trips: Trips, specs: Sequence[str], *, age_bands: Sequence[int] = AGE_BANDS) -> list[Dimension]:
+    """Return the dimensions that texts such as ``sex``, ``age``, ``hour``, ``hour:6-9,9-16`` or ``sex*age`` ask for.
+
+    Parameters
+    ----------
+    trips : Trips
+        With the columns that the texts name.
+    specs : sequence of str
+        ``age`` is banded, ``hour`` is the hour in which a trip starts; any other name is a column taken as it is.
+    age_bands : sequence of int
+        Where the second, third, ... band of ages begins.
+    """
+    repeated = [spec for spec in specs if list(specs).count(spec) > 1]
+    if repeated:
+        raise InputError(f"the segment {repeated[0]!r} is asked for twice; name it once")
+    if list(age_bands) != sorted(set(age_bands)) or not age_bands:
+        raise InputError(f"age bands begin at ascending ages, such as 18,40,65; not {','.join(map(str, age_bands))}")
+    return [_dimension(trips, spec, age_bands) for spec in specs]
+
+
+def _dimension(trips: Trips, spec: str, age_bands: Sequence[int]) -> Dimension:
+    parts = [part.strip() for part in spec.split("*")]
+    keys = tuple(part.partition(":")[0].strip() for part in parts)
+    if len(set(keys)) < len(keys) or not all(keys):
+        raise InputError(f"the segment {spec!r} is not understood; write sex, hour:6-9,9-16 or sex*age")
+    columns = [_labels(trips, part, age_bands) for part in parts]
+    numbered = [np.unique(column, return_inverse=True) for column in columns]
+    key = np.zeros(len(trips), dtype=np.int64)
+    for distinct, number in numbered:
+        key = key * len(distinct) + number
+    _, first, value = np.unique(key, return_index=True, return_inverse=True)
+    if len(first) > MAX_VALUES:
+        raise InputError(
+            f"the segment {spec!r} has {len(first):,} values; at most {MAX_VALUES} tables can be released together, "
+            "so use broader groups"
+        )
+    labels = tuple(tuple(str(column[row]) for column in columns) for row in first.tolist())
+    return Dimension(spec, keys, labels, value.astype(np.int32))
+
+
+def _labels(trips: Trips, part: str, age_bands: Sequence[int]) -> Labels:
+    name, _, slots = part.partition(":")
+    if name == "hour":
+        return _hours(trips, slots, part)
+    if slots:
+        raise InputError(f"only hour takes slots, as in hour:6-9,9-16; not {part!r}")
+    if name not in trips.table.column_names:
+        raise InputError(f"the trips have no column {name!r} to segment by{nearest(name, trips.table.column_names)}")
+    connection = duckdb.connect()
+    connection.register("trips", trips.table)
+    column = quote_name(name)
+    if name == "age":
+        ages = connection.sql(f"SELECT coalesce(TRY_CAST({column} AS DOUBLE), 'nan') AS age FROM trips").fetchnumpy()
+        return _bands(np.asarray(ages["age"], dtype=np.float64), age_bands)
+    text = connection.sql(f"SELECT coalesce(nullif(trim(CAST({column} AS VARCHAR)), ''), '{MISSING}') AS t FROM trips")
+    return np.asarray(text.to_arrow_table().column("t").to_pylist(), dtype=np.str_)
+
+
+def _bands(age: npt.NDArray[np.float64], begins: Sequence[int]) -> Labels:
+    names = [f"under {begins[0]}"]
+    names += [f"{low}-{high - 1}" for low, high in pairwise(begins)] + [f"{begins[-1]}+", MISSING]
+    known = np.isfinite(age) & (age >= 0)
+    band = np.searchsorted(np.array(begins), np.where(known, age, 0), side="right")
+    return np.asarray(names, dtype=np.str_)[np.where(known, band, len(names) - 1)]
+
+
+def _hours(trips: Trips, slots: str, part: str) -> Labels:
+    if "start_time" not in trips.table.column_names:
+        raise InputError("segments by hour need a start time; name it with --column start_time=NAME")
+    column = trips.table.column("start_time").combine_chunks()
+    known = np.asarray(column.is_valid())
+    seconds = np.asarray(column.cast(pa.timestamp("s"), safe=False).cast(pa.int64()).fill_null(0))
+    hour = np.where(known, seconds // 3600 % 24, 24)
+    names = [f"{each:02}" for each in range(24)]
+    if slots:
+        names = _slot_names(slots, part)
+    return np.asarray([*names, MISSING], dtype=np.str_)[hour]
+
+
+def _slot_names(slots: str, part: str) -> list[str]:
+    """Return the slot of each hour; a slot such as 19-6 goes over midnight, and what is in no slot is ``other``."""
+    names = ["other"] * 24
+    for slot in slots.split(","):
+        begin, _, end = (piece.strip() for piece in slot.partition("-"))
+        if not (begin.isdigit() and end.isdigit() and int(begin) < 24 and int(end) <= 24 and begin != end):
+            raise InputError(f"the time slot {slot!r} in {part!r} is not understood; write hours, as in 6-9 or 19-6")
+        length = (int(end) - int(begin)) % 24 or 24
+        for hour in [(int(begin) + step) % 24 for step in range(length)]:
+            if names[hour] != "other":
+                raise InputError(f"hour {hour} lies in two time slots of {part!r}; let them not overlap")
+            names[hour] = f"{int(begin):02}-{int(end):02}"
+    return names
+
+
+def parent_of(dimensions: Sequence[Dimension], child: int) -> int | None:
+    """Return the dimension whose every value is a union of values of ``child``, the finest one; None without any.
+
+    Tables of the two are tied to each other, as region and town are, or sex and sex*age.
+    """
+    coarser = [
+        number
+        for number, other in enumerate(dimensions)
+        if number != child
+        and _refines(dimensions[child], other)
+        and not (number > child and _refines(other, dimensions[child]))
+    ]
+    # Attributes may settle each other by chance; those that the child is made of do so for certain.
+    named = [number for number in coarser if set(dimensions[number].keys) <= set(dimensions[child].keys)]
+    finest = max(named or coarser, key=lambda number: (len(dimensions[number]), number), default=None)
+    for number in named:
+        if finest is not None and not _refines(dimensions[finest], dimensions[number]):
+            raise InputError(
+                f"the segments {dimensions[number].name!r} and {dimensions[finest].name!r} both add up from "
+                f"{dimensions[child].name!r}; drop one of the three, so that the tables are tied in one way only"
+            )
+    return finest
+
+
+def _refines(fine: Dimension, coarse: Dimension) -> bool:
+    """Tell whether the value of one dimension settles that of the other for every trip."""
+    pairs, _ = number_groups(fine.value.astype(np.int64) * len(coarse) + coarse.value, len(fine) * len(coarse))
+    return len(pairs) == len(np.unique(fine.value))

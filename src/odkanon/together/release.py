@@ -1,0 +1,184 @@
+"""The whole and its segments on one zoning, released together."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from odkanon.core.arrays import Bools
+from odkanon.errors import InputError, RefusedError
+from odkanon.model.od import Rejected, Source
+from odkanon.model.release import Release
+from odkanon.model.rule import Rule
+from odkanon.read.area import Area
+from odkanon.read.tables.columns import COORDINATES
+from odkanon.read.trips import Trips
+from odkanon.together.dimensions import Dimension, parent_of
+from odkanon.together.plan import too_few
+from odkanon.together.series import Zoning
+from odkanon.together.zonings import Attempt, Ground, search
+from odkanon.zoning.cells import latlng_to_cell
+
+RARE = "of segments too small for a table, even together"
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A segment and its release; None where nothing of it can be published."""
+
+    dimension: str
+    segment: dict[str, str]
+    title: str
+    release: Release | None
+
+
+@dataclass(frozen=True, eq=False)
+class Together:
+    """The whole and all segments, safe to publish side by side.
+
+    Attributes
+    ----------
+    whole : Release
+        The release of all trips.
+    parts : tuple of Part
+        Those of the segments, by dimension and value.
+    coarseness : float
+        By which factor the thresholds were raised when the zones were chosen, so that segments fit them too.
+    suppressed : mapping of str to float
+        Share of trips that the tables of each dimension suppress.
+    """
+
+    whole: Release
+    parts: tuple[Part, ...]
+    coarseness: float
+    suppressed: dict[str, float]
+
+
+def release_together(
+    trips: Trips,
+    rule: Rule,
+    dimensions: Sequence[Dimension],
+    *,
+    resolution: int = 10,
+    within: Area | None = None,
+    segment_budget: float = 0.10,
+    zoning: Zoning | None = None,
+    method: str = "odkanon",
+    **options: Any,
+) -> Together:
+    """Release trips as a whole and by segments, so that no sum or difference of the tables isolates a small group.
+
+    Parameters
+    ----------
+    trips : Trips
+        The trips.
+    rule : Rule
+        What every flow of every table meets, and every group that tables give away.
+    dimensions : sequence of Dimension
+        How to split the trips; see `odkanon.together.dimensions.make_dimensions`.
+    segment_budget : float
+        Share of trips that the tables of a dimension may suppress, in [0, 1). Zones become as coarse as that takes,
+        where it can be reached at all.
+    zoning : Zoning, optional
+        Given zones, instead of choosing them; see `odkanon.together.series.read_zoning`.
+    method, **options
+        How zones are chosen; see `odkanon.methods.anonymize`.
+    """
+    if not dimensions:
+        raise InputError("segments released together need at least one --segment")
+    if not 0 <= segment_budget < 1:
+        raise InputError(f"the segment budget is a share from 0 up to below 1; not {segment_budget}")
+    started = time.perf_counter()
+    trips, dimensions = _inside(trips, dimensions, resolution, within)
+    parents = [parent_of(dimensions, number) for number in range(len(dimensions))]
+    before = dimensions
+    trips, dimensions = _without_rare(trips, dimensions, parents, rule)
+    left_out = [each.segment(value) for each, now in zip(before, dimensions, strict=True) for value in _gone(each, now)]
+    ground = Ground.of(trips, dimensions, parents, rule, resolution)
+    if zoning is None:
+        attempt = search(ground, segment_budget, method, options)
+        parameters = {**attempt.parameters, "coarseness": attempt.factor, "segment_budget": segment_budget}
+    else:
+        method, attempt, parameters = "zones", ground.on(zoning, 1.0, {}), {}
+    if left_out:
+        parameters["left_out"] = left_out
+    if not attempt.plan.whole.any():
+        raise RefusedError(f"nothing can be published: no flow between the zones meets {rule}")
+    names = [dimension.name for dimension in dimensions]
+    whole = ground.release(trips, attempt, attempt.plan.whole, method, {**parameters, "released_with": names})
+    whole = replace(whole, seconds=time.perf_counter() - started)
+    parts = [part for number in range(len(dimensions)) for part in _parts(ground, attempt, number, method, parameters)]
+    shares = {each.name: share for each, share in zip(dimensions, attempt.plan.shares, strict=True)}
+    return Together(whole, tuple(parts), attempt.factor, shares)
+
+
+def _inside(
+    trips: Trips, dimensions: Sequence[Dimension], resolution: int, within: Area | None
+) -> tuple[Trips, list[Dimension]]:
+    """Keep the trips inside an area, so that segments need no account of those outside."""
+    if within is None:
+        return trips, list(dimensions)
+    lat_lon = [trips.table.column(name).to_numpy() for name in COORDINATES]
+    inside = within.contains(latlng_to_cell(lat_lon[0], lat_lon[1], resolution))
+    inside &= within.contains(latlng_to_cell(lat_lon[2], lat_lon[3], resolution))
+    if not inside.any():
+        raise InputError("no trip has both ends inside the area; check the cells or the outline")
+    return _reject(trips, ~inside, "outside the area"), [each.select(inside) for each in dimensions]
+
+
+def _reject(trips: Trips, which: Bools, reason: str) -> Trips:
+    count = int(np.count_nonzero(which))
+    if not count:
+        return trips
+    weight = 0 if trips.weight is None else int(trips.weight[which].sum())
+    account = {**trips.source.rejected, reason: Rejected(count, count, weight)}
+    return replace(trips.select(~which), source=replace(trips.source, rejected=account))
+
+
+def _without_rare(
+    trips: Trips, dimensions: list[Dimension], parents: Sequence[int | None], rule: Rule
+) -> tuple[Trips, list[Dimension]]:
+    everyone = trips
+    keep = np.ones(len(trips), dtype=bool)
+    while True:
+        here, split = everyone.select(keep), [each.select(keep) for each in dimensions]
+        gone = np.zeros(len(here), dtype=bool)
+        for each, parent in zip(split, parents, strict=True):
+            gone |= too_few(here, each, None if parent is None else split[parent], rule)
+        if not gone.any():
+            break
+        keep[np.flatnonzero(keep)[gone]] = False
+    if not keep.any():
+        raise RefusedError(f"nothing can be published: no segment meets {rule}")
+    return _reject(everyone, ~keep, RARE), split
+
+
+def _gone(before: Dimension, now: Dimension) -> list[int]:
+    return [int(value) for value in np.setdiff1d(before.value, now.value)]
+
+
+def _parts(ground: Ground, attempt: Attempt, number: int, method: str, parameters: dict[str, Any]) -> list[Part]:
+    dimension, published = ground.dimensions[number], attempt.plan.cells[number]
+    parts = []
+    for value in range(len(dimension)):
+        segment = dimension.segment(value)
+        release = None
+        which = dimension.value == value
+        if published[:, value].any():
+            trips = ground.trips.select(which)
+            # What was turned away on reading belongs to no segment; the account of the whole has it.
+            trips = replace(trips, source=Source(len(trips), ground.trips.source.sha256))
+            release = ground.release(
+                trips,
+                attempt,
+                published[:, value],
+                method,
+                {**parameters, "dimension": dimension.name, "segment": segment},
+            )
+        if which.any():
+            parts.append(Part(dimension.name, segment, dimension.title(value), release))
+    return parts

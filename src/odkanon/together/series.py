@@ -1,0 +1,224 @@
+"""The same zones again: an earlier release's zoning, laid over new data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from odkanon.core.arrays import Codes, Ints
+from odkanon.errors import InputError
+from odkanon.model.od import ODMatrix
+from odkanon.model.release import Release, assemble
+from odkanon.model.rule import Rule
+from odkanon.zoning.cells import (
+    WORLD,
+    Cells,
+    cell_to_parent,
+    cell_to_resolution,
+    cell_to_str,
+    is_valid_cell,
+    str_to_cell,
+)
+from odkanon.zoning.hierarchy import Hierarchy
+from odkanon.zoning.zones import Zones, find_nodes
+
+
+@dataclass(frozen=True, eq=False)
+class AxisZones:
+    """The zones of one axis as sets of tree nodes, without any data.
+
+    Attributes
+    ----------
+    ids : array of str
+        Names of the zones.
+    node : array of str
+        Nodes that make up the zones: each zone's own cell, or the several cells of a free zone.
+    zone_of_node : array of int
+        For each node, the number of its zone.
+    level : array of int
+        For each node of a lookup table, its level; -1 where it does not matter.
+    outlines : mapping of str to dict
+        GeoJSON geometries by zone, where they do not follow from the ids.
+    """
+
+    ids: npt.NDArray[np.str_]
+    node: npt.NDArray[np.str_]
+    zone_of_node: Ints
+    level: Ints
+    outlines: Mapping[str, dict[str, Any]]
+
+    @property
+    def plain(self) -> bool:
+        """Whether each zone is one node."""
+        return len(self.ids) == len(self.node)
+
+
+@dataclass(frozen=True, eq=False)
+class Zoning:
+    """The zones of both axes of a release."""
+
+    origins: AxisZones
+    destinations: AxisZones
+
+
+def zoning_of(release: Release) -> Zoning:
+    """Return the zones of a release in memory."""
+    return Zoning(_of_zones(release.origins), _of_zones(release.destinations))
+
+
+def _of_zones(zones: Zones) -> AxisZones:
+    if zones.leaves is None:
+        raise InputError("zones that are boxes cannot be used for other data; choose a method on a hierarchy")
+    features = []
+    for number, name in enumerate(zones.ids.tolist()):
+        about = {**zones.describe(number), "id": name}
+        features.append(
+            {"properties": about, "geometry": None if zones.resolution is not None else zones.geometry(number)}
+        )
+    return _of_features(features, "the release")
+
+
+def read_zoning(folder: Path) -> Zoning:
+    """Read the zones of a release from its folder."""
+    path = folder / "zones.geojson"
+    if not path.is_file():
+        raise InputError(f"{folder} is not a release: it has no zones.geojson")
+    try:
+        features = json.loads(path.read_text(encoding="utf-8"))["features"]
+        by_axis = {
+            axis: [feature for feature in features if feature["properties"]["axis"] == axis]
+            for axis in ("origin", "destination")
+        }
+        return Zoning(*(_of_features(by_axis[axis], str(folder)) for axis in by_axis))
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path} cannot be read ({error}); it is not the zones of a release") from None
+
+
+def _of_features(features: list[dict[str, Any]], name: str) -> AxisZones:
+    about = [feature["properties"] for feature in features]
+    if any(zone.get("leaves") is None for zone in about):
+        raise InputError(f"the zones of {name} are boxes, which cannot be used for other data; choose another release")
+    nodes = [zone.get("cells") or [zone["id"]] for zone in about]
+    sizes = [len(cells) for cells in nodes]
+    outlines = {
+        zone["id"]: feature["geometry"]
+        for zone, feature in zip(about, features, strict=True)
+        if feature.get("geometry") and zone.get("resolution") is None and not zone.get("cells")
+    }
+    return AxisZones(
+        np.array([zone["id"] for zone in about], dtype=np.str_),
+        np.array([cell for cells in nodes for cell in cells], dtype=np.str_),
+        np.repeat(np.arange(len(about)), sizes),
+        np.repeat(np.array([zone.get("level", -1) for zone in about], dtype=np.int64), sizes),
+        outlines,
+    )
+
+
+def lay_over(zones: AxisZones, tree: Hierarchy, full: Hierarchy | None = None) -> tuple[Zones, Codes]:
+    """Return the zones over the leaves of other data, and for each leaf the number of its zone, -1 for none.
+
+    Parameters
+    ----------
+    tree : Hierarchy
+        The tree over the leaves of the new data.
+    full : Hierarchy, optional
+        For lookup tables: the whole tree, since ``tree`` lacks what lies above its root.
+    """
+    if tree.resolution is None:
+        zone_of_leaf = _lookup_leaves(zones, tree if full is None else full, tree.leaves)
+        level = zones.level if zones.plain else None
+        return Zones(zones.ids, _sizes(zones, zone_of_leaf), None, level, outlines=zones.outlines), zone_of_leaf
+    zone_of_leaf, of_node = _h3_leaves(zones, tree.leaves, tree.resolution)
+    nodes = np.bincount(zones.zone_of_node, minlength=len(zones.ids))
+    first = np.cumsum(nodes) - nodes
+    resolution = np.where(nodes == 1, of_node[first], -1) if len(of_node) else of_node
+    cells = None if zones.plain else tuple(tuple(part.tolist()) for part in np.split(zones.node, first[1:]))
+    return Zones(zones.ids, _sizes(zones, zone_of_leaf), resolution, cells=cells), zone_of_leaf
+
+
+def _sizes(zones: AxisZones, zone_of_leaf: Codes) -> Ints:
+    return np.bincount(zone_of_leaf[zone_of_leaf >= 0], minlength=len(zones.ids)).astype(np.int64)
+
+
+def _h3_leaves(zones: AxisZones, leaves: Cells, finest: int) -> tuple[Codes, Ints]:
+    cells = str_to_cell(pa.array(zones.node.tolist(), pa.string())) if len(zones.node) else np.empty(0, np.uint64)
+    world = zones.node == cell_to_str(np.array([WORLD]))[0]
+    wrong = np.flatnonzero(~is_valid_cell(cells) & ~world)
+    if len(wrong):
+        raise InputError(f"the zone {zones.node[wrong[0]]!r} is no H3 cell; was the release made with --hierarchy?")
+    resolution = np.where(world, -1, cell_to_resolution(cells))
+    if len(cells) and resolution.max() > finest:
+        raise InputError(
+            f"the earlier zones go down to resolution {resolution.max()}, finer than the new data's {finest}; "
+            f"use --resolution {resolution.max()} or finer"
+        )
+    zone_of_leaf = np.full(len(leaves), -1, dtype=np.int32)
+    for level in np.unique(resolution).tolist():
+        here = np.flatnonzero(resolution == level)
+        above = np.zeros(len(leaves), dtype=np.uint64) if level < 0 else cell_to_parent(leaves, level)
+        _assign(zone_of_leaf, above, np.where(world, WORLD, cells)[here], zones.zone_of_node[here])
+    return zone_of_leaf, resolution
+
+
+def _lookup_leaves(zones: AxisZones, full: Hierarchy, leaves: npt.NDArray[Any]) -> Codes:
+    if not np.isin(leaves, full.leaves).all():
+        raise InputError(
+            "the lookup table does not list every place of the data; give the one that was used to read it"
+        )
+    position = find_nodes(full, 0, leaves)
+    zone_of_leaf = np.full(len(leaves), -1, dtype=np.int32)
+    for level in range(full.top + 1):
+        above = full.labels(level)[full.codes[level][position]]
+        here = np.flatnonzero((zones.level == level) | ((zones.level < 0) & np.isin(zones.node, full.labels(level))))
+        _assign(zone_of_leaf, above, zones.node[here], zones.zone_of_node[here])
+    return zone_of_leaf
+
+
+def _assign(zone_of_leaf: Codes, above: npt.NDArray[Any], nodes: npt.NDArray[Any], zone: Ints) -> None:
+    """Put each leaf into the zone of its ancestor; a leaf in two zones means that the zones overlap."""
+    if len(nodes) == 0 or len(above) == 0:
+        return
+    order = np.argsort(nodes, kind="stable")
+    at = order[np.minimum(np.searchsorted(nodes, above, sorter=order), len(nodes) - 1)]
+    found = nodes[at] == above
+    if np.any(zone_of_leaf[found] >= 0):
+        raise InputError(
+            "zones of this release overlap, because its method cuts destinations for each origin anew; "
+            "choose a release of a homogeneous method, such as odkanon"
+        )
+    zone_of_leaf[found] = zone[at[found]]
+
+
+def release_on_zones(od: ODMatrix, rule: Rule, zoning: Zoning, *, full: Hierarchy | None = None) -> Release:
+    """Return the release of a matrix on given zones: flows below the rule are suppressed, however many they are.
+
+    ``parameters["trips_outside"]`` counts the trips with an end in no zone; they are suppressed, too.
+    """
+    rule.check_available(od.measures)
+    origins, zone_of_origin = lay_over(zoning.origins, od.origins, full)
+    destinations, zone_of_destination = lay_over(zoning.destinations, od.destinations, full)
+    origin_zone, destination_zone = zone_of_origin[od.flows.origin], zone_of_destination[od.flows.destination]
+    inside = (origin_zone >= 0) & (destination_zone >= 0)
+    parameters = {"trips_outside": int(od.flows.trips[~inside].sum())}
+    release = assemble(
+        od,
+        rule,
+        origins=origins,
+        destinations=destinations,
+        origin_zone=origin_zone,
+        destination_zone=destination_zone,
+        candidate=inside,
+        budget=None,
+        method="zones",
+        parameters=parameters,
+    )
+    if len(release.classes):
+        return release
+    return Release.empty(od, rule, "zones", parameters, f"no flow between the given zones meets {rule}")

@@ -1,0 +1,141 @@
+"""Zonings tried on the whole and its segments, until the segments fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, log2
+from typing import Any
+
+import numpy as np
+
+from odkanon.core.arrays import Bools, Codes, Ints
+from odkanon.errors import RefusedError
+from odkanon.methods import anonymize
+from odkanon.model.od import ODMatrix
+from odkanon.model.release import Release, assemble
+from odkanon.model.rule import Rule
+from odkanon.read.tables.columns import COORDINATES
+from odkanon.read.trips import Trips, build_od
+from odkanon.together.dimensions import Dimension
+from odkanon.together.plan import Plan, make_plan
+from odkanon.together.series import Zoning, lay_over, zoning_of
+from odkanon.zoning.cells import latlng_to_cell
+
+STEPS_PER_DOUBLING = 4
+"""How finely the coarseness of the zoning is searched."""
+
+
+@dataclass(frozen=True, eq=False)
+class Attempt:
+    """A zoning, for thresholds raised by a factor, and what can be published on it."""
+
+    factor: float
+    zoning: Zoning
+    plan: Plan
+    number_of: Ints
+    width: int
+    parameters: dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """The data that zonings are tried on."""
+
+    trips: Trips
+    dimensions: Sequence[Dimension]
+    parents: Sequence[int | None]
+    rule: Rule
+    resolution: int
+    od: ODMatrix
+    origin: Ints
+    destination: Ints
+
+    @classmethod
+    def of(
+        cls, trips: Trips, dimensions: Sequence[Dimension], parents: Sequence[int | None], rule: Rule, resolution: int
+    ) -> Ground:
+        """Place the trips on leaves once, for all attempts."""
+        od = build_od(trips, resolution=resolution)
+        lat_lon = [trips.table.column(name).to_numpy() for name in COORDINATES]
+        origin = np.searchsorted(od.origins.leaves, latlng_to_cell(lat_lon[0], lat_lon[1], resolution))
+        destination = np.searchsorted(od.destinations.leaves, latlng_to_cell(lat_lon[2], lat_lon[3], resolution))
+        return cls(trips, dimensions, parents, rule, resolution, od, origin, destination)
+
+    def attempt(self, factor: float, method: str, options: dict[str, Any]) -> Attempt | str:
+        """Choose zones as if the thresholds were higher, and see what can be published; a text says why nothing."""
+        release = anonymize(self.od, _raised(self.rule, factor), method=method, **options)
+        if release.refusal:
+            return release.refusal
+        return self.on(zoning_of(release), factor, dict(release.parameters))
+
+    def on(self, zoning: Zoning, factor: float, parameters: dict[str, Any]) -> Attempt:
+        """See what can be published on a zoning."""
+        _, origin_zone = lay_over(zoning.origins, self.od.origins)
+        _, destination_zone = lay_over(zoning.destinations, self.od.destinations)
+        width = len(zoning.destinations.ids)
+        key = _keys(origin_zone[self.origin], destination_zone[self.destination], width)
+        keys = np.unique(key[key >= 0])
+        klass = np.where(key < 0, -1, np.searchsorted(keys, key))
+        plan = make_plan(self.trips, klass, len(keys), self.dimensions, self.parents, self.rule)
+        return Attempt(factor, zoning, plan, keys, width, parameters)
+
+    def release(
+        self, trips: Trips, attempt: Attempt, published: Bools, method: str, parameters: dict[str, Any]
+    ) -> Release:
+        """Return the release of some trips on the zoning, of the classes that may be published."""
+        od = build_od(trips, resolution=self.resolution)
+        origins, zone_of_origin = lay_over(attempt.zoning.origins, od.origins)
+        destinations, zone_of_destination = lay_over(attempt.zoning.destinations, od.destinations)
+        origin_zone, destination_zone = zone_of_origin[od.flows.origin], zone_of_destination[od.flows.destination]
+        key = _keys(origin_zone, destination_zone, attempt.width)
+        at = np.minimum(np.searchsorted(attempt.number_of, key), len(attempt.number_of) - 1)
+        return assemble(
+            od,
+            self.rule,
+            origins=origins,
+            destinations=destinations,
+            origin_zone=origin_zone,
+            destination_zone=destination_zone,
+            candidate=published[at] & (key >= 0),
+            budget=None,
+            method=method,
+            parameters=parameters,
+        )
+
+
+def _keys(origin_zone: Codes, destination_zone: Codes, width: int) -> Ints:
+    inside = (origin_zone >= 0) & (destination_zone >= 0)
+    return np.where(inside, origin_zone.astype(np.int64) * width + destination_zone, -1)
+
+
+def _raised(rule: Rule, factor: float) -> Rule:
+    return Rule(
+        trips=None if rule.trips is None else ceil(rule.trips * factor),
+        weight=None if rule.weight is None else float(rule.weight) * factor,
+        persons=None if rule.persons is None else ceil(rule.persons * factor),
+    )
+
+
+def search(ground: Ground, budget: float, method: str, options: dict[str, Any]) -> Attempt:
+    """Return the finest zoning on which every dimension stays within its budget, or the one that comes closest."""
+    first = ground.attempt(1.0, method, options)
+    if isinstance(first, str):
+        raise RefusedError(f"nothing can be published: {first}")
+    best, low, high = first, 0, ceil(STEPS_PER_DOUBLING * log2(max(len(ground.trips), 2)))
+    if _worst(first) <= budget:
+        return first
+    while high - low > 1:
+        middle = (low + high) // 2
+        attempt = ground.attempt(2 ** (middle / STEPS_PER_DOUBLING), method, options)
+        if isinstance(attempt, str) or _worst(attempt) <= budget:
+            high = middle
+        else:
+            low = middle
+        if not isinstance(attempt, str) and (_worst(attempt) <= budget or _worst(attempt) < _worst(best)):
+            best = attempt
+    return best
+
+
+def _worst(attempt: Attempt) -> float:
+    return max(attempt.plan.shares)

@@ -1,0 +1,1 @@
+"""Cells, hierarchies over them, and the zones that are published."""

@@ -1,0 +1,190 @@
+"""Hierarchies of zones over the leaves of one axis, and cuts through them.
+
+The leaves are kept in such an order that those below any node stand next to each other. A node is then just an
+interval of leaves, a cut is a partition into intervals, and every question about the tree is array arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from odkanon.core.arrays import Bools, Codes, Ints
+from odkanon.zoning.cells import WORLD, Cells, cell_to_parent, cell_to_resolution, cell_to_str
+
+Ids = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Hierarchy:
+    """A tree over the leaves of one axis; every leaf is at the same depth.
+
+    Attributes
+    ----------
+    ids : tuple of array
+        Node ids of each level, from the leaves (level 0) to the root (a single node). ``uint64`` for H3, text
+        for other zonings.
+    starts : tuple of array of int
+        For each level and node, the position of its first leaf.
+    resolution : int or None
+        H3 resolution of the leaves; None for other zonings.
+    outlines : mapping of str to dict or None
+        GeoJSON geometries by id, for zonings that bring their own.
+    """
+
+    ids: tuple[Ids, ...]
+    starts: tuple[Ints, ...]
+    resolution: int | None = None
+    outlines: Mapping[str, dict[str, Any]] | None = None
+
+    @property
+    def leaves(self) -> Ids:
+        """Ids of the leaves, in tree order."""
+        return self.ids[0]
+
+    @property
+    def top(self) -> int:
+        """Level of the root."""
+        return len(self.ids) - 1
+
+    @cached_property
+    def sizes(self) -> tuple[Ints, ...]:
+        """For each level and node, the number of leaves below it."""
+        return tuple(np.diff(starts, append=len(self.leaves)) for starts in self.starts)
+
+    @cached_property
+    def codes(self) -> tuple[Codes, ...]:
+        """For each level and leaf, the number of the leaf's ancestor at that level."""
+        return tuple(np.repeat(np.arange(len(sizes), dtype=np.int32), sizes) for sizes in self.sizes)
+
+    @cached_property
+    def first_leaves(self) -> npt.NDArray[np.int32]:
+        """For each level (row) and leaf (column), the first leaf of the leaf's ancestor at that level."""
+        return np.stack([np.repeat(s, n) for s, n in zip(self.starts, self.sizes, strict=True)]).astype(np.int32)
+
+    @cached_property
+    def id_ranks(self) -> tuple[Ints, ...]:
+        """For each level and node, its place when the nodes of that level are sorted by id."""
+        return tuple(np.argsort(np.argsort(ids, kind="stable"), kind="stable") for ids in self.ids)
+
+    def children(self, level: int) -> Ints:
+        """Return the number of children of each node of a level above the leaves."""
+        below = self.starts[level - 1]
+        return np.diff(np.searchsorted(below, self.starts[level]), append=len(below))
+
+    def labels(self, level: int) -> npt.NDArray[np.str_]:
+        """Return the published names of the nodes of a level."""
+        ids = self.ids[level]
+        return cell_to_str(ids) if self.resolution is not None else ids
+
+    def level_resolution(self, level: int) -> int | None:
+        """Return the H3 resolution of a level; None for other zonings and for the virtual root."""
+        if self.resolution is None or level > self.resolution:
+            return None
+        return self.resolution - level
+
+    def restrict(self, keep: Bools) -> Hierarchy:
+        """Return the tree over some of the leaves: unobserved nodes go, and so do levels above the new root."""
+        before = np.concatenate([[0], np.cumsum(keep)])
+        ids, starts = [], []
+        for level_ids, level_starts, sizes in zip(self.ids, self.starts, self.sizes, strict=True):
+            observed = before[level_starts + sizes] > before[level_starts]
+            ids.append(level_ids[observed])
+            starts.append(before[level_starts[observed]])
+        return replace(_trimmed(ids, starts, self.resolution), outlines=self.outlines)
+
+    def __repr__(self) -> str:
+        levels = " < ".join(f"{len(ids):,}" for ids in self.ids)
+        kind = "lookup" if self.resolution is None else f"H3 resolution {self.resolution}"
+        return f"Hierarchy({kind}; nodes by level: {levels})"
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """A partition of the leaves of a hierarchy into tree nodes.
+
+    Attributes
+    ----------
+    tree : Hierarchy
+        What is cut.
+    level : array of int
+        For each zone, the level of its node.
+    starts : array of int
+        For each zone, the position of its first leaf.
+    zone_of_leaf : array of int
+        For each leaf, the number of its zone.
+    """
+
+    tree: Hierarchy
+    level: npt.NDArray[np.int8]
+    starts: Ints
+    zone_of_leaf: Codes
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    @cached_property
+    def node(self) -> Codes:
+        """For each zone, the number of its node within its level."""
+        node = np.zeros(len(self), dtype=np.int32)
+        for level in np.unique(self.level).tolist():
+            here = self.level == level
+            node[here] = self.tree.codes[level][self.starts[here]]
+        return node
+
+
+def cut_at(tree: Hierarchy, level_of_leaf: npt.NDArray[np.int8]) -> Cut:
+    """Return the cut whose zone, for each leaf, is the leaf's ancestor at the given level."""
+    leaves = np.arange(len(level_of_leaf))
+    opens = tree.first_leaves[level_of_leaf, leaves] == leaves
+    zone_of_leaf = np.cumsum(opens, dtype=np.int32) - np.int32(1)
+    return Cut(tree, level_of_leaf[opens], np.flatnonzero(opens), zone_of_leaf)
+
+
+def level_cut(tree: Hierarchy, level: int) -> Cut:
+    """Return the cut through one level of the tree (the root where the tree is lower than that)."""
+    level = min(level, tree.top)
+    return cut_at(tree, np.full(len(tree.leaves), level, dtype=np.int8))
+
+
+def h3_hierarchy(cells: Cells) -> Hierarchy:
+    """Return the H3 hierarchy over the distinct cells of an array, all of one resolution.
+
+    The root is the finest cell that covers them all; a virtual node joins several resolution-0 cells.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> h3_hierarchy(np.array([0x8A1FB4671017FFF, 0x8A1FB4671007FFF], dtype=np.uint64))
+    Hierarchy(H3 resolution 10; nodes by level: 2 < 1)
+    """
+    ids = [_distinct(cells)]
+    resolution = int(cell_to_resolution(ids[0][:1])[0]) if len(cells) else 0
+    starts = [np.arange(len(ids[0]))]
+    # Sorted children have sorted parents: coarser digits are the more significant ones.
+    for coarser in range(resolution - 1, -1, -1):
+        parents = cell_to_parent(ids[-1], coarser)
+        first = np.flatnonzero(np.concatenate([[True], parents[1:] != parents[:-1]])[: len(parents)])
+        ids.append(parents[first])
+        starts.append(starts[-1][first])
+    ids.append(np.full(min(len(cells), 1), WORLD))
+    starts.append(np.zeros(min(len(cells), 1), dtype=np.int64))
+    return _trimmed(ids, starts, resolution)
+
+
+def _distinct(cells: Cells) -> Cells:
+    """Return the distinct cells, sorted; those of an OD matrix are both already, which is quickly seen."""
+    if (cells[1:] > cells[:-1]).all():
+        return cells
+    return np.unique(cells)
+
+
+def _trimmed(ids: list[Ids], starts: list[Ints], resolution: int | None) -> Hierarchy:
+    """Drop every level above the finest one that has a single node."""
+    top = next((level for level, nodes in enumerate(ids) if len(nodes) <= 1), len(ids) - 1)
+    return Hierarchy(tuple(ids[: top + 1]), tuple(starts[: top + 1]), resolution)

@@ -1,0 +1,133 @@
+"""Zones of a release: what they are called, how large they are, and where they lie."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from odkanon.core.arrays import Codes, Ints
+from odkanon.zoning.cells import cell_to_polygon, cells_to_polygons
+from odkanon.zoning.hierarchy import Cut, Hierarchy
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Zones:
+    """The zones of one axis of a release.
+
+    Attributes
+    ----------
+    ids : array of str
+        Published names.
+    leaves : array of int or None
+        Number of leaves of the input in each zone; None where there is no hierarchy.
+    resolution : array of int or None
+        H3 resolution of each zone, -1 for the virtual root; None where zones are not H3 cells.
+    level : array of int or None
+        Level of each zone in its hierarchy, 0 for leaves.
+    bounds : array of float or None
+        For boxes: west, south, east, north of each.
+    outlines : mapping of str to dict
+        GeoJSON geometries by id, for zonings that bring their own.
+    cells : tuple of tuple of str, or None
+        For free zones: the H3 cells that each consists of.
+    """
+
+    ids: npt.NDArray[np.str_]
+    leaves: Ints | None = None
+    resolution: npt.NDArray[np.int64] | None = None
+    level: npt.NDArray[np.int64] | None = None
+    bounds: npt.NDArray[np.float64] | None = None
+    outlines: Mapping[str, dict[str, Any]] | None = None
+    cells: tuple[tuple[str, ...], ...] | None = None
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def take(self, which: Codes | Ints) -> Zones:
+        """Return some of the zones, in the given order."""
+
+        def some(values: Array | None) -> Array | None:
+            return None if values is None else values[which]
+
+        return Zones(
+            self.ids[which],
+            some(self.leaves),
+            some(self.resolution),
+            some(self.level),
+            some(self.bounds),
+            self.outlines,
+            None if self.cells is None else tuple(self.cells[zone] for zone in which.tolist()),
+        )
+
+    def describe(self, zone: int) -> dict[str, Any]:
+        """Return what is known of a zone besides its outline: id, H3 resolution or level, number of leaves."""
+        about: dict[str, Any] = {"id": str(self.ids[zone]), "resolution": None, "leaves": None}
+        if self.resolution is not None and self.resolution[zone] >= 0:
+            about["resolution"] = int(self.resolution[zone])
+        elif self.level is not None:
+            about["level"] = int(self.level[zone])
+        if self.leaves is not None:
+            about["leaves"] = int(self.leaves[zone])
+        if self.cells is not None:
+            about["cells"] = list(self.cells[zone])
+        return about
+
+    def geometry(self, zone: int) -> dict[str, Any] | None:
+        """Return the outline of a zone as GeoJSON; None where it is not known."""
+        if self.bounds is not None:
+            west, south, east, north = (float(side) for side in self.bounds[zone])
+            ring = [[west, south], [east, south], [east, north], [west, north], [west, south]]
+            return {"type": "Polygon", "coordinates": [ring]}
+        if self.cells is not None and len(self.cells[zone]) > 1:
+            return cells_to_polygons(self.cells[zone])
+        if self.resolution is not None:
+            return cell_to_polygon(str(self.ids[zone])) if self.resolution[zone] >= 0 else None
+        return (self.outlines or {}).get(str(self.ids[zone]))
+
+
+def zones_of_cut(full: Hierarchy, cut: Cut) -> tuple[Zones, Codes]:
+    """Return the zones of a cut, and for each leaf of the full tree the number of its zone.
+
+    Parameters
+    ----------
+    full : Hierarchy
+        The tree of the whole input; it decides how many leaves a zone has.
+    cut : Cut
+        A cut of the full tree, or of the part of it that is left after suppression.
+
+    Returns
+    -------
+    zones : Zones
+    zone_of_leaf : array of int
+        -1 for leaves of the full tree outside every zone.
+    """
+    ids = np.empty(len(cut), dtype=object)
+    first, size = np.zeros(len(cut), dtype=np.int64), np.zeros(len(cut), dtype=np.int64)
+    resolution = np.full(len(cut), -1)
+    for level in np.unique(cut.level).tolist():
+        here = np.flatnonzero(cut.level == level)
+        node = find_nodes(full, level, cut.tree.ids[level][cut.node[here]])
+        ids[here] = full.labels(level)[node]
+        first[here], size[here] = full.starts[level][node], full.sizes[level][node]
+        finest = full.level_resolution(level)
+        resolution[here] = -1 if finest is None else finest
+    zone_of_leaf = np.full(len(full.leaves), -1, dtype=np.int32)
+    offset = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
+    zone_of_leaf[np.repeat(first, size) + offset] = np.repeat(np.arange(len(cut)), size)
+    is_h3 = full.resolution is not None
+    zones = Zones(
+        ids.astype(np.str_), size, resolution if is_h3 else None, cut.level.astype(np.int64), outlines=full.outlines
+    )
+    return zones, zone_of_leaf
+
+
+def find_nodes(tree: Hierarchy, level: int, ids: npt.NDArray[Any]) -> Ints:
+    """Return the numbers of the nodes of a level that have the given ids."""
+    by_id = np.argsort(tree.ids[level], kind="stable")
+    return by_id[np.searchsorted(tree.ids[level], ids, sorter=by_id)]

@@ -1,0 +1,81 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from odkanon.errors import InputError
+from odkanon.publish.report.base import Box, build_base, clip_line, clip_ring, read_beneath
+from odkanon.publish.report.model import Shapes
+from web import made
+
+WINDOW = Box(-10, -10, 10, 10)
+POINTS = st.tuples(st.integers(-30, 30), st.integers(-30, 30))
+
+
+def surroundings_of(*places: tuple[float, float]) -> dict[str, list[list[int]]] | None:
+    shapes = Shapes()
+    for latitude, longitude in places:
+        shapes.number(made.box(longitude, latitude, longitude + 0.1, latitude + 0.1))
+    return build_base(shapes.packed)
+
+
+@given(st.lists(POINTS, min_size=3, max_size=12))
+def test_a_clipped_ring_stays_inside(ring: list[tuple[int, int]]) -> None:
+    for x, y in clip_ring(np.array(ring), WINDOW):
+        assert -10 <= x <= 10
+        assert -10 <= y <= 10
+
+
+def test_a_ring_around_the_window_becomes_the_window() -> None:
+    clipped = clip_ring(np.array([(-90, -90), (90, -90), (90, 90), (-90, 90)]), WINDOW)
+    assert set(map(tuple, clipped.tolist())) == {(-10, -10), (10, -10), (10, 10), (-10, 10)}
+
+
+def test_a_line_keeps_only_what_comes_near() -> None:
+    line = np.array([(-50, 0), (-40, 0), (-5, 0), (5, 0), (40, 0), (50, 0), (50, 5), (0, 5), (0, 50)])
+    parts = [[x for x, _ in part.tolist()] for part in clip_line(line, WINDOW)]
+    assert parts == [[-40, -5, 5, 40], [50, 0, 0]]
+
+
+@pytest.mark.usefixtures("page_built")
+class TestWorld:
+    def test_a_city_carries_a_few_kilobytes(self) -> None:
+        assert len(json.dumps(surroundings_of((48.8, 2.3)))) < 5_000
+
+    def test_lisbon_has_a_coast_and_madrid_only_land(self) -> None:
+        lisbon, madrid = surroundings_of((38.7, -9.2)), surroundings_of((40.4, -3.7))
+        assert lisbon is not None
+        assert madrid is not None
+        assert max(map(len, lisbon["land"])) > 50
+        assert [len(ring) for ring in madrid["land"]] == [8]
+
+    def test_the_whole_world_stays_small(self) -> None:
+        assert len(json.dumps(surroundings_of((-40.0, -120.0), (60.0, 140.0)))) < 300_000
+
+    def test_nothing_to_draw_needs_no_base(self) -> None:
+        assert build_base([]) is None
+
+
+def test_a_users_geojson_is_reduced_to_its_lines(tmp_path: Path) -> None:
+    features = [
+        {"type": "Feature", "properties": {"secret": 1}, "geometry": made.box(0, 0, 1, 1)},
+        {"type": "Feature", "properties": {}, "geometry": {"type": "LineString", "coordinates": [[0, 0], [1, 1]]}},
+        {"type": "Feature", "properties": {}, "geometry": {"type": "Point", "coordinates": [0, 0]}},
+        {"type": "Feature", "properties": {}, "geometry": None},
+    ]
+    path = tmp_path / "streets.geojson"
+    path.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
+    beneath = read_beneath(path)
+    assert (len(beneath["shapes"]), len(beneath["lines"])) == (1, 1)
+    assert "secret" not in json.dumps(beneath)
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"type": "Nothing"}', '{"type": "FeatureCollection"}'])
+def test_what_is_no_geojson_is_refused(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "streets.geojson"
+    path.write_text(content)
+    with pytest.raises(InputError, match="GeoJSON"):
+        read_beneath(path)

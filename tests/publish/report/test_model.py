@@ -1,0 +1,80 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from odkanon.errors import InputError
+from odkanon.publish.report.folder import SavedRelease, read_folder
+from odkanon.publish.report.model import Shapes, build_model, pack_line
+from web import made
+
+
+def unpack(ring: list[int]) -> list[list[float]]:
+    points, x, y = [], 0, 0
+    for dx, dy in zip(ring[::2], ring[1::2], strict=True):
+        x, y = x + dx, y + dy
+        points.append([x / 1e6, y / 1e6])
+    return points
+
+
+def test_flows_survive_packing(tmp_path: Path) -> None:
+    saved = read_folder(made.hexagons(tmp_path / "release"))
+    (release,) = build_model([saved])["releases"]
+    flows = release["flows"]
+    origins = [
+        zone for zone, many in zip(release["origin"]["id"], flows["per_origin"], strict=True) for _ in range(many)
+    ]
+    destinations = [release["destination"]["id"][zone] for zone in flows["destination"]]
+    packed = set(zip(origins, destinations, flows["trips"], flows["persons"], strict=True))
+    assert packed == set(
+        zip(*(saved.classes[name] for name in ("origin", "destination", "trips", "persons")), strict=True)
+    )
+
+
+def test_row_order_does_not_matter(tmp_path: Path) -> None:
+    saved = read_folder(made.hexagons(tmp_path / "release"))
+    turned = SavedRelease(
+        saved.name, saved.about, list(reversed(saved.zones)), {k: v[::-1] for k, v in saved.classes.items()}
+    )
+    assert build_model([saved]) == build_model([turned])
+
+
+def test_a_shape_is_stored_once_for_all_axes_and_releases(tmp_path: Path) -> None:
+    first, second = (read_folder(folder) for folder in made.pair(tmp_path))
+    shapes = build_model([first, second])["shapes"]
+    assert len(shapes) == len({json.dumps(zone["geometry"]) for zone in (*first.zones, *second.zones)})
+
+
+def test_shapes_keep_their_corners() -> None:
+    shapes = Shapes()
+    square = made.box(2.25, 48.5, 2.75, 49.0)
+    assert shapes.number(square) == shapes.number(square) == 0
+    assert unpack(shapes.packed[0][0][0]) == square["coordinates"][0]
+    assert shapes.number(None) == shapes.number({"type": "Point", "coordinates": [0, 0]}) == -1
+
+
+def test_a_ring_over_the_date_line_stays_in_one_piece() -> None:
+    ring = unpack(pack_line([[179.5, 0], [-179.5, 0], [-179.5, 1], [179.5, 0]]))
+    assert max(x for x, _ in ring) - min(x for x, _ in ring) == 1
+
+
+def test_zones_without_weight_have_no_weight_column(tmp_path: Path) -> None:
+    (release,) = build_model([read_folder(made.boxes(tmp_path / "boxes"))])["releases"]
+    assert "weight" not in release["origin"]
+    assert "weight" not in release["flows"]
+    assert release["origin"]["level"][0] is None
+
+
+def test_levels_of_a_lookup_hierarchy_are_kept() -> None:
+    zone = {"axis": "origin", "id": "75056", "resolution": None, "level": "commune", "leaves": 3, "trips": 10}
+    zones = [{"properties": zone, "geometry": None}, {"properties": {**zone, "axis": "destination"}, "geometry": None}]
+    saved = SavedRelease("r", {}, zones, {"origin": ["75056"], "destination": ["75056"], "trips": [10]})
+    (release,) = build_model([saved])["releases"]
+    assert release["origin"]["level"] == ["commune"]
+    assert not release["origin"]["h3"]
+
+
+def test_a_class_of_an_unknown_zone_is_refused() -> None:
+    saved = SavedRelease("r", {}, [], {"origin": ["a"], "destination": ["b"], "trips": [10]})
+    with pytest.raises(InputError, match="which zones"):
+        build_model([saved])

@@ -1,0 +1,48 @@
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from odkanon.errors import InputError
+from odkanon.publish.report import render, write_report
+from web import made
+
+pytestmark = pytest.mark.usefixtures("page_built")
+
+
+def test_the_page_asks_for_nothing(tmp_path: Path) -> None:
+    page = render([made.hexagons(tmp_path / "release")])
+    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', page)
+    assert policy is not None
+    assert policy[1].startswith("default-src 'none'; script-src 'sha256-")
+    assert "connect-src 'none'" in policy[1]
+    assert "unsafe" not in policy[1]
+    assert not re.search(r'<(script|link|img)[^>]+(src|href)="(?!data:)', page)
+
+
+def test_nothing_of_the_data_can_end_its_element(tmp_path: Path) -> None:
+    evil = "</script><script>alert(1)</script><!--"
+    shapes = {"origin": {evil: None}, "destination": {"b": None}}
+    page = render([made.save(tmp_path / "release", [(evil, "b", 10)], shapes)])
+    block = page.split('id="model">')[1].split("</script>")[0]
+    assert json.loads(block)["releases"][0]["origin"]["id"] == [evil]
+
+
+def test_the_same_release_gives_the_same_bytes_wherever_it_lies(tmp_path: Path) -> None:
+    first = made.hexagons(tmp_path / "here" / "release")
+    second = made.hexagons(tmp_path / "there" / "release")
+    page = render([first])
+    assert page == render([second])
+    assert str(tmp_path) not in page
+
+
+def test_write_report_puts_the_page_into_the_folder(tmp_path: Path) -> None:
+    folder = made.hexagons(tmp_path / "release")
+    assert write_report(folder) == folder / "report.html"
+    assert (folder / "report.html").read_text(encoding="utf-8") == render([folder])
+
+
+def test_at_least_one_release_is_needed() -> None:
+    with pytest.raises(InputError, match="no release"):
+        render([])

@@ -1,0 +1,121 @@
+"""Still pictures, read back from the files."""
+
+from __future__ import annotations
+
+import re
+import struct
+import zlib
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from typer.testing import CliRunner
+
+from odkanon.cli import app
+from odkanon.errors import InputError
+from odkanon.publish.report.picture import write_picture
+from odkanon.publish.report.shapes import outline_of
+from web import made
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def svg(folders: list[Path], target: Path) -> tuple[ElementTree.Element, str]:
+    root = ElementTree.parse(write_picture(folders, target)).getroot()
+    return root, " ".join(text.text or "" for text in root.iter(f"{SVG}text"))
+
+
+def fills(root: ElementTree.Element) -> list[str]:
+    styles = [element.get("style", "") for element in root.iter() if element.tag in (f"{SVG}path", f"{SVG}use")]
+    return [found[1] for style in styles if (found := re.search(r"fill: (#\w+)", style))]
+
+
+def pixels(path: Path) -> tuple[tuple[int, int], int]:
+    """Size of a PNG and how many different bytes its picture has: a blank one has a few."""
+    data, position, packed, size = path.read_bytes(), 8, b"", (0, 0)
+    while position < len(data):
+        length, kind = struct.unpack(">I4s", data[position : position + 8])
+        content = data[position + 8 : position + 8 + length]
+        size = struct.unpack(">II", content[:8]) if kind == b"IHDR" else size
+        packed += content if kind == b"IDAT" else b""
+        position += 12 + length
+    return size, len(set(zlib.decompress(packed)))
+
+
+def test_zones_of_both_axes_and_the_histogram(tmp_path: Path) -> None:
+    root, text = svg([made.hexagons(tmp_path / "release")], tmp_path / "picture.svg")
+    assert "Origin zones (19)" in text
+    assert "Destination zones (13)" in text
+    assert "threshold 10" in text
+    assert "sizes of 152 published flows" in text
+    assert len(set(fills(root))) > 10
+
+
+def test_every_format_can_be_read_back(tmp_path: Path) -> None:
+    folder = made.hexagons(tmp_path / "release")
+    size, different = pixels(write_picture([folder], tmp_path / "picture.png"))
+    assert min(size) > 800
+    assert different > 100
+    pdf = write_picture([folder], tmp_path / "picture.pdf").read_bytes()
+    assert pdf.startswith(b"%PDF-")
+    assert pdf.rstrip().endswith(b"%%EOF")
+
+
+@pytest.mark.parametrize("kind", ["png", "svg", "pdf"])
+def test_the_same_release_gives_the_same_bytes(tmp_path: Path, kind: str) -> None:
+    folder = made.hexagons(tmp_path / "release")
+    once, twice = (write_picture([folder], tmp_path / f"{name}.{kind}").read_bytes() for name in "ab")
+    assert once == twice
+
+
+def test_two_releases_show_which_zones_differ(tmp_path: Path) -> None:
+    root, text = svg(list(made.pair(tmp_path)), tmp_path / "picture.svg")
+    assert "participants: 1 of 7 origin zones only here" in text
+    assert "population: 7 of 13 origin zones only here" in text
+    assert "participants: 0 of 7 destination zones only here" in text
+    assert fills(root).count("#0072b2") == 1
+    assert fills(root).count("#d55e00") == 7
+
+
+def test_boxes_that_overlap_are_drawn_large_first(tmp_path: Path) -> None:
+    root, text = svg([made.boxes(tmp_path / "release")], tmp_path / "picture.svg")
+    assert "Origin zones (60)" in text
+    assert len(fills(root)) >= 120
+
+
+def test_zones_without_shapes_are_said_to_have_none(tmp_path: Path) -> None:
+    shapes = {axis: {"a": None, "b": None} for axis in made.AXES}
+    folder = made.save(tmp_path / "release", [("a", "b", 12), ("b", "a", 30)], shapes)
+    _, text = svg([folder], tmp_path / "picture.svg")
+    assert text.count("These zones have no shapes to draw.") == 2
+    assert "sizes of 2 published flows" in text
+
+
+def test_a_hole_is_not_filled_and_takes_its_area_off() -> None:
+    ring, hole = [[0, 0], [4, 0], [4, 4], [0, 4], [0, 0]], [[1, 1], [2, 1], [2, 2], [1, 2], [1, 1]]
+    zone = {"geometry": {"type": "Polygon", "coordinates": [ring, hole]}, "properties": {"id": "x", "trips": 9}}
+    outline = outline_of(zone, "trips")
+    assert outline is not None
+    assert outline.area == 15
+    assert outline.rings[1] == [tuple(point) for point in hole[::-1]]
+
+
+def test_what_cannot_be_drawn_is_said_plainly(tmp_path: Path) -> None:
+    folder = made.boxes(tmp_path / "release")
+    with pytest.raises(InputError, match=r"end in \.png, \.svg or \.pdf"):
+        write_picture([folder], tmp_path / "picture.gif")
+    with pytest.raises(InputError, match="has no weight"):
+        write_picture([folder], tmp_path / "picture.png", measure="weight")
+    with pytest.raises(InputError, match="is not a folder"):
+        write_picture([tmp_path / "nowhere"], tmp_path / "picture.png")
+    empty = made.save(tmp_path / "empty", [])
+    with pytest.raises(InputError, match="publishes nothing"):
+        write_picture([empty], tmp_path / "picture.png")
+
+
+def test_the_command_never_overwrites_unasked(tmp_path: Path) -> None:
+    folder, target = made.hexagons(tmp_path / "release"), tmp_path / "picture.png"
+    assert CliRunner().invoke(app, ["picture", str(folder), "-o", str(target)]).exit_code == 0
+    again = CliRunner().invoke(app, ["picture", str(folder), "-o", str(target)])
+    assert isinstance(again.exception, InputError)
+    assert CliRunner().invoke(app, ["picture", str(folder), "-o", str(target), "--force"]).exit_code == 0

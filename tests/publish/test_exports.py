@@ -1,0 +1,178 @@
+"""Exports, read back by other libraries: the same totals, the same ids, whatever kind of zones."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import geopandas
+import numpy as np
+import openmatrix
+import pyogrio
+import pytest
+
+from cli.runner import odkanon, output
+from odkanon.errors import InputError
+from odkanon.methods import anonymize
+from odkanon.model.rule import Rule
+from odkanon.publish.export.export import FILES, export_release
+from worlds.matrices import golden_od
+
+METHODS = ["odkanon", "atg-soft", "mondrian", "freezones"]  # one zoning, overlapping zones, boxes, sets of cells
+
+
+@pytest.fixture(scope="module", params=METHODS)
+def release(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp(request.param) / "release"
+    return anonymize(golden_od("turin-3k"), Rule(trips=10), method=request.param).save(folder)
+
+
+def published(release: Path) -> dict[str, Any]:
+    return dict(json.loads((release / "release.json").read_text())["published"])
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_omx_is_read_by_openmatrix(release: Path, tmp_path: Path) -> None:
+    (path,) = export_release(release, "omx", tmp_path / "matrix.omx")
+    flows = rows(release / "classes.csv")
+    with openmatrix.open_file(str(path)) as file:
+        assert file.version() == b"0.2"
+        ids = [zone.decode() for zone in file.map_entries("id")]
+        assert tuple(file.shape()) == (len(ids), len(ids))
+        assert set(ids) == {flow[axis] for flow in flows for axis in ("origin", "destination")}
+        assert file.list_matrices() == ["trips", "weight"]
+        for measure in ("trips", "weight"):
+            matrix = np.asarray(file[measure])
+            assert matrix.sum() == pytest.approx(published(release)[measure], rel=1e-12)
+            flow = flows[len(flows) // 2]
+            cell = matrix[ids.index(flow["origin"]), ids.index(flow["destination"])]
+            assert cell == pytest.approx(float(flow[measure]))
+        if "h3" in file.list_mappings():
+            assert [f"{cell:x}" for cell in file.map_entries("h3")] == ids
+        else:
+            assert any(zone.startswith(("d", "o")) or "+" in zone for zone in ids)
+
+
+def test_geoparquet_is_read_by_geopandas(release: Path, tmp_path: Path) -> None:
+    export_release(release, "geoparquet", tmp_path / "gis")
+    flows = geopandas.read_parquet(tmp_path / "gis" / "flows.parquet")
+    zones = geopandas.read_parquet(tmp_path / "gis" / "zones.parquet")
+    for measure in ("trips", "weight"):
+        assert flows[measure].sum() == pytest.approx(published(release)[measure])
+        assert zones[measure].sum() == pytest.approx(2 * published(release)[measure])
+    assert set(flows.geom_type) == {"LineString"}
+    assert zones.crs.to_authority() == ("OGC", "CRS84")
+    assert zones.geometry.is_valid.all()
+    first = flows.iloc[0]
+    origin = zones[(zones["axis"] == "origin") & (zones["id"] == first["origin"])].geometry.iloc[0]
+    assert origin.contains(first.geometry.boundary.geoms[0] if first.geometry.length else first.geometry.centroid)
+
+
+def test_geojson_is_read_by_gdal(release: Path, tmp_path: Path) -> None:
+    export_release(release, "geojson", tmp_path / "gis")
+    for name, factor in (("flows", 1), ("zones", 2)):
+        table = pyogrio.read_dataframe(tmp_path / "gis" / f"{name}.geojson")
+        assert table["trips"].sum() == factor * published(release)["trips"]
+
+
+def test_flowmap_tables_refer_to_each_other(release: Path, tmp_path: Path) -> None:
+    export_release(release, "flowmap", tmp_path / "flowmap")
+    locations, flows = rows(tmp_path / "flowmap" / "locations.csv"), rows(tmp_path / "flowmap" / "flows.csv")
+    assert list(locations[0]) == ["id", "name", "lat", "lon"]
+    assert list(flows[0]) == ["origin", "dest", "count"]
+    assert {flow[end] for flow in flows for end in ("origin", "dest")} == {place["id"] for place in locations}
+    assert sum(int(flow["count"]) for flow in flows) == published(release)["trips"]
+    assert all(44 < float(place["lat"]) < 46 and 7 < float(place["lon"]) < 9 for place in locations)
+
+
+def test_skmob_has_a_tile_for_each_end(release: Path, tmp_path: Path) -> None:
+    export_release(release, "skmob", tmp_path / "skmob", measure="weight")
+    tiles = geopandas.read_file(tmp_path / "skmob" / "tessellation.geojson")
+    flows = rows(tmp_path / "skmob" / "flows.csv")
+    assert {flow[end] for flow in flows for end in ("origin", "destination")} == set(tiles["tile_ID"])
+    assert sum(float(flow["flow"]) for flow in flows) == pytest.approx(published(release)["weight"])
+
+
+def test_the_command_replaces_only_what_it_may(tmp_path: Path) -> None:
+    release = anonymize(golden_od("tiny"), Rule(trips=5)).save(tmp_path / "release")
+    done = odkanon("export", release, "--to", "skmob", "-o", "out", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (tmp_path / "out" / "mine.txt").write_text("mine")
+    again = odkanon("export", release, "--to", "skmob", "-o", "out", cwd=tmp_path)
+    assert again.returncode == 2
+    assert "--force" in output(again)
+    assert odkanon("export", release, "--to", "skmob", "-o", "out", "--force", cwd=tmp_path).returncode == 0
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {*FILES["skmob"], "mine.txt"}
+    assert {path.name for path in tmp_path.iterdir()} == {"out", "release"}
+
+
+def test_requests_that_cannot_be_met(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is not a release"):
+        export_release(tmp_path, "omx", tmp_path / "matrix.omx")
+    with pytest.raises(InputError, match="did you mean 'omx'"):
+        export_release(tmp_path, "omxx", tmp_path / "matrix.omx")
+    with pytest.raises(InputError, match="needs a file"):
+        export_release(tmp_path, "omx", tmp_path)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="needs a folder"):
+        export_release(tmp_path, "flowmap", tmp_path / "file")
+
+
+def test_zones_without_outlines_are_no_obstacle_to_matrices(tmp_path: Path) -> None:
+    import pyarrow as pa
+
+    from odkanon import lookup_hierarchy, read_od
+
+    tree = lookup_hierarchy(pa.table({"zone": ["é", "b"], "region": ["r", "r"]}))
+    od = read_od(pa.table({"origin": ["é", "b"], "destination": ["b", "b"], "trips": [10, 20]}), hierarchy=tree)
+    saved = anonymize(od, Rule(trips=5)).save(tmp_path / "release")
+    (path,) = export_release(saved, "omx", tmp_path / "matrix.omx")
+    with openmatrix.open_file(str(path)) as file:
+        assert [zone.decode() for zone in file.map_entries("id")] == ["b", "é"]
+        assert np.asarray(file["trips"]).tolist() == [[20, 0], [10, 0]]
+        assert file.list_mappings() == ["id"]
+    with pytest.raises(InputError, match="2 of them have no outline"):
+        export_release(saved, "flowmap", tmp_path / "flowmap")
+    with pytest.raises(InputError, match="has no weight; choose among trips"):
+        export_release_of_weights(saved, tmp_path)
+    export_release(saved, "geoparquet", tmp_path / "gis")
+    flows = geopandas.read_parquet(tmp_path / "gis" / "flows.parquet")
+    assert flows["trips"].sum() == 30
+    assert flows.geometry.isna().all()
+
+
+def export_release_of_weights(saved: Path, tmp_path: Path) -> None:
+    features = json.loads((saved / "zones.geojson").read_text())
+    for feature in features["features"]:
+        feature["geometry"] = {"type": "Polygon", "coordinates": [[[0, 0], [1, 0], [1, 1], [0, 0]]]}
+    (saved / "zones.geojson").write_text(json.dumps(features))
+    try:
+        export_release(saved, "skmob", tmp_path / "skmob", measure="weight")
+    finally:
+        for feature in features["features"]:
+            feature["geometry"] = None
+        (saved / "zones.geojson").write_text(json.dumps(features))
+
+
+def test_one_name_for_two_places_is_told_apart(tmp_path: Path) -> None:
+    saved = anonymize(golden_od("tiny"), Rule(trips=5)).save(tmp_path / "release")
+    content = json.loads((saved / "zones.geojson").read_text())
+    shared = {f["properties"]["id"] for f in content["features"] if f["properties"]["axis"] == "origin"}
+    feature = next(
+        f for f in content["features"] if f["properties"]["axis"] == "destination" and f["properties"]["id"] in shared
+    )
+    ring = feature["geometry"]["coordinates"][0]
+    feature["geometry"]["coordinates"] = [[[lon + 1, lat] for lon, lat in ring]]
+    (saved / "zones.geojson").write_text(json.dumps(content))
+    export_release(saved, "flowmap", tmp_path / "flowmap")
+    ids = {place["id"] for place in rows(tmp_path / "flowmap" / "locations.csv")}
+    zone = feature["properties"]["id"]
+    assert {f"origin:{zone}", f"destination:{zone}"} <= ids
+    flows = rows(tmp_path / "flowmap" / "flows.csv")
+    assert sum(int(flow["count"]) for flow in flows) == published(saved)["trips"]

@@ -1,0 +1,92 @@
+"""As a library: tables of any kind in, Arrow out, and something to look at in between."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import odkanon
+from odkanon import Rule
+from odkanon.sample.survey import make_survey
+
+
+@pytest.fixture(scope="module")
+def survey() -> pa.Table:
+    return make_survey().slice(0, 4_000)
+
+
+def sources(survey: pa.Table) -> dict[str, Any]:
+    connection = duckdb.connect()
+    connection.register("survey", survey)
+    return {
+        "arrow": survey,
+        "batches": survey.to_reader(),
+        "pandas": survey.to_pandas(),
+        "polars": pl.from_arrow(survey),
+        "duckdb": connection.sql("SELECT * FROM survey"),
+    }
+
+
+@pytest.mark.parametrize("kind", ["arrow", "batches", "pandas", "polars", "duckdb"])
+def test_tables_of_any_kind_give_the_same_matrix(survey: pa.Table, kind: str) -> None:
+    expected = odkanon.build_od(odkanon.read_trips(survey), resolution=8)
+    got = odkanon.build_od(odkanon.read_trips(sources(survey)[kind]), resolution=8)
+    assert (len(got), got.trips, got.weight, got.persons) == (
+        len(expected),
+        expected.trips,
+        expected.weight,
+        expected.persons,
+    )
+
+
+def test_aware_times_do_not_depend_on_the_machine(survey: pa.Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "America/New_York")
+    table = survey.slice(0, 1)
+    start = table.column("start_time").cast(pa.timestamp("us", "UTC"))
+    trips = odkanon.read_trips(table.set_column(1, "start_time", start))
+    assert trips.table.column("start_time")[0].as_py() == table.column("start_time")[0].as_py()
+
+
+def test_points_in_memory_become_trips(survey: pa.Table) -> None:
+    points = pd.DataFrame(
+        {
+            "user_id": [1, 1, 1],
+            "timestamp": pd.to_datetime(["2022-11-14 08:02", "2022-11-14 08:00", "2022-11-14 08:01"]),
+            "latitude": [48.82, 48.80, 48.81],
+            "longitude": [2.32, 2.30, 2.31],
+        }
+    )
+    trips, account = odkanon.points_to_trips(points)
+    assert account.trips == 1
+    assert trips.column("end_lat").to_pylist() == [48.82]
+
+
+def test_results_are_arrow(survey: pa.Table) -> None:
+    od = odkanon.build_od(odkanon.read_trips(survey), resolution=7)
+    release = odkanon.anonymize(od, Rule(trips=10))
+    table = release.table()
+    frame = table.to_pandas()
+    assert list(frame.columns) == ["origin", "destination", "trips", "weight", "persons"]
+    assert int(frame["trips"].sum()) == int(release.classes.trips.sum())
+    assert pl.DataFrame(table)["trips"].sum() == frame["trips"].sum()
+    row = duckdb.execute("SELECT sum(trips) FROM frame").fetchone()
+    assert row == (frame["trips"].sum(),)
+
+
+def test_a_notebook_shows_small_tables_and_no_raw_text(survey: pa.Table) -> None:
+    od = odkanon.build_od(odkanon.read_trips(survey, where='sex != "<b>"'), resolution=7)
+    release = odkanon.anonymize(od, Rule(trips=10))
+    shown = od._repr_html_() + release._repr_html_()
+    assert "<b>" not in shown
+    assert f"{od.trips:,}" in shown
+    assert "Every published flow is shared by at least 10 trips." in shown
+    assert len(shown) < 6_000
+    filtered = odkanon.read_trips(survey, where='category != "<i>" and age > 30')
+    assert "&lt;i&gt;" in odkanon.build_od(filtered, resolution=7)._repr_html_()
+    refused = odkanon.anonymize(od, Rule(trips=10**9))
+    assert "nothing is published" in refused._repr_html_()

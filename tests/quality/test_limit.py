@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from odkanon.errors import InputError
+from odkanon.methods import anonymize
+from odkanon.methods.treecut.dp import Problem, node_table
+from odkanon.methods.treecut.goal import Goal
+from odkanon.model.budget import Budget, BudgetOf
+from odkanon.model.od import ODMatrix
+from odkanon.model.release import release_of_cuts
+from odkanon.model.rule import Rule
+from odkanon.quality.limit.limit import limit
+from odkanon.quality.utility import UtilityMeasure, utility
+from odkanon.zoning.hierarchy import Cut, Hierarchy, cut_at
+from worlds.matrices import all_cuts, golden_od, random_world, worlds
+
+RULES = st.one_of(
+    st.builds(lambda k: Rule(trips=k), st.integers(1, 30)),
+    st.builds(lambda k: Rule(persons=k), st.integers(1, 8)),
+    st.builds(lambda k, n: Rule(trips=k, persons=n), st.integers(1, 20), st.integers(1, 5)),
+    st.builds(lambda w: Rule(weight=w), st.floats(0.5, 60)),
+)
+BUDGETS = st.sampled_from([0.0, 0.05, 0.1, 0.3])
+
+
+def at_most(lower: float | None, upper: float | None) -> bool:
+    """Whether both are known and in order, but for rounding."""
+    return lower is not None and upper is not None and lower <= upper * (1 + 1e-9)
+
+
+def naive_limit(od: ODMatrix, rule: Rule, budget: float) -> float | None:
+    """The definition, pair by pair: cheapest class over each pair, worst ones dropped trip by trip."""
+    flows = od.flows
+    price = np.full(len(od), np.inf)
+    for up, across in product(range(od.origins.top + 1), range(od.destinations.top + 1)):
+        classes, number = flows.merge(
+            od.origins.codes[up][flows.origin], od.destinations.codes[across][flows.destination]
+        )
+        size = od.origins.sizes[up][classes.origin] + od.destinations.sizes[across][classes.destination]
+        price = np.minimum(price, np.where(rule.met(classes), size, np.inf)[number])
+    trips = np.sort(np.repeat(price, flows.trips))
+    kept = trips[: len(trips) - Budget(budget, "trips").allowance(flows)]
+    return None if np.isinf(kept).any() else float(kept.mean())
+
+
+@given(worlds(), RULES, BUDGETS)
+@settings(max_examples=60, deadline=None)
+def test_is_the_mean_of_the_cheapest_classes(od: ODMatrix, rule: Rule, budget: float) -> None:
+    expected = naive_limit(od, rule, budget)
+    assert limit(od, rule, budget=budget).g == (None if expected is None else pytest.approx(expected, rel=1e-12))
+
+
+def random_cut(tree: Hierarchy, random: np.random.Generator) -> Cut:
+    """A cut that merges each node with some probability, from the top down."""
+    level = np.zeros(len(tree.leaves), dtype=np.int8)
+    for at in range(1, tree.top + 1):
+        level[(random.random(len(tree.ids[at])) < 0.4)[tree.codes[at]]] = at
+    return cut_at(tree, level)
+
+
+@given(
+    worlds(),
+    RULES,
+    BUDGETS,
+    st.sampled_from(["trips", "rows"]),
+    st.sampled_from(["trips", "weight"]),
+    st.integers(0, 99),
+)
+@settings(max_examples=100, deadline=None)
+def test_no_pair_of_cuts_is_better(
+    od: ODMatrix, rule: Rule, budget: float, of: BudgetOf, measure: UtilityMeasure, seed: int
+) -> None:
+    bound = limit(od, rule, budget=budget, budget_of=of, measure=measure, thorough=True)
+    random = np.random.default_rng(seed)
+    allowed, everything = Budget(budget, of), np.ones(len(od), dtype=bool)
+    for _ in range(8):
+        cuts = random_cut(od.origins, random), random_cut(od.destinations, random)
+        spent = node_table(Problem(od, rule, allowed), "origin", cuts[1]).total(cuts[0])[2]
+        if spent > allowed.allowance(od.flows):
+            continue
+        result = utility(od, release_of_cuts(od, rule, *cuts, everything, allowed, "test", {}), measure=measure)
+        assert at_most(bound.g, bound.g_homogeneous)
+        assert at_most(bound.g_homogeneous, result.g)
+        assert at_most(bound.c_avg, result.c_avg)
+        assert at_most(bound.e, result.e)
+
+
+@given(worlds(), RULES, BUDGETS)
+@settings(max_examples=40, deadline=None)
+def test_no_method_over_the_tree_is_better(od: ODMatrix, rule: Rule, budget: float) -> None:
+    by_rows = limit(od, rule, budget=budget, budget_of="rows").g
+    early = utility(od, anonymize(od, rule, method="odkanon", suppress="before", budget=budget)).g
+    assert early is None or at_most(by_rows, early)
+    by_trips = limit(od, rule, budget=budget, thorough=True)
+    for method in ("odkanon", "oigh", "atg-soft"):
+        result = utility(od, anonymize(od, rule, method=method, budget=budget))
+        assert result.g is None or at_most(by_trips.g, result.g)
+        assert result.c_avg is None or at_most(by_trips.c_avg, result.c_avg)
+        assert result.g is None or at_most(by_trips.e, result.e)
+
+
+def brute_force(problem: Problem) -> float:
+    goal = Goal("g", problem.allowance)
+    origin_cuts = all_cuts(problem.od.origins)
+    tables = (node_table(problem, "origin", cut) for cut in all_cuts(problem.od.destinations))
+    return min(goal.value(table.total(cut)) for table in tables for cut in origin_cuts)
+
+
+def test_lies_below_the_exact_optimum_and_is_sometimes_tight() -> None:
+    tight = 0
+    for seed in range(25):
+        od, rule = random_world(seed, records=40 + 4 * seed, fan=2, levels=2), Rule(trips=4)
+        bound = limit(od, rule, budget=0, thorough=True)
+        best = brute_force(Problem(od, rule, Budget(0, "trips")))
+        assert at_most(bound.g, bound.g_homogeneous)
+        assert at_most(bound.g_homogeneous, best)
+        tight += at_most(best, bound.g_homogeneous)
+    assert tight >= 5
+
+
+def test_leaves_are_as_good_as_it_gets() -> None:
+    bound = limit(random_world(1), Rule(trips=1), thorough=True)
+    assert (bound.g, bound.e) == (2, 0)
+
+
+def test_is_none_where_nothing_can_be_published() -> None:
+    od = random_world(1)
+    bound = limit(od, Rule(trips=od.trips + 1))
+    assert bound.g is bound.g_homogeneous is bound.c_avg is bound.e is None
+    assert bound.unreachable == od.trips
+
+
+def test_a_measure_that_the_input_lacks_is_refused() -> None:
+    od = random_world(1)
+    without = ODMatrix(od.origins, od.destinations, od.flows.only(frozenset()), od.source)
+    with pytest.raises(InputError, match="weight"):
+        limit(without, Rule(trips=3), measure="weight")
+
+
+def test_paris() -> None:
+    bound = limit(golden_od("paris-28k"), Rule(trips=10), thorough=True)
+    assert bound.g == pytest.approx(213.088, abs=1e-3)
+    assert bound.g_homogeneous == pytest.approx(315.272, abs=1e-2)
+    achieved = utility(golden_od("paris-28k"), anonymize(golden_od("paris-28k"), Rule(trips=10))).e
+    assert achieved is not None
+    assert bound.e is not None
+    assert 0.9 * achieved < bound.e < achieved

@@ -1,0 +1,126 @@
+"""Complementary suppression, against an attacker who tries every group of suppressed cells."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import chain, combinations
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from odkanon import Rule
+from odkanon.model.flows import Flows, Visits
+from odkanon.together.protect import protect_partition, protect_whole
+
+
+def cells_of(masses: dict[tuple[int, int], set[int]], trips: dict[tuple[int, int], int]) -> Flows:
+    keys = sorted(masses)
+    pairs = [(number, person) for number, key in enumerate(keys) for person in sorted(masses[key])]
+    visits = Visits(
+        np.array([flow for flow, _ in pairs], dtype=np.int32), np.array([who for _, who in pairs], dtype=np.int32), 40
+    )
+    count = np.array([trips[key] for key in keys], dtype=np.int64)
+    row, column = (np.array([key[at] for key in keys], dtype=np.int32) for at in (0, 1))
+    return Flows(row, column, np.ones_like(count), count, count * 3, visits, 1)
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> Flows:
+    """Small tables of flows (rows) by values (columns); trips and persons of each cell."""
+    rows, columns = draw(st.integers(1, 4)), draw(st.integers(2, 4))
+    trips, persons = {}, {}
+    for key in [(row, column) for row in range(rows) for column in range(columns)]:
+        count = draw(st.sampled_from([0, 0, 1, 1, 2, 3, 5, 6, 8]))
+        if count:
+            trips[key] = count
+            persons[key] = set(draw(st.lists(st.integers(0, 39), min_size=1, max_size=count)))
+    assume(trips)
+    return cells_of(persons, trips)
+
+
+def groups_given_away(cells: Flows, suppressed: list[int], column: list[int]) -> list[tuple[int, ...]]:
+    """All sets of suppressed cells whose sum follows from the sums of rows and of columns, by linear algebra."""
+    rows = np.array([[cells.origin[cell] == row for cell in suppressed] for row in sorted(set(cells.origin.tolist()))])
+    columns = np.array([[column[cell] == value for cell in suppressed] for value in sorted(set(column))])
+    known = np.vstack([rows, columns]).astype(float)
+    rank = np.linalg.matrix_rank(known)
+    subsets = chain.from_iterable(combinations(range(len(suppressed)), size) for size in range(1, len(suppressed) + 1))
+    return [
+        tuple(suppressed[at] for at in subset)
+        for subset in subsets
+        if np.linalg.matrix_rank(np.vstack([known, np.isin(np.arange(len(suppressed)), subset)])) == rank
+    ]
+
+
+def met(cells: Flows, group: tuple[int, ...], rule: Rule) -> bool:
+    assert cells.visits is not None
+    people = {int(who) for flow, who in zip(cells.visits.flow, cells.visits.person, strict=True) if flow in group}
+    trips = int(cells.trips[list(group)].sum())
+    return trips >= (rule.trips or 0) and 3 * trips >= (rule.weight or 0) and len(people) >= (rule.persons or 0)
+
+
+rules = st.sampled_from(
+    [Rule(trips=3), Rule(trips=5), Rule(trips=2, persons=2), Rule(persons=3), Rule(weight=Fraction(13)), Rule(trips=9)]
+)
+
+
+@settings(max_examples=100)
+@given(tables(), rules)
+def test_no_sum_or_difference_isolates_a_small_group(cells: Flows, rule: Rule) -> None:
+    whole, _ = cells.merge(cells.origin, np.zeros(len(cells), dtype=np.int32))
+    hidden = protect_whole(whole, np.zeros(len(whole), dtype=bool), rule)
+    assume(not hidden.all())
+    # Classes that the whole suppresses are one row; only their sum is known.
+    gone = np.isin(cells.origin, whole.origin[hidden])
+    merged, _ = cells.merge(np.where(gone, 99, cells.origin).astype(np.int32), cells.destination)
+    closed = merged.origin == 99
+    values = int(merged.destination.max()) + 1
+    nothing = np.zeros(values, dtype=bool)
+    result = protect_partition(merged, closed, nothing, np.zeros(values, dtype=np.int64), rule)
+    shown = np.flatnonzero(~result.suppressed)
+    assert rule.met(merged)[shown].all()
+    assert not closed[shown].any()
+    assert not result.withheld[merged.destination[shown]].any()
+    suppressed = np.flatnonzero(result.suppressed).tolist()
+    assume(0 < len(suppressed) <= 11)
+    if not result.withheld.all():
+        column = np.where(result.withheld[merged.destination], 99, merged.destination).tolist()
+        for group in groups_given_away(merged, suppressed, column):
+            assert met(merged, group, rule), (group, merged)
+
+
+def naive_leaks(table: list[list[int]], least: int) -> bool:
+    """Tell whether suppressing just the small cells gives a small group away."""
+    keys = [(r, c) for r, row in enumerate(table) for c, count in enumerate(row) if count]
+    trips = {key: table[key[0]][key[1]] for key in keys}
+    cells = cells_of({key: {0} for key in keys}, trips)
+    suppressed = [at for at in range(len(keys)) if cells.trips[at] < least]
+    groups = groups_given_away(cells, suppressed, cells.destination.tolist())
+    return any(sum(int(cells.trips[at]) for at in group) < least for group in groups)
+
+
+def test_the_attacker_of_these_tests_succeeds_against_plain_suppression() -> None:
+    assert naive_leaks([[3, 20], [20, 20]], least=5)
+    assert naive_leaks([[3, 4, 20], [20, 20, 20]], least=8)
+
+
+@pytest.mark.parametrize(
+    ("table", "suppressed"),
+    [
+        ([[3, 20]], {(0, 0), (0, 1)}),
+        ([[20, 20]], set()),
+        # The two together meet the rule in their row, but each column has one: its total would tell.
+        ([[3, 4, 20], [9, 9, 20]], {(0, 0), (0, 1), (1, 0), (1, 1)}),
+    ],
+)
+def test_small_tables_by_hand(table: list[list[int]], suppressed: set[tuple[int, int]]) -> None:
+    keys = [(r, c) for r, row in enumerate(table) for c, count in enumerate(row) if count]
+    cells = cells_of({key: {0} for key in keys}, {key: table[key[0]][key[1]] for key in keys})
+    nothing: Any = np.zeros(len(table[0]), dtype=bool)
+    result = protect_partition(
+        cells, np.zeros(len(cells), dtype=bool), nothing, np.zeros(len(table[0]), dtype=np.int64), Rule(trips=7)
+    )
+    assert {keys[at] for at in np.flatnonzero(result.suppressed)} == suppressed
