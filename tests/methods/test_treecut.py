@@ -186,7 +186,7 @@ def test_zones_are_disjoint_and_cover_every_leaf() -> None:
 def test_a_time_limit_returns_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
     """The clock goes on by a second whenever it is looked at; a million turns would take it far beyond the limit."""
     od, looks = golden_od("paris-28k"), count()
-    for name in ("treecut", "treesearch"):
+    for name in ("treecut.method", "treecut.search"):
         clock = SimpleNamespace(monotonic=lambda: float(next(looks)))
         monkeypatch.setattr(import_module(f"odkanon.methods.{name}"), "time", clock)
     release = anonymize(od, Rule(trips=10), method="treecut", iterations=10**6, time_limit=20)

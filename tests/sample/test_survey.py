@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from h3ronpy.vector import coordinates_to_cells
 
-from odkanon import sample
+from odkanon.sample import survey as sample
 from odkanon.sample.survey import CENTRAL_CELLS, make_survey
 
 AGE_EDGES = [10, 20, 30, 40, 50, 60, 70, 100]
