@@ -36,7 +36,7 @@ class Area:
             if resolution > finest:
                 raise InputError(
                     f"the area has cells of resolution {resolution}, finer than the trips' {finest}; "
-                    "use coarser cells for the area, or a finer --resolution"
+                    "use coarser cells for the area, or a finer resolution"
                 )
             inside |= np.isin(cell_to_parent(distinct, resolution), self.cells)
         return inside[number]

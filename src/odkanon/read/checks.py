@@ -14,7 +14,6 @@ from odkanon.core.arrays import Bools, Codes, Ints
 from odkanon.core.weights import to_units, weight_scale
 from odkanon.model.od import Rejected, Source
 from odkanon.read.tables.open import Check, Table, quote_name
-from odkanon.read.tables.where import where_to_sql
 
 __all__ = [
     "BAD_WEIGHT",
@@ -71,7 +70,7 @@ def checked_rows(
     values: Mapping[str, str],
     checks: Sequence[Check],
     *,
-    where: str | None,
+    where: Check | None,
     identity: Sequence[str] | None,
 ) -> Checked:
     """Fetch a table once, and keep the rows that pass every check.
@@ -84,14 +83,14 @@ def checked_rows(
         What to fetch: SQL expressions by name.
     checks : sequence of Check
         In order, after those of the table itself; the first that applies to a row is its reason.
-    where : str, optional
-        A filter; rows that it does not match count as filtered out.
+    where : Check, optional
+        The filter, which goes before everything else.
     identity : sequence of str, optional
         SQL expressions that, with person and weight, make two rows of a person the same; None not to look.
     """
     checks = [*table.checks, *checks]
-    if where:
-        checks = [Check(f"filtered out by {where}", f"NOT {where_to_sql(where, table)}"), *checks]
+    if where is not None:
+        checks = [where, *checks]
     cases = " ".join(f"WHEN {check.condition} THEN {number}" for number, check in enumerate(checks, 1))
     fetched = table.fetch(
         [

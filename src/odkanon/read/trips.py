@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,18 +19,16 @@ from odkanon.read.checks import Check, Checked, checked_rows
 from odkanon.read.coordinates import OUT_OF_RANGE, SWAPPED, coordinate_checks, number_sql
 from odkanon.read.crs import to_degrees
 from odkanon.read.land import warn_if_misplaced
-from odkanon.read.tables.columns import COORDINATES, missing, resolve
-from odkanon.read.tables.layouts import open_trips
+from odkanon.read.reading import Reading
+from odkanon.read.tables.columns import ATTRIBUTES, COORDINATES, missing
 from odkanon.read.tables.open import Named, Table, Typed, quote_name
 from odkanon.read.tables.times import TimeColumn, mixed_offsets
-from odkanon.zoning.cells import latlng_to_cell
+from odkanon.zoning.cells import Cells, latlng_to_cell
 from odkanon.zoning.hierarchy import h3_hierarchy
 
 log = logging.getLogger(__name__)
 
 TIMES: tuple[str, ...] = ("start_time", "end_time")
-ATTRIBUTES = ("sex", "age", "category")
-"""Attributes of a person that are kept where the input has them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,14 +53,24 @@ class Trips:
     scale: int
     person: Codes | None
     source: Source
+    _cells: dict[int, tuple[Cells, Cells]] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
+
+    def cells(self, resolution: int) -> tuple[Cells, Cells]:
+        """Return the H3 cells in which the trips begin and end; worked out once, also for parts of the trips."""
+        if resolution not in self._cells:
+            lat_lon = [self.table.column(name).to_numpy() for name in COORDINATES]
+            start, end = (latlng_to_cell(lat_lon[at], lat_lon[at + 1], resolution) for at in (0, 2))
+            self._cells[resolution] = start, end
+        return self._cells[resolution]
 
     def select(self, which: Bools) -> Trips:
         """Return some of the trips, such as a segment; the unit of weight stays the same."""
         return replace(
             self,
+            _cells={at: (start[which], end[which]) for at, (start, end) in self._cells.items()},
             table=self.table.filter(pa.array(which)),
             weight=None if self.weight is None else self.weight[which],
             person=None if self.person is None else self.person[which],
@@ -78,46 +86,35 @@ def read_trips(
     *,
     columns: Mapping[str, str] | None = None,
     attributes: Sequence[str] | None = None,
-    where: str | None = None,
+    where: str | Sequence[str] | None = None,
     crs: str | None = None,
+    **how: Any,
 ) -> Trips:
     """Read trips with coordinates, and turn bad rows away.
 
     Parameters
     ----------
     source : path or table
-        CSV, gzipped CSV or Parquet; or a table of pandas, polars, Arrow or DuckDB. The layouts of bike share, taxi
-        and other data in `odkanon.read.tables.layouts` and `odkanon.read.tables.columns` are recognised.
-    columns : mapping of str to str, optional
-        ``{theirs: ours}`` for columns whose names are not recognised.
+        CSV, gzipped CSV or Parquet; or a table of pandas, polars, Arrow or DuckDB.
     attributes : sequence of str, optional
         Further columns to keep; by default sex, age and category where there are such.
-    where : str, optional
-        Keep only rows for which this holds, such as ``'day_type == "weekday"'``.
-    crs : str, optional
-        What the coordinates are if not degrees of latitude and longitude, such as ``"EPSG:32719"``; x is then looked
-        for in ``start_lon`` and ``end_lon``, y in ``start_lat`` and ``end_lat``. Needs pyproj.
+    columns, where, crs, **how
+        How to read it; see `odkanon.Reading`.
 
     Notes
     -----
-    A row is turned away, and counted, for the first of: filtered out, missing, unreadable, infinite or
+    A row is turned away, and counted, for the first of: not matched by the filter, missing, unreadable, infinite or
     out-of-range coordinates, the point (0, 0), a missing, unreadable or non-positive weight, a time that cannot be
     read, or being an exact copy of another row of the same person. A column that is empty throughout counts as
     absent. A trip without a person stays, and counts as nobody where persons are counted.
     """
-    return trips_of_table(open_trips(source), columns=columns, attributes=attributes, where=where, crs=crs)
+    return trips_of(Reading(source, columns, where, crs=crs, **how), attributes)
 
 
-def trips_of_table(
-    table: Table,
-    *,
-    columns: Mapping[str, str] | None = None,
-    attributes: Sequence[str] | None = None,
-    where: str | None = None,
-    crs: str | None = None,
-) -> Trips:
-    """Read trips from an open table; see `read_trips`."""
-    found = resolve(table, columns)
+def trips_of(reading: Reading, attributes: Sequence[str] | None = None, *, table: Table | None = None) -> Trips:
+    """Read the trips of an input, which may be open already; see `read_trips`."""
+    table = reading.open() if table is None else table
+    found = reading.resolved(table, attributes or ())
     if any(name not in found for name in COORDINATES):
         raise missing(table, found, COORDINATES)
     kept = _attributes(table, found, attributes)
@@ -125,8 +122,9 @@ def trips_of_table(
     values = trip_values(found, times) | {name: quote_name(column) for name, column in kept.items()}
     identity = [*values.values()] if "person" in found and "start_time" in found else None
     values |= {f"{name} zoned": time.zoned for name, time in times.items()}
-    checks = trip_checks(found, degrees=crs is None)
-    rows = checked_rows(table, found, values, checks, where=where, identity=identity)
+    checks, crs = trip_checks(found, degrees=reading.crs is None), reading.crs
+    rows = checked_rows(table, found, values, checks, where=reading.check(table, found, times), identity=identity)
+    reading.say(rows.source)
     hint_at_swap(rows.source.rejected)
     if crs is not None:
         rows = to_degrees(rows, crs)
@@ -150,11 +148,8 @@ def build_od(trips: Trips, *, resolution: int = 10, within: Area | None = None) 
     within : Area, optional
         Keep trips with both ends inside; the others count as rejected.
     """
-    lat_lon = [trips.table.column(name).to_numpy() for name in COORDINATES]
-    origin = latlng_to_cell(lat_lon[0], lat_lon[1], resolution)
-    destination = latlng_to_cell(lat_lon[2], lat_lon[3], resolution)
     return od_of_records(
-        origin, destination, None, trips.weight, trips.scale, trips.person, trips.source, within=within
+        *trips.cells(resolution), None, trips.weight, trips.scale, trips.person, trips.source, within=within
     )
 
 
@@ -197,10 +192,12 @@ def od_of_records(
     )
 
 
-def no_rows(table: Named, source: Source, hint: str = "") -> InputError:
+def no_rows(table: Named, source: Source, hint: str = "", option: str | None = None) -> InputError:
     """Return the error for a table without a single usable row, and with what may help."""
     reasons = "; ".join(f"{part.rows:,} {reason}" for reason, part in source.rejected.items())
-    return InputError(f"{table.name} has no usable row ({reasons or 'there are no rows below the header'}){hint}")
+    return InputError(
+        f"{table.name} has no usable row ({reasons or 'there are no rows below the header'}){hint}", option=option
+    )
 
 
 def _attributes(table: Table, found: Mapping[str, str], wanted: Sequence[str] | None) -> dict[str, str]:
@@ -239,8 +236,9 @@ def hint_at_swap(rejected: Mapping[str, Rejected]) -> None:
         log.warning("%s rows have a latitude out of range; are lat and lon swapped?", f"{rejected[SWAPPED].rows:,}")
     elif OUT_OF_RANGE in rejected:
         log.warning(
-            "%s rows have coordinates out of range; if they are not degrees, say what they are with --crs",
+            "%s rows have coordinates out of range; if they are not degrees, name their reference system",
             f"{rejected[OUT_OF_RANGE].rows:,}",
+            extra={"option": "crs"},
         )
 
 

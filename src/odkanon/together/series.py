@@ -152,12 +152,14 @@ def _h3_leaves(zones: AxisZones, leaves: Cells, finest: int) -> tuple[Codes, Int
     world = zones.node == cell_to_str(np.array([WORLD]))[0]
     wrong = np.flatnonzero(~is_valid_cell(cells) & ~world)
     if len(wrong):
-        raise InputError(f"the zone {zones.node[wrong[0]]!r} is no H3 cell; was the release made with --hierarchy?")
+        raise InputError(
+            f"the zone {zones.node[wrong[0]]!r} is no H3 cell; was the release made with a hierarchy of zones?"
+        )
     resolution = np.where(world, -1, cell_to_resolution(cells))
     if len(cells) and resolution.max() > finest:
         raise InputError(
             f"the earlier zones go down to resolution {resolution.max()}, finer than the new data's {finest}; "
-            f"use --resolution {resolution.max()} or finer"
+            f"use resolution {resolution.max()} or finer"
         )
     zone_of_leaf = np.full(len(leaves), -1, dtype=np.int32)
     for level in np.unique(resolution).tolist():

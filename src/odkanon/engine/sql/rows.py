@@ -24,7 +24,6 @@ from odkanon.read.checks import (
     weight_number,
 )
 from odkanon.read.tables.open import Typed, quote_name
-from odkanon.read.tables.where import where_to_sql
 
 
 class SqlInput(Typed, Protocol):
@@ -108,13 +107,13 @@ def rows_of(
     found: Mapping[str, str],
     checks: Sequence[Check],
     *,
-    where: str | None,
+    where: Check | None,
     identity: Sequence[str] | None,
 ) -> Rows:
     """Look at a table once, and say how its rows are checked and counted."""
     checks = [*table.checks, *checks]
-    if where:
-        checks = [Check(f"filtered out by {where}", f"NOT {where_to_sql(where, table)}"), *checks]
+    if where is not None:
+        checks = [where, *checks]
     facts = _facts(table, found)
     columns: dict[str, str] = {}
     if "trips" in found:

@@ -9,7 +9,7 @@ import hashlib
 import io
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -80,6 +80,14 @@ class Table:
         except duckdb.Error as error:
             raise InputError(f"{self.name} cannot be read: {_first_line(error)}") from None
 
+    def kept(self) -> Table:
+        """Return the table with its rows at hand, to be read more than once without its file."""
+        try:
+            self.connection.execute(f"CREATE TABLE kept AS SELECT * FROM {self.scan}")
+        except duckdb.Error as error:
+            raise InputError(f"{self.name} cannot be read: {_first_line(error)}") from None
+        return replace(self, scan="kept")
+
     def types(self) -> dict[str, str]:
         """Return the SQL type of each column."""
         rows = self.connection.execute(f"DESCRIBE SELECT * FROM {self.scan}").fetchall()
@@ -103,7 +111,9 @@ def open_table(source: Any) -> Table:
         return _open_in_memory(connection, source)
     address = remote(source)
     if address is not None:
-        raise InputError(f"{address} lies in an object store; read it with --engine spark, or copy it here first")
+        raise InputError(
+            f"{address} lies in an object store; read it with Spark, or copy it here first", option="engine spark"
+        )
     files = dataset_files(source)
     if files is not None:
         return _open_dataset(connection, str(source), files)
