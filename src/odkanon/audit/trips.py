@@ -15,7 +15,7 @@ from odkanon.read.checks import Check, checked_rows
 from odkanon.read.reading import Reading
 from odkanon.read.tables.columns import COORDINATES, ENDS
 from odkanon.read.tables.open import Table, quote_name
-from odkanon.read.trips import trip_times, trips_of
+from odkanon.read.trips import trips_of
 from odkanon.zoning.cells import cell_to_latlng, cell_to_parent, cell_to_str, is_valid_cell, latlng_to_cell, str_to_cell
 
 TripsSource = Reading
@@ -71,7 +71,7 @@ def _flows(table: Table, source: TripsSource, attributes: Sequence[str]) -> tupl
         raise InputError("segments can be recounted from trips with coordinates only, not from an OD table")
     found = source.resolved(table)
     values = {name: f"trim(CAST({quote_name(found[name])} AS VARCHAR))" for name in ENDS}
-    check = source.check(table, found, trip_times(table, found))
+    check = source.check(table, found, source.times(table, found))
     kept = checked_rows(table, found, values, _whole_numbers(found), where=check, identity=None)
     count = np.ones(len(kept.table), dtype=np.int64) if kept.count is None else kept.count
     columns = {"trips": count, **_masses(kept.weight, kept.scale, kept.person)}

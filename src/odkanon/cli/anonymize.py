@@ -174,6 +174,7 @@ def anonymize(
     chosen: EngineChoice | None = None if engine is None else engine.value
     if chosen == "spark" or spark_master or remote(source) is not None:
         allow_pandas()
+    from odkanon.cli.cautions import warn_of_rule
     from odkanon.cli.show import show_files, show_release, stages
     from odkanon.engine.choose import load, parse_bytes
     from odkanon.methods import anonymize as run
@@ -228,6 +229,9 @@ def anonymize(
         stage(f"writing {output}")
         save_release(release, output, force=force)
     show_release(od, release)
+    warn_of_rule(release)
+    if reading.uses_hours:
+        typer.echo(reading.clock)
     if zoning is not None:
         outside = release.parameters["trips_outside"]
         typer.echo(f"{outside:,} trips begin or end outside the zones of {zones}; they are suppressed, too.")

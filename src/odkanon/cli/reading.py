@@ -100,6 +100,30 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
         Annotated[ReadAs | None, _option("--read-as", None, "Settle what INPUT is where its columns allow both.")],
         None,
     ),
+    "encoding": (
+        Annotated[
+            str | None,
+            _option("--encoding", "NAME", "Of a text file that is not UTF-8, such as latin-1. [default: as it looks]"),
+        ],
+        None,
+    ),
+    "delimiter": (
+        Annotated[
+            str | None, _option("--delimiter", "CHAR", "Between columns of a text file. [default: told by the header]")
+        ],
+        None,
+    ),
+    "timezone": (
+        Annotated[
+            str | None,
+            _option(
+                "--timezone",
+                "ZONE",
+                "On which clock hours are, such as Europe/Paris, where times have an offset. [default: as written]",
+            ),
+        ],
+        None,
+    ),
 }
 """By name of the parameter: how typer is to take it, and the default."""
 

@@ -42,6 +42,7 @@ def anonymize_segments(
     force: bool,
 ) -> None:
     """Read trips, release them by segments, and say what came out."""
+    from odkanon.cli.cautions import warn_of_rule
     from odkanon.cli.show import stages
     from odkanon.publish.segments import check_index_target, save_together
     from odkanon.read.trips import build_od, trips_of
@@ -70,6 +71,9 @@ def anonymize_segments(
         stage(f"writing {output}")
         save_together(together, output, force=force)
     show_together(together)
+    warn_of_rule(together.whole)
+    if reading.uses_hours or any("hour" in dimension.keys for dimension in dimensions):
+        typer.echo(reading.clock)
     written = 1 + sum(part.release is not None for part in together.parts)
     typer.echo(f"Wrote {output}: {written} releases on the same zones, and index.json")
 

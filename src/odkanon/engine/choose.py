@@ -82,6 +82,9 @@ def load(
     if engine == "spark":
         from odkanon.engine.spark.backend import open_spark_input
 
+        idle = [name for name in ("encoding", "delimiter", "timezone") if getattr(reading, name) is not None]
+        if idle:
+            raise InputError(f"Spark reads Parquet, whose times are in the zone of its session; leave out {idle[0]}")
         return load_table(open_spark_input(reading.source, master=spark_master), reading)
     return load_table(DuckInput(reading.open(), DuckDb(memory_limit=memory_limit)), reading)
 

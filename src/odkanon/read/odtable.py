@@ -17,7 +17,7 @@ from odkanon.read.checks import Check, Checked, checked_rows, drop_rows, finite
 from odkanon.read.reading import Reading
 from odkanon.read.tables.columns import ENDS, missing
 from odkanon.read.tables.open import Named, Table, quote_name
-from odkanon.read.trips import no_rows, od_of_records, trip_times
+from odkanon.read.trips import no_rows, od_of_records, warn_of_nobody
 from odkanon.zoning.cells import (
     Cells,
     cell_to_parent,
@@ -69,9 +69,11 @@ def od_of(reading: Reading, *, table: Table | None = None) -> ODMatrix:
     found = reading.resolved(table)
     if any(name not in found for name in ENDS):
         raise missing(table, found, ENDS)
-    check = reading.check(table, found, trip_times(table, found))
+    check = reading.check(table, found, reading.times(table, found))
     rows = checked_rows(table, found, end_texts(found), end_checks(found), where=check, identity=None)
-    reading.say(rows.source)
+    reading.say(rows.source, table.lines)
+    if rows.person is not None:
+        warn_of_nobody(int(np.count_nonzero(rows.person < 0)), len(rows.person))
     hierarchy, resolution, within = reading.tree, reading.resolution, reading.area
     texts = [rows.table.column(name).combine_chunks() for name in ENDS]
     _check_distinct(table, found, rows)

@@ -14,15 +14,18 @@ from odkanon.model.od import Rejected, Source
 from odkanon.read.area import Area, read_area
 from odkanon.read.lookup import read_hierarchy
 from odkanon.read.outlines import with_outlines
-from odkanon.read.tables.columns import Kind, kind_of, resolve
+from odkanon.read.tables.columns import ALIASES, Kind, kind_of, resolve
 from odkanon.read.tables.layouts import open_trips
 from odkanon.read.tables.open import Check, Named, Table, Typed
-from odkanon.read.tables.times import TimeColumn
-from odkanon.read.tables.where import FILTERED, Scope, filter_check, filter_names
+from odkanon.read.tables.text import TextFormat
+from odkanon.read.tables.times import TimeColumn, check_timezone
+from odkanon.read.tables.where import FILTERED, HOUR, Scope, filter_check, filter_names
 from odkanon.zoning.cells import check_resolution
 from odkanon.zoning.hierarchy import Hierarchy
 
 log = logging.getLogger(__name__)
+
+TIMES = ("start_time", "end_time")
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +56,11 @@ class Reading:
     crs : str, optional
         What the coordinates are if not degrees of latitude and longitude, such as ``"EPSG:32719"``; x is then looked
         for in ``start_lon`` and ``end_lon``, y in ``start_lat`` and ``end_lat``. Needs pyproj.
+    encoding, delimiter : str, optional
+        Of a text file, where they are not what it says or looks like; see `odkanon.read.tables.text.TextFormat`.
+    timezone : str, optional
+        On which clock hours are, such as ``"America/Santiago"``, where times are written with ``Z`` or an offset; as
+        they are written by default.
     """
 
     source: Any = None
@@ -64,8 +72,13 @@ class Reading:
     kind: Kind | None = None
     outlines: str | Path | None = None
     crs: str | None = None
+    encoding: str | None = None
+    delimiter: str | None = None
+    timezone: str | None = None
 
     def __post_init__(self) -> None:
+        _ = self.text
+        check_timezone(self.timezone)
         if self.resolution is not None:
             check_resolution(self.resolution)
         if self.outlines is not None and self.hierarchy is None:
@@ -95,6 +108,25 @@ class Reading:
         """The H3 resolution of trips."""
         return 10 if self.resolution is None else self.resolution
 
+    @property
+    def text(self) -> TextFormat:
+        """How a text file is written."""
+        return TextFormat(self.encoding, self.delimiter)
+
+    @property
+    def uses_hours(self) -> bool:
+        """Whether a filter asks for times."""
+        own = {HOUR, *TIMES, *(alias for name in TIMES for alias in ALIASES[name])}
+        theirs = {column for name, column in (self.columns or {}).items() if name in TIMES}
+        return any(name in theirs or name.lower() in own for name in filter_names(self.filters))
+
+    @property
+    def clock(self) -> str:
+        """A sentence that says which clock hours are on."""
+        if self.timezone is None:
+            return "Hours are as they are written in the input; a Z or an offset from UTC is not converted."
+        return f"Hours are on the clock of {self.timezone}; times without an offset are taken to be so already."
+
     @cached_property
     def area(self) -> Area | None:
         """The part of the world to keep; None for all of it."""
@@ -110,7 +142,7 @@ class Reading:
 
     def open(self) -> Table:
         """Open the source; a table in a known layout gets our columns besides its own."""
-        return open_trips(self.source)
+        return open_trips(self.source, self.text)
 
     def kind_of(self, table: Named) -> Kind:
         """Tell what a table holds; raise if it does not go with the rest."""
@@ -133,8 +165,27 @@ class Reading:
         """Return the filter as a check of rows; None without one."""
         return filter_check(self.filters, Scope(table, found, times))
 
-    def say(self, source: Source) -> None:
-        """Say so where the filter makes no difference, or leaves nothing."""
+    def times(self, table: Typed, found: Mapping[str, str]) -> dict[str, TimeColumn]:
+        """Return how the times of a trip are read."""
+        return {
+            name: TimeColumn(table, found[name], counts=False, zone=self.timezone) for name in TIMES if name in found
+        }
+
+    def say(self, source: Source, lines: int | None) -> None:
+        """Say so where the filter makes no difference or leaves nothing; raise where lines have got lost.
+
+        Parameters
+        ----------
+        source : Source
+            What became of the rows.
+        lines : int or None
+            How many rows there should be, where that is known.
+        """
+        if lines is not None and lines != source.rows:
+            raise InputError(
+                f"{self.name} has {lines:,} lines below its header, but {source.rows:,} rows were read; it may be "
+                "damaged, or hold quotes or line ends that it should not"
+            )
         if not self.filters:
             return
         turned_away = source.rejected.get(FILTERED, Rejected(0, 0)).rows

@@ -19,16 +19,17 @@ from odkanon.read.checks import Check, Checked, checked_rows
 from odkanon.read.coordinates import OUT_OF_RANGE, SWAPPED, coordinate_checks, number_sql
 from odkanon.read.crs import to_degrees
 from odkanon.read.land import warn_if_misplaced
-from odkanon.read.reading import Reading
+from odkanon.read.reading import TIMES, Reading
 from odkanon.read.tables.columns import ATTRIBUTES, COORDINATES, missing
-from odkanon.read.tables.open import Named, Table, Typed, quote_name
+from odkanon.read.tables.open import Named, Table, quote_name
 from odkanon.read.tables.times import TimeColumn, mixed_offsets
 from odkanon.zoning.cells import Cells, latlng_to_cell
 from odkanon.zoning.hierarchy import h3_hierarchy
 
 log = logging.getLogger(__name__)
 
-TIMES: tuple[str, ...] = ("start_time", "end_time")
+_MANY = 0.2
+"""From which share on it is said that trips name nobody."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,19 +119,21 @@ def trips_of(reading: Reading, attributes: Sequence[str] | None = None, *, table
     if any(name not in found for name in COORDINATES):
         raise missing(table, found, COORDINATES)
     kept = _attributes(table, found, attributes)
-    times = trip_times(table, found)
+    times = reading.times(table, found)
     values = trip_values(found, times) | {name: quote_name(column) for name, column in kept.items()}
     identity = [*values.values()] if "person" in found and "start_time" in found else None
     values |= {f"{name} zoned": time.zoned for name, time in times.items()}
     checks, crs = trip_checks(found, degrees=reading.crs is None), reading.crs
     rows = checked_rows(table, found, values, checks, where=reading.check(table, found, times), identity=identity)
-    reading.say(rows.source)
+    reading.say(rows.source, table.lines)
     hint_at_swap(rows.source.rejected)
     if crs is not None:
         rows = to_degrees(rows, crs)
     if len(rows.table) == 0:
         raise no_rows(table, rows.source)
     rows = _without_offsets(table, found, rows, times)
+    if rows.person is not None:
+        warn_of_nobody(int(np.count_nonzero(rows.person < 0)), len(rows.person))
     ends = [rows.table.column(name).to_numpy() for name in COORDINATES]
     warn_if_misplaced(np.concatenate(ends[0::2]), np.concatenate(ends[1::2]))
     return Trips(rows.table, rows.weight, rows.scale, rows.person, rows.source)
@@ -213,11 +216,6 @@ def _attributes(table: Table, found: Mapping[str, str], wanted: Sequence[str] | 
     return kept
 
 
-def trip_times(table: Typed, found: Mapping[str, str]) -> dict[str, TimeColumn]:
-    """Return how the times of a trip are read."""
-    return {name: TimeColumn(table, found[name], counts=False) for name in TIMES if name in found}
-
-
 def trip_values(found: Mapping[str, str], times: Mapping[str, TimeColumn]) -> dict[str, str]:
     """Return the SQL expressions of the coordinates and times of a trip."""
     return {name: number_sql(found[name]) for name in COORDINATES} | {name: time.clock for name, time in times.items()}
@@ -239,6 +237,17 @@ def hint_at_swap(rejected: Mapping[str, Rejected]) -> None:
             "%s rows have coordinates out of range; if they are not degrees, name their reference system",
             f"{rejected[OUT_OF_RANGE].rows:,}",
             extra={"option": "crs"},
+        )
+
+
+def warn_of_nobody(without: int, trips: int) -> None:
+    """Warn where so many trips name nobody that counts of persons mean little."""
+    if trips and without >= _MANY * trips:
+        log.warning(
+            "%s of %s trips (%s %%) name no person; they count as nobody, so flows have more persons than can be shown",
+            f"{without:,}",
+            f"{trips:,}",
+            f"{100 * without / trips:.0f}",
         )
 
 

@@ -106,6 +106,13 @@ def _of_features(features: list[dict[str, Any]], name: str) -> AxisZones:
     if any(zone.get("leaves") is None for zone in about):
         raise InputError(f"the zones of {name} are boxes, which cannot be used for other data; choose another release")
     nodes = [zone.get("cells") or [zone["id"]] for zone in about]
+    for what, codes in (
+        ("zone", [zone["id"] for zone in about]),
+        ("cell", [code for cells in nodes for code in cells]),
+    ):
+        distinct, counts = np.unique(np.array(codes, dtype=np.str_), return_counts=True)
+        if (counts > 1).any():
+            raise InputError(f"{name} lists the {what} {str(distinct[counts > 1][0])!r} twice; its zones were changed")
     sizes = [len(cells) for cells in nodes]
     outlines = {
         zone["id"]: feature["geometry"]

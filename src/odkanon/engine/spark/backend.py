@@ -139,6 +139,11 @@ class SparkInput:
         frame.createOrReplaceTempView(self._view)
 
     @property
+    def lines(self) -> None:
+        """None: Parquet has no lines."""
+        return
+
+    @property
     def checks(self) -> tuple[Check, ...]:
         """None: no layout of files is known here."""
         return ()

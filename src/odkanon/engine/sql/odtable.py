@@ -19,7 +19,7 @@ from odkanon.model.od import Rejected, Source
 from odkanon.read.odtable import NO_CELL, NO_LEAF, OWN_CODES, end_checks, end_texts, repeated_pairs, same_resolution
 from odkanon.read.reading import Reading
 from odkanon.read.tables.columns import ENDS, missing
-from odkanon.read.trips import no_rows, trip_times
+from odkanon.read.trips import no_rows
 from odkanon.zoning.cells import cell_to_resolution, is_valid_cell, str_to_cell
 from odkanon.zoning.zones import find_nodes
 
@@ -29,13 +29,13 @@ def load_od(table: SqlInput, reading: Reading) -> SqlMatrix:
     found = reading.resolved(table)
     if any(name not in found for name in ENDS):
         raise missing(table, found, ENDS)
-    where, hierarchy = reading.check(table, found, trip_times(table, found)), reading.tree
+    where, hierarchy = reading.check(table, found, reading.times(table, found)), reading.tree
     rows = rows_of(table, found, end_checks(found), where=where, identity=None)
     read = table.keep(rows.select(end_texts(found)))
     if "trips" in found and "person" not in found:
         _check_distinct(table, read)
     source = account(table, rows, read, Rejected(0, 0))
-    reading.say(source)
+    reading.say(source, table.lines)
     texts = _distinct_texts(table, read)
     reason = NO_CELL if hierarchy is None else NO_LEAF
     if hierarchy is None:

@@ -40,6 +40,11 @@ class SqlInput(Typed, Protocol):
         ...
 
     @property
+    def lines(self) -> int | None:
+        """Rows that a text file should have by its lines; None where that cannot be told."""
+        ...
+
+    @property
     def backend(self) -> Backend:
         """Where to work on it."""
         ...

@@ -21,7 +21,7 @@ from odkanon.read.crs import check_crs, ends_in_degrees, nowhere
 from odkanon.read.land import warn_if_misplaced
 from odkanon.read.reading import Reading
 from odkanon.read.tables.columns import COORDINATES, missing
-from odkanon.read.trips import hint_at_swap, no_rows, trip_checks, trip_times, trip_values
+from odkanon.read.trips import hint_at_swap, no_rows, trip_checks, trip_values, warn_of_nobody
 from odkanon.zoning.hierarchy import Hierarchy, h3_hierarchy
 
 _SAMPLE = 10_000
@@ -38,7 +38,7 @@ def load_trips(table: SqlInput, reading: Reading) -> SqlMatrix:
     crs, resolution = reading.crs, reading.finest
     if crs is not None:
         check_crs(crs)
-    times = trip_times(table, found)
+    times = reading.times(table, found)
     values, written = trip_values(found, times), offset_kinds(times)
     identity = [*values.values(), *written.values()] if "person" in found and "start_time" in found else None
     where, checks = reading.check(table, found, times), trip_checks(found, degrees=crs is None)
@@ -49,7 +49,7 @@ def load_trips(table: SqlInput, reading: Reading) -> SqlMatrix:
     records = table.place(rows.select(ends | looked_at | written), resolution, degrees)
     copies = find_copies(table, rows, records, ends, written, crs)
     source = _account(table, rows, records, copies, crs)
-    reading.say(source)
+    reading.say(source, table.lines)
     hint_at_swap(source.rejected)
     if source.rows == sum(part.rows for part in source.rejected.values()):
         raise no_rows(table, source)
@@ -125,7 +125,13 @@ def matrix_of_records(
     pairs = store(
         backend, f"SELECT origin, destination, 1 AS pairs, {sums} FROM ({good}) g GROUP BY origin, destination"
     )
-    seen = Selected(visits, *keep) if "person" in rows.columns else None
+    seen = None
+    if "person" in rows.columns:
+        seen = Selected(visits, *keep)
+        named = backend.execute(
+            f"SELECT COUNT(*) AS n, COUNT(person) AS p FROM {records} WHERE reason = 0"
+        ).to_pylist()[0]
+        warn_of_nobody(named["n"] - named["p"], named["n"])
     return _matrix(backend, pairs, seen, source, rows.scale if weighted else None, tree)
 
 

@@ -114,7 +114,8 @@ def _named(
 ) -> dict[str, str]:
     """Return ``{ours: theirs}`` as it was given, or turned round where it was given as ``{theirs: ours}``."""
     wrong = [name for name in columns if known is not None and name not in known]
-    old = bool(columns) and all(left in table.columns and right in ours for left, right in columns.items())
+    told = {left: right for left, right in columns.items() if left != right}
+    old = bool(told) and all(left in table.columns and right in ours for left, right in told.items())
     if old and (wrong or any(theirs not in table.columns for theirs in columns.values())):
         warnings.warn(
             "columns={theirs: ours} goes away in the next version; write columns={ours: theirs}, as on the "
