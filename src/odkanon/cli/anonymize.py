@@ -25,6 +25,7 @@ from odkanon.cli.options import (
     SparkMaster,
     Within,
     ZonesGeojson,
+    command_account,
     make_rule,
 )
 from odkanon.cli.reading import InputOptions
@@ -47,6 +48,7 @@ class BudgetOf(StrEnum):
 
 
 def anonymize(
+    context: typer.Context,
     source: Input,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the release.")],
     k: Annotated[
@@ -230,6 +232,7 @@ def anonymize(
             options=options,
             zones=zones,
             force=force,
+            command=command_account(context),
         )
         return
     check_target(output, force=force)
@@ -249,7 +252,7 @@ def anonymize(
             stage("working out how good any release of this input could be")
             _ = release.limit  # kept by the release; on large inputs it takes longer than writing
         stage(f"writing {output}")
-        save_release(release, output, force=force)
+        save_release(release, output, force=force, source=inputs.account(), command=command_account(context))
     show_release(od, release)
     if zoning is not None:
         outside = release.parameters["trips_outside"]

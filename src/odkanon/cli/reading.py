@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from odkanon.cli.options import EngineName, ReadAs, column_mapping
+from odkanon.cli.options import EngineName, ReadAs, column_mapping, plain
 from odkanon.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,6 +32,11 @@ class InputOptions:
     zones_geojson: Path | None = None
     crs: str | None = None
     read_as: ReadAs | None = None
+
+    def account(self) -> dict[str, Any]:
+        """Return what was read and how, for the recipe of a release: the options that were given."""
+        given = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {name: plain(value) for name, value in given.items() if value not in (None, [], ())}
 
     def reading(self) -> Reading:
         """Return what the options mean, with the files that they name read."""
