@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from odkanon.errors import InputError
-from odkanon.read.checks import Check, checked_rows
+from odkanon.read.checks import checked_rows
 from odkanon.read.reading import Reading
 from odkanon.read.tables.columns import COORDINATES, ENDS
-from odkanon.read.tables.open import Table, quote_name
+from odkanon.read.tables.open import Check, Table, quote_name
 from odkanon.read.trips import trips_of
 from odkanon.zoning.cells import cell_to_latlng, cell_to_parent, cell_to_str, is_valid_cell, latlng_to_cell, str_to_cell
 
@@ -60,10 +60,10 @@ def _trips(table: Table, source: TripsSource, attributes: Sequence[str]) -> tupl
     extra = {name: trips.table.column(name) for name in (*attributes, "start_time") if name in trips.table.column_names}
     columns = {
         "trips": np.ones(len(trips), dtype=np.int64),
-        **_masses(trips.weight, trips.scale, trips.person),
+        **_masses(trips.weight, trips.scale, trips.heads.get("persons")),
         **extra,
     }
-    return _between_cells(ends, columns, source), _measures(trips.weight, trips.person)
+    return _between_cells(ends, columns, source), _measures(trips.weight, trips.heads.get("persons"))
 
 
 def _flows(table: Table, source: TripsSource, attributes: Sequence[str]) -> tuple[pa.Table, tuple[str, ...]]:
@@ -74,9 +74,9 @@ def _flows(table: Table, source: TripsSource, attributes: Sequence[str]) -> tupl
     check = source.check(table, found, source.times(table, found))
     kept = checked_rows(table, found, values, _whole_numbers(found), where=check, identity=None)
     count = np.ones(len(kept.table), dtype=np.int64) if kept.count is None else kept.count
-    columns = {"trips": count, **_masses(kept.weight, kept.scale, kept.person)}
+    columns = {"trips": count, **_masses(kept.weight, kept.scale, kept.heads.get("persons"))}
     texts = [kept.table.column(name).combine_chunks() for name in ENDS]
-    measures = _measures(kept.weight, kept.person)
+    measures = _measures(kept.weight, kept.heads.get("persons"))
     if source.tree is not None:
         ends = dict(zip(ENDS, texts, strict=True))
         records = pa.table({**ends, **columns})

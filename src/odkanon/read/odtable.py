@@ -13,11 +13,11 @@ from odkanon.core.arrays import Bools, Ints
 from odkanon.errors import InputError
 from odkanon.model.od import ODMatrix, od_matrix
 from odkanon.read.area import Area
-from odkanon.read.checks import Check, Checked, checked_rows, drop_rows, finite
+from odkanon.read.checks import Checked, checked_rows, drop_rows, finite
 from odkanon.read.reading import Reading
 from odkanon.read.tables.columns import ENDS, missing
-from odkanon.read.tables.open import Named, Table, quote_name
-from odkanon.read.trips import no_rows, od_of_records, warn_of_nobody
+from odkanon.read.tables.open import Check, Named, Table, quote_name
+from odkanon.read.trips import no_rows, nobody_among, od_of_records, warn_of_nobody
 from odkanon.zoning.cells import (
     Cells,
     cell_to_parent,
@@ -70,10 +70,9 @@ def od_of(reading: Reading, *, table: Table | None = None) -> ODMatrix:
     if any(name not in found for name in ENDS):
         raise missing(table, found, ENDS)
     check = reading.check(table, found, reading.times(table, found))
-    rows = checked_rows(table, found, end_texts(found), end_checks(found), where=check, identity=None)
+    rows = checked_rows(table, found, end_texts(found), end_checks(found), where=check, identity=end_identity(found))
     reading.say(rows.source, table.lines)
-    if rows.person is not None:
-        warn_of_nobody(int(np.count_nonzero(rows.person < 0)), len(rows.person))
+    warn_of_nobody(*nobody_among(rows.heads))
     hierarchy, resolution, within = reading.tree, reading.resolution, reading.area
     texts = [rows.table.column(name).combine_chunks() for name in ENDS]
     _check_distinct(table, found, rows)
@@ -86,13 +85,18 @@ def od_of(reading: Reading, *, table: Table | None = None) -> ODMatrix:
     cells = np.concatenate(ends)
     origin, destination = np.split(same_resolution(table, cells, np.ones(len(cells), np.int64), resolution), 2)
     return od_of_records(
-        origin, destination, rows.count, rows.weight, rows.scale, rows.person, rows.source, within=within
+        origin, destination, rows.count, rows.weight, rows.scale, rows.heads, rows.source, within=within
     )
 
 
 def end_texts(found: Mapping[str, str]) -> dict[str, str]:
     """Return the SQL expressions of the ids of both ends."""
     return {name: f"trim(CAST({quote_name(found[name])} AS VARCHAR))" for name in ENDS}
+
+
+def end_identity(found: Mapping[str, str]) -> dict[str, str] | None:
+    """Return what makes two records the same; None where rows are pairs with a number of trips, or have a time."""
+    return None if "trips" in found or "start_time" in found else end_texts(found)
 
 
 def end_checks(found: Mapping[str, str]) -> list[Check]:
@@ -181,6 +185,6 @@ def _lookup_od(table: Table, rows: Checked, texts: list[pa.Array], tree: Hierarc
         trips=rows.count,
         weight=rows.weight,
         scale=rows.scale,
-        person=rows.person,
+        heads=rows.heads,
         source=rows.source,
     )

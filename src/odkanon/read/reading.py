@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from odkanon.errors import InputError
-from odkanon.model.od import Rejected, Source
+from odkanon.model.account import Rejected, Source
 from odkanon.read.area import Area, read_area
 from odkanon.read.lookup import read_hierarchy
 from odkanon.read.outlines import with_outlines

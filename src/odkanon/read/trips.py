@@ -13,21 +13,24 @@ import pyarrow as pa
 
 from odkanon.core.arrays import Bools, Codes, Ints
 from odkanon.errors import InputError, nearest
-from odkanon.model.od import ODMatrix, Rejected, Source, od_matrix
+from odkanon.model.account import Rejected, Source
+from odkanon.model.od import ODMatrix, od_matrix
 from odkanon.read.area import Area
-from odkanon.read.checks import Check, Checked, checked_rows
+from odkanon.read.checks import Checked, checked_rows, whole_mean
 from odkanon.read.coordinates import OUT_OF_RANGE, SWAPPED, coordinate_checks, number_sql
 from odkanon.read.crs import to_degrees
+from odkanon.read.identity import value_text
 from odkanon.read.land import warn_if_misplaced
 from odkanon.read.reading import TIMES, Reading
 from odkanon.read.tables.columns import ATTRIBUTES, COORDINATES, missing
-from odkanon.read.tables.open import Named, Table, quote_name
+from odkanon.read.tables.open import Check, Named, Table, quote_name
 from odkanon.read.tables.times import TimeColumn, mixed_offsets
 from odkanon.zoning.cells import Cells, latlng_to_cell
 from odkanon.zoning.hierarchy import h3_hierarchy
 
 log = logging.getLogger(__name__)
 
+OUTSIDE = "outside the area"
 _MANY = 0.2
 """From which share on it is said that trips name nobody."""
 
@@ -43,8 +46,8 @@ class Trips:
         attributes; one row a trip.
     weight : array of int or None
         Weight of each trip, in units of ``1 / scale``.
-    person : array of int or None
-        Number of the person of each trip; -1 where unknown.
+    heads : mapping of str to array of int
+        By measure, the number of the head of each trip (the person, the household); -1 where unknown.
     source : Source
         Where they come from, and what was rejected on the way.
     """
@@ -52,7 +55,7 @@ class Trips:
     table: pa.Table
     weight: Ints | None
     scale: int
-    person: Codes | None
+    heads: Mapping[str, Codes]
     source: Source
     _cells: dict[int, tuple[Cells, Cells]] = field(default_factory=dict, repr=False)
 
@@ -74,8 +77,15 @@ class Trips:
             _cells={at: (start[which], end[which]) for at, (start, end) in self._cells.items()},
             table=self.table.filter(pa.array(which)),
             weight=None if self.weight is None else self.weight[which],
-            person=None if self.person is None else self.person[which],
+            heads={name: head[which] for name, head in self.heads.items()},
         )
+
+    def reject(self, which: Bools, reason: str) -> Trips:
+        """Return the other trips; these count as turned away for the reason."""
+        count = int(np.count_nonzero(which))
+        weight = 0 if self.weight is None else int(self.weight[which].sum())
+        source = self.source.reject(reason, Rejected(count, count, weight))
+        return replace(self.select(~which), source=source) if count else self
 
     def __repr__(self) -> str:
         rejected = sum(part.rows for part in self.source.rejected.values())
@@ -107,7 +117,8 @@ def read_trips(
     A row is turned away, and counted, for the first of: not matched by the filter, missing, unreadable, infinite or
     out-of-range coordinates, the point (0, 0), a missing, unreadable or non-positive weight, a time that cannot be
     read, or being an exact copy of another row of the same person. A column that is empty throughout counts as
-    absent. A trip without a person stays, and counts as nobody where persons are counted.
+    absent. A trip without a person stays, and counts as nobody where persons are counted. Ids that differ only in how
+    they are written (``1`` and ``1.0``) are one person, and words for nothing (``NA``, ``null``) are nobody.
     """
     return trips_of(Reading(source, columns, where, crs=crs, **how), attributes)
 
@@ -121,7 +132,7 @@ def trips_of(reading: Reading, attributes: Sequence[str] | None = None, *, table
     kept = _attributes(table, found, attributes)
     times = reading.times(table, found)
     values = trip_values(found, times) | {name: quote_name(column) for name, column in kept.items()}
-    identity = [*values.values()] if "person" in found and "start_time" in found else None
+    identity = trip_values(found, times) | {name: value_text(column) for name, column in kept.items()}
     values |= {f"{name} zoned": time.zoned for name, time in times.items()}
     checks, crs = trip_checks(found, degrees=reading.crs is None), reading.crs
     rows = checked_rows(table, found, values, checks, where=reading.check(table, found, times), identity=identity)
@@ -132,11 +143,10 @@ def trips_of(reading: Reading, attributes: Sequence[str] | None = None, *, table
     if len(rows.table) == 0:
         raise no_rows(table, rows.source)
     rows = _without_offsets(table, found, rows, times)
-    if rows.person is not None:
-        warn_of_nobody(int(np.count_nonzero(rows.person < 0)), len(rows.person))
+    warn_of_nobody(*nobody_among(rows.heads))
     ends = [rows.table.column(name).to_numpy() for name in COORDINATES]
     warn_if_misplaced(np.concatenate(ends[0::2]), np.concatenate(ends[1::2]))
-    return Trips(rows.table, rows.weight, rows.scale, rows.person, rows.source)
+    return Trips(rows.table, rows.weight, rows.scale, rows.heads, rows.with_mean_weight())
 
 
 def build_od(trips: Trips, *, resolution: int = 10, within: Area | None = None) -> ODMatrix:
@@ -152,7 +162,7 @@ def build_od(trips: Trips, *, resolution: int = 10, within: Area | None = None) 
         Keep trips with both ends inside; the others count as rejected.
     """
     return od_of_records(
-        *trips.cells(resolution), None, trips.weight, trips.scale, trips.person, trips.source, within=within
+        *trips.cells(resolution), None, trips.weight, trips.scale, trips.heads, trips.source, within=within
     )
 
 
@@ -162,7 +172,7 @@ def od_of_records(
     count: Ints | None,
     weight: Ints | None,
     scale: int,
-    person: Codes | None,
+    heads: Mapping[str, Codes],
     source: Source,
     *,
     within: Area | None,
@@ -172,15 +182,15 @@ def od_of_records(
         inside = within.contains(origin) & within.contains(destination)
         trips_outside = int(np.count_nonzero(~inside) if count is None else count[~inside].sum())
         weight_outside = 0 if weight is None else int(weight[~inside].sum())
-        outside = Rejected(int(np.count_nonzero(~inside)), trips_outside, weight_outside)
-        if outside.rows:
-            source = replace(source, rejected={**source.rejected, "outside the area": outside})
+        if weight is not None:
+            source = whole_mean(source, count, weight, scale)
+        source = source.reject(OUTSIDE, Rejected(int(np.count_nonzero(~inside)), trips_outside, weight_outside))
         if not inside.any():
             raise InputError("no trip has both ends inside the area; check the cells or the outline")
         origin, destination = origin[inside], destination[inside]
         count = None if count is None else count[inside]
         weight = None if weight is None else weight[inside]
-        person = None if person is None else person[inside]
+        heads = {name: head[inside] for name, head in heads.items()}
     origins, destinations = h3_hierarchy(origin), h3_hierarchy(destination)
     return od_matrix(
         origins,
@@ -190,7 +200,7 @@ def od_of_records(
         trips=count,
         weight=weight,
         scale=scale,
-        person=person,
+        heads=heads,
         source=source,
     )
 
@@ -238,6 +248,12 @@ def hint_at_swap(rejected: Mapping[str, Rejected]) -> None:
             f"{rejected[OUT_OF_RANGE].rows:,}",
             extra={"option": "crs"},
         )
+
+
+def nobody_among(heads: Mapping[str, Codes]) -> tuple[int, int]:
+    """Return how many rows name no person, and how many rows there are; none where persons are not known at all."""
+    persons = heads.get("persons", np.empty(0, dtype=np.int32))
+    return int(np.count_nonzero(persons < 0)), len(persons)
 
 
 def warn_of_nobody(without: int, trips: int) -> None:

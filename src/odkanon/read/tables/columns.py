@@ -21,6 +21,7 @@ ATTRIBUTES = ("sex", "age", "category")
 
 ALIASES: dict[str, tuple[str, ...]] = {
     "person": ("person_id", "user_id", "participant_id", "uid"),
+    "household": ("household_id", "hh_id", "hhid"),
     "start_time": (
         "starttime",
         "started_at",

@@ -17,6 +17,9 @@ from odkanon.errors import InputError, is_disk_full
 from odkanon.read.tables.datasets import dataset_files, dataset_sha256, partitions, remote
 from odkanon.read.tables.text import TextFormat, file_sha256, look_at_text
 
+_WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
+"""Types of DuckDB whose values are 64-bit integers."""
+
 log = logging.getLogger(__name__)
 
 
@@ -95,6 +98,10 @@ class Table:
         """Return the SQL type of each column."""
         rows = self.connection.execute(f"DESCRIBE SELECT * FROM {self.scan}").fetchall()
         return {row[0]: row[1] for row in rows}
+
+    def is_whole(self, column: str) -> bool:
+        """Tell whether a column holds integers of up to 64 bits."""
+        return self.types()[column] in _WHOLE
 
     def unreadable_lines(self) -> int:
         """Return how many lines of a CSV had too few or too many columns or were not UTF-8, once fetched."""
