@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -71,7 +72,7 @@ def od_of(reading: Reading, *, table: Table | None = None) -> ODMatrix:
         raise missing(table, found, ENDS)
     check = reading.check(table, found, reading.times(table, found))
     rows = checked_rows(table, found, end_texts(found), end_checks(found), where=check, identity=end_identity(found))
-    reading.say(rows.source, table.lines)
+    rows = replace(rows, source=reading.account(rows.source, table.lines))
     warn_of_missing(rows.heads)
     hierarchy, resolution, within = reading.tree, reading.resolution, reading.area
     texts = [rows.table.column(name).combine_chunks() for name in ENDS]

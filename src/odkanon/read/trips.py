@@ -137,7 +137,7 @@ def trips_of(reading: Reading, attributes: Sequence[str] | None = None, *, table
     values |= {f"{name} zoned": time.zoned for name, time in times.items()}
     checks, crs = trip_checks(found, degrees=reading.crs is None), reading.crs
     rows = checked_rows(table, found, values, checks, where=reading.check(table, found, times), identity=identity)
-    reading.say(rows.source, table.lines)
+    rows = replace(rows, source=reading.account(rows.source, table.lines))
     hint_at_swap(rows.source.rejected)
     if crs is not None:
         rows = to_degrees(rows, crs)
