@@ -28,9 +28,16 @@ export interface PackedFlows {
   persons?: number[];
 }
 
+/** What people call a method and what it does, as the list of methods in Python has it. */
+export interface MethodWords {
+  title: string;
+  hint: string;
+}
+
 export interface PackedRelease {
   name: string;
   about: About;
+  method: MethodWords;
   origin: PackedZones;
   destination: PackedZones;
   flows: PackedFlows;
@@ -106,6 +113,7 @@ export interface Flows {
 export interface Release {
   name: string;
   about: About;
+  method: MethodWords;
   origin: Zones;
   destination: Zones;
   flows: Flows;
@@ -179,6 +187,7 @@ export function unpack(packed: PackedModel): Model {
     releases: packed.releases.map((release) => ({
       name: release.name,
       about: release.about,
+      method: release.method,
       origin: unpackZones("origin", release.origin, shapes),
       destination: unpackZones("destination", release.destination, shapes),
       flows: unpackFlows(release.flows, release.origin.id.length, release.destination.id.length),

@@ -30,6 +30,7 @@ from odkanon.cli.options import (
 from odkanon.cli.reading import InputOptions
 from odkanon.cli.segments import anonymize_segments, read_earlier_zones
 from odkanon.errors import InputError
+from odkanon.methods.registry import DEFAULT_METHOD, describe_methods
 
 
 class Suppress(StrEnum):
@@ -73,12 +74,8 @@ def anonymize(
     ] = None,
     method: Annotated[
         str,
-        typer.Option(
-            rich_help_panel="How",
-            help="How: odkanon; treecut (best cells, seconds); freezones (unions of neighbouring cells: the finest, "
-            "seconds); oigh (one level); atg-soft (zones overlap); mondrian (boxes).",
-        ),
-    ] = "odkanon",
+        typer.Option(rich_help_panel="How", help=f"One of {describe_methods()}"),
+    ] = DEFAULT_METHOD,
     suppress: Annotated[
         Suppress | None,
         typer.Option(
