@@ -53,6 +53,11 @@ def test_every_public_name_says_what_it_is(name: str) -> None:
         assert (inspect.getdoc(value) or "").strip(), name
 
 
+@pytest.mark.parametrize("name", [name for name in odkanon.__all__ if inspect.isfunction(getattr(odkanon, name))])
+def test_every_public_function_has_an_example(name: str) -> None:
+    assert ">>> " in (inspect.getdoc(getattr(odkanon, name)) or "")
+
+
 @pytest.mark.parametrize("name", odkanon.__all__)
 def test_every_public_name_is_its_own(name: str) -> None:
     """A name that is a folder too would change its meaning with the first import from there."""

@@ -21,6 +21,16 @@ def save_together(together: Together, folder: Path, *, force: bool = False) -> P
 
     Publishing only some of the folders is as safe as publishing all of them. Adding a release that was made
     separately is not.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from odkanon import Rule, make_dimensions, make_survey, read_trips, release_together
+    >>> trips = read_trips(make_survey())
+    >>> together = release_together(trips, Rule(trips=10), make_dimensions(trips, ["sex"]), resolution=7)
+    >>> with TemporaryDirectory() as folder:
+    ...     sorted(path.name for path in save_together(together, Path(folder) / "releases").iterdir())
+    ['index.json', 'sex=Man', 'sex=Woman', 'whole']
     """
     check_index_target(folder, force=force)
     with partial_folder(folder) as partial:

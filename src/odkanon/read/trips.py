@@ -104,6 +104,13 @@ def read_trips(
     out-of-range coordinates, the point (0, 0), a missing, unreadable or non-positive weight, a time that cannot be
     read, or being an exact copy of another row of the same person. A column that is empty throughout counts as
     absent. A trip without a person stays, and counts as nobody where persons are counted.
+
+    Examples
+    --------
+    >>> from odkanon import make_survey
+    >>> trips = read_trips(make_survey(), where='sex == "Woman"')
+    >>> len(trips) + sum(each.rows for each in trips.source.rejected.values())
+    81291
     """
     return trips_of_table(open_trips(source), columns=columns, attributes=attributes, where=where, crs=crs)
 
@@ -149,6 +156,13 @@ def build_od(trips: Trips, *, resolution: int = 10, within: Area | None = None) 
         H3 resolution of the leaves, in [0, 15]; 10 is some 130 m across.
     within : Area, optional
         Keep trips with both ends inside; the others count as rejected.
+
+    Examples
+    --------
+    >>> from odkanon import make_survey
+    >>> od = build_od(read_trips(make_survey()), resolution=7)
+    >>> od.trips, od.origins.resolution
+    (81291, 7)
     """
     lat_lon = [trips.table.column(name).to_numpy() for name in COORDINATES]
     origin = latlng_to_cell(lat_lon[0], lat_lon[1], resolution)

@@ -92,6 +92,14 @@ def tradeoff(
     -------
     list of TradeoffRow
         Sorted by budget, k, and the order of the methods.
+
+    Examples
+    --------
+    >>> from odkanon import build_od, make_survey, read_trips
+    >>> od = build_od(read_trips(make_survey()), resolution=7)
+    >>> rows = tradeoff(od, ks=[5, 20], methods=["odkanon"])
+    >>> rows[0].g < rows[1].g  # more protection, coarser zones
+    True
     """
     for method in methods:
         find_method(method)
