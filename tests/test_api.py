@@ -73,6 +73,14 @@ def test_the_list_of_names_exists_once() -> None:
         _ = odkanon.nothing  # type: ignore[attr-defined]
 
 
+def test_the_reference_has_every_public_name() -> None:
+    shown = re.findall(r"^::: (\S+)$", (ROOT / "docs" / "api.md").read_text(encoding="utf-8"), re.MULTILINE)
+    homes = re.findall(
+        r"^from (odkanon\.\S+) import (\w+) as", (SOURCE / "__init__.pyi").read_text(encoding="utf-8"), re.M
+    )
+    assert {f"{home}.{name}" for home, name in homes if name != "__version__"} <= set(shown)
+
+
 @pytest.mark.parametrize(
     "code",
     [
