@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import sys
 from importlib.abc import MetaPathFinder
@@ -71,6 +72,7 @@ class _WithoutPandas(MetaPathFinder):
 
 def main() -> None:
     """Run the command line; every expected failure becomes one message and an exit code."""
+    _write_whatever_the_console_can()
     logging.basicConfig(format="warning: %(message)s", level=logging.WARNING, stream=sys.stderr)
     if not any("spark" in argument or "://" in argument for argument in sys.argv):
         sys.meta_path.insert(0, _WithoutPandas())
@@ -85,6 +87,13 @@ def main() -> None:
     except OSError as error:
         advice = "; free some, or write to another disk" if is_disk_full(error) else ""
         _fail(f"{error.strerror or error}: {error.filename or ''}".rstrip(": ") + advice, 2)
+
+
+def _write_whatever_the_console_can() -> None:
+    """Escape what the console cannot encode: a name in a message must not undo what was written already."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _fail(message: str, code: int) -> None:

@@ -49,6 +49,7 @@ def audit(
     from odkanon.audit import TripsSource
     from odkanon.audit import audit as run
     from odkanon.cli.show import stages
+    from odkanon.core.outputs import write_text
     from odkanon.read.area import read_area
     from odkanon.read.lookup import read_hierarchy
 
@@ -62,7 +63,7 @@ def audit(
         report = run(releases, trips=source, hierarchy=tree, cumulative=cumulative)
     show_report(report, show)
     if output is not None:
-        output.write_text(json.dumps(report.as_dict(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        write_text(output, json.dumps(report.as_dict(), indent=2, ensure_ascii=False) + "\n")
         typer.echo(f"Wrote {output}")
     raise typer.Exit(0 if report.clean else 1)
 

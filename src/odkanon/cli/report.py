@@ -33,7 +33,7 @@ def report(
 
     `odkanon report participants population -o compared.html`
     """
-    from odkanon.core.outputs import partial_folder
+    from odkanon.core.outputs import partial_folder, write_text
     from odkanon.publish.report import render, write_report
 
     if output is None and len(releases) > 1:
@@ -45,6 +45,6 @@ def report(
             raise InputError(f"{output} exists already; choose another name, or replace it with --force")
         page = render(releases, beneath=beneath)
         with partial_folder(output) as partial:
-            (partial / output.name).write_text(page, encoding="utf-8")
+            write_text(partial / output.name, page)
             (partial / output.name).replace(output)
     typer.echo(f"Wrote {output}; open it in a browser.")

@@ -183,3 +183,8 @@ else:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file with the same bytes on every system, whatever it ends its lines with."""
+    path.write_text(text, encoding="utf-8", newline="\n")

@@ -14,7 +14,7 @@ import pyarrow.parquet
 
 from odkanon._version import __version__
 from odkanon.core.arrays import Codes, group_sum
-from odkanon.core.outputs import move_into_place, partial_folder, restore
+from odkanon.core.outputs import move_into_place, partial_folder, restore, write_text
 from odkanon.core.weights import from_units
 from odkanon.errors import InputError, RefusedError
 from odkanon.model.release import Release
@@ -70,14 +70,14 @@ def _write_files(release: Release, folder: Path, name: str) -> None:
     write_json(folder / MANIFEST, about, indent=2)
     if is_built():
         page = page_of([SavedRelease(name, about, zones["features"], table.to_pydict())])
-        (folder / "report.html").write_text(page, encoding="utf-8")
+        write_text(folder / "report.html", page)
 
 
 def write_json(path: Path, content: Mapping[str, Any], indent: int | None) -> None:
     """Write JSON as UTF-8, ending in a newline."""
     separators = (",", ":") if indent is None else None
     text = json.dumps(content, indent=indent, separators=separators, ensure_ascii=False, allow_nan=False)
-    path.write_text(text + "\n", encoding="utf-8")
+    write_text(path, text + "\n")
 
 
 def classes_table(release: Release) -> pa.Table:

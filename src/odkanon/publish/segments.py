@@ -14,6 +14,8 @@ from odkanon.together import Together
 
 INDEX = "index.json"
 WHOLE = "whole"
+MOST_BYTES = 100
+"""Of the name of a folder: file systems take 255 bytes, and numbers and endings come on top."""
 
 
 def save_together(together: Together, folder: Path, *, force: bool = False) -> Path:
@@ -61,13 +63,18 @@ def _folder_names(together: Together) -> list[str]:
     taken = {WHOLE}
     names = []
     for part in together.parts:
-        plain = re.sub(r"[^\w=,+.-]+", "_", part.title)[:100]
+        plain = _cut(re.sub(r"[^\w=,+.-]+", "_", part.title), MOST_BYTES)
         name, number = plain, 2
         while name.lower() in taken:
             name, number = f"{plain}~{number}", number + 1
         taken.add(name.lower())
         names.append(name)
     return names
+
+
+def _cut(name: str, most: int) -> str:
+    """Return as many whole characters of a name as fit: file systems count bytes."""
+    return name.encode()[:most].decode(errors="ignore")
 
 
 def _index(together: Together, names: list[str]) -> dict[str, Any]:

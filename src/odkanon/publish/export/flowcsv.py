@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from odkanon.core.outputs import write_text
 from odkanon.publish.saved import SavedRelease
 from odkanon.read.tables.open import write_csv
 
@@ -32,7 +33,7 @@ def write_skmob(release: SavedRelease, folder: Path, measure: str) -> None:
         for zone, outline in zip(release.ids, release.outlines, strict=True)
     ]
     text = json.dumps({"type": "FeatureCollection", "features": features}, ensure_ascii=False, allow_nan=False)
-    (folder / "tessellation.geojson").write_text(text + "\n", encoding="utf-8")
+    write_text(folder / "tessellation.geojson", text + "\n")
     write_csv(_flows(release, measure, ("origin", "destination", "flow")), folder / "flows.csv")
 
 

@@ -8,6 +8,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from odkanon.core.outputs import write_text
 from odkanon.errors import InputError
 from odkanon.publish.report.base import build_base, read_beneath
 from odkanon.publish.report.folder import SavedRelease, read_folder
@@ -79,7 +80,7 @@ def write_report(folder: Path, *, beneath: Path | None = None) -> Path:
     'report.html'
     """
     target = Path(folder) / "report.html"
-    target.write_text(render([Path(folder)], beneath=beneath), encoding="utf-8")
+    write_text(target, render([Path(folder)], beneath=beneath))
     return target
 
 
