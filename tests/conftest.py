@@ -19,7 +19,7 @@ NEEDS = {
     "read/test_outlines.py": ("shapely",),
     "web": ("playwright",),
 }
-"""Tests that cannot even be loaded without packages that `odkanon` itself does without; all are in the extra ``dev``."""
+"""Tests that cannot be loaded without packages that `odkanon` itself does without; the extra ``dev`` has them all."""
 
 
 collect_ignore = [str(HERE / path) for path, packages in NEEDS.items() if not all(map(find_spec, packages))]

@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from odkanon.errors import InputError
 from odkanon.read.area import Area
-from odkanon.read.checks import Check, checked_rows
+from odkanon.read.checks import checked_rows
 from odkanon.read.tables.columns import COORDINATES, ENDS, kind_of, resolve
-from odkanon.read.tables.open import Table, open_table, quote_name
+from odkanon.read.tables.open import Check, Table, open_table, quote_name
 from odkanon.read.trips import trips_of_table
 from odkanon.zoning.cells import cell_to_latlng, cell_to_parent, cell_to_str, is_valid_cell, latlng_to_cell, str_to_cell
 from odkanon.zoning.hierarchy import Hierarchy
@@ -75,10 +75,10 @@ def _trips(
     extra = {name: trips.table.column(name) for name in (*attributes, "start_time") if name in trips.table.column_names}
     columns = {
         "trips": np.ones(len(trips), dtype=np.int64),
-        **_masses(trips.weight, trips.scale, trips.person),
+        **_masses(trips.weight, trips.scale, trips.heads.get("persons")),
         **extra,
     }
-    return _between_cells(ends, columns, source), _measures(trips.weight, trips.person)
+    return _between_cells(ends, columns, source), _measures(trips.weight, trips.heads.get("persons"))
 
 
 def _flows(
@@ -90,9 +90,9 @@ def _flows(
     values = {name: f"trim(CAST({quote_name(found[name])} AS VARCHAR))" for name in ENDS}
     kept = checked_rows(table, found, values, _whole_numbers(found), where=where, identity=None)
     count = np.ones(len(kept.table), dtype=np.int64) if kept.count is None else kept.count
-    columns = {"trips": count, **_masses(kept.weight, kept.scale, kept.person)}
+    columns = {"trips": count, **_masses(kept.weight, kept.scale, kept.heads.get("persons"))}
     texts = [kept.table.column(name).combine_chunks() for name in ENDS]
-    measures = _measures(kept.weight, kept.person)
+    measures = _measures(kept.weight, kept.heads.get("persons"))
     if source.hierarchy is not None:
         ends = dict(zip(ENDS, texts, strict=True))
         records = pa.table({**ends, **columns})

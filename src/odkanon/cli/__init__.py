@@ -24,9 +24,21 @@ from odkanon.cli.tradeoff import tradeoff
 from odkanon.cli.trips import trips
 from odkanon.errors import OdkanonError, is_disk_full
 
+EXTRA_OF = {
+    "h5py": "omx",
+    "matplotlib": "plot",
+    "pandas": "spark",
+    "pyproj": "geo",
+    "pyspark": "spark",
+    "shapely": "geo",
+}
+"""Packages that only some commands need, and how to ask for each."""
+
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
+    # What a failing function had in its hands may be somebody's trips.
+    pretty_exceptions_show_locals=False,
     rich_markup_mode="markdown",
     help="Turn trips into origin-destination matrices that can be published without exposing anyone.\n\n"
     "Begin with `odkanon demo`, then `odkanon anonymize TRIPS.csv -o RELEASE`.",
@@ -80,6 +92,10 @@ def main() -> None:
         app()
     except OdkanonError as error:
         _fail(str(error), error.exit_code)
+    except ModuleNotFoundError as error:
+        if error.name not in EXTRA_OF:
+            raise
+        _fail(f"this needs {error.name}; install it with: pip install 'odkanon[{EXTRA_OF[error.name]}]'", 2)
     except MemoryError:
         _fail("out of memory; use a machine with more, or fewer trips at a time", 2)
     except KeyboardInterrupt:

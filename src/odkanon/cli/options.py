@@ -10,18 +10,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from odkanon.errors import InputError
+from odkanon.model.measures import TARGETS
 
 if TYPE_CHECKING:
     from odkanon.engine.protocols import Matrix
     from odkanon.model.rule import Rule
 
 
-class Protect(StrEnum):
-    """What a rule protects."""
-
-    participants = "participants"
-    population = "population"
-    persons = "persons"
+Protect = StrEnum("Protect", {target: target for target in TARGETS})  # type: ignore[misc]
+"""What a rule protects."""
 
 
 class EngineName(StrEnum):
@@ -184,7 +181,7 @@ def make_rule(
     from odkanon.model.rule import Rule
 
     if min_trips is None and min_weight is None and min_persons is None:
-        return Rule.protect(*(target.value for target in protect or [Protect.participants]), k=k, of=od.summary)
+        return Rule.protect(*(target.value for target in protect or [Protect("participants")]), k=k, of=od.summary)
     if protect:
         raise InputError("give either --protect with --k, or --min-trips, --min-weight and --min-persons; not both")
     return Rule(trips=min_trips, weight=min_weight, persons=min_persons)

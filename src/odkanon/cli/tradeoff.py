@@ -64,7 +64,7 @@ def tradeoff(
             ks=wanted_ks,
             budgets=shares,
             methods=[name.strip() for name in methods.split(",")],
-            target=[target.value for target in protect or [Protect.participants]],
+            target=[target.value for target in protect or [Protect("participants")]],
         )
         output.parent.mkdir(parents=True, exist_ok=True)
         write_csv(pa.Table.from_pylist([vars(row) for row in rows]), table)

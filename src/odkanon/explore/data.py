@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from fractions import Fraction
+from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from odkanon.core.arrays import Bools
-from odkanon.explore.request import TARGET_OF, Offer, Request
+from odkanon.explore.request import Offer, Request
 from odkanon.methods import METHODS
-from odkanon.model.od import ODMatrix, Rejected
-from odkanon.model.rule import MEASURES, Rule
+from odkanon.model.measures import MEASURES
+from odkanon.model.od import ODMatrix
+from odkanon.model.rule import Rule
 from odkanon.read.trips import ATTRIBUTES, Trips, build_od
 from odkanon.together.dimensions import MISSING, make_dimensions
 
@@ -27,13 +25,6 @@ COARSER = 3
 """So many coarser resolutions are offered beside the one asked for."""
 
 Build = Callable[[int | None, str], ODMatrix]
-
-
-@dataclass(frozen=True)
-class Whole:
-    """What a rule needs to know of the whole input, whatever part of it is shown."""
-
-    mean_weight: Fraction
 
 
 @dataclass(eq=False)
@@ -69,9 +60,8 @@ class Data:
 
     def rule(self, request: Request) -> Rule:
         """Return the rule of a request; the mean weight of a trip is that of the whole input in every segment."""
-        whole = self.matrix(request.resolution)
-        of = Whole(whole.mean_weight if whole.weight is not None else Fraction(1))
-        return Rule.protect(*(TARGET_OF[measure] for measure in request.targets), k=request.k, of=of)
+        targets = [MEASURES[measure].target for measure in request.targets]
+        return Rule.protect(*targets, k=request.k, of=self.matrix(request.resolution))
 
     def offer(self) -> Offer:
         """Return what the page may ask for, and what it asks first."""
@@ -140,8 +130,4 @@ def segments_of(trips: Trips) -> Mapping[str, tuple[Trips, Bools]]:
 
 def part_of(trips: Trips, which: Bools, name: str) -> Trips:
     """Return some of the trips; the others count as rejected, so that every row is accounted for."""
-    others = int(np.count_nonzero(~which))
-    weight = 0 if trips.weight is None else int(trips.weight[~which].sum())
-    rejected = {**trips.source.rejected, f"of travellers other than {name}": Rejected(others, others, weight)}
-    chosen = trips.select(which)
-    return replace(chosen, source=replace(trips.source, rejected=rejected))
+    return trips.reject(~which, f"of travellers other than {name}")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from odkanon.read.checks import Check, finite
-from odkanon.read.tables.open import quote_name
+from odkanon.read.checks import finite
+from odkanon.read.tables.open import Check, quote_name
 
 SWAPPED = "with a latitude out of range, which would fit as longitude"
 OUT_OF_RANGE = "with coordinates out of range"

@@ -13,9 +13,9 @@ from odkanon.core.arrays import Bools, Ints
 from odkanon.errors import InputError
 from odkanon.model.od import ODMatrix, od_matrix
 from odkanon.read.area import Area
-from odkanon.read.checks import Check, Checked, checked_rows, drop_rows, finite
+from odkanon.read.checks import Checked, checked_rows, drop_rows, finite
 from odkanon.read.tables.columns import ENDS, missing, resolve
-from odkanon.read.tables.open import Named, Table, open_table, quote_name
+from odkanon.read.tables.open import Check, Named, Table, open_table, quote_name
 from odkanon.read.trips import no_rows, od_of_records
 from odkanon.zoning.cells import (
     Cells,
@@ -87,7 +87,7 @@ def od_of_table(
     found = resolve(table, columns)
     if any(name not in found for name in ENDS):
         raise missing(table, found, ENDS)
-    rows = checked_rows(table, found, end_texts(found), end_checks(found), where=where, identity=None)
+    rows = checked_rows(table, found, end_texts(found), end_checks(found), where=where, identity=end_identity(found))
     texts = [rows.table.column(name).combine_chunks() for name in ENDS]
     _check_distinct(table, found, rows)
     if hierarchy is not None:
@@ -99,13 +99,18 @@ def od_of_table(
     cells = np.concatenate(ends)
     origin, destination = np.split(same_resolution(table, cells, np.ones(len(cells), np.int64), resolution), 2)
     return od_of_records(
-        origin, destination, rows.count, rows.weight, rows.scale, rows.person, rows.source, within=within
+        origin, destination, rows.count, rows.weight, rows.scale, rows.heads, rows.source, within=within
     )
 
 
 def end_texts(found: Mapping[str, str]) -> dict[str, str]:
     """Return the SQL expressions of the ids of both ends."""
     return {name: f"trim(CAST({quote_name(found[name])} AS VARCHAR))" for name in ENDS}
+
+
+def end_identity(found: Mapping[str, str]) -> dict[str, str] | None:
+    """Return what makes two records the same; None where rows are pairs with a number of trips, or have a time."""
+    return None if "trips" in found or "start_time" in found else end_texts(found)
 
 
 def end_checks(found: Mapping[str, str]) -> list[Check]:
@@ -192,6 +197,6 @@ def _lookup_od(table: Table, rows: Checked, texts: list[pa.Array], tree: Hierarc
         trips=rows.count,
         weight=rows.weight,
         scale=rows.scale,
-        person=rows.person,
+        heads=rows.heads,
         source=rows.source,
     )

@@ -13,15 +13,17 @@ import pyarrow as pa
 
 from odkanon.core.arrays import Bools, Codes, Ints
 from odkanon.errors import InputError, nearest
-from odkanon.model.od import ODMatrix, Rejected, Source, od_matrix
+from odkanon.model.account import Rejected, Source
+from odkanon.model.od import ODMatrix, od_matrix
 from odkanon.read.area import Area
-from odkanon.read.checks import Check, Checked, checked_rows
+from odkanon.read.checks import Checked, checked_rows, whole_mean
 from odkanon.read.coordinates import OUT_OF_RANGE, SWAPPED, coordinate_checks, number_sql
 from odkanon.read.crs import to_degrees
+from odkanon.read.identity import value_text
 from odkanon.read.land import warn_if_misplaced
 from odkanon.read.tables.columns import COORDINATES, missing, resolve
 from odkanon.read.tables.layouts import open_trips
-from odkanon.read.tables.open import Named, Table, Typed, quote_name
+from odkanon.read.tables.open import Check, Named, Table, Typed, quote_name
 from odkanon.read.tables.times import TimeColumn, mixed_offsets
 from odkanon.zoning.cells import latlng_to_cell
 from odkanon.zoning.hierarchy import h3_hierarchy
@@ -29,6 +31,7 @@ from odkanon.zoning.hierarchy import h3_hierarchy
 log = logging.getLogger(__name__)
 
 TIMES: tuple[str, ...] = ("start_time", "end_time")
+OUTSIDE = "outside the area"
 ATTRIBUTES = ("sex", "age", "category")
 """Attributes of a person that are kept where the input has them."""
 
@@ -44,8 +47,8 @@ class Trips:
         attributes; one row a trip.
     weight : array of int or None
         Weight of each trip, in units of ``1 / scale``.
-    person : array of int or None
-        Number of the person of each trip; -1 where unknown.
+    heads : mapping of str to array of int
+        By measure, the number of the head of each trip (the person, the household); -1 where unknown.
     source : Source
         Where they come from, and what was rejected on the way.
     """
@@ -53,7 +56,7 @@ class Trips:
     table: pa.Table
     weight: Ints | None
     scale: int
-    person: Codes | None
+    heads: Mapping[str, Codes]
     source: Source
 
     def __len__(self) -> int:
@@ -65,8 +68,15 @@ class Trips:
             self,
             table=self.table.filter(pa.array(which)),
             weight=None if self.weight is None else self.weight[which],
-            person=None if self.person is None else self.person[which],
+            heads={name: head[which] for name, head in self.heads.items()},
         )
+
+    def reject(self, which: Bools, reason: str) -> Trips:
+        """Return the other trips; these count as turned away for the reason."""
+        count = int(np.count_nonzero(which))
+        weight = 0 if self.weight is None else int(self.weight[which].sum())
+        source = self.source.reject(reason, Rejected(count, count, weight))
+        return replace(self.select(~which), source=source) if count else self
 
     def __repr__(self) -> str:
         rejected = sum(part.rows for part in self.source.rejected.values())
@@ -103,7 +113,8 @@ def read_trips(
     A row is turned away, and counted, for the first of: filtered out, missing, unreadable, infinite or
     out-of-range coordinates, the point (0, 0), a missing, unreadable or non-positive weight, a time that cannot be
     read, or being an exact copy of another row of the same person. A column that is empty throughout counts as
-    absent. A trip without a person stays, and counts as nobody where persons are counted.
+    absent. A trip without a person stays, and counts as nobody where persons are counted. Ids that differ only in how
+    they are written (``1`` and ``1.0``) are one person, and words for nothing (``NA``, ``null``) are nobody.
 
     Examples
     --------
@@ -130,7 +141,7 @@ def trips_of_table(
     kept = _attributes(table, found, attributes)
     times = trip_times(table, found)
     values = trip_values(found, times) | {name: quote_name(column) for name, column in kept.items()}
-    identity = [*values.values()] if "person" in found and "start_time" in found else None
+    identity = trip_values(found, times) | {name: value_text(column) for name, column in kept.items()}
     values |= {f"{name} zoned": time.zoned for name, time in times.items()}
     checks = trip_checks(found, degrees=crs is None)
     rows = checked_rows(table, found, values, checks, where=where, identity=identity)
@@ -142,7 +153,7 @@ def trips_of_table(
     rows = _without_offsets(table, found, rows, times)
     ends = [rows.table.column(name).to_numpy() for name in COORDINATES]
     warn_if_misplaced(np.concatenate(ends[0::2]), np.concatenate(ends[1::2]))
-    return Trips(rows.table, rows.weight, rows.scale, rows.person, rows.source)
+    return Trips(rows.table, rows.weight, rows.scale, rows.heads, rows.with_mean_weight())
 
 
 def build_od(trips: Trips, *, resolution: int = 10, within: Area | None = None) -> ODMatrix:
@@ -167,9 +178,7 @@ def build_od(trips: Trips, *, resolution: int = 10, within: Area | None = None) 
     lat_lon = [trips.table.column(name).to_numpy() for name in COORDINATES]
     origin = latlng_to_cell(lat_lon[0], lat_lon[1], resolution)
     destination = latlng_to_cell(lat_lon[2], lat_lon[3], resolution)
-    return od_of_records(
-        origin, destination, None, trips.weight, trips.scale, trips.person, trips.source, within=within
-    )
+    return od_of_records(origin, destination, None, trips.weight, trips.scale, trips.heads, trips.source, within=within)
 
 
 def od_of_records(
@@ -178,7 +187,7 @@ def od_of_records(
     count: Ints | None,
     weight: Ints | None,
     scale: int,
-    person: Codes | None,
+    heads: Mapping[str, Codes],
     source: Source,
     *,
     within: Area | None,
@@ -188,15 +197,15 @@ def od_of_records(
         inside = within.contains(origin) & within.contains(destination)
         trips_outside = int(np.count_nonzero(~inside) if count is None else count[~inside].sum())
         weight_outside = 0 if weight is None else int(weight[~inside].sum())
-        outside = Rejected(int(np.count_nonzero(~inside)), trips_outside, weight_outside)
-        if outside.rows:
-            source = replace(source, rejected={**source.rejected, "outside the area": outside})
+        if weight is not None:
+            source = whole_mean(source, count, weight, scale)
+        source = source.reject(OUTSIDE, Rejected(int(np.count_nonzero(~inside)), trips_outside, weight_outside))
         if not inside.any():
             raise InputError("no trip has both ends inside the area; check the cells or the outline")
         origin, destination = origin[inside], destination[inside]
         count = None if count is None else count[inside]
         weight = None if weight is None else weight[inside]
-        person = None if person is None else person[inside]
+        heads = {name: head[inside] for name, head in heads.items()}
     origins, destinations = h3_hierarchy(origin), h3_hierarchy(destination)
     return od_matrix(
         origins,
@@ -206,7 +215,7 @@ def od_of_records(
         trips=count,
         weight=weight,
         scale=scale,
-        person=person,
+        heads=heads,
         source=source,
     )
 

@@ -9,14 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from odkanon.core.arrays import Bools
 from odkanon.errors import InputError, RefusedError
-from odkanon.model.od import Rejected, Source
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.read.area import Area
 from odkanon.read.tables.columns import COORDINATES
-from odkanon.read.trips import Trips
+from odkanon.read.trips import OUTSIDE, Trips
 from odkanon.together.dimensions import Dimension, parent_of
 from odkanon.together.plan import too_few
 from odkanon.together.series import Zoning
@@ -135,16 +133,7 @@ def _inside(
     inside &= within.contains(latlng_to_cell(lat_lon[2], lat_lon[3], resolution))
     if not inside.any():
         raise InputError("no trip has both ends inside the area; check the cells or the outline")
-    return _reject(trips, ~inside, "outside the area"), [each.select(inside) for each in dimensions]
-
-
-def _reject(trips: Trips, which: Bools, reason: str) -> Trips:
-    count = int(np.count_nonzero(which))
-    if not count:
-        return trips
-    weight = 0 if trips.weight is None else int(trips.weight[which].sum())
-    account = {**trips.source.rejected, reason: Rejected(count, count, weight)}
-    return replace(trips.select(~which), source=replace(trips.source, rejected=account))
+    return trips.reject(~inside, OUTSIDE), [each.select(inside) for each in dimensions]
 
 
 def _without_rare(
@@ -162,7 +151,7 @@ def _without_rare(
         keep[np.flatnonzero(keep)[gone]] = False
     if not keep.any():
         raise RefusedError(f"nothing can be published: no segment meets {rule}")
-    return _reject(everyone, ~keep, RARE), split
+    return everyone.reject(~keep, RARE), split
 
 
 def _gone(before: Dimension, now: Dimension) -> list[int]:
@@ -179,7 +168,7 @@ def _parts(ground: Ground, attempt: Attempt, number: int, method: str, parameter
         if published[:, value].any():
             trips = ground.trips.select(which)
             # What was turned away on reading belongs to no segment; the account of the whole has it.
-            trips = replace(trips, source=Source(len(trips), ground.trips.source.sha256))
+            trips = replace(trips, source=replace(trips.source, rows=len(trips), rejected={}, lookalikes=0))
             release = ground.release(
                 trips,
                 attempt,

@@ -64,7 +64,7 @@ class Ground:
 
     def attempt(self, factor: float, method: str, options: dict[str, Any]) -> Attempt | str:
         """Choose zones as if the thresholds were higher, and see what can be published; a text says why nothing."""
-        release = anonymize(self.od, _raised(self.rule, factor), method=method, **options)
+        release = anonymize(self.od, self.rule.scaled(factor), method=method, **options)
         if release.refusal:
             return release.refusal
         return self.on(zoning_of(release), factor, dict(release.parameters))
@@ -107,14 +107,6 @@ class Ground:
 def _keys(origin_zone: Codes, destination_zone: Codes, width: int) -> Ints:
     inside = (origin_zone >= 0) & (destination_zone >= 0)
     return np.where(inside, origin_zone.astype(np.int64) * width + destination_zone, -1)
-
-
-def _raised(rule: Rule, factor: float) -> Rule:
-    return Rule(
-        trips=None if rule.trips is None else ceil(rule.trips * factor),
-        weight=None if rule.weight is None else float(rule.weight) * factor,
-        persons=None if rule.persons is None else ceil(rule.persons * factor),
-    )
 
 
 def search(ground: Ground, budget: float, method: str, options: dict[str, Any]) -> Attempt:

@@ -14,11 +14,20 @@ import pyarrow as pa
 from odkanon.core.arrays import Bools, Ints
 from odkanon.engine.sql.backend import Stored, lend, store
 from odkanon.engine.sql.matrix import SqlMatrix
-from odkanon.engine.sql.rows import Rows, SqlInput, account, rows_of
+from odkanon.engine.sql.rows import CountedRows, SqlInput, account, counted_rows
 from odkanon.engine.sql.trips import matrix_of_records
-from odkanon.model.od import Rejected, Source
+from odkanon.model.account import Rejected, Source
 from odkanon.read.area import Area
-from odkanon.read.odtable import NO_CELL, NO_LEAF, OWN_CODES, end_checks, end_texts, repeated_pairs, same_resolution
+from odkanon.read.odtable import (
+    NO_CELL,
+    NO_LEAF,
+    OWN_CODES,
+    end_checks,
+    end_identity,
+    end_texts,
+    repeated_pairs,
+    same_resolution,
+)
 from odkanon.read.tables.columns import ENDS, missing, resolve
 from odkanon.read.trips import no_rows
 from odkanon.zoning.cells import cell_to_resolution, is_valid_cell, str_to_cell
@@ -39,8 +48,8 @@ def load_od(
     found = resolve(table, columns)
     if any(name not in found for name in ENDS):
         raise missing(table, found, ENDS)
-    rows = rows_of(table, found, end_checks(found), where=where, identity=None)
-    read = table.keep(rows.select(end_texts(found)))
+    rows = counted_rows(table, found, end_checks(found), where=where, identity=end_identity(found))
+    read = table.keep(rows.select(end_texts(found) | rows.fingerprint))
     if "trips" in found and "person" not in found:
         _check_distinct(table, read)
     source = account(table, rows, read, Rejected(0, 0))
@@ -81,7 +90,7 @@ def _distinct_texts(table: SqlInput, read: Stored) -> pa.Array:
     return pa.array(found.to_pylist(), pa.string())
 
 
-def _placed(table: SqlInput, rows: Rows, read: Stored, places: Stored, unknown: int) -> Stored:
+def _placed(table: SqlInput, rows: CountedRows, read: Stored, places: Stored, unknown: int) -> Stored:
     """Give each good record the numbers of its zones, or the reason ``unknown`` where it has none."""
     counted = "".join(f", r.{name}" for name in rows.columns if name != "reason")
     return store(
@@ -92,20 +101,16 @@ def _placed(table: SqlInput, rows: Rows, read: Stored, places: Stored, unknown: 
     )
 
 
-def _with_unknown(table: SqlInput, rows: Rows, records: Stored, source: Source, reason: str) -> Source:
-    extended = replace(rows, reasons=[*rows.reasons, reason])
-    rejected = dict(source.rejected)
-    unknown = account(table, extended, records, Rejected(0, 0)).rejected.get(reason)
-    if unknown is not None:
-        rejected[reason] = unknown
-    return replace(source, rejected=rejected)
+def _with_unknown(table: SqlInput, rows: CountedRows, records: Stored, source: Source, reason: str) -> Source:
+    extended = replace(rows, reasons=(*rows.reasons, reason), copies=replace(rows.copies, same={}))
+    return source.reject(reason, account(table, extended, records, Rejected(0, 0)).rejected.get(reason, Rejected(0, 0)))
 
 
 def _any_good(table: SqlInput, records: Stored) -> bool:
     return bool(len(table.backend.execute(f"SELECT 1 AS one FROM {records} WHERE reason = 0 LIMIT 1")))
 
 
-def _lift(table: SqlInput, rows: Rows, records: Stored, resolution: int | None) -> Stored:
+def _lift(table: SqlInput, rows: CountedRows, records: Stored, resolution: int | None) -> Stored:
     """Lift all cells to one resolution, where they are finer."""
     ends = " UNION ALL ".join(f"SELECT {end} AS place FROM {records} WHERE reason = 0" for end in ENDS)
     found = table.backend.execute(f"SELECT place, COUNT(*) AS n FROM ({ends}) e GROUP BY place")

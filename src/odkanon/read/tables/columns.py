@@ -15,6 +15,7 @@ ENDS = ("origin", "destination")
 
 ALIASES: dict[str, tuple[str, ...]] = {
     "person": ("person_id", "user_id", "participant_id", "uid"),
+    "household": ("household_id", "hh_id", "hhid"),
     "start_time": (
         "starttime",
         "started_at",

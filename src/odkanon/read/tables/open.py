@@ -21,6 +21,8 @@ from odkanon.read.tables.datasets import dataset_files, dataset_sha256, remote
 
 _HEAD_BYTES = 1 << 20
 _DELIMITERS = ",;\t|"
+_WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
+"""Types of DuckDB whose values are 64-bit integers."""
 
 
 class Named(Protocol):
@@ -84,6 +86,10 @@ class Table:
         """Return the SQL type of each column."""
         rows = self.connection.execute(f"DESCRIBE SELECT * FROM {self.scan}").fetchall()
         return {row[0]: row[1] for row in rows}
+
+    def is_whole(self, column: str) -> bool:
+        """Tell whether a column holds integers of up to 64 bits."""
+        return self.types()[column] in _WHOLE
 
     def unreadable_lines(self) -> int:
         """Return how many lines of a CSV had too few or too many columns or were not UTF-8, once fetched."""
