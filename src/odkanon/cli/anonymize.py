@@ -13,6 +13,7 @@ from odkanon.cli.options import Engine, Input, MemoryLimit, Protect, SparkMaster
 from odkanon.cli.pandas import allow_pandas
 from odkanon.cli.reading import How, reads
 from odkanon.cli.segments import anonymize_segments, read_earlier_zones
+from odkanon.methods.registry import DEFAULT_METHOD, describe_methods
 from odkanon.read.tables.datasets import remote
 
 if TYPE_CHECKING:
@@ -63,12 +64,8 @@ def anonymize(
     ] = None,
     method: Annotated[
         str,
-        typer.Option(
-            rich_help_panel="How",
-            help="How: odkanon; treecut (best cells, seconds); freezones (unions of neighbouring cells: the finest, "
-            "seconds); oigh (one level); atg-soft (zones overlap); mondrian (boxes).",
-        ),
-    ] = "odkanon",
+        typer.Option(rich_help_panel="How", help=f"One of {describe_methods()}"),
+    ] = DEFAULT_METHOD,
     suppress: Annotated[
         Suppress | None,
         typer.Option(

@@ -92,6 +92,14 @@ def tradeoff(
     -------
     list of TradeoffRow
         Sorted by budget, k, and the order of the methods.
+
+    Examples
+    --------
+    >>> from odkanon import build_od, make_survey, read_trips
+    >>> od = build_od(read_trips(make_survey()), resolution=7)
+    >>> rows = tradeoff(od, ks=[5, 20], methods=["odkanon"])
+    >>> rows[0].g < rows[1].g  # more protection, coarser zones
+    True
     """
     for method in methods:
         find_method(method)
@@ -141,6 +149,14 @@ def _row(
     )
 
 
+def check_plotting() -> None:
+    """Raise if pictures cannot be drawn; worth asking before minutes of work."""
+    try:
+        import matplotlib.figure  # noqa: F401
+    except ImportError as error:
+        raise InputError("pictures need matplotlib; install it with: pip install 'odkanon[plot]'") from error
+
+
 def plot_tradeoff(rows: Iterable[TradeoffRow], path: str | Path, *, metric: Metric = "g") -> Path:
     """Draw utility against k, one panel for each budget and one line for each method, with the limit of G.
 
@@ -155,11 +171,10 @@ def plot_tradeoff(rows: Iterable[TradeoffRow], path: str | Path, *, metric: Metr
     """
     if metric not in _LABELS:
         raise InputError(f"draw one of {', '.join(_LABELS)}, not {metric!r}")
-    try:
-        from matplotlib import rc_context
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise InputError("pictures need matplotlib; install it with: pip install 'odkanon[plot]'") from error
+    check_plotting()
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
     panels = [(budget, list(part)) for budget, part in groupby(rows, key=lambda row: row.budget)]
     if not panels:
         raise InputError("there is nothing to draw: sweep at least one k, one budget and one method")

@@ -81,6 +81,13 @@ def make_dimensions(trips: Trips, specs: Sequence[str], *, age_bands: Sequence[i
         ``age`` is banded, ``hour`` is the hour in which a trip starts; any other name is a column taken as it is.
     age_bands : sequence of int
         Where the second, third, ... band of ages begins.
+
+    Examples
+    --------
+    >>> from odkanon import make_survey, read_trips
+    >>> trips = read_trips(make_survey())
+    >>> [len(each) for each in make_dimensions(trips, ["sex", "hour:6-9,9-16", "sex*age"])]
+    [2, 3, 14]
     """
     repeated = [spec for spec in specs if list(specs).count(spec) > 1]
     if repeated:

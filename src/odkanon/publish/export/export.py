@@ -49,6 +49,17 @@ def export_release(
         What flows count in formats that have a single number for each: flowmap and skmob.
     force : bool
         Replace files of the same name; other files in the folder stay.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from odkanon import Rule, anonymize, build_od, make_survey, read_trips
+    >>> release = anonymize(build_od(read_trips(make_survey()), resolution=7), Rule(trips=10))
+    >>> with TemporaryDirectory() as folder:
+    ...     saved = release.save(Path(folder) / "release")
+    ...     written = export_release(saved, "flowmap", Path(folder) / "flows")
+    >>> [path.name for path in written]
+    ['locations.csv', 'flows.csv']
     """
     if to not in FILES:
         raise InputError(f"there is no format {to!r}; choose among {', '.join(FILES)}{nearest(to, FILES)}")

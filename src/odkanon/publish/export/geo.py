@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet
 
+from odkanon.core.outputs import write_text
 from odkanon.publish.saved import SavedRelease, to_shapes
 
 Shapes = npt.NDArray[Any]
@@ -36,7 +37,7 @@ def write_geojson(release: SavedRelease, folder: Path) -> None:
     ]
     for name, features in (("zones", release.zones), ("flows", flows)):
         text = json.dumps({"type": "FeatureCollection", "features": features}, ensure_ascii=False, allow_nan=False)
-        (folder / f"{name}.geojson").write_text(text + "\n", encoding="utf-8")
+        write_text(folder / f"{name}.geojson", text + "\n")
 
 
 def flow_lines(release: SavedRelease) -> Shapes:
