@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -68,8 +69,7 @@ class SavedRelease:
     @cached_property
     def centres(self) -> Floats:
         """Longitude and latitude of the middle of each zone; NaN where it has no outline."""
-        import shapely
-
+        shapely = import_shapely()
         centre = shapely.centroid(self.shapes)
         lon = (shapely.get_x(centre) + 180) % 360 - 180
         return np.stack([lon, shapely.get_y(centre)], axis=1)
@@ -116,11 +116,15 @@ def read_release(folder: Path) -> SavedRelease:
     return SavedRelease(str(folder), flows, features, ids, [places[zone] for zone in ids], ends[0], ends[1])
 
 
-def to_shapes(outlines: list[dict[str, Any] | None]) -> npt.NDArray[Any]:
-    """Return GeoJSON geometries as shapely ones."""
+def import_shapely() -> Any:
+    """Return the package for geometry, which is optional, or say how to get it."""
     try:
-        import shapely
+        return import_module("shapely")
     except ImportError:
         raise InputError("exports with geometry need shapely: pip install 'odkanon[geo]'") from None
+
+
+def to_shapes(outlines: list[dict[str, Any] | None]) -> npt.NDArray[Any]:
+    """Return GeoJSON geometries as shapely ones."""
     texts = np.array([None if outline is None else json.dumps(outline) for outline in outlines], dtype=object)
-    return np.asarray(shapely.from_geojson(texts))
+    return np.asarray(import_shapely().from_geojson(texts))

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet
 
-from odkanon.publish.saved import SavedRelease, to_shapes
+from odkanon.publish.saved import SavedRelease, import_shapely, to_shapes
 
 Shapes = npt.NDArray[Any]
 
@@ -26,8 +26,7 @@ def write_geoparquet(release: SavedRelease, folder: Path) -> None:
 
 def write_geojson(release: SavedRelease, folder: Path) -> None:
     """Write ``zones.geojson`` and ``flows.geojson``."""
-    import shapely
-
+    shapely = import_shapely()
     lines = shapely.to_geojson(flow_lines(release))
     flows = [
         {"type": "Feature", "properties": row, "geometry": None if line is None else json.loads(line)}
@@ -43,8 +42,7 @@ def flow_lines(release: SavedRelease) -> Shapes:
 
     It has no length where both are the same zone, and is missing where one has no outline.
     """
-    import shapely
-
+    shapely = import_shapely()
     ends = np.stack([release.centres[release.origin], release.centres[release.destination]], axis=1)
     lines = np.full(len(ends), None, dtype=object)
     known = np.isfinite(ends).all(axis=(1, 2))
@@ -53,8 +51,7 @@ def flow_lines(release: SavedRelease) -> Shapes:
 
 
 def _write(table: pa.Table, shapes: Shapes, path: Path) -> None:
-    import shapely
-
+    shapely = import_shapely()
     present = shapes[~shapely.is_missing(shapes)]
     about: dict[str, Any] = {
         "encoding": "WKB",
