@@ -14,6 +14,7 @@ import pyarrow as pa
 from odkanon.core.arrays import Bools, Codes, Ints
 from odkanon.errors import InputError, UnsafeReleaseError
 from odkanon.model.budget import Budget
+from odkanon.model.companion import ALONE, met_together, smallest_class
 from odkanon.model.flows import Flows, Totals
 from odkanon.model.od import ODMatrix, Summary
 from odkanon.model.placement import Deviation, Placement
@@ -82,6 +83,9 @@ class Release:
         For each measure, how pairs differ from the even spread of their class; where there is no placement.
     stored : Matrix or None
         The input, where its pairs are in a database.
+    companion : Totals or None
+        What would meet the rule, and is suppressed because the rest of what is would be too few; it may go beyond
+        the budget. Like ``suppressed``, it is not for publishing.
     refusal : str or None
         Why nothing can be published, where nothing can.
     seconds : float
@@ -102,6 +106,7 @@ class Release:
     refusal: str | None = None
     seconds: float = field(default=0.0)
     stored: Matrix | None = None
+    companion: Totals | None = None
 
     def __post_init__(self) -> None:
         below = int(np.count_nonzero(~self.rule.met(self.classes)))
@@ -111,8 +116,11 @@ class Release:
             self._check_account(measure)
         if self.placement is not None:
             self._check_placement(self.placement)
+        if self.refusal is None:
+            self._check_suppressed()
         if self.budget is not None and self.refusal is None:
-            spent, allowed = self.budget.mass(self.suppressed), self.budget.allowance(self.input)
+            extra = 0 if self.companion is None else self.budget.mass(self.companion)
+            spent, allowed = self.budget.mass(self.suppressed) - extra, self.budget.allowance(self.input)
             if spent > allowed:
                 raise UnsafeReleaseError(f"{spent:,} {self.budget.of} suppressed, but the budget is {allowed:,}")
 
@@ -136,6 +144,17 @@ class Release:
                 raise UnsafeReleaseError(f"the {measure} of the classes are not those of the published pairs")
         if np.any(placement.area_of_pair[published] < 0):
             raise UnsafeReleaseError("a published pair lies in no class")
+
+    def _check_suppressed(self) -> None:
+        """Check that the suppressed are none, or meet the rule; persons only where the pairs are in memory."""
+        gone, rule = self.suppressed, self.rule
+        few = gone.trips < (rule.trips or 0)
+        few |= rule.weight is not None and (gone.weight or 0) < rule.weight_units(self.classes.scale)
+        few &= gone.pairs > 0
+        if self.placement is not None:
+            few |= not met_together(self.placement.od.flows, ~self.placement.published, rule)
+        if few:
+            raise UnsafeReleaseError(f"what is suppressed is itself below {rule}; its total would tell of it")
 
     @classmethod
     def empty(
@@ -257,12 +276,17 @@ def assemble(
         For each OD pair, whether it may be published; the others are suppressed already.
     """
     merged, number = od.flows.take(candidate).merge(origin_zone[candidate], destination_zone[candidate])
-    good = rule.met(merged)
+    published, good = candidate.copy(), rule.met(merged)
+    published[candidate] = good[number]
+    companion = None
+    if not met_together(od.flows, ~published, rule):
+        companion = add_companion(merged, good, origins, destinations, rule)
+        if not good.any():
+            return Release.empty(od, rule, method, parameters, ALONE)
+        published[candidate] = good[number]
     origins, destinations, classes, rows = published_classes(merged, good, origins, destinations)
     class_of_merged = np.full(len(merged), -1, dtype=np.int32)
     class_of_merged[rows] = np.arange(len(rows))
-    published = candidate.copy()
-    published[candidate] = good[number]
     area = _area(merged, class_of_merged, origin_zone, destination_zone)
     return Release(
         od.summary,
@@ -275,7 +299,18 @@ def assemble(
         od.flows.totals(~published),
         budget,
         Placement(od, area, published),
+        companion=companion,
     )
+
+
+def add_companion(merged: Flows, good: Bools, origins: Zones, destinations: Zones, rule: Rule) -> Totals | None:
+    """Take the smallest class out of the ``good`` ones, in place; return what it has, or None where there is none."""
+    if not good.any():
+        return None
+    _, _, classes, rows = published_classes(merged, good, origins, destinations)
+    smallest = rows[smallest_class(classes, rule)]
+    good[smallest] = False
+    return merged.totals(np.arange(len(merged)) == smallest)
 
 
 def published_classes(

@@ -73,6 +73,7 @@ def _index(together: Together, names: list[str]) -> dict[str, Any]:
                 "dimension": part.dimension,
                 "segment": part.segment,
                 "folder": None if part.release is None else name,
+                **({"joined": part.joined} if part.joined else {}),
             }
             for name, part in zip(names, together.parts, strict=True)
         ],

@@ -17,10 +17,11 @@ from odkanon.engine.sql.engine import Side, SqlEngine, distinct_visits, join_map
 from odkanon.engine.sql.presuppress import presuppressed
 from odkanon.errors import InputError
 from odkanon.model.budget import Budget
+from odkanon.model.companion import ALONE
 from odkanon.model.flows import Flows, Totals, Visits
 from odkanon.model.od import AXES, Axis, ODMatrix, Summary
 from odkanon.model.placement import Deviation, even_share
-from odkanon.model.release import Classes, Release, published_classes
+from odkanon.model.release import Classes, Release, add_companion, published_classes
 from odkanon.model.rule import Rule
 from odkanon.zoning.hierarchy import Cut, Hierarchy
 from odkanon.zoning.zones import Zones, zones_of_cut
@@ -211,9 +212,13 @@ class SqlWorkspace:
         merged = classes.meeting(rule)
         if self.od.visits is not None and not classes.counts_persons:
             merged = self._count_persons(merged, maps)
-        origins, destinations, published, rows = published_classes(
-            merged, np.ones(len(merged), dtype=bool), all_origins, all_destinations
-        )
+        good, suppressed, companion = np.ones(len(merged), dtype=bool), classes.below(rule) + self.early, None
+        if not self._are_enough(suppressed, rule, merged, maps):
+            companion = add_companion(merged, good, all_origins, all_destinations, rule)
+            if companion is None or not good.any():
+                return self.refuse(rule, method, parameters, ALONE)
+            suppressed += companion
+        origins, destinations, published, rows = published_classes(merged, good, all_origins, all_destinations)
         places = merged.origin[rows], merged.destination[rows]
         return Release(
             self.od.summary,
@@ -223,11 +228,39 @@ class SqlWorkspace:
             origins,
             destinations,
             published,
-            classes.below(rule) + self.early,
+            suppressed,
             budget,
             deviations=self._deviations(published, (origins, destinations), places, maps),
             stored=self.od,
+            companion=companion,
         )
+
+    def _are_enough(self, suppressed: Totals, rule: Rule, merged: Flows, maps: list[Stored]) -> bool:
+        """Tell whether the suppressed are none, or meet the rule as one group."""
+        if not suppressed.pairs:
+            return True
+        if suppressed.trips < (rule.trips or 0):
+            return False
+        if rule.weight is not None and (suppressed.weight or 0) < rule.weight_units(self.od.summary.scale):
+            return False
+        return rule.persons is None or self._persons_outside(merged, maps, rule.persons) >= rule.persons
+
+    def _persons_outside(self, merged: Flows, maps: list[Stored], most: int) -> int:
+        """Count the persons of the pairs that are in no published class, up to so many."""
+        assert self.od.visits is not None
+        assert self.rest.visits is not None
+        backend = self.od.backend
+        shown = lend(backend, origin=merged.origin, destination=merged.destination)
+        inside = store(
+            backend,
+            f"SELECT DISTINCT f.origin, f.destination FROM {self.rest.pairs} f {join_maps('f', *maps)} "
+            f"JOIN {shown} c ON c.origin = a.zone AND c.destination = b.zone",
+        )
+        found = backend.execute(
+            f"SELECT DISTINCT v.person FROM {self.od.visits} v WHERE NOT EXISTS (SELECT 1 FROM {inside} i "
+            f"WHERE i.origin = v.origin AND i.destination = v.destination) LIMIT {most}"
+        )
+        return len(found)
 
     def _count_persons(self, merged: Flows, maps: list[Stored]) -> Flows:
         """Count the persons of published classes, for rules that do not ask for it."""

@@ -39,7 +39,8 @@ class Grid:
 
     def squares(self, lon: Floats, lat: Floats) -> Ints:
         """Return the numbers of the lines to the left of and below each point, shape (2, points)."""
-        return np.floor((np.stack([lon, lat]) - _CORNER[:, None]) / self.step).astype(np.int64)
+        lines: Ints = np.floor((np.stack([lon, lat]) - _CORNER[:, None]) / self.step).astype(np.int64)
+        return lines
 
     def frame(self, squares: Ints) -> Ints:
         """Return the first and the last line around all squares, on a grid that is coarser by far: shape (2, 2)."""
@@ -47,7 +48,8 @@ class Grid:
 
     def degrees(self, lines: Ints) -> Floats:
         """Return where lines of longitude and latitude, the last axis, are; none lies beyond the ends of the world."""
-        return np.minimum(lines * self.step + _CORNER, -_CORNER)
+        places: Floats = np.minimum(lines * self.step + _CORNER, -_CORNER)
+        return places
 
 
 def simplest_line(left: Ints, right: Ints) -> Ints:
@@ -57,4 +59,5 @@ def simplest_line(left: Ints, right: Ints) -> Ints:
     binary tells least of where these values are.
     """
     _, bits = np.frexp((left ^ right).astype(np.float64))
-    return (right >> (bits - 1)) << (bits - 1)
+    line: Ints = (right >> (bits - 1)) << (bits - 1)
+    return line
