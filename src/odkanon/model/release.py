@@ -13,10 +13,12 @@ import pyarrow as pa
 
 from odkanon.core.arrays import Bools, Codes, Ints
 from odkanon.errors import InputError, UnsafeReleaseError
+from odkanon.model.account import Summary
 from odkanon.model.budget import Budget
 from odkanon.model.companion import ALONE, met_together, smallest_class
 from odkanon.model.flows import Flows, Totals
-from odkanon.model.od import ODMatrix, Summary
+from odkanon.model.measures import ADDITIVE, ByHeads
+from odkanon.model.od import ODMatrix
 from odkanon.model.placement import Deviation, Placement
 from odkanon.model.rule import Rule
 from odkanon.zoning.hierarchy import Cut
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Classes:
+class Classes(ByHeads):
     """The published classes: flows between zones, sorted by the ids of their zones.
 
     Attributes
@@ -39,15 +41,15 @@ class Classes:
         Number of trips.
     weight : array of int or None
         Sum of weights, in units of ``1 / scale``.
-    persons : array of int or None
-        Number of distinct persons.
+    heads : mapping of str to array of int
+        Number of distinct heads, for each measure that counts them and that is published.
     """
 
     origin: Codes
     destination: Codes
     trips: Ints
     weight: Ints | None
-    persons: Ints | None
+    heads: Mapping[str, Ints]
     scale: int
 
     def __len__(self) -> int:
@@ -112,7 +114,7 @@ class Release:
         below = int(np.count_nonzero(~self.rule.met(self.classes)))
         if below:
             raise UnsafeReleaseError(f"{below} classes are below {self.rule}; nothing was released")
-        for measure in ("trips", "weight"):
+        for measure in ADDITIVE:
             self._check_account(measure)
         if self.placement is not None:
             self._check_placement(self.placement)
@@ -138,7 +140,7 @@ class Release:
         flows, published = placement.od.flows, placement.published
         if flows.totals(~published) != self.suppressed:
             raise UnsafeReleaseError("what is suppressed is not what the unpublished pairs add up to")
-        for measure in ("trips", "weight"):
+        for measure in ADDITIVE:
             of_pairs, of_classes = getattr(flows, measure), getattr(self.classes, measure)
             if of_pairs is not None and int(of_pairs[published].sum()) != int(of_classes.sum()):
                 raise UnsafeReleaseError(f"the {measure} of the classes are not those of the published pairs")
@@ -146,11 +148,10 @@ class Release:
             raise UnsafeReleaseError("a published pair lies in no class")
 
     def _check_suppressed(self) -> None:
-        """Check that the suppressed are none, or meet the rule; persons only where the pairs are in memory."""
+        """Check that the suppressed are none, or meet the rule; heads only where the pairs are in memory."""
         gone, rule = self.suppressed, self.rule
-        few = gone.trips < (rule.trips or 0)
-        few |= rule.weight is not None and (gone.weight or 0) < rule.weight_units(self.classes.scale)
-        few &= gone.pairs > 0
+        least = {name: rule.units(name, self.classes.scale) for name in ADDITIVE if name in rule.measures}
+        few = gone.pairs > 0 and any((getattr(gone, name) or 0) < units for name, units in least.items())
         if self.placement is not None:
             few |= not met_together(self.placement.od.flows, ~self.placement.published, rule)
         if few:
@@ -169,7 +170,7 @@ class Release:
             no_codes,
             no_ints,
             None if summary.weight is None else no_ints,
-            None if summary.persons is None else no_ints,
+            dict.fromkeys(summary.heads, no_ints),
             summary.scale,
         )
         placement = None
@@ -326,7 +327,7 @@ def published_classes(
         new_destination[order],
         merged.trips[rows],
         None if merged.weight is None else merged.weight[rows],
-        None if merged.persons is None else merged.persons[rows],
+        {name: counts[rows] for name, counts in merged.heads.items()},
         merged.scale,
     )
     return origins, destinations, classes, rows
