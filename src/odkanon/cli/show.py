@@ -66,6 +66,15 @@ def show_published(release: Release) -> None:
         f"Published {len(release.classes):,} flows between {len(release.origins):,} origin and "
         f"{len(release.destinations):,} destination zones, {share:.1%} of the trips; suppressed {1 - share:.1%}."
     )
+    if release.companion is not None:
+        budget = release.budget
+        over = budget is not None and budget.mass(release.suppressed) > budget.allowance(release.input)
+        console.print(
+            f"One flow of {release.companion.trips:,} trips is left out although it meets the rule: the rest of what "
+            "is suppressed is below it, and their total would have told of them."
+            + (f" That goes beyond the budget of {budget.share:.0%} of {budget.of}." if over and budget else ""),
+            style="yellow",
+        )
 
 
 def show_privacy(releases: list[tuple[str, Release]]) -> None:
