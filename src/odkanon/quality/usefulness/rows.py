@@ -1,0 +1,96 @@
+"""The rows of a release as masses to spread over whole zones, also where rows lie inside larger rows.
+
+A row that has finer rows inside it stands for what these do not cover (a cascade). Spreading it over the rest is the
+same as spreading it over all of its area and taking as much away again from each row right inside it. So nested rows
+become rows with corrected masses, some of them negative, and everything else is written once for all methods.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from odkanon.core.arrays import Ints
+from odkanon.core.weights import from_units
+from odkanon.model.release import Classes, Release
+from odkanon.zoning.cells import Cells, Floats, cell_to_parent, cell_to_resolution, str_to_cell
+from odkanon.zoning.zones import Zones
+
+_CHILDREN = 7.0
+
+
+def masses_to_spread(release: Release, measures: tuple[str, ...]) -> Floats:
+    """Return for each row (first axis) and measure what to spread evenly over the row's two zones.
+
+    The sum over rows is that of the release.
+    """
+    mass = np.stack([_mass(release.classes, measure) for measure in measures], axis=1)
+    ends = _as_cells(release.origins), _as_cells(release.destinations)
+    if ends[0] is None or ends[1] is None or not (_nested(ends[0]) or _nested(ends[1])):
+        return mass
+    origin, destination = ends[0][release.classes.origin], ends[1][release.classes.destination]
+    return corrected(mass, origin, destination)
+
+
+def corrected(mass: Floats, origin: Cells, destination: Cells) -> Floats:
+    """Return masses to spread over whole rows between H3 cells, of which some lie inside others.
+
+    A row that finer ones cover wholly is spread over all of its area, on top of them.
+    """
+    around = around_rows(origin, destination)
+    inside = around >= 0
+    # Equal parts of the globe: of a cell each child has a seventh.
+    size = np.power(_CHILDREN, -(cell_to_resolution(origin) + cell_to_resolution(destination)).astype(np.float64))
+    covered = np.bincount(around[inside], weights=size[inside], minlength=len(size))
+    free = size - covered
+    whole = free <= 1e-9 * size
+    density = mass / np.where(whole, size, free)[:, None]
+    beneath = np.where((inside & ~whole[around])[:, None], density[around], 0.0)
+    return (density - beneath) * size[:, None]
+
+
+def around_rows(origin: Cells, destination: Cells) -> Ints:
+    """Return for each row between H3 cells the finest other row that it lies in; -1 for none."""
+    levels = cell_to_resolution(origin), cell_to_resolution(destination)
+    kind = levels[0] * 16 + levels[1]
+    found = np.full(len(origin), -1)
+    kinds = np.unique(kind)
+    for coarser in kinds[np.argsort(-(kinds // 16 + kinds % 16), kind="stable")].tolist():
+        row, column = divmod(coarser, 16)
+        rows = np.flatnonzero(kind == coarser)
+        open_ = np.flatnonzero((levels[0] >= row) & (levels[1] >= column) & (kind != coarser) & (found < 0))
+        if len(open_) == 0:
+            continue
+        first = np.concatenate([origin[rows], cell_to_parent(origin[open_], row)])
+        numbers = np.unique(first, return_inverse=True)[1]
+        others, second = np.unique(
+            np.concatenate([destination[rows], cell_to_parent(destination[open_], column)]), return_inverse=True
+        )
+        keys = numbers.astype(np.int64) * len(others) + second
+        order = np.argsort(keys[: len(rows)], kind="stable")
+        known, wanted = keys[: len(rows)][order], keys[len(rows) :]
+        at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+        hit = known[at] == wanted
+        found[open_[hit]] = rows[order[at[hit]]]
+    return found
+
+
+def _mass(classes: Classes, measure: str) -> Floats:
+    units = getattr(classes, measure)
+    return np.asarray(from_units(units, classes.scale if measure == "weight" else 1), dtype=np.float64)
+
+
+def _as_cells(zones: Zones) -> Cells | None:
+    """Return zones as H3 cells; None unless all of them are."""
+    if zones.resolution is None or zones.cells is not None or (zones.resolution < 0).any():
+        return None
+    return str_to_cell(pa.array(zones.ids.tolist(), pa.string()))
+
+
+def _nested(cells: Cells) -> bool:
+    """Tell whether some cells lie inside others."""
+    own = cell_to_resolution(cells)
+    return any(
+        bool(np.isin(cell_to_parent(cells[own > coarser], coarser), cells[own == coarser]).any())
+        for coarser in np.unique(own).tolist()
+    )
