@@ -33,9 +33,16 @@ AXES = ("origins", "destinations")
 Square = tuple[int, int]
 
 
-def square(about: Projection, lat: float, lon: float, km: float) -> Square:
+def square(about: Projection, cell: str, km: float) -> Square:
+    lat, lon = h3.cell_to_latlng(cell)
     x, y = about.to_metres(np.array([lat]), np.array([lon]))
     return floor(round(x[0]) / (1000 * km)), floor(round(y[0]) / (1000 * km))
+
+
+def about_of(release: Release) -> Projection:
+    found = map_of(release)
+    assert found is not None
+    return found[0]
 
 
 def all_cells(release: Release, axis: str) -> list[str]:
@@ -52,13 +59,12 @@ def members(release: Release, axis: str, zone: int) -> list[str]:
 
 def brute_force(od: ODMatrix, release: Release, km: float, measure: str) -> tuple[float, float, float, float | None]:
     """CPC, shares inside and the share of large flows that are near, from every pair of public leaves."""
-    about = map_of(release)
-    assert about is not None
+    about = about_of(release)
     unit = od.flows.scale if measure == "weight" else 1
     truth: dict[tuple[Square, Square], float] = {}
     trips: dict[tuple[Square, Square], int] = {}
     labels = od.origins.labels(0), od.destinations.labels(0)
-    where = {cell: square(about, *h3.cell_to_latlng(cell), km) for part in labels for cell in part.tolist()}
+    where = {cell: square(about, cell, km) for part in labels for cell in part.tolist()}
     for origin, destination, mass, count in zip(
         od.flows.origin, od.flows.destination, getattr(od.flows, measure), od.flows.trips, strict=True
     ):
@@ -69,7 +75,7 @@ def brute_force(od: ODMatrix, release: Release, km: float, measure: str) -> tupl
     classes = release.classes
     for origin, destination, mass in zip(classes.origin, classes.destination, getattr(classes, measure), strict=True):
         ends = members(release, "origins", origin), members(release, "destinations", destination)
-        squares = [Counter(square(about, *h3.cell_to_latlng(cell), km) for cell in end) for end in ends]
+        squares = [Counter(square(about, cell, km) for cell in end) for end in ends]
         for (a, left), (b, right) in product(*(counted.items() for counted in squares)):
             part = left * right / (len(ends[0]) * len(ends[1]))
             spread[a, b] = spread.get((a, b), 0) + mass / unit * part
@@ -125,8 +131,7 @@ def test_boxes_are_spread_over_their_area() -> None:
     """Mondrian's boxes, by thousands of random points in each."""
     od = town(2, trips=400)
     release = anonymize(od, Rule(trips=20), method="mondrian")
-    about = map_of(release)
-    assert about is not None
+    about = about_of(release)
     random = np.random.default_rng(0)
     count = 4000
     places = Squares(2.0)

@@ -13,10 +13,10 @@ import pyarrow as pa
 from odkanon.core.arrays import Ints
 from odkanon.core.weights import from_units
 from odkanon.model.release import Classes, Release
-from odkanon.zoning.cells import Cells, Floats, cell_to_parent, cell_to_resolution, str_to_cell
+from odkanon.zoning.cells import WORLD, Cells, Floats, cell_to_parent, cell_to_resolution, str_to_cell
 from odkanon.zoning.zones import Zones
 
-_CHILDREN = 7.0
+_CHILDREN, _BASE_CELLS = 7.0, 122.0
 
 
 def masses_to_spread(release: Release, measures: tuple[str, ...]) -> Floats:
@@ -40,7 +40,7 @@ def corrected(mass: Floats, origin: Cells, destination: Cells) -> Floats:
     around = around_rows(origin, destination)
     inside = around >= 0
     # Equal parts of the globe: of a cell each child has a seventh.
-    size = np.power(_CHILDREN, -(cell_to_resolution(origin) + cell_to_resolution(destination)).astype(np.float64))
+    size = _size(origin) * _size(destination)
     covered = np.bincount(around[inside], weights=size[inside], minlength=len(size))
     free = size - covered
     whole = free <= 1e-9 * size
@@ -51,20 +51,20 @@ def corrected(mass: Floats, origin: Cells, destination: Cells) -> Floats:
 
 def around_rows(origin: Cells, destination: Cells) -> Ints:
     """Return for each row between H3 cells the finest other row that it lies in; -1 for none."""
-    levels = cell_to_resolution(origin), cell_to_resolution(destination)
-    kind = levels[0] * 16 + levels[1]
+    levels = _level(origin), _level(destination)
+    kind = levels[0] * 32 + levels[1]
     found = np.full(len(origin), -1)
     kinds = np.unique(kind)
-    for coarser in kinds[np.argsort(-(kinds // 16 + kinds % 16), kind="stable")].tolist():
-        row, column = divmod(coarser, 16)
+    for coarser in kinds[np.argsort(-(kinds // 32 + kinds % 32), kind="stable")].tolist():
+        row, column = divmod(coarser, 32)
         rows = np.flatnonzero(kind == coarser)
         open_ = np.flatnonzero((levels[0] >= row) & (levels[1] >= column) & (kind != coarser) & (found < 0))
         if len(open_) == 0:
             continue
-        first = np.concatenate([origin[rows], cell_to_parent(origin[open_], row)])
+        first = np.concatenate([origin[rows], _parent(origin[open_], row)])
         numbers = np.unique(first, return_inverse=True)[1]
         others, second = np.unique(
-            np.concatenate([destination[rows], cell_to_parent(destination[open_], column)]), return_inverse=True
+            np.concatenate([destination[rows], _parent(destination[open_], column)]), return_inverse=True
         )
         keys = numbers.astype(np.int64) * len(others) + second
         order = np.argsort(keys[: len(rows)], kind="stable")
@@ -81,16 +81,32 @@ def _mass(classes: Classes, measure: str) -> Floats:
 
 
 def _as_cells(zones: Zones) -> Cells | None:
-    """Return zones as H3 cells; None unless all of them are."""
-    if zones.resolution is None or zones.cells is not None or (zones.resolution < 0).any():
+    """Return zones as H3 cells, the whole world among them; None unless all of them are."""
+    if zones.resolution is None or zones.cells is not None:
         return None
-    return str_to_cell(pa.array(zones.ids.tolist(), pa.string()))
+    cells: Cells = np.where(zones.resolution < 0, WORLD, str_to_cell(pa.array(zones.ids.tolist(), pa.string())))
+    return cells
+
+
+def _level(cells: Cells) -> Ints:
+    """Return resolutions, counted from the whole world, which is 0."""
+    return np.where(cells == WORLD, 0, cell_to_resolution(cells) + 1)
+
+
+def _parent(cells: Cells, level: int) -> Cells:
+    return np.full(len(cells), WORLD) if level == 0 else cell_to_parent(cells, level - 1)
+
+
+def _size(cells: Cells) -> Floats:
+    """Return what part of a resolution-0 cell each has."""
+    size: Floats = np.power(_CHILDREN, 1 - _level(cells).astype(np.float64))
+    return np.where(cells == WORLD, _BASE_CELLS, size)
 
 
 def _nested(cells: Cells) -> bool:
     """Tell whether some cells lie inside others."""
-    own = cell_to_resolution(cells)
+    own = _level(cells)
     return any(
-        bool(np.isin(cell_to_parent(cells[own > coarser], coarser), cells[own == coarser]).any())
+        bool(np.isin(_parent(cells[own > coarser], coarser), cells[own == coarser]).any())
         for coarser in np.unique(own).tolist()
     )

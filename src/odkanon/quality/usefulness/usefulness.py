@@ -41,32 +41,35 @@ def usefulness(
     zones : Places, optional
         Places of the user's own, on the map of `map_of`.
     """
-    matrix, about = release.matrix, map_of(release)
-    if matrix is None or about is None:
+    matrix, found = release.matrix, map_of(release)
+    if matrix is None or found is None:
         return {}
+    about, ends = found
     measures = tuple(measure for measure in ("trips", "weight") if measure in release.input.measures)
     rows, areas = spreadable(release, about, measures)
-    ends = leaf_ends(release, about)
     engine, squares = engine_of(matrix, measures), []
     for size in sizes:
         square = Squares(size)
-        counted, engine = on_places(engine, matrix, _places_of_leaves(square, ends), measures)
+        counted, engine = on_places(engine, matrix, places_of_leaves(square, ends), measures)
         squares.append(on_places_compared(square, size, counted, rows, areas))
     own = None
     if zones is not None:
-        counted, _ = on_places(engine_of(matrix, measures), matrix, _places_of_leaves(zones, ends), measures)
+        counted, _ = on_places(engine_of(matrix, measures), matrix, places_of_leaves(zones, ends), measures)
         own = on_places_compared(zones, None, counted, rows, areas)
     lengths = compare_lengths(by_length(matrix, ends, measures), lengths_after(rows, areas))
     return {
         measure: Usefulness(
-            tuple(found[index] for found in squares), None if own is None else own[index], *lengths[index]
+            tuple(told[index] for told in squares), None if own is None else own[index], *lengths[index]
         )
         for index, measure in enumerate(measures)
     }
 
 
-def map_of(release: Release) -> Projection | None:
-    """Return the map on which a release is compared with its input; None where it is not known where leaves lie."""
+def map_of(release: Release) -> tuple[Projection, Ends] | None:
+    """Return the map on which a release is compared with its input, and the leaves of both axes on it, to the metre.
+
+    None where it is not known where leaves lie.
+    """
     matrix = release.matrix
     if matrix is None:
         return None
@@ -74,16 +77,9 @@ def map_of(release: Release) -> Projection | None:
     lat, lon = (np.concatenate([end[side] for end in points]) for side in (0, 1))
     if len(lat) == 0 or not np.isfinite(lat).all():
         return None
-    return Projection.around(lat, lon)
-
-
-def leaf_ends(release: Release, about: Projection) -> Ends:
-    """Return where the leaves of both axes lie on a map, to the metre."""
-    matrix = release.matrix
-    assert matrix is not None
-    ends = [about.to_metres(*leaf_points(tree)) for tree in (matrix.origins, matrix.destinations)]
-    (x, y), (to_x, to_y) = ((np.rint(x), np.rint(y)) for x, y in ends)
-    return Ends((x, y), (to_x, to_y))
+    about = Projection.around(lat, lon)
+    (x, y), (to_x, to_y) = (about.to_metres(*end) for end in points)
+    return about, Ends((np.rint(x), np.rint(y)), (np.rint(to_x), np.rint(to_y)))
 
 
 def spreadable(
@@ -99,5 +95,6 @@ def spreadable(
     return rows, (origins, areas_of(release.destinations, matrix.destinations.resolution, about))
 
 
-def _places_of_leaves(places: Places, ends: Ends) -> tuple[Ints, Ints]:
+def places_of_leaves(places: Places, ends: Ends) -> tuple[Ints, Ints]:
+    """Return for each leaf of both axes the number of its place."""
     return places.of(*ends.origin), places.of(*ends.destination)
