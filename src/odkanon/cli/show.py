@@ -105,7 +105,8 @@ def show_usefulness(releases: list[tuple[str, Release]]) -> None:
 
 def show_ranking(outcomes: Sequence[Outcome], target: str) -> None:
     """Print the methods of a comparison, the most useful first, and which to choose for what."""
-    from odkanon.study.tables import METHOD_ROWS, cpc, ranked
+    from odkanon.study.experiment import METHOD_ROWS
+    from odkanon.study.tables import cpc, ranked
 
     best = ranked(outcomes, target)
     if not best:

@@ -16,6 +16,7 @@ from odkanon.model.release import Classes, Release
 from odkanon.zoning.cells import WORLD, Cells, Floats, cell_to_parent, cell_to_resolution, str_to_cell
 from odkanon.zoning.zones import Zones
 
+_NOTHING = 1e-9
 _CHILDREN, _BASE_CELLS = 7.0, 122.0
 
 
@@ -32,18 +33,18 @@ def masses_to_spread(release: Release, measures: tuple[str, ...]) -> Floats:
     return corrected(mass, origin, destination)
 
 
-def corrected(mass: Floats, origin: Cells, destination: Cells) -> Floats:
+def corrected(mass: Floats, origin: Cells, destination: Cells, size: Floats | None = None) -> Floats:
     """Return masses to spread over whole rows between H3 cells, of which some lie inside others.
 
-    A row that finer ones cover wholly is spread over all of its area, on top of them.
+    A row that finer ones cover wholly is spread over all of its area, on top of them. ``size`` says how much there is
+    to spread over in each row, if not all cells below it alike.
     """
     around = around_rows(origin, destination)
     inside = around >= 0
-    # Equal parts of the globe: of a cell each child has a seventh.
-    size = _size(origin) * _size(destination)
+    size = _size(origin) * _size(destination) if size is None else size
     covered = np.bincount(around[inside], weights=size[inside], minlength=len(size))
     free = size - covered
-    whole = free <= 1e-9 * size
+    whole = free <= _NOTHING * size  # nothing but rounding
     density = mass / np.where(whole, size, free)[:, None]
     beneath = np.where((inside & ~whole[around])[:, None], density[around], 0.0)
     return (density - beneath) * size[:, None]
@@ -98,7 +99,7 @@ def _parent(cells: Cells, level: int) -> Cells:
 
 
 def _size(cells: Cells) -> Floats:
-    """Return what part of a resolution-0 cell each has."""
+    """Return what part of a resolution-0 cell each has: of a cell each child has a seventh."""
     size: Floats = np.power(_CHILDREN, 1 - _level(cells).astype(np.float64))
     return np.where(cells == WORLD, _BASE_CELLS, size)
 
