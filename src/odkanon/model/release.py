@@ -27,6 +27,7 @@ from odkanon.zoning.zones import Zones, zones_of_cut
 if TYPE_CHECKING:
     from odkanon.engine.protocols import Matrix
     from odkanon.quality.limit.limit import Limit
+    from odkanon.quality.usefulness.result import Usefulness
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,6 +242,13 @@ class Release:
         from odkanon.quality.limit.limit import limit_of
 
         return limit_of(self)
+
+    @cached_property
+    def usefulness(self) -> dict[str, Usefulness]:
+        """How well it answers what people ask of a matrix, in each measure; see `odkanon.usefulness`."""
+        from odkanon.quality.usefulness.usefulness import usefulness
+
+        return usefulness(self)
 
     def save(self, folder: str | Path, *, force: bool = False) -> Path:
         """Write the release as a folder, all or nothing; see `odkanon.publish.save.save_release`."""
