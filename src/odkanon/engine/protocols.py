@@ -1,12 +1,12 @@
 """Engines answer the questions that methods ask of the data, wherever the data is.
 
 A method over hierarchies decides on marginal masses, on what a pair of cuts leaves below the rule, and on the
-classes of a pair of cuts. It never looks at a pair, so the same method runs on any engine.
+classes of a pair of cuts; a cascade on what the rungs of a ladder list and what falls on. It never looks at a pair, so the same method runs on any engine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from odkanon.core.arrays import Ints
@@ -17,6 +17,8 @@ from odkanon.model.rule import Measure, Rule
 from odkanon.zoning.hierarchy import Cut, Hierarchy
 
 if TYPE_CHECKING:
+    from odkanon.engine.nested import Nested
+    from odkanon.engine.rest import Rest
     from odkanon.model.release import Release
     from odkanon.quality.limit.reach import Spread
 
@@ -104,6 +106,16 @@ class Workspace(Protocol):
         parameters: Mapping[str, Any],
     ) -> Release:
         """Return the release of two cuts; ``classes`` is an engine that was coarsened to them, or to finer ones."""
+        ...
+
+    def falling(self, nodes: Sequence[int], *, persons: bool) -> Rest:
+        """Return what is left as a cascade takes it up its ladder; ``nodes`` is the number of leaves of each axis."""
+        ...
+
+    def nested_release(
+        self, rule: Rule, nested: Nested, *, budget: Budget | None, method: str, parameters: Mapping[str, Any]
+    ) -> Release:
+        """Return the release of rows at several levels."""
         ...
 
     def refuse(self, rule: Rule, method: str, parameters: Mapping[str, Any], refusal: str) -> Release:

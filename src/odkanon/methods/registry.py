@@ -76,6 +76,13 @@ METHODS: dict[str, Method] = {
         Method("oigh", "OIGH", "one level for each axis", "oigh:oigh", any_engine=True),
         Method("atg-soft", "ATG-Soft", "zones overlap", "atg.method:atg_soft", overlaps=True, slow=True),
         Method("mondrian", "Mondrian", "boxes", "mondrian.method:mondrian", needs_cells=True, overlaps=True, slow=True),
+        Method(
+            "cascade",
+            "Cascade",
+            "every trip once, at the finest place that k share; zones lie in each other",
+            "cascade.method:cascade",
+            overlaps=True,
+        ),
         Method("treecut", "Tree cuts", "best cells, takes seconds", "treecut.method:treecut", slow=True),
         Method(
             "freezones",

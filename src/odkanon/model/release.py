@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,6 +40,10 @@ class Classes:
         Sum of weights, in units of ``1 / scale``.
     persons : array of int or None
         Number of distinct persons.
+    sure_persons : array of int or None
+        Where the number of persons must not be published: how many there are at least. The rule is checked with it.
+    own_pairs : array of int or None
+        Where zones of one class lie in those of another: for how many leaf pairs it is the finest class.
     """
 
     origin: Codes
@@ -48,6 +52,13 @@ class Classes:
     weight: Ints | None
     persons: Ints | None
     scale: int
+    sure_persons: Ints | None = None
+    own_pairs: Ints | None = None
+
+    @property
+    def sure(self) -> Classes:
+        """What is certain of the classes, published or not."""
+        return self if self.sure_persons is None else replace(self, persons=self.sure_persons)
 
     def __len__(self) -> int:
         return len(self.trips)
@@ -84,6 +95,8 @@ class Release:
         The input, where its pairs are in a database.
     refusal : str or None
         Why nothing can be published, where nothing can.
+    unlisted : int or None
+        The most trips that can be in no class, as far as the classes themselves tell; None where they do not tell.
     seconds : float
         How long the method took.
     """
@@ -102,9 +115,10 @@ class Release:
     refusal: str | None = None
     seconds: float = field(default=0.0)
     stored: Matrix | None = None
+    unlisted: int | None = None
 
     def __post_init__(self) -> None:
-        below = int(np.count_nonzero(~self.rule.met(self.classes)))
+        below = int(np.count_nonzero(~self.rule.met(self.classes.sure)))
         if below:
             raise UnsafeReleaseError(f"{below} classes are below {self.rule}; nothing was released")
         for measure in ("trips", "weight"):
@@ -128,11 +142,12 @@ class Release:
 
     def _check_placement(self, placement: Placement) -> None:
         flows, published = placement.od.flows, placement.published
-        if flows.totals(~published) != self.suppressed:
+        excess = placement.excess or Totals(weight=None if flows.weight is None else 0)
+        if flows.totals(~published) + excess != self.suppressed:
             raise UnsafeReleaseError("what is suppressed is not what the unpublished pairs add up to")
         for measure in ("trips", "weight"):
             of_pairs, of_classes = getattr(flows, measure), getattr(self.classes, measure)
-            if of_pairs is not None and int(of_pairs[published].sum()) != int(of_classes.sum()):
+            if of_pairs is not None and int(of_pairs[published].sum()) - getattr(excess, measure) != of_classes.sum():
                 raise UnsafeReleaseError(f"the {measure} of the classes are not those of the published pairs")
         if np.any(placement.area_of_pair[published] < 0):
             raise UnsafeReleaseError("a published pair lies in no class")

@@ -36,11 +36,12 @@ class Privacy:
 
 
 def privacy(release: Release) -> dict[Measure, Privacy]:
-    """Return the privacy of a release in every measure that its input has, whatever its rule covers.
+    """Return the privacy of a release in every measure that it tells of, whatever its rule covers.
 
     Ten trips of one person meet a rule on trips; this is where it shows.
     """
-    return {measure: _privacy(release, measure) for measure in release.input.measures}
+    told = [measure for measure in release.input.measures if getattr(release.classes, measure) is not None]
+    return {measure: _privacy(release, measure) for measure in told}
 
 
 def _privacy(release: Release, measure: Measure) -> Privacy:
