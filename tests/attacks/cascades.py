@@ -6,8 +6,9 @@ one column for each leaf box. Every number of the method is an array over all in
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import product
 from typing import Any, Literal
 
@@ -161,7 +162,8 @@ class Replay:
         if len(children) == 1:
             return np.zeros(len(self.counts), dtype=np.int16)
         sums = [sum(self.cap(child, step) for child in children) for step in self.world.steps(node[1])]
-        return np.minimum.reduce([np.asarray(one, dtype=np.int16) for one in sums])
+        least: Counts = np.minimum.reduce([np.asarray(one, dtype=np.int16) for one in sums])
+        return least
 
     def cap(self, node: Node, box: Box | None) -> Counts:
         """Return the most that a node can pass up while a box is empty."""
@@ -217,3 +219,123 @@ def shown(replay: Replay, signature: npt.NDArray[np.uint64]) -> tuple[int, int]:
         least = np.minimum.reduceat(replay.residual(box)[order], starts)
         found[box not in on_ladder] += int(sizes[least > 0].sum())
     return found[0], found[1]
+
+
+@dataclass
+class Judged(Replay):
+    """The method where rows are judged by weight or persons too, or show their weight.
+
+    ``weight`` and ``people`` (a bit for each person) are tables like ``counts``; ``least`` are the thresholds on both.
+    """
+
+    weight: Counts = field(default_factory=lambda: np.empty((0, 0), dtype=np.int16))
+    people: Counts = field(default_factory=lambda: np.empty((0, 0), dtype=np.int16))
+    least: tuple[int, int] = (0, 0)
+    heavy: dict[Node, Counts] = field(default_factory=dict)
+    who: dict[Node, Counts] = field(default_factory=dict)
+    row_weight: dict[Node, Counts] = field(default_factory=dict)
+
+    def accepted(self, node: Node, arrived: Counts, may: Counts) -> Counts:
+        """Return what a node lists: as much as it may, if what stays certainly meets the rule."""
+        row = super().accepted(node, arrived, may)
+        children = self.world.children(node) if node[0] else []
+        nothing = np.zeros_like(row)
+        weight = sum((self.heavy[child] for child in children), nothing) if node[0] else self._cell(self.weight, node)
+        who = self._cell(self.people, node) if not node[0] else nothing
+        for child in children:
+            who = who | self.who[child]
+        above = np.where(row > 0, arrived - row, 0)
+        gone = np.where(row > 0, weight * above // np.maximum(arrived, 1), 0)
+        sure = np.bitwise_count(who.astype(np.uint16)).astype(np.int16) - (above if self.least[1] else 0)
+        row = np.where((weight - gone >= self.least[0]) & (sure >= self.least[1]), row, 0).astype(np.int16)
+        taken = row > 0
+        self.row_weight[node] = np.where(taken, weight - gone, 0).astype(np.int16)
+        self.heavy[node] = np.where(taken, 0 if self.mode == "kept" else gone, weight).astype(np.int16)
+        self.who[node] = np.where(taken, 0, who).astype(np.int16)
+        return row
+
+    def _cell(self, table: Counts, node: Node) -> Counts:
+        at = np.ravel_multi_index([start for start, _ in node[1]], self.world.shape)
+        return table[:, at] if table.size else np.zeros(len(self.counts), dtype=np.int16)
+
+    def told(self, *, shared: bool) -> npt.NDArray[np.uint64]:
+        """Return a number for the trips and the weight that each input publishes; rows may share their weight."""
+        weights = self._shared() if shared else self.row_weight
+        mix = np.random.default_rng(1).integers(1, 2**63, len(weights), dtype=np.uint64) | np.uint64(1)
+        total = self.signature()
+        for column, factor in zip(weights.values(), mix, strict=True):
+            total += column.astype(np.uint64) * factor
+        return total
+
+    def _shared(self) -> dict[Node, Counts]:
+        """Return for each row the weight of all rows that it may have exchanged trips with, at the coarsest of them."""
+        above = {node: np.zeros(len(self.counts), dtype=bool) for node in self.listed}
+        for node in reversed(list(self.listed)):
+            for child in self.world.children(node) if node[0] else []:
+                above[child] = above[node] | (self.listed[node] > 0)
+        carried: dict[Node, Counts] = {}
+        told: dict[Node, Counts] = {}
+        for node, listed in self.listed.items():
+            total = self.row_weight[node] + sum(
+                carried[child] for child in (self.world.children(node) if node[0] else [])
+            )
+            bound = self.bounds.get(node, np.full_like(listed, -1))
+            on = (listed == 0) | ((listed == bound) & above[node])
+            carried[node], told[node] = np.where(on, total, 0), np.where(on, 0, total)
+        return told
+
+
+def every_state(world: World, states: Sequence[tuple[int, ...]]) -> tuple[Counts, ...]:
+    """Return every way of putting one of some states into each leaf box, one table for each number of a state."""
+    number = every_input(world, len(states) - 1)
+    return tuple(np.array(values, dtype=np.int16)[number] for values in zip(*states, strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class Reader:
+    """Who knows the rows of one release, and works out which residuals are possible, by sets of whole numbers.
+
+    A set is a number whose bits are its members: adding sets is shifting and joining.
+    """
+
+    world: World
+    rows: dict[Node, int]
+    bounds: dict[Node, int]
+    k: int
+    plain: bool = False
+
+    def may_be_empty(self, box: Box) -> bool:
+        """Tell whether some input with the same rows has no trip in a box but those in rows inside it."""
+        root = self.world.nodes(len(self.world.rungs) - 1)
+        return all(self._passes(node, box) for node in root)
+
+    def _passes(self, node: Node, box: Box | None) -> int:
+        """Return the set of numbers that a node can pass up while a box is empty."""
+        met = None if box is None else common(node[1], box)
+        if met == node[1]:
+            return self._passes(node, None) & 1
+        if node[0] == 0:
+            return 1 if node in self.rows else (1 << self.k) - 1
+        arrived = 1
+        for child in self.world.children(node):
+            arrived = _sums(arrived, self._passes(child, met))
+        return self._left(node, arrived)
+
+    def _left(self, node: Node, arrived: int) -> int:
+        """Return what goes on of the numbers that may have arrived, given what the node lists."""
+        listed, bound = self.rows.get(node, 0), self.bounds.get(node, 0)
+        if listed and (self.plain or listed < bound):
+            return arrived >> listed & 1
+        if listed:
+            return arrived >> bound
+        return arrived if bound < self.k and not self.plain else arrived & ((1 << self.k) - 1)
+
+
+@cache
+def _sums(one: int, other: int) -> int:
+    total, at = 0, 0
+    while other >> at:
+        if other >> at & 1:
+            total |= one << at
+        at += 1
+    return total

@@ -1,7 +1,8 @@
 """Engines answer the questions that methods ask of the data, wherever the data is.
 
 A method over hierarchies decides on marginal masses, on what a pair of cuts leaves below the rule, and on the
-classes of a pair of cuts; a cascade on what the rungs of a ladder list and what falls on. It never looks at a pair, so the same method runs on any engine.
+classes of a pair of cuts; a cascade on the groups that the rungs of its ladder list, and on what falls on. It never
+looks at a pair, so the same method runs on any engine.
 """
 
 from __future__ import annotations

@@ -90,8 +90,9 @@ def _reconstruction_loss(
 ) -> float:
     """Sum ``|v~ - v|`` over all leaf pairs, in time linear in the observed ones.
 
-    A class spreads its mass evenly over its leaf pairs (those of which it is the finest class). Those above the even share v~ are off by ``v - v~``, the
-    others, most of them empty, by ``v~ - v``, and a pair in no published class by its whole ``v``.
+    A class spreads its mass evenly over its leaf pairs, those of which it is the finest class. Those above the even
+    share v~ are off by ``v - v~``, the others, most of them empty, by ``v~ - v``, and a pair in no published class by
+    its whole ``v``.
     """
     found = release.deviations.get(measure)
     if found is None:

@@ -89,7 +89,8 @@ def is_pentagon(cells: Cells) -> npt.NDArray[np.bool_]:
     base = (cells >> np.uint64(45)) & np.uint64(0x7F)
     unused = np.uint64(3) * (np.uint64(MAX_RESOLUTION) - cell_to_resolution(cells).astype(np.uint64))
     digits = (cells & np.uint64((1 << 45) - 1)) >> unused
-    return np.isin(base, _PENTAGON_BASES) & (digits == 0)
+    found: npt.NDArray[np.bool_] = np.isin(base, _PENTAGON_BASES) & (digits == 0)
+    return found
 
 
 def is_valid_cell(cells: Cells) -> npt.NDArray[np.bool_]:

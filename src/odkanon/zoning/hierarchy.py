@@ -115,7 +115,7 @@ class Hierarchy:
         if self.resolution is None:
             full = self.public or self
             leaf = int(np.flatnonzero(full.leaves == self.leaves[0])[0]) if len(self.leaves) else 0
-            above = [full.ids[at][full.codes[at][leaf]][np.newaxis] for at in range(self.top + 1, full.top + 1)]
+            above = [full.ids[at][full.codes[at][leaf : leaf + 1]] for at in range(self.top + 1, full.top + 1)]
         elif self.ids[-1].tolist() != [WORLD]:
             finest = range(self.resolution - self.top - 1, -1, -1)
             above = [*(cell_to_parent(self.leaves[:1], at) for at in finest), np.array([WORLD])]

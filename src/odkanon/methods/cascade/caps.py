@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from odkanon.core.arrays import Bools, Ints, group_sum
+from odkanon.core.arrays import Ints, group_sum
 from odkanon.engine.rest import codes_of, keys_of
 from odkanon.methods.cascade.kinds import Level
 from odkanon.methods.cascade.ladder import Ladder
@@ -104,20 +104,13 @@ def cut(sums: Caps, bound: Ints, k: int, count: Ints, keeps: bool) -> Caps:
     keeps : bool
         Whether what a listed node has above its bound stays with it, instead of being passed up.
     """
-    open_end = (count == 0) & (bound < k)
-    small = (count == 0) & ~open_end
-    excess = (count > 0) & (count == bound) & (not keeps)
-
-    def passed(values: Ints, open_end: Bools, small: Bools, excess: Bools, bound: Ints) -> Ints:
-        up: Ints = np.where(open_end, values, 0) + np.where(small, np.minimum(values, k - 1), 0)
-        return up + np.where(excess, values - bound, 0)
-
-    each = (open_end, small, excess, bound)
-    rows = tuple(part[:, np.newaxis] for part in each)
+    gives = (count > 0) & (count == bound) & (not keeps)
+    less = np.where(gives, bound, 0)
+    most = np.where(count > 0, np.where(gives, _FREE, 0), np.where(bound < k, _FREE, k - 1))
     return Caps(
-        passed(sums.nothing, *each),
-        [passed(values, *rows) for values in sums.untouched],
-        [Steps(of.node, of.part, of.place, passed(of.value, *(part[of.node] for part in each))) for of in sums.touched],
+        np.minimum(sums.nothing - less, most),
+        [np.minimum(values - less[:, np.newaxis], most[:, np.newaxis]) for values in sums.untouched],
+        [Steps(of.node, of.part, of.place, np.minimum(of.value - less[of.node], most[of.node])) for of in sums.touched],
     )
 
 

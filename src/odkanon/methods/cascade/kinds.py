@@ -7,10 +7,11 @@ on the kinds of its axes alone, so a few kinds stand for all the nodes that the 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from odkanon.core.arrays import Ints
+from odkanon.core.arrays import Bools, Ints
 from odkanon.zoning.cells import Cells, cell_to_parent, cell_to_resolution, is_pentagon
 from odkanon.zoning.hierarchy import Hierarchy
 from odkanon.zoning.zones import find_nodes
@@ -41,10 +42,11 @@ class Level:
     step: Ints
     step_count: Ints
 
-    @property
-    def single(self) -> np.ndarray:
+    @cached_property
+    def single(self) -> Bools:
         """For each kind, whether it has a single child."""
-        return self.count.sum(axis=1) == 1
+        alone: Bools = self.count.sum(axis=1) == 1
+        return alone
 
 
 def leaf_level(observed: int) -> Level:

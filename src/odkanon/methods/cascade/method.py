@@ -14,14 +14,12 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from odkanon.core.arrays import Bools, Ints
+from odkanon.core.arrays import Bools
 from odkanon.engine.protocols import Matrix
 from odkanon.errors import InputError
 from odkanon.methods.cascade.fall import Fallen, Terms, fall
 from odkanon.methods.cascade.ladder import Ladder, in_turns, side_of
-from odkanon.methods.cascade.rows import Rows
 from odkanon.model.budget import Budget, BudgetOf
-from odkanon.model.flows import Totals
 from odkanon.model.od import Summary
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
