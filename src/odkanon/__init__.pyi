@@ -22,6 +22,7 @@ from odkanon.read.lookup import lookup_hierarchy as lookup_hierarchy
 from odkanon.read.lookup import read_hierarchy as read_hierarchy
 from odkanon.read.odtable import read_od as read_od
 from odkanon.read.points.trips import points_to_trips as points_to_trips
+from odkanon.read.reading import Reading as Reading
 from odkanon.read.trips import Trips as Trips
 from odkanon.read.trips import build_od as build_od
 from odkanon.read.trips import read_trips as read_trips

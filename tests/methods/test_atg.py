@@ -15,8 +15,9 @@ from odkanon.methods import anonymize
 from odkanon.methods.atg.cut import Choice, Forest
 from odkanon.methods.atg.method import solve
 from odkanon.methods.atg.origins import even_cut
+from odkanon.model.account import Source
 from odkanon.model.budget import Budget, BudgetOf
-from odkanon.model.od import ODMatrix, Source, od_matrix
+from odkanon.model.od import ODMatrix, od_matrix
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.quality.utility import utility
@@ -44,14 +45,13 @@ def together(one: Front, other: Front) -> Front:
 def least_spread(od: ODMatrix, rule: Rule, origins: Cut, budget: Budget) -> int:
     """Solve the choice of destination cuts exactly: every trade of loss against spread, for every subtree."""
     flows, tree = od.flows, od.destinations
-    visits = flows.visits
-    assert visits is not None
+    visits = flows.visits["persons"]
     zone = origins.zone_of_leaf[flows.origin]
 
     def trades(level: int, rows: Ints, origin_size: int) -> Front:
         node = int(tree.codes[level][flows.destination[rows[0]]])
         trips = int(flows.trips[rows].sum())
-        persons = len(np.unique(visits.person[np.isin(visits.flow, rows)]))
+        persons = len(np.unique(visits.head[np.isin(visits.flow, rows)]))
         good = trips >= (rule.trips or 0) and persons >= (rule.persons or 0)
         lost = trips if budget.of == "trips" else len(rows)
         whole = (0, trips * (origin_size + int(tree.sizes[level][node]))) if good else (lost, 0)

@@ -14,7 +14,8 @@ from odkanon.core.arrays import Ints
 from odkanon.errors import InputError
 from odkanon.methods import anonymize
 from odkanon.methods.mondrian.cuts import Segments, Sums, median_cuts
-from odkanon.model.od import ODMatrix, Source, od_matrix
+from odkanon.model.account import Source
+from odkanon.model.od import ODMatrix, od_matrix
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.quality.utility import utility
@@ -38,9 +39,8 @@ def meets(od: ODMatrix, rule: Rule, pairs: list[int]) -> bool:
     assert flows.weight is not None
     trips = int(flows.trips[pairs].sum())
     weight = Fraction(int(flows.weight[pairs].sum()), flows.scale)
-    persons = 0
-    if flows.visits is not None:
-        persons = len(np.unique(flows.visits.person[np.isin(flows.visits.flow, pairs)]))
+    visits = flows.visits["persons"]
+    persons = len(np.unique(visits.head[np.isin(visits.flow, pairs)]))
     return trips >= (rule.trips or 0) and weight >= (rule.weight or 0) and persons >= (rule.persons or 0)
 
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from odkanon.cli.options import parse_age_bands
-from odkanon.cli.reading import InputOptions
 
 if TYPE_CHECKING:
     from odkanon.model.od import ODMatrix
     from odkanon.model.rule import Rule
+    from odkanon.read.reading import Reading
     from odkanon.together import Together
     from odkanon.together.series import Zoning
 
@@ -29,7 +29,7 @@ def read_earlier_zones(folder: Path | None) -> Zoning | None:
 
 
 def anonymize_segments(
-    inputs: InputOptions,
+    reading: Reading,
     output: Path,
     *,
     segments: list[str],
@@ -42,28 +42,27 @@ def anonymize_segments(
     force: bool,
 ) -> None:
     """Read trips, release them by segments, and say what came out."""
+    from odkanon.cli.cautions import warn_of_rule
     from odkanon.cli.show import stages
     from odkanon.publish.segments import check_index_target, save_together
-    from odkanon.read.tables.layouts import open_trips
-    from odkanon.read.trips import build_od
+    from odkanon.read.trips import build_od, trips_of
     from odkanon.together import make_dimensions, release_together
     from odkanon.together.dimensions import columns_of
 
     check_index_target(output, force=force)
     bands, zoning = parse_age_bands(age_bands), read_earlier_zones(zones)
     with stages() as stage:
-        stage(f"reading {inputs.source}")
-        reading = inputs.reading()
-        trips = reading.trips(open_trips(inputs.source), columns_of(segments))
+        stage(f"reading {reading.name}")
+        trips = trips_of(reading, columns_of(segments))
         dimensions = make_dimensions(trips, segments, age_bands=bands)
-        rule = make_rule(build_od(trips, resolution=reading.finest, within=reading.within))
+        rule = make_rule(build_od(trips, resolution=reading.finest, within=reading.area))
         stage(f"protecting {len(trips):,} trips and their segments")
         together = release_together(
             trips,
             rule,
             dimensions,
             resolution=reading.finest,
-            within=reading.within,
+            within=reading.area,
             segment_budget=segment_budget,
             zoning=zoning,
             method=method,
@@ -72,6 +71,9 @@ def anonymize_segments(
         stage(f"writing {output}")
         save_together(together, output, force=force)
     show_together(together)
+    warn_of_rule(together.whole)
+    if reading.uses_hours or any("hour" in dimension.keys for dimension in dimensions):
+        typer.echo(reading.clock)
     written = 1 + sum(part.release is not None for part in together.parts)
     typer.echo(f"Wrote {output}: {written} releases on the same zones, and index.json")
 

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from odkanon.engine.protocols import Matrix
+from odkanon.model.measures import HEADS, MEASURES
 from odkanon.model.release import Release
 from odkanon.publish.save import statement
 from odkanon.quality.privacy import privacy
@@ -20,8 +21,6 @@ from odkanon.zoning.cells import cell_to_latlng
 
 console = Console(highlight=False)
 progress = Console(stderr=True, highlight=False)
-
-MEANING = {"trips": "trips", "weight": "population (weight)", "persons": "different persons"}
 
 
 @contextmanager
@@ -51,6 +50,12 @@ def show_input(od: Matrix) -> None:
         console.print(f"They start around latitude {np.median(lat):.2f}, longitude {np.median(lon):.2f}.")
     for reason, part in rejected.items():
         console.print(f"  rejected {part.rows:,} rows {reason}", style="yellow")
+    if whole.source.lookalikes:
+        console.print(
+            f"  {whole.source.lookalikes:,} rows are the same as another in all that was read; without a person and a "
+            "time, copies cannot be told from trips: they count",
+            style="yellow",
+        )
 
 
 def show_published(release: Release) -> None:
@@ -70,7 +75,7 @@ def show_privacy(releases: list[tuple[str, Release]]) -> None:
     for name, release in releases:
         for measure, report in privacy(release).items():
             below = f"{report.below:,} of {len(release.classes):,}"
-            table.add_row(name, MEANING[measure], _number(report.min), _number(report.threshold), below)
+            table.add_row(name, MEASURES[measure].title, _number(report.min), _number(report.threshold), below)
     console.print(table)
 
 
@@ -87,7 +92,7 @@ def show_utility(releases: list[tuple[str, Release]]) -> None:
             zones = f"{len(release.origins):,} x {len(release.destinations):,}"
             best = release.limit.g if release.limit and measure == "trips" and score.g is not None else None
             shown = map(_number, (score.c_avg, score.g, best, score.e))
-            table.add_row(name, MEANING[measure], zones, f"{score.c_dm:.3g}", *shown)
+            table.add_row(name, MEASURES[measure].title, zones, f"{score.c_dm:.3g}", *shown)
     console.print(table)
     console.print(
         "C_DM: penalty for large classes and suppression. C_AVG: mean class size over k, 1 at best. "
@@ -105,14 +110,15 @@ def show_files(folder: Path) -> None:
 
 
 def warn_of_few_persons(release: Release) -> None:
-    """Say it plainly where the rule does not count persons and some flows have too few of them."""
-    report = privacy(release).get("persons")
-    if report is not None and release.rule.persons is None and report.below:
-        console.print(
-            f"Caution: {report.below:,} of {len(release.classes):,} flows have fewer than {report.threshold:,} "
-            f"different persons (the smallest has {report.min}). Add --protect persons to rule that out.",
-            style="bold yellow",
-        )
+    """Say it plainly where the rule does not count persons or households and some flows have too few of them."""
+    for measure, report in privacy(release).items():
+        if measure in HEADS and measure not in release.rule.measures and report.below:
+            console.print(
+                f"Caution: {report.below:,} of {len(release.classes):,} flows have fewer than {report.threshold:,} "
+                f"{HEADS[measure].title} (the smallest has {report.min}). Add --protect {HEADS[measure].target} to "
+                "rule that out.",
+                style="bold yellow",
+            )
 
 
 def _number(value: Any) -> str:

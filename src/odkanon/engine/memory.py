@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -17,7 +17,7 @@ from odkanon.model.budget import Budget
 from odkanon.model.flows import Flows, Totals
 from odkanon.model.od import Axis, ODMatrix
 from odkanon.model.release import Release, release_of_cuts
-from odkanon.model.rule import Measure, Rule
+from odkanon.model.rule import Rule
 from odkanon.zoning.hierarchy import Cut, Hierarchy
 
 
@@ -25,7 +25,7 @@ class Marginals(Protocol):
     """Anything with hierarchies and the masses of their nodes: a matrix, or another engine."""
 
     def tree(self, axis: Axis) -> Hierarchy: ...  # noqa: D102
-    def node_masses(self, axis: Axis, measure: Measure) -> tuple[Ints, ...]: ...  # noqa: D102
+    def node_masses(self, axis: Axis, measure: str) -> tuple[Ints, ...]: ...  # noqa: D102
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class MemoryEngine:
         """Return the hierarchy over the leaves of an axis."""
         return self.od.tree(axis)
 
-    def node_masses(self, axis: Axis, measure: Measure) -> tuple[Ints, ...]:
+    def node_masses(self, axis: Axis, measure: str) -> tuple[Ints, ...]:
         """Return the mass of every node of an axis, by level."""
         return self.od.node_masses(axis, measure)
 
@@ -67,9 +67,9 @@ class MemoryEngine:
         return self.flows.take(rule.met(self.flows))
 
     @property
-    def counts_persons(self) -> bool:
-        """Whether the flows say how many persons they have."""
-        return self.flows.visits is not None
+    def counted(self) -> frozenset[str]:
+        """The measures of which the flows say how many heads they have."""
+        return frozenset(self.flows.visits)
 
     def below(self, rule: Rule) -> Totals:
         """Return what the classes that do not meet the rule add up to."""
@@ -133,9 +133,9 @@ class MemoryWorkspace:
         """Return the release of two cuts, which says of each pair where it went."""
         return release_of_cuts(self.od, rule, *cuts, self.candidate, budget, method, parameters)
 
-    def falling(self, nodes: Sequence[int], *, persons: bool) -> MemoryRest:
+    def falling(self, nodes: Sequence[int], heads: Collection[str]) -> MemoryRest:
         """Return what is left as a cascade takes it up its ladder."""
-        return memory_rest(self.rest.flows, nodes, persons=persons)
+        return memory_rest(self.rest.flows, nodes, heads)
 
     def nested_release(
         self, rule: Rule, nested: Nested, *, budget: Budget | None, method: str, parameters: Mapping[str, Any]

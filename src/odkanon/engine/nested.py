@@ -32,7 +32,7 @@ class Nested:
     levels : tuple of array of int
         For each axis, the level of the node of each row.
     groups : Groups
-        The rows, with what is published of them; persons are those that a row certainly has.
+        The rows, with what is published of them; heads are those that a row certainly has.
     own_pairs : array of int
         For how many leaf pairs each row is the finest.
     number : array of int
@@ -58,10 +58,10 @@ class Nested:
         """Return the zones and classes, and for each class the row that it is."""
         zones, number = zip(*(self._zones(axis) for axis in (0, 1)), strict=True)
         groups = self.groups
-        flows = Flows(number[0], number[1], groups.pairs, groups.trips, groups.weight, None, groups.scale)
+        flows = Flows(number[0], number[1], groups.pairs, groups.trips, groups.weight, {}, groups.scale)
         origins, destinations, classes, rows = published_classes(flows, np.ones(len(flows), dtype=bool), *zones)
-        sure = None if groups.persons is None else groups.persons[rows]
-        return origins, destinations, replace(classes, sure_persons=sure, own_pairs=self.own_pairs[rows]), rows
+        sure = {name: count[rows] for name, count in groups.heads.items()}
+        return origins, destinations, replace(classes, sure_heads=sure, own_pairs=self.own_pairs[rows]), rows
 
     def _zones(self, axis: int) -> tuple[Zones, Codes]:
         zones, first = zones_of_tree(self.trees[axis])

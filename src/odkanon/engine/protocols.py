@@ -7,14 +7,15 @@ looks at a pair, so the same method runs on any engine.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from odkanon.core.arrays import Ints
+from odkanon.model.account import Summary
 from odkanon.model.budget import Budget
 from odkanon.model.flows import Flows, Totals
-from odkanon.model.od import Axis, ODMatrix, Summary
-from odkanon.model.rule import Measure, Rule
+from odkanon.model.od import Axis, ODMatrix
+from odkanon.model.rule import Rule
 from odkanon.zoning.hierarchy import Cut, Hierarchy
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class Engine(Protocol):
         """Return the hierarchy over the leaves of an axis."""
         ...
 
-    def node_masses(self, axis: Axis, measure: Measure) -> tuple[Ints, ...]:
+    def node_masses(self, axis: Axis, measure: str) -> tuple[Ints, ...]:
         """Return the mass of every node of an axis, by level."""
         ...
 
@@ -109,8 +110,11 @@ class Workspace(Protocol):
         """Return the release of two cuts; ``classes`` is an engine that was coarsened to them, or to finer ones."""
         ...
 
-    def falling(self, nodes: Sequence[int], *, persons: bool) -> Rest:
-        """Return what is left as a cascade takes it up its ladder; ``nodes`` is the number of leaves of each axis."""
+    def falling(self, nodes: Sequence[int], heads: Collection[str]) -> Rest:
+        """Return what is left as a cascade takes it up its ladder.
+
+        ``nodes`` is the number of leaves of each axis, ``heads`` names the measures that count heads.
+        """
         ...
 
     def nested_release(

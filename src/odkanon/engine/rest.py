@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -10,10 +10,11 @@ import numpy as np
 
 from odkanon.core.arrays import Codes, Ints, group_keys
 from odkanon.model.flows import Flows, Totals, Visits
+from odkanon.model.measures import ByHeads
 
 
 @dataclass(frozen=True, eq=False)
-class Groups:
+class Groups(ByHeads):
     """Groups of trips between nodes, one node an axis.
 
     Attributes
@@ -26,15 +27,15 @@ class Groups:
         Number of trips.
     weight : array of int or None
         Sum of weights, in units of ``1 / scale``.
-    persons : array of int or None
-        Number of distinct persons, where they are counted.
+    heads : mapping of str to array of int
+        Number of distinct heads, for each measure that counts them.
     """
 
     codes: tuple[Ints, ...]
     pairs: Ints
     trips: Ints
     weight: Ints | None
-    persons: Ints | None
+    heads: Mapping[str, Ints]
     scale: int
 
     def take(self, which: Ints) -> Groups:
@@ -45,7 +46,7 @@ class Groups:
             pairs=self.pairs[which],
             trips=self.trips[which],
             weight=None if self.weight is None else self.weight[which],
-            persons=None if self.persons is None else self.persons[which],
+            heads={name: count[which] for name, count in self.heads.items()},
         )
 
 
@@ -79,8 +80,8 @@ class MemoryRest:
         For each axis, how many nodes there are.
     groups : Groups
         Sorted by their codes.
-    visits : Visits or None
-        Who takes part in which group; where persons are counted.
+    visits : mapping of str to Visits
+        Who takes part in which group, for each measure that counts heads.
     pair, group : array of int
         The OD pairs that lie in no row yet, and the group of each.
     placed : tuple of pairs of array
@@ -89,7 +90,7 @@ class MemoryRest:
 
     nodes: tuple[int, ...]
     groups: Groups
-    visits: Visits | None
+    visits: Mapping[str, Visits]
     pair: Codes
     group: Codes
     placed: tuple[tuple[Codes, Ints], ...] = ()
@@ -101,13 +102,13 @@ class MemoryRest:
         radix = tuple(nodes if at == axis else count for at, count in enumerate(self.nodes))
         found = group_keys(keys_of(codes, radix), int(np.prod(radix, dtype=object)))
         first = found.first()
-        visits = None if self.visits is None else self.visits.relabel(found.number, found.count)
+        visits = {name: who.relabel(found.number, found.count) for name, who in self.visits.items()}
         groups = Groups(
             tuple(code[first] for code in codes),
             found.sum(old.pairs),
             found.sum(old.trips),
             None if old.weight is None else found.sum(old.weight),
-            None,
+            {},
             old.scale,
         )
         return replace(self, nodes=radix, groups=groups, visits=visits, group=found.number[self.group])
@@ -117,10 +118,9 @@ class MemoryRest:
         return self._counted().take(np.flatnonzero(self.groups.trips >= trips))
 
     def _counted(self) -> Groups:
-        if self.visits is None:
-            return self.groups
-        persons = np.bincount(self.visits.flow, minlength=len(self.groups.trips)).astype(np.int64)
-        return replace(self.groups, persons=persons)
+        count = len(self.groups.trips)
+        heads = {name: np.bincount(who.flow, minlength=count).astype(np.int64) for name, who in self.visits.items()}
+        return replace(self.groups, heads=heads)
 
     def without(self, taken: Groups, rows: Ints, left: Groups) -> MemoryRest:
         """Return what is left when groups go."""
@@ -141,13 +141,13 @@ class MemoryRest:
             _put(groups.pairs, at, left.pairs),
             _put(groups.trips, at, left.trips),
             weight,
-            None,
+            {},
             groups.scale,
         )
         return MemoryRest(
             self.nodes,
             rest.take(np.flatnonzero(stays)),
-            None if self.visits is None else self.visits.relabel(who, int(stays.sum())),
+            {name: visits.relabel(who, int(stays.sum())) for name, visits in self.visits.items()},
             self.pair[pending],
             number[self.group[pending]],
             (*self.placed, (self.pair[~pending], row_of_pair[~pending])),
@@ -166,12 +166,13 @@ class MemoryRest:
         return area
 
 
-def memory_rest(flows: Flows, nodes: Sequence[int], *, persons: bool) -> MemoryRest:
-    """Return all of some flows between leaves."""
+def memory_rest(flows: Flows, nodes: Sequence[int], heads: Collection[str]) -> MemoryRest:
+    """Return all of some flows between leaves, of which some heads are counted."""
     codes = (flows.origin.astype(np.int64), flows.destination.astype(np.int64))
-    groups = Groups(codes, flows.pairs, flows.trips, flows.weight, None, flows.scale)
+    groups = Groups(codes, flows.pairs, flows.trips, flows.weight, {}, flows.scale)
+    visits = {name: who for name, who in flows.visits.items() if name in heads}
     every = np.arange(len(flows), dtype=np.int32)
-    return MemoryRest(tuple(nodes), groups, flows.visits if persons else None, every, every)
+    return MemoryRest(tuple(nodes), groups, visits, every, every)
 
 
 def keys_of(codes: Sequence[Ints], nodes: Sequence[int]) -> Ints:

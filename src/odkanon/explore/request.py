@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, get_args
+from typing import Any
 
 from odkanon.errors import InputError
 from odkanon.methods import METHODS
-from odkanon.model.rule import Measure, Target
 
-TARGET_OF: dict[str, Target] = dict(zip(get_args(Measure), get_args(Target), strict=True))
-"""Who is protected by a threshold on each measure."""
 MOST_BUDGET = 0.3
 
 

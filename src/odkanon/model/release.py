@@ -13,9 +13,11 @@ import pyarrow as pa
 
 from odkanon.core.arrays import Bools, Codes, Ints
 from odkanon.errors import InputError, UnsafeReleaseError
+from odkanon.model.account import Summary
 from odkanon.model.budget import Budget
 from odkanon.model.flows import Flows, Totals
-from odkanon.model.od import ODMatrix, Summary
+from odkanon.model.measures import ADDITIVE, ByHeads
+from odkanon.model.od import ODMatrix
 from odkanon.model.placement import Deviation, Placement
 from odkanon.model.rule import Rule
 from odkanon.zoning.hierarchy import Cut
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Classes:
+class Classes(ByHeads):
     """The published classes: flows between zones, sorted by the ids of their zones.
 
     Attributes
@@ -38,10 +40,10 @@ class Classes:
         Number of trips.
     weight : array of int or None
         Sum of weights, in units of ``1 / scale``.
-    persons : array of int or None
-        Number of distinct persons.
-    sure_persons : array of int or None
-        Where the number of persons must not be published: how many there are at least. The rule is checked with it.
+    heads : mapping of str to array of int
+        Number of distinct heads, for each measure that counts them and that is published.
+    sure_heads : mapping of str to array of int
+        Where numbers of heads must not be published: how many there are at least. The rule is checked with them.
     own_pairs : array of int or None
         Where zones of one class lie in those of another: for how many leaf pairs it is the finest class.
     """
@@ -50,15 +52,15 @@ class Classes:
     destination: Codes
     trips: Ints
     weight: Ints | None
-    persons: Ints | None
+    heads: Mapping[str, Ints]
     scale: int
-    sure_persons: Ints | None = None
+    sure_heads: Mapping[str, Ints] = field(default_factory=dict)
     own_pairs: Ints | None = None
 
     @property
     def sure(self) -> Classes:
         """What is certain of the classes, published or not."""
-        return self if self.sure_persons is None else replace(self, persons=self.sure_persons)
+        return replace(self, heads={**self.sure_heads, **self.heads})
 
     def __len__(self) -> int:
         return len(self.trips)
@@ -121,7 +123,7 @@ class Release:
         below = int(np.count_nonzero(~self.rule.met(self.classes.sure)))
         if below:
             raise UnsafeReleaseError(f"{below} classes are below {self.rule}; nothing was released")
-        for measure in ("trips", "weight"):
+        for measure in ADDITIVE:
             self._check_account(measure)
         if self.placement is not None:
             self._check_placement(self.placement)
@@ -145,7 +147,7 @@ class Release:
         excess = placement.excess or Totals(weight=None if flows.weight is None else 0)
         if flows.totals(~published) + excess != self.suppressed:
             raise UnsafeReleaseError("what is suppressed is not what the unpublished pairs add up to")
-        for measure in ("trips", "weight"):
+        for measure in ADDITIVE:
             of_pairs, of_classes = getattr(flows, measure), getattr(self.classes, measure)
             if of_pairs is not None and int(of_pairs[published].sum()) - getattr(excess, measure) != of_classes.sum():
                 raise UnsafeReleaseError(f"the {measure} of the classes are not those of the published pairs")
@@ -165,7 +167,7 @@ class Release:
             no_codes,
             no_ints,
             None if summary.weight is None else no_ints,
-            None if summary.persons is None else no_ints,
+            dict.fromkeys(summary.heads, no_ints),
             summary.scale,
         )
         placement = None
@@ -306,7 +308,7 @@ def published_classes(
         new_destination[order],
         merged.trips[rows],
         None if merged.weight is None else merged.weight[rows],
-        None if merged.persons is None else merged.persons[rows],
+        {name: counts[rows] for name, counts in merged.heads.items()},
         merged.scale,
     )
     return origins, destinations, classes, rows

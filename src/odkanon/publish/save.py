@@ -17,6 +17,7 @@ from odkanon.core.arrays import Codes, group_sum
 from odkanon.core.outputs import move_into_place, partial_folder, restore
 from odkanon.core.weights import from_units
 from odkanon.errors import InputError, RefusedError
+from odkanon.model.measures import HEADS
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.publish.report import SavedRelease, is_built, page_of
@@ -90,9 +91,7 @@ def classes_table(release: Release) -> pa.Table:
     }
     if classes.weight is not None:
         columns["weight"] = from_units(classes.weight, classes.scale)
-    if classes.persons is not None:
-        columns["persons"] = classes.persons
-    return pa.table(columns)
+    return pa.table(columns | dict(classes.heads))
 
 
 def zones_geojson(release: Release) -> dict[str, Any]:
@@ -160,9 +159,8 @@ def statement(rule: Rule) -> str:
     parts = {
         "trips": lambda value: f"{value:,} trips",
         "weight": lambda value: f"a weight of {float(value):,.10g} (people that the trips stand for)",
-        "persons": lambda value: f"{value:,} different persons",
-    }
-    told = " and ".join(parts[measure](getattr(rule, measure)) for measure in rule.measures)
+    } | {name: lambda value, name=name: f"{value:,} {HEADS[name].title}" for name in HEADS}
+    told = " and ".join(parts[measure](value) for measure, value in rule.thresholds.items())
     return f"Every published flow is shared by at least {told}."
 
 
@@ -181,8 +179,7 @@ def _input(release: Release) -> dict[str, Any]:
     account["trips"] = whole.trips + sum(part.trips for part in rejected.values())
     if whole.weight is not None:
         account["weight"] = from_units(whole.weight + sum(part.weight for part in rejected.values()), scale)
-    if whole.persons is not None:
-        account["persons"] = whole.persons
+    account |= whole.heads
     account["sha256"] = whole.source.sha256
     account["rejected"] = {
         reason: {"rows": part.rows, "trips": part.trips}
@@ -200,8 +197,6 @@ def limit_account(release: Release) -> dict[str, float | None] | None:
 
 def _rule(release: Release) -> dict[str, Any]:
     rule = release.rule
-    thresholds: dict[str, Any] = {measure: getattr(rule, measure) for measure in rule.measures}
-    if "weight" in thresholds:
-        thresholds["weight"] = float(thresholds["weight"])
-    mean_weight = release.input.mean_weight if release.input.weight is not None else None
-    return {"k": rule.k(mean_weight), **thresholds}
+    thresholds = {name: float(value) if name == "weight" else int(value) for name, value in rule.thresholds.items()}
+    k = rule.k_of("trips", release.input.mean_weight if release.input.weight is not None else None)
+    return {"k": int(k) if k.denominator == 1 else float(k), **thresholds}

@@ -10,7 +10,8 @@ import numpy as np
 from odkanon.core.arrays import Ints
 from odkanon.core.weights import from_units
 from odkanon.errors import InputError
-from odkanon.model.od import ODMatrix, Summary
+from odkanon.model.account import Summary
+from odkanon.model.od import ODMatrix
 from odkanon.model.placement import deviation, even_share
 from odkanon.model.release import Release
 
@@ -65,15 +66,14 @@ def utility(od: ODMatrix | Summary, release: Release, *, measure: UtilityMeasure
     classes = from_units(units, unit)
     total, suppressed = (float(from_units(getattr(part, measure), unit)) for part in (whole, release.suppressed))
     published = float(from_units(int(units.sum()), unit))
-    k = release.rule.k(whole.mean_weight if whole.weight is not None else None)
-    k_measure = k * float(whole.mean_weight) if measure == "weight" else k
+    k = float(release.rule.k_of(measure, whole.mean_weight if whole.weight is not None else None))
     empty = len(classes) == 0
     sizes = _sizes(release)
     own = release.classes.own_pairs
     leaf_pairs = own if own is not None or sizes is None else sizes[0] * sizes[1]
     return Utility(
         c_dm=float(np.sum(classes**2)) + total * suppressed,
-        c_avg=None if empty else published / len(classes) / k_measure,
+        c_avg=None if empty else published / len(classes) / k,
         g=None if empty or sizes is None else float(np.sum((sizes[0] + sizes[1]) * classes)) / published,
         e=None if leaf_pairs is None else _reconstruction_loss(release, measure, units, leaf_pairs, unit) / total,
     )

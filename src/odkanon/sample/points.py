@@ -38,7 +38,7 @@ def write_netmob25(survey: pa.Table, folder: Path, *, force: bool = False) -> in
     if folder.exists() and not (folder.is_dir() and (folder / INDIVIDUALS).is_file()):
         raise InputError(f"{folder} exists and is not such a survey; choose another folder")
     if folder.exists() and not force:
-        raise InputError(f"{folder} exists already; choose another folder, or replace it with --force")
+        raise InputError(f"{folder} exists already; choose another folder, or have it replaced", option="force")
     with partial_folder(folder) as partial:
         (partial / POINTS).mkdir()
         write_csv(individuals(survey), partial / INDIVIDUALS)

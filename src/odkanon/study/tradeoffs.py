@@ -11,7 +11,7 @@ from typing import Any, Literal
 from odkanon.errors import InputError
 from odkanon.methods.registry import METHODS, anonymize, find_method
 from odkanon.model.od import ODMatrix
-from odkanon.model.rule import Rule, Target
+from odkanon.model.rule import Rule
 from odkanon.quality.limit.limit import limit
 from odkanon.quality.utility import UtilityMeasure, utility
 
@@ -65,7 +65,7 @@ def tradeoff(
     ks: Sequence[int] = (2, 5, 10, 20, 50),
     budgets: Sequence[float] = (0.10,),
     methods: Sequence[str] = ("odkanon", "treecut"),
-    target: Target | Sequence[Target] = "participants",
+    target: str | Sequence[str] = "participants",
     measure: UtilityMeasure = "trips",
     options: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> list[TradeoffRow]:
@@ -95,7 +95,7 @@ def tradeoff(
     """
     for method in methods:
         find_method(method)
-    targets: Sequence[Target] = (target,) if isinstance(target, str) else target
+    targets: Sequence[str] = (target,) if isinstance(target, str) else target
     rows = []
     for budget in budgets:
         for k in ks:

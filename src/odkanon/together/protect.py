@@ -33,6 +33,7 @@ import numpy.typing as npt
 
 from odkanon.core.arrays import Bools, Codes, Ints, number_groups
 from odkanon.model.flows import Flows
+from odkanon.model.measures import HEADS
 from odkanon.model.rule import Rule
 
 Matrix = npt.NDArray[np.float64]
@@ -174,15 +175,14 @@ def _arcs(cells: Flows, suppressed: Bools, column: Codes, columns: int, rule: Ru
     mask[row, column[hidden]] = 1
     together = (mask.T @ mask > 0) & ~np.eye(columns, dtype=bool)
     strong = together.copy()
-    if rule.trips is not None:
-        strong &= _spread(cells.trips[hidden], row, column[hidden], mask) >= rule.trips
-    if rule.weight is not None and cells.weight is not None:
-        # Floats may be off in the last digits; asking for a little more keeps the answer on the safe side.
-        strong &= _spread(cells.weight[hidden], row, column[hidden], mask) >= rule.weight_units(cells.scale) * (
-            1 + 1e-9
-        )
-    if rule.persons is not None and cells.visits is not None:
-        strong &= _persons(cells, hidden, row, column, mask) >= rule.persons
+    for measure in rule.measures:
+        least = rule.units(measure, cells.scale)
+        if measure in HEADS:
+            strong &= _heads(cells, measure, hidden, row, column, mask) >= least
+        else:
+            # Floats may be off in the last digits; asking for a little more keeps the answer on the safe side.
+            slack = 1 + 1e-9 if measure == "weight" else 1
+            strong &= _spread(getattr(cells, measure)[hidden], row, column[hidden], mask) >= least * slack
     return together, strong
 
 
@@ -193,15 +193,14 @@ def _spread(mass: Ints, row: Codes, column: Codes, mask: Matrix) -> Matrix:
     return table.T @ mask
 
 
-def _persons(cells: Flows, hidden: Ints, row: Codes, column: Codes, mask: Matrix) -> Matrix:
-    """Return, for columns v and u, the distinct persons of v in rows where u is suppressed."""
-    visits = cells.visits
-    assert visits is not None
+def _heads(cells: Flows, measure: str, hidden: Ints, row: Codes, column: Codes, mask: Matrix) -> Matrix:
+    """Return, for columns v and u, the distinct heads of v in rows where u is suppressed."""
+    visits = cells.visits[measure]
     row_of_cell = np.full(len(cells), -1, dtype=np.int64)
     row_of_cell[hidden] = row
     inside = row_of_cell[visits.flow] >= 0
-    flow, person = visits.flow[inside], visits.person[inside]
-    key = column[flow].astype(np.int64) * visits.people + person
+    flow, head = visits.flow[inside], visits.head[inside]
+    key = column[flow].astype(np.int64) * visits.people + head
     counts = np.zeros((mask.shape[1], mask.shape[1]))
     for u in range(mask.shape[1]):
         here = mask[row_of_cell[flow], u] > 0

@@ -9,19 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from odkanon.core.arrays import Bools
 from odkanon.errors import InputError, RefusedError
-from odkanon.model.od import Rejected, Source
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.read.area import Area
-from odkanon.read.tables.columns import COORDINATES
-from odkanon.read.trips import Trips
+from odkanon.read.trips import OUTSIDE, Trips
 from odkanon.together.dimensions import Dimension, parent_of
 from odkanon.together.plan import too_few
 from odkanon.together.series import Zoning
 from odkanon.together.zonings import Attempt, Ground, search
-from odkanon.zoning.cells import latlng_to_cell
 
 RARE = "of segments too small for a table, even together"
 
@@ -89,7 +85,7 @@ def release_together(
         How zones are chosen; see `odkanon.methods.anonymize`.
     """
     if not dimensions:
-        raise InputError("segments released together need at least one --segment")
+        raise InputError("segments released together need at least one way to split the trips", option="segment")
     if not 0 <= segment_budget < 1:
         raise InputError(f"the segment budget is a share from 0 up to below 1; not {segment_budget}")
     started = time.perf_counter()
@@ -122,21 +118,11 @@ def _inside(
     """Keep the trips inside an area, so that segments need no account of those outside."""
     if within is None:
         return trips, list(dimensions)
-    lat_lon = [trips.table.column(name).to_numpy() for name in COORDINATES]
-    inside = within.contains(latlng_to_cell(lat_lon[0], lat_lon[1], resolution))
-    inside &= within.contains(latlng_to_cell(lat_lon[2], lat_lon[3], resolution))
+    starts, ends = trips.cells(resolution)
+    inside = within.contains(starts) & within.contains(ends)
     if not inside.any():
         raise InputError("no trip has both ends inside the area; check the cells or the outline")
-    return _reject(trips, ~inside, "outside the area"), [each.select(inside) for each in dimensions]
-
-
-def _reject(trips: Trips, which: Bools, reason: str) -> Trips:
-    count = int(np.count_nonzero(which))
-    if not count:
-        return trips
-    weight = 0 if trips.weight is None else int(trips.weight[which].sum())
-    account = {**trips.source.rejected, reason: Rejected(count, count, weight)}
-    return replace(trips.select(~which), source=replace(trips.source, rejected=account))
+    return trips.reject(~inside, OUTSIDE), [each.select(inside) for each in dimensions]
 
 
 def _without_rare(
@@ -154,7 +140,7 @@ def _without_rare(
         keep[np.flatnonzero(keep)[gone]] = False
     if not keep.any():
         raise RefusedError(f"nothing can be published: no segment meets {rule}")
-    return _reject(everyone, ~keep, RARE), split
+    return everyone.reject(~keep, RARE), split
 
 
 def _gone(before: Dimension, now: Dimension) -> list[int]:
@@ -171,7 +157,7 @@ def _parts(ground: Ground, attempt: Attempt, number: int, method: str, parameter
         if published[:, value].any():
             trips = ground.trips.select(which)
             # What was turned away on reading belongs to no segment; the account of the whole has it.
-            trips = replace(trips, source=Source(len(trips), ground.trips.source.sha256))
+            trips = replace(trips, source=replace(trips.source, rows=len(trips), rejected={}, lookalikes=0))
             release = ground.release(
                 trips,
                 attempt,

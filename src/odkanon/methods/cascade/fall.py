@@ -29,7 +29,7 @@ class Terms:
     capped : bool
         Whether a row is capped at what its parts could carry with any one box of them empty.
     passes : bool
-        Whether what a row has above its cap goes on. Where a row is judged by persons or weight it does not: it would
+        Whether what a row has above its cap goes on. Where a row is judged by heads or weight it does not: it would
         have to be known who goes and with what weight, and that would tell.
     """
 
@@ -129,7 +129,7 @@ def fall(ladder: Ladder, rest: Rest, terms: Terms) -> Fallen:
 def split(groups: Groups, bound: Ints) -> tuple[Groups, Groups]:
     """Return what groups list within their bounds, and what is above them; all pairs count with the former.
 
-    Who stays is not chosen, so persons are those that certainly do: whoever leaves takes a trip along.
+    Who stays is not chosen, so heads are those that certainly do: whoever leaves takes a trip along.
     """
     row = np.minimum(groups.trips, bound)
     above = groups.trips - row
@@ -138,9 +138,9 @@ def split(groups: Groups, bound: Ints) -> tuple[Groups, Groups]:
         groups,
         trips=row,
         weight=None if groups.weight is None or weight is None else groups.weight - weight,
-        persons=None if groups.persons is None else groups.persons - above,
+        heads={name: count - above for name, count in groups.heads.items()},
     )
-    return stays, replace(groups, pairs=np.zeros_like(row), trips=above, weight=weight, persons=None)
+    return stays, replace(groups, pairs=np.zeros_like(row), trips=above, weight=weight, heads={})
 
 
 def _capped(

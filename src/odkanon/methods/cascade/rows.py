@@ -111,7 +111,7 @@ def rows_of(ladder: Ladder, listed: Sequence[Listed]) -> Rows:
         joined("pairs"),
         joined("trips"),
         None if parts[0].weight is None else joined("weight"),
-        None if parts[0].persons is None else joined("persons"),
+        {name: np.concatenate([part.heads[name] for part in parts]) for name in parts[0].heads},
         parts[0].scale,
     )
     rung = np.repeat([rung for rung, _, _ in listed], [len(part.trips) for part in parts])

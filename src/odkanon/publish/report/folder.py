@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from odkanon.errors import InputError
+from odkanon.model.measures import MEASURES
 
-COUNTS = ("trips", "weight", "persons")
+COUNTS = tuple(MEASURES)
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ def _read_csv(path: Path) -> dict[str, list[Any]]:
     table: dict[str, list[Any]] = dict(zip(header, columns, strict=True))
     _require_columns(table, path)
     try:
-        for name, convert in (("trips", int), ("weight", float), ("persons", int)):
+        for name, convert in ((name, float if name == "weight" else int) for name in COUNTS):
             if name in table:
                 table[name] = [convert(text) for text in table[name]]
     except ValueError as error:

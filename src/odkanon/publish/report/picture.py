@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from odkanon.errors import InputError
+from odkanon.model.measures import MEASURES
 from odkanon.publish.report.folder import SavedRelease, read_folder
 from odkanon.publish.report.model import AXES
 from odkanon.publish.report.shapes import Outline, outline_of
 
 FORMATS = ("png", "svg", "pdf")
-MEASURES = {"trips": "trips", "weight": "weighted trips"}
+COLOURED_BY = {"trips": "trips", "weight": "weighted trips"}
 ONLY = ("#0072b2", "#d55e00")
 """Zones that only the first, or only the second, of two releases has: colour-blind safe."""
 SHARED, EDGE, BAR, BELOW = "#d9dde0", "#33414d", "#225ea8", "#d55e00"
@@ -72,8 +73,8 @@ def write_picture(folders: Sequence[Path], target: Path, *, measure: str = "trip
 
 
 def _check(release: SavedRelease, measure: str) -> None:
-    if measure not in MEASURES:
-        raise InputError(f"zones are coloured by {' or '.join(MEASURES)}, not {measure!r}")
+    if measure not in COLOURED_BY:
+        raise InputError(f"zones are coloured by {' or '.join(COLOURED_BY)}, not {measure!r}")
     if not release.classes["trips"]:
         raise InputError(f"{release.name} publishes nothing, so there is nothing to draw")
     if measure not in release.classes:
@@ -100,7 +101,7 @@ def draw_one(release: SavedRelease, measure: str) -> Any:
         bar.ax.yaxis.set_minor_locator(LogLocator(subs=(2, 3, 5)))
         bar.ax.yaxis.set_major_formatter(_plain)
         bar.ax.yaxis.set_minor_formatter(_plain)
-        bar.set_label(f"{MEASURES[measure]} published in a zone")
+        bar.set_label(f"{COLOURED_BY[measure]} published in a zone")
     _draw_sizes(figure.add_subplot(grid[1, :]), release)
     return figure
 
@@ -193,7 +194,7 @@ def _bounds(outlines: Sequence[Outline]) -> tuple[float, float, float, float]:
 def _draw_sizes(axes: Any, release: SavedRelease) -> None:
     """Draw how many flows are of which size, in the measure of the rule, with its threshold."""
     rule = release.about["rule"]
-    counted = next((name for name in ("trips", "weight", "persons") if rule.get(name) is not None), "trips")
+    counted = next((name for name in MEASURES if rule.get(name) is not None), "trips")
     sizes = release.classes.get(counted) or release.classes["trips"]
     threshold = rule.get(counted) or min(sizes)
     edges = _edges(min(sizes), max(sizes), threshold, whole=counted != "weight")
@@ -206,8 +207,8 @@ def _draw_sizes(axes: Any, release: SavedRelease) -> None:
         f"threshold {_plain(round(threshold, 1))}", (threshold, 1.0), (4, -2), xycoords=("data", "axes fraction"),
         textcoords="offset points", va="top", color=BELOW,
     )  # fmt: skip
-    words = {"trips": "trips", "weight": "weighted trips", "persons": "different persons"}
-    axes.set_xlabel(f"{words[counted]} in one published flow")
+    words = "weighted trips" if counted == "weight" else MEASURES[counted].title
+    axes.set_xlabel(f"{words} in one published flow")
     axes.set_ylabel("flows")
     axes.set_title(f"{release.name}: sizes of {len(sizes):,} published flows", loc="left")
 

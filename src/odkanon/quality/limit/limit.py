@@ -21,8 +21,8 @@ import numpy as np
 from odkanon.core.arrays import Bools, Ints
 from odkanon.engine.protocols import Matrix
 from odkanon.errors import InputError
+from odkanon.model.account import Summary
 from odkanon.model.budget import Budget, BudgetOf
-from odkanon.model.od import Summary
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.quality.limit.bounds import homogeneous_bound, least_ratio, loss_bound
@@ -173,5 +173,5 @@ def _counted(found: Spread, budget_of: BudgetOf) -> _Offers:
 
 def _k(whole: Summary, rule: Rule, measure: UtilityMeasure) -> float:
     """Return what C_AVG divides by, in the units of the flows."""
-    k = rule.k(whole.mean_weight if whole.weight is not None else None)
-    return k * float(whole.mean_weight) * whole.scale if measure == "weight" else k
+    k = float(rule.k_of(measure, whole.mean_weight if whole.weight is not None else None))
+    return k * whole.scale if measure == "weight" else k

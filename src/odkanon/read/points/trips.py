@@ -68,7 +68,7 @@ def points_to_trips(
     rule : TripRule, optional
         What makes points a trip; by default a pause of more than 180 s ends one.
     columns : mapping of str to str, optional
-        ``{theirs: ours}`` for columns that are not recognised: ``person, time, local_time, lat, lon, valid``.
+        ``{ours: theirs}`` for columns that are not recognised: ``person, time, local_time, lat, lon, valid``.
 
     Examples
     --------
@@ -124,7 +124,7 @@ def check_output(output: Path, *, force: bool) -> None:
     if output.suffix not in _SUFFIXES:
         raise InputError(f"{output} should end in .parquet, .csv or .csv.gz")
     if output.exists() and not force:
-        raise InputError(f"{output} exists already; choose another name, or replace it with --force")
+        raise InputError(f"{output} exists already; choose another name, or have it replaced", option="force")
 
 
 class TripMaker:
