@@ -15,7 +15,8 @@ from odkanon import InputError, Rule, anonymize, limit, utility
 from odkanon.methods.cascade.fall import Fallen, Terms, fall
 from odkanon.methods.cascade.kinds import public_levels
 from odkanon.methods.cascade.method import ladder_of
-from odkanon.model.od import ODMatrix, Source, od_matrix
+from odkanon.model.account import Source
+from odkanon.model.od import ODMatrix, od_matrix
 from odkanon.model.release import Release
 from odkanon.zoning.cells import is_pentagon
 from odkanon.zoning.hierarchy import Hierarchy, h3_hierarchy
@@ -36,7 +37,7 @@ def matrix(world: World, counts: np.ndarray) -> ODMatrix:
         destination.astype(np.int32),
         trips=trips,
         weight=trips * 3,
-        person=np.arange(len(trips), dtype=np.int32),
+        heads={"persons": np.arange(len(trips), dtype=np.int32)},
         source=Source(rows=len(trips)),
     )
 
@@ -48,7 +49,7 @@ def hierarchy(levels: tuple[tuple[tuple[int, int], ...], ...]) -> Hierarchy:
 
 def fallen(od: ODMatrix, rule: Rule, k: int) -> Fallen:
     ladder = ladder_of((od.origins, od.destinations), None)
-    rest = od.workspace().falling([side.nodes(0) for side in ladder.sides], persons=rule.persons is not None)
+    rest = od.workspace().falling([side.nodes(0) for side in ladder.sides], rule.measures)
     return fall(ladder, rest, Terms(rule, k))
 
 
@@ -141,7 +142,7 @@ def test_a_release_has_every_trip_once_and_tells_of_each_pair_its_finest_row(
     assert int(release.classes.trips.sum()) + release.suppressed.trips == od.trips
     if release.refusal:
         return
-    assert release.classes.persons is None
+    assert not release.classes.heads
     assert release.origins.leaves is not None
     assert release.destinations.leaves is not None
     size = release.origins.leaves[release.classes.origin] * release.destinations.leaves[release.classes.destination]

@@ -81,6 +81,7 @@ METHODS: dict[str, Method] = {
             "Cascade",
             "every trip once, at the finest place that k share; zones lie in each other",
             "cascade.method:cascade",
+            any_engine=True,
             overlaps=True,
         ),
         Method("treecut", "Tree cuts", "best cells, takes seconds", "treecut.method:treecut", slow=True),

@@ -97,8 +97,7 @@ class Nodes:
 
 def fall(ladder: Ladder, rest: Rest, terms: Terms) -> Fallen:
     """Let what is left fall up the ladder."""
-    listed, number = [], 0
-    kept = Totals(weight=None if rest.totals().weight is None else 0)
+    listed, kept, number = [], Totals(), 0
     nodes = Nodes(tuple(np.empty(0, dtype=np.int64) for _ in ladder.sides), leaf_caps(ladder, 0, 0))
     untouched = Untouched(ladder, terms.k)
     for rung in range(len(ladder)):
@@ -107,6 +106,7 @@ def fall(ladder: Ladder, rest: Rest, terms: Terms) -> Fallen:
             side, level = ladder.sides[axis], ladder.levels[rung][axis]
             rest = rest.lift(axis, side.parent(level), side.nodes(level))
         groups = rest.at_least(terms.k)
+        kept = kept if rung else Totals(weight=None if groups.weight is None else 0)
         if terms.capped and rung:
             taken, bound, nodes = _capped(ladder, rung, groups, nodes, terms, untouched)
         else:

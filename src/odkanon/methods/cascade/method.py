@@ -19,8 +19,8 @@ from odkanon.engine.protocols import Matrix
 from odkanon.errors import InputError
 from odkanon.methods.cascade.fall import Fallen, Terms, fall
 from odkanon.methods.cascade.ladder import Ladder, in_turns, side_of
+from odkanon.model.account import Summary
 from odkanon.model.budget import Budget, BudgetOf
-from odkanon.model.od import Summary
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.zoning.hierarchy import Hierarchy
@@ -74,9 +74,8 @@ def cascade(
     work = od.workspace()
     terms = Terms(rule, least_trips(rule, od.summary, safe=safe), safe)
     ladder = ladder_of((od.origins, od.destinations), coarsest)
-    fallen = fall(
-        ladder, work.falling([side.nodes(0) for side in ladder.sides], persons=rule.persons is not None), terms
-    )
+    rest = work.falling([side.nodes(0) for side in ladder.sides], rule.measures)
+    fallen = fall(ladder, rest, terms)
     published = np.ones(len(fallen.rows), dtype=bool)
     if allowed is not None:
         published = within_budget(fallen, allowed, allowed.allowance(od.summary))
@@ -93,10 +92,10 @@ def least_trips(rule: Rule, whole: Summary, *, safe: bool) -> int:
     on trips and on heads, and for a rule on weight its k. A heavy trip alone could meet a threshold on weight, and
     nothing could be said about what its row hides.
     """
-    heads = max(rule.trips or 1, rule.persons or 1)
+    counted = max((int(value) for name, value in rule.thresholds.items() if name != "weight"), default=1)
     if rule.weight is None or not safe:
-        return heads
-    return max(heads, ceil(rule.weight / whole.mean_weight))
+        return counted
+    return max(counted, ceil(rule.k_of("trips", whole.mean_weight)))
 
 
 def ladder_of(trees: Sequence[Hierarchy], coarsest: int | None) -> Ladder:
