@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from odkanon.cli.options import Engine, Input, MemoryLimit, Protect, SparkMaster, make_rule
+from odkanon.cli.options import Engine, Input, MemoryLimit, Protect, SparkMaster, command_account, make_rule
 from odkanon.cli.pandas import allow_pandas
 from odkanon.cli.reading import How, reads
 from odkanon.cli.segments import anonymize_segments, read_earlier_zones
+from odkanon.methods.registry import DEFAULT_METHOD, describe_methods
 from odkanon.read.tables.datasets import remote
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class BudgetOf(StrEnum):
 
 @reads
 def anonymize(
+    context: typer.Context,
     source: Input,
     how: How,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the release.")],
@@ -62,12 +64,8 @@ def anonymize(
     ] = None,
     method: Annotated[
         str,
-        typer.Option(
-            rich_help_panel="How",
-            help="How: odkanon; treecut (best cells, seconds); freezones (unions of neighbouring cells: the finest, "
-            "seconds); oigh (one level); atg-soft (zones overlap); mondrian (boxes).",
-        ),
-    ] = "odkanon",
+        typer.Option(rich_help_panel="How", help=f"One of {describe_methods()}"),
+    ] = DEFAULT_METHOD,
     suppress: Annotated[
         Suppress | None,
         typer.Option(
@@ -209,6 +207,7 @@ def anonymize(
             options=options,
             zones=zones,
             force=force,
+            command=command_account(context),
         )
         return
     check_target(output, force=force)
@@ -227,7 +226,7 @@ def anonymize(
             stage("working out how good any release of this input could be")
             _ = release.limit  # kept by the release; on large inputs it takes longer than writing
         stage(f"writing {output}")
-        save_release(release, output, force=force)
+        save_release(release, output, force=force, source=reading.said(), command=command_account(context))
     show_release(od, release)
     warn_of_rule(release)
     if reading.uses_hours:
