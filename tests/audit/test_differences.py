@@ -10,7 +10,7 @@ import pytest
 
 from odkanon import Rule, anonymize, build_od, read_trips
 from odkanon.audit import audit
-from odkanon.model.od import Source
+from odkanon.model.account import Source
 from odkanon.publish.saved import read_release
 from odkanon.together.series import Zoning, release_on_zones, zoning_of
 from worlds.people import Trip, audit_with_trips, crowd, findings, matrix, release, write

@@ -76,7 +76,7 @@ def test_copies_go_by_the_clock() -> None:
 
 def test_tables_of_zones_have_no_reference_system() -> None:
     table = pa.table({"origin": ["8a1fb4640017fff"], "destination": ["8a1fb4640017fff"]})
-    assert "--crs is for coordinates" in outcome(lambda: in_duckdb(table, crs=UTM))
+    assert "a reference system is for coordinates" in outcome(lambda: in_duckdb(table, crs=UTM))
 
 
 def test_the_command_writes_the_same_files(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_the_command_writes_the_same_files(tmp_path: Path) -> None:
         assert recipe["about"].pop("seconds") > 0
         written.append((recipe["about"], files))
     assert written[0] == written[1]
-    assert load(trips, Reading(crs=UTM), engine="duckdb").summary.source.sha256 == written[0][0]["input"]["sha256"]
+    assert load(Reading(trips, crs=UTM), engine="duckdb").summary.source.sha256 == written[0][0]["input"]["sha256"]
 
 
 def test_compare_and_segments_take_a_reference_system_too(tmp_path: Path) -> None:

@@ -1,15 +1,17 @@
-"""The folder of segments released together: public inside, one recipe beside it."""
+"""The folder of segments released together: public inside, one recipe beside it, and a name for each part."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from odkanon import InputError, Rule, read_recipe
 from odkanon.publish.report import is_built, write_full_report
-from odkanon.publish.segments import save_together
+from odkanon.publish.segments import _shown, save_together
 from worlds.people import Trip, crowd, together, write
 
 RULE = Rule(trips=10)
@@ -63,3 +65,16 @@ def test_the_full_page_of_a_part_does_not_land_in_the_public_folder(trips: Path,
     before = sorted((tmp_path / "releases").rglob("*"))
     assert write_full_report(tmp_path / "releases" / "sex=Man") == tmp_path / "releases.sex=Man.full.html"
     assert sorted((tmp_path / "releases").rglob("*")) == before
+
+
+def names(*titles: str) -> list[str]:
+    parts = [SimpleNamespace(title=title, release=True) for title in titles]
+    return list(_shown(cast(Any, SimpleNamespace(parts=parts))))
+
+
+def test_long_names_are_cut_by_bytes_and_stay_apart() -> None:
+    made = names("区=" + "東" * 200, "区=" + "東" * 201, "mode=" + "x" * 300)
+    assert len(set(made)) == 3
+    assert all(len(name.encode()) <= 255 - len("classes.parquet.partial-0123456789abcdef") for name in made)
+    assert all(name.startswith(("区=東", "mode=xxx")) for name in made)
+    assert "\ufffd" not in "".join(made)

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from odkanon import read_recipe
-from odkanon.cli.reading import InputOptions
 from odkanon.explore import ExploreServer, Session, data_of_input
+from odkanon.read.reading import Reading
 from odkanon.sample.survey import CENTRAL_CELLS
 
 WITHIN = ",".join(CENTRAL_CELLS)
@@ -22,7 +22,7 @@ WHO = {"page": "test", "number": 1}
 @contextmanager
 def serving(source: Path, folder: Path, **options: Any) -> Iterator[ExploreServer]:
     """Serve an input; what is saved goes to the folder."""
-    data = data_of_input(InputOptions(source, **options).open, source.stem, None)
+    data = data_of_input(Reading(source, **options))
     with ExploreServer(Session(data, folder)) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()

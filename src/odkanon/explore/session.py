@@ -14,6 +14,7 @@ from odkanon.explore.data import EVERYONE, Data
 from odkanon.explore.request import Request
 from odkanon.explore.worker import Job, StoppedError
 from odkanon.methods import anonymize
+from odkanon.model.measures import MEASURES
 from odkanon.model.release import Release
 from odkanon.publish.files import classes_table, zones_geojson
 from odkanon.publish.manifest import limit_account, manifest
@@ -26,7 +27,7 @@ from odkanon.quality.utility import utility
 KEPT = 24
 """Releases kept at hand, so that going back, saving and the limit need no second run."""
 CURVE = (2, 3, 5, 7, 10, 14, 20, 30, 40, 55, 75, 100)
-NAMES = {"trips": "participants", "weight": "population", "persons": "persons"}
+NAMES = {name: measure.target for name, measure in MEASURES.items()}
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _-]{0,63}")
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)", re.IGNORECASE)
 

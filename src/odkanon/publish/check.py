@@ -13,9 +13,10 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from odkanon.errors import UnsafeReleaseError
+from odkanon.model.measures import ADDITIVE
 from odkanon.model.od import AXES
 from odkanon.model.release import Release
-from odkanon.publish.files import ADDITIVE, CSV, MANIFEST, PARQUET, ZONES, classes_table, sha256, unguard_text
+from odkanon.publish.files import CSV, MANIFEST, PARQUET, ZONES, classes_table, sha256, unguard_text
 from odkanon.publish.manifest import public_manifest
 from odkanon.read.tables.open import quote_text
 

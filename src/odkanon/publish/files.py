@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 
 from odkanon.core.arrays import Codes, group_sum
 from odkanon.core.weights import from_units
+from odkanon.model.measures import ADDITIVE, MEASURES
 from odkanon.model.od import AXES, Axis
 from odkanon.model.release import Release
-from odkanon.model.rule import MEASURES
 from odkanon.zoning.zones import Zones
 
 MANIFEST, PARQUET, CSV, ZONES, PAGE = (
@@ -29,8 +29,6 @@ MANIFEST, PARQUET, CSV, ZONES, PAGE = (
     "report.html",
 )
 FILES = (CSV, PARQUET, ZONES, MANIFEST, PAGE)
-ADDITIVE = ("trips", "weight")
-"""The measures whose sum over the rows of a zone means something; a person may be in several of them."""
 _LIVE = r"^['=+\-@\t\r\n]"
 
 

@@ -18,10 +18,11 @@ from odkanon._version import __version__
 from odkanon.core.arrays import Ints
 from odkanon.core.weights import from_units
 from odkanon.methods.registry import METHODS
+from odkanon.model.measures import ADDITIVE, HEADS
 from odkanon.model.od import AXES, Axis
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
-from odkanon.publish.files import ADDITIVE, axis_of
+from odkanon.publish.files import axis_of
 from odkanon.quality.privacy import privacy
 from odkanon.quality.utility import utility
 from odkanon.zoning.cells import cell_to_resolution, str_to_cell
@@ -61,8 +62,8 @@ def public_manifest(release: Release) -> dict[str, Any]:
 
 def public_rule(rule: Rule) -> dict[str, Any]:
     """Return the thresholds of a rule, and the k that they come from where it is one of them."""
-    counted = next((getattr(rule, measure) for measure in rule.measures if measure != "weight"), None)
-    return ({} if counted is None else {"k": counted}) | _thresholds(rule)
+    known = rule.mean_weight is not None or rule.measures != ("weight",)
+    return ({"k": rule.k} if known else {}) | _thresholds(rule)
 
 
 def public_parameters(release: Release) -> dict[str, Any]:
@@ -179,9 +180,8 @@ def statement(rule: Rule) -> str:
     parts = {
         "trips": lambda value: f"{value:,} trips",
         "weight": lambda value: f"a weight of {float(value):,.10g} (people that the trips stand for)",
-        "persons": lambda value: f"{value:,} different persons",
-    }
-    told = " and ".join(parts[measure](getattr(rule, measure)) for measure in rule.measures)
+    } | {name: lambda value, name=name: f"{value:,} {HEADS[name].title}" for name in HEADS}
+    told = " and ".join(parts[measure](value) for measure, value in rule.thresholds.items())
     return f"Every published flow is shared by at least {told}."
 
 
@@ -219,9 +219,8 @@ def _input(release: Release) -> dict[str, Any]:
     account["trips"] = whole.trips + sum(part.trips for part in rejected.values())
     if whole.weight is not None:
         account["weight"] = from_units(whole.weight + sum(part.weight for part in rejected.values()), scale)
-    if whole.persons is not None:
-        account["persons"] = whole.persons
-    account["sha256"] = whole.source.sha256
+    account |= whole.heads
+    account |= {"sha256": whole.source.sha256, "lookalikes": whole.source.lookalikes}
     account["rejected"] = {
         reason: {"rows": part.rows, "trips": part.trips}
         | ({} if whole.weight is None else {"weight": from_units(part.weight, scale)})
@@ -231,13 +230,11 @@ def _input(release: Release) -> dict[str, Any]:
 
 
 def _rule(release: Release) -> dict[str, Any]:
-    mean_weight = release.input.mean_weight if release.input.weight is not None else None
-    return {"k": release.rule.k(mean_weight), **_thresholds(release.rule)}
+    mean = release.rule.mean_weight or (release.input.mean_weight if release.input.weight is not None else None)
+    k = release.rule.k_of("trips", mean)
+    told = {"k": int(k) if k.denominator == 1 else float(k), **_thresholds(release.rule)}
+    return told if mean is None else {**told, "mean_weight": float(mean)}
 
 
 def _thresholds(rule: Rule) -> dict[str, Any]:
-    return {
-        measure: float(value) if measure == "weight" else value
-        for measure in rule.measures
-        for value in [getattr(rule, measure)]
-    }
+    return {name: float(value) if name == "weight" else int(value) for name, value in rule.thresholds.items()}

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from odkanon.errors import InputError
-from odkanon.model.rule import MEASURES
+from odkanon.model.measures import MEASURES
 from odkanon.publish.report.model import AXES
 from odkanon.publish.report.shapes import Outline, outline_of
 from odkanon.publish.saved import SavedRelease, read_release
@@ -52,6 +52,16 @@ def write_picture(folders: Sequence[Path], target: Path, *, measure: str = "trip
     ------
     InputError
         If the ending is another, a folder is not a saved release, or it has no such measure.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from odkanon import Rule, anonymize, build_od, make_survey, read_trips
+    >>> release = anonymize(build_od(read_trips(make_survey()), resolution=7), Rule(trips=10))
+    >>> with TemporaryDirectory() as folder:
+    ...     saved = release.save(Path(folder) / "release")
+    ...     write_picture([saved], Path(folder) / "zones.png").stat().st_size > 10_000
+    True
     """
     kind = target.suffix.lower().removeprefix(".")
     if kind not in FORMATS:
@@ -206,8 +216,8 @@ def _draw_sizes(axes: Any, release: SavedRelease) -> None:
         f"threshold {_plain(round(threshold, 1))}", (threshold, 1.0), (4, -2), xycoords=("data", "axes fraction"),
         textcoords="offset points", va="top", color=BELOW,
     )  # fmt: skip
-    words = {"trips": "trips", "weight": "weighted trips", "persons": "different persons"}
-    axes.set_xlabel(f"{words[counted]} in one published flow")
+    words = "weighted trips" if counted == "weight" else MEASURES[counted].title
+    axes.set_xlabel(f"{words} in one published flow")
     axes.set_ylabel("flows")
     axes.set_title(f"{release.name}: sizes of {len(sizes):,} published flows", loc="left")
 

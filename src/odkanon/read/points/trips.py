@@ -68,7 +68,7 @@ def points_to_trips(
     rule : TripRule, optional
         What makes points a trip; by default a pause of more than 180 s ends one.
     columns : mapping of str to str, optional
-        ``{theirs: ours}`` for columns that are not recognised: ``person, time, local_time, lat, lon, valid``.
+        ``{ours: theirs}`` for columns that are not recognised: ``person, time, local_time, lat, lon, valid``.
 
     Examples
     --------
