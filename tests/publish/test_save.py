@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from odkanon.core.outputs import pending
 from odkanon.model.budget import Budget
 from odkanon.publish import save
 from odkanon.publish.files import FILES, PAGE, classes_table, zones_geojson
-from odkanon.publish.manifest import at_most_unlisted, public_leaves, public_quality
+from odkanon.publish.manifest import at_most_unlisted, public_leaves, public_quality, public_rule
 from odkanon.publish.recipe import recipe_path
 from worlds.matrices import golden_od, random_world
 
@@ -110,6 +111,15 @@ def test_quality_is_told_in_two_digits_and_of_large_inputs_only() -> None:
     observed = utility(large.od, large).g
     assert observed is not None
     assert told["trips"]["g"] > observed  # there are more cells in a zone than are seen in the data
+
+
+def test_the_mean_weight_is_told_only_where_the_rule_counts_it() -> None:
+    od = golden_od("turin-3k")
+    assert public_rule(Rule.protect("participants", k=10, of=od)) == {"k": 10, "trips": 10}
+    told = public_rule(Rule.protect("population", k=10, of=od))
+    assert told["k"] == 10
+    assert told["weight"] == pytest.approx(10 * told["mean_weight"])
+    assert public_rule(Rule(weight=5)) == {"weight": 5.0}
 
 
 def test_leaves_of_a_lookup_table_are_all_that_it_lists() -> None:
@@ -217,17 +227,16 @@ def test_a_recipe_that_a_killed_run_left_waiting_is_found_and_put_in_place(made:
 
 
 def test_codes_that_look_like_formulas_are_not_left_live(tmp_path: Path) -> None:
-    codes = ["=1+1", "+1", "-1", "@a", "\tb", "'c", "plain", '=HYPERLINK("x")']
+    codes = ["=1+1", "+1", "-1", "@a", "\tb", "'c", "two\nlines", "plain", '=HYPERLINK("x")']
     lookup = pa.table({"zone": codes})
     table = pa.table({"origin": [code for code in codes for _ in range(3)], "destination": codes * 3})
     table = table.set_column(1, "destination", table.column("origin"))
     release = anonymize(read_od(table, hierarchy=lookup_hierarchy(lookup)), Rule(trips=2))
     folder = release.save(tmp_path / "release")
-    lines = (folder / "classes.csv").read_text(encoding="utf-8").splitlines()[1:]
-    assert len(lines) == len(codes)
-    assert not any(
-        field.strip('"').startswith(("=", "+", "-", "@", "\t")) for line in lines for field in line.split(",")
-    )
+    with (folder / "classes.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.reader(file))[1:]
+    assert len(rows) == len(codes)
+    assert not any(field.startswith(("=", "+", "-", "@", "\t")) for row in rows for field in row)
     by_parquet = read_release(folder).flows
     (folder / "classes.parquet").unlink()
     assert read_release(folder).flows.equals(by_parquet)
