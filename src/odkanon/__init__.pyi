@@ -1,15 +1,26 @@
 # The public names, each with its home: read by type checkers, and by __init__.py, which imports them on first use.
+from odkanon import audit as audit
 from odkanon import spark as spark
 from odkanon._version import __version__ as __version__
+from odkanon.engine.anywhere import read_matrix as read_matrix
 from odkanon.errors import InputError as InputError
 from odkanon.errors import OdkanonError as OdkanonError
 from odkanon.errors import RefusedError as RefusedError
 from odkanon.errors import UnsafeReleaseError as UnsafeReleaseError
-from odkanon.methods import anonymize as anonymize
+from odkanon.methods.registry import METHODS as METHODS
+from odkanon.methods.registry import Method as Method
+from odkanon.methods.registry import anonymize as anonymize
 from odkanon.model.od import ODMatrix as ODMatrix
 from odkanon.model.release import Release as Release
 from odkanon.model.rule import Rule as Rule
 from odkanon.publish.export.export import export_release as export_release
+from odkanon.publish.recipe import read_recipe as read_recipe
+from odkanon.publish.report.page import render as render
+from odkanon.publish.report.page import write_report as write_report
+from odkanon.publish.report.picture import write_picture as write_picture
+from odkanon.publish.saved import SavedRelease as SavedRelease
+from odkanon.publish.saved import read_release as read_release
+from odkanon.publish.segments import save_together as save_together
 from odkanon.quality.limit.limit import Limit as Limit
 from odkanon.quality.limit.limit import limit as limit
 from odkanon.quality.privacy import Privacy as Privacy
@@ -23,10 +34,25 @@ from odkanon.read.area import read_area as read_area
 from odkanon.read.lookup import lookup_hierarchy as lookup_hierarchy
 from odkanon.read.lookup import read_hierarchy as read_hierarchy
 from odkanon.read.odtable import read_od as read_od
+from odkanon.read.outlines import with_outlines as with_outlines
+from odkanon.read.points.cutting import TripRule as TripRule
 from odkanon.read.points.trips import points_to_trips as points_to_trips
+from odkanon.read.reading import Reading as Reading
 from odkanon.read.trips import Trips as Trips
 from odkanon.read.trips import build_od as build_od
 from odkanon.read.trips import read_trips as read_trips
+from odkanon.sample.survey import make_survey as make_survey
+from odkanon.study.experiment import Experiment as Experiment
+from odkanon.study.tables import paper_tables as paper_tables
 from odkanon.study.tradeoffs import tradeoff as tradeoff
+from odkanon.together.dimensions import Dimension as Dimension
+from odkanon.together.dimensions import make_dimensions as make_dimensions
+from odkanon.together.release import Together as Together
+from odkanon.together.release import release_together as release_together
+from odkanon.together.series import Zoning as Zoning
+from odkanon.together.series import release_on_zones as release_on_zones
+from odkanon.together.series import zoning_of as zoning_of
 from odkanon.zoning.hierarchy import Hierarchy as Hierarchy
 from odkanon.zoning.hierarchy import h3_hierarchy as h3_hierarchy
+
+__all__: list[str]

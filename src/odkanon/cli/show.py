@@ -12,8 +12,10 @@ from rich.console import Console
 from rich.table import Table
 
 from odkanon.engine.protocols import Matrix
+from odkanon.model.measures import HEADS, MEASURES
 from odkanon.model.release import Release
-from odkanon.publish.save import statement
+from odkanon.publish.manifest import statement
+from odkanon.publish.recipe import recipe_path
 from odkanon.quality.privacy import privacy
 from odkanon.quality.utility import utility
 from odkanon.zoning.cells import cell_to_latlng
@@ -23,8 +25,6 @@ if TYPE_CHECKING:
 
 console = Console(highlight=False)
 progress = Console(stderr=True, highlight=False)
-
-MEANING = {"trips": "trips", "weight": "population (weight)", "persons": "different persons"}
 
 
 @contextmanager
@@ -55,6 +55,12 @@ def show_input(od: Matrix) -> None:
         console.print(f"They start around latitude {np.median(lat):.2f}, longitude {np.median(lon):.2f}.")
     for reason, part in rejected.items():
         console.print(f"  rejected {part.rows:,} rows {reason}", style="yellow")
+    if whole.source.lookalikes:
+        console.print(
+            f"  {whole.source.lookalikes:,} rows are the same as another in all that was read; without a person and a "
+            "time, copies cannot be told from trips: they count",
+            style="yellow",
+        )
 
 
 def show_published(release: Release) -> None:
@@ -64,6 +70,15 @@ def show_published(release: Release) -> None:
         f"Published {len(release.classes):,} flows between {len(release.origins):,} origin and "
         f"{len(release.destinations):,} destination zones, {share:.1%} of the trips; suppressed {1 - share:.1%}."
     )
+    if release.companion is not None:
+        budget = release.budget
+        over = budget is not None and budget.mass(release.suppressed) > budget.allowance(release.input)
+        console.print(
+            f"One flow of {release.companion.trips:,} trips is left out although it meets the rule: the rest of what "
+            "is suppressed is below it, and their total would have told of them."
+            + (f" That goes beyond the budget of {budget.share:.0%} of {budget.of}." if over and budget else ""),
+            style="yellow",
+        )
 
 
 def show_privacy(releases: list[tuple[str, Release]]) -> None:
@@ -74,7 +89,7 @@ def show_privacy(releases: list[tuple[str, Release]]) -> None:
     for name, release in releases:
         for measure, report in privacy(release).items():
             below = f"{report.below:,} of {len(release.classes):,}"
-            table.add_row(name, MEANING[measure], _number(report.min), _number(report.threshold), below)
+            table.add_row(name, MEASURES[measure].title, _number(report.min), _number(report.threshold), below)
     console.print(table)
 
 
@@ -90,7 +105,7 @@ def show_usefulness(releases: list[tuple[str, Release]]) -> None:
                 after = "-" if place.inside_after is None else f"{place.inside_after:.2f}"
                 inside = f"{after} (input {place.inside_before:.2f})"
                 row = (place.name, f"{place.cpc:.3f}", near, inside, f"{found.length_overlap:.2f}")
-                table.add_row(name, MEANING[measure], *row)
+                table.add_row(name, MEASURES[measure].title, *row)
     if table.row_count == 0:
         return
     console.print(table)
@@ -144,7 +159,7 @@ def show_utility(releases: list[tuple[str, Release]]) -> None:
             zones = f"{len(release.origins):,} x {len(release.destinations):,}"
             best = release.limit.g if release.limit and measure == "trips" and score.g is not None else None
             shown = map(_number, (score.c_avg, score.g, best, score.e))
-            table.add_row(name, MEANING[measure], zones, f"{score.c_dm:.3g}", *shown)
+            table.add_row(name, MEASURES[measure].title, zones, f"{score.c_dm:.3g}", *shown)
     console.print(table)
     console.print(
         "C_DM: penalty for large classes and suppression. C_AVG: mean class size over k, 1 at best. "
@@ -159,17 +174,25 @@ def show_files(folder: Path) -> None:
     page = folder / "report.html"
     look = f" Open {page} in a browser to see it." if page.is_file() else ""
     console.print(f"Wrote {folder}: {', '.join(sorted(path.name for path in folder.iterdir()))}.{look}")
+    show_recipe(folder)
+
+
+def show_recipe(folder: Path) -> None:
+    """Say what lies beside a folder, and for whom."""
+    recipe = folder.with_name(recipe_path(folder).name)
+    console.print(f"Publish the folder. Keep {recipe}: it has every number in full, and is for you.")
 
 
 def warn_of_few_persons(release: Release) -> None:
-    """Say it plainly where the rule does not count persons and some flows have too few of them."""
-    report = privacy(release).get("persons")
-    if report is not None and release.rule.persons is None and report.below:
-        console.print(
-            f"Caution: {report.below:,} of {len(release.classes):,} flows have fewer than {report.threshold:,} "
-            f"different persons (the smallest has {report.min}). Add --protect persons to rule that out.",
-            style="bold yellow",
-        )
+    """Say it plainly where the rule does not count persons or households and some flows have too few of them."""
+    for measure, report in privacy(release).items():
+        if measure in HEADS and measure not in release.rule.measures and report.below:
+            console.print(
+                f"Caution: {report.below:,} of {len(release.classes):,} flows have fewer than {report.threshold:,} "
+                f"{HEADS[measure].title} (the smallest has {report.min}). Add --protect {HEADS[measure].target} to "
+                "rule that out.",
+                style="bold yellow",
+            )
 
 
 def _number(value: Any) -> str:

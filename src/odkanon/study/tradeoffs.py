@@ -12,7 +12,7 @@ from odkanon.errors import InputError
 from odkanon.methods.registry import METHODS, anonymize, find_method
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
-from odkanon.model.rule import Rule, Target
+from odkanon.model.rule import Rule
 from odkanon.quality.limit.limit import limit
 from odkanon.quality.utility import UtilityMeasure, utility
 
@@ -74,7 +74,7 @@ def tradeoff(
     ks: Sequence[int] = (2, 5, 10, 20, 50),
     budgets: Sequence[float] = (0.10,),
     methods: Sequence[str] = ("odkanon", "treecut"),
-    target: Target | Sequence[Target] = "participants",
+    target: str | Sequence[str] = "participants",
     measure: UtilityMeasure = "trips",
     options: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> list[TradeoffRow]:
@@ -101,10 +101,18 @@ def tradeoff(
     -------
     list of TradeoffRow
         Sorted by budget, k, and the order of the methods.
+
+    Examples
+    --------
+    >>> from odkanon import build_od, make_survey, read_trips
+    >>> od = build_od(read_trips(make_survey()), resolution=7)
+    >>> rows = tradeoff(od, ks=[5, 20], methods=["odkanon"])
+    >>> rows[0].g < rows[1].g  # more protection, coarser zones
+    True
     """
     for method in methods:
         find_method(method)
-    targets: Sequence[Target] = (target,) if isinstance(target, str) else target
+    targets: Sequence[str] = (target,) if isinstance(target, str) else target
     rows = []
     for budget in budgets:
         for k in ks:
@@ -151,6 +159,14 @@ def _row(
     )
 
 
+def check_plotting() -> None:
+    """Raise if pictures cannot be drawn; worth asking before minutes of work."""
+    try:
+        import matplotlib.figure  # noqa: F401
+    except ImportError as error:
+        raise InputError("pictures need matplotlib; install it with: pip install 'odkanon[plot]'") from error
+
+
 def _cpc(release: Release, measure: UtilityMeasure) -> tuple[float | None, float | None, float | None, float | None]:
     found = release.usefulness.get(measure)
     if found is None:
@@ -173,11 +189,10 @@ def plot_tradeoff(rows: Iterable[TradeoffRow], path: str | Path, *, metric: Metr
     """
     if metric not in _LABELS:
         raise InputError(f"draw one of {', '.join(_LABELS)}, not {metric!r}")
-    try:
-        from matplotlib import rc_context
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise InputError("pictures need matplotlib; install it with: pip install 'odkanon[plot]'") from error
+    check_plotting()
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
     panels = [(budget, list(part)) for budget, part in groupby(rows, key=lambda row: row.budget)]
     if not panels:
         raise InputError("there is nothing to draw: sweep at least one k, one budget and one method")

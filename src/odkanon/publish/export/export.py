@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from odkanon.core.outputs import partial_folder
+from odkanon.core.outputs import check_new, partial_folder
 from odkanon.errors import InputError, nearest
 from odkanon.publish.export.flowcsv import write_flowmap, write_skmob
 from odkanon.publish.export.geo import write_geojson, write_geoparquet
@@ -64,6 +64,17 @@ def export_release(
         With ``onto``: the property that has the codes of the polygons.
     weights : path, optional
         With ``onto``: spread by these instead of by area; a table ``lat, lon, weight`` or ``cell, weight``.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from odkanon import Rule, anonymize, build_od, make_survey, read_trips
+    >>> release = anonymize(build_od(read_trips(make_survey()), resolution=7), Rule(trips=10))
+    >>> with TemporaryDirectory() as folder:
+    ...     saved = release.save(Path(folder) / "release")
+    ...     written = export_release(saved, "flowmap", Path(folder) / "flows")
+    >>> [path.name for path in written]
+    ['locations.csv', 'flows.csv']
     """
     if onto is None:
         if code is not None or weights is not None:
@@ -95,9 +106,8 @@ def export_release(
 def _check(output: Path, targets: list[Path], *, single: bool, force: bool) -> None:
     if output.exists() and output.is_dir() == single:
         raise InputError(f"{output} is a {'folder' if single else 'file'}; this format needs a {_KIND[single]}")
-    taken = [target for target in targets if target.exists()]
-    if taken and not force:
-        raise InputError(f"{taken[0]} exists already; choose another name, or replace it with --force")
+    for target in targets:
+        check_new(target, force=force)
 
 
 _KIND = {True: "file", False: "folder"}

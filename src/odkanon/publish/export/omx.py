@@ -19,12 +19,13 @@ def write_omx(release: SavedRelease, path: Path) -> None:
 
     The lookup ``id`` has the zones' names; ``h3`` has H3 cells as 64-bit integers (0 for the whole world).
     """
-    lookups: dict[str, npt.NDArray[Any]] = {"id": np.char.encode(np.array(release.ids, dtype=np.str_), "utf-8")}
-    cells = _cells(release.ids)
+    places = release.places
+    lookups: dict[str, npt.NDArray[Any]] = {"id": np.char.encode(np.array(places.ids, dtype=np.str_), "utf-8")}
+    cells = _cells(places.ids)
     if cells is not None:
         lookups["h3"] = cells
     cores = {measure: release.measure(measure) for measure in release.measures}
-    write_matrices(path, len(release.ids), (release.origin, release.destination), cores, lookups)
+    write_matrices(path, len(places.ids), (places.origin, places.destination), cores, lookups)
 
 
 def _cells(ids: list[str]) -> npt.NDArray[np.int64] | None:
