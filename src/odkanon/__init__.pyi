@@ -14,9 +14,12 @@ from odkanon.model.od import ODMatrix as ODMatrix
 from odkanon.model.release import Release as Release
 from odkanon.model.rule import Rule as Rule
 from odkanon.publish.export.export import export_release as export_release
+from odkanon.publish.recipe import read_recipe as read_recipe
 from odkanon.publish.report.page import render as render
 from odkanon.publish.report.page import write_report as write_report
 from odkanon.publish.report.picture import write_picture as write_picture
+from odkanon.publish.saved import SavedRelease as SavedRelease
+from odkanon.publish.saved import read_release as read_release
 from odkanon.publish.segments import save_together as save_together
 from odkanon.quality.limit.limit import Limit as Limit
 from odkanon.quality.limit.limit import limit as limit
@@ -32,6 +35,7 @@ from odkanon.read.odtable import read_od as read_od
 from odkanon.read.outlines import with_outlines as with_outlines
 from odkanon.read.points.cutting import TripRule as TripRule
 from odkanon.read.points.trips import points_to_trips as points_to_trips
+from odkanon.read.reading import Reading as Reading
 from odkanon.read.trips import Trips as Trips
 from odkanon.read.trips import build_od as build_od
 from odkanon.read.trips import read_trips as read_trips
@@ -44,7 +48,6 @@ from odkanon.together.dimensions import make_dimensions as make_dimensions
 from odkanon.together.release import Together as Together
 from odkanon.together.release import release_together as release_together
 from odkanon.together.series import Zoning as Zoning
-from odkanon.together.series import read_zoning as read_zoning
 from odkanon.together.series import release_on_zones as release_on_zones
 from odkanon.together.series import zoning_of as zoning_of
 from odkanon.zoning.hierarchy import Hierarchy as Hierarchy

@@ -5,11 +5,12 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, cast
 
-from odkanon.publish.segments import _folder_names
+from odkanon.publish.segments import _shown
 
 
 def names(*titles: str) -> list[str]:
-    return _folder_names(cast(Any, SimpleNamespace(parts=[SimpleNamespace(title=title) for title in titles])))
+    parts = [SimpleNamespace(title=title, release=True) for title in titles]
+    return list(_shown(cast(Any, SimpleNamespace(parts=parts))))
 
 
 def test_long_names_are_cut_by_bytes_and_stay_apart() -> None:

@@ -5,18 +5,19 @@ from __future__ import annotations
 import io
 import logging
 import sys
-from importlib.abc import MetaPathFinder
 
 import typer
 
 from odkanon._version import __version__
 from odkanon.cli.anonymize import anonymize
 from odkanon.cli.audit import audit
+from odkanon.cli.clashes import check_clashes
 from odkanon.cli.compare import compare
 from odkanon.cli.demo import demo
 from odkanon.cli.explore import explore
 from odkanon.cli.export import export
 from odkanon.cli.netmob25 import netmob25
+from odkanon.cli.pandas import do_without_pandas
 from odkanon.cli.picture import picture
 from odkanon.cli.report import report
 from odkanon.cli.sample import sample
@@ -58,7 +59,7 @@ for command in (
     sample,
     demo,
 ):
-    app.command()(command)
+    app.command()(check_clashes(command))
 
 
 def _version(asked: bool) -> None:
@@ -74,24 +75,28 @@ def _options(
     del version
 
 
-class _WithoutPandas(MetaPathFinder):
-    """pyarrow imports pandas wherever it finds it, which takes longer than many a release; only Spark needs it."""
+class _Warning(logging.Formatter):
+    """Warnings of the library, with the option that helps where it names one."""
 
-    def find_spec(self, fullname: str, path: object = None, target: object = None) -> None:
-        if fullname == "pandas":
-            raise ModuleNotFoundError("the command line does without pandas", name=fullname)
+    def format(self, record: logging.LogRecord) -> str:
+        return f"warning: {_with_option(record.getMessage(), getattr(record, 'option', None))}"
+
+
+def _with_option(message: str, option: str | None) -> str:
+    return message if option is None else f"{message} (option --{option})"
 
 
 def main() -> None:
     """Run the command line; every expected failure becomes one message and an exit code."""
+    said = logging.StreamHandler(sys.stderr)
+    said.setFormatter(_Warning())
+    logging.basicConfig(level=logging.WARNING, handlers=[said])
     _write_whatever_the_console_can()
-    logging.basicConfig(format="warning: %(message)s", level=logging.WARNING, stream=sys.stderr)
-    if not any("spark" in argument or "://" in argument for argument in sys.argv):
-        sys.meta_path.insert(0, _WithoutPandas())
+    do_without_pandas()
     try:
         app()
     except OdkanonError as error:
-        _fail(str(error), error.exit_code)
+        _fail(_with_option(str(error), error.option), error.exit_code)
     except ModuleNotFoundError as error:
         if error.name not in EXTRA_OF:
             raise

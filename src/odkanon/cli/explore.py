@@ -8,18 +8,14 @@ from typing import Annotated
 
 import typer
 
-from odkanon.cli.options import Column, Filter, HierarchyFile, Input, ReadAsOption, Resolution, Within
-from odkanon.cli.reading import InputOptions
+from odkanon.cli.options import Input
+from odkanon.cli.reading import How, reads
 
 
+@reads
 def explore(
     source: Input,
-    resolution: Resolution = None,
-    column: Column = [],  # noqa: B006 - typer copies it
-    where: Filter = None,
-    within: Within = None,
-    hierarchy: HierarchyFile = None,
-    read_as: ReadAsOption = None,
+    how: How,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port on this machine; 0 takes a free one.")] = 0,
     no_open: Annotated[bool, typer.Option("--no-open", help="Do not open a browser; only print the address.")] = False,
 ) -> None:
@@ -37,10 +33,9 @@ def explore(
     from odkanon.cli.show import stages
     from odkanon.explore import ExploreServer, Session, data_of_input
 
-    inputs = InputOptions(source, column, where, within, resolution, hierarchy, read_as=read_as)
     with stages() as stage:
         stage(f"reading {source}")
-        session = Session(data_of_input(inputs.open, source.stem, resolution), Path.cwd())
+        session = Session(data_of_input(how(source)), Path.cwd())
     with ExploreServer(session, port) as server, suppress(KeyboardInterrupt):
         typer.echo(f"Exploring {source} at {server.url}")
         typer.echo("Whoever has this address can see the page while this runs. Stop with Ctrl+C.")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -29,13 +28,6 @@ class EngineName(StrEnum):
     spark = "spark"
 
 
-class ReadAs(StrEnum):
-    """How to read a table that could be read in two ways."""
-
-    trips = "trips"
-    od = "od"
-
-
 Input = Annotated[
     Path,
     typer.Argument(
@@ -43,76 +35,6 @@ Input = Annotated[
         help="Trips (person, start_time, end_time, start_lat, start_lon, end_lat, end_lon, weight, ...) or an OD table "
         "(origin, destination, trips, weight). CSV, gzipped CSV or Parquet; told apart by the columns.",
         show_default=False,
-    ),
-]
-Column = Annotated[
-    list[str],
-    typer.Option(
-        "--column",
-        metavar="OURS=THEIRS",
-        rich_help_panel="How to read INPUT",
-        help="Which column is which, such as person=ID. Repeatable.",
-        show_default=False,
-    ),
-]
-Filter = Annotated[
-    str | None,
-    typer.Option(
-        "--filter",
-        metavar="EXPR",
-        rich_help_panel="How to read INPUT",
-        help="Keep matching rows only, such as 'day_type == \"weekday\"'.",
-    ),
-]
-Within = Annotated[
-    str | None,
-    typer.Option(
-        "--within",
-        metavar="FILE|CELLS",
-        rich_help_panel="How to read INPUT",
-        help="Keep trips with both ends inside these H3 cells (separated by commas) or this GeoJSON outline.",
-    ),
-]
-Resolution = Annotated[
-    int | None,
-    typer.Option(
-        "--resolution",
-        rich_help_panel="How to read INPUT",
-        help="H3 resolution of the finest zones, 0 to 15. [default: 10 for trips; an OD table's own]",
-    ),
-]
-HierarchyFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--hierarchy",
-        metavar="FILE",
-        rich_help_panel="How to read INPUT",
-        help="Table of nested zones (leaf, parent, grandparent, ...) instead of H3.",
-    ),
-]
-ZonesGeojson = Annotated[
-    Path | None,
-    typer.Option(
-        "--zones-geojson",
-        metavar="FILE",
-        rich_help_panel="How to read INPUT",
-        help="With --hierarchy: polygons of the zones, for maps and exports.",
-    ),
-]
-Crs = Annotated[
-    str | None,
-    typer.Option(
-        "--crs",
-        metavar="EPSG:CODE",
-        rich_help_panel="How to read INPUT",
-        help="What the coordinates are if not degrees, such as EPSG:32719: x in start_lon and end_lon, y in start_lat "
-        "and end_lat.",
-    ),
-]
-ReadAsOption = Annotated[
-    ReadAs | None,
-    typer.Option(
-        "--read-as", rich_help_panel="How to read INPUT", help="Settle what INPUT is where its columns allow both."
     ),
 ]
 Engine = Annotated[
@@ -143,17 +65,21 @@ SparkMaster = Annotated[
 ]
 
 
-def column_mapping(column: Sequence[str]) -> dict[str, str]:
-    """Return ``--column ours=theirs`` options as ``{theirs: ours}``."""
-    mapping: dict[str, str] = {}
-    for text in column:
-        ours, equals, theirs = text.partition("=")
-        if not equals or not ours or not theirs:
-            raise InputError(f"--column takes OURS=THEIRS, such as person=ID; not {text!r}")
-        if theirs in mapping:
-            raise InputError(f"--column names {theirs!r} twice")
-        mapping[theirs] = ours.strip()
-    return mapping
+def plain(value: Any) -> Any:
+    """Return an option as JSON has it."""
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]
+    return value if isinstance(value, bool | int | float | None) else str(value)
+
+
+def command_account(context: typer.Context) -> dict[str, Any]:
+    """Return the command that runs, and the options that were given to it."""
+    given = {
+        name: plain(value)
+        for name, value in context.params.items()
+        if (source := context.get_parameter_source(name)) is not None and source.name != "DEFAULT"
+    }
+    return {"name": context.info_name, "options": given}
 
 
 def parse_age_bands(text: str | None) -> tuple[int, ...]:

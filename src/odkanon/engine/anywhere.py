@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from odkanon.engine.choose import EngineName, choose_engine, load, parse_bytes
+from odkanon.engine.choose import EngineName, load, parse_bytes
 from odkanon.engine.protocols import Matrix
 from odkanon.errors import InputError, nearest
 from odkanon.read.reading import Reading
-from odkanon.read.tables.layouts import open_trips
 
 ENGINES: tuple[EngineName, ...] = ("memory", "duckdb", "spark")
 
@@ -36,8 +35,7 @@ def read_matrix(
     spark_master : str, optional
         Such as ``local[4]`` or ``spark://host:7077``. On a session of your own, use `odkanon.spark.read`.
     **how
-        ``kind``, ``columns``, ``hierarchy``, ``resolution``, ``within``, ``where`` and ``crs``, as for
-        `odkanon.read_trips`, `odkanon.build_od` and `odkanon.read_od`.
+        How to read it; see `odkanon.Reading`.
 
     Returns
     -------
@@ -57,11 +55,6 @@ def read_matrix(
     True
     """
     limit = parse_bytes(memory_limit) if isinstance(memory_limit, str) else memory_limit
-    if engine is None:
-        engine = "spark" if spark_master else choose_engine(source, memory_limit=limit)
-    if engine not in ENGINES:
+    if engine is not None and engine not in ENGINES:
         raise InputError(f"there is no engine {engine!r}{nearest(engine, ENGINES)}; choose among {', '.join(ENGINES)}")
-    reading = Reading(**how)
-    if engine == "memory":
-        return reading.matrix(open_trips(source))
-    return load(source, reading, engine=engine, memory_limit=limit, spark_master=spark_master)
+    return load(Reading(source, **how), engine=engine, memory_limit=limit, spark_master=spark_master)

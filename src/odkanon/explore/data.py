@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Lock
-from typing import TYPE_CHECKING
 
 from odkanon.core.arrays import Bools
 from odkanon.explore.request import Offer, Request
@@ -13,11 +12,12 @@ from odkanon.methods import METHODS
 from odkanon.model.measures import MEASURES
 from odkanon.model.od import ODMatrix
 from odkanon.model.rule import Rule
-from odkanon.read.trips import ATTRIBUTES, Trips, build_od
+from odkanon.read.matrix import matrix_of
+from odkanon.read.reading import Reading
+from odkanon.read.tables.columns import ATTRIBUTES
+from odkanon.read.tables.open import Table
+from odkanon.read.trips import Trips, build_od, trips_of
 from odkanon.together.dimensions import MISSING, make_dimensions
-
-if TYPE_CHECKING:
-    from odkanon.cli.reading import Opened
 
 EVERYONE = "everyone"
 MOST_K = 100
@@ -74,41 +74,30 @@ class Data:
         return Offer(most_k, targets, methods, self.resolutions, self.segments, first)
 
 
-def data_of_input(open_anew: Callable[[], Opened], name: str, resolution: int | None) -> Data:
-    """Read an input: trips with all segments they allow, or an OD table as it is.
-
-    Parameters
-    ----------
-    open_anew : callable
-        Opens the input; an opened one can be read only once.
-    name : str
-        What to call it.
-    resolution : int, optional
-        The finest H3 resolution to offer.
-    """
-    opened = open_anew()
-    if opened.holds_trips:
-        return _data_of_trips(opened, open_anew(), name, 10 if resolution is None else resolution)
-    own = opened.matrix(resolution)
+def data_of_input(reading: Reading) -> Data:
+    """Read an input once: trips with all segments they allow, or an OD table as it is."""
+    table = reading.open().kept()
+    if reading.kind_of(table) == "trips":
+        return _data_of_trips(reading, table)
+    own = matrix_of(reading, table=table)
     finest = own.origins.resolution
 
     def build(wanted: int | None, segment: str) -> ODMatrix:
         del segment
-        return own if wanted == finest else open_anew().matrix(wanted)
+        return own if wanted == finest else matrix_of(replace(reading, resolution=wanted), table=table)
 
-    return Data(name, build, _resolutions(finest))
+    return Data(reading.title, build, _resolutions(finest))
 
 
-def _data_of_trips(opened: Opened, again: Opened, name: str, resolution: int) -> Data:
+def _data_of_trips(reading: Reading, table: Table) -> Data:
     # As `odkanon anonymize` reads them; attributes could tell apart rows that are copies without them.
-    trips, area = opened.trips([]), opened.reading.within
-    parts = segments_of(again.trips(None))
+    trips, parts = trips_of(reading, [], table=table), segments_of(trips_of(reading, table=table))
 
     def build(wanted: int | None, segment: str) -> ODMatrix:
         chosen = trips if segment == EVERYONE else part_of(*parts[segment], segment)
-        return build_od(chosen, resolution=resolution if wanted is None else wanted, within=area)
+        return build_od(chosen, resolution=reading.finest if wanted is None else wanted, within=reading.area)
 
-    return Data(name, build, _resolutions(resolution), (EVERYONE, *parts))
+    return Data(reading.title, build, _resolutions(reading.finest), (EVERYONE, *parts))
 
 
 def _resolutions(finest: int | None) -> tuple[int | None, ...]:

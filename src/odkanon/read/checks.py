@@ -22,7 +22,6 @@ from odkanon.model.account import Rejected, Source
 from odkanon.model.measures import HEADS
 from odkanon.read.identity import head_text
 from odkanon.read.tables.open import Check, Table, Typed, quote_name
-from odkanon.read.tables.where import where_to_sql
 
 NO_WEIGHT = "without a weight"
 BAD_WEIGHT = "with a weight that is not a finite number"
@@ -101,7 +100,7 @@ def rows_of(
     found: Mapping[str, str],
     checks: Sequence[Check],
     *,
-    where: str | None,
+    where: Check | None,
     identity: Mapping[str, str] | None,
 ) -> Rows:
     """Say how the rows of a table are checked and counted.
@@ -112,14 +111,12 @@ def rows_of(
         Which column stands for which of our names; ``weight``, ``trips`` and heads are dealt with here.
     checks : sequence of Check
         In order, after those of the table itself; the first that applies to a row is its reason.
-    where : str, optional
-        A filter; rows that it does not match count as filtered out.
+    where : Check, optional
+        The filter, which goes before everything else.
     identity : mapping of str to str, optional
         SQL expressions that, with person and weight, make two rows the same; None not to look.
     """
-    checks = [*table.checks, *checks]
-    if where:
-        checks = [Check(f"filtered out by {where}", f"NOT {where_to_sql(where, table)}"), *checks]
+    checks = [*([] if where is None else [where]), *table.checks, *checks]
     weight = number_or_nan(found["weight"]) if "weight" in found else None
     count = number_or_nan(found["trips"]) if "trips" in found else None
     heads = {
@@ -189,7 +186,7 @@ def checked_rows(
     values: Mapping[str, str],
     checks: Sequence[Check],
     *,
-    where: str | None,
+    where: Check | None,
     identity: Mapping[str, str] | None,
 ) -> Checked:
     """Fetch a table once, and keep the rows that pass every check; see `rows_of`.

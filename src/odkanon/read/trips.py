@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ import pyarrow as pa
 from odkanon.core.arrays import Bools, Codes, Ints
 from odkanon.errors import InputError, nearest
 from odkanon.model.account import Rejected, Source
+from odkanon.model.measures import HEADS
 from odkanon.model.od import ODMatrix, od_matrix
 from odkanon.read.area import Area
 from odkanon.read.checks import Checked, checked_rows, whole_mean
@@ -21,19 +22,18 @@ from odkanon.read.coordinates import OUT_OF_RANGE, SWAPPED, coordinate_checks, n
 from odkanon.read.crs import to_degrees
 from odkanon.read.identity import value_text
 from odkanon.read.land import warn_if_misplaced
-from odkanon.read.tables.columns import COORDINATES, missing, resolve
-from odkanon.read.tables.layouts import open_trips
-from odkanon.read.tables.open import Check, Named, Table, Typed, quote_name
+from odkanon.read.reading import TIMES, Reading
+from odkanon.read.tables.columns import ATTRIBUTES, COORDINATES, missing
+from odkanon.read.tables.open import Check, Named, Table, quote_name
 from odkanon.read.tables.times import TimeColumn, mixed_offsets
-from odkanon.zoning.cells import latlng_to_cell
+from odkanon.zoning.cells import Cells, latlng_to_cell
 from odkanon.zoning.hierarchy import h3_hierarchy
 
 log = logging.getLogger(__name__)
 
-TIMES: tuple[str, ...] = ("start_time", "end_time")
 OUTSIDE = "outside the area"
-ATTRIBUTES = ("sex", "age", "category")
-"""Attributes of a person that are kept where the input has them."""
+_MANY = 0.2
+"""From which share on it is said that trips name nobody."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,14 +58,24 @@ class Trips:
     scale: int
     heads: Mapping[str, Codes]
     source: Source
+    _cells: dict[int, tuple[Cells, Cells]] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
+
+    def cells(self, resolution: int) -> tuple[Cells, Cells]:
+        """Return the H3 cells in which the trips begin and end; worked out once, also for parts of the trips."""
+        if resolution not in self._cells:
+            lat_lon = [self.table.column(name).to_numpy() for name in COORDINATES]
+            start, end = (latlng_to_cell(lat_lon[at], lat_lon[at + 1], resolution) for at in (0, 2))
+            self._cells[resolution] = start, end
+        return self._cells[resolution]
 
     def select(self, which: Bools) -> Trips:
         """Return some of the trips, such as a segment; the unit of weight stays the same."""
         return replace(
             self,
+            _cells={at: (start[which], end[which]) for at, (start, end) in self._cells.items()},
             table=self.table.filter(pa.array(which)),
             weight=None if self.weight is None else self.weight[which],
             heads={name: head[which] for name, head in self.heads.items()},
@@ -88,29 +98,24 @@ def read_trips(
     *,
     columns: Mapping[str, str] | None = None,
     attributes: Sequence[str] | None = None,
-    where: str | None = None,
+    where: str | Sequence[str] | None = None,
     crs: str | None = None,
+    **how: Any,
 ) -> Trips:
     """Read trips with coordinates, and turn bad rows away.
 
     Parameters
     ----------
     source : path or table
-        CSV, gzipped CSV or Parquet; or a table of pandas, polars, Arrow or DuckDB. The layouts of bike share, taxi
-        and other data in `odkanon.read.tables.layouts` and `odkanon.read.tables.columns` are recognised.
-    columns : mapping of str to str, optional
-        ``{theirs: ours}`` for columns whose names are not recognised.
+        CSV, gzipped CSV or Parquet; or a table of pandas, polars, Arrow or DuckDB.
     attributes : sequence of str, optional
         Further columns to keep; by default sex, age and category where there are such.
-    where : str, optional
-        Keep only rows for which this holds, such as ``'day_type == "weekday"'``.
-    crs : str, optional
-        What the coordinates are if not degrees of latitude and longitude, such as ``"EPSG:32719"``; x is then looked
-        for in ``start_lon`` and ``end_lon``, y in ``start_lat`` and ``end_lat``. Needs pyproj.
+    columns, where, crs, **how
+        How to read it; see `odkanon.Reading`.
 
     Notes
     -----
-    A row is turned away, and counted, for the first of: filtered out, missing, unreadable, infinite or
+    A row is turned away, and counted, for the first of: not matched by the filter, missing, unreadable, infinite or
     out-of-range coordinates, the point (0, 0), a missing, unreadable or non-positive weight, a time that cannot be
     read, or being an exact copy of another row of the same person. A column that is empty throughout counts as
     absent. A trip without a person stays, and counts as nobody where persons are counted. Ids that differ only in how
@@ -123,34 +128,30 @@ def read_trips(
     >>> len(trips) + sum(each.rows for each in trips.source.rejected.values())
     81291
     """
-    return trips_of_table(open_trips(source), columns=columns, attributes=attributes, where=where, crs=crs)
+    return trips_of(Reading(source, columns, where, crs=crs, **how), attributes)
 
 
-def trips_of_table(
-    table: Table,
-    *,
-    columns: Mapping[str, str] | None = None,
-    attributes: Sequence[str] | None = None,
-    where: str | None = None,
-    crs: str | None = None,
-) -> Trips:
-    """Read trips from an open table; see `read_trips`."""
-    found = resolve(table, columns)
+def trips_of(reading: Reading, attributes: Sequence[str] | None = None, *, table: Table | None = None) -> Trips:
+    """Read the trips of an input, which may be open already; see `read_trips`."""
+    table = reading.open() if table is None else table
+    found = reading.resolved(table, attributes or ())
     if any(name not in found for name in COORDINATES):
         raise missing(table, found, COORDINATES)
     kept = _attributes(table, found, attributes)
-    times = trip_times(table, found)
+    times = reading.times(table, found)
     values = trip_values(found, times) | {name: quote_name(column) for name, column in kept.items()}
     identity = trip_values(found, times) | {name: value_text(column) for name, column in kept.items()}
     values |= {f"{name} zoned": time.zoned for name, time in times.items()}
-    checks = trip_checks(found, degrees=crs is None)
-    rows = checked_rows(table, found, values, checks, where=where, identity=identity)
+    checks, crs = trip_checks(found, degrees=reading.crs is None), reading.crs
+    rows = checked_rows(table, found, values, checks, where=reading.check(table, found, times), identity=identity)
+    rows = replace(rows, source=reading.account(rows.source, table.lines))
     hint_at_swap(rows.source.rejected)
     if crs is not None:
         rows = to_degrees(rows, crs)
     if len(rows.table) == 0:
         raise no_rows(table, rows.source)
     rows = _without_offsets(table, found, rows, times)
+    warn_of_missing(rows.heads)
     ends = [rows.table.column(name).to_numpy() for name in COORDINATES]
     warn_if_misplaced(np.concatenate(ends[0::2]), np.concatenate(ends[1::2]))
     return Trips(rows.table, rows.weight, rows.scale, rows.heads, rows.with_mean_weight())
@@ -175,10 +176,9 @@ def build_od(trips: Trips, *, resolution: int = 10, within: Area | None = None) 
     >>> od.trips, od.origins.resolution
     (81291, 7)
     """
-    lat_lon = [trips.table.column(name).to_numpy() for name in COORDINATES]
-    origin = latlng_to_cell(lat_lon[0], lat_lon[1], resolution)
-    destination = latlng_to_cell(lat_lon[2], lat_lon[3], resolution)
-    return od_of_records(origin, destination, None, trips.weight, trips.scale, trips.heads, trips.source, within=within)
+    return od_of_records(
+        *trips.cells(resolution), None, trips.weight, trips.scale, trips.heads, trips.source, within=within
+    )
 
 
 def od_of_records(
@@ -220,10 +220,12 @@ def od_of_records(
     )
 
 
-def no_rows(table: Named, source: Source, hint: str = "") -> InputError:
+def no_rows(table: Named, source: Source, hint: str = "", option: str | None = None) -> InputError:
     """Return the error for a table without a single usable row, and with what may help."""
     reasons = "; ".join(f"{part.rows:,} {reason}" for reason, part in source.rejected.items())
-    return InputError(f"{table.name} has no usable row ({reasons or 'there are no rows below the header'}){hint}")
+    return InputError(
+        f"{table.name} has no usable row ({reasons or 'there are no rows below the header'}){hint}", option=option
+    )
 
 
 def _attributes(table: Table, found: Mapping[str, str], wanted: Sequence[str] | None) -> dict[str, str]:
@@ -237,11 +239,6 @@ def _attributes(table: Table, found: Mapping[str, str], wanted: Sequence[str] | 
         if not column:
             raise InputError(f"{table.name} has no column {name!r} to keep{nearest(name, table.columns)}")
     return kept
-
-
-def trip_times(table: Typed, found: Mapping[str, str]) -> dict[str, TimeColumn]:
-    """Return how the times of a trip are read."""
-    return {name: TimeColumn(table, found[name], counts=False) for name in TIMES if name in found}
 
 
 def trip_values(found: Mapping[str, str], times: Mapping[str, TimeColumn]) -> dict[str, str]:
@@ -262,8 +259,28 @@ def hint_at_swap(rejected: Mapping[str, Rejected]) -> None:
         log.warning("%s rows have a latitude out of range; are lat and lon swapped?", f"{rejected[SWAPPED].rows:,}")
     elif OUT_OF_RANGE in rejected:
         log.warning(
-            "%s rows have coordinates out of range; if they are not degrees, say what they are with --crs",
+            "%s rows have coordinates out of range; if they are not degrees, name their reference system",
             f"{rejected[OUT_OF_RANGE].rows:,}",
+            extra={"option": "crs"},
+        )
+
+
+def warn_of_missing(heads: Mapping[str, Codes]) -> None:
+    """Warn where many rows name no head; given the numbers of the heads of all rows, by measure."""
+    for measure, head in heads.items():
+        warn_of_nobody(measure, int(np.count_nonzero(head < 0)), len(head))
+
+
+def warn_of_nobody(measure: str, without: int, trips: int) -> None:
+    """Warn where so many trips name nobody that counts of heads mean little."""
+    if trips and without >= _MANY * trips:
+        log.warning(
+            "%s of %s trips (%s %%) name no %s; they count as nobody, so flows have more %s than can be shown",
+            f"{without:,}",
+            f"{trips:,}",
+            f"{100 * without / trips:.0f}",
+            HEADS[measure].column,
+            measure,
         )
 
 

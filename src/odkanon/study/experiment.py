@@ -116,8 +116,8 @@ class Experiment:
 
     Attributes
     ----------
-    trips : Trips
-        The input, with the attributes to segment by.
+    trips : Trips or ODMatrix
+        The input, with the attributes to segment by; a matrix can be looked at as a whole only.
     k, budget : int, float
         The same for every run; k stays the same for every segment, and so does the mean weight of a trip.
     dimensions : tuple of str
@@ -126,7 +126,7 @@ class Experiment:
         Keys of `METHOD_ROWS`.
     """
 
-    trips: Trips
+    trips: Trips | ODMatrix
     k: int = 10
     budget: float = 0.10
     dimensions: tuple[str, ...] = ()
@@ -140,6 +140,8 @@ class Experiment:
 
         Trips without the attribute are in no segment.
         """
+        if isinstance(self.trips, ODMatrix):
+            return {(WHOLE, WHOLE): self.trips}
         matrices: dict[tuple[str, str], ODMatrix | str] = {(WHOLE, WHOLE): self._matrix(self.trips)}
         for dimension in make_dimensions(self.trips, self.dimensions, age_bands=self.age_bands):
             for value, labels in enumerate(dimension.labels):
@@ -212,6 +214,8 @@ def read_outcomes(path: Path, fingerprint: Mapping[str, Any]) -> dict[Cell, Outc
         return {}
     first, *lines = path.read_text(encoding="utf-8").splitlines(keepends=True) or [""]
     if not first.endswith("\n") or json.loads(first) != fingerprint:
-        raise InputError(f"{path.parent} holds a grid with other settings or input; choose another folder, or --force")
+        raise InputError(
+            f"{path.parent} holds a grid with other settings or input; choose another folder", option="force"
+        )
     outcomes = [Outcome.from_json(line) for line in lines if line.endswith("\n")]
     return {outcome.cell: outcome for outcome in outcomes}

@@ -145,7 +145,7 @@ def _bands(age: npt.NDArray[np.float64], begins: Sequence[int]) -> Labels:
 
 def _hours(trips: Trips, slots: str, part: str) -> Labels:
     if "start_time" not in trips.table.column_names:
-        raise InputError("segments by hour need a start time; name it with --column start_time=NAME")
+        raise InputError("segments by hour need a start time; say which column it is", option="column start_time=NAME")
     column = trips.table.column("start_time").combine_chunks()
     known = np.asarray(column.is_valid())
     seconds = np.asarray(column.cast(pa.timestamp("s"), safe=False).cast(pa.int64()).fill_null(0))

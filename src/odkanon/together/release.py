@@ -13,13 +13,11 @@ from odkanon.errors import InputError, RefusedError
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.read.area import Area
-from odkanon.read.tables.columns import COORDINATES
 from odkanon.read.trips import OUTSIDE, Trips
 from odkanon.together.dimensions import Dimension, parent_of
 from odkanon.together.plan import too_few
 from odkanon.together.series import Zoning
 from odkanon.together.zonings import Attempt, Ground, search
-from odkanon.zoning.cells import latlng_to_cell
 
 RARE = "of segments too small for a table, even together"
 
@@ -82,7 +80,7 @@ def release_together(
         Share of trips that the tables of a dimension may suppress, in [0, 1). Zones become as coarse as that takes,
         where it can be reached at all.
     zoning : Zoning, optional
-        Given zones, instead of choosing them; see `odkanon.together.series.read_zoning`.
+        Given zones, instead of choosing them; see `odkanon.read_release` and `zoning_of`.
     method, **options
         How zones are chosen; see `odkanon.methods.anonymize`.
 
@@ -95,7 +93,7 @@ def release_together(
     ['sex=Man', 'sex=Woman']
     """
     if not dimensions:
-        raise InputError("segments released together need at least one --segment")
+        raise InputError("segments released together need at least one way to split the trips", option="segment")
     if not 0 <= segment_budget < 1:
         raise InputError(f"the segment budget is a share from 0 up to below 1; not {segment_budget}")
     started = time.perf_counter()
@@ -128,9 +126,8 @@ def _inside(
     """Keep the trips inside an area, so that segments need no account of those outside."""
     if within is None:
         return trips, list(dimensions)
-    lat_lon = [trips.table.column(name).to_numpy() for name in COORDINATES]
-    inside = within.contains(latlng_to_cell(lat_lon[0], lat_lon[1], resolution))
-    inside &= within.contains(latlng_to_cell(lat_lon[2], lat_lon[3], resolution))
+    starts, ends = trips.cells(resolution)
+    inside = within.contains(starts) & within.contains(ends)
     if not inside.any():
         raise InputError("no trip has both ends inside the area; check the cells or the outline")
     return trips.reject(~inside, OUTSIDE), [each.select(inside) for each in dimensions]

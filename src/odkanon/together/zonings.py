@@ -15,12 +15,10 @@ from odkanon.methods import anonymize
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release, assemble
 from odkanon.model.rule import Rule
-from odkanon.read.tables.columns import COORDINATES
 from odkanon.read.trips import Trips, build_od
 from odkanon.together.dimensions import Dimension
 from odkanon.together.plan import Plan, make_plan
 from odkanon.together.series import Zoning, lay_over, zoning_of
-from odkanon.zoning.cells import latlng_to_cell
 
 STEPS_PER_DOUBLING = 4
 """How finely the coarseness of the zoning is searched."""
@@ -57,9 +55,8 @@ class Ground:
     ) -> Ground:
         """Place the trips on leaves once, for all attempts."""
         od = build_od(trips, resolution=resolution)
-        lat_lon = [trips.table.column(name).to_numpy() for name in COORDINATES]
-        origin = np.searchsorted(od.origins.leaves, latlng_to_cell(lat_lon[0], lat_lon[1], resolution))
-        destination = np.searchsorted(od.destinations.leaves, latlng_to_cell(lat_lon[2], lat_lon[3], resolution))
+        starts, ends = trips.cells(resolution)
+        origin, destination = np.searchsorted(od.origins.leaves, starts), np.searchsorted(od.destinations.leaves, ends)
         return cls(trips, dimensions, parents, rule, resolution, od, origin, destination)
 
     def attempt(self, factor: float, method: str, options: dict[str, Any]) -> Attempt | str:

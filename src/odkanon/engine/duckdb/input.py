@@ -52,6 +52,11 @@ class DuckInput:
         """Reasons of the format itself to turn rows away."""
         return self.table.checks
 
+    @property
+    def lines(self) -> int | None:
+        """Rows that a text file should have by its lines; None where that cannot be told."""
+        return self.table.lines
+
     def types(self) -> dict[str, str]:
         """Return the SQL type of each column."""
         return self.table.types()

@@ -132,10 +132,17 @@ class SparkInput:
         self.sha256 = sha256
         layout = layout_of(self.columns)
         if layout is not None and "start_lat" not in self.columns:
-            raise InputError(f"{name} has the layout of {layout.name}, which Spark does not read; use --engine duckdb")
+            raise InputError(
+                f"{name} has the layout of {layout.name}, which Spark does not read; use DuckDB", option="engine duckdb"
+            )
         self._types = dict(frame.dtypes)
         self._view = new_name()
         frame.createOrReplaceTempView(self._view)
+
+    @property
+    def lines(self) -> None:
+        """None: Parquet has no lines."""
+        return
 
     @property
     def checks(self) -> tuple[Check, ...]:

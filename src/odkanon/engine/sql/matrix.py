@@ -105,8 +105,8 @@ class SqlMatrix:
             raise InputError(
                 f"this method needs the OD pairs in memory: {self.summary.pairs:,} of them take some "
                 f"{size / 2**30:.1f} GiB, and {self.backend.memory / 2**30:.1f} are free for that; use method odkanon "
-                "or oigh, a coarser "
-                "--resolution, or a larger --memory-limit"
+                "or oigh, a coarser resolution, or a larger memory limit",
+                option="memory-limit SIZE",
             )
         maps = [lend(self.backend, place=key, zone=np.arange(len(key), dtype=np.int32)) for key in self.keys]
         columns = "" if self.scale is None else ", f.weight"

@@ -5,7 +5,6 @@ There are few zones however many records there are, so zones are looked at in Py
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +16,6 @@ from odkanon.engine.sql.matrix import SqlMatrix
 from odkanon.engine.sql.rows import CountedRows, SqlInput, account, counted_rows
 from odkanon.engine.sql.trips import matrix_of_records
 from odkanon.model.account import Rejected, Source
-from odkanon.read.area import Area
 from odkanon.read.odtable import (
     NO_CELL,
     NO_LEAF,
@@ -28,31 +26,24 @@ from odkanon.read.odtable import (
     repeated_pairs,
     same_resolution,
 )
-from odkanon.read.tables.columns import ENDS, missing, resolve
+from odkanon.read.reading import Reading
+from odkanon.read.tables.columns import ENDS, missing
 from odkanon.read.trips import no_rows
 from odkanon.zoning.cells import cell_to_resolution, is_valid_cell, str_to_cell
-from odkanon.zoning.hierarchy import Hierarchy
 from odkanon.zoning.zones import find_nodes
 
 
-def load_od(
-    table: SqlInput,
-    *,
-    columns: Mapping[str, str] | None = None,
-    hierarchy: Hierarchy | None = None,
-    resolution: int | None = None,
-    within: Area | None = None,
-    where: str | None = None,
-) -> SqlMatrix:
+def load_od(table: SqlInput, reading: Reading) -> SqlMatrix:
     """Read records between zones into a database, and count them there."""
-    found = resolve(table, columns)
+    found = reading.resolved(table)
     if any(name not in found for name in ENDS):
         raise missing(table, found, ENDS)
+    where, hierarchy = reading.check(table, found, reading.times(table, found)), reading.tree
     rows = counted_rows(table, found, end_checks(found), where=where, identity=end_identity(found))
     read = table.keep(rows.select(end_texts(found) | rows.fingerprint))
     if "trips" in found and "person" not in found:
         _check_distinct(table, read)
-    source = account(table, rows, read, Rejected(0, 0))
+    source = reading.account(account(table, rows, read, Rejected(0, 0)), table.lines)
     texts = _distinct_texts(table, read)
     reason = NO_CELL if hierarchy is None else NO_LEAF
     if hierarchy is None:
@@ -68,10 +59,10 @@ def load_od(
     records = _placed(table, rows, read, places, len(rows.reasons) + 1)
     source = _with_unknown(table, rows, records, source, reason)
     if not _any_good(table, records):
-        raise no_rows(table, source, OWN_CODES if hierarchy is None else "")
+        raise no_rows(table, source) if hierarchy else no_rows(table, source, OWN_CODES, option="hierarchy FILE")
     if hierarchy is None:
-        records = _lift(table, rows, records, resolution)
-    return matrix_of_records(table.backend, rows, records, None, source, within=within, tree=hierarchy)
+        records = _lift(table, rows, records, reading.resolution)
+    return matrix_of_records(table.backend, rows, records, None, source, within=reading.area, tree=hierarchy)
 
 
 def _check_distinct(table: SqlInput, read: Stored) -> None:

@@ -25,6 +25,11 @@ class SqlInput(Checkable, Protocol):
         ...
 
     @property
+    def lines(self) -> int | None:
+        """Rows that a text file should have by its lines; None where that cannot be told."""
+        ...
+
+    @property
     def backend(self) -> Backend:
         """Where to work on it."""
         ...
@@ -91,7 +96,7 @@ def counted_rows(
     found: Mapping[str, str],
     checks: Sequence[Check],
     *,
-    where: str | None,
+    where: Check | None,
     identity: Mapping[str, str] | None,
 ) -> CountedRows:
     """Look at a table once, and say how its rows are checked and counted; see `odkanon.read.checks.rows_of`."""

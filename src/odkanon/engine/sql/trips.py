@@ -20,47 +20,41 @@ from odkanon.model.account import Rejected, Source, Summary
 from odkanon.read.area import Area
 from odkanon.read.crs import check_crs, ends_in_degrees, nowhere
 from odkanon.read.land import warn_if_misplaced
-from odkanon.read.tables.columns import COORDINATES, missing, resolve
-from odkanon.read.trips import OUTSIDE, hint_at_swap, no_rows, trip_checks, trip_times, trip_values
+from odkanon.read.reading import Reading
+from odkanon.read.tables.columns import COORDINATES, missing
+from odkanon.read.trips import OUTSIDE, hint_at_swap, no_rows, trip_checks, trip_values, warn_of_nobody
 from odkanon.zoning.hierarchy import Hierarchy, h3_hierarchy
 
 _SAMPLE = 10_000
 
 
-def load_trips(
-    table: SqlInput,
-    *,
-    columns: Mapping[str, str] | None = None,
-    resolution: int = 10,
-    within: Area | None = None,
-    where: str | None = None,
-    crs: str | None = None,
-) -> SqlMatrix:
+def load_trips(table: SqlInput, reading: Reading) -> SqlMatrix:
     """Read trips with coordinates into a database, and count them there by origin and destination.
 
     Same rules, same numbers as `odkanon.read_trips` and `odkanon.build_od`.
     """
-    found = resolve(table, columns)
+    found = reading.resolved(table)
     if any(name not in found for name in COORDINATES):
         raise missing(table, found, COORDINATES)
+    crs, resolution = reading.crs, reading.finest
     if crs is not None:
         check_crs(crs)
-    times = trip_times(table, found)
+    times = reading.times(table, found)
     values, written = trip_values(found, times), offset_kinds(times)
-    checks = trip_checks(found, degrees=crs is None)
+    where, checks = reading.check(table, found, times), trip_checks(found, degrees=crs is None)
     rows = counted_rows(table, found, checks, where=where, identity=values | written)
     ends = {name: values[name] for name in COORDINATES}
     degrees = None if crs is None else ToDegrees(crs, len(rows.reasons) + 1)
     records = table.place(rows.select(ends | rows.fingerprint | written), resolution, degrees)
     copies = find_copies(table, rows, records, ends, written, crs)
-    source = _account(table, rows, records, copies, crs)
+    source = reading.account(_account(table, rows, records, copies, crs), table.lines)
     hint_at_swap(source.rejected)
     if source.rows == sum(part.rows for part in source.rejected.values()):
         raise no_rows(table, source)
     refuse_mixed_offsets(table, found, records, written, copies)
     _warn_if_misplaced(table, rows, ends, crs)
     less = None if copies is None else copies.taken_off(table.backend, resolution)
-    return matrix_of_records(table.backend, rows, records, less, source, within=within)
+    return matrix_of_records(table.backend, rows, records, less, source, within=reading.area)
 
 
 def _account(table: SqlInput, rows: CountedRows, records: Stored, copies: Copies | None, crs: str | None) -> Source:
@@ -132,6 +126,10 @@ def matrix_of_records(
         backend, f"SELECT origin, destination, 1 AS pairs, {sums} FROM ({good}) g GROUP BY origin, destination"
     )
     seen = {name: Selected(relation, *keep) for name, relation in visits.items()}
+    for name in seen:
+        named = backend.execute(f"SELECT COUNT(*) AS n, COUNT({name}) AS p FROM {records} WHERE reason = 0")
+        count = named.to_pylist()[0]
+        warn_of_nobody(name, count["n"] - count["p"], count["n"])
     return _matrix(backend, pairs, seen, source, rows.scale if weighted else None, tree)
 
 

@@ -40,6 +40,12 @@ def dataset_files(source: str | Path) -> list[Path] | None:
     return None
 
 
+def partitions(files: list[Path]) -> dict[str, str]:
+    """Return the columns that folders such as ``month=5`` make, each with such a folder."""
+    folders = [part for file in files for part in file.parent.parts if re.fullmatch(r"[^=]+=[^=]*", part)]
+    return {folder.partition("=")[0]: folder for folder in folders}
+
+
 def dataset_sha256(files: list[Path]) -> str:
     """Return the SHA-256 of the SHA-256 of each file, in the order of their names; where they lie does not matter."""
     whole = hashlib.sha256()
