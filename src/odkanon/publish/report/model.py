@@ -129,7 +129,7 @@ def _level(own: dict[str, Any]) -> Any:
 
 
 def _pack_flows(release: SavedRelease, numbers: dict[str, dict[str, int]]) -> dict[str, list[Any]]:
-    classes = release.flows.to_pydict()
+    classes = release.over_places().flows.to_pydict()
     try:
         ends = [[numbers[axis][str(zone)] for zone in classes[axis]] for axis in AXES]
     except KeyError as error:

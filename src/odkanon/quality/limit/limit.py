@@ -149,9 +149,10 @@ def _limit(
 def limit_of(release: Release, measure: UtilityMeasure = "trips") -> Limit | None:
     """Return what the best release over the same hierarchies, with the same rule and budget, could reach.
 
-    Where a class had to go with what is suppressed, beyond the budget, as much is allowed to the best one.
+    Where a class had to go with what is suppressed, beyond the budget, as much is allowed to the best one. None for a
+    cube, whose flows of other kinds could be published at other places.
     """
-    if release.matrix is None:
+    if release.matrix is None or release.matrix.axes:
         return None
     budget = release.budget or Budget(0.0, "trips")
     allowance = budget.allowance(release.input)
