@@ -21,6 +21,9 @@ from odkanon.publish.report.picture import write_picture as write_picture
 from odkanon.publish.saved import SavedRelease as SavedRelease
 from odkanon.publish.saved import read_release as read_release
 from odkanon.publish.segments import save_together as save_together
+from odkanon.publish.view import View as View
+from odkanon.publish.view import save_view as save_view
+from odkanon.publish.view import view_release as view_release
 from odkanon.quality.known import Known as Known
 from odkanon.quality.known import known as known
 from odkanon.quality.limit.limit import Limit as Limit
