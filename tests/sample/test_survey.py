@@ -112,7 +112,7 @@ def test_attributes_belong_to_persons(survey: Survey, attribute: str) -> None:
 
 
 def test_modes_and_purposes_are_as_in_a_large_city(survey: Survey) -> None:
-    shares = {}
+    shares: dict[str, float] = {}
     for name in ("mode", "purpose"):
         values, counts = np.unique(survey.column[name].astype(str), return_counts=True)
         shares |= dict(zip(values.tolist(), (counts / counts.sum()).tolist(), strict=True))
