@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
-from inspect import Parameter
+from inspect import Parameter, signature
 from typing import Any
 
 import typer
@@ -57,6 +57,7 @@ CLASHES = (
 
 def check_clashes(command: Callable[..., None]) -> Callable[..., None]:
     """Make a command refuse options that say nothing beside others that are given."""
+    takes_context = "context" in signature(command).parameters
 
     @wraps(command)
     def wrapped(context: typer.Context, **given: Any) -> None:
@@ -69,10 +70,10 @@ def check_clashes(command: Callable[..., None]) -> Callable[..., None]:
             if here and idle and bool(beside) == clash.given:
                 word = f"with {spelling[beside[0]]}" if clash.given else f"without {spelling[here[0]]}"
                 raise InputError(f"{spelling[idle[0]]} does not apply {word}: {clash.why}; leave it out")
-        command(**given)
+        command(**given, **({"context": context} if takes_context else {}))
 
     context = Parameter("context", Parameter.KEYWORD_ONLY, annotation=typer.Context)
-    return with_parameters(wrapped, command, add=[context])
+    return with_parameters(wrapped, command, add=[context], drop="context")
 
 
 def _was_given(context: typer.Context, name: str) -> bool:
