@@ -48,6 +48,8 @@ SHORTHANDS = {
     ("model/release", "publish/files"),
     ("model/release", "publish/save"),
     ("model/release", "quality/limit/limit"),
+    ("model/release", "quality/usefulness/result"),
+    ("model/release", "quality/usefulness/usefulness"),
 }
 """Lazy and typing imports that point up."""
 

@@ -25,6 +25,8 @@ from odkanon.quality.limit.limit import Limit as Limit
 from odkanon.quality.limit.limit import limit as limit
 from odkanon.quality.privacy import Privacy as Privacy
 from odkanon.quality.privacy import privacy as privacy
+from odkanon.quality.usefulness.result import Usefulness as Usefulness
+from odkanon.quality.usefulness.usefulness import usefulness as usefulness
 from odkanon.quality.utility import Utility as Utility
 from odkanon.quality.utility import utility as utility
 from odkanon.read.area import Area as Area

@@ -38,9 +38,10 @@ EXTRA_OF = {
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    # What a failing function had in its hands may be somebody's trips.
-    pretty_exceptions_show_locals=False,
     rich_markup_mode="markdown",
+    # A traceback with local variables would print coordinates and persons; older versions do so by default.
+    pretty_exceptions_enable=False,
+    pretty_exceptions_show_locals=False,
     help="Turn trips into origin-destination matrices that can be published without exposing anyone.\n\n"
     "Begin with `odkanon demo`, then `odkanon anonymize TRIPS.csv -o RELEASE`.",
     epilog="Exit codes: 0 done; 1 refused for privacy reasons; 2 bad input or usage.",

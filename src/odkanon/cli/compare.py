@@ -59,9 +59,9 @@ def compare(
     """
     from dataclasses import replace
 
-    from odkanon.cli.show import console, stages
+    from odkanon.cli.show import console, show_ranking, stages
     from odkanon.sample.survey import CENTRAL_CELLS, make_survey
-    from odkanon.study.experiment import read_outcomes
+    from odkanon.study.experiment import TARGETS, read_outcomes
 
     if (source is None) == (not sample):
         raise InputError("give either a file of trips, or --sample for the built-in survey")
@@ -81,6 +81,8 @@ def compare(
         log.unlink(missing_ok=True)
     outcomes = _run(experiment, read_outcomes(log, settings), log, settings)
     _write(outcomes, output)
+    for target in TARGETS:
+        show_ranking(outcomes, target)
     refused = sum(outcome.refusal is not None for outcome in outcomes)
     console.print(
         f"Wrote {output}/tables.md, tables.csv and tables.tex: {len(outcomes):,} runs, {refused:,} of them refused."

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from odkanon.core.arrays import Bools, Codes, Ints, group_sum, make_read_only
+from odkanon.model.flows import Totals
 from odkanon.model.od import ODMatrix
 
 
@@ -22,11 +23,14 @@ class Placement:
         For each OD pair of the input, the class in whose area it lies; -1 for none.
     published : array of bool
         For each OD pair of the input, whether it is counted in that class.
+    excess : Totals or None
+        What published pairs have that no class lists, where a class lists only part of what lies in its area.
     """
 
     od: ODMatrix
     area_of_pair: Codes
     published: Bools
+    excess: Totals | None = None
 
     def __post_init__(self) -> None:
         make_read_only(self, "area_of_pair", "published")

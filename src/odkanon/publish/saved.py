@@ -5,20 +5,20 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.parquet
 
 from odkanon.core.arrays import Ints
 from odkanon.errors import InputError
 from odkanon.model.measures import ADDITIVE, MEASURES
 from odkanon.model.od import AXES
-from odkanon.publish.files import CSV, MANIFEST, PARQUET, ZONES, unguard_text
+from odkanon.publish.files import CSV, MANIFEST, PARQUET, ZONES, read_rows
 from odkanon.publish.recipe import INDEX, read_recipe, with_leaves
 from odkanon.together.series import Zoning, zoning_of_features
 
@@ -119,10 +119,8 @@ class SavedRelease:
     @cached_property
     def centres(self) -> Floats:
         """Longitude and latitude of the middle of each of the `places`; NaN where it has no outline."""
-        shapes = self.shapes
-        import shapely
-
-        centre = shapely.centroid(shapes)
+        shapely = import_shapely()
+        centre = shapely.centroid(self.shapes)
         lon = (shapely.get_x(centre) + 180) % 360 - 180
         return np.stack([lon, shapely.get_y(centre)], axis=1)
 
@@ -203,11 +201,8 @@ def _read_flows(folder: Path) -> pa.Table:
     types = {"origin": pa.string(), "destination": pa.string(), **dict.fromkeys(MEASURES, pa.int64())}
     types["weight"] = pa.float64()
     try:
-        if path.name == PARQUET:
-            flows = pyarrow.parquet.ParquetFile(path).read()  # not as part of a dataset: folders are no columns
-        else:
-            options = pyarrow.csv.ConvertOptions(column_types=types, strings_can_be_null=False)
-            flows = unguard_text(pyarrow.csv.read_csv(path, convert_options=options))
+        # Not as part of a dataset: a folder called sex=Woman is no column.
+        flows = pyarrow.parquet.ParquetFile(path).read() if path.name == PARQUET else read_rows(path, types)
         missing = [name for name in ("origin", "destination", "trips") if name not in flows.column_names]
         if missing:
             raise InputError(f"{path} lacks the column(s) {', '.join(missing)}; save the release again")
@@ -234,11 +229,15 @@ def _check_zones(release: SavedRelease, folder: Path) -> None:
             raise InputError(f"{folder}: flows name the zone {min(map(str, unknown))!r}, which {ZONES} lacks")
 
 
-def to_shapes(outlines: list[dict[str, Any] | None]) -> npt.NDArray[Any]:
-    """Return GeoJSON geometries as shapely ones."""
+def import_shapely() -> Any:
+    """Return the package for geometry, which is optional, or say how to get it."""
     try:
-        import shapely
+        return import_module("shapely")
     except ImportError:
         raise InputError("exports with geometry need shapely: pip install 'odkanon[geo]'") from None
+
+
+def to_shapes(outlines: list[dict[str, Any] | None]) -> npt.NDArray[Any]:
+    """Return GeoJSON geometries as shapely ones."""
     texts = np.array([None if outline is None else json.dumps(outline) for outline in outlines], dtype=object)
-    return np.asarray(shapely.from_geojson(texts))
+    return np.asarray(import_shapely().from_geojson(texts))

@@ -135,7 +135,12 @@ def _shares(together: Together) -> dict[str, Any]:
         "coarseness": together.coarseness,
         "suppressed": together.suppressed,
         "segments": [
-            {"dimension": part.dimension, "segment": part.segment, "published": part.release is not None}
+            {
+                "dimension": part.dimension,
+                "segment": part.segment,
+                "published": part.release is not None,
+                **({"joined": part.joined} if part.joined else {}),
+            }
             for part in together.parts
         ],
     }

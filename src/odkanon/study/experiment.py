@@ -84,6 +84,8 @@ class Outcome:
         By measure, as in ``release.json``.
     limit_g : float or None
         The G, in trips, that no method over the hierarchies can beat with this budget of trips.
+    usefulness : dict
+        By measure, as `odkanon.Usefulness.as_dict` tells it; empty where it is not known where zones lie.
     """
 
     cell: Cell
@@ -98,6 +100,7 @@ class Outcome:
     privacy: dict[str, dict[str, float | None]]
     limit_g: float | None = None
     refusal: str | None = None
+    usefulness: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def to_json(self) -> str:
         """Return the outcome as one line of JSON."""
@@ -201,6 +204,7 @@ def _describe(cell: Cell, release: Release, limit_g: float | None) -> Outcome:
         privacy={measure: asdict(report) for measure, report in privacy(release).items()},
         limit_g=limit_g,
         refusal=release.refusal,
+        usefulness={measure: found.as_dict() for measure, found in release.usefulness.items()},
     )
 
 
