@@ -187,6 +187,9 @@ def anonymize(od: Matrix, rule: Rule, *, method: str = DEFAULT_METHOD, **options
         if name not in chosen.options:
             known = f"it takes {', '.join(chosen.options)}" if chosen.options else "it takes none"
             raise InputError(f"method {method!r} has no option {name!r}{nearest(name, chosen.options)}; {known}")
+    if od.axes and "give_up" not in chosen.options:
+        by_kind = ", ".join(name for name, method in METHODS.items() if "give_up" in method.options)
+        raise InputError(f"{method} publishes places only; by attributes, choose {by_kind}")
     start = time.perf_counter()
     release = chosen.function(od if chosen.any_engine else od.in_memory(), rule, **options)
     return replace(release, seconds=time.perf_counter() - start)
