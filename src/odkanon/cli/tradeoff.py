@@ -8,7 +8,8 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from odkanon.cli.options import Input, Protect
+from odkanon.cli.options import Input
+from odkanon.cli.protecting import Protect
 from odkanon.cli.reading import How, reads
 from odkanon.errors import InputError
 

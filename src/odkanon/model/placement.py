@@ -45,7 +45,7 @@ class Deviation:
     Attributes
     ----------
     above_pairs, above : array of int
-        For each class, the pairs in its area that have more than an even share of it: how many, and their mass.
+        For each class, the number and the mass of the pairs in its area that have more than an even share of it.
     inside : array of int
         For each class, the mass of all pairs in its area, suppressed ones included.
     outside : int
@@ -59,7 +59,10 @@ class Deviation:
 
 
 def even_share(masses: Ints, leaf_pairs: Ints) -> Ints:
-    """Return the mass that a leaf pair of each class gets, rounded down: whole masses are above both or neither."""
+    """Return the mass that each leaf pair of a class gets when the class is spread evenly, rounded down.
+
+    Rounding changes nothing for whoever compares: a whole number exceeds the share exactly if it exceeds its floor.
+    """
     return np.floor_divide(masses, np.maximum(leaf_pairs, 1))
 
 
