@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Literal, get_args
-
-import numpy as np
 
 from odkanon.engine.protocols import Matrix
 from odkanon.errors import InputError
-from odkanon.model.od import ODMatrix
 from odkanon.zoning.fine import fine_hierarchy
 
 Steps = Literal["plain", "fine"]
@@ -30,8 +26,4 @@ def with_steps(od: Matrix, steps: Steps) -> Matrix:
     if od.origins.resolution is None or od.destinations.resolution is None:
         raise InputError("finer steps lie between H3 cells; a lookup table can have levels of its own for that")
     (origins, first), (destinations, second) = fine_hierarchy(od.origins), fine_hierarchy(od.destinations)
-    if not isinstance(od, ODMatrix):
-        return od.on_trees((origins, first), (destinations, second))
-    rank = [np.argsort(order).astype(np.int32) for order in (first, second)]
-    flows, _ = od.flows.merge(rank[0][od.flows.origin], rank[1][od.flows.destination])
-    return replace(od, origins=origins, destinations=destinations, flows=flows)
+    return od.on_trees((origins, first), (destinations, second))

@@ -12,7 +12,15 @@ import numpy as np
 import numpy.typing as npt
 
 from odkanon.core.arrays import Ints
-from odkanon.zoning.cells import MAX_RESOLUTION, WORLD, Cells, cell_to_parent, cell_to_resolution, cell_to_str, is_pentagon
+from odkanon.zoning.cells import (
+    MAX_RESOLUTION,
+    WORLD,
+    Cells,
+    cell_to_parent,
+    cell_to_resolution,
+    cell_to_str,
+    is_pentagon,
+)
 from odkanon.zoning.hierarchy import Hierarchy, make_levels
 
 STEPS = 3
@@ -34,7 +42,7 @@ def fine_hierarchy(tree: Hierarchy) -> tuple[Hierarchy, Ints]:
     assert tree.resolution is not None
     order = np.argsort(_in_order(tree.leaves), kind="stable")
     fine = make_levels(ids_above(tree.leaves[order]), tree.resolution)
-    return replace(fine, steps=STEPS, mask=tree.mask), order
+    return replace(fine, steps=STEPS, within=tree.within), order
 
 
 def ids_above(cells: Cells) -> list[Cells]:
@@ -65,7 +73,7 @@ def group_parts(ids: Cells) -> tuple[Cells, npt.NDArray[np.int64]]:
 
 
 def fine_labels(ids: Cells) -> npt.NDArray[np.str_]:
-    """Return the names of nodes: those of cells, and for others that of the cell with its children, as in ``...-0462``."""
+    """Return the names of nodes: those of cells, else that of the cell with its children, as in ``...-0462``."""
     parents, group = group_parts(ids)
     pentagon = is_pentagon(parents)
     suffix = np.array([["".join(map(str, _digits(at, five))) for at in range(7)] for five in (False, True)])
@@ -91,7 +99,8 @@ def _children(parents: Cells, digits: npt.NDArray[np.uint64]) -> Cells:
     finer = np.minimum(cell_to_resolution(parents) + 1, MAX_RESOLUTION).astype(np.uint64)
     shift = np.uint64(3) * (np.uint64(MAX_RESOLUTION) - finer)
     bare = parents & ~np.uint64(0xF << 52) & ~(np.uint64(7) << shift)
-    return bare | (finer << np.uint64(52)) | (digits << shift)
+    children: Cells = bare | (finer << np.uint64(52)) | (digits << shift)
+    return children
 
 
 def _digits(group: int, pentagon: bool) -> list[int]:

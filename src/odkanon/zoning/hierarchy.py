@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,14 @@ from odkanon.core.arrays import Bools, Codes, Ints
 from odkanon.zoning.cells import WORLD, Cells, cell_to_parent, cell_to_resolution, cell_to_str
 
 Ids = npt.NDArray[Any]
+
+
+class Places(Protocol):
+    """A part of the world outside of which there are no places."""
+
+    def mask(self, resolution: int) -> Cells:
+        """Return the cells, of any resolutions up to the given one, that make it up; none lies in another."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,8 +48,8 @@ class Hierarchy:
         where this tree is the whole table, and for H3, where it follows from the resolution.
     public : Hierarchy or None
         For other zonings: the tree as the world knows it, where this one has only some of its leaves.
-    mask : array of uint64 or None
-        For H3: the cells, of any resolutions up to the leaves', that have places at all, where that is publicly known.
+    within : Places or None
+        For H3: where there are places at all, if that is publicly known.
     steps : int
         For H3: how many levels it takes from a resolution to the next; see `odkanon.zoning.fine`.
     """
@@ -52,7 +60,7 @@ class Hierarchy:
     outlines: Mapping[str, dict[str, Any]] | None = None
     listed: tuple[Ints, ...] | None = None
     public: Hierarchy | None = None
-    mask: Cells | None = None
+    within: Places | None = None
     steps: int = 1
 
     @property
@@ -124,9 +132,7 @@ class Hierarchy:
         tree = _trimmed(ids, starts, self.resolution)
         kept = None if self.resolution is not None else tuple(listed[: tree.top + 1])
         public = self.public or (self if self.resolution is None else None)
-        return replace(
-            tree, outlines=self.outlines, listed=kept, public=public, mask=self.mask, steps=self.steps
-        )
+        return replace(tree, outlines=self.outlines, listed=kept, public=public, within=self.within, steps=self.steps)
 
     def to_public_root(self) -> Hierarchy:
         """Return the tree with the levels above its root as well, up to the root that the world knows."""

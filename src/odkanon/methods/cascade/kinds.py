@@ -111,7 +111,7 @@ def _levels_of_lookup(tree: Hierarchy) -> tuple[Level, ...]:
 
 def _levels_of_cells(tree: Hierarchy) -> tuple[Level, ...]:
     assert tree.resolution is not None
-    mask = tree.mask if tree.mask is not None else np.empty(0, dtype=np.uint64)
+    mask = np.empty(0, dtype=np.uint64) if tree.within is None else tree.within.mask(tree.resolution)
     mask_resolution = cell_to_resolution(mask)
     levels = [leaf_level(len(tree.leaves))]
     # The first two cells of every resolution are a whole hexagon and a whole pentagon; then come those the mask names.
@@ -122,7 +122,7 @@ def _levels_of_cells(tree: Hierarchy) -> tuple[Level, ...]:
         part = np.unique(cell_to_parent(cells, finer - 1))
         part = part[~np.isin(part, whole)]
         cells, kind = _with_whole(part, _step(tree, levels, finer, (cells, kind), part), whole)
-    of_base = kind[2:] if tree.mask is not None else np.repeat(kind[:2], _BASE_CELLS)
+    of_base = kind[2:] if tree.within is not None else np.repeat(kind[:2], _BASE_CELLS)
     _, child, count = number_kinds(of_base, np.zeros(len(of_base), dtype=np.int64), 1)
     return (*levels, level_above(levels[-1], np.zeros(1, dtype=np.int64), child, count))
 
@@ -157,7 +157,7 @@ def _step(tree: Hierarchy, levels: list[Level], finer: int, below: tuple[Cells, 
 def _owners(cells: Cells, part: Cells) -> Ints:
     """Return the numbers of cells: two and more for those that the mask has a part of, else 0 or 1 for a pentagon."""
     found = np.searchsorted(part, cells)
-    named = np.append(part, 0).astype(np.uint64)[found] == cells
+    named = np.append(part, np.uint64(0))[found] == cells
     return np.where(named & (found < len(part)), 2 + found, is_pentagon(cells).astype(np.int64))
 
 
