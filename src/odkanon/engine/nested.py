@@ -18,7 +18,7 @@ from odkanon.model.placement import Placement
 from odkanon.model.release import Classes, Release, published_classes
 from odkanon.model.rule import Rule
 from odkanon.zoning.hierarchy import Hierarchy
-from odkanon.zoning.zones import Zones, zones_of_tree
+from odkanon.zoning.zones import Zones, zones_of_nodes
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +64,7 @@ class Nested:
         return origins, destinations, replace(classes, sure_heads=sure, own_pairs=self.own_pairs[rows]), rows
 
     def _zones(self, axis: int) -> tuple[Zones, Codes]:
-        zones, first = zones_of_tree(self.trees[axis])
-        return zones, (np.array(first)[self.levels[axis]] + self.groups.codes[axis]).astype(np.int32)
+        return zones_of_nodes(self.trees[axis], self.levels[axis], self.groups.codes[axis])
 
 
 def nested_release(

@@ -98,9 +98,9 @@ class Hierarchy:
         below = self.starts[level - 1]
         return np.diff(np.searchsorted(below, self.starts[level]), append=len(below))
 
-    def labels(self, level: int) -> npt.NDArray[np.str_]:
-        """Return the published names of the nodes of a level."""
-        ids = self.ids[level]
+    def labels(self, level: int, nodes: Ints | None = None) -> npt.NDArray[np.str_]:
+        """Return the published names of the nodes of a level, or of some of them."""
+        ids = self.ids[level] if nodes is None else self.ids[level][nodes]
         if self.resolution is None:
             return ids
         if self.steps > 1:

@@ -176,6 +176,26 @@ def zones_of_tree(tree: Hierarchy) -> tuple[Zones, list[int]]:
     return zones, [0, *np.cumsum(counts)[:-1].tolist()]
 
 
+def zones_of_nodes(tree: Hierarchy, level: Ints, node: Ints) -> tuple[Zones, Codes]:
+    """Return the nodes of a tree that occur as zones, and for each occurrence the number of its zone."""
+    nodes = max(len(ids) for ids in tree.ids)
+    distinct, number = np.unique(level * nodes + node, return_inverse=True)
+    level, node, number = distinct // nodes, distinct % nodes, number.astype(np.int32)
+    if tree.resolution is None:
+        zones, first = zones_of_tree(tree)
+        return zones.take(np.array(first)[level] + node), number
+    parts = [(at, node[level == at]) for at in np.unique(level).tolist()]
+    finest = {at: tree.level_resolution(at) for at, _ in parts}
+    zones = Zones(
+        np.concatenate([tree.labels(at, here) for at, here in parts]).astype(np.str_),
+        np.concatenate([tree.sizes[at][here] for at, here in parts]),
+        np.array([-1 if finest[at] is None else finest[at] for at in level.tolist()], dtype=np.int64),
+        level,
+        cells=fine_cells(np.concatenate([tree.ids[at][here] for at, here in parts])) if tree.steps > 1 else None,
+    )
+    return zones, number
+
+
 def _unambiguous(ids: npt.NDArray[np.str_], leaves: Ints, level: Ints) -> npt.NDArray[np.str_]:
     """Tell apart zones of a lookup table that share a name but not their leaves: overlapping zones meet here."""
     _, name = np.unique(ids, return_inverse=True)
