@@ -43,7 +43,7 @@ def public_manifest(release: Release) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "version": __version__,
-        "statement": statement(release.rule),
+        "statement": promise(release),
         "rule": public_rule(release.rule),
         "method": release.method,
         "parameters": public_parameters(release),
@@ -154,7 +154,7 @@ def manifest(release: Release, *, with_limit: bool = True) -> dict[str, Any]:
     published = _published(release)
     return {
         "version": __version__,
-        "statement": statement(release.rule),
+        "statement": promise(release),
         "input": _input(release),
         "rule": _rule(release),
         "method": release.method,
@@ -173,6 +173,18 @@ def manifest(release: Release, *, with_limit: bool = True) -> dict[str, Any]:
         "privacy": {measure: asdict(report) for measure, report in privacy(release).items()},
         "seconds": round(release.seconds, 6),
     }
+
+
+def promise(release: Release) -> str:
+    """Return what a release promises: its rule, and what its rows imply where some lie in others."""
+    told = statement(release.rule)
+    if release.classes.own_pairs is None:
+        return told
+    if release.parameters.get("implications") == "safe":
+        more = "No group below that can be shown to exist."
+    else:
+        more = "Whoever knows the method can work out smaller groups from several rows."
+    return f"{told} A row lists the trips that no finer row lists. {more}"
 
 
 def statement(rule: Rule) -> str:
