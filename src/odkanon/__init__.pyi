@@ -1,6 +1,9 @@
 # The public names, each with its home: read by type checkers, and by __init__.py, which imports them on first use.
 from odkanon import spark as spark
 from odkanon._version import __version__ as __version__
+from odkanon.audit.report import Finding as Finding
+from odkanon.audit.report import Report as Report
+from odkanon.audit.run import audit_releases as audit_releases
 from odkanon.errors import InputError as InputError
 from odkanon.errors import OdkanonError as OdkanonError
 from odkanon.errors import RefusedError as RefusedError

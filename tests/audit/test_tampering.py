@@ -10,7 +10,7 @@ import pytest
 
 from audit.tamper import edit_json, read_rows, settle_accounts, sign_again, write_rows
 from odkanon import InputError, Rule
-from odkanon.audit import audit
+from odkanon.audit import audit_releases
 from worlds.people import Trip, audit_with_trips, crowd, findings, places, release, write
 
 
@@ -35,7 +35,7 @@ def forged(world: tuple[Path, Path], tmp_path: Path) -> Path:
 def messages(*arguments: Path) -> str:
     """Audit a release, or trips and a release, and return all findings."""
     *trips, folder = arguments
-    report = audit_with_trips(trips[0], folder) if trips else audit([folder])
+    report = audit_with_trips(trips[0], folder) if trips else audit_releases([folder])
     return "\n".join(each.message for each in findings(report))
 
 
@@ -166,10 +166,10 @@ def test_a_file_that_cannot_be_read_any_more(forged: Path, name: str) -> None:
     content = (forged / name).read_bytes()
     (forged / name).write_bytes(content[: len(content) // 2])
     with pytest.raises(InputError, match=f"{name}.*truncated or damaged"):
-        audit([forged])
+        audit_releases([forged])
 
 
 def test_a_file_that_is_gone(forged: Path) -> None:
     (forged / "classes.csv").unlink()
     with pytest.raises(InputError, match=r"it has no classes\.csv"):
-        audit([forged])
+        audit_releases([forged])

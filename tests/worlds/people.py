@@ -13,7 +13,7 @@ import pyarrow.parquet
 from hypothesis import strategies as st
 
 from odkanon import ODMatrix, Release, Rule, anonymize, build_od, read_trips
-from odkanon.audit import Finding, Report, TripsSource, audit
+from odkanon.audit import Finding, Report, TripsSource, audit_releases
 from odkanon.publish.segments import save_together
 from odkanon.together import Together, make_dimensions, release_together
 
@@ -95,7 +95,7 @@ def findings(report: Report, check: str | None = None) -> list[Finding]:
 
 
 def audit_with_trips(path: Path, *folders: Path) -> Report:
-    return audit(folders, trips=TripsSource(path))
+    return audit_releases(folders, trips=TripsSource(path))
 
 
 @st.composite

@@ -47,7 +47,7 @@ def audit(
     `odkanon audit everyone women men -o audit.json`
     """
     from odkanon.audit import TripsSource
-    from odkanon.audit import audit as run
+    from odkanon.audit import audit_releases as run
     from odkanon.cli.show import stages
     from odkanon.read.area import read_area
     from odkanon.read.lookup import read_hierarchy
