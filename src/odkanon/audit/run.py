@@ -27,6 +27,9 @@ from odkanon.errors import InputError
 from odkanon.zoning.hierarchy import Hierarchy
 
 INDEX = "index.json"
+ROWS, NUMBERS = "all combinations of rows compared", "published numbers compared"
+NEEDLESS, NOTHING = "nothing to compare", "not compared"
+TOGETHER = "each compared with its whole"
 
 
 def audit_releases(
@@ -186,8 +189,7 @@ def _how(relation: Relation, exact: set[int]) -> str:
         return ROWS
     if any(each.has_boxes for each in both):
         return NOTHING
-    # Tables of two kinds that were made together are compared with their whole, and protected against each other.
-    return NEEDLESS if relation.how == "released together" else NUMBERS
+    return TOGETHER if relation.how == "released together" else NUMBERS
 
 
 def _look_at(connection: duckdb.DuckDBPyConnection, release: Published, *, with_trips: bool) -> list[Finding]:
