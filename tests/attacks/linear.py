@@ -60,7 +60,7 @@ def bounds(knowledge: Knowledge, group: Bools) -> tuple[float, float]:
 
 def empty_cells(knowledge: Knowledge) -> Bools:
     """Return which cells cannot have a trip."""
-    empty = knowledge.truth == 0
+    empty: Bools = np.equal(knowledge.truth, 0)
     for at in np.flatnonzero(empty):
         one = np.arange(len(empty)) == at
         empty[at] = bounds(knowledge, one)[1] < 1e-7

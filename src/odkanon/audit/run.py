@@ -170,14 +170,6 @@ def _compare(
     return comparisons, findings + find_column_leaks(connection, whole)
 
 
-ROWS, NUMBERS, NEEDLESS, NOTHING = (
-    "every combination of rows",
-    "published numbers",
-    "nothing to compare",
-    "not compared",
-)
-
-
 def _how(relation: Relation, exact: set[int]) -> str:
     """Return how two releases can be compared."""
     both = (relation.one, relation.other)

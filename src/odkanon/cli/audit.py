@@ -132,8 +132,7 @@ def _show_compared(report: Report) -> None:
 
     groups: dict[tuple[str, str, str], list[str]] = {}
     for each in report.compared:
-        names = " and ".join(each.releases)
-        groups.setdefault((each.compared, each.relation, each.how), []).append(names)
+        groups.setdefault((each.compared, each.relation, each.how), []).append(" and ".join(each.releases))
     for (compared, relation, how), names in groups.items():
         more = f" and {len(names) - 3:,} more pairs" if len(names) > 3 else ""
         text = f"{_RELATIONS[relation]} ({how}), {compared}: {'; '.join(names[:3])}{more}"
