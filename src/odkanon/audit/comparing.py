@@ -78,8 +78,7 @@ class Comparing:
         first = group.plus[0] if group.plus else int(system.rows[group.columns].max())
         place = {"origin": self._rows.origin[first], "destination": self._rows.destination[first], "rest": trips}
         text = f"{place['origin']} -> {place['destination']}: {' '.join(terms)} = {what} of somebody else"
-        rows = system.rows[group.columns]
-        details = {**place, "rows": sorted({int(row) for row in rows[rows >= 0]})}
+        details = {**place, "plus": self._flows(group.plus), "minus": self._flows(group.minus)}
         return Finding("difference", tuple(self._names[each] for each in involved), text, details=(details,))
 
     def _too_few(self, system: System, sides: Sides, group: Group, releases: Sequence[Published]) -> str | None:
@@ -98,6 +97,13 @@ class Comparing:
             if count < least:
                 return f" of {count:,} {measure.name}"
         return None
+
+    def _flows(self, rows: Sequence[int]) -> list[tuple[str, str, str]]:
+        """Return rows as release, origin and destination."""
+        return [
+            (self._names[int(self._rows.release[row])], self._rows.origin[row], self._rows.destination[row])
+            for row in rows
+        ]
 
     def _terms(self, rows: Sequence[int], sign: str) -> list[str]:
         """Return rows added up by release, as text."""

@@ -142,7 +142,7 @@ def _enumerate(system: System) -> list[Group] | None:
         empty = (system.mass[at, 0] * chosen).sum(axis=1) == 0
         gone = chosen[empty].any(axis=0)
         if not gone.any():
-            return [group for group in _smallest(at, chosen, signs, numbers) if not _published(system, live, group)]
+            return [group for group in _smallest(at, chosen, signs, numbers) if not _is_published(system, live, group)]
         live[at[gone]] = False
 
 
@@ -229,7 +229,7 @@ def _smallest(at: Ints, chosen: Bools, signs: Ints, numbers: Ints) -> list[Group
     return groups
 
 
-def _published(system: System, live: Bools, group: Group) -> bool:
+def _is_published(system: System, live: Bools, group: Group) -> bool:
     """Tell whether a group is nothing but rows of one side, each of which stands for itself."""
     inside = np.zeros(len(system.rows), dtype=bool)
     inside[group.columns] = True
@@ -336,7 +336,7 @@ def _cuts(system: System) -> Iterator[Group]:
                 if found is not None and found[2]:
                     group = network.group(found[1], found[2])
                     key = tuple(group.columns.tolist())
-                    if key not in seen:
+                    if key not in seen and not _is_published(system, live, group):
                         seen.add(key)
                         yield group
         yield from _remainders(system, live, outer, seen)
