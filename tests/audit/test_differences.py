@@ -10,9 +10,10 @@ import pytest
 
 from odkanon import Rule, anonymize, build_od, read_trips
 from odkanon.audit import audit_releases
-from odkanon.model.od import Source
-from odkanon.together.series import Zoning, read_zoning, release_on_zones, zoning_of
-from worlds.people import Trip, audit_with_trips, crowd, findings, matrix, release, write
+from odkanon.model.account import Source
+from odkanon.publish.saved import read_release
+from odkanon.together.series import Zoning, release_on_zones, zoning_of
+from worlds.people import Trip, audit_with_trips, crowd, findings, matrix, release, scattered, write
 
 RULE = Rule(trips=10)
 
@@ -35,7 +36,7 @@ def differences(*folders: Path, cumulative: bool = False) -> list[str]:
 def test_everyone_minus_women_is_named(tmp_path: Path) -> None:
     path = planted(tmp_path)
     release(path, tmp_path / "everyone", RULE)
-    zoning = read_zoning(tmp_path / "everyone")
+    zoning = read_release(tmp_path / "everyone").zoning
     on(zoning, path, tmp_path / "women", "sex == 'Woman'")
     (found,) = differences(tmp_path / "everyone", tmp_path / "women")
     assert "everyone 25 - women 22 = 3 trips of somebody else" in found
@@ -57,9 +58,9 @@ def test_a_segment_on_finer_zones_is_subtracted_too(tmp_path: Path) -> None:
 def test_women_and_men_minus_everyone_tells_what_was_suppressed(tmp_path: Path) -> None:
     trips = [Trip(who, 0, 8) for who in crowd(15, "Woman") + crowd(15, "Man")]
     trips += [Trip(who, 1, 8) for who in crowd(2, "Woman", prefix="x") + crowd(1, "Man", prefix="x")]
-    path = write(trips, tmp_path / "trips.parquet")
+    coarse = zoning_of(anonymize(matrix(write(trips, tmp_path / "some.parquet")), Rule(trips=33), budget=0.0))
+    path = write([*trips, *scattered()], tmp_path / "trips.parquet")
     on(zoning_of(anonymize(matrix(path), Rule(trips=1), budget=0.0)), path, tmp_path / "everyone")
-    coarse = zoning_of(anonymize(matrix(path), Rule(trips=33), budget=0.0))
     for name in ("Woman", "Man"):
         on(coarse, path, tmp_path / name, f"sex == '{name}'")
     found = differences(tmp_path / "everyone", tmp_path / "Woman", tmp_path / "Man")
@@ -69,8 +70,9 @@ def test_women_and_men_minus_everyone_tells_what_was_suppressed(tmp_path: Path) 
 def test_the_same_trips_on_other_zones(tmp_path: Path) -> None:
     """A revised release with finer zones shows, by subtraction, what it suppresses."""
     trips = [Trip(who, 0, 8) for who in crowd(20)] + [Trip(who, 1, 8) for who in crowd(4, prefix="x")]
-    path = write(trips, tmp_path / "trips.parquet")
-    on(zoning_of(anonymize(matrix(path), Rule(trips=24))), path, tmp_path / "first")
+    coarse = zoning_of(anonymize(matrix(write(trips, tmp_path / "some.parquet")), Rule(trips=24)))
+    path = write([*trips, *scattered()], tmp_path / "trips.parquet")
+    on(coarse, path, tmp_path / "first")
     on(zoning_of(anonymize(matrix(path), Rule(trips=1), budget=0.0)), path, tmp_path / "revised")
     (found,) = differences(tmp_path / "first", tmp_path / "revised")
     assert "first 24 - revised 20 = 4 trips" in found
@@ -90,7 +92,9 @@ def test_weights_are_compared_with_the_threshold_on_weight(tmp_path: Path) -> No
     path = planted(tmp_path)
     rule = Rule(weight=10)
     release(path, tmp_path / "everyone", rule)
-    release_on_zones(matrix(path, "sex == 'Woman'"), rule, read_zoning(tmp_path / "everyone")).save(tmp_path / "women")
+    release_on_zones(matrix(path, "sex == 'Woman'"), rule, read_release(tmp_path / "everyone").zoning).save(
+        tmp_path / "women"
+    )
     (found,) = differences(tmp_path / "everyone", tmp_path / "women")
     assert "3 trips of weight 3, below 10" in found
 
@@ -104,7 +108,7 @@ def test_persons_of_a_remainder_are_counted_where_trips_are_given(tmp_path: Path
     trips_of_all = read_trips(path)
     women = trips_of_all.select(np.array([trip.person.sex == "Woman" for trip in trips]))
     source = Source(len(women), trips_of_all.source.sha256)
-    part = release_on_zones(build_od(replace(women, source=source)), rule, read_zoning(tmp_path / "everyone"))
+    part = release_on_zones(build_od(replace(women, source=source)), rule, read_release(tmp_path / "everyone").zoning)
     replace(part, parameters={"segment": {"sex": "Woman"}}).save(tmp_path / "women")
     assert differences(tmp_path / "everyone", tmp_path / "women") == []
     report = audit_with_trips(path, tmp_path / "everyone", tmp_path / "women")

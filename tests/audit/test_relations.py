@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
-import json
-import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import h3
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
 from audit.tamper import edit_json
-from odkanon import Rule, anonymize, audit_releases
+from cli.runner import odkanon, output
+from odkanon import Rule, anonymize, audit_releases, build_od, read_trips
 from odkanon.audit import Report
-from odkanon.together.series import read_zoning, release_on_zones, zoning_of
-from worlds.people import Person, Trip, audit_with_trips, crowd, findings, matrix, release, together, write
+from odkanon.publish.saved import read_release
+from odkanon.together.series import release_on_zones, zoning_of
+from worlds.people import (
+    Person,
+    Trip,
+    audit_with_trips,
+    crowd,
+    findings,
+    matrix,
+    places,
+    release,
+    scattered,
+    together,
+    write,
+)
 
 RULE = Rule(trips=10)
 
@@ -29,7 +41,7 @@ def busy(sex: str = "Woman", prefix: str = "") -> list[Trip]:
 
 
 def on_zones_of(first: Path, path: Path, folder: Path, where: str | None = None, rule: Rule = RULE) -> Path:
-    return release_on_zones(matrix(path, where), rule, read_zoning(first)).save(folder)
+    return release_on_zones(matrix(path, where), rule, read_release(first).zoning).save(folder)
 
 
 def kinds(report: Report) -> dict[tuple[str, str], str]:
@@ -90,9 +102,10 @@ def test_a_copy_of_the_file_with_one_more_column_gives_the_same_findings(tmp_pat
 
 def test_csv_beside_parquet(tmp_path: Path) -> None:
     trips = [Trip(who, 0, 8) for who in crowd(20)] + [Trip(who, 1, 8) for who in crowd(4, prefix="x")]
-    path = write(trips, tmp_path / "trips.parquet")
+    coarse = zoning_of(anonymize(matrix(write(trips, tmp_path / "some.parquet")), Rule(trips=24)))
+    path = write([*trips, *scattered()], tmp_path / "trips.parquet")
     pyarrow.csv.write_csv(pyarrow.parquet.read_table(path), tmp_path / "trips.csv")
-    release_on_zones(matrix(path), RULE, zoning_of(anonymize(matrix(path), Rule(trips=24)))).save(tmp_path / "ten")
+    release_on_zones(matrix(path), RULE, coarse).save(tmp_path / "ten")
     fine = zoning_of(anonymize(matrix(path), Rule(trips=1), budget=0.0))
     release_on_zones(matrix(tmp_path / "trips.csv"), Rule(trips=11), fine).save(tmp_path / "eleven")
     folders = [tmp_path / "ten", tmp_path / "eleven"]
@@ -141,9 +154,9 @@ def test_three_filters_that_overlap_are_combined(tmp_path: Path) -> None:
     """Women and men are everyone: the rest of a coarse flow of everyone is seen only with both."""
     trips = [Trip(who, 0, 8) for who in crowd(15, "Woman") + crowd(15, "Man")]
     trips += [Trip(who, 1, 8) for who in crowd(2, "Woman", prefix="x") + crowd(1, "Man", prefix="x")]
-    path = write(trips, tmp_path / "trips.parquet")
+    coarse = zoning_of(anonymize(matrix(write(trips, tmp_path / "some.parquet")), Rule(trips=33), budget=0.0))
+    path = write([*trips, *scattered()], tmp_path / "trips.parquet")
     fine = zoning_of(anonymize(matrix(path), Rule(trips=1), budget=0.0))
-    coarse = zoning_of(anonymize(matrix(path), Rule(trips=33), budget=0.0))
     release_on_zones(matrix(path), RULE, coarse).save(tmp_path / "everyone")
     for name in ("Woman", "Man"):
         release_on_zones(matrix(path, f"sex != '{name}'"), RULE, fine).save(tmp_path / f"not{name}")
@@ -161,42 +174,18 @@ def test_segments_released_together_are_clean_and_said_to_be_compared(tmp_path: 
     assert set(report.as_dict()["compared"][0]) == {"releases", "relation", "how", "compared"}
 
 
-def split(folder: Path, recipe: Path, change: Callable[[Any], None] = lambda content: None) -> None:
-    """Take from a folder what only the steward may know, as a public release has it."""
-    about = json.loads((folder / "release.json").read_text())
-    zones = json.loads((folder / "zones.geojson").read_text())["features"]
-    leaves = {
-        axis: {"leaves": [each["properties"]["leaves"] for each in zones if each["properties"]["axis"] == axis]}
-        for axis in ("origin", "destination")
-    }
-    recipe.write_text(json.dumps({"format": 1, "release": folder.name, "about": about, "zones": leaves, "input": {}}))
-    edit_json(recipe, change)
-    public = ("version", "statement", "rule", "method", "parameters", "published")
-    (folder / "release.json").write_text(json.dumps({name: about[name] for name in public}))
-
-    def hide(content: Any) -> None:
-        for feature in content["features"]:
-            del feature["properties"]["leaves"]
-
-    edit_json(folder / "zones.geojson", hide)
-
-
 def test_a_public_folder_without_its_recipe_says_what_cannot_be_checked(tmp_path: Path) -> None:
     path = write(busy(), tmp_path / "trips.parquet")
     release(path, tmp_path / "release", RULE)
-    split(tmp_path / "release", tmp_path / "release.recipe.json")
-    assert audit_with_trips(path, tmp_path / "release").releases == ("release",)
     (tmp_path / "release.recipe.json").unlink()
     report = audit_releases([tmp_path / "release"])
     assert report.clean
     assert any("there is no recipe beside it" in each.message for each in report.findings)
+    assert not findings(audit_with_trips(path, tmp_path / "release"), "recount")
 
 
-def test_the_recipe_is_used_and_compared_with_the_folder(tmp_path: Path) -> None:
-    path, women, without = without_person(tmp_path)
-    for folder in (women, without):
-        split(folder, folder.with_name(f"{folder.name}.recipe.json"))
-    assert rests(audit_with_trips(path, women, without)) == [9, 9]
+def test_the_folder_must_say_what_the_recipe_says(tmp_path: Path) -> None:
+    _, women, _ = without_person(tmp_path)
 
     def forge(content: Any) -> None:
         content["about"]["published"]["trips"] += 1
@@ -206,14 +195,28 @@ def test_the_recipe_is_used_and_compared_with_the_folder(tmp_path: Path) -> None
     assert any("release.json and the recipe disagree on published, trips" in each for each in found)
 
 
-def test_filters_of_a_recipe_all_hold(tmp_path: Path) -> None:
+def test_several_filters_all_hold(tmp_path: Path) -> None:
     path = write(busy() + busy("Man"), tmp_path / "trips.parquet")
-    release(path, tmp_path / "release", RULE, where='sex == "Woman" and age >= 19')
-
-    def tell(content: Any) -> None:
-        content["input"] = {"filters": ['sex == "Woman"', "age >= 19"]}
-
-    split(tmp_path / "release", tmp_path / "release.recipe.json", tell)
+    trips = read_trips(path, where=['sex == "Woman"', "age >= 19"])
+    anonymize(build_od(trips), RULE).save(tmp_path / "release")
     assert not findings(audit_with_trips(path, tmp_path / "release"), "recount")
-    shutil.copytree(tmp_path / "release", tmp_path / "alone")
-    assert not findings(audit_with_trips(path, tmp_path / "alone"), "totals")
+
+
+def test_a_filter_that_nobody_tells_is_asked_for(tmp_path: Path) -> None:
+    path, women, without = without_person(tmp_path)
+
+    def forget(content: Any) -> None:
+        del content["input"]["where"]
+
+    edit_json(tmp_path / "women.recipe.json", forget)
+    (found,) = findings(audit_with_trips(path, women, without), "recount")
+    assert "give the file, filter, area and resolution that it was made with" in found.message
+    assert findings(audit_releases([women, without]), "relation")
+
+
+def test_the_area_of_a_recipe_is_used(tmp_path: Path) -> None:
+    path = write(busy(), tmp_path / "trips.parquet")
+    area = str(h3.cell_to_parent(places()[0], 7))
+    done = odkanon("anonymize", path, "-o", tmp_path / "release", "--within", area)
+    assert done.returncode == 0, output(done)
+    assert not findings(audit_with_trips(path, tmp_path / "release"), "recount")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,7 +16,7 @@ from odkanon.audit.shown import System, small_groups
 LEAST = 4
 
 
-def system(columns: dict[tuple[int, ...], int]) -> System:
+def system(columns: Mapping[Any, int]) -> System:
     rows = np.array(list(columns), dtype=np.int64)
     mass = np.array(list(columns.values()), dtype=np.float64)[:, None]
     nothing = np.zeros((len(rows), 0), dtype=np.int64)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import h3
 import pytest
 
-from audit.tamper import edit_json, read_rows, settle_accounts, sign_again, write_rows
+from audit.tamper import copy_release, edit_json, read_rows, settle_accounts, sign_again, write_rows
 from odkanon import InputError, Rule
 from odkanon.audit import audit_releases
+from odkanon.publish.recipe import recipe_path
 from worlds.people import Trip, audit_with_trips, crowd, findings, places, release, write
 
 
@@ -20,7 +20,6 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     trips = [Trip(who, 0, 5) for who in crowd(20)]
     trips += [Trip(who, 0, 8) for who in crowd(14, prefix="x")]
     trips += [Trip(who, 5, 8) for who in crowd(12, prefix="y")]
-    trips += [Trip(who, 9, 10) for who in crowd(3, prefix="z")]
     path = write(trips, folder / "trips.parquet")
     made = release(path, folder / "release", Rule(trips=10, persons=10))
     assert len(made.classes) == 3
@@ -29,7 +28,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 @pytest.fixture
 def forged(world: tuple[Path, Path], tmp_path: Path) -> Path:
-    return Path(shutil.copytree(world[1], tmp_path / "release"))
+    return copy_release(world[1], tmp_path / "release")
 
 
 def messages(*arguments: Path) -> str:
@@ -150,7 +149,7 @@ def test_a_rule_lowered(forged: Path) -> None:
 
 
 def test_an_account_that_does_not_add_up(forged: Path) -> None:
-    edit_json(forged / "release.json", lambda content: content["suppressed"].update(trips=2))
+    edit_json(recipe_path(forged), lambda content: content["about"]["suppressed"].update(trips=2))
     assert "is not published 46 + suppressed 2" in messages(forged)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import h3
 import pyarrow as pa
@@ -67,6 +67,12 @@ def crowd(count: int, sex: str = "Woman", age: int = 30, prefix: str = "") -> li
     return [Person(f"{prefix}{sex}{age}-{number}", sex, age, 1.0) for number in range(count)]
 
 
+def scattered() -> list[Trip]:
+    """Return trips of ten women and ten men in flows of less than ten: as many as may be suppressed for k = 10."""
+    few = [(5, "Woman", 5), (5, "Man", 4), (6, "Woman", 5), (6, "Man", 4), (4, "Man", 2)]
+    return [Trip(who, place, 9) for place, sex, count in few for who in crowd(count, sex, prefix=f"at{place}")]
+
+
 def write(trips: Sequence[Trip], path: Path) -> Path:
     pyarrow.parquet.write_table(table_of(trips), path)
     return path
@@ -118,4 +124,5 @@ def small_rules(draw: st.DrawFn) -> Rule:
     """Thresholds that small worlds can meet."""
     measures = draw(st.sets(st.sampled_from(["trips", "weight", "persons"]), min_size=1))
     top = {"trips": 8, "weight": 12, "persons": 4}
-    return Rule(**{measure: draw(st.integers(2, top[measure])) for measure in measures})
+    thresholds: dict[str, Any] = {measure: draw(st.integers(2, top[measure])) for measure in sorted(measures)}
+    return Rule(**thresholds)

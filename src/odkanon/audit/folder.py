@@ -16,12 +16,12 @@ from odkanon.audit.counting.scan import TripsSource, plain_path, scan_of
 from odkanon.audit.measures import MEASURES, NAMES
 from odkanon.audit.report import Finding, Severity
 from odkanon.errors import InputError
+from odkanon.publish.recipe import read_recipe
 from odkanon.read.tables.open import quote_name
 
 FILES = ("classes.csv", "classes.parquet", "zones.geojson", "release.json")
 AXES = ("origin", "destination")
 COLUMNS = (*AXES, *NAMES)
-RECIPE = ".recipe.json"
 WORLD = "world"
 
 Zone = tuple[dict[str, Any], Any]
@@ -137,8 +137,8 @@ class Published:
 
 def is_box(about: Mapping[str, Any]) -> bool:
     """Tell whether a zone is a box: it says so, or it is neither a cell, nor several, nor a node of a table."""
-    if "box" in about:
-        return bool(about["box"])
+    if "kind" in about:
+        return bool(about["kind"] == "box")
     return about["id"] != WORLD and all(about.get(name) is None for name in ("resolution", "level", "cells"))
 
 
@@ -155,7 +155,7 @@ def read_release(
     for file in FILES:
         if not (path / file).is_file():
             raise InputError(f"{name} is not a complete release: it has no {file}")
-    manifest, recipe = read_json(path / "release.json"), _read_recipe(path)
+    manifest, recipe = read_json(path / "release.json"), read_recipe(path) or {}
     try:
         zones: dict[str, list[Zone]] = {axis: [] for axis in AXES}
         for feature in read_json(path / "zones.geojson")["features"]:
@@ -169,20 +169,6 @@ def read_release(
         raise InputError(f"{name} lacks something that every release has ({error}); it was damaged or edited") from None
 
 
-def _read_recipe(folder: Path) -> dict[str, Any]:
-    """Return the steward's recipe from beside a folder, or from beside the folder of segments that it is in."""
-    folder = folder.resolve()
-    own = folder.with_name(folder.name + RECIPE)
-    if own.is_file():
-        found: dict[str, Any] = read_json(own)
-        return found
-    outer = folder.parent.with_name(folder.parent.name + RECIPE) if folder.parent.name else own
-    if not outer.is_file():
-        return {}
-    part: dict[str, Any] = read_json(outer).get("releases", {}).get(folder.name, {})
-    return part
-
-
 def read_json(path: Path) -> Any:
     """Read a JSON file, or say that it is damaged."""
     try:
@@ -192,7 +178,7 @@ def read_json(path: Path) -> Any:
 
 
 def _load_classes(connection: duckdb.DuckDBPyConnection, number: int, path: Path) -> tuple[str, ...]:
-    scan = f"read_parquet({plain_path(path)})"
+    scan = f"read_parquet({plain_path(path)}, hive_partitioning=false)"
     try:
         present = [row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {scan}").fetchall()]
         if present[:3] != list(COLUMNS[:3]):
@@ -214,7 +200,7 @@ def _read_table(
             f"{name} is a table without a release around it, so it promises nothing; say what its flows should meet, "
             "such as k = 10"
         )
-    scan = scan_of(connection, TripsSource(path, read_as="od"))
+    scan = scan_of(connection, TripsSource(path, kind="od"))
     lower = {column.lower(): column for column in scan.columns}
     found = {**{column: lower[column] for column in COLUMNS if column in lower}, **scan.found}
     absent = [column for column in COLUMNS[:3] if column not in found]
@@ -233,7 +219,7 @@ def _read_table(
         ids = connection.execute(
             f"SELECT DISTINCT {axis} FROM classes WHERE release = {number} AND {axis} IS NOT NULL ORDER BY 1"
         ).fetchall()
-        zones[axis] = [({"id": row[0], "axis": axis, "box": False}, None) for row in ids]
+        zones[axis] = [({"id": row[0], "axis": axis, "kind": "place"}, None) for row in ids]
     measures = tuple(column for column in NAMES if column in found)
     return Published(number, name, path, {"rule": {}}, None, {}, zones, measures, demanded, bare=True)
 

@@ -1,8 +1,11 @@
-"""What the audit counts, each measure described once."""
+"""How the audit counts what can be counted, over its own table of records."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
+
+from odkanon.model.measures import MEASURES as COUNTED
 
 
 @dataclass(frozen=True)
@@ -26,8 +29,8 @@ class Measure:
     name: str
     column: str
     total: str
-    kind: str = "BIGINT"
-    adds_up: bool = False
+    kind: str
+    adds_up: bool
 
     def differs(self, said: str, true: str, trips: str) -> str:
         """Return the SQL condition under which a published number is not the true one."""
@@ -37,15 +40,20 @@ class Measure:
         return f"coalesce(abs({said} - CAST({true} AS DOUBLE)) > 1e-9 * (CAST({true} AS DOUBLE) + {trips}), true)"
 
 
-MEASURES = (
-    Measure("trips", "trips", "sum(trips)::BIGINT", adds_up=True),
-    Measure("weight", "weight", "sum(weight)", "DOUBLE", adds_up=True),
-    Measure("persons", "person", "count(DISTINCT person)"),
-    Measure("households", "household", "count(DISTINCT household)"),
-)
-NAMES = tuple(measure.name for measure in MEASURES)
+def _measure(name: str, column: str, *, by_heads: bool) -> Measure:
+    if by_heads:
+        return Measure(name, column, f"count(DISTINCT {column})", "BIGINT", False)
+    if name == "weight":
+        return Measure(name, column, f"sum({column})", "DOUBLE", True)
+    return Measure(name, column, f"sum({column})::BIGINT", "BIGINT", True)
 
 
-def named(names: tuple[str, ...]) -> list[Measure]:
-    """Return the measures of the given names, in their order here."""
+MEASURES = tuple(_measure(name, each.column or name, by_heads=each.by_heads) for name, each in COUNTED.items())
+NAMES = tuple(COUNTED)
+HEADS = tuple(measure.column for measure in MEASURES if not measure.adds_up)
+"""The columns of the table ``records`` that name heads."""
+
+
+def named(names: Collection[str]) -> list[Measure]:
+    """Return the measures of the given names, in the order of the list."""
     return [measure for measure in MEASURES if measure.name in names]

@@ -7,14 +7,14 @@ from typing import Any
 import duckdb
 
 from odkanon.audit.checks import show
-from odkanon.audit.counting.records import Records, add_centres
+from odkanon.audit.counting.records import Records, add_area, add_centres
 from odkanon.audit.counting.scan import TripsSource
 from odkanon.audit.folder import AXES, Published, finding_on, rows
 from odkanon.audit.measures import named
 from odkanon.audit.nested import check_nested_counts, finest_flows
 from odkanon.audit.places import box_table
 from odkanon.audit.report import Finding
-from odkanon.audit.scope import scope_sql
+from odkanon.audit.scope import area_of, scope_sql
 
 DOMINANT = 0.5
 """From which share on one person or one weight is said to dominate a flow."""
@@ -29,7 +29,7 @@ def recount(
     Also tells whether these are the trips that the release was made of.
     """
     # Leaves of a lookup table are named with their level, as other codes of it may be the same.
-    prefix = "" if source.hierarchy is None else "'0:' || "
+    prefix = "" if source.tree is None else "'0:' || "
     assign(connection, release, records, source, prefix)
     findings = _check_input(connection, release, records)
     if any(each.severity == "finding" for each in findings):
@@ -51,9 +51,10 @@ def assign(
 ) -> None:
     """Find the flow of every trip: the one between a zone above its origin and a zone above its destination."""
     number = release.number
+    inside = add_area(connection, records, number, area_of(release, source))
     connection.execute(
         f"CREATE OR REPLACE TABLE scope{number} AS SELECT DISTINCT ON (trip) * FROM records "
-        f"WHERE {scope_sql(release, records, source.where)} ORDER BY trip, row"
+        f"WHERE {scope_sql(release, records, source.filters)} AND {inside} ORDER BY trip, row"
     )
     pairs = f"(SELECT DISTINCT origin, destination FROM scope{number})"
     if release.has_boxes:
@@ -106,7 +107,7 @@ def _check_input(connection: duckdb.DuckDBPyConnection, release: Published, reco
     if release.total is not None and sums["trips"] != release.total:
         text = (
             f"the trips given are not those of the release: {sums['trips']:,} remain after reading, the release is "
-            f"of {release.total:,}; give the file, --filter, --within and --resolution that it was made with, or it "
+            f"of {release.total:,}; give the file, filter, area and resolution that it was made with, or it "
             "counted rows that are no trips, or copies, as trips"
         )
         findings.append(finding_on("recount", release, text))

@@ -86,7 +86,7 @@ def audit_releases(
     1 flows are below your rule of 10 trips: B -> A has 7
     """
     if isinstance(trips, str | Path):
-        trips = TripsSource(Path(trips))
+        trips = TripsSource(trips)
     connection = duckdb.connect(config={"autoinstall_known_extensions": "false"})
     connection.execute("SET TimeZone = 'UTC'")
     connection.execute("SET enable_progress_bar_print = false")
@@ -97,13 +97,13 @@ def audit_releases(
         _demand(read_release(connection, at, path, name, asked), k)
         for at, (path, name) in enumerate(zip(listed, names, strict=True))
     ]
-    hierarchy = trips.hierarchy if trips is not None else hierarchy
+    hierarchy = trips.tree if trips is not None else hierarchy
     places = Places(connection, releases, hierarchy)
     for release in releases:
         findings += _look_at(connection, release, with_trips=trips is not None)
     exact: set[int] = set()
     if trips is not None:
-        records = load_records(connection, trips, columns_needed(releases, trips.where))
+        records = load_records(connection, trips, columns_needed(releases, trips.filters))
         places.add_nodes([places.name(leaf) for leaf in records.leaves])
         for release in releases:
             counted, same = recount(connection, release, records, trips)
@@ -114,7 +114,7 @@ def audit_releases(
     checks = ["files", "rule", "totals", "zones", "margins", "homogeneity", "persons"]
     checks += ["recount", "dominance"] if trips is not None else []
     checks += ["relation", "difference"] if len(releases) > 1 else []
-    source = None if trips is None else str(trips.path)
+    source = None if trips is None else trips.name
     return Report(tuple(names), source, tuple(checks), tuple(findings), tuple(compared))
 
 

@@ -7,23 +7,33 @@ from collections.abc import Sequence
 
 from odkanon.audit.counting.filters import filter_sql, names_in
 from odkanon.audit.counting.records import Records, raw_column
+from odkanon.audit.counting.scan import TripsSource
 from odkanon.audit.folder import Published
 from odkanon.errors import InputError
+from odkanon.read.area import Area, read_area
 from odkanon.read.tables.open import quote_text
+from odkanon.read.tables.where import FILTERED
 
-_FILTERED = re.compile(r"^(?:filtered out by|not matching|that do not match|outside the filter) (.*)$", re.DOTALL)
 _EQUALS = re.compile(r"""^\s*(\w+)\s*==\s*(?:"([^"]*)"|'([^']*)'|([\w.+-]+))\s*$""")
 
 
 def filters_of(release: Published) -> list[str]:
-    """Return the filters with which a release was made, by its recipe or its account of rejected rows."""
-    reading = release.recipe.get("input", {})
-    for name in ("filters", "filter", "where"):
-        told = reading.get(name)
-        if told:
-            return [told] if isinstance(told, str) else [str(each) for each in told]
-    reasons = () if release.about is None else release.about["input"]["rejected"]
-    return [found[1] for found in map(_FILTERED.match, reasons) if found]
+    """Return the filters with which a release was made, as its recipe tells."""
+    told = release.recipe.get("input", {}).get("where") or []
+    return [told] if isinstance(told, str) else [str(each) for each in told]
+
+
+def hides_filter(release: Published) -> bool:
+    """Tell whether rows were filtered out by nobody knows what."""
+    return release.about is not None and FILTERED in release.about["input"]["rejected"] and not filters_of(release)
+
+
+def area_of(release: Published, source: TripsSource) -> Area | None:
+    """Return the area that the trips of a release are in: as its recipe tells, or else as it is given."""
+    told = release.recipe.get("input", {}).get("within")
+    if source.within is not None or not isinstance(told, str) or told.endswith(" in memory"):
+        return source.area
+    return read_area(told)
 
 
 def segment_of(release: Published) -> dict[str, str]:
@@ -38,34 +48,40 @@ def segment_of(release: Published) -> dict[str, str]:
     return segment
 
 
-def columns_needed(releases: Sequence[Published], where: str | None) -> list[str]:
+def columns_needed(releases: Sequence[Published], where: Sequence[str]) -> list[str]:
     """Return the columns of the file that filters and segments of the releases name."""
-    texts = [text for release in releases for text in filters_of(release)] + ([where] if where else [])
-    segments = [release.parameters.get("segment", {}) for release in releases]
-    segments += [segment for release in releases for segment in release.parameters.get("left_out", [])]
+    texts = [*where, *(text for release in releases for text in filters_of(release))]
+    segments = [each for release in releases for part in _segments(release) for each in part]
     return sorted(
         {name for text in texts for name in names_in(text)} | {name for segment in segments for name in segment}
     )
 
 
-def scope_sql(release: Published, records: Records, where: str | None) -> str:
+def _segments(release: Published) -> tuple[list[dict[str, str]], list[dict[str, str]]]:
+    """Return the segments of which a release has some trips, one of them, and those that were left out of it."""
+    parameters = release.parameters
+    own = parameters.get("joined") or [parameters.get("segment", {})]
+    return [each for each in own if each], parameters.get("left_out", [])
+
+
+def scope_sql(release: Published, records: Records, where: Sequence[str]) -> str:
     """Return, in SQL over the table ``records``, which rows a release is about."""
-    filters = filters_of(release) or ([where] if where else [])
-    own = [_condition(name, label, release, records) for name, label in release.parameters.get("segment", {}).items()]
-    gone = [
-        " AND ".join(_condition(name, label, release, records) for name, label in segment.items())
-        for segment in release.parameters.get("left_out", [])
-    ]
+    filters = filters_of(release) or list(where)
+    own, gone = (
+        [" AND ".join(_condition(name, label, release, records) for name, label in each.items()) for each in part]
+        for part in _segments(release)
+    )
     passed = filter_sql(filters, lambda name: raw_column(records, name))
-    return " AND ".join([passed, *own, *(f"NOT coalesce({each}, false)" for each in gone)])
+    either = [f"({' OR '.join(own)})"] if own else []
+    return " AND ".join([passed, *either, *(f"NOT coalesce({each}, false)" for each in gone)])
 
 
 def _condition(name: str, label: str, release: Published, records: Records) -> str:
     if name == "age":
-        return _age_condition(label, raw_column(records, name))
+        return _age_condition(label, raw_column(records, name).sql)
     if name == "hour":
         return _hour_condition(label, release)
-    text = f"coalesce(nullif(trim(CAST({raw_column(records, name)} AS VARCHAR)), ''), 'missing')"
+    text = f"coalesce(nullif(trim(CAST({raw_column(records, name).sql} AS VARCHAR)), ''), 'missing')"
     return f"{text} = {quote_text(label)}"
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from odkanon.cli.options import Column, Crs, Filter, HierarchyFile, ReadAsOption, Resolution, Within, column_mapping
+from odkanon.cli.reading import How, reads
 
 if TYPE_CHECKING:
     from odkanon.audit import Report
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 RULE = "What flows should meet, whatever they promise"
 
 
+@reads
 def audit(
+    how: How,
     releases: Annotated[
         list[Path],
         typer.Argument(
@@ -45,13 +47,6 @@ def audit(
         int | None, typer.Option(rich_help_panel=RULE, help="At least so many households.")
     ] = None,
     show: Annotated[int, typer.Option("--show", help="How many lines of each kind to print.")] = 20,
-    resolution: Resolution = None,
-    column: Column = [],  # noqa: B006 - typer copies it
-    where: Filter = None,
-    within: Within = None,
-    hierarchy: HierarchyFile = None,
-    crs: Crs = None,
-    read_as: ReadAsOption = None,
 ) -> None:
     """Check releases independently: rule, totals, zones, persons, and what several give away together.
 
@@ -67,24 +62,18 @@ def audit(
 
     `odkanon audit flows.csv --k 10`
     """
-    from odkanon.audit import TripsSource
     from odkanon.audit import audit_releases as run
     from odkanon.cli.show import stages
-    from odkanon.read.area import read_area
-    from odkanon.read.lookup import read_hierarchy
+    from odkanon.core.outputs import write_text
 
     asked = {"trips": min_trips, "weight": min_weight, "persons": min_persons, "households": min_households}
-    source = None
-    tree = None if hierarchy is None else read_hierarchy(hierarchy)
-    if trips is not None:
-        area = None if within is None else read_area(within)
-        source = TripsSource(trips, column_mapping(column), where, area, resolution, tree, read_as, crs)
+    reading = how(trips)
     with stages() as stage:
         stage(f"looking at {len(releases)} folders")
         report = run(
             releases,
-            trips=source,
-            hierarchy=tree,
+            trips=None if trips is None else reading,
+            hierarchy=reading.tree,
             cumulative=cumulative,
             disjoint=disjoint,
             k=k,
@@ -92,7 +81,7 @@ def audit(
         )
     show_report(report, show)
     if output is not None:
-        output.write_text(json.dumps(report.as_dict(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        write_text(output, json.dumps(report.as_dict(), indent=2, ensure_ascii=False) + "\n")
         typer.echo(f"Wrote {output}")
     raise typer.Exit(0 if report.clean else 1)
 

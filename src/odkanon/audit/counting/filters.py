@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from odkanon.errors import InputError
 from odkanon.read.tables.open import quote_name, quote_text
@@ -20,10 +21,19 @@ _SIGNS: dict[type[ast.cmpop], str] = {
     ast.NotIn: "NOT IN",
 }
 _CLOCK = re.compile(r"\d{1,2}:\d{2}(:\d{2})?$")
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([ T].*)?$")
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}$")
 
-Column = Callable[[str], str]
-"""From the name of a column to its SQL."""
+
+@dataclass(frozen=True)
+class Kept:
+    """A column of the file: its SQL, and whether it holds times."""
+
+    sql: str
+    is_time: bool = False
+
+
+Column = Callable[[str], Kept]
+"""From the name of a column to the column."""
 
 
 def filter_sql(texts: Sequence[str], column: Column) -> str:
@@ -34,7 +44,7 @@ def filter_sql(texts: Sequence[str], column: Column) -> str:
     texts : sequence of str
         Such as ``'age >= 18 and mode in [1, 2]'``; all must hold.
     column : callable
-        Gives the SQL of a column by its name, or raises.
+        Gives a column by its name, or raises.
     """
     return " AND ".join(f"coalesce({_condition(_parse(text), text, column)}, false)" for text in texts) or "true"
 
@@ -66,20 +76,17 @@ def _condition(node: ast.expr, text: str, column: Column) -> str:
     raise _unclear(text)
 
 
-def _comparison(column: str, sign: str, values: Sequence[int | float | str]) -> str:
+def _comparison(column: Kept, sign: str, values: Sequence[int | float | str]) -> str:
     if all(isinstance(value, int | float) for value in values):
-        left, listed = f"TRY_CAST({column} AS DOUBLE)", [repr(value) for value in values]
+        left, listed = f"TRY_CAST({column.sql} AS DOUBLE)", [repr(value) for value in values]
+    elif column.is_time:
+        # Times compare as times, as exactly as they are written: '9:30' comes before '10:00', as a text it does not.
+        texts = [str(value).strip() for value in values]
+        kind = "TIME" if all(map(_CLOCK.match, texts)) else "DATE" if all(map(_DAY.match, texts)) else "TIMESTAMP"
+        exact = f"date_trunc('second', {column.sql})" if kind == "TIME" else column.sql
+        left, listed = f"CAST({exact} AS {kind})", [f"TRY_CAST({quote_text(text)} AS {kind})" for text in texts]
     else:
-        texts = [str(value) for value in values]
-        left, listed = f"CAST({column} AS VARCHAR)", [quote_text(value) for value in texts]
-        # Times compare as times: '9:30' comes before '10:00', which as texts it does not.
-        if all(_CLOCK.match(value) for value in texts):
-            clock = f"TRY_CAST({column} AS TIMESTAMP)"
-            left = f"coalesce(CAST({clock} AS TIME), TRY_CAST(CAST({column} AS VARCHAR) AS TIME))"
-            listed = [f"CAST({quote_text(value.zfill(5))} AS TIME)" for value in texts]
-        elif all(_DATE.match(value) for value in texts) and sign not in ("=", "<>", "IN", "NOT IN"):
-            left = f"TRY_CAST({column} AS TIMESTAMP)"
-            listed = [f"TRY_CAST({quote_text(value)} AS TIMESTAMP)" for value in texts]
+        left, listed = f"CAST({column.sql} AS VARCHAR)", [quote_text(str(value)) for value in values]
     right = f"({', '.join(listed)})" if sign.endswith("IN") else listed[0]
     return f"({left} {sign} {right})"
 

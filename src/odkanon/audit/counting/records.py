@@ -5,7 +5,7 @@ Each row has the number of its *trip*: copies of a row have the same. Weights ar
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,10 +13,13 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from odkanon.audit.counting.filters import quoted
+from odkanon.audit.counting.filters import Kept, quoted
 from odkanon.audit.counting.persons import person_sql
 from odkanon.audit.counting.scan import Scan, TripsSource, scan_of
+from odkanon.audit.measures import HEADS, MEASURES
 from odkanon.errors import InputError, nearest
+from odkanon.read.area import Area
+from odkanon.read.tables.open import quote_text
 from odkanon.zoning.cells import cell_to_latlng, cell_to_parent, cell_to_str, is_valid_cell, latlng_to_cell, str_to_cell
 
 DECIMAL = "DECIMAL(38, 15)"
@@ -37,14 +40,14 @@ class Records:
         What its trips can be counted in.
     leaves : list of str
         The places that occur.
-    columns : tuple of str
-        The columns of the file that were kept as they are, for filters and segments.
+    columns : dict of str to str
+        The columns of the file that were kept for filters and segments: ``"time"``, or as what type they stand there.
     """
 
     sha256: str | None
     measures: tuple[str, ...]
     leaves: list[str]
-    columns: tuple[str, ...]
+    columns: dict[str, str]
 
 
 def load_records(connection: duckdb.DuckDBPyConnection, source: TripsSource, wanted: Sequence[str]) -> Records:
@@ -59,23 +62,32 @@ def load_records(connection: duckdb.DuckDBPyConnection, source: TripsSource, wan
     # An hour that is no column of the file is that of the start.
     kept = {name: _column_of(scan, name) for name in wanted if name != "hour" or name in scan.columns}
     present = _filled(connection, scan)
-    values = _values(scan, present) | {f"raw {name}": _name(column) for name, column in kept.items()}
+    values = _values(scan, present, source.timezone)
+    values |= {f"raw {name}": _raw(scan, column, source.timezone) for name, column in kept.items()}
     try:
         connection.execute(
             f"CREATE TABLE raw AS SELECT row_number() OVER () AS row, "
             f"{', '.join(f'{sql} AS {_name(name)}' for name, sql in values.items())} FROM {scan.sql}"
         )
     except duckdb.Error as error:
-        raise InputError(f"{source.path} cannot be read ({str(error).splitlines()[0]})") from None
+        raise InputError(f"{source.name} cannot be read ({str(error).splitlines()[0]})") from None
     (_trips if scan.kind == "trips" else _flows)(connection, scan, source, present)
     leaves = connection.execute(
         "SELECT origin FROM records UNION SELECT destination FROM records ORDER BY 1"
     ).fetchall()
-    measures = ("trips", *(name for name, column in _COUNTED.items() if column in present))
-    return Records(scan.sha256, measures, [row[0] for row in leaves], tuple(kept))
+    measures = tuple(each.name for each in MEASURES if each.name == "trips" or each.column in present)
+    return Records(scan.sha256, measures, [row[0] for row in leaves], _kinds(connection, scan, kept))
 
 
-_COUNTED = {"weight": "weight", "persons": "person", "households": "household"}
+def _raw(scan: Scan, column: str, zone: str | None) -> str:
+    """Return a column as it stands in the file, but times as they are on the clock."""
+    is_time = column in (scan.found.get(name) for name in _TIMES)
+    return _clock(_name(column), zone) if is_time else _name(column)
+
+
+def _kinds(connection: duckdb.DuckDBPyConnection, scan: Scan, kept: Mapping[str, str]) -> dict[str, str]:
+    types = {row[0]: str(row[1]) for row in connection.execute("DESCRIBE records").fetchall()}
+    return {name: types[f"raw {name}"] for name in kept}
 
 
 def _name(column: str) -> str:
@@ -94,28 +106,26 @@ def _column_of(scan: Scan, name: str) -> str:
 
 def _filled(connection: duckdb.DuckDBPyConnection, scan: Scan) -> set[str]:
     """Return which of our columns have a value at all; one that is empty throughout counts as absent."""
-    ours = [name for name in ("weight", "person", "household", "trips", *_TIMES) if name in scan.found]
+    ours = [name for name in ("weight", *HEADS, "trips", *_TIMES) if name in scan.found]
     if not ours:
         return set()
     tests = {name: f"{_name(scan.found[name])} IS NOT NULL" for name in ours}
-    tests |= {
-        name: f"{person_sql(_name(scan.found[name]))} IS NOT NULL" for name in ("person", "household") if name in ours
-    }
+    tests |= {name: f"{person_sql(_name(scan.found[name]))} IS NOT NULL" for name in HEADS if name in ours}
     row = connection.execute(
         f"SELECT {', '.join(f'coalesce(bool_or({tests[name]}), false)' for name in ours)} FROM {scan.sql}"
     ).fetchall()[0]
     return {name for name, filled in zip(ours, row, strict=True) if filled}
 
 
-def _values(scan: Scan, present: set[str]) -> dict[str, str]:
+def _values(scan: Scan, present: set[str], zone: str | None) -> dict[str, str]:
     """Return what is taken from each row, by our names."""
     values = {}
-    for name in ("person", "household"):
+    for name in HEADS:
         values[name] = person_sql(_name(scan.found[name])) if name in present else "NULL::VARCHAR"
     text = f"trim(CAST({_name(scan.found['weight'])} AS VARCHAR))" if "weight" in present else None
     values["weight"] = f"TRY_CAST({text} AS {DECIMAL})" if text else f"NULL::{DECIMAL}"
     for name in _TIMES:
-        values[name] = _clock(_name(scan.found[name])) if name in present else "NULL::TIMESTAMP"
+        values[name] = _clock(_name(scan.found[name]), zone) if name in present else "NULL::TIMESTAMP"
         missing = f"({_name(scan.found[name])} IS NULL)" if name in present else "true"
         values[f"no {name}"] = missing
     if scan.kind == "trips":
@@ -133,10 +143,14 @@ def _values(scan: Scan, present: set[str]) -> dict[str, str]:
     return values
 
 
-def _clock(column: str) -> str:
-    """Return the SQL for a time as it is on the clock, whatever its offset from UTC."""
+def _clock(column: str, zone: str | None) -> str:
+    """Return the SQL for a time as it is on the clock: that of a zone, or the one by which it is written."""
     text = f"CAST({column} AS VARCHAR)"
-    return f"coalesce(TRY_CAST(regexp_extract({text}, '{_OFFSET}', 1) AS TIMESTAMP), TRY_CAST({column} AS TIMESTAMP))"
+    zoned = f"regexp_matches({text}, '{_OFFSET}')"
+    local = f"TRY_CAST(regexp_extract({text}, '{_OFFSET}', 1) AS TIMESTAMP)"
+    if zone is not None:
+        local = f"timezone({quote_text(zone)}, TRY_CAST({text} AS TIMESTAMPTZ))"
+    return f"CASE WHEN {zoned} THEN {local} ELSE TRY_CAST({column} AS TIMESTAMP) END"
 
 
 def _good(present: set[str], more: Sequence[str]) -> str:
@@ -159,9 +173,8 @@ def _trips(connection: duckdb.DuckDBPyConnection, scan: Scan, source: TripsSourc
 
         ends, on_globe = ends_in_degrees(ends, source.crs)
         ends, row = [values[on_globe] for values in ends], row[on_globe]
-    finest = 10 if source.resolution is None else source.resolution
-    cells = [latlng_to_cell(ends[at], ends[at + 1], finest) for at in (0, 2)]
-    _keep(connection, source, row, cells, "1::BIGINT")
+    cells = [latlng_to_cell(ends[at], ends[at + 1], source.finest) for at in (0, 2)]
+    _insert(connection, row, [cell_to_str(values) for values in cells], "1::BIGINT")
 
 
 def _flows(connection: duckdb.DuckDBPyConnection, scan: Scan, source: TripsSource, present: set[str]) -> None:
@@ -169,8 +182,8 @@ def _flows(connection: duckdb.DuckDBPyConnection, scan: Scan, source: TripsSourc
     table = connection.sql(f"SELECT row, origin, destination FROM raw WHERE {_good(present, whole)}").to_arrow_table()
     texts = [table.column(end).combine_chunks() for end in ("origin", "destination")]
     row = table.column("row").to_numpy()
-    if source.hierarchy is not None:
-        known = pa.array(source.hierarchy.leaves.tolist())
+    if source.tree is not None:
+        known = pa.array(source.tree.leaves.tolist())
         good = np.logical_and(*(np.asarray(pa.compute.is_in(text, value_set=known)) for text in texts))
         _insert(connection, row[good], [text.filter(pa.array(good)) for text in texts], "trips::BIGINT")
         return
@@ -179,23 +192,14 @@ def _flows(connection: duckdb.DuckDBPyConnection, scan: Scan, source: TripsSourc
     cells = [values[good] for values in cells]
     if source.resolution is not None:
         cells = [cell_to_parent(values, source.resolution) for values in cells]
-    _keep(connection, source, row[good], cells, "trips::BIGINT")
-
-
-def _keep(
-    connection: duckdb.DuckDBPyConnection, source: TripsSource, row: Any, cells: Sequence[Any], trips: str
-) -> None:
-    if source.within is not None:
-        inside = source.within.contains(cells[0]) & source.within.contains(cells[1])
-        row, cells = row[inside], [values[inside] for values in cells]
-    _insert(connection, row, [cell_to_str(values) for values in cells], trips)
+    _insert(connection, row[good], [cell_to_str(values) for values in cells], "trips::BIGINT")
 
 
 def _insert(connection: duckdb.DuckDBPyConnection, row: Any, ends: Sequence[Any], trips: str) -> None:
     """Make the table ``records`` of the good rows; copies, alike in all that is known of a trip, are one trip."""
     connection.register("incoming", pa.table({"row": row, "o": ends[0], "d": ends[1]}))
     columns = [each[0] for each in connection.execute("DESCRIBE raw").fetchall()]
-    same = ["person", "weight", *_TIMES, *(name for name in PLACES if name in columns), "i.o", "i.d"]
+    same = [*HEADS, "weight", *_TIMES, *(name for name in PLACES if name in columns), "i.o", "i.d"]
     copied = "person IS NOT NULL AND start_time IS NOT NULL" if PLACES[0] in columns else "false"
     first = f"min(row) OVER (PARTITION BY {', '.join(same)})"
     ours = {"row", "origin", "destination", "trips"}
@@ -208,13 +212,24 @@ def _insert(connection: duckdb.DuckDBPyConnection, row: Any, ends: Sequence[Any]
     connection.unregister("incoming")
 
 
-def raw_column(records: Records, name: str) -> str:
-    """Return the SQL of a column as it stands in the file; ``hour`` may also be that of the start."""
+def raw_column(records: Records, name: str) -> Kept:
+    """Return a column as it stands in the file; ``hour`` may also be that of the start."""
     if name in records.columns:
-        return quoted(name)
+        return Kept(quoted(name), records.columns[name].startswith(("TIMESTAMP", "DATE")))
     if name == "hour":
-        return "extract(hour FROM start_time)"
+        return Kept("extract(hour FROM start_time)", False)
     raise InputError(f"the trips have no column {name!r}, by which a release was made")
+
+
+def add_area(connection: duckdb.DuckDBPyConnection, records: Records, number: int, area: Area | None) -> str:
+    """Return the SQL condition that both ends of a trip are in an area, of which the table ``area<number>`` is made."""
+    if area is None:
+        return "true"
+    inside = area.contains(str_to_cell(pa.array(records.leaves, pa.string())))
+    connection.register("incoming", pa.table({"leaf": pa.array(records.leaves).filter(pa.array(inside))}))
+    connection.execute(f"CREATE OR REPLACE TABLE area{number} AS FROM incoming")
+    connection.unregister("incoming")
+    return " AND ".join(f"{end} IN (SELECT leaf FROM area{number})" for end in ("origin", "destination"))
 
 
 def add_centres(connection: duckdb.DuckDBPyConnection, leaves: list[str]) -> None:

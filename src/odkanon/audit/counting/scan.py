@@ -8,46 +8,22 @@ import gzip
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, cast
 
 import duckdb
 
 from odkanon.errors import InputError
-from odkanon.read.area import Area
+from odkanon.read.reading import Reading
 from odkanon.read.tables.columns import kind_of, resolve
+from odkanon.read.tables.layouts import layout_of
 from odkanon.read.tables.open import quote_text
-from odkanon.zoning.hierarchy import Hierarchy
 
-_HOUSEHOLD = ("household", "household_id", "hh_id")
 _CHUNK = 1 << 20
 
-
-@dataclass(frozen=True, eq=False)
-class TripsSource:
-    """A file of trips and how to read it.
-
-    What a release says of its filter goes before ``where``; everything else is as when the releases were made.
-
-    Attributes
-    ----------
-    path : Path
-        CSV, gzipped CSV, Parquet, or a folder of Parquet files.
-    columns : dict of str to str
-        ``{theirs: ours}``, as for `odkanon.read_trips`.
-    where, within, resolution, hierarchy, read_as, crs
-        As for `odkanon.read_trips`, `odkanon.build_od` and `odkanon.read_od`.
-    """
-
-    path: Path
-    columns: dict[str, str] = field(default_factory=dict)
-    where: str | None = None
-    within: Area | None = None
-    resolution: int | None = None
-    hierarchy: Hierarchy | None = None
-    read_as: str | None = None
-    crs: str | None = None
+TripsSource = Reading
+"""A file of trips and how to read it. What a release says of its filter goes before ``where``."""
 
 
 @dataclass(frozen=True)
@@ -81,33 +57,38 @@ class _Header:
 
 
 def scan_of(connection: duckdb.DuckDBPyConnection, source: TripsSource) -> Scan:
-    """Open a file of trips."""
-    path = Path(source.path)
+    """Open a table of trips: CSV and Parquet as they are, what else there is as the program opens it."""
+    path = Path(source.source) if isinstance(source.source, str | Path) else None
+    sql, digest = (None, None) if path is None else _file_sql(path, source)
+    if sql is None or layout_of(_described(connection, sql, source.name)) is not None:
+        table = source.open()
+        good = [f"NOT coalesce({check.condition}, false)" for check in table.checks]
+        query = f"SELECT * FROM {table.scan} WHERE {' AND '.join(good) or 'true'}"
+        connection.register("opened", table.connection.sql(query).to_arrow_table())
+        sql, digest = "opened", table.sha256
+    columns = _described(connection, sql, source.name)
+    header = _Header(columns, source.name)
+    found = resolve(header, source.columns, also=None)
+    kind = source.kind or ("od" if source.tree is not None else kind_of(header, found))
+    return Scan(sql, columns, source.name, digest, found, kind)
+
+
+def _file_sql(path: Path, source: TripsSource) -> tuple[str | None, str | None]:
+    """Return the SQL for one CSV or Parquet file, and its digest; None for anything else."""
     if path.is_dir():
-        files = sorted(path.rglob("*.parquet"))
-        if not files:
-            raise InputError(f"{path} is a folder without Parquet files; give the file of the trips")
-        sql, digest = f"read_parquet([{', '.join(map(plain_path, files))}], hive_partitioning=true)", None
-    elif not path.is_file():
+        return None, None
+    if not path.is_file():
         raise InputError(f"there is no file {path}; check the path of the trips")
-    else:
-        with path.open("rb") as file:
-            magic = file.read(4)
-            file.seek(0)
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        sql = (
-            f"read_parquet({plain_path(path)})"
-            if magic == b"PAR1"
-            else _csv_sql(path, gzipped=magic[:2] == b"\x1f\x8b")
-        )
-    columns = _described(connection, sql, path)
-    header = _Header(columns, str(path))
-    found = resolve(header, source.columns)
-    if "household" not in found:
-        named = [name for name in columns if name.lower() in _HOUSEHOLD]
-        found |= {"household": named[0]} if named else {}
-    kind = source.read_as or ("od" if source.hierarchy is not None else kind_of(header, found))
-    return Scan(sql, columns, str(path), digest, found, str(kind))
+    with path.open("rb") as file:
+        magic = file.read(4)
+        file.seek(0)
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if magic == b"PAR1":
+        return f"read_parquet({plain_path(path)}, hive_partitioning=false)", digest
+    gzipped = magic[:2] == b"\x1f\x8b"
+    if path.suffixes[-1:] in ([".gz"], [".csv"], [".txt"], [".tsv"]) or gzipped:
+        return _csv_sql(path, source, gzipped=gzipped), digest
+    return None, None
 
 
 def plain_path(path: Path) -> str:
@@ -115,14 +96,14 @@ def plain_path(path: Path) -> str:
     return quote_text(re.sub(r"([*?\[])", r"[\1]", str(path)))
 
 
-def _described(connection: duckdb.DuckDBPyConnection, sql: str, path: Path) -> tuple[str, ...]:
+def _described(connection: duckdb.DuckDBPyConnection, sql: str, path: object) -> tuple[str, ...]:
     try:
         return tuple(row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {sql}").fetchall())
     except duckdb.Error as error:
         raise InputError(f"{path} cannot be read ({str(error).splitlines()[0]})") from None
 
 
-def _csv_sql(path: Path, *, gzipped: bool) -> str:
+def _csv_sql(path: Path, source: TripsSource, *, gzipped: bool) -> str:
     def opened() -> IO[bytes]:
         return cast("IO[bytes]", gzip.open(path)) if gzipped else path.open("rb")
 
@@ -130,11 +111,11 @@ def _csv_sql(path: Path, *, gzipped: bool) -> str:
         with opened() as file:
             first = file.readline()
         with opened() as file:
-            encoding = "utf-8" if _is_utf8(file) else "latin-1"
+            encoding = source.encoding or ("utf-8" if _is_utf8(file) else "latin-1")
     except (OSError, EOFError) as error:
         raise InputError(f"{path} cannot be unpacked ({error})") from None
-    line = first.decode("utf-8-sig" if encoding == "utf-8" else encoding).rstrip("\r\n")
-    delimiter = max(",;\t|", key=line.count)
+    line = first.decode("utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding).rstrip("\r\n")
+    delimiter = source.delimiter or max(",;\t|", key=line.count)
     names = [name.strip() for name in next(csv.reader([line], delimiter=delimiter), [])]
     if len(set(names)) < len(names) or not any(names):
         raise InputError(f"the first line of {path} is no header with one name for each column")
