@@ -142,6 +142,28 @@ def hexagons(folder: Path) -> Path:
     return save(folder, some_flows(origins, [coarse, *fine], 8))
 
 
+def nested(folder: Path, **about: Any) -> Path:
+    """A release with rows at four resolutions: what a fine row does not list stands in a coarser one.
+
+    Around the middle trips are known between cells of resolution 9, farther out between coarser ones; some trips stay
+    inside their cell.
+    """
+    dice = random.Random(3)
+    middle = h3.latlng_to_cell(*PARIS, 6)
+    flows: dict[tuple[str, str], int] = {}
+    for level, many in ((9, 160), (8, 90), (7, 40), (6, 8)):
+        cells = sorted(h3.cell_to_children(middle, level)) if level > 6 else disk(6, 1)
+        cells.sort(key=lambda cell: h3.great_circle_distance(PARIS, h3.cell_to_latlng(cell)))
+        cells = cells[: 40 if level > 7 else 12]
+        for number in range(many):
+            origin, destination = dice.choice(cells), dice.choice(cells)
+            if number % 6 == 0:
+                destination = origin
+            flows[origin, destination] = 10 + int(dice.paretovariate(1.0))
+    rows = [(origin, destination, trips) for (origin, destination), trips in sorted(flows.items())]
+    return save(folder, rows, weights=False, method="cascade", **about)
+
+
 def boxes(folder: Path) -> Path:
     """A Mondrian release: every class has its own, overlapping pair of boxes, and neither G nor E."""
     dice = random.Random(2)

@@ -1,5 +1,7 @@
 /** The model a page draws: how `src/odkanon/publish/report/model.py` packs it, and its unpacked form. */
 
+import type { PackedNames } from "./names";
+import { makeNest, type Nest, type PackedNest } from "./nest";
 import { measure, unpackLine, unpackShape, type Point, type Polygon } from "./geometry";
 
 export type Axis = "origin" | "destination";
@@ -18,6 +20,15 @@ export interface PackedZones {
   leaves: (number | null)[];
   trips: number[];
   weight?: number[];
+  /** Square kilometres, where the release says them. */
+  area?: (number | null)[];
+  nest?: PackedNest;
+}
+
+/** What a row says besides its two places, such as the hour or the mode: the number of its value. */
+export interface Attribute {
+  values: string[];
+  of: number[];
 }
 
 export interface PackedFlows {
@@ -26,6 +37,7 @@ export interface PackedFlows {
   trips: number[];
   weight?: number[];
   persons?: number[];
+  attributes?: Record<string, Attribute>;
 }
 
 export interface PackedRelease {
@@ -49,6 +61,7 @@ export interface PackedModel {
   releases: PackedRelease[];
   base?: PackedBase | null;
   beneath?: { shapes: number[][][][]; lines: number[][] } | null;
+  names?: PackedNames | null;
   live?: unknown;
 }
 
@@ -68,17 +81,21 @@ export interface Protection {
   share: number;
 }
 
-/** The content of release.json. */
+/**
+ * The content of release.json, or all that the steward has. What the public may not know is missing from the former:
+ * every such field is optional, and `unlisted` then says the most that can be missing.
+ */
 export interface About {
   version?: string;
-  input: Amounts & { sha256?: string; rejected?: Record<string, Amounts> };
+  input?: Amounts & { sha256?: string; rejected?: Record<string, Amounts> };
   rule: Partial<Record<Count, number>> & { k?: number };
   method: string;
-  parameters: Record<string, unknown>;
-  published: Amounts & { classes: number; origins: number; destinations: number; share: number };
-  suppressed: Amounts & { pairs: number; share: number };
-  utility: Partial<Record<Measure, Quality>>;
-  privacy: Partial<Record<Count, Protection>>;
+  parameters?: Record<string, unknown>;
+  published: Amounts & { classes: number; origins: number; destinations: number; share?: number };
+  suppressed?: Amounts & { pairs?: number; share?: number };
+  unlisted?: { at_most_trips?: number | null };
+  utility?: Partial<Record<Measure, Partial<Quality>>>;
+  privacy?: Partial<Record<Count, Protection>>;
   limit?: { g: number | null } | null;
 }
 
@@ -93,6 +110,7 @@ export interface Zones {
   centre: (Point | null)[];
   area: number[];
   number: Map<string, number>;
+  nest: Nest;
 }
 
 export interface Flows {
@@ -101,6 +119,7 @@ export interface Flows {
   mass: Partial<Record<Count, ArrayLike<number>>>;
   /** For each axis: flows of zone z are `order[start[z] .. start[z + 1])`. */
   of: Record<Axis, { start: Uint32Array; order: Uint32Array }>;
+  attributes: Record<string, Attribute>;
 }
 
 export interface Release {
@@ -121,12 +140,16 @@ export interface Model {
   releases: Release[];
   base: Base;
   beneath: { polygons: Polygon[]; lines: Point[][] };
+  names: PackedNames | null;
   live: unknown;
 }
 
 function unpackZones(axis: Axis, packed: PackedZones, shapes: Polygon[][]): Zones {
   const polygons = packed.shape.map((number) => shapes[number] ?? []);
   const measured = polygons.map(measure);
+  const centre = measured.map((one) => one.centre);
+  const area = measured.map((one, zone) => packed.area?.[zone] ?? one.area);
+  const own = { id: packed.id, level: packed.level, polygons, centre, area };
   return {
     axis,
     h3: packed.h3,
@@ -135,10 +158,18 @@ function unpackZones(axis: Axis, packed: PackedZones, shapes: Polygon[][]): Zone
     leaves: packed.leaves,
     mass: packed.weight ? { trips: packed.trips, weight: packed.weight } : { trips: packed.trips },
     polygons,
-    centre: measured.map((one) => one.centre),
-    area: measured.map((one) => one.area),
+    centre,
+    area,
     number: new Map(packed.id.map((id, number) => [id, number])),
+    nest: makeNest(own, addedCells(packed.nest, shapes), packed.nest?.parent ?? null),
   };
+}
+
+function addedCells(nest: PackedNest | undefined, shapes: Polygon[][]): Parameters<typeof makeNest>[1] {
+  const polygons = nest?.shape.map((number) => shapes[number] ?? []) ?? [];
+  const measured = polygons.map(measure);
+  const [centre, area] = [measured.map((one) => one.centre), measured.map((one) => one.area)];
+  return { id: nest?.id ?? [], level: nest?.level ?? [], polygons, centre, area };
 }
 
 /** Groups flows by the zone at one end (a counting sort). */
@@ -168,6 +199,7 @@ function unpackFlows(packed: PackedFlows, origins: number, destinations: number)
     end: { origin, destination },
     mass,
     of: { origin: groupBy(origin, origins), destination: groupBy(destination, destinations) },
+    attributes: packed.attributes ?? {},
   };
 }
 
@@ -192,6 +224,7 @@ export function unpack(packed: PackedModel): Model {
       polygons: beneath?.shapes.flatMap(unpackShape) ?? [],
       lines: beneath?.lines.map((line) => unpackLine(line)) ?? [],
     },
+    names: packed.names ?? null,
     live: packed.live ?? null,
   };
 }
