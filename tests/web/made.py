@@ -164,6 +164,53 @@ def nested(folder: Path, **about: Any) -> Path:
     return save(folder, rows, weights=False, method="cascade", **about)
 
 
+def public(folder: Path) -> Path:
+    """Take everything out of a release folder that only its steward may know."""
+    path = folder / "release.json"
+    about = json.loads(path.read_text(encoding="utf-8"))
+    about["published"].pop("share")
+    kept = {name: about[name] for name in ("version", "rule", "method", "published")}
+    path.write_text(json.dumps(kept | {"unlisted": {"at_most_trips": 97}}), encoding="utf-8")
+    zones = json.loads((folder / "zones.geojson").read_text(encoding="utf-8"))
+    for feature in zones["features"]:
+        feature["properties"].pop("leaves")
+        feature["properties"]["area_km2"] = round(h3.cell_area(feature["properties"]["id"]), 3)
+    (folder / "zones.geojson").write_text(json.dumps(zones), encoding="utf-8")
+    return folder
+
+
+def cube(folder: Path) -> Path:
+    """A nested release whose finer rows also tell the mode and the hour; coarser ones tell less."""
+    nested(folder)
+    path = folder / "classes.csv"
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    with path.open("w", newline="", encoding="utf-8") as file:
+        table = csv.writer(file)
+        table.writerow(["origin", "destination", "mode", "hour", "trips"])
+        for number, row in enumerate(rows):
+            level = h3.get_resolution(row["origin"])
+            mode = ("bus", "car")[number % 2] if level > 7 else ""
+            hour = ("06-09", "15-18")[number % 3 % 2] if level > 8 else ""
+            table.writerow([row["origin"], row["destination"], mode, hour, row["trips"]])
+    return folder
+
+
+def segments(folder: Path) -> Path:
+    """A folder of segments that were released together."""
+    zones = disk(8, 1)
+    for number, name in enumerate(("whole", "hour=06-09", "hour=15-18")):
+        save(folder / name, some_flows(zones, zones, 4, seed=number), parameters={"segment": {"hour": name[5:]}})
+    listed = [
+        {"dimension": "hour", "segment": "06-09", "folder": "hour=06-09"},
+        {"dimension": "hour", "segment": "15-18", "folder": "hour=15-18"},
+        {"dimension": "hour", "segment": "22-24", "folder": None},
+    ]
+    index = {"version": "0.1.0", "whole": "whole", "segments": listed}
+    (folder / "index.json").write_text(json.dumps(index), encoding="utf-8")
+    return folder
+
+
 def boxes(folder: Path) -> Path:
     """A Mondrian release: every class has its own, overlapping pair of boxes, and neither G nor E."""
     dice = random.Random(2)

@@ -73,6 +73,8 @@ export class App {
   private readonly parts = h("div", { class: "below" });
   private panels: Panel[] = [];
   private seen: Seen | null = null;
+  /** Releases that belong together, of which one is shown. */
+  private readonly together: Release[];
   private names: Names;
   /** The zone that was chosen before, to go back to. */
   private before: string | null = null;
@@ -82,6 +84,8 @@ export class App {
     public model: Model,
     private readonly controls: HTMLElement | null = null,
   ) {
+    this.together = model.switch === null ? [] : model.releases;
+    if (this.together.length) this.model = model = { ...model, releases: model.releases.slice(0, 1) };
     const { releases } = model;
     this.store = new Store(first(releases));
     this.names = new Names(model.names);
@@ -96,7 +100,7 @@ export class App {
     const mapped = h("section", { class: "card mapcard", "aria-label": "Map" }, this.tools, this.answer, this.maps.element, this.legend, this.parts);
     replace(
       root,
-      h("header", {}, this.heading, themeButton(this.store)),
+      h("header", {}, this.heading, this.switcher(), themeButton(this.store)),
       h(
         "main",
         { class: controls && "explore" },
@@ -122,6 +126,18 @@ export class App {
     const next = unpack(packed);
     this.model = { ...next, base: next.base.box ? next.base : base, beneath, names: next.names ?? names };
     this.names = new Names(this.model.names);
+    this.follow(before);
+  }
+
+  /** Shows one of several releases that belong together. */
+  private turnTo(number: number): void {
+    const before = this.model.releases;
+    this.model = { ...this.model, releases: [this.together[number]!] };
+    this.follow(before);
+  }
+
+  /** Draws everything anew after the releases changed; the view and the choices stay. */
+  private follow(before: Release[]): void {
     this.maps.stay();
     this.keepState(before);
     this.zones.reset(this.model.releases);
@@ -129,6 +145,13 @@ export class App {
     this.arrange();
     if (this.store.state.view === "zones") this.zones.draw();
     this.draw();
+  }
+
+  private switcher(): HTMLElement | null {
+    if (!this.together.length) return null;
+    const select = h("select", {}, ...this.together.map(({ name }, number) => h("option", { value: number }, name)));
+    select.addEventListener("change", () => this.turnTo(Number(select.value)));
+    return h("label", { class: "switch" }, "Show ", select);
   }
 
   /** Adds what took longer to find out than the release itself. */
@@ -149,8 +172,12 @@ export class App {
     this.fillTools();
   }
 
+  /** Builds the choices above the map; whoever was in them with the keyboard stays there. */
   private fillTools(): void {
+    const focus = this.tools.contains(document.activeElement) ? (document.activeElement as HTMLInputElement) : null;
+    const same = focus && (focus.id ? `#${focus.id}` : `[name="${focus.name}"][value="${focus.value}"]`);
     replace(this.tools, toolbar(this.model.releases, this.store, (file) => void this.addBeneath(file)));
+    if (same) this.tools.querySelector<HTMLElement>(same)?.focus();
   }
 
   /** Ids of the zones of a panel that stand out because the other release lacks them. */
@@ -162,7 +189,8 @@ export class App {
 
   private fillHeading(): void {
     const { releases } = this.model;
-    const names = releases.map((release) => release.name).join(" · ");
+    const all = this.model.switch === null ? [] : [this.model.switch];
+    const names = [...all, ...releases.map((release) => release.name)].join(" · ");
     document.title = `${names} – ODkAnon`;
     const single = releases.length === 1 ? releases[0] : null;
     const what = single ? `Origin–destination matrix protected with ${methodLabel(single.about.method)}` : `${plural(releases.length, "release")} side by side`;
@@ -172,7 +200,7 @@ export class App {
     replace(
       this.footing,
       h("p", {}, this.controls ? LIVE : PASSED_ON),
-      h("p", {}, made, made && ". ", "Base map: Natural Earth. ", input?.sha256 && h("span", { class: "sha", title: "fingerprint (SHA-256) of the input" }, `Input ${input.sha256.slice(0, 16)}…`)),
+      h("p", {}, made, made && ". ", "Base map: Natural Earth. ", this.names.towns.length > 0 && "Names: GeoNames, CC BY 4.0. ", input?.sha256 && h("span", { class: "sha", title: "fingerprint (SHA-256) of the input" }, `Input ${input.sha256.slice(0, 16)}…`)),
     );
   }
 

@@ -62,6 +62,8 @@ export interface PackedModel {
   base?: PackedBase | null;
   beneath?: { shapes: number[][][][]; lines: number[][] } | null;
   names?: PackedNames | null;
+  /** The name of releases that belong together and are shown one at a time. */
+  switch?: string | null;
   live?: unknown;
 }
 
@@ -141,6 +143,7 @@ export interface Model {
   base: Base;
   beneath: { polygons: Polygon[]; lines: Point[][] };
   names: PackedNames | null;
+  switch: string | null;
   live: unknown;
 }
 
@@ -225,6 +228,7 @@ export function unpack(packed: PackedModel): Model {
       lines: beneath?.lines.map((line) => unpackLine(line)) ?? [],
     },
     names: packed.names ?? null,
+    switch: packed.switch ?? null,
     live: packed.live ?? null,
   };
 }

@@ -28,8 +28,10 @@ export interface State {
   theme: "auto" | "light" | "dark";
 }
 
+type Listener = (state: State, changed: Set<keyof State>) => void;
+
 export class Store {
-  private readonly listeners: ((state: State, changed: Set<keyof State>) => void)[] = [];
+  private readonly listeners = new Map<string | symbol, Listener>();
 
   constructor(public state: State) {}
 
@@ -39,10 +41,11 @@ export class Store {
     );
     if (!changed.size) return;
     this.state = { ...this.state, ...change };
-    for (const listener of this.listeners) listener(this.state, changed);
+    for (const listener of [...this.listeners.values()]) listener(this.state, changed);
   }
 
-  listen(listener: (state: State, changed: Set<keyof State>) => void): void {
-    this.listeners.push(listener);
+  /** Calls back on every change; a part of the page that is built anew takes the place of the one before by its name. */
+  listen(listener: Listener, name: string | symbol = Symbol("once")): void {
+    this.listeners.set(name, listener);
   }
 }

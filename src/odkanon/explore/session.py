@@ -18,6 +18,7 @@ from odkanon.model.release import Release
 from odkanon.publish.report import SavedRelease
 from odkanon.publish.report.base import build_base
 from odkanon.publish.report.model import build_model
+from odkanon.publish.report.names import build_names
 from odkanon.publish.save import classes_table, limit_account, manifest, zones_geojson
 from odkanon.quality.utility import utility
 
@@ -96,6 +97,7 @@ class Session:
         model = build_model(saved)
         if base:
             model["base"] = build_base(model["shapes"])
+            model["names"] = build_names(model["shapes"])
         return model | {"number": number}
 
     def limits(self, request: Request, page: str, number: int) -> dict[str, Any]:

@@ -137,8 +137,15 @@ class Rule:
             if measure not in available:
                 _required(None, measure)
 
+    def __str__(self) -> str:
+        asked = [f"at least {float(getattr(self, m)):,.10g} {_WORDS[m]}" for m in self.measures]
+        return f"the rule ({' and '.join(asked)} in every flow)"
+
     def __repr__(self) -> str:
         return f"Rule({', '.join(f'{m} >= {float(getattr(self, m)):,.10g}' for m in self.measures)})"
+
+
+_WORDS = {"trips": "trips", "weight": "weighted trips", "persons": "different persons"}
 
 
 def _required(values: Ints | None, measure: str) -> Ints:

@@ -30,6 +30,15 @@ const PAPER = 640;
 /** About how wide a letter and how high a line of a label is. */
 const [LETTER, LINE] = [6.4, 19];
 
+/** Asked before the map is: a browser that cannot draw says so in many different ways later. */
+function hasWebGL(): boolean {
+  try {
+    return h("canvas").getContext("webgl2") !== null;
+  } catch {
+    return false;
+  }
+}
+
 export class Maps {
   readonly element: HTMLElement;
   private readonly canvas = h("div", { class: "canvas" });
@@ -46,6 +55,7 @@ export class Maps {
   private bounds: Bounds | null = null;
   private heart: Bounds | null = null;
   private moved = false;
+  private failed = false;
 
   constructor(private readonly handlers: Handlers) {
     this.element = h(
@@ -86,6 +96,10 @@ export class Maps {
 
   /** Starts drawing; call once the element is in the page. */
   start(): void {
+    new ResizeObserver(() => this.layout()).observe(this.element);
+    addEventListener("beforeprint", () => this.fitPaper(true));
+    addEventListener("afterprint", () => this.fitPaper(false));
+    if (!hasWebGL()) return this.fail();
     this.deck = new Deck({
       parent: this.canvas as HTMLDivElement,
       views: [],
@@ -107,9 +121,6 @@ export class Maps {
       onError: (error) => this.fail(error),
       getCursor: ({ isDragging, isHovering }) => (isDragging ? "grabbing" : isHovering ? "pointer" : "grab"),
     });
-    new ResizeObserver(() => this.layout()).observe(this.element);
-    addEventListener("beforeprint", () => this.fitPaper(true));
-    addEventListener("afterprint", () => this.fitPaper(false));
   }
 
   /** Sets the panels; the view starts at `heart` (or everything) and can always go out to `bounds`. */
@@ -312,10 +323,10 @@ export class Maps {
     setTimeout(() => (this.nudge.hidden = true), 1200);
   }
 
-  private fail(error: Error): void {
-    if (this.element.querySelector(".failed")) return;
-    console.warn(error.message);
-    const text = "This browser cannot draw the map (WebGL is off). The numbers and the list of zones are complete without it.";
-    this.titles.append(h("p", { class: "failed" }, text));
+  private fail(error?: Error): void {
+    if (this.failed) return;
+    if (error) console.warn(error.message);
+    this.failed = true;
+    this.element.append(h("p", { class: "failed" }, "This browser cannot draw the map (WebGL is off). The numbers and the list of zones are complete without it."));
   }
 }

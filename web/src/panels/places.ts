@@ -48,7 +48,7 @@ export function placeTools(release: Release, store: Store): Child[] {
   };
   input.addEventListener("input", () => store.set({ detail: ranks[Number(input.value)]! }));
   show(store.state);
-  store.listen((state, changed) => changed.has("detail") && show(state));
+  store.listen((state, changed) => changed.has("detail") && show(state), "detail");
   return [
     choices("towards", "Trips", [
       { value: "destination", label: "from here", title: "where trips from the chosen place go" },
@@ -149,7 +149,7 @@ export class PlacePanel {
     }));
     const go = (id: string): void => {
       const centre = nest.centre[nest.id.indexOf(id)];
-      if (centre) this.store.set({ place: centre, towards: other[towards] });
+      if (centre) this.store.set({ place: centre });
     };
     const title = place ? (towards === "destination" ? "Where they go" : "Where they come from") : towards === "destination" ? "Where all trips end" : "Where all trips start";
     const back = place && h("button", { type: "button", class: "close", onclick: () => this.store.set({ place: null }) }, "Back to everywhere");

@@ -66,7 +66,7 @@ function flowSlider(most: number, store: Store): HTMLElement {
   };
   show(store.state.flows);
   input.addEventListener("input", () => store.set({ flows: steps[Number(input.value)]! }));
-  store.listen((state, changed) => changed.has("flows") && show(state.flows));
+  store.listen((state, changed) => changed.has("flows") && show(state.flows), "flows");
   return h("div", { class: "choices flows" }, h("label", { for: "flows" }, "Flows"), input, output);
 }
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from odkanon.errors import InputError
 
 COUNTS = ("trips", "weight", "persons")
+INDEX = "index.json"
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,32 @@ def read_folder(folder: Path) -> SavedRelease:
     about = _read_json(folder / "release.json")
     zones = _read_json(folder / "zones.geojson").get("features", [])
     return SavedRelease(folder.resolve().name, about, zones, _read_classes(folder))
+
+
+def is_index(folder: Path) -> bool:
+    """Tell whether a folder holds segments released together instead of one release."""
+    return (folder / INDEX).is_file() and not (folder / "release.json").exists()
+
+
+def read_index(folder: Path) -> list[SavedRelease]:
+    """Read a folder of segments released together: the whole, then each published segment, named by what it is.
+
+    Raises
+    ------
+    InputError
+        If the index or one of the releases that it names cannot be read.
+    """
+    content = _read_json(folder / INDEX)
+    try:
+        parts = [(str(content["whole"]), str(content["whole"]))]
+        parts += [
+            (f"{part['dimension']}: {part['segment']}" if part.get("dimension") else str(part["segment"]), part["folder"])
+            for part in content["segments"]
+            if part["folder"] is not None
+        ]
+    except (KeyError, TypeError) as error:
+        raise InputError(f"{folder / INDEX} does not list its segments ({error}); save them again") from None
+    return [replace(read_folder(folder / name), name=title) for title, name in parts]
 
 
 def _read_json(path: Path) -> dict[str, Any]:

@@ -10,8 +10,9 @@ from typing import Any
 
 from odkanon.errors import InputError
 from odkanon.publish.report.base import build_base, read_beneath
-from odkanon.publish.report.folder import SavedRelease, read_folder
+from odkanon.publish.report.folder import SavedRelease, is_index, read_folder, read_index
 from odkanon.publish.report.model import build_model
+from odkanon.publish.report.names import build_names
 
 TEMPLATE = "page.html"
 MODEL_SLOT = "__ODKANON_MODEL__"
@@ -29,7 +30,8 @@ def render(folders: Sequence[Path], *, beneath: Path | None = None) -> str:
     Parameters
     ----------
     folders : sequence of Path
-        Saved releases. Two are compared zone by zone; more stand side by side.
+        Saved releases. Two are compared zone by zone; more stand side by side. A single folder of segments that were
+        released together becomes one page with a switch.
     beneath : Path, optional
         A GeoJSON file of the user's to draw beneath the zones. Its attributes are not copied.
 
@@ -45,13 +47,21 @@ def render(folders: Sequence[Path], *, beneath: Path | None = None) -> str:
     """
     if not folders:
         raise InputError("no release given; name at least one saved release folder")
-    return page_of([read_folder(Path(folder)) for folder in folders], beneath=beneath)
+    paths = [Path(folder) for folder in folders]
+    if len(paths) == 1 and is_index(paths[0]):
+        return page_of(read_index(paths[0]), beneath=beneath, switch=paths[0].resolve().name)
+    return page_of([read_folder(path) for path in paths], beneath=beneath)
 
 
-def page_of(releases: Sequence[SavedRelease], *, beneath: Path | None = None) -> str:
-    """Make one page of releases whose files have been read, or are about to be written; see `render`."""
+def page_of(releases: Sequence[SavedRelease], *, beneath: Path | None = None, switch: str | None = None) -> str:
+    """Make one page of releases whose files have been read, or are about to be written; see `render`.
+
+    With a `switch`, which is the name of them all, one release is shown at a time.
+    """
     model = build_model(releases)
+    model["switch"] = switch
     model["base"] = build_base(model["shapes"])
+    model["names"] = build_names(model["shapes"])
     model["beneath"] = None if beneath is None else read_beneath(beneath)
     return fill_template(model)
 
