@@ -156,7 +156,7 @@ def test_a_tooltip_speaks_plainly(single: Opened, hexagons: Path) -> None:
 
 
 def test_the_keyboard_reaches_zones_and_map(single: Opened, hexagons: Path) -> None:
-    button = single.page.locator(".zonelist button").first
+    button = single.page.locator(".zonelist tbody button").first
     zone = button.inner_text()
     button.focus()
     single.page.keyboard.press("Enter")

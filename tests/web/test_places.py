@@ -86,9 +86,7 @@ def test_rows_at_several_resolutions_open_as_one_map(places: Opened) -> None:
     assert places.problems == []
 
 
-def test_the_slider_keeps_the_total_and_the_pixels_follow(
-    places: Opened, rows: list[tuple[str, str, int]]
-) -> None:
+def test_the_slider_keeps_the_total_and_the_pixels_follow(places: Opened, rows: list[tuple[str, str, int]]) -> None:
     total = sum(trips for _, _, trips in rows)
     seen = []
     for detail in DETAILS:
@@ -98,9 +96,7 @@ def test_the_slider_keeps_the_total_and_the_pixels_follow(
     assert all(one != two for one, two in zip(seen, seen[1:], strict=False))
 
 
-def test_a_place_is_answered_by_every_row_that_covers_it(
-    places: Opened, rows: list[tuple[str, str, int]]
-) -> None:
+def test_a_place_is_answered_by_every_row_that_covers_it(places: Opened, rows: list[tuple[str, str, int]]) -> None:
     fine = busiest(rows, 9)
     choose(places, fine)
     for detail in reversed(DETAILS):
@@ -135,7 +131,9 @@ def _masses(rows: list[tuple[str, str, int]], finest: int) -> dict[str, int]:
 
 def test_the_pointer_shows_the_ladder(places: Opened, rows: list[tuple[str, str, int]]) -> None:
     masses = _masses(rows, finest=9)
-    chains = {cell: [h3.cell_to_parent(cell, level) for level in range(h3.get_resolution(cell), 5, -1)] for cell in masses}
+    chains = {
+        cell: [h3.cell_to_parent(cell, level) for level in range(h3.get_resolution(cell), 5, -1)] for cell in masses
+    }
     cell = max(sorted(masses), key=lambda one: (sum(part in masses for part in chains[one]), masses[one]))
     rungs = [masses[part] for part in chains[cell] if part in masses]
     assert len(rungs) >= 3

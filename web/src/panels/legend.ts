@@ -37,12 +37,12 @@ function changeKey([first, second]: Release[], shadings: Shading[], palette: Pal
     const sign = i < middle ? "−" : "+";
     const [low, high] = [breaks[steps - 2], breaks[steps - 1]];
     if (high === undefined) return low === undefined ? (sign === "+" ? "more" : "less") : `${sign}${legendNumber(low)} and beyond`;
-    return `${sign}${legendNumber(low ?? 0)} to ${sign}${legendNumber(high)}`;
+    return low === undefined ? `up to ${sign}${legendNumber(high)}` : `${sign}${legendNumber(low)} to ${sign}${legendNumber(high)}`;
   };
   const kinds = shadings.flatMap((shading) => shading.kinds ?? []);
   const told = (kind: string, colour: Colour, words: string): Child => kinds.includes(kind as never) && swatch(css(colour), words);
   return [
-    h("div", { class: "scale" }, h("b", {}, `${second!.name} minus ${first!.name}`), ...shades.map((shade, i) => swatch(css(shade), text(i)))),
+    h("div", { class: "scale" }, h("b", {}, `Change: ${second!.name} minus ${first!.name}`), ...shades.map((shade, i) => swatch(css(shade), text(i)))),
     told("new", palette.fresh, `only listed in ${second!.name}`),
     told("gone", palette.gone, `only listed in ${first!.name}: none in the other, or too few`),
   ];

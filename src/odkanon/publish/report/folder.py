@@ -69,7 +69,10 @@ def read_index(folder: Path) -> list[SavedRelease]:
     try:
         parts = [(str(content["whole"]), str(content["whole"]))]
         parts += [
-            (f"{part['dimension']}: {part['segment']}" if part.get("dimension") else str(part["segment"]), part["folder"])
+            (
+                f"{part['dimension']}: {part['segment']}" if part.get("dimension") else str(part["segment"]),
+                part["folder"],
+            )
             for part in content["segments"]
             if part["folder"] is not None
         ]
