@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import h3
@@ -93,7 +94,7 @@ def test_the_slider_keeps_the_total_and_the_pixels_follow(places: Opened, rows: 
         places.page.locator("#detail").fill(str(detail))
         seen.append(places.settle().colours())
         assert answer(places)[0] == total
-    assert all(one != two for one, two in zip(seen, seen[1:], strict=False))
+    assert all(one != two for one, two in pairwise(seen))
 
 
 def test_a_place_is_answered_by_every_row_that_covers_it(places: Opened, rows: list[tuple[str, str, int]]) -> None:

@@ -154,7 +154,7 @@ def test_axe_finds_nothing(browser: Browser, tmp_path: Path, theme: str) -> None
         found = page.page.evaluate(
             AXE.read_text(encoding="utf-8")
             + """; axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) =>
-              violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html.slice(0, 120)).join(" | ")}`))"""
+              violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html.slice(0, 99)).join(" | ")}`))"""
         )
         assert found == []
     page.page.context.close()

@@ -5,7 +5,7 @@ import pytest
 
 from odkanon.errors import InputError
 from odkanon.publish.report.folder import SavedRelease, read_folder
-from odkanon.publish.report.model import Shapes, build_model, pack_line
+from odkanon.publish.report.model import AXES, Shapes, build_model, pack_line
 from web import made
 
 
@@ -41,8 +41,31 @@ def test_row_order_does_not_matter(tmp_path: Path) -> None:
 
 def test_a_shape_is_stored_once_for_all_axes_and_releases(tmp_path: Path) -> None:
     first, second = (read_folder(folder) for folder in made.pair(tmp_path))
-    shapes = build_model([first, second])["shapes"]
-    assert len(shapes) == len({json.dumps(zone["geometry"]) for zone in (*first.zones, *second.zones)})
+    model = build_model([first, second])
+    zones = {zone["properties"]["id"] for zone in (*first.zones, *second.zones)}
+    above = {cell for release in model["releases"] for axis in AXES for cell in release[axis]["nest"]["id"]}
+    assert len(model["shapes"]) == len({json.dumps(shape) for shape in model["shapes"]}) == len(zones | above)
+
+
+def test_what_rows_say_besides_their_places_is_packed_once_a_value(tmp_path: Path) -> None:
+    saved = read_folder(made.cube(tmp_path / "cube"))
+    flows = build_model([saved])["releases"][0]["flows"]
+    mode = flows["attributes"]["mode"]
+    assert mode["values"] == ["", "bus", "car"]
+    told: dict[str, int] = {}
+    for value, trips in zip(mode["of"], flows["trips"], strict=True):
+        told[mode["values"][value]] = told.get(mode["values"][value], 0) + trips
+    wanted: dict[str, int] = {}
+    for text, trips in zip(saved.classes["mode"], saved.classes["trips"], strict=True):
+        wanted[text] = wanted.get(text, 0) + trips
+    assert told == wanted
+
+
+def test_a_column_with_a_value_for_every_row_is_no_attribute(tmp_path: Path) -> None:
+    saved = read_folder(made.hexagons(tmp_path / "release"))
+    classes = saved.classes | {"row": list(range(len(saved.classes["trips"])))}
+    flows = build_model([SavedRelease(saved.name, saved.about, saved.zones, classes)])["releases"][0]["flows"]
+    assert "attributes" not in flows
 
 
 def test_shapes_keep_their_corners() -> None:

@@ -18,6 +18,8 @@ from odkanon.publish.report.nest import pack_nest, roof_of
 FORMAT = 1
 PER_DEGREE = 1_000_000
 AXES = ("origin", "destination")
+MOST_VALUES = 60
+"""A column of a release with more distinct values than this is nothing that a reader chooses by."""
 
 Ring = list[int]
 Shape = list[list[Ring]]
@@ -148,7 +150,8 @@ def _pack_flows(release: SavedRelease, numbers: dict[str, dict[str, int]]) -> di
         if name in classes:
             values = classes[name]
             flows[name] = [_short(values[row]) for row in order]
-    attributes = {name: _pack_attribute(classes[name], order) for name in classes if name not in {*AXES, *COUNTS}}
+    others = {name: _pack_attribute(classes[name], order) for name in classes if name not in {*AXES, *COUNTS}}
+    attributes = {name: packed for name, packed in others.items() if len(packed["values"]) <= MOST_VALUES}
     return flows | ({"attributes": attributes} if attributes else {})
 
 
