@@ -70,7 +70,7 @@ def choose(opened: Opened, cell: str) -> None:
 
 def within(cell: str, area: str) -> bool:
     level = h3.get_resolution(area)
-    return h3.get_resolution(cell) >= level and h3.cell_to_parent(cell, level) == area
+    return h3.get_resolution(cell) >= level and bool(h3.cell_to_parent(cell, level) == area)
 
 
 def busiest(rows: list[tuple[str, str, int]], level: int) -> str:
