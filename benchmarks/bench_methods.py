@@ -14,8 +14,9 @@ from collections.abc import Callable
 import numpy as np
 
 from odkanon.methods import METHODS
-from odkanon.model.od import ODMatrix, Source, od_matrix
-from odkanon.model.rule import Rule, Target
+from odkanon.model.account import Source
+from odkanon.model.od import ODMatrix, od_matrix
+from odkanon.model.rule import Rule
 from odkanon.zoning.cells import Cells, latlng_to_cell
 from odkanon.zoning.hierarchy import h3_hierarchy
 
@@ -44,7 +45,9 @@ def od_of(origin: Cells, destination: Cells, weight: np.typing.NDArray[np.int64]
         np.searchsorted(tree.leaves, ends).astype(np.int32)
         for tree, ends in ((origins, origin), (destinations, destination))
     ]
-    return od_matrix(origins, destinations, *numbers, weight=weight, person=person, source=Source(rows=len(origin)))
+    return od_matrix(
+        origins, destinations, *numbers, weight=weight, heads={"persons": person}, source=Source(rows=len(origin))
+    )
 
 
 def seconds(run: Callable[[], object], repeat: int = 3) -> float:
@@ -62,9 +65,9 @@ def seconds(run: Callable[[], object], repeat: int = 3) -> float:
     return best
 
 
-def method_seconds(od: ODMatrix) -> dict[tuple[str, Target], float]:
+def method_seconds(od: ODMatrix) -> dict[tuple[str, str], float]:
     """Time every method on every protection target."""
-    targets: tuple[Target, ...] = ("participants", "population", "persons")
+    targets: tuple[str, ...] = ("participants", "population", "persons")
     rules = {target: Rule.protect(target, k=K, of=od) for target in targets}
     return {
         (name, target): seconds(lambda method=method, rule=rule: method.function(od, rule))  # type: ignore[misc]

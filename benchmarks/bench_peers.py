@@ -37,7 +37,8 @@ from bench_methods import K, generated_trips, seconds
 
 from odkanon import ODMatrix, Release, Rule, anonymize, h3_hierarchy, utility
 from odkanon.audit import TripsSource, audit
-from odkanon.model.od import Source, od_matrix
+from odkanon.model.account import Source
+from odkanon.model.od import od_matrix
 from odkanon.zoning.cells import Cells, cell_to_latlng, cell_to_str
 from odkanon.zoning.hierarchy import Hierarchy
 

@@ -29,11 +29,12 @@ LIMIT = "7GiB"
 def release(source: str, target: str, engine: str) -> dict[str, Any]:
     from odkanon import Rule, anonymize, build_od, read_trips
     from odkanon.engine.choose import load, parse_bytes
+    from odkanon.read.reading import Reading
 
     if engine == "memory":
         od: Any = build_od(read_trips(source))
     else:
-        od = load(source, engine="duckdb", memory_limit=parse_bytes(LIMIT))
+        od = load(Reading(source), engine="duckdb", memory_limit=parse_bytes(LIMIT))
     made = anonymize(od, Rule(trips=10))
     made.save(Path(target) / "release")
     zones = [len(made.origins), len(made.destinations)]

@@ -24,12 +24,13 @@ WIDE, PHONE = (1280, 900), (390, 844)
 
 sys.path.insert(0, str(ROOT / "tests"))
 
-from odkanon.cli.reading import InputOptions  # noqa: E402
 from odkanon.explore import ExploreServer, Session, data_of_input  # noqa: E402
 from odkanon.methods import anonymize  # noqa: E402
 from odkanon.model.rule import Rule  # noqa: E402
 from odkanon.publish.report import render  # noqa: E402
 from odkanon.publish.report.picture import write_picture  # noqa: E402
+from odkanon.read.matrix import matrix_of  # noqa: E402
+from odkanon.read.reading import Reading  # noqa: E402
 from odkanon.sample.survey import CENTRAL_CELLS, make_survey  # noqa: E402
 from web.conftest import FLAGS, find_browser  # noqa: E402
 from web.driver import Opened  # noqa: E402
@@ -86,8 +87,7 @@ def shoot_explorer(browser: Browser, url: str) -> None:
 @contextmanager
 def serving(source: Path, folder: Path) -> Iterator[str]:
     """Run the explorer in the background."""
-    open_anew = InputOptions(source, within=",".join(CENTRAL_CELLS)).open
-    data = data_of_input(open_anew, source.stem, None)
+    data = data_of_input(Reading(source, within=",".join(CENTRAL_CELLS)))
     with ExploreServer(Session(data, folder)) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
@@ -98,7 +98,7 @@ def serving(source: Path, folder: Path) -> Iterator[str]:
 
 def save_releases(source: Path, folder: Path) -> None:
     """Save the sample survey protected for participants, and for the population."""
-    od = InputOptions(source, within=",".join(CENTRAL_CELLS)).open().matrix(10)
+    od = matrix_of(Reading(source, within=",".join(CENTRAL_CELLS)))
     for target in ("participants", "population"):
         anonymize(od, Rule.protect(target, k=10, of=od)).save(folder / target)
 

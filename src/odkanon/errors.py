@@ -12,9 +12,15 @@ class OdkanonError(Exception):
     ----------
     exit_code : int
         What the command line returns when this error ends a run.
+    option : str or None
+        The option that helps, such as ``resolution 8``; the command line adds it to the message in its own spelling.
     """
 
     exit_code = 2
+
+    def __init__(self, message: str = "", *, option: str | None = None) -> None:
+        super().__init__(message)
+        self.option = option
 
 
 class InputError(OdkanonError):

@@ -1,26 +1,26 @@
 """ODkAnon on a Spark session of yours.
 
->>> from odkanon import Rule, anonymize, spark  # doctest: +SKIP
->>> trips = spark.trips(session, "s3a://bucket/points").frame  # doctest: +SKIP
->>> od = spark.read(session, trips)  # doctest: +SKIP
->>> anonymize(od, Rule(trips=10)).save("release")  # doctest: +SKIP
+::
+
+    from odkanon import Rule, anonymize, spark
+
+    trips = spark.trips(session, "s3a://bucket/points").frame
+    od = spark.read(session, trips)
+    anonymize(od, Rule(trips=10)).save("release")
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from odkanon.engine.choose import load_table
 from odkanon.engine.protocols import Matrix
 from odkanon.engine.spark.backend import Spark, SparkInput, open_spark_input, read_parquet
 from odkanon.engine.spark.points import SparkTrips, trips_of_points
-from odkanon.read.area import Area
 from odkanon.read.points.cutting import TripRule
 from odkanon.read.reading import Reading
-from odkanon.read.tables.columns import Kind
-from odkanon.zoning.hierarchy import Hierarchy
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -29,14 +29,7 @@ if TYPE_CHECKING:
 def read(
     session: SparkSession,
     source: str | Path | DataFrame,
-    *,
-    kind: Kind | None = None,
-    columns: Mapping[str, str] | None = None,
-    hierarchy: Hierarchy | None = None,
-    resolution: int | None = None,
-    within: Area | None = None,
-    where: str | None = None,
-    crs: str | None = None,
+    **how: Any,
 ) -> Matrix:
     """Read trips, or records between zones, into an OD matrix that stays on Spark.
 
@@ -46,10 +39,8 @@ def read(
         Where to work.
     source : path or DataFrame
         Parquet: a file, a folder, a pattern, or an address in an object store, which is handed to Spark as it is.
-    kind : {"trips", "od"}, optional
-        What the table holds; told by its columns if not given.
-    columns, hierarchy, resolution, within, where, crs
-        As for `odkanon.read_trips`, `odkanon.build_od` and `odkanon.read_od`.
+    **how
+        How to read it, such as ``columns``, ``resolution`` or ``where``; see `odkanon.Reading`.
 
     Returns
     -------
@@ -60,7 +51,7 @@ def read(
         table = open_spark_input(source, backend=Spark(session))
     else:
         table = SparkInput(Spark(session), source, "the table")
-    return load_table(table, Reading(kind, columns, hierarchy, resolution, within, where, crs))
+    return load_table(table, Reading(source, **how))
 
 
 def trips(

@@ -122,7 +122,7 @@ def test_kinds_of_times_and_of_persons(session: Any, tmp_path: Path, kind: str) 
         }
     )
     pyarrow.parquet.write_table(points, tmp_path / "points.parquet")
-    names = {"x.y": "lon"}
+    names = {"lon": "x.y"}
     expected, account = points_to_trips(tmp_path / "points.parquet", columns=names)
     made = spark.trips(session, tmp_path / "points.parquet", columns=names)
     assert made.account == account

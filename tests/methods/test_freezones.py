@@ -17,8 +17,9 @@ from odkanon.methods.freezones.method import compact, start_zones
 from odkanon.methods.freezones.moves import candidates, changes, sweep
 from odkanon.methods.freezones.sheet import Plan
 from odkanon.methods.treecut.dp import Problem
+from odkanon.model.account import Source
 from odkanon.model.budget import Budget, BudgetOf
-from odkanon.model.od import AXES, ODMatrix, Source, od_matrix
+from odkanon.model.od import AXES, ODMatrix, od_matrix
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.quality.utility import utility

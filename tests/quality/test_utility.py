@@ -7,9 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from odkanon.methods import anonymize
-from odkanon.model.od import ODMatrix, Source, od_matrix
+from odkanon.model.account import Source
+from odkanon.model.od import ODMatrix, od_matrix
 from odkanon.model.release import Release
-from odkanon.model.rule import Measure, Rule
+from odkanon.model.rule import Rule
 from odkanon.quality.utility import UtilityMeasure, utility
 from odkanon.read.lookup import lookup_hierarchy
 from odkanon.zoning.hierarchy import Hierarchy
@@ -77,7 +78,7 @@ def leaf_interval(tree: Hierarchy, zones: Zones) -> list[range]:
     return [found[str(name)] for name in zones.ids]
 
 
-def brute_force_e(od: ODMatrix, release: Release, measure: Measure) -> float:
+def brute_force_e(od: ODMatrix, release: Release, measure: str) -> float:
     """Reconstruct every leaf pair from the published classes alone, and compare."""
     truth = np.zeros((len(od.origins.leaves), len(od.destinations.leaves)))
     truth[od.flows.origin, od.flows.destination] = getattr(od.flows, measure)

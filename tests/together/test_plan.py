@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from odkanon import Rule, Trips
-from odkanon.model.od import Source
+from odkanon.model.account import Source
 from odkanon.together.dimensions import Dimension
 from odkanon.together.plan import Plan, find_rare, make_plan, too_few
 
@@ -28,7 +28,7 @@ def counts(draw: st.DrawFn) -> dict[Atom, int]:
 def plan_of(table: dict[Atom, int], rule: Rule) -> tuple[Plan, list[Dimension], Trips]:
     atoms = np.array([atom for atom, size in table.items() for _ in range(size)])
     persons = np.arange(len(atoms), dtype=np.int32) // 2
-    trips = Trips(pa.table({"at": np.arange(len(atoms))}), None, 1, persons, Source(len(atoms)))
+    trips = Trips(pa.table({"at": np.arange(len(atoms))}), None, 1, {"persons": persons}, Source(len(atoms)))
     sex = Dimension("sex", ("sex",), (("W",), ("M",)), atoms[:, 1].astype(np.int32))
     labels = tuple((s, a) for s in "WM" for a in "yo")
     both = Dimension("sex*age", ("sex", "age"), labels, (atoms[:, 1] * AGES + atoms[:, 2]).astype(np.int32))

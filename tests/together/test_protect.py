@@ -24,7 +24,7 @@ def cells_of(masses: dict[tuple[int, int], set[int]], trips: dict[tuple[int, int
     )
     count = np.array([trips[key] for key in keys], dtype=np.int64)
     row, column = (np.array([key[at] for key in keys], dtype=np.int32) for at in (0, 1))
-    return Flows(row, column, np.ones_like(count), count, count * 3, visits, 1)
+    return Flows(row, column, np.ones_like(count), count, count * 3, {"persons": visits}, 1)
 
 
 @st.composite
@@ -56,8 +56,8 @@ def groups_given_away(cells: Flows, suppressed: list[int], column: list[int]) ->
 
 
 def met(cells: Flows, group: tuple[int, ...], rule: Rule) -> bool:
-    assert cells.visits is not None
-    people = {int(who) for flow, who in zip(cells.visits.flow, cells.visits.person, strict=True) if flow in group}
+    visits = cells.visits["persons"]
+    people = {int(who) for flow, who in zip(visits.flow, visits.head, strict=True) if flow in group}
     trips = int(cells.trips[list(group)].sum())
     return trips >= (rule.trips or 0) and 3 * trips >= (rule.weight or 0) and len(people) >= (rule.persons or 0)
 

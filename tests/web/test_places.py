@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 from collections.abc import Iterator
 from itertools import pairwise
@@ -12,8 +13,9 @@ import h3
 import pytest
 from playwright.sync_api import Browser
 
+from odkanon.publish.report import write_full_report
 from web import made
-from web.driver import PHONE, Opened, open_report
+from web.driver import PHONE, Opened, open_page, open_report
 
 DETAILS = range(4)
 
@@ -158,7 +160,7 @@ def test_the_strip_adds_up_and_each_part_can_be_seen(places: Opened, rows: list[
         places.page.locator(f".part.{part}").click()
     assert seen == total
     places.page.locator(".part.out").click()
-    assert "are left out" in places.text(".strip")
+    assert "are not listed" in places.text(".strip")
 
 
 def test_rings_and_arrows_show_the_twenty_strongest(places: Opened, rows: list[tuple[str, str, int]]) -> None:
@@ -227,18 +229,23 @@ def test_a_phone_shows_it_without_sideways_scrolling(browser: Browser, folder: P
     opened.page.context.close()
 
 
-def test_a_public_release_says_what_it_may_and_no_more(browser: Browser, tmp_path: Path) -> None:
-    folder = made.public(made.nested(tmp_path / "public"))
-    opened = open_report(browser, tmp_path / "public.html", [folder])
-    text = opened.text("body")
-    assert "at most 97 trips are not listed" in text
-    assert "undefined" not in text
-    assert "NaN" not in text
-    assert "left out" not in opened.text(".account")
-    assert opened.page.locator(".utility").count() == 0
-    assert "✓ none" in opened.text(".privacy")
-    assert opened.problems == []
-    opened.page.context.close()
+def test_a_public_page_says_what_it_may_and_a_full_one_everything(browser: Browser, tmp_path: Path) -> None:
+    folder = made.nested(tmp_path / "release")
+    public = open_report(browser, tmp_path / "public.html", [folder])
+    told = json.loads((folder / "release.json").read_text())
+    text = public.text("body")
+    most = told["unlisted"]["at_most_trips"]
+    assert f"at most {most:,} trips are not listed" in text
+    assert not {"undefined", "NaN"} & set(re.findall(r"\w+", text))
+    public.page.locator(".part.out").click()
+    assert f"At most {most:,} trips are not listed" in public.text(".strip")
+    full = open_page(browser, write_full_report(folder))
+    full.page.locator(".part.out").click()
+    assert "1,234 origin–destination pairs" in full.text(".strip")
+    assert "1,234" not in public.text("body")
+    assert [*public.problems, *full.problems] == []
+    for opened in (public, full):
+        opened.page.context.close()
 
 
 def test_attributes_are_chips_with_what_is_not_given(browser: Browser, tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ import numpy.typing as npt
 import pyarrow.csv as pv
 from hypothesis import strategies as st
 
-from odkanon.model.od import ODMatrix, Source, od_matrix
+from odkanon.model.account import Source
+from odkanon.model.od import ODMatrix, od_matrix
 from odkanon.zoning.cells import Cells, latlng_to_cell, str_to_cell
 from odkanon.zoning.hierarchy import Cut, Hierarchy, cut_at, h3_hierarchy
 
@@ -56,7 +57,7 @@ def od_of_cells(
         trips=trips,
         weight=weight,
         scale=scale,
-        person=person,
+        heads=None if person is None else {"persons": person},
         source=Source(rows=len(origin)),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import h3
 import pyarrow as pa
@@ -118,4 +118,5 @@ def small_rules(draw: st.DrawFn) -> Rule:
     """Thresholds that small worlds can meet."""
     measures = draw(st.sets(st.sampled_from(["trips", "weight", "persons"]), min_size=1))
     top = {"trips": 8, "weight": 12, "persons": 4}
-    return Rule(**{measure: draw(st.integers(2, top[measure])) for measure in measures})
+    thresholds: dict[str, Any] = {measure: draw(st.integers(2, top[measure])) for measure in sorted(measures)}
+    return Rule(**thresholds)

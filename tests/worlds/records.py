@@ -103,7 +103,10 @@ def rules(draw: st.DrawFn) -> Rule:
     """One threshold or several, from trivial to unreachable."""
     measures = draw(st.sets(st.sampled_from(["trips", "weight", "persons"]), min_size=1))
     top = {"trips": 70, "weight": 400, "persons": 11}
-    return Rule(**{measure: draw(st.integers(1, top[measure]) | st.integers(1, 6)) for measure in measures})
+    thresholds: dict[str, Any] = {
+        measure: draw(st.integers(1, top[measure]) | st.integers(1, 6)) for measure in sorted(measures)
+    }
+    return Rule(**thresholds)
 
 
 def limits_of(rule: Rule) -> oracle.Limits:

@@ -3,7 +3,7 @@
 import type { Palette } from "./colour";
 import { difference, sameZones } from "./compare";
 import { h, replace } from "./dom";
-import { amount, area, axisTitle, methodLabel, other, plural, quantity } from "./format";
+import { amount, area, axisTitle, other, plural, quantity } from "./format";
 import { boundsOf, type Point } from "./geometry";
 import { heart } from "./heart";
 import { changeMarks, flowLayer, flowMarks, ringLayer, staying, widest, type Line, type Ring } from "./map/arrows";
@@ -28,6 +28,7 @@ import { Store, type State } from "./state";
 import { followTheme, palette, themeButton } from "./theme";
 
 const PASSED_ON = "This file holds only what the release publishes, asks for nothing from the network, and can be passed on like the release itself.";
+const FULL = "This page tells more than the release does. It is for whoever keeps the data, and not for publication.";
 const LIVE = "This page talks to ODkAnon on this machine and to nobody else. It is sent releases that meet the rule above, never trips; save one to pass it on.";
 
 const weighted = (releases: Release[]): boolean => releases.some((release) => release.origin.mass.weight);
@@ -193,13 +194,13 @@ export class App {
     const names = [...all, ...releases.map((release) => release.name)].join(" · ");
     document.title = `${names} – ODkAnon`;
     const single = releases.length === 1 ? releases[0] : null;
-    const what = single ? `Origin–destination matrix protected with ${methodLabel(single.about.method)}` : `${plural(releases.length, "release")} side by side`;
+    const what = single ? `Origin–destination matrix protected with ${single.method.title}` : `${plural(releases.length, "release")} side by side`;
     replace(this.heading, h("h1", {}, names), h("p", {}, what));
     const { version, input } = releases[0]!.about;
     const made = version ? `Made by ODkAnon ${version}` : "";
     replace(
       this.footing,
-      h("p", {}, this.controls ? LIVE : PASSED_ON),
+      h("p", {}, this.controls ? LIVE : this.model.full ? FULL : PASSED_ON),
       h("p", {}, made, made && ". ", "Base map: Natural Earth. ", this.names.towns.length > 0 && "Names: GeoNames, CC BY 4.0. ", input?.sha256 && h("span", { class: "sha", title: "fingerprint (SHA-256) of the input" }, `Input ${input.sha256.slice(0, 16)}…`)),
     );
   }

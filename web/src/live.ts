@@ -2,12 +2,12 @@
 
 import { App } from "./app";
 import { h, replace } from "./dom";
-import { count, methodLabel } from "./format";
+import { count } from "./format";
 import { unpack, type About, type PackedModel } from "./model";
 import { curve, type CurvePoint } from "./panels/curve";
 import { liveControls } from "./panels/live";
 import { savePanel } from "./panels/save";
-import { GoneError, type LiveSource, type Request } from "./source";
+import { chosenMethod, GoneError, type LiveSource, type Request } from "./source";
 
 /** After this long without an answer the page says that it is working. */
 const PATIENCE = 350;
@@ -69,7 +69,7 @@ export class Live {
   /** Says what went wrong. What was there stays, marked as belonging to what was asked before. */
   private tell(error: Error): void {
     const last = this.shown?.request;
-    const still = last && !(error instanceof GoneError) ? ` The page still shows k = ${count(last.k)} with ${methodLabel(last.method)}.` : "";
+    const still = last && !(error instanceof GoneError) ? ` The page still shows k = ${count(last.k)} with ${chosenMethod(this.source.offer, last).title}.` : "";
     this.problem.textContent = error.message + still;
     this.problem.hidden = false;
     this.root.setAttribute("data-stale", "");
@@ -109,7 +109,7 @@ export class Live {
   private wait(request: Request): void {
     clearInterval(this.waiting);
     const since = performance.now();
-    const name = methodLabel(request.method);
+    const name = chosenMethod(this.source.offer, request).title;
     const tell = (): void => {
       const passed = performance.now() - since;
       if (passed < PATIENCE) return;

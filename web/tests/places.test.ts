@@ -34,6 +34,7 @@ function nested(attributes?: Record<string, { values: string[]; of: number[] }>)
   const one: PackedRelease = {
     name: "nested",
     about: { ...about, method: "cascade" },
+    method: { title: "Cascade", hint: "" },
     origin: { ...zones, trips: [0, 40, 100, 0, 20] },
     destination: { ...zones, trips: [30, 20, 60, 40, 10] },
     // A->A 20, A->a2 20, a1->W 30, a1->a1 60, a1->b1 10, b1->a2 20

@@ -10,14 +10,14 @@ from odkanon.audit.folder import AXES, Published, finding_on, rows
 from odkanon.audit.places import box_table
 from odkanon.audit.report import Finding
 from odkanon.audit.scope import segment_condition
-from odkanon.audit.trips import Reading, TripsSource, add_centres
+from odkanon.audit.trips import Pass, TripsSource, add_centres
 
 DOMINANT = 0.5
 """From which share on one person or one weight is said to dominate a flow."""
 
 
 def recount(
-    connection: duckdb.DuckDBPyConnection, release: Published, reading: Reading, source: TripsSource
+    connection: duckdb.DuckDBPyConnection, release: Published, reading: Pass, source: TripsSource
 ) -> list[Finding]:
     """Compare a release with the trips: flow by flow, in total, and zone by zone.
 
@@ -38,7 +38,7 @@ def recount(
     return findings + _note_dominance(connection, release, reading)
 
 
-def assign(connection: duckdb.DuckDBPyConnection, release: Published, reading: Reading, prefix: str) -> None:
+def assign(connection: duckdb.DuckDBPyConnection, release: Published, reading: Pass, prefix: str) -> None:
     """Find the flow of every trip: the one between a zone above its origin and a zone above its destination."""
     number = release.number
     chosen = f"(SELECT * FROM records{reading.number} WHERE {segment_condition(release)})"
@@ -77,7 +77,7 @@ def _zone_join(leaf: str, axis: str, prefix: str, number: int) -> str:
     )
 
 
-def _check_input(connection: duckdb.DuckDBPyConnection, release: Published, reading: Reading) -> list[Finding]:
+def _check_input(connection: duckdb.DuckDBPyConnection, release: Published, reading: Pass) -> list[Finding]:
     """Check that these are the trips that the release was made of; a trip in two flows shows here, too."""
     sums = rows(
         connection,
@@ -90,7 +90,7 @@ def _check_input(connection: duckdb.DuckDBPyConnection, release: Published, read
     if sums["trips"] != release.total:
         text = (
             f"the trips given are not those of the release: {sums['trips']:,} remain after reading, the release is "
-            f"of {release.total:,}; give the file, --filter, --within and --resolution that it was made with"
+            f"of {release.total:,}; give the file, filter, area and resolution that it was made with"
         )
         findings.append(finding_on("recount", release, text))
     elif reading.sha256 != release.manifest["input"].get("sha256"):
@@ -99,7 +99,7 @@ def _check_input(connection: duckdb.DuckDBPyConnection, release: Published, read
     return findings
 
 
-def _check_flows(connection: duckdb.DuckDBPyConnection, release: Published, reading: Reading) -> list[Finding]:
+def _check_flows(connection: duckdb.DuckDBPyConnection, release: Published, reading: Pass) -> list[Finding]:
     """Compare each published flow with the trips in it."""
     counted = {
         "trips": "sum(trips)::BIGINT",
@@ -204,7 +204,7 @@ def _check_persons(connection: duckdb.DuckDBPyConnection, release: Published) ->
     return [finding_on("persons", release, text, details=few)]
 
 
-def _note_dominance(connection: duckdb.DuckDBPyConnection, release: Published, reading: Reading) -> list[Finding]:
+def _note_dominance(connection: duckdb.DuckDBPyConnection, release: Published, reading: Pass) -> list[Finding]:
     """Note how much one person, or one weight, makes up of a flow at most."""
     shares = []
     if "persons" in reading.measures:
@@ -231,7 +231,7 @@ def _note_dominance(connection: duckdb.DuckDBPyConnection, release: Published, r
     return notes
 
 
-def _with_keys(release: Published, reading: Reading) -> str:
+def _with_keys(release: Published, reading: Pass) -> str:
     """Return the trips in flows, with a key for each person; trips of nobody are each on their own."""
     person = "person" if "persons" in reading.measures else "NULL::INTEGER"
     weight = "weight" if "weight" in reading.measures else "NULL::BIGINT"

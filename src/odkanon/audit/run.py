@@ -16,7 +16,7 @@ from odkanon.audit.places import Places, check_outlines, check_overlap
 from odkanon.audit.recount import recount
 from odkanon.audit.report import Finding, Report
 from odkanon.audit.scope import attributes_of, families, filter_of
-from odkanon.audit.trips import Reading, TripsSource, load_records
+from odkanon.audit.trips import Pass, TripsSource, load_records
 from odkanon.errors import InputError
 from odkanon.zoning.hierarchy import Hierarchy
 
@@ -47,6 +47,15 @@ def audit(
     -------
     Report
         `Report.clean` tells whether there are findings.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from odkanon import Rule, anonymize, build_od, make_survey, read_trips
+    >>> release = anonymize(build_od(read_trips(make_survey()), resolution=7), Rule(trips=10))
+    >>> with TemporaryDirectory() as folder:
+    ...     audit([release.save(Path(folder) / "release")]).clean
+    True
     """
     connection = duckdb.connect(config={"autoinstall_known_extensions": "false"})
     listed, findings = _expand([Path(folder) for folder in folders])
@@ -54,7 +63,7 @@ def audit(
     releases = [
         read_folder(connection, at, path, name) for at, (path, name) in enumerate(zip(listed, names, strict=True))
     ]
-    hierarchy = trips.hierarchy if trips is not None else hierarchy
+    hierarchy = trips.tree if trips is not None else hierarchy
     places = Places(connection, releases, hierarchy)
     for release in releases:
         findings += _look_at(connection, release, with_trips=trips is not None)
@@ -71,7 +80,7 @@ def audit(
     checks = ["files", "rule", "totals", "zones", "margins", "homogeneity", "persons"]
     checks += ["recount", "dominance"] if trips is not None else []
     checks += ["difference"] if len(releases) > 1 else []
-    return Report(tuple(names), None if trips is None else str(trips.path), tuple(checks), tuple(findings))
+    return Report(tuple(names), None if trips is None else trips.name, tuple(checks), tuple(findings))
 
 
 def _look_at(connection: duckdb.DuckDBPyConnection, release: Published, *, with_trips: bool) -> list[Finding]:
@@ -123,13 +132,13 @@ def _short_names(paths: Sequence[Path]) -> list[str]:
 
 def _read(
     connection: duckdb.DuckDBPyConnection, releases: Sequence[Published], trips: TripsSource, places: Places
-) -> list[Reading]:
+) -> list[Pass]:
     """Read the trips once for each filter that releases were made with."""
     attributes = attributes_of(releases)
-    by_filter: dict[str | None, Reading] = {}
+    by_filter: dict[Sequence[str] | str | None, Pass] = {}
     for release in releases:
-        where = trips.where or filter_of(release)
+        where = trips.filters or filter_of(release)
         if where not in by_filter:
             by_filter[where] = load_records(connection, trips, len(by_filter), where, attributes)
             places.add_nodes([places.name(leaf) for leaf in by_filter[where].leaves])
-    return [by_filter[trips.where or filter_of(release)] for release in releases]
+    return [by_filter[trips.filters or filter_of(release)] for release in releases]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
 
 import duckdb
@@ -12,30 +11,19 @@ import numpy as np
 import pyarrow as pa
 
 from odkanon.errors import InputError
-from odkanon.read.area import Area
-from odkanon.read.checks import Check, checked_rows
-from odkanon.read.tables.columns import COORDINATES, ENDS, kind_of, resolve
-from odkanon.read.tables.open import Table, open_table, quote_name
-from odkanon.read.trips import trips_of_table
+from odkanon.read.checks import checked_rows
+from odkanon.read.reading import Reading
+from odkanon.read.tables.columns import COORDINATES, ENDS
+from odkanon.read.tables.open import Check, Table, quote_name
+from odkanon.read.trips import trips_of
 from odkanon.zoning.cells import cell_to_latlng, cell_to_parent, cell_to_str, is_valid_cell, latlng_to_cell, str_to_cell
-from odkanon.zoning.hierarchy import Hierarchy
 
-
-@dataclass(frozen=True, eq=False)
-class TripsSource:
-    """A file of trips and how to read it; the same options as when the releases were made."""
-
-    path: Path
-    columns: dict[str, str] = field(default_factory=dict)
-    where: str | None = None
-    within: Area | None = None
-    resolution: int | None = None
-    hierarchy: Hierarchy | None = None
-    read_as: str | None = None
+TripsSource = Reading
+"""A file of trips and how to read it; the same options as when the releases were made."""
 
 
 @dataclass(frozen=True)
-class Reading:
+class Pass:
     """What one pass over the file put into the table ``records``."""
 
     number: int
@@ -48,13 +36,13 @@ def load_records(
     connection: duckdb.DuckDBPyConnection,
     source: TripsSource,
     number: int,
-    where: str | None,
+    where: str | Sequence[str] | None,
     attributes: Sequence[str],
-) -> Reading:
+) -> Pass:
     """Read the trips that a filter keeps into the table ``records<number>``."""
-    table = open_table(source.path)
-    kind = source.read_as or ("od" if source.hierarchy is not None else kind_of(table, resolve(table, source.columns)))
-    records, measures = (_trips if kind == "trips" else _flows)(table, source, where, attributes)
+    source = replace(source, where=where)
+    table = source.open()
+    records, measures = (_trips if source.kind_of(table) == "trips" else _flows)(table, source, attributes)
     name = f"records{number}"
     connection.register("incoming", records)
     connection.execute(f"CREATE TABLE {name} AS SELECT row_number() OVER () AS id, * FROM incoming")
@@ -62,41 +50,37 @@ def load_records(
     distinct = connection.execute(
         f"SELECT DISTINCT origin FROM {name} UNION SELECT DISTINCT destination FROM {name}"
     ).fetchall()
-    return Reading(number, table.sha256, measures, sorted(row[0] for row in distinct))
+    return Pass(number, table.sha256, measures, sorted(row[0] for row in distinct))
 
 
-def _trips(
-    table: Table, source: TripsSource, where: str | None, attributes: Sequence[str]
-) -> tuple[pa.Table, tuple[str, ...]]:
-    trips = trips_of_table(table, columns=source.columns, attributes=attributes, where=where)
-    resolution = 10 if source.resolution is None else source.resolution
+def _trips(table: Table, source: TripsSource, attributes: Sequence[str]) -> tuple[pa.Table, tuple[str, ...]]:
+    trips = trips_of(source, attributes, table=table)
     lat_lon = [trips.table.column(name).to_numpy() for name in COORDINATES]
-    ends = [latlng_to_cell(lat_lon[at], lat_lon[at + 1], resolution) for at in (0, 2)]
+    ends = [latlng_to_cell(lat_lon[at], lat_lon[at + 1], source.finest) for at in (0, 2)]
     extra = {name: trips.table.column(name) for name in (*attributes, "start_time") if name in trips.table.column_names}
     columns = {
         "trips": np.ones(len(trips), dtype=np.int64),
-        **_masses(trips.weight, trips.scale, trips.person),
+        **_masses(trips.weight, trips.scale, trips.heads.get("persons")),
         **extra,
     }
-    return _between_cells(ends, columns, source), _measures(trips.weight, trips.person)
+    return _between_cells(ends, columns, source), _measures(trips.weight, trips.heads.get("persons"))
 
 
-def _flows(
-    table: Table, source: TripsSource, where: str | None, attributes: Sequence[str]
-) -> tuple[pa.Table, tuple[str, ...]]:
+def _flows(table: Table, source: TripsSource, attributes: Sequence[str]) -> tuple[pa.Table, tuple[str, ...]]:
     if attributes:
         raise InputError("segments can be recounted from trips with coordinates only, not from an OD table")
-    found = resolve(table, source.columns)
+    found = source.resolved(table)
     values = {name: f"trim(CAST({quote_name(found[name])} AS VARCHAR))" for name in ENDS}
-    kept = checked_rows(table, found, values, _whole_numbers(found), where=where, identity=None)
+    check = source.check(table, found, source.times(table, found))
+    kept = checked_rows(table, found, values, _whole_numbers(found), where=check, identity=None)
     count = np.ones(len(kept.table), dtype=np.int64) if kept.count is None else kept.count
-    columns = {"trips": count, **_masses(kept.weight, kept.scale, kept.person)}
+    columns = {"trips": count, **_masses(kept.weight, kept.scale, kept.heads.get("persons"))}
     texts = [kept.table.column(name).combine_chunks() for name in ENDS]
-    measures = _measures(kept.weight, kept.person)
-    if source.hierarchy is not None:
+    measures = _measures(kept.weight, kept.heads.get("persons"))
+    if source.tree is not None:
         ends = dict(zip(ENDS, texts, strict=True))
         records = pa.table({**ends, **columns})
-        known = pa.array(source.hierarchy.leaves.tolist())
+        known = pa.array(source.tree.leaves.tolist())
         keep = np.logical_and(*(np.asarray(pa.compute.is_in(text, value_set=known)) for text in texts)) & (count > 0)
         return records.filter(pa.array(keep)), measures
     cells = [str_to_cell(text) for text in texts]
@@ -137,9 +121,8 @@ def _measures(weight: Any, person: Any) -> tuple[str, ...]:
 
 def _between_cells(ends: list[Any], columns: dict[str, Any], source: TripsSource) -> pa.Table:
     records = pa.table({"origin": cell_to_str(ends[0]), "destination": cell_to_str(ends[1]), **columns})
-    if source.within is None:
-        return records
-    return records.filter(pa.array(source.within.contains(ends[0]) & source.within.contains(ends[1])))
+    area = source.area
+    return records if area is None else records.filter(pa.array(area.contains(ends[0]) & area.contains(ends[1])))
 
 
 def add_centres(connection: duckdb.DuckDBPyConnection, leaves: list[str]) -> None:

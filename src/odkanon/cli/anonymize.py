@@ -3,33 +3,21 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from odkanon.cli.options import (
-    Column,
-    Crs,
-    Engine,
-    EngineName,
-    Filter,
-    HierarchyFile,
-    Input,
-    MemoryLimit,
-    Protect,
-    ReadAs,
-    ReadAsOption,
-    Resolution,
-    SparkMaster,
-    Within,
-    ZonesGeojson,
-    make_rule,
-)
-from odkanon.cli.reading import InputOptions
+from odkanon.cli.options import Engine, Input, MemoryLimit, SparkMaster, command_account
+from odkanon.cli.pandas import allow_pandas
+from odkanon.cli.protecting import Wanted, protects
+from odkanon.cli.reading import How, reads
 from odkanon.cli.segments import anonymize_segments, read_earlier_zones
-from odkanon.errors import InputError
+from odkanon.methods.registry import DEFAULT_METHOD, describe_methods
+from odkanon.read.tables.datasets import remote
+
+if TYPE_CHECKING:
+    from odkanon.engine.choose import EngineName as EngineChoice
 
 
 class Suppress(StrEnum):
@@ -46,39 +34,18 @@ class BudgetOf(StrEnum):
     trips = "trips"
 
 
+@protects
+@reads
 def anonymize(
+    context: typer.Context,
     source: Input,
+    how: How,
+    wanted: Wanted,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the release.")],
-    k: Annotated[
-        int, typer.Option("--k", rich_help_panel="Whom to protect", help="How many must share every published flow.")
-    ] = 10,
-    protect: Annotated[
-        list[Protect] | None,
-        typer.Option(
-            rich_help_panel="Whom to protect",
-            help="Who: participants (k trips), population (k times the mean weight of a trip), persons (k different "
-            "ones). Repeatable: all must hold. [default: participants]",
-            show_default=False,
-        ),
-    ] = None,
-    min_trips: Annotated[
-        int | None, typer.Option(rich_help_panel="Whom to protect", help="Instead of --k: at least so many trips.")
-    ] = None,
-    min_weight: Annotated[
-        float | None,
-        typer.Option(rich_help_panel="Whom to protect", help="Instead of --k: at least this sum of weights."),
-    ] = None,
-    min_persons: Annotated[
-        int | None, typer.Option(rich_help_panel="Whom to protect", help="Instead of --k: at least so many persons.")
-    ] = None,
     method: Annotated[
         str,
-        typer.Option(
-            rich_help_panel="How",
-            help="How: odkanon; treecut (best cells, seconds); freezones (unions of neighbouring cells: the finest, "
-            "seconds); oigh (one level); atg-soft (zones overlap); mondrian (boxes).",
-        ),
-    ] = "odkanon",
+        typer.Option(rich_help_panel="How", help=f"One of {describe_methods()}"),
+    ] = DEFAULT_METHOD,
     suppress: Annotated[
         Suppress | None,
         typer.Option(
@@ -131,14 +98,6 @@ def anonymize(
             rich_help_panel="How", help="With treecut, freezones: stop after so many seconds with the best so far."
         ),
     ] = None,
-    resolution: Resolution = None,
-    column: Column = [],  # noqa: B006 - typer copies it
-    where: Filter = None,
-    within: Within = None,
-    hierarchy: HierarchyFile = None,
-    zones_geojson: ZonesGeojson = None,
-    crs: Crs = None,
-    read_as: ReadAsOption = None,
     engine: Engine = None,
     memory_limit: MemoryLimit = None,
     spark_master: SparkMaster = None,
@@ -190,10 +149,14 @@ def anonymize(
 
     `odkanon anonymize february.csv -o february --zones january`
     """
+    chosen: EngineChoice | None = None if engine is None else engine.value
+    if chosen == "spark" or spark_master or remote(source) is not None:
+        allow_pandas()
+    from odkanon.cli.cautions import warn_of_rule
     from odkanon.cli.show import show_files, show_release, stages
+    from odkanon.engine.choose import load, parse_bytes
     from odkanon.methods import anonymize as run
     from odkanon.publish.save import check_target, save_release
-    from odkanon.read.lookup import read_hierarchy
     from odkanon.together.series import release_on_zones
 
     asked: dict[str, Any] = {
@@ -208,19 +171,10 @@ def anonymize(
         "time_limit": time_limit,
     }
     options = {name: value for name, value in asked.items() if value is not None}
-    wanted = partial(
-        make_rule, k=k, protect=protect or [], min_trips=min_trips, min_weight=min_weight, min_persons=min_persons
-    )
-    inputs = InputOptions(
-        source, column, where, within, resolution, hierarchy, zones_geojson=zones_geojson, crs=crs, read_as=read_as
-    )
+    limit = None if memory_limit is None else parse_bytes(memory_limit)
     if segment:
-        if hierarchy is not None or read_as == ReadAs.od:
-            raise InputError("segments need trips with coordinates; an OD table cannot be split")
-        if spark_master or engine not in (None, EngineName.memory):
-            raise InputError("segments are split in memory; leave out --engine and --spark-master")
         anonymize_segments(
-            inputs,
+            how(source),
             output,
             segments=segment,
             age_bands=age_bands,
@@ -230,27 +184,30 @@ def anonymize(
             options=options,
             zones=zones,
             force=force,
+            command=command_account(context),
         )
         return
     check_target(output, force=force)
-    zoning = read_earlier_zones(zones)
+    zoning, reading = read_earlier_zones(zones), how(source)
     with stages() as stage:
         stage(f"reading {source}")
-        od = inputs.matrix_anywhere(engine=engine, memory_limit=memory_limit, spark_master=spark_master)
+        od = load(reading, engine=chosen, memory_limit=limit, spark_master=spark_master)
         rule = wanted(od)
         if zoning is None:
             stage(f"protecting {od.summary.trips:,} trips with {method}")
             release = run(od, rule, method=method, **options)
         else:
             stage(f"protecting {od.summary.trips:,} trips on the zones of {zones}")
-            full = None if hierarchy is None else read_hierarchy(hierarchy)
-            release = release_on_zones(od.in_memory(), rule, zoning, full=full)
+            release = release_on_zones(od.in_memory(), rule, zoning, full=reading.tree)
         if release.refusal is None:
             stage("working out how good any release of this input could be")
             _ = release.limit  # kept by the release; on large inputs it takes longer than writing
         stage(f"writing {output}")
-        save_release(release, output, force=force)
+        save_release(release, output, force=force, source=reading.said(), command=command_account(context))
     show_release(od, release)
+    warn_of_rule(release)
+    if reading.uses_hours:
+        typer.echo(reading.clock)
     if zoning is not None:
         outside = release.parameters["trips_outside"]
         typer.echo(f"{outside:,} trips begin or end outside the zones of {zones}; they are suppressed, too.")

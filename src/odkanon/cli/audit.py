@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from odkanon.cli.options import Column, Filter, HierarchyFile, ReadAsOption, Resolution, Within, column_mapping
+from odkanon.cli.reading import How, reads
 
 if TYPE_CHECKING:
     from odkanon.audit import Report
 
 
+@reads
 def audit(
+    how: How,
     releases: Annotated[
         list[Path], typer.Argument(metavar="RELEASE...", help="Folders of releases, or of segments released together.")
     ],
@@ -29,12 +31,6 @@ def audit(
         bool, typer.Option("--cumulative", help="Each release contains those with fewer trips, as in a growing series.")
     ] = False,
     show: Annotated[int, typer.Option("--show", help="How many lines of each kind to print.")] = 20,
-    resolution: Resolution = None,
-    column: Column = [],  # noqa: B006 - typer copies it
-    where: Filter = None,
-    within: Within = None,
-    hierarchy: HierarchyFile = None,
-    read_as: ReadAsOption = None,
 ) -> None:
     """Check releases independently: rule, totals, zones, persons, and what several give away together.
 
@@ -46,23 +42,17 @@ def audit(
 
     `odkanon audit everyone women men -o audit.json`
     """
-    from odkanon.audit import TripsSource
     from odkanon.audit import audit as run
     from odkanon.cli.show import stages
-    from odkanon.read.area import read_area
-    from odkanon.read.lookup import read_hierarchy
+    from odkanon.core.outputs import write_text
 
-    source = None
-    tree = None if hierarchy is None else read_hierarchy(hierarchy)
-    if trips is not None:
-        area = None if within is None else read_area(within)
-        source = TripsSource(trips, column_mapping(column), where, area, resolution, tree, read_as)
+    reading = how(trips)
     with stages() as stage:
         stage(f"looking at {len(releases)} folders")
-        report = run(releases, trips=source, hierarchy=tree, cumulative=cumulative)
+        report = run(releases, trips=None if trips is None else reading, hierarchy=reading.tree, cumulative=cumulative)
     show_report(report, show)
     if output is not None:
-        output.write_text(json.dumps(report.as_dict(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        write_text(output, json.dumps(report.as_dict(), indent=2, ensure_ascii=False) + "\n")
         typer.echo(f"Wrote {output}")
     raise typer.Exit(0 if report.clean else 1)
 

@@ -8,19 +8,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from odkanon.cli.options import Column, Crs, Filter, Resolution, Within, parse_age_bands
-from odkanon.cli.reading import InputOptions
+from odkanon.cli.options import parse_age_bands
+from odkanon.cli.reading import How, reads
+from odkanon.core.outputs import write_text
 from odkanon.errors import InputError
 
 if TYPE_CHECKING:
+    from odkanon.model.od import ODMatrix
     from odkanon.read.reading import Reading
-    from odkanon.read.tables.open import Table
+    from odkanon.read.trips import Trips
     from odkanon.study.experiment import Cell, Experiment, Outcome
 
 RUNS = "runs.jsonl"
 
 
+@reads
 def compare(
+    how: How,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the tables.")],
     source: Annotated[
         Path | None, typer.Argument(metavar="INPUT", help="Trips, as for anonymize.", show_default=False)
@@ -41,11 +45,6 @@ def compare(
     methods: Annotated[
         str | None, typer.Option(metavar="NAME,...", help="Which rows. [default: the paper's four, ODkAnon twice]")
     ] = None,
-    resolution: Resolution = None,
-    column: Column = [],  # noqa: B006 - typer copies it
-    where: Filter = None,
-    within: Within = None,
-    crs: Crs = None,
     force: Annotated[bool, typer.Option("--force", help="Start anew instead of going on with a stopped grid.")] = False,
 ) -> None:
     """Run methods x protection targets x segments and write the paper's tables 4 to 20.
@@ -58,10 +57,11 @@ def compare(
 
     `odkanon compare survey.parquet --segment sex --methods odkanon,oigh -o tables`
     """
-    from odkanon.cli.show import console, stages
-    from odkanon.read.tables.layouts import open_trips
+    from dataclasses import replace
+
+    from odkanon.cli.show import console, show_ranking, stages
     from odkanon.sample.survey import CENTRAL_CELLS, make_survey
-    from odkanon.study.experiment import read_outcomes
+    from odkanon.study.experiment import TARGETS, read_outcomes
 
     if (source is None) == (not sample):
         raise InputError("give either a file of trips, or --sample for the built-in survey")
@@ -70,17 +70,19 @@ def compare(
     dimensions = tuple(dict.fromkeys([*(segment or []), *(("sex", "age", "category") if all_segments else ())]))
     with stages() as stage:
         stage("reading")
-        area = within or (",".join(CENTRAL_CELLS) if sample else None)
-        inputs = InputOptions(source or Path("sample"), column, where, area, resolution, crs=crs)
-        table = open_trips(make_survey() if sample else source)
-        experiment = _experiment(table, inputs.reading(), dimensions, k, budget, age_bands, methods)
-    settings = _settings(experiment, inputs)
+        reading = how(make_survey() if sample else source)
+        if sample and reading.within is None:
+            reading = replace(reading, within=",".join(CENTRAL_CELLS))
+        experiment = _experiment(reading, dimensions, k, budget, age_bands, methods)
+    settings = _settings(experiment, reading)
     output.mkdir(parents=True, exist_ok=True)
     log = output / RUNS
     if force:
         log.unlink(missing_ok=True)
     outcomes = _run(experiment, read_outcomes(log, settings), log, settings)
     _write(outcomes, output)
+    for target in TARGETS:
+        show_ranking(outcomes, target)
     refused = sum(outcome.refusal is not None for outcome in outcomes)
     console.print(
         f"Wrote {output}/tables.md, tables.csv and tables.tex: {len(outcomes):,} runs, {refused:,} of them refused."
@@ -88,7 +90,6 @@ def compare(
 
 
 def _experiment(
-    table: Table,
     reading: Reading,
     dimensions: tuple[str, ...],
     k: int,
@@ -109,32 +110,42 @@ def _experiment(
             )
     Budget(budget, "trips")
     return Experiment(
-        reading.trips(table, columns_of(dimensions)),
+        _input(reading, columns_of(dimensions)),
         k=k,
         budget=budget,
         dimensions=dimensions,
         rows=rows,
         resolution=reading.finest,
-        within=reading.within,
+        within=reading.area,
         age_bands=parse_age_bands(age_bands),
     )
 
 
-def _settings(experiment: Experiment, inputs: InputOptions) -> dict[str, Any]:
+def _input(reading: Reading, attributes: list[str]) -> Trips | ODMatrix:
+    """Read trips, with what they are split by, or an OD table, which cannot be split."""
+    from odkanon.read.odtable import od_of
+    from odkanon.read.trips import trips_of
+
+    table = reading.open()
+    if reading.kind_of(table) == "trips":
+        return trips_of(reading, attributes, table=table)
+    if attributes:
+        raise InputError("segments need trips with coordinates; an OD table cannot be split")
+    return od_of(reading, table=table)
+
+
+def _settings(experiment: Experiment, reading: Reading) -> dict[str, Any]:
     """Return all that decides what a run yields, to tell whether earlier outcomes can be kept."""
     from odkanon._version import __version__
 
     return {
         "version": __version__,
         "sha256": experiment.trips.source.sha256,
-        "trips": len(experiment.trips),
+        "rows": experiment.trips.source.rows,
         "k": experiment.k,
         "budget": experiment.budget,
         "resolution": experiment.resolution,
-        "within": inputs.within,
-        "where": inputs.where,
-        "crs": inputs.crs,
-        "column": list(inputs.column),
+        "reading": reading.said(),
         "age_bands": list(experiment.age_bands),
     }
 
@@ -152,9 +163,9 @@ def _run(experiment: Experiment, done: Mapping[Cell, Outcome], log: Path, settin
     # What was done before is not given up before it has been written again.
     partial = log.with_suffix(".partial")
     kept = [json.dumps(settings), *(outcome.to_json() for outcome in done.values())]
-    partial.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
+    write_text(partial, "".join(f"{line}\n" for line in kept))
     partial.replace(log)
-    with log.open("a", encoding="utf-8") as file, Progress(*columns, console=progress) as bar:
+    with log.open("a", encoding="utf-8", newline="\n") as file, Progress(*columns, console=progress) as bar:
         task = bar.add_task("starting", total=len(work))
         for cell, run in work:
             bar.update(task, description=f"{cell.dimension} {cell.segment}, {cell.target}: {cell.row}")
@@ -171,6 +182,6 @@ def _write(outcomes: list[Outcome], output: Path) -> None:
     from odkanon.study.tables import long_table, paper_tables
 
     tables = paper_tables(outcomes)
-    (output / "tables.md").write_text("\n".join(table.to_markdown() for table in tables), encoding="utf-8")
-    (output / "tables.tex").write_text("\n".join(table.to_latex() for table in tables), encoding="utf-8")
+    write_text(output / "tables.md", "\n".join(table.to_markdown() for table in tables))
+    write_text(output / "tables.tex", "\n".join(table.to_latex() for table in tables))
     write_csv(long_table(outcomes), output / "tables.csv")

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from odkanon.cli.options import Column, Filter, HierarchyFile, Input, ReadAsOption, Resolution, Within
-from odkanon.cli.reading import InputOptions
+from odkanon.cli.options import Input
+from odkanon.cli.reading import How, reads
 
 
+@reads
 def explore(
     source: Input,
-    resolution: Resolution = None,
-    column: Column = [],  # noqa: B006 - typer copies it
-    where: Filter = None,
-    within: Within = None,
-    hierarchy: HierarchyFile = None,
-    read_as: ReadAsOption = None,
+    how: How,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port on this machine; 0 takes a free one.")] = 0,
     no_open: Annotated[bool, typer.Option("--no-open", help="Do not open a browser; only print the address.")] = False,
 ) -> None:
@@ -32,18 +28,14 @@ def explore(
     --------
     `odkanon explore trips.csv`
     """
-    import webbrowser
-
     from odkanon.cli.show import stages
-    from odkanon.explore import ExploreServer, Session, data_of_input
+    from odkanon.explore import ExploreServer, Session, data_of_input, opened_in_browser
 
-    inputs = InputOptions(source, column, where, within, resolution, hierarchy, read_as=read_as)
     with stages() as stage:
         stage(f"reading {source}")
-        session = Session(data_of_input(inputs.open, source.stem, resolution), Path.cwd())
+        session = Session(data_of_input(how(source)), Path.cwd())
     with ExploreServer(session, port) as server, suppress(KeyboardInterrupt):
         typer.echo(f"Exploring {source} at {server.url}")
         typer.echo("Whoever has this address can see the page while this runs. Stop with Ctrl+C.")
-        if not no_open:
-            webbrowser.open(server.url)
-        server.serve_forever(poll_interval=0.2)
+        with nullcontext() if no_open else opened_in_browser(server.url):
+            server.serve_forever(poll_interval=0.2)

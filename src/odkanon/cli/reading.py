@@ -1,113 +1,189 @@
-"""From the options of a command to the trips or the matrix that they are about."""
+"""The options that say how to read an input: one list, for every command that reads."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
 
-from odkanon.cli.options import EngineName, ReadAs, column_mapping
+import typer
+
 from odkanon.errors import InputError
 
 if TYPE_CHECKING:
-    from odkanon.engine.protocols import Matrix
-    from odkanon.model.od import ODMatrix
     from odkanon.read.reading import Reading
-    from odkanon.read.tables.open import Table
-    from odkanon.read.trips import Trips
-    from odkanon.zoning.hierarchy import Hierarchy
+
+_PANEL = "How to read INPUT"
+
+
+class ReadAs(StrEnum):
+    """How to read a table that could be read in two ways."""
+
+    trips = "trips"
+    od = "od"
+
+
+def _option(name: str, metavar: str | None, text: str) -> Any:
+    return typer.Option(name, metavar=metavar, rich_help_panel=_PANEL, help=text, show_default=False)
+
+
+Column = Annotated[
+    list[str], _option("--column", "OURS=THEIRS", "Which column is which, such as person=ID. Repeatable.")
+]
+
+OPTIONS: dict[str, tuple[Any, Any]] = {
+    "resolution": (
+        Annotated[
+            int | None,
+            _option(
+                "--resolution",
+                None,
+                "H3 resolution of the finest zones, 0 to 15. [default: 10 for trips; an OD table's own]",
+            ),
+        ],
+        None,
+    ),
+    "column": (Column, []),
+    "where": (
+        Annotated[
+            list[str],
+            _option(
+                "--filter",
+                "EXPR",
+                "Keep matching rows only, such as 'day_type == \"weekday\"' or 'hour >= 7'. Repeatable: all must hold.",
+            ),
+        ],
+        [],
+    ),
+    "within": (
+        Annotated[
+            str | None,
+            _option(
+                "--within",
+                "FILE|CELLS",
+                "Keep trips with both ends inside these H3 cells (separated by commas) or this GeoJSON outline.",
+            ),
+        ],
+        None,
+    ),
+    "hierarchy": (
+        Annotated[
+            Path | None,
+            _option("--hierarchy", "FILE", "Table of nested zones (leaf, parent, grandparent, ...) instead of H3."),
+        ],
+        None,
+    ),
+    "outlines": (
+        Annotated[
+            Path | None,
+            _option("--zones-geojson", "FILE", "With --hierarchy: polygons of the zones, for maps and exports."),
+        ],
+        None,
+    ),
+    "crs": (
+        Annotated[
+            str | None,
+            _option(
+                "--crs",
+                "EPSG:CODE",
+                "What the coordinates are if not degrees, such as EPSG:32719: x in start_lon and end_lon, y in "
+                "start_lat and end_lat.",
+            ),
+        ],
+        None,
+    ),
+    "read_as": (
+        Annotated[ReadAs | None, _option("--read-as", None, "Settle what INPUT is where its columns allow both.")],
+        None,
+    ),
+    "encoding": (
+        Annotated[
+            str | None,
+            _option("--encoding", "NAME", "Of a text file that is not UTF-8, such as latin-1. [default: as it looks]"),
+        ],
+        None,
+    ),
+    "delimiter": (
+        Annotated[
+            str | None, _option("--delimiter", "CHAR", "Between columns of a text file. [default: told by the header]")
+        ],
+        None,
+    ),
+    "timezone": (
+        Annotated[
+            str | None,
+            _option(
+                "--timezone",
+                "ZONE",
+                "On which clock hours are, such as Europe/Paris, where times have an offset. [default: as written]",
+            ),
+        ],
+        None,
+    ),
+}
+"""By name of the parameter: how typer is to take it, and the default."""
 
 
 @dataclass(frozen=True)
-class InputOptions:
-    """What to read, and how, as it was given on the command line."""
+class How:
+    """What the options say about reading; call it with what to read."""
 
-    source: Path
-    column: Sequence[str] = ()
-    where: str | None = None
-    within: str | None = None
-    resolution: int | None = None
-    hierarchy: Path | None = None
-    zones_geojson: Path | None = None
-    crs: str | None = None
-    read_as: ReadAs | None = None
+    said: Mapping[str, Any]
 
-    def reading(self) -> Reading:
-        """Return what the options mean, with the files that they name read."""
-        from odkanon.read.area import read_area
+    def __call__(self, source: Any, **more: Any) -> Reading:
+        """Return the description of an input, with what the command itself has to say about it."""
         from odkanon.read.reading import Reading
-        from odkanon.zoning.cells import check_resolution
 
-        if self.resolution is not None:
-            check_resolution(self.resolution)
-        return Reading(
-            kind=None if self.read_as is None else "trips" if self.read_as == ReadAs.trips else "od",
-            columns=column_mapping(self.column),
-            hierarchy=read_tree(self.hierarchy, self.zones_geojson),
-            resolution=self.resolution,
-            within=None if self.within is None else read_area(self.within),
-            where=self.where,
-            crs=self.crs,
-        )
-
-    def open(self) -> Opened:
-        """Open trips or an OD table, whichever it is."""
-        from odkanon.read.tables.layouts import open_trips
-
-        reading = self.reading()
-        table = open_trips(self.source)
-        return Opened(table, reading, reading.kind_of(table) == "trips")
-
-    def matrix(self) -> ODMatrix:
-        """Read trips or an OD table, whichever it is, into memory."""
-        return self.open().matrix(self.resolution)
-
-    def matrix_anywhere(
-        self, *, engine: EngineName | None, memory_limit: str | None, spark_master: str | None
-    ) -> Matrix:
-        """Read trips or an OD table in the engine that was asked for or that suits the size."""
-        from odkanon.engine.choose import choose_engine, load, parse_bytes
-
-        limit = None if memory_limit is None else parse_bytes(memory_limit)
-        if engine is None:
-            engine = EngineName.spark if spark_master else EngineName(choose_engine(self.source, memory_limit=limit))
-        if engine == EngineName.memory:
-            return self.matrix()
-        return load(
-            self.source,
-            self.reading(),
-            engine="spark" if engine == EngineName.spark else "duckdb",
-            memory_limit=limit,
-            spark_master=spark_master,
-        )
+        said = dict(self.said)
+        read_as: ReadAs | None = said.pop("read_as")
+        said["columns"] = column_mapping(said.pop("column"))
+        return Reading(source, kind=None if read_as is None else read_as.value, **said | more)
 
 
-@dataclass(frozen=True)
-class Opened:
-    """An input that was looked at but not read yet: trips, or a table of records between zones."""
+def reads(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command all options of reading, in place of its parameter ``how``."""
 
-    table: Table
-    reading: Reading
-    holds_trips: bool
+    @wraps(command)
+    def wrapped(**given: Any) -> None:
+        said = {name: given.pop(name) for name in OPTIONS}
+        command(**given, how=How(said))
 
-    def trips(self, attributes: Sequence[str] | None) -> Trips:
-        """Read the trips, with these attributes or (None) all that are known."""
-        return self.reading.trips(self.table, attributes)
-
-    def matrix(self, resolution: int | None) -> ODMatrix:
-        """Read it as a matrix."""
-        return replace(self.reading, resolution=resolution).matrix(self.table)
+    options = [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+        for name, (annotation, default) in OPTIONS.items()
+    ]
+    return with_parameters(wrapped, command, add=options, drop="how")
 
 
-def read_tree(hierarchy: Path | None, zones_geojson: Path | None) -> Hierarchy | None:
-    """Return the hierarchy that the options ask for; None for H3."""
-    from odkanon.read.lookup import read_hierarchy
-    from odkanon.read.outlines import with_outlines
+def with_parameters(
+    wrapped: Callable[..., None],
+    command: Callable[..., None],
+    *,
+    add: Sequence[Parameter],
+    drop: str | None = None,
+    first: bool = False,
+) -> Callable[..., None]:
+    """Return a wrapper with the signature, which typer looks at, of a command with some parameters more or less."""
+    own = [each for each in signature(command, eval_str=True).parameters.values() if each.name != drop]
+    both = (*add, *own) if first else (*own, *add)
+    parameters = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in both]
+    wrapped.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    wrapped.__annotations__ = {each.name: each.annotation for each in parameters}
+    return wrapped
 
-    if hierarchy is None:
-        if zones_geojson is not None:
-            raise InputError("--zones-geojson goes with --hierarchy; H3 cells have their own outlines")
-        return None
-    tree = read_hierarchy(hierarchy)
-    return tree if zones_geojson is None else with_outlines(tree, zones_geojson)
+
+def column_mapping(column: Sequence[str]) -> dict[str, str]:
+    """Return ``--column ours=theirs`` options as ``{ours: theirs}``."""
+    mapping: dict[str, str] = {}
+    for text in column:
+        ours, equals, theirs = (part.strip() for part in text.partition("="))
+        if not equals or not ours or not theirs:
+            raise InputError(f"--column takes OURS=THEIRS, such as person=ID; not {text!r}")
+        if ours in mapping:
+            raise InputError(f"--column names two columns for {ours}; name one")
+        mapping[ours] = theirs
+    return mapping

@@ -9,27 +9,27 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from odkanon.cli.options import parse_age_bands
-from odkanon.cli.reading import InputOptions
 
 if TYPE_CHECKING:
     from odkanon.model.od import ODMatrix
     from odkanon.model.rule import Rule
+    from odkanon.read.reading import Reading
     from odkanon.together import Together
     from odkanon.together.series import Zoning
 
 
 def read_earlier_zones(folder: Path | None) -> Zoning | None:
     """Read ``--zones``; a folder of segments stands for the zones of its whole."""
-    from odkanon.publish.segments import INDEX, WHOLE
-    from odkanon.together.series import read_zoning
+    from odkanon.publish.recipe import INDEX
+    from odkanon.publish.saved import WHOLE, read_release
 
     if folder is None:
         return None
-    return read_zoning(folder / WHOLE if (folder / INDEX).is_file() else folder)
+    return read_release(folder / WHOLE if (folder / INDEX).is_file() else folder).zoning
 
 
 def anonymize_segments(
-    inputs: InputOptions,
+    reading: Reading,
     output: Path,
     *,
     segments: list[str],
@@ -40,40 +40,44 @@ def anonymize_segments(
     options: dict[str, Any],
     zones: Path | None,
     force: bool,
+    command: dict[str, Any],
 ) -> None:
     """Read trips, release them by segments, and say what came out."""
-    from odkanon.cli.show import stages
+    from odkanon.cli.cautions import warn_of_rule
+    from odkanon.cli.show import show_recipe, stages
     from odkanon.publish.segments import check_index_target, save_together
-    from odkanon.read.tables.layouts import open_trips
-    from odkanon.read.trips import build_od
+    from odkanon.read.trips import build_od, trips_of
     from odkanon.together import make_dimensions, release_together
     from odkanon.together.dimensions import columns_of
 
     check_index_target(output, force=force)
     bands, zoning = parse_age_bands(age_bands), read_earlier_zones(zones)
     with stages() as stage:
-        stage(f"reading {inputs.source}")
-        reading = inputs.reading()
-        trips = reading.trips(open_trips(inputs.source), columns_of(segments))
+        stage(f"reading {reading.name}")
+        trips = trips_of(reading, columns_of(segments))
         dimensions = make_dimensions(trips, segments, age_bands=bands)
-        rule = make_rule(build_od(trips, resolution=reading.finest, within=reading.within))
+        rule = make_rule(build_od(trips, resolution=reading.finest, within=reading.area))
         stage(f"protecting {len(trips):,} trips and their segments")
         together = release_together(
             trips,
             rule,
             dimensions,
             resolution=reading.finest,
-            within=reading.within,
+            within=reading.area,
             segment_budget=segment_budget,
             zoning=zoning,
             method=method,
             **options,
         )
         stage(f"writing {output}")
-        save_together(together, output, force=force)
+        save_together(together, output, force=force, source=reading.said(), command=command)
     show_together(together)
+    warn_of_rule(together.whole)
+    if reading.uses_hours or any("hour" in dimension.keys for dimension in dimensions):
+        typer.echo(reading.clock)
     written = 1 + sum(part.release is not None for part in together.parts)
     typer.echo(f"Wrote {output}: {written} releases on the same zones, and index.json")
+    show_recipe(output)
 
 
 def show_together(together: Together) -> None:
@@ -81,19 +85,26 @@ def show_together(together: Together) -> None:
     from rich.table import Table
 
     from odkanon.cli.show import console, show_input, warn_of_few_persons
-    from odkanon.publish.save import statement
+    from odkanon.publish.manifest import statement
     from odkanon.quality.privacy import privacy
     from odkanon.quality.utility import utility
 
+    for name, share in together.over_budget.items():
+        console.print(
+            f"The tables by {name} leave out {share:.1%} of the trips, more than the {together.budget:.1%} allowed: no "
+            "zones do with less. Use broader groups or fewer of them, or allow more with --segment-budget.",
+            style="bold red",
+        )
     show_input(together.whole.od)
     console.print(statement(together.whole.rule), style="bold")
     console.print("So is every group that sums and differences of the tables single out.", style="bold")
     table = Table(title="The whole and its segments, on the same zones", title_justify="left")
     for heading in ("table", "trips", "flows", "of few persons", "suppressed", "G"):
         table.add_column(heading, justify="left" if heading == "table" else "right")
-    for title, release in [("whole", together.whole), *((part.title, part.release) for part in together.parts)]:
+    rows = [("whole", together.whole, None), *((part.title, part.release, part.reason) for part in together.parts)]
+    for title, release, reason in rows:
         if release is None:
-            table.add_row(title, "-", "too few to publish", "-", "-", "-")
+            table.add_row(title, "-", reason, "-", "-", "-")
             continue
         share = 1 - float(release.classes.trips.sum()) / release.od.trips
         persons = privacy(release).get("persons")
@@ -106,4 +117,8 @@ def show_together(together: Together) -> None:
             f"{utility(release.od, release).g:,.1f}",
         )
     console.print(table)
+    for part in together.parts:
+        if part.joined:
+            names = ", ".join(",".join(each.values()) for each in part.joined)
+            console.print(f"{part.title} is {names}: too rare for tables of their own.")
     warn_of_few_persons(together.whole)

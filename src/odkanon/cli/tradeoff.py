@@ -8,15 +8,18 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from odkanon.cli.options import Column, Filter, HierarchyFile, Input, Protect, Resolution, Within
-from odkanon.cli.reading import InputOptions
+from odkanon.cli.options import Input
+from odkanon.cli.protecting import Protect
+from odkanon.cli.reading import How, reads
 from odkanon.errors import InputError
 
 Number = TypeVar("Number", int, float)
 
 
+@reads
 def tradeoff(
     source: Input,
+    how: How,
     output: Annotated[
         Path,
         typer.Option("--output", "-o", metavar="FILE", help="Picture: .png, .svg or .pdf; the table goes beside it."),
@@ -27,11 +30,6 @@ def tradeoff(
     protect: Annotated[
         list[Protect] | None, typer.Option(help="As in anonymize. [default: participants]", show_default=False)
     ] = None,
-    resolution: Resolution = None,
-    column: Column = [],  # noqa: B006 - typer copies it
-    where: Filter = None,
-    within: Within = None,
-    hierarchy: HierarchyFile = None,
     force: Annotated[bool, typer.Option("--force", help="Replace FILE and its table.")] = False,
 ) -> None:
     """Show what a stricter rule costs: G for each k, budget and method, and the least that any zones could reach.
@@ -43,27 +41,29 @@ def tradeoff(
     import pyarrow as pa
 
     from odkanon.cli.show import stages
+    from odkanon.core.outputs import check_new
+    from odkanon.read.matrix import matrix_of
     from odkanon.read.tables.open import write_csv
-    from odkanon.study.tradeoffs import plot_tradeoff
+    from odkanon.study.tradeoffs import check_plotting, plot_tradeoff
     from odkanon.study.tradeoffs import tradeoff as run
 
+    check_plotting()
     table = output.with_suffix(".csv")
     if output.suffix not in (".png", ".svg", ".pdf"):
         raise InputError(f"{output} should end in .png, .svg or .pdf")
     for path in (output, table):
-        if path.exists() and not force:
-            raise InputError(f"{path} exists already; choose another name, or replace it with --force")
+        check_new(path, force=force)
     wanted_ks, shares = _numbers(ks, int, "--k"), _numbers(budgets, float, "--budget")
     with stages() as stage:
         stage(f"reading {source}")
-        od = InputOptions(source, column, where, within, resolution, hierarchy).matrix()
+        od = matrix_of(how(source))
         stage(f"trying {len(wanted_ks) * len(shares)} settings")
         rows = run(
             od,
             ks=wanted_ks,
             budgets=shares,
             methods=[name.strip() for name in methods.split(",")],
-            target=[target.value for target in protect or [Protect.participants]],
+            target=[target.value for target in protect or [Protect("participants")]],
         )
         output.parent.mkdir(parents=True, exist_ok=True)
         write_csv(pa.Table.from_pylist([vars(row) for row in rows]), table)

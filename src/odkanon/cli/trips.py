@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from odkanon.cli.options import Column, column_mapping
+from odkanon.cli.reading import Column, column_mapping
 
 if TYPE_CHECKING:
     from odkanon.read.points.trips import PointsAccount

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
+from odkanon.core.machine import machine_memory
 from odkanon.engine.duckdb.backend import DuckDb
 from odkanon.engine.duckdb.input import DuckInput
 from odkanon.engine.protocols import Matrix
-from odkanon.engine.sql.backend import machine_memory
 from odkanon.engine.sql.odtable import load_od
 from odkanon.engine.sql.rows import SqlInput
 from odkanon.engine.sql.trips import load_trips
 from odkanon.errors import InputError
+from odkanon.read.matrix import matrix_of
 from odkanon.read.reading import Reading
 from odkanon.read.tables.datasets import dataset_files, remote
-from odkanon.read.tables.layouts import open_trips
 
 _BYTES_PER_TRIP = 400
 """What a trip takes at the peak of the engine in memory: 0.53 GiB for a million, Python itself included."""
@@ -55,41 +55,43 @@ def _rows(source: str | Path) -> int:
 
 
 def load(
-    source: str | Path,
-    reading: Reading = Reading(),  # noqa: B008 - it is frozen
+    reading: Reading,
     *,
-    engine: Literal["duckdb", "spark"],
+    engine: EngineName | None = None,
     memory_limit: int | None = None,
     spark_master: str | None = None,
 ) -> Matrix:
-    """Read trips or records between zones into DuckDB or Spark.
+    """Read trips or records between zones into the engine that was asked for, or that suits the size.
 
     Parameters
     ----------
-    source : str or path
-        A file, a folder or a pattern of Parquet files; for Spark, whatever it can read.
     reading : Reading
-        How.
-    engine : {"duckdb", "spark"}
+        What to read, and how; the source is a file, a folder or a pattern of Parquet files, or for Spark whatever it
+        can read.
+    engine : {"memory", "duckdb", "spark"}, optional
         Where to.
     memory_limit : int, optional
         Bytes, for DuckDB.
     spark_master : str, optional
-        Such as ``local[4]`` or ``spark://host:7077``; by default what the environment says.
+        Such as ``local[4]`` or ``spark://host:7077``, which asks for Spark; by default what the environment says.
     """
+    if engine is None:
+        engine = "spark" if spark_master else choose_engine(reading.source, memory_limit=memory_limit)
+    if engine == "memory":
+        return matrix_of(reading)
     if engine == "spark":
         from odkanon.engine.spark.backend import open_spark_input
 
-        return load_table(open_spark_input(source, master=spark_master), reading)
-    return load_table(DuckInput(open_trips(source), DuckDb(memory_limit=memory_limit)), reading)
+        idle = [name for name in ("encoding", "delimiter", "timezone") if getattr(reading, name) is not None]
+        if idle:
+            raise InputError(f"Spark reads Parquet, whose times are in the zone of its session; leave out {idle[0]}")
+        return load_table(open_spark_input(reading.source, master=spark_master), reading)
+    return load_table(DuckInput(reading.open(), DuckDb(memory_limit=memory_limit)), reading)
 
 
 def load_table(table: SqlInput, reading: Reading = Reading()) -> Matrix:  # noqa: B008 - it is frozen
     """Read an open table into its backend; see `load`."""
-    same: dict[str, Any] = {"columns": reading.columns, "within": reading.within, "where": reading.where}
-    if reading.kind_of(table) == "trips":
-        return load_trips(table, resolution=reading.finest, crs=reading.crs, **same)
-    return load_od(table, hierarchy=reading.hierarchy, resolution=reading.resolution, **same)
+    return load_trips(table, reading) if reading.kind_of(table) == "trips" else load_od(table, reading)
 
 
 def parse_bytes(text: str) -> int:

@@ -15,7 +15,7 @@ from odkanon.model.budget import Budget
 from odkanon.model.flows import Flows, Totals
 from odkanon.model.od import Axis, ODMatrix
 from odkanon.model.release import Release, release_of_cuts
-from odkanon.model.rule import Measure, Rule
+from odkanon.model.rule import Rule
 from odkanon.zoning.hierarchy import Cut, Hierarchy
 
 
@@ -23,7 +23,7 @@ class Marginals(Protocol):
     """Anything with hierarchies and the masses of their nodes: a matrix, or another engine."""
 
     def tree(self, axis: Axis) -> Hierarchy: ...  # noqa: D102
-    def node_masses(self, axis: Axis, measure: Measure) -> tuple[Ints, ...]: ...  # noqa: D102
+    def node_masses(self, axis: Axis, measure: str) -> tuple[Ints, ...]: ...  # noqa: D102
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ class MemoryEngine:
         """Return the hierarchy over the leaves of an axis."""
         return self.od.tree(axis)
 
-    def node_masses(self, axis: Axis, measure: Measure) -> tuple[Ints, ...]:
+    def node_masses(self, axis: Axis, measure: str) -> tuple[Ints, ...]:
         """Return the mass of every node of an axis, by level."""
         return self.od.node_masses(axis, measure)
 
@@ -65,9 +65,9 @@ class MemoryEngine:
         return self.flows.take(rule.met(self.flows))
 
     @property
-    def counts_persons(self) -> bool:
-        """Whether the flows say how many persons they have."""
-        return self.flows.visits is not None
+    def counted(self) -> frozenset[str]:
+        """The measures of which the flows say how many heads they have."""
+        return frozenset(self.flows.visits)
 
     def below(self, rule: Rule) -> Totals:
         """Return what the classes that do not meet the rule add up to."""

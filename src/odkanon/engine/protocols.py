@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from odkanon.core.arrays import Ints
+from odkanon.model.account import Summary
 from odkanon.model.budget import Budget
 from odkanon.model.flows import Flows, Totals
-from odkanon.model.od import Axis, ODMatrix, Summary
-from odkanon.model.rule import Measure, Rule
+from odkanon.model.od import Axis, ODMatrix
+from odkanon.model.rule import Rule
 from odkanon.zoning.hierarchy import Cut, Hierarchy
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class Engine(Protocol):
         """Return the hierarchy over the leaves of an axis."""
         ...
 
-    def node_masses(self, axis: Axis, measure: Measure) -> tuple[Ints, ...]:
+    def node_masses(self, axis: Axis, measure: str) -> tuple[Ints, ...]:
         """Return the mass of every node of an axis, by level."""
         ...
 

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from threading import Lock
-from typing import TYPE_CHECKING
-
-import numpy as np
 
 from odkanon.core.arrays import Bools
-from odkanon.explore.request import TARGET_OF, Offer, Request
+from odkanon.explore.request import Offer, Request
 from odkanon.methods import METHODS
-from odkanon.model.od import ODMatrix, Rejected
-from odkanon.model.rule import MEASURES, Rule
-from odkanon.read.trips import ATTRIBUTES, Trips, build_od
+from odkanon.model.measures import MEASURES
+from odkanon.model.od import ODMatrix
+from odkanon.model.rule import Rule
+from odkanon.read.matrix import matrix_of
+from odkanon.read.reading import Reading
+from odkanon.read.tables.columns import ATTRIBUTES
+from odkanon.read.tables.open import Table
+from odkanon.read.trips import Trips, build_od, trips_of
 from odkanon.together.dimensions import MISSING, make_dimensions
-
-if TYPE_CHECKING:
-    from odkanon.cli.reading import Opened
 
 EVERYONE = "everyone"
 MOST_K = 100
@@ -27,13 +25,6 @@ COARSER = 3
 """So many coarser resolutions are offered beside the one asked for."""
 
 Build = Callable[[int | None, str], ODMatrix]
-
-
-@dataclass(frozen=True)
-class Whole:
-    """What a rule needs to know of the whole input, whatever part of it is shown."""
-
-    mean_weight: Fraction
 
 
 @dataclass(eq=False)
@@ -69,9 +60,8 @@ class Data:
 
     def rule(self, request: Request) -> Rule:
         """Return the rule of a request; the mean weight of a trip is that of the whole input in every segment."""
-        whole = self.matrix(request.resolution)
-        of = Whole(whole.mean_weight if whole.weight is not None else Fraction(1))
-        return Rule.protect(*(TARGET_OF[measure] for measure in request.targets), k=request.k, of=of)
+        targets = [MEASURES[measure].target for measure in request.targets]
+        return Rule.protect(*targets, k=request.k, of=self.matrix(request.resolution))
 
     def offer(self) -> Offer:
         """Return what the page may ask for, and what it asks first."""
@@ -84,41 +74,30 @@ class Data:
         return Offer(most_k, targets, methods, self.resolutions, self.segments, first)
 
 
-def data_of_input(open_anew: Callable[[], Opened], name: str, resolution: int | None) -> Data:
-    """Read an input: trips with all segments they allow, or an OD table as it is.
-
-    Parameters
-    ----------
-    open_anew : callable
-        Opens the input; an opened one can be read only once.
-    name : str
-        What to call it.
-    resolution : int, optional
-        The finest H3 resolution to offer.
-    """
-    opened = open_anew()
-    if opened.holds_trips:
-        return _data_of_trips(opened, open_anew(), name, 10 if resolution is None else resolution)
-    own = opened.matrix(resolution)
+def data_of_input(reading: Reading) -> Data:
+    """Read an input once: trips with all segments they allow, or an OD table as it is."""
+    table = reading.open().kept()
+    if reading.kind_of(table) == "trips":
+        return _data_of_trips(reading, table)
+    own = matrix_of(reading, table=table)
     finest = own.origins.resolution
 
     def build(wanted: int | None, segment: str) -> ODMatrix:
         del segment
-        return own if wanted == finest else open_anew().matrix(wanted)
+        return own if wanted == finest else matrix_of(replace(reading, resolution=wanted), table=table)
 
-    return Data(name, build, _resolutions(finest))
+    return Data(reading.title, build, _resolutions(finest))
 
 
-def _data_of_trips(opened: Opened, again: Opened, name: str, resolution: int) -> Data:
+def _data_of_trips(reading: Reading, table: Table) -> Data:
     # As `odkanon anonymize` reads them; attributes could tell apart rows that are copies without them.
-    trips, area = opened.trips([]), opened.reading.within
-    parts = segments_of(again.trips(None))
+    trips, parts = trips_of(reading, [], table=table), segments_of(trips_of(reading, table=table))
 
     def build(wanted: int | None, segment: str) -> ODMatrix:
         chosen = trips if segment == EVERYONE else part_of(*parts[segment], segment)
-        return build_od(chosen, resolution=resolution if wanted is None else wanted, within=area)
+        return build_od(chosen, resolution=reading.finest if wanted is None else wanted, within=reading.area)
 
-    return Data(name, build, _resolutions(resolution), (EVERYONE, *parts))
+    return Data(reading.title, build, _resolutions(reading.finest), (EVERYONE, *parts))
 
 
 def _resolutions(finest: int | None) -> tuple[int | None, ...]:
@@ -140,8 +119,4 @@ def segments_of(trips: Trips) -> Mapping[str, tuple[Trips, Bools]]:
 
 def part_of(trips: Trips, which: Bools, name: str) -> Trips:
     """Return some of the trips; the others count as rejected, so that every row is accounted for."""
-    others = int(np.count_nonzero(~which))
-    weight = 0 if trips.weight is None else int(trips.weight[~which].sum())
-    rejected = {**trips.source.rejected, f"of travellers other than {name}": Rejected(others, others, weight)}
-    chosen = trips.select(which)
-    return replace(chosen, source=replace(trips.source, rejected=rejected))
+    return trips.reject(~which, f"of travellers other than {name}")

@@ -14,18 +14,21 @@ from odkanon.explore.data import Data
 from odkanon.explore.request import Request
 from odkanon.explore.worker import Job, StoppedError
 from odkanon.methods import anonymize
+from odkanon.model.measures import MEASURES
 from odkanon.model.release import Release
-from odkanon.publish.report import SavedRelease
+from odkanon.publish.files import classes_table, zones_geojson
+from odkanon.publish.manifest import limit_account, manifest
+from odkanon.publish.recipe import with_leaves, zone_account
 from odkanon.publish.report.base import build_base
 from odkanon.publish.report.model import build_model
 from odkanon.publish.report.names import build_names
-from odkanon.publish.save import classes_table, limit_account, manifest, zones_geojson
+from odkanon.publish.saved import SavedRelease
 from odkanon.quality.utility import utility
 
 KEPT = 24
 """Releases kept at hand, so that going back, saving and the limit need no second run."""
 CURVE = (2, 3, 5, 7, 10, 14, 20, 30, 40, 55, 75, 100)
-NAMES = {"trips": "participants", "weight": "population", "persons": "persons"}
+NAMES = {name: measure.target for name, measure in MEASURES.items()}
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _-]{0,63}")
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)", re.IGNORECASE)
 
@@ -178,5 +181,5 @@ class Session:
 
 
 def _as_saved(release: Release, name: str) -> SavedRelease:
-    about, zones = manifest(release, with_limit=False), zones_geojson(release)
-    return SavedRelease(name, about, zones["features"], classes_table(release).to_pydict())
+    zones = with_leaves(zones_geojson(release)["features"], zone_account(release))
+    return SavedRelease(name, manifest(release, with_limit=False), zones, classes_table(release))

@@ -78,7 +78,7 @@ def odkanon(
         parameters["levels"] = levels
         work, allowance = work.presuppress(rule, levels=levels, budget=allowed), 0
     left = work.remaining
-    guess = left.trips / rule.k(whole.mean_weight if whole.weight is not None else None)
+    guess = left.trips / float(rule.k_of("trips", whole.mean_weight if whole.weight is not None else None))
     path = MergePath.of(work.engine(frozenset(rule.measures)), rule)
     found = path.first_within(rule, allowed, allowance, guess) if left.pairs else None
     if found is None:

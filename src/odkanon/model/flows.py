@@ -2,39 +2,50 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from odkanon.core.arrays import Bools, Codes, Groups, Ints, group_keys, neighbours, number_groups
+from odkanon.model.measures import ByHeads
 
 
 @dataclass(frozen=True, eq=False)
 class Visits:
-    """Who takes part in which flow: distinct (flow, person) combinations.
+    """Who takes part in which flow: distinct (flow, head) combinations; a head is a person or a household.
 
     Attributes
     ----------
-    flow, person : array of int
-        Row of the flow and number of the person, without repetition.
+    flow, head : array of int
+        Row of the flow and number of the head, without repetition.
     people : int
-        How many persons there are in all; person numbers are below it.
+        How many heads there are in all; their numbers are below it.
     """
 
     flow: Codes
-    person: Codes
+    head: Codes
     people: int
 
     def relabel(self, new_flow: Codes, flows: int) -> Visits:
         """Return who takes part after flows have been merged; flow number -1 drops a flow."""
         target = new_flow[self.flow]
         stays = target >= 0
-        keys = target[stays].astype(np.int64) * self.people + self.person[stays]
+        keys = target[stays].astype(np.int64) * self.people + self.head[stays]
         distinct = number_groups(keys, max(flows * self.people, 1))[0]
         return Visits(
             (distinct // self.people).astype(np.int32), (distinct % self.people).astype(np.int32), self.people
         )
+
+
+def visits_of_records(heads: Mapping[str, Codes]) -> dict[str, Visits]:
+    """Return who takes part in which record, given the head of each; -1 is nobody."""
+    visits = {}
+    for name, head in heads.items():
+        known = np.flatnonzero(head >= 0).astype(np.int32)
+        visits[name] = Visits(known, head[known], max(int(head.max(initial=0)) + 1, 1))
+    return visits
 
 
 @dataclass(frozen=True)
@@ -51,7 +62,7 @@ class Totals:
 
 
 @dataclass(frozen=True, eq=False)
-class Flows:
+class Flows(ByHeads):
     """Flows between numbered places, with all that is counted of them.
 
     Attributes
@@ -64,12 +75,12 @@ class Flows:
         Number of trips.
     weight : array of int or None
         Sum of weights, in units of ``1 / scale``. Integers make sums exact and independent of row order.
-    visits : Visits or None
-        Who takes part; None where the input names no persons.
+    visits : mapping of str to Visits
+        Who takes part, for each measure that counts heads and that the input names.
     scale : int
         Units of weight in one.
-    head_count : array of int or None
-        Number of distinct persons of each flow, where an engine has counted them and keeps who they are.
+    head_counts : mapping of str to array of int
+        Number of distinct heads of each flow, where an engine has counted them and keeps who they are.
     """
 
     origin: Codes
@@ -77,19 +88,20 @@ class Flows:
     pairs: Ints
     trips: Ints
     weight: Ints | None = None
-    visits: Visits | None = None
+    visits: Mapping[str, Visits] = field(default_factory=dict)
     scale: int = 1
-    head_count: Ints | None = None
+    head_counts: Mapping[str, Ints] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.trips)
 
     @cached_property
-    def persons(self) -> Ints | None:
-        """Number of distinct persons of each flow; None where the input names no persons."""
-        if self.visits is None:
-            return self.head_count
-        return np.bincount(self.visits.flow, minlength=len(self)).astype(np.int64)
+    def heads(self) -> Mapping[str, Ints]:
+        """Number of distinct heads of each flow, by measure."""
+        counted = {
+            name: np.bincount(visits.flow, minlength=len(self)).astype(np.int64) for name, visits in self.visits.items()
+        }
+        return {**self.head_counts, **counted}
 
     def totals(self, which: Bools | None = None) -> Totals:
         """Return what (some of) the flows add up to."""
@@ -102,7 +114,7 @@ class Flows:
         return replace(
             self,
             weight=self.weight if "weight" in measures else None,
-            visits=self.visits if "persons" in measures else None,
+            visits={name: visits for name, visits in self.visits.items() if name in measures},
         )
 
     def take(self, keep: Bools) -> Flows:
@@ -115,7 +127,7 @@ class Flows:
             self.pairs[keep],
             self.trips[keep],
             None if self.weight is None else self.weight[keep],
-            None if self.visits is None else self.visits.relabel(number, kept),
+            self._relabelled(number, kept),
             self.scale,
         )
 
@@ -155,6 +167,9 @@ class Flows:
             groups.sum(self.pairs),
             groups.sum(self.trips),
             None if self.weight is None else groups.sum(self.weight),
-            None if self.visits is None else self.visits.relabel(groups.number, groups.count),
+            self._relabelled(groups.number, groups.count),
             self.scale,
         )
+
+    def _relabelled(self, number: Codes, count: int) -> dict[str, Visits]:
+        return {name: visits.relabel(number, count) for name, visits in self.visits.items()}

@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from odkanon.core.arrays import Bools, Codes, Ints
+from odkanon.core.arrays import Bools, Codes, Ints, group_sum, make_read_only, read_only
 from odkanon.errors import InputError, UnsafeReleaseError
+from odkanon.model.account import Summary
 from odkanon.model.budget import Budget
+from odkanon.model.companion import ALONE, met_together, smallest_class
 from odkanon.model.flows import Flows, Totals
-from odkanon.model.od import ODMatrix, Summary
+from odkanon.model.measures import ADDITIVE, ByHeads
+from odkanon.model.od import ODMatrix
 from odkanon.model.placement import Deviation, Placement
 from odkanon.model.rule import Rule
 from odkanon.zoning.hierarchy import Cut
@@ -24,10 +27,11 @@ from odkanon.zoning.zones import Zones, zones_of_cut
 if TYPE_CHECKING:
     from odkanon.engine.protocols import Matrix
     from odkanon.quality.limit.limit import Limit
+    from odkanon.quality.usefulness.result import Usefulness
 
 
 @dataclass(frozen=True, eq=False)
-class Classes:
+class Classes(ByHeads):
     """The published classes: flows between zones, sorted by the ids of their zones.
 
     Attributes
@@ -38,16 +42,20 @@ class Classes:
         Number of trips.
     weight : array of int or None
         Sum of weights, in units of ``1 / scale``.
-    persons : array of int or None
-        Number of distinct persons.
+    heads : mapping of str to array of int
+        Number of distinct heads, for each measure that counts them and that is published.
     """
 
     origin: Codes
     destination: Codes
     trips: Ints
     weight: Ints | None
-    persons: Ints | None
+    heads: Mapping[str, Ints]
     scale: int
+
+    def __post_init__(self) -> None:
+        make_read_only(self, "origin", "destination", *ADDITIVE)
+        object.__setattr__(self, "heads", {name: read_only(counts) for name, counts in self.heads.items()})
 
     def __len__(self) -> int:
         return len(self.trips)
@@ -82,6 +90,12 @@ class Release:
         For each measure, how pairs differ from the even spread of their class; where there is no placement.
     stored : Matrix or None
         The input, where its pairs are in a database.
+    unlisted : int or None
+        The most trips that can be missing, for methods that know better than their budget. It may be published, so it
+        has to follow from the classes and from public parameters alone.
+    companion : Totals or None
+        What would meet the rule, and is suppressed because the rest of what is would be too few; it may go beyond
+        the budget. Like ``suppressed``, it is not for publishing.
     refusal : str or None
         Why nothing can be published, where nothing can.
     seconds : float
@@ -102,19 +116,26 @@ class Release:
     refusal: str | None = None
     seconds: float = field(default=0.0)
     stored: Matrix | None = None
+    unlisted: int | None = None
+    companion: Totals | None = None
 
     def __post_init__(self) -> None:
         below = int(np.count_nonzero(~self.rule.met(self.classes)))
         if below:
             raise UnsafeReleaseError(f"{below} classes are below {self.rule}; nothing was released")
-        for measure in ("trips", "weight"):
+        for measure in ADDITIVE:
             self._check_account(measure)
         if self.placement is not None:
             self._check_placement(self.placement)
+        if self.refusal is None:
+            self._check_suppressed()
         if self.budget is not None and self.refusal is None:
-            spent, allowed = self.budget.mass(self.suppressed), self.budget.allowance(self.input)
+            extra = 0 if self.companion is None else self.budget.mass(self.companion)
+            spent, allowed = self.budget.mass(self.suppressed) - extra, self.budget.allowance(self.input)
             if spent > allowed:
                 raise UnsafeReleaseError(f"{spent:,} {self.budget.of} suppressed, but the budget is {allowed:,}")
+        if self.unlisted is not None and self.suppressed.trips > self.unlisted:
+            raise UnsafeReleaseError(f"{self.suppressed.trips:,} trips suppressed, more than {self.unlisted:,} at most")
 
     def _check_account(self, measure: str) -> None:
         total, published = getattr(self.input, measure), getattr(self.classes, measure)
@@ -130,12 +151,29 @@ class Release:
         flows, published = placement.od.flows, placement.published
         if flows.totals(~published) != self.suppressed:
             raise UnsafeReleaseError("what is suppressed is not what the unpublished pairs add up to")
-        for measure in ("trips", "weight"):
-            of_pairs, of_classes = getattr(flows, measure), getattr(self.classes, measure)
-            if of_pairs is not None and int(of_pairs[published].sum()) != int(of_classes.sum()):
-                raise UnsafeReleaseError(f"the {measure} of the classes are not those of the published pairs")
-        if np.any(placement.area_of_pair[published] < 0):
+        classes = placement.area_of_pair[published]
+        if np.any(classes < 0):
             raise UnsafeReleaseError("a published pair lies in no class")
+        for measure in ADDITIVE:
+            of_pairs, of_classes = getattr(flows, measure), getattr(self.classes, measure)
+            if of_pairs is None:
+                continue
+            if not np.array_equal(group_sum(classes, len(self.classes), of_pairs[published]), of_classes):
+                raise UnsafeReleaseError(f"the {measure} of a class are not those of its pairs")
+
+    def check(self) -> None:
+        """Check everything again; arrays are read-only, but nothing in Python is so for good."""
+        self.__post_init__()
+
+    def _check_suppressed(self) -> None:
+        """Check that the suppressed are none, or meet the rule; heads only where the pairs are in memory."""
+        gone, rule = self.suppressed, self.rule
+        least = {name: rule.units(name, self.classes.scale) for name in ADDITIVE if name in rule.measures}
+        few = gone.pairs > 0 and any((getattr(gone, name) or 0) < units for name, units in least.items())
+        if self.placement is not None:
+            few |= not met_together(self.placement.od.flows, ~self.placement.published, rule)
+        if few:
+            raise UnsafeReleaseError(f"what is suppressed is itself below {rule}; its total would tell of it")
 
     @classmethod
     def empty(
@@ -150,7 +188,7 @@ class Release:
             no_codes,
             no_ints,
             None if summary.weight is None else no_ints,
-            None if summary.persons is None else no_ints,
+            dict.fromkeys(summary.heads, no_ints),
             summary.scale,
         )
         placement = None
@@ -205,6 +243,13 @@ class Release:
 
         return limit_of(self)
 
+    @cached_property
+    def usefulness(self) -> dict[str, Usefulness]:
+        """How well it answers what people ask of a matrix, in each measure; see `odkanon.usefulness`."""
+        from odkanon.quality.usefulness.usefulness import usefulness
+
+        return usefulness(self)
+
     def save(self, folder: str | Path, *, force: bool = False) -> Path:
         """Write the release as a folder, all or nothing; see `odkanon.publish.save.save_release`."""
         from odkanon.publish.save import save_release
@@ -213,7 +258,7 @@ class Release:
 
     def table(self) -> pa.Table:
         """Return the published flows as an Arrow table, which pandas, polars and DuckDB can take over."""
-        from odkanon.publish.save import classes_table
+        from odkanon.publish.files import classes_table
 
         return classes_table(self)
 
@@ -257,12 +302,17 @@ def assemble(
         For each OD pair, whether it may be published; the others are suppressed already.
     """
     merged, number = od.flows.take(candidate).merge(origin_zone[candidate], destination_zone[candidate])
-    good = rule.met(merged)
+    published, good = candidate.copy(), rule.met(merged)
+    published[candidate] = good[number]
+    companion = None
+    if not met_together(od.flows, ~published, rule):
+        companion = add_companion(merged, good, origins, destinations, rule)
+        if not good.any():
+            return Release.empty(od, rule, method, parameters, ALONE)
+        published[candidate] = good[number]
     origins, destinations, classes, rows = published_classes(merged, good, origins, destinations)
     class_of_merged = np.full(len(merged), -1, dtype=np.int32)
     class_of_merged[rows] = np.arange(len(rows))
-    published = candidate.copy()
-    published[candidate] = good[number]
     area = _area(merged, class_of_merged, origin_zone, destination_zone)
     return Release(
         od.summary,
@@ -275,7 +325,18 @@ def assemble(
         od.flows.totals(~published),
         budget,
         Placement(od, area, published),
+        companion=companion,
     )
+
+
+def add_companion(merged: Flows, good: Bools, origins: Zones, destinations: Zones, rule: Rule) -> Totals | None:
+    """Take the smallest class out of the ``good`` ones, in place; return what it has, or None where there is none."""
+    if not good.any():
+        return None
+    _, _, classes, rows = published_classes(merged, good, origins, destinations)
+    smallest = rows[smallest_class(classes, rule)]
+    good[smallest] = False
+    return merged.totals(np.arange(len(merged)) == smallest)
 
 
 def published_classes(
@@ -291,7 +352,7 @@ def published_classes(
         new_destination[order],
         merged.trips[rows],
         None if merged.weight is None else merged.weight[rows],
-        None if merged.persons is None else merged.persons[rows],
+        {name: counts[rows] for name, counts in merged.heads.items()},
         merged.scale,
     )
     return origins, destinations, classes, rows

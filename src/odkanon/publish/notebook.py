@@ -18,8 +18,7 @@ def od_html(od: ODMatrix) -> str:
     rows = {"OD pairs": f"{len(od):,}", "trips": f"{od.trips:,}"}
     if od.weight is not None:
         rows["weight"] = f"{od.weight / od.flows.scale:,.10g}"
-    if od.persons is not None:
-        rows["persons"] = f"{od.persons:,}"
+    rows |= {name: f"{count:,}" for name, count in od.heads.items()}
     rows["origin leaves"] = f"{len(od.origins.leaves):,}"
     rows["destination leaves"] = f"{len(od.destinations.leaves):,}"
     rows |= {f"rejected rows {reason}": f"{part.rows:,}" for reason, part in od.source.rejected.items()}
@@ -28,7 +27,8 @@ def od_html(od: ODMatrix) -> str:
 
 def release_html(release: Release) -> str:
     """Return a release as HTML: its promise, what is published, and its largest flows."""
-    from odkanon.publish.save import classes_table, statement
+    from odkanon.publish.files import classes_table
+    from odkanon.publish.manifest import statement
 
     if release.refusal:
         return _table("Release", {"nothing is published": release.refusal})

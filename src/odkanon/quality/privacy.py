@@ -9,7 +9,6 @@ from math import ceil
 import numpy as np
 
 from odkanon.model.release import Release
-from odkanon.model.rule import Measure
 
 
 @dataclass(frozen=True)
@@ -35,15 +34,25 @@ class Privacy:
     share: float
 
 
-def privacy(release: Release) -> dict[Measure, Privacy]:
+def privacy(release: Release) -> dict[str, Privacy]:
     """Return the privacy of a release in every measure that its input has, whatever its rule covers.
 
     Ten trips of one person meet a rule on trips; this is where it shows.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from odkanon import Rule, anonymize, lookup_hierarchy, read_od
+    >>> tree = lookup_hierarchy(pa.table({"zone": ["a1", "a2", "b1", "b2"], "district": ["a", "a", "b", "b"]}))
+    >>> flows = {"origin": ["a1", "a1", "a2", "b1"], "destination": ["b1", "b2", "b1", "a1"], "trips": [6, 4, 3, 12]}
+    >>> od = read_od(pa.table(flows), hierarchy=tree)
+    >>> privacy(anonymize(od, Rule(trips=10)))
+    {'trips': Privacy(min=12, threshold=10, below=0, share=0.0)}
     """
     return {measure: _privacy(release, measure) for measure in release.input.measures}
 
 
-def _privacy(release: Release, measure: Measure) -> Privacy:
+def _privacy(release: Release, measure: str) -> Privacy:
     unit = release.input.scale if measure == "weight" else 1
     masses = getattr(release.classes, measure)
     threshold = _threshold(release, measure)
@@ -55,10 +64,8 @@ def _privacy(release: Release, measure: Measure) -> Privacy:
     return Privacy(smallest, shown, below, below / max(len(masses), 1))
 
 
-def _threshold(release: Release, measure: Measure) -> Fraction:
+def _threshold(release: Release, measure: str) -> Fraction:
     own = getattr(release.rule, measure)
     if own is not None:
         return Fraction(own)
-    mean_weight = release.input.mean_weight if release.input.weight is not None else None
-    k = Fraction(release.rule.k(mean_weight))
-    return k * mean_weight if measure == "weight" and mean_weight is not None else k
+    return release.rule.k_of(measure, release.input.mean_weight if release.input.weight is not None else None)

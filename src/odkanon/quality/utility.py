@@ -10,7 +10,8 @@ import numpy as np
 from odkanon.core.arrays import Ints
 from odkanon.core.weights import from_units
 from odkanon.errors import InputError
-from odkanon.model.od import ODMatrix, Summary
+from odkanon.model.account import Summary
+from odkanon.model.od import ODMatrix
 from odkanon.model.placement import deviation, even_share
 from odkanon.model.release import Release
 
@@ -56,6 +57,18 @@ def utility(od: ODMatrix | Summary, release: Release, *, measure: UtilityMeasure
     References
     ----------
     Bayardo and Agrawal 2005 (C_DM); LeFevre et al. 2006 (C_AVG); Matet et al. 2023 (G, E).
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from odkanon import Rule, anonymize, lookup_hierarchy, read_od
+    >>> tree = lookup_hierarchy(pa.table({"zone": ["a1", "a2", "b1", "b2"], "district": ["a", "a", "b", "b"]}))
+    >>> flows = {"origin": ["a1", "a1", "a2", "b1"], "destination": ["b1", "b2", "b1", "a1"], "trips": [6, 4, 3, 12]}
+    >>> od = read_od(pa.table(flows), hierarchy=tree)
+    >>> utility(od, anonymize(od, Rule(trips=10)))
+    Utility(c_dm=313.0, c_avg=1.25, g=3.04, e=0.28)
+    >>> utility(od, anonymize(od, Rule(trips=1))).g  # nothing has to be merged: two leaves a flow
+    2.0
     """
     whole = od if isinstance(od, Summary) else od.summary
     if measure not in whole.measures:
@@ -65,13 +78,12 @@ def utility(od: ODMatrix | Summary, release: Release, *, measure: UtilityMeasure
     classes = from_units(units, unit)
     total, suppressed = (float(from_units(getattr(part, measure), unit)) for part in (whole, release.suppressed))
     published = float(from_units(int(units.sum()), unit))
-    k = release.rule.k(whole.mean_weight if whole.weight is not None else None)
-    k_measure = k * float(whole.mean_weight) if measure == "weight" else k
+    k = float(release.rule.k_of(measure, whole.mean_weight if whole.weight is not None else None))
     empty = len(classes) == 0
     sizes = _sizes(release)
     return Utility(
         c_dm=float(np.sum(classes**2)) + total * suppressed,
-        c_avg=None if empty else published / len(classes) / k_measure,
+        c_avg=None if empty else published / len(classes) / k,
         g=None if empty or sizes is None else float(np.sum((sizes[0] + sizes[1]) * classes)) / published,
         e=None if sizes is None else _reconstruction_loss(release, measure, units, sizes[0] * sizes[1], unit) / total,
     )

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from odkanon.core.arrays import Bools
 from odkanon.errors import InputError
+from odkanon.read.coordinates import check_degrees
 from odkanon.zoning.cells import Cells, cell_to_latlng, cell_to_parent, cell_to_resolution, is_valid_cell, str_to_cell
 
 
@@ -36,14 +37,20 @@ class Area:
             if resolution > finest:
                 raise InputError(
                     f"the area has cells of resolution {resolution}, finer than the trips' {finest}; "
-                    "use coarser cells for the area, or a finer --resolution"
+                    "use coarser cells for the area, or a finer resolution"
                 )
             inside |= np.isin(cell_to_parent(distinct, resolution), self.cells)
         return inside[number]
 
 
 def read_area(text: str) -> Area:
-    """Return an area from a GeoJSON file, a file of cells, or cells separated by commas or spaces."""
+    """Return an area from a GeoJSON file, a file of cells, or cells separated by commas or spaces.
+
+    Examples
+    --------
+    >>> len(read_area("861fb4667ffffff, 861fb4677ffffff").cells)
+    2
+    """
     path = Path(text)
     if len(text) < 4096 and path.is_file():
         content = path.read_text(encoding="utf-8", errors="replace")
@@ -73,4 +80,5 @@ def _shape(content: str, name: str) -> Any:
     shape = shapely.union_all(shapely.get_parts(shape))
     if shape.is_empty or shape.area == 0:
         raise InputError(f"{name} has no polygon; an area needs at least one")
+    check_degrees(shape.bounds, name)
     return shape

@@ -1,9 +1,15 @@
-"""Row checks that trips and OD tables share: every row is either kept or counted under one reason."""
+"""Row checks that every engine shares: each row is either kept or counted under one reason.
+
+`rows_of` says in SQL how the rows of a table are checked and counted. Tables that fit in memory are fetched with it
+once (`checked_rows`); a database works with the same expressions where the rows are.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -11,25 +17,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from odkanon.core.arrays import Bools, Codes, Ints
-from odkanon.core.weights import to_units, weight_scale
-from odkanon.model.od import Rejected, Source
-from odkanon.read.tables.open import Check, Table, quote_name
-from odkanon.read.tables.where import where_to_sql
-
-__all__ = [
-    "BAD_WEIGHT",
-    "DUPLICATE",
-    "NO_WEIGHT",
-    "UNREADABLE",
-    "ZERO_WEIGHT",
-    "Check",
-    "Checked",
-    "checked_rows",
-    "drop_rows",
-    "finite",
-    "person_text",
-    "weight_number",
-]
+from odkanon.core.weights import largest_weight, to_units, weight_scale
+from odkanon.model.account import Rejected, Source
+from odkanon.model.measures import HEADS
+from odkanon.read.identity import head_text
+from odkanon.read.tables.open import Check, Table, Typed, quote_name
 
 NO_WEIGHT = "without a weight"
 BAD_WEIGHT = "with a weight that is not a finite number"
@@ -43,26 +35,149 @@ def finite(number: str) -> str:
     return f"(abs({number}) <= 1.7976931348623157e308)"
 
 
-def weight_number(column: str) -> str:
-    """Return the SQL expression of a weight; NaN where it cannot be read."""
+def number_or_nan(column: str) -> str:
+    """Return the SQL expression of a number; NaN where it cannot be read."""
     return f"coalesce(TRY_CAST({quote_name(column)} AS DOUBLE), CAST('nan' AS DOUBLE))"
 
 
-def person_text(column: str) -> str:
-    """Return the SQL expression of the name of a person; NULL where there is none."""
-    return f"nullif(trim(CAST({quote_name(column)} AS VARCHAR)), '')"
+class Checkable(Typed, Protocol):
+    """A table with reasons of its own to turn rows away."""
+
+    @property
+    def checks(self) -> tuple[Check, ...]: ...  # noqa: D102
+    def is_whole(self, column: str) -> bool: ...  # noqa: D102
+
+
+@dataclass(frozen=True)
+class Rows:
+    """How the rows of a table are checked and counted: SQL expressions.
+
+    Attributes
+    ----------
+    reasons : tuple of str
+        Why rows are turned away; the number 1 stands for the first.
+    reason : str
+        The number of the first reason that applies, weights left aside; 0 for none.
+    weight, weight_reason : str or None
+        The weight, and the number of the reason to turn it away; None where the table has no such column.
+    trips : str or None
+        How many trips a row stands for; None where it is one each.
+    heads : dict of str to str
+        By measure, the id of the head of a row; NULL for nobody.
+    same : dict of str to str
+        What makes two rows the same; empty not to look for copies.
+    known : str
+        Under which condition two rows that are the same are copies; where it never holds, they can only be counted.
+    """
+
+    reasons: tuple[str, ...]
+    reason: str
+    weight: str | None
+    weight_reason: str | None
+    trips: str | None
+    heads: Mapping[str, str]
+    same: Mapping[str, str]
+    known: str
+
+    @property
+    def no_weight(self) -> int:
+        """The number of the reason that there is no weight."""
+        return self.reasons.index(NO_WEIGHT) + 1
+
+    @property
+    def usable_weight(self) -> str:
+        """The condition under which a weight is a positive number, whatever else is wrong with its row."""
+        return f"{finite(self.weight or '')} AND {self.weight} > 0"
+
+    @property
+    def tells_copies(self) -> bool:
+        """Whether rows that are the same are copies, since a person is not in two places at one time."""
+        return self.known != "true"
+
+
+def rows_of(
+    table: Checkable,
+    found: Mapping[str, str],
+    checks: Sequence[Check],
+    *,
+    where: Check | None,
+    identity: Mapping[str, str] | None,
+) -> Rows:
+    """Say how the rows of a table are checked and counted.
+
+    Parameters
+    ----------
+    found : mapping of str to str
+        Which column stands for which of our names; ``weight``, ``trips`` and heads are dealt with here.
+    checks : sequence of Check
+        In order, after those of the table itself; the first that applies to a row is its reason.
+    where : Check, optional
+        The filter, which goes before everything else.
+    identity : mapping of str to str, optional
+        SQL expressions that, with person and weight, make two rows the same; None not to look.
+    """
+    checks = [*([] if where is None else [where]), *table.checks, *checks]
+    weight = number_or_nan(found["weight"]) if "weight" in found else None
+    count = number_or_nan(found["trips"]) if "trips" in found else None
+    heads = {
+        name: quote_name(found[column]) if table.is_whole(found[column]) else head_text(found[column])
+        for name, column in ((name, measure.column or "") for name, measure in HEADS.items())
+        if column in found
+    }
+    same: dict[str, str] = {}
+    known = "true"
+    if identity is not None:
+        same = {**({} if weight is None else {"weight": weight}), **heads, **identity}
+        if "persons" in heads and "start_time" in found:
+            known = f"{heads['persons']} IS NOT NULL AND {quote_name(found['start_time'])} IS NOT NULL"
+    on_weight = [] if weight is None else _weight_checks(quote_name(found["weight"]), weight)
+    return Rows(
+        tuple(check.reason for check in [*checks, *on_weight]),
+        _numbered(checks, 1),
+        weight,
+        _numbered(on_weight, len(checks) + 1) if on_weight else None,
+        None if count is None else f"CAST(CASE WHEN {finite(count)} AND {count} > 0 THEN {count} ELSE 0 END AS BIGINT)",
+        heads,
+        same,
+        known,
+    )
+
+
+def _weight_checks(column: str, number: str) -> list[Check]:
+    return [
+        Check(NO_WEIGHT, f"{column} IS NULL"),
+        Check(BAD_WEIGHT, f"NOT {finite(number)}"),
+        Check(ZERO_WEIGHT, f"{number} <= 0"),
+    ]
+
+
+def _numbered(checks: Sequence[Check], first: int) -> str:
+    cases = " ".join(f"WHEN {check.condition} THEN {number}" for number, check in enumerate(checks, first))
+    return f"CAST(CASE {cases} ELSE 0 END AS INTEGER)" if checks else "0"
 
 
 @dataclass(frozen=True, eq=False)
 class Checked:
-    """The rows that passed, with weights and persons as numbers, and the account of those that did not."""
+    """The rows that passed, with weights and heads as numbers, and the account of those that did not."""
 
     table: pa.Table
     count: Ints | None
     weight: Ints | None
     scale: int
-    person: Codes | None
+    heads: Mapping[str, Codes]
     source: Source
+
+    def with_mean_weight(self) -> Source:
+        """Return the account with the mean weight of the trips that are left."""
+        return self.source if self.weight is None else whole_mean(self.source, self.count, self.weight, self.scale)
+
+
+def whole_mean(source: Source, count: Ints | None, weight: Ints, scale: int) -> Source:
+    """Return an account that remembers the mean weight of a trip, unless it does already."""
+    trips = len(weight) if count is None else int(count.sum())
+    if source.mean_weight is not None or not trips:
+        return source
+    return replace(source, mean_weight=Fraction(int(weight.sum()), trips * scale))
 
 
 def checked_rows(
@@ -71,139 +186,111 @@ def checked_rows(
     values: Mapping[str, str],
     checks: Sequence[Check],
     *,
-    where: str | None,
-    identity: Sequence[str] | None,
+    where: Check | None,
+    identity: Mapping[str, str] | None,
 ) -> Checked:
-    """Fetch a table once, and keep the rows that pass every check.
+    """Fetch a table once, and keep the rows that pass every check; see `rows_of`.
 
     Parameters
     ----------
-    found : mapping of str to str
-        Which column stands for which of our names; ``weight``, ``person`` and ``trips`` are dealt with here.
     values : mapping of str to str
         What to fetch: SQL expressions by name.
-    checks : sequence of Check
-        In order, after those of the table itself; the first that applies to a row is its reason.
-    where : str, optional
-        A filter; rows that it does not match count as filtered out.
-    identity : sequence of str, optional
-        SQL expressions that, with person and weight, make two rows of a person the same; None not to look.
     """
-    checks = [*table.checks, *checks]
-    if where:
-        checks = [Check(f"filtered out by {where}", f"NOT {where_to_sql(where, table)}"), *checks]
-    cases = " ".join(f"WHEN {check.condition} THEN {number}" for number, check in enumerate(checks, 1))
-    fetched = table.fetch(
-        [
-            *(f"{expression} AS {quote_name(name)}" for name, expression in values.items()),
-            f"CASE {cases} ELSE 0 END::UTINYINT AS reason" if checks else "0::UTINYINT AS reason",
-            *_extra_columns(found, identity),
-        ]
-    )
-    reasons = [check.reason for check in checks]
-    reason = fetched.column("reason").to_numpy().astype(np.int64)
-    weight = _column(fetched, "weight")
-    weight_missing = None if weight is None else fetched.column("weight_missing").to_numpy()
-    if weight is not None and weight_missing is not None and not weight_missing.all():
-        _reject_bad_weights(weight, weight_missing, reason, reasons)
-    else:
-        weight = None
-    _reject_copies(fetched, reason, reasons)
-    count = _column(fetched, "count")
+    rows = rows_of(table, found, checks, where=where, identity=identity)
+    fetched = table.fetch([f"{sql} AS {quote_name(name)}" for name, sql in {**values, **_extra(rows)}.items()])
+    reasons, reason = list(rows.reasons), fetched.column(" reason").to_numpy().astype(np.int64)
+    weight = _weights(fetched, rows, reason)
+    lookalikes = _reject_copies(fetched, rows, reason, reasons)
     keep = reason == 0
-    units, scale = _units(weight)
-    counts = None if count is None else np.where(np.isfinite(count) & (count > 0), count, 0).astype(np.int64)
+    units, scale = _units(weight, keep)
+    counts = None if rows.trips is None else fetched.column(" trips").to_numpy().astype(np.int64)
     rejected = _account(reason, reasons, counts, units)
     lines = table.unreadable_lines()
     if lines:
         rejected[UNREADABLE] = Rejected(lines, lines if counts is None else 0)
-    source = Source(len(reason) + lines, table.sha256, rejected)
     return Checked(
         fetched.select(list(values)).filter(pa.array(keep)),
         None if counts is None else counts[keep],
         None if units is None else units[keep],
         scale,
-        _persons(fetched, keep),
-        source,
+        _heads(fetched, rows, keep),
+        Source(len(reason) + lines, table.sha256, rejected, lookalikes=lookalikes),
     )
+
+
+def _extra(rows: Rows) -> dict[str, str]:
+    """Return what is fetched besides the values, under names that no column of ours has."""
+    extra = {" reason": rows.reason}
+    if rows.weight is not None and rows.weight_reason is not None:
+        extra |= {" weight": rows.weight, " weight reason": rows.weight_reason}
+    if rows.trips is not None:
+        extra[" trips"] = rows.trips
+    extra |= {f" {name}": sql for name, sql in rows.heads.items()}
+    if rows.same:
+        extra[" print"] = f"CASE WHEN {rows.known} THEN hash({', '.join(rows.same.values())}) END"
+        extra |= {f" same {name}": sql for name, sql in rows.same.items() if name not in rows.heads}
+    return extra
+
+
+def _weights(fetched: pa.Table, rows: Rows, reason: Ints) -> npt.NDArray[np.float64] | None:
+    """Return the weights, and turn rows away that have none; a column that is empty throughout counts as absent."""
+    if rows.weight is None:
+        return None
+    of_weight = fetched.column(" weight reason").to_numpy()
+    if (of_weight == rows.no_weight).all():
+        return None
+    np.copyto(reason, of_weight, where=reason == 0)
+    weight: npt.NDArray[np.float64] = fetched.column(" weight").to_numpy()
+    return weight
 
 
 def drop_rows(rows: Checked, good: Bools, reason: str) -> Checked:
     """Return the good rows only; the others count as turned away for the reason."""
     if good.all():
         return rows
-    trips = int(np.count_nonzero(~good) if rows.count is None else rows.count[~good].sum())
+    lost = int(np.count_nonzero(~good))
+    trips = lost if rows.count is None else int(rows.count[~good].sum())
     weight = 0 if rows.weight is None else int(rows.weight[~good].sum())
-    account = {**rows.source.rejected, reason: Rejected(int(np.count_nonzero(~good)), trips, weight)}
     return Checked(
         rows.table.filter(pa.array(good)),
         None if rows.count is None else rows.count[good],
         None if rows.weight is None else rows.weight[good],
         rows.scale,
-        None if rows.person is None else rows.person[good],
-        replace(rows.source, rejected=account),
+        {name: head[good] for name, head in rows.heads.items()},
+        rows.source.reject(reason, Rejected(lost, trips, weight)),
     )
 
 
-def _extra_columns(found: Mapping[str, str], identity: Sequence[str] | None) -> list[str]:
-    extra = []
-    if "weight" in found:
-        column = quote_name(found["weight"])
-        extra += [f"{weight_number(found['weight'])} AS weight", f"{column} IS NULL AS weight_missing"]
-    if "trips" in found:
-        extra.append(f"{weight_number(found['trips'])} AS count")
-    if "person" in found:
-        person = person_text(found["person"])
-        extra.append(f"{person} AS person")
-        if identity:
-            weight = [quote_name(found["weight"])] if "weight" in found else []
-            known = f"{person} IS NOT NULL AND {quote_name(found['start_time'])} IS NOT NULL"
-            same = ", ".join([person, *weight, *identity])
-            extra.append(f"CASE WHEN {known} THEN hash({same}) END AS fingerprint")
-    return extra
-
-
-def _column(fetched: pa.Table, name: str) -> npt.NDArray[np.float64] | None:
-    return fetched.column(name).to_numpy() if name in fetched.column_names else None
-
-
-def _reject(which: Bools, text: str, reason: Ints, reasons: list[str]) -> None:
-    reasons.append(text)
-    reason[which & (reason == 0)] = len(reasons)
-
-
-def _reject_bad_weights(weight: npt.NDArray[np.float64], missing: Bools, reason: Ints, reasons: list[str]) -> None:
-    _reject(missing, NO_WEIGHT, reason, reasons)
-    _reject(~np.isfinite(weight), BAD_WEIGHT, reason, reasons)
-    _reject(weight <= 0, ZERO_WEIGHT, reason, reasons)
-
-
-def _reject_copies(fetched: pa.Table, reason: Ints, reasons: list[str]) -> None:
-    """Turn away exact copies; the fingerprint only narrows down where to compare in full."""
-    if "fingerprint" not in fetched.column_names:
-        return
-    column = fetched.column("fingerprint")
-    rows = np.flatnonzero(np.asarray(column.is_valid()) & (reason == 0))
-    prints = np.asarray(pc.fill_null(column, 0))[rows]
-    _, number, counts = np.unique(prints, return_inverse=True, return_counts=True)
-    suspects = rows[counts[number] > 1]
+def _reject_copies(fetched: pa.Table, rows: Rows, reason: Ints, reasons: list[str]) -> int:
+    """Turn away exact copies, or return how many there may be; fingerprints tell where to compare in full."""
+    if not rows.same:
+        return 0
+    column = fetched.column(" print")
+    at = np.flatnonzero(np.asarray(column.is_valid()) & (reason == 0))
+    _, number, counts = np.unique(np.asarray(pc.fill_null(column, 0))[at], return_inverse=True, return_counts=True)
+    suspects = at[counts[number] > 1]
     if len(suspects) == 0:
-        return
-    compared = fetched.take(pa.array(suspects))
-    keys = compared.column_names
+        return 0
+    keys = [f" {name}" if name in rows.heads else f" same {name}" for name in rows.same]
+    compared = fetched.select(keys).take(pa.array(suspects))
     first = compared.append_column("row", pa.array(suspects)).group_by(keys).aggregate([("row", "min")])
     copies = np.zeros(len(reason), dtype=bool)
     copies[suspects] = True
     copies[first.column("row_min").to_numpy()] = False
-    _reject(copies, DUPLICATE, reason, reasons)
+    if not rows.tells_copies:
+        return int(np.count_nonzero(copies))
+    reasons.append(DUPLICATE)
+    reason[copies] = len(reasons)
+    return 0
 
 
-def _units(weight: npt.NDArray[np.float64] | None) -> tuple[Ints | None, int]:
+def _units(weight: npt.NDArray[np.float64] | None, keep: Bools) -> tuple[Ints | None, int]:
+    """Return weights in units that suit the rows which are kept; of the others, as much as can be added up."""
     if weight is None:
         return None, 1
     usable = np.where(np.isfinite(weight) & (weight > 0), weight, 0.0)
-    scale = weight_scale(max(len(usable), 1), float(usable.max(initial=0.0)))
-    return to_units(usable, scale), scale
+    scale = weight_scale(max(len(usable), 1), float(usable[keep].max(initial=0.0)))
+    return to_units(np.minimum(usable, largest_weight(len(usable), scale)), scale), scale
 
 
 def _account(reason: Ints, reasons: Sequence[str], count: Ints | None, units: Ints | None) -> dict[str, Rejected]:
@@ -217,12 +304,12 @@ def _account(reason: Ints, reasons: Sequence[str], count: Ints | None, units: In
     return account
 
 
-def _persons(fetched: pa.Table, keep: Bools) -> Codes | None:
-    """Return a number for each distinct person, -1 where there is none; None where nobody is named."""
-    if "person" not in fetched.column_names:
-        return None
-    column = fetched.column("person").combine_chunks()
-    if column.null_count == len(column):
-        return None
-    encoded = pc.dictionary_encode(column)
-    return np.asarray(pc.fill_null(encoded.indices, -1), dtype=np.int32)[keep]
+def _heads(fetched: pa.Table, rows: Rows, keep: Bools) -> dict[str, Codes]:
+    """Return a number for each distinct head, -1 where there is none; a column without any counts as absent."""
+    heads = {}
+    for name in rows.heads:
+        column = fetched.column(f" {name}").combine_chunks()
+        if column.null_count < len(column):
+            encoded = pc.dictionary_encode(column)
+            heads[name] = np.asarray(pc.fill_null(encoded.indices, -1), dtype=np.int32)[keep]
+    return heads

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from odkanon.read.checks import Check, finite
-from odkanon.read.tables.open import quote_name
+from odkanon.errors import InputError
+from odkanon.read.checks import finite
+from odkanon.read.tables.open import Check, quote_name
 
 SWAPPED = "with a latitude out of range, which would fit as longitude"
 OUT_OF_RANGE = "with coordinates out of range"
@@ -15,6 +16,16 @@ DECIMAL_COMMA = "with coordinates that are not numbers: a decimal comma, where a
 def number_sql(column: str) -> str:
     """Return the SQL for a column as a number; NULL where it is none."""
     return f"TRY_CAST({quote_name(column)} AS DOUBLE)"
+
+
+def check_degrees(bounds: Sequence[float], name: object) -> None:
+    """Raise if what outlines span (west, south, east, north) cannot be degrees of longitude and latitude."""
+    west, south, east, north = bounds
+    if not (-180 <= west <= east <= 180 and -90 <= south <= north <= 90):
+        raise InputError(
+            f"{name} is not in degrees: x goes from {west:g} to {east:g} and y from {south:g} to {north:g}; GeoJSON "
+            "has longitude and latitude (WGS 84), so convert it first"
+        )
 
 
 def coordinate_checks(lats: Sequence[str], lons: Sequence[str], *, degrees: bool = True) -> list[Check]:

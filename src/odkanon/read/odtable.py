@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,11 @@ from odkanon.core.arrays import Bools, Ints
 from odkanon.errors import InputError
 from odkanon.model.od import ODMatrix, od_matrix
 from odkanon.read.area import Area
-from odkanon.read.checks import Check, Checked, checked_rows, drop_rows, finite
-from odkanon.read.tables.columns import ENDS, missing, resolve
-from odkanon.read.tables.open import Named, Table, open_table, quote_name
-from odkanon.read.trips import no_rows, od_of_records
+from odkanon.read.checks import Checked, checked_rows, drop_rows, finite
+from odkanon.read.reading import Reading
+from odkanon.read.tables.columns import ENDS, missing
+from odkanon.read.tables.open import Check, Named, Table, quote_name
+from odkanon.read.trips import no_rows, od_of_records, warn_of_missing
 from odkanon.zoning.cells import (
     Cells,
     cell_to_parent,
@@ -29,7 +31,7 @@ from odkanon.zoning.hierarchy import Hierarchy
 from odkanon.zoning.zones import find_nodes
 
 NO_CELL = "with an id that is no H3 cell"
-OWN_CODES = "; for zones with codes of their own, give a table of them with --hierarchy"
+OWN_CODES = "; for zones with codes of their own, give a table of them as hierarchy"
 NO_LEAF = "with a zone that the lookup table does not list as a leaf"
 
 
@@ -40,7 +42,8 @@ def read_od(
     hierarchy: Hierarchy | None = None,
     resolution: int | None = None,
     within: Area | None = None,
-    where: str | None = None,
+    where: str | Sequence[str] | None = None,
+    **how: Any,
 ) -> ODMatrix:
     """Read a table of flows or trips between zones.
 
@@ -49,36 +52,38 @@ def read_od(
     source : path or table
         CSV, gzipped CSV or Parquet; or a table of pandas, polars, Arrow or DuckDB. With a ``trips`` column each
         row is a pair and may occur once; without, each row is one trip.
-    columns : mapping of str to str, optional
-        ``{theirs: ours}`` for columns whose names are not recognised.
     hierarchy : Hierarchy, optional
         The tree over zone codes; by default zones are H3 cells, as text or as integers.
     resolution : int, optional
         Lift finer H3 cells to this resolution first.
     within : Area, optional
         Keep records with both ends inside; for H3 cells.
-    where : str, optional
-        Keep only rows for which this holds.
+    columns, where, **how
+        How to read it; see `odkanon.Reading`.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from odkanon import lookup_hierarchy
+    >>> tree = lookup_hierarchy(pa.table({"zone": ["a1", "a2", "b1", "b2"], "district": ["a", "a", "b", "b"]}))
+    >>> flows = {"origin": ["a1", "a1", "a2", "b1"], "destination": ["b1", "b2", "b1", "a1"], "trips": [6, 4, 3, 12]}
+    >>> read_od(pa.table(flows), hierarchy=tree).trips
+    25
     """
-    return od_of_table(
-        open_table(source), columns=columns, hierarchy=hierarchy, resolution=resolution, within=within, where=where
-    )
+    return od_of(Reading(source, columns, where, within, resolution, hierarchy, **how))
 
 
-def od_of_table(
-    table: Table,
-    *,
-    columns: Mapping[str, str] | None = None,
-    hierarchy: Hierarchy | None = None,
-    resolution: int | None = None,
-    within: Area | None = None,
-    where: str | None = None,
-) -> ODMatrix:
-    """Read records between zones from an open table; see `read_od`."""
-    found = resolve(table, columns)
+def od_of(reading: Reading, *, table: Table | None = None) -> ODMatrix:
+    """Read the records between zones of an input, which may be open already; see `read_od`."""
+    table = reading.open() if table is None else table
+    found = reading.resolved(table)
     if any(name not in found for name in ENDS):
         raise missing(table, found, ENDS)
-    rows = checked_rows(table, found, end_texts(found), end_checks(found), where=where, identity=None)
+    check = reading.check(table, found, reading.times(table, found))
+    rows = checked_rows(table, found, end_texts(found), end_checks(found), where=check, identity=end_identity(found))
+    rows = replace(rows, source=reading.account(rows.source, table.lines))
+    warn_of_missing(rows.heads)
+    hierarchy, resolution, within = reading.tree, reading.resolution, reading.area
     texts = [rows.table.column(name).combine_chunks() for name in ENDS]
     _check_distinct(table, found, rows)
     if hierarchy is not None:
@@ -86,17 +91,22 @@ def od_of_table(
     ends = [str_to_cell(text) if len(text) else np.empty(0, dtype=np.uint64) for text in texts]
     rows, ends = _drop(rows, is_valid_cell(ends[0]) & is_valid_cell(ends[1]), NO_CELL, ends)
     if len(rows.table) == 0:
-        raise no_rows(table, rows.source, OWN_CODES)
+        raise no_rows(table, rows.source, OWN_CODES, option="hierarchy FILE")
     cells = np.concatenate(ends)
     origin, destination = np.split(same_resolution(table, cells, np.ones(len(cells), np.int64), resolution), 2)
     return od_of_records(
-        origin, destination, rows.count, rows.weight, rows.scale, rows.person, rows.source, within=within
+        origin, destination, rows.count, rows.weight, rows.scale, rows.heads, rows.source, within=within
     )
 
 
 def end_texts(found: Mapping[str, str]) -> dict[str, str]:
     """Return the SQL expressions of the ids of both ends."""
     return {name: f"trim(CAST({quote_name(found[name])} AS VARCHAR))" for name in ENDS}
+
+
+def end_identity(found: Mapping[str, str]) -> dict[str, str] | None:
+    """Return what makes two records the same; None where rows are pairs with a number of trips, or have a time."""
+    return None if "trips" in found or "start_time" in found else end_texts(found)
 
 
 def end_checks(found: Mapping[str, str]) -> list[Check]:
@@ -154,8 +164,9 @@ def same_resolution(table: Named, cells: Cells, rows: Ints, resolution: int | No
         check_resolution(resolution)
         if level.min() < resolution:
             raise InputError(
-                f"{table.name} has cells of resolution {level.min()}, coarser than --resolution {resolution}; "
-                f"choose {level.min()} or less"
+                f"{table.name} has cells of resolution {level.min()}, coarser than the {resolution} asked for; "
+                f"choose {level.min()} or less",
+                option=f"resolution {level.min()}",
             )
         return cell_to_parent(cells, resolution)
     if level.min() < level.max():
@@ -163,7 +174,8 @@ def same_resolution(table: Named, cells: Cells, rows: Ints, resolution: int | No
         listed = ", ".join(f"{counts[at]:,} of resolution {at}" for at in np.unique(level).tolist())
         raise InputError(
             f"{table.name} mixes cells of several resolutions ({listed}); "
-            f"lift them to the coarsest with --resolution {level.min()}"
+            f"lift them to the coarsest, resolution {level.min()}",
+            option=f"resolution {level.min()}",
         )
     return cells
 
@@ -183,6 +195,6 @@ def _lookup_od(table: Table, rows: Checked, texts: list[pa.Array], tree: Hierarc
         trips=rows.count,
         weight=rows.weight,
         scale=rows.scale,
-        person=rows.person,
+        heads=rows.heads,
         source=rows.source,
     )

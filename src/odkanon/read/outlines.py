@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from odkanon.errors import InputError
+from odkanon.read.coordinates import check_degrees
 from odkanon.zoning.hierarchy import Hierarchy
 
 
@@ -29,6 +30,23 @@ def with_outlines(tree: Hierarchy, path: Path) -> Hierarchy:
     Notes
     -----
     A zone that is not in the file gets the union of the zones below it, if all of them have an outline.
+
+    Examples
+    --------
+    >>> import json
+    >>> from tempfile import TemporaryDirectory
+    >>> import pyarrow as pa
+    >>> from odkanon import lookup_hierarchy
+    >>> tree = lookup_hierarchy(pa.table({"zone": ["a", "b"], "district": ["x", "x"]}))
+    >>> squares = [
+    ...     {"type": "Polygon", "coordinates": [[[x, 0], [x + 1, 0], [x + 1, 1], [x, 1], [x, 0]]]} for x in (0, 1)
+    ... ]
+    >>> features = [{"type": "Feature", "id": name, "geometry": g} for name, g in zip("ab", squares, strict=True)]
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "zones.geojson"
+    ...     written = path.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
+    ...     sorted(with_outlines(tree, path).outlines)
+    ['a', 'b', 'x']
     """
     features = _features(path)
     known = {str(zone) for ids in tree.ids for zone in ids}
@@ -45,7 +63,18 @@ def _features(path: Path) -> list[dict[str, Any]]:
     polygons = [feature for feature in features if feature["geometry"].get("type") in ("Polygon", "MultiPolygon")]
     if not polygons:
         raise InputError(f"{path} has no polygons; zones need outlines of type Polygon or MultiPolygon")
+    try:
+        rings = [np.asarray(ring, dtype=np.float64)[:, :2] for each in polygons for ring in _rings(each["geometry"])]
+        points = np.concatenate(rings)
+    except (KeyError, ValueError, TypeError, IndexError) as error:
+        raise InputError(f"{path} has a polygon that cannot be read ({error})") from None
+    check_degrees([*points.min(axis=0).tolist(), *points.max(axis=0).tolist()], path)
     return polygons
+
+
+def _rings(geometry: dict[str, Any]) -> list[Any]:
+    parts = geometry["coordinates"] if geometry["type"] == "MultiPolygon" else [geometry["coordinates"]]
+    return [ring for part in parts for ring in part]
 
 
 def _by_code(features: list[dict[str, Any]], known: set[str], path: Path) -> dict[str, dict[str, Any]]:

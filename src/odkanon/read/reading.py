@@ -1,67 +1,217 @@
-"""How to read a table, whatever it holds and whichever engine it goes to: one set of options for all of them."""
+"""What to read, and how: one description of an input for every command and every engine."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
 
 from odkanon.errors import InputError
-from odkanon.model.od import ODMatrix
-from odkanon.read.area import Area
-from odkanon.read.odtable import od_of_table
-from odkanon.read.tables.columns import Kind, kind_of, resolve
-from odkanon.read.tables.open import Named, Table
-from odkanon.read.trips import Trips, build_od, trips_of_table
+from odkanon.model.account import Rejected, Source
+from odkanon.read.area import Area, read_area
+from odkanon.read.lookup import read_hierarchy
+from odkanon.read.outlines import with_outlines
+from odkanon.read.tables.columns import ALIASES, Kind, kind_of, resolve
+from odkanon.read.tables.layouts import open_trips
+from odkanon.read.tables.open import Check, Named, Table, Typed
+from odkanon.read.tables.text import TextFormat
+from odkanon.read.tables.times import TimeColumn, check_timezone
+from odkanon.read.tables.where import FILTERED, HOUR, Scope, filter_check, filter_names
+from odkanon.zoning.cells import check_resolution
 from odkanon.zoning.hierarchy import Hierarchy
 
+log = logging.getLogger(__name__)
 
-@dataclass(frozen=True)
+TIMES = ("start_time", "end_time")
+
+
+@dataclass(frozen=True, eq=False)
 class Reading:
-    """All that can be said about how to read a table.
+    """All that can be said about an input: what it is, and how to read it.
+
+    What is named as a file (``within``, ``hierarchy``, ``outlines``) is read when it is first needed, and once.
 
     Attributes
     ----------
+    source : path or table
+        CSV, gzipped CSV or Parquet; or a table of pandas, polars, Arrow or DuckDB. The layouts of bike share, taxi
+        and other data in `odkanon.read.tables.layouts` and `odkanon.read.tables.columns` are recognised.
+    columns : mapping of str to str, optional
+        ``{ours: theirs}`` for columns whose names are not recognised.
+    where : str or sequence of str, optional
+        Keep only rows for which this holds, such as ``'day_type == "weekday"'``; of several, all have to hold.
+    within : Area or str, optional
+        Keep trips with both ends inside; a text is as for `odkanon.read_area`.
+    resolution : int, optional
+        H3 resolution of the finest zones; 10 for trips, and an OD table's own by default.
+    hierarchy : Hierarchy or path, optional
+        The tree over zone codes, or the file of it, where zones are not H3 cells.
     kind : {"trips", "od"}, optional
         What the table holds; told by its columns if not given.
-    columns, hierarchy, resolution, within, where, crs
-        As for `odkanon.read_trips`, `odkanon.build_od` and `odkanon.read_od`.
+    outlines : path, optional
+        GeoJSON with the polygons of the zones of ``hierarchy``.
+    crs : str, optional
+        What the coordinates are if not degrees of latitude and longitude, such as ``"EPSG:32719"``; x is then looked
+        for in ``start_lon`` and ``end_lon``, y in ``start_lat`` and ``end_lat``. Needs pyproj.
+    encoding, delimiter : str, optional
+        Of a text file, where they are not what it says or looks like; see `odkanon.read.tables.text.TextFormat`.
+    timezone : str, optional
+        On which clock hours are, such as ``"America/Santiago"``, where times are written with ``Z`` or an offset; as
+        they are written by default.
     """
 
-    kind: Kind | None = None
+    source: Any = None
     columns: Mapping[str, str] | None = None
-    hierarchy: Hierarchy | None = None
+    where: str | Sequence[str] | None = None
+    within: Area | str | None = None
     resolution: int | None = None
-    within: Area | None = None
-    where: str | None = None
+    hierarchy: Hierarchy | str | Path | None = None
+    kind: Kind | None = None
+    outlines: str | Path | None = None
     crs: str | None = None
+    encoding: str | None = None
+    delimiter: str | None = None
+    timezone: str | None = None
+
+    def __post_init__(self) -> None:
+        _ = self.text
+        check_timezone(self.timezone)
+        if self.resolution is not None:
+            check_resolution(self.resolution)
+        if self.outlines is not None and self.hierarchy is None:
+            raise InputError(
+                "outlines of zones go with a hierarchy of them; H3 cells have their own", option="hierarchy"
+            )
+
+    @property
+    def name(self) -> str:
+        """What to call the input."""
+        return str(self.source) if isinstance(self.source, str | Path) else "the table"
+
+    @property
+    def title(self) -> str:
+        """What to call the input on a page."""
+        return Path(self.source).stem if isinstance(self.source, str | Path) else self.name
+
+    @property
+    def filters(self) -> tuple[str, ...]:
+        """The conditions that rows have to meet, all of them."""
+        if self.where is None:
+            return ()
+        return (self.where,) if isinstance(self.where, str) else tuple(self.where)
 
     @property
     def finest(self) -> int:
         """The H3 resolution of trips."""
         return 10 if self.resolution is None else self.resolution
 
+    @property
+    def text(self) -> TextFormat:
+        """How a text file is written."""
+        return TextFormat(self.encoding, self.delimiter)
+
+    @property
+    def uses_hours(self) -> bool:
+        """Whether a filter asks for times."""
+        own = {HOUR, *TIMES, *(alias for name in TIMES for alias in ALIASES[name])}
+        theirs = {column for name, column in (self.columns or {}).items() if name in TIMES}
+        return any(name in theirs or name.lower() in own for name in filter_names(self.filters))
+
+    @property
+    def clock(self) -> str:
+        """A sentence that says which clock hours are on."""
+        if self.timezone is None:
+            return "Hours are as they are written in the input; a Z or an offset from UTC is not converted."
+        return f"Hours are on the clock of {self.timezone}; times without an offset are taken to be so already."
+
+    @cached_property
+    def area(self) -> Area | None:
+        """The part of the world to keep; None for all of it."""
+        return read_area(self.within) if isinstance(self.within, str) else self.within
+
+    @cached_property
+    def tree(self) -> Hierarchy | None:
+        """The tree over zone codes, with the outlines of the zones; None for H3."""
+        if self.hierarchy is None:
+            return None
+        tree = self.hierarchy if isinstance(self.hierarchy, Hierarchy) else read_hierarchy(self.hierarchy)
+        return tree if self.outlines is None else with_outlines(tree, Path(self.outlines))
+
+    def open(self) -> Table:
+        """Open the source; a table in a known layout gets our columns besides its own."""
+        return open_trips(self.source, self.text)
+
     def kind_of(self, table: Named) -> Kind:
         """Tell what a table holds; raise if it does not go with the rest."""
-        kind = self.kind or ("od" if self.hierarchy is not None else kind_of(table, resolve(table, self.columns)))
+        kind = self.kind or (
+            "od" if self.hierarchy is not None else kind_of(table, resolve(table, self.columns, also=None))
+        )
         if kind == "od" and self.hierarchy is not None and self.within is not None:
-            raise InputError("--within takes H3 cells; with --hierarchy, use --filter instead")
+            raise InputError(
+                "areas are of H3 cells; with zones of your own, filter by a column instead", option="filter"
+            )
         if kind == "od" and self.crs is not None:
-            raise InputError("--crs is for coordinates; the ends of these trips are zones")
+            raise InputError("a reference system is for coordinates; the ends of these trips are zones")
         return kind
 
-    def trips(self, table: Table, attributes: Sequence[str] | None) -> Trips:
-        """Read trips into memory, with these attributes or (None) all that are known."""
-        return trips_of_table(table, columns=self.columns, attributes=attributes, where=self.where, crs=self.crs)
+    def resolved(self, table: Named, attributes: Sequence[str] = ()) -> dict[str, str]:
+        """Return which column stands for which of our names; attributes and what filters name may be given one, too."""
+        return resolve(table, self.columns, also={*attributes, *filter_names(self.filters)})
 
-    def matrix(self, table: Table) -> ODMatrix:
-        """Read trips or records between zones, whichever a table holds, into memory."""
-        if self.kind_of(table) == "trips":
-            return build_od(self.trips(table, []), resolution=self.finest, within=self.within)
-        return od_of_table(
-            table,
-            columns=self.columns,
-            hierarchy=self.hierarchy,
-            resolution=self.resolution,
-            within=self.within,
-            where=self.where,
-        )
+    def check(self, table: Typed, found: Mapping[str, str], times: Mapping[str, TimeColumn]) -> Check | None:
+        """Return the filter as a check of rows; None without one."""
+        return filter_check(self.filters, Scope(table, found, times))
+
+    def times(self, table: Typed, found: Mapping[str, str]) -> dict[str, TimeColumn]:
+        """Return how the times of a trip are read."""
+        return {
+            name: TimeColumn(table, found[name], counts=False, zone=self.timezone) for name in TIMES if name in found
+        }
+
+    def account(self, source: Source, lines: int | None) -> Source:
+        """Return the account of the rows with how they were read; raise where lines have got lost.
+
+        It is said where the filter makes no difference, and an error if it leaves nothing.
+
+        Parameters
+        ----------
+        source : Source
+            What became of the rows.
+        lines : int or None
+            How many rows there should be, where that is known.
+        """
+        if lines is not None and lines != source.rows:
+            raise InputError(
+                f"{self.name} has {lines:,} lines below its header, but {source.rows:,} rows were read; it may be "
+                "damaged, or hold quotes or line ends that it should not"
+            )
+        source = replace(source, reading=self.said())
+        if not self.filters:
+            return source
+        turned_away = source.rejected.get(FILTERED, Rejected(0, 0)).rows
+        if turned_away == source.rows:
+            raise InputError(f"the filter matches none of the {source.rows:,} rows of {self.name}; check its values")
+        if not turned_away:
+            log.warning("the filter keeps all %s rows; check whether it says what you mean", f"{source.rows:,}")
+        return source
+
+    def said(self) -> dict[str, Any]:
+        """Return what was said, as JSON can hold it, without what was left to be found out."""
+        told = {each.name: _plain(getattr(self, each.name)) for each in fields(self)}
+        return {name: value for name, value in told.items() if value is not None}
+
+
+def _plain(value: Any) -> Any:
+    """Return a value for JSON; what only exists in memory is named by its kind."""
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return f"a {type(value).__name__} in memory"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,24 +13,27 @@ import pyarrow as pa
 
 from odkanon.core.arrays import Bools, Codes, Ints
 from odkanon.errors import InputError, nearest
-from odkanon.model.od import ODMatrix, Rejected, Source, od_matrix
+from odkanon.model.account import Rejected, Source
+from odkanon.model.measures import HEADS
+from odkanon.model.od import ODMatrix, od_matrix
 from odkanon.read.area import Area
-from odkanon.read.checks import Check, Checked, checked_rows
+from odkanon.read.checks import Checked, checked_rows, whole_mean
 from odkanon.read.coordinates import OUT_OF_RANGE, SWAPPED, coordinate_checks, number_sql
 from odkanon.read.crs import to_degrees
+from odkanon.read.identity import value_text
 from odkanon.read.land import warn_if_misplaced
-from odkanon.read.tables.columns import COORDINATES, missing, resolve
-from odkanon.read.tables.layouts import open_trips
-from odkanon.read.tables.open import Named, Table, Typed, quote_name
+from odkanon.read.reading import TIMES, Reading
+from odkanon.read.tables.columns import ATTRIBUTES, COORDINATES, missing
+from odkanon.read.tables.open import Check, Named, Table, quote_name
 from odkanon.read.tables.times import TimeColumn, mixed_offsets
-from odkanon.zoning.cells import latlng_to_cell
+from odkanon.zoning.cells import Cells, latlng_to_cell
 from odkanon.zoning.hierarchy import h3_hierarchy
 
 log = logging.getLogger(__name__)
 
-TIMES: tuple[str, ...] = ("start_time", "end_time")
-ATTRIBUTES = ("sex", "age", "category")
-"""Attributes of a person that are kept where the input has them."""
+OUTSIDE = "outside the area"
+_MANY = 0.2
+"""From which share on it is said that trips name nobody."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,8 +47,8 @@ class Trips:
         attributes; one row a trip.
     weight : array of int or None
         Weight of each trip, in units of ``1 / scale``.
-    person : array of int or None
-        Number of the person of each trip; -1 where unknown.
+    heads : mapping of str to array of int
+        By measure, the number of the head of each trip (the person, the household); -1 where unknown.
     source : Source
         Where they come from, and what was rejected on the way.
     """
@@ -53,20 +56,37 @@ class Trips:
     table: pa.Table
     weight: Ints | None
     scale: int
-    person: Codes | None
+    heads: Mapping[str, Codes]
     source: Source
+    _cells: dict[int, tuple[Cells, Cells]] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
+
+    def cells(self, resolution: int) -> tuple[Cells, Cells]:
+        """Return the H3 cells in which the trips begin and end; worked out once, also for parts of the trips."""
+        if resolution not in self._cells:
+            lat_lon = [self.table.column(name).to_numpy() for name in COORDINATES]
+            start, end = (latlng_to_cell(lat_lon[at], lat_lon[at + 1], resolution) for at in (0, 2))
+            self._cells[resolution] = start, end
+        return self._cells[resolution]
 
     def select(self, which: Bools) -> Trips:
         """Return some of the trips, such as a segment; the unit of weight stays the same."""
         return replace(
             self,
+            _cells={at: (start[which], end[which]) for at, (start, end) in self._cells.items()},
             table=self.table.filter(pa.array(which)),
             weight=None if self.weight is None else self.weight[which],
-            person=None if self.person is None else self.person[which],
+            heads={name: head[which] for name, head in self.heads.items()},
         )
+
+    def reject(self, which: Bools, reason: str) -> Trips:
+        """Return the other trips; these count as turned away for the reason."""
+        count = int(np.count_nonzero(which))
+        weight = 0 if self.weight is None else int(self.weight[which].sum())
+        source = self.source.reject(reason, Rejected(count, count, weight))
+        return replace(self.select(~which), source=source) if count else self
 
     def __repr__(self) -> str:
         rejected = sum(part.rows for part in self.source.rejected.values())
@@ -78,64 +98,63 @@ def read_trips(
     *,
     columns: Mapping[str, str] | None = None,
     attributes: Sequence[str] | None = None,
-    where: str | None = None,
+    where: str | Sequence[str] | None = None,
     crs: str | None = None,
+    **how: Any,
 ) -> Trips:
     """Read trips with coordinates, and turn bad rows away.
 
     Parameters
     ----------
     source : path or table
-        CSV, gzipped CSV or Parquet; or a table of pandas, polars, Arrow or DuckDB. The layouts of bike share, taxi
-        and other data in `odkanon.read.tables.layouts` and `odkanon.read.tables.columns` are recognised.
-    columns : mapping of str to str, optional
-        ``{theirs: ours}`` for columns whose names are not recognised.
+        CSV, gzipped CSV or Parquet; or a table of pandas, polars, Arrow or DuckDB.
     attributes : sequence of str, optional
         Further columns to keep; by default sex, age and category where there are such.
-    where : str, optional
-        Keep only rows for which this holds, such as ``'day_type == "weekday"'``.
-    crs : str, optional
-        What the coordinates are if not degrees of latitude and longitude, such as ``"EPSG:32719"``; x is then looked
-        for in ``start_lon`` and ``end_lon``, y in ``start_lat`` and ``end_lat``. Needs pyproj.
+    columns, where, crs, **how
+        How to read it; see `odkanon.Reading`.
 
     Notes
     -----
-    A row is turned away, and counted, for the first of: filtered out, missing, unreadable, infinite or
+    A row is turned away, and counted, for the first of: not matched by the filter, missing, unreadable, infinite or
     out-of-range coordinates, the point (0, 0), a missing, unreadable or non-positive weight, a time that cannot be
     read, or being an exact copy of another row of the same person. A column that is empty throughout counts as
-    absent. A trip without a person stays, and counts as nobody where persons are counted.
+    absent. A trip without a person stays, and counts as nobody where persons are counted. Ids that differ only in how
+    they are written (``1`` and ``1.0``) are one person, and words for nothing (``NA``, ``null``) are nobody.
+
+    Examples
+    --------
+    >>> from odkanon import make_survey
+    >>> trips = read_trips(make_survey(), where='sex == "Woman"')
+    >>> len(trips) + sum(each.rows for each in trips.source.rejected.values())
+    81291
     """
-    return trips_of_table(open_trips(source), columns=columns, attributes=attributes, where=where, crs=crs)
+    return trips_of(Reading(source, columns, where, crs=crs, **how), attributes)
 
 
-def trips_of_table(
-    table: Table,
-    *,
-    columns: Mapping[str, str] | None = None,
-    attributes: Sequence[str] | None = None,
-    where: str | None = None,
-    crs: str | None = None,
-) -> Trips:
-    """Read trips from an open table; see `read_trips`."""
-    found = resolve(table, columns)
+def trips_of(reading: Reading, attributes: Sequence[str] | None = None, *, table: Table | None = None) -> Trips:
+    """Read the trips of an input, which may be open already; see `read_trips`."""
+    table = reading.open() if table is None else table
+    found = reading.resolved(table, attributes or ())
     if any(name not in found for name in COORDINATES):
         raise missing(table, found, COORDINATES)
     kept = _attributes(table, found, attributes)
-    times = trip_times(table, found)
+    times = reading.times(table, found)
     values = trip_values(found, times) | {name: quote_name(column) for name, column in kept.items()}
-    identity = [*values.values()] if "person" in found and "start_time" in found else None
+    identity = trip_values(found, times) | {name: value_text(column) for name, column in kept.items()}
     values |= {f"{name} zoned": time.zoned for name, time in times.items()}
-    checks = trip_checks(found, degrees=crs is None)
-    rows = checked_rows(table, found, values, checks, where=where, identity=identity)
+    checks, crs = trip_checks(found, degrees=reading.crs is None), reading.crs
+    rows = checked_rows(table, found, values, checks, where=reading.check(table, found, times), identity=identity)
+    rows = replace(rows, source=reading.account(rows.source, table.lines))
     hint_at_swap(rows.source.rejected)
     if crs is not None:
         rows = to_degrees(rows, crs)
     if len(rows.table) == 0:
         raise no_rows(table, rows.source)
     rows = _without_offsets(table, found, rows, times)
+    warn_of_missing(rows.heads)
     ends = [rows.table.column(name).to_numpy() for name in COORDINATES]
     warn_if_misplaced(np.concatenate(ends[0::2]), np.concatenate(ends[1::2]))
-    return Trips(rows.table, rows.weight, rows.scale, rows.person, rows.source)
+    return Trips(rows.table, rows.weight, rows.scale, rows.heads, rows.with_mean_weight())
 
 
 def build_od(trips: Trips, *, resolution: int = 10, within: Area | None = None) -> ODMatrix:
@@ -149,12 +168,16 @@ def build_od(trips: Trips, *, resolution: int = 10, within: Area | None = None) 
         H3 resolution of the leaves, in [0, 15]; 10 is some 130 m across.
     within : Area, optional
         Keep trips with both ends inside; the others count as rejected.
+
+    Examples
+    --------
+    >>> from odkanon import make_survey
+    >>> od = build_od(read_trips(make_survey()), resolution=7)
+    >>> od.trips, od.origins.resolution
+    (81291, 7)
     """
-    lat_lon = [trips.table.column(name).to_numpy() for name in COORDINATES]
-    origin = latlng_to_cell(lat_lon[0], lat_lon[1], resolution)
-    destination = latlng_to_cell(lat_lon[2], lat_lon[3], resolution)
     return od_of_records(
-        origin, destination, None, trips.weight, trips.scale, trips.person, trips.source, within=within
+        *trips.cells(resolution), None, trips.weight, trips.scale, trips.heads, trips.source, within=within
     )
 
 
@@ -164,7 +187,7 @@ def od_of_records(
     count: Ints | None,
     weight: Ints | None,
     scale: int,
-    person: Codes | None,
+    heads: Mapping[str, Codes],
     source: Source,
     *,
     within: Area | None,
@@ -174,15 +197,15 @@ def od_of_records(
         inside = within.contains(origin) & within.contains(destination)
         trips_outside = int(np.count_nonzero(~inside) if count is None else count[~inside].sum())
         weight_outside = 0 if weight is None else int(weight[~inside].sum())
-        outside = Rejected(int(np.count_nonzero(~inside)), trips_outside, weight_outside)
-        if outside.rows:
-            source = replace(source, rejected={**source.rejected, "outside the area": outside})
+        if weight is not None:
+            source = whole_mean(source, count, weight, scale)
+        source = source.reject(OUTSIDE, Rejected(int(np.count_nonzero(~inside)), trips_outside, weight_outside))
         if not inside.any():
             raise InputError("no trip has both ends inside the area; check the cells or the outline")
         origin, destination = origin[inside], destination[inside]
         count = None if count is None else count[inside]
         weight = None if weight is None else weight[inside]
-        person = None if person is None else person[inside]
+        heads = {name: head[inside] for name, head in heads.items()}
     origins, destinations = h3_hierarchy(origin), h3_hierarchy(destination)
     return od_matrix(
         origins,
@@ -192,15 +215,17 @@ def od_of_records(
         trips=count,
         weight=weight,
         scale=scale,
-        person=person,
+        heads=heads,
         source=source,
     )
 
 
-def no_rows(table: Named, source: Source, hint: str = "") -> InputError:
+def no_rows(table: Named, source: Source, hint: str = "", option: str | None = None) -> InputError:
     """Return the error for a table without a single usable row, and with what may help."""
     reasons = "; ".join(f"{part.rows:,} {reason}" for reason, part in source.rejected.items())
-    return InputError(f"{table.name} has no usable row ({reasons or 'there are no rows below the header'}){hint}")
+    return InputError(
+        f"{table.name} has no usable row ({reasons or 'there are no rows below the header'}){hint}", option=option
+    )
 
 
 def _attributes(table: Table, found: Mapping[str, str], wanted: Sequence[str] | None) -> dict[str, str]:
@@ -214,11 +239,6 @@ def _attributes(table: Table, found: Mapping[str, str], wanted: Sequence[str] | 
         if not column:
             raise InputError(f"{table.name} has no column {name!r} to keep{nearest(name, table.columns)}")
     return kept
-
-
-def trip_times(table: Typed, found: Mapping[str, str]) -> dict[str, TimeColumn]:
-    """Return how the times of a trip are read."""
-    return {name: TimeColumn(table, found[name], counts=False) for name in TIMES if name in found}
 
 
 def trip_values(found: Mapping[str, str], times: Mapping[str, TimeColumn]) -> dict[str, str]:
@@ -239,8 +259,28 @@ def hint_at_swap(rejected: Mapping[str, Rejected]) -> None:
         log.warning("%s rows have a latitude out of range; are lat and lon swapped?", f"{rejected[SWAPPED].rows:,}")
     elif OUT_OF_RANGE in rejected:
         log.warning(
-            "%s rows have coordinates out of range; if they are not degrees, say what they are with --crs",
+            "%s rows have coordinates out of range; if they are not degrees, name their reference system",
             f"{rejected[OUT_OF_RANGE].rows:,}",
+            extra={"option": "crs"},
+        )
+
+
+def warn_of_missing(heads: Mapping[str, Codes]) -> None:
+    """Warn where many rows name no head; given the numbers of the heads of all rows, by measure."""
+    for measure, head in heads.items():
+        warn_of_nobody(measure, int(np.count_nonzero(head < 0)), len(head))
+
+
+def warn_of_nobody(measure: str, without: int, trips: int) -> None:
+    """Warn where so many trips name nobody that counts of heads mean little."""
+    if trips and without >= _MANY * trips:
+        log.warning(
+            "%s of %s trips (%s %%) name no %s; they count as nobody, so flows have more %s than can be shown",
+            f"{without:,}",
+            f"{trips:,}",
+            f"{100 * without / trips:.0f}",
+            HEADS[measure].column,
+            measure,
         )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from odkanon.core.arrays import Bools, Codes, Ints, number_groups
-from odkanon.model.flows import Flows, Visits
+from odkanon.model.flows import Flows, visits_of_records
 from odkanon.model.rule import Rule
 from odkanon.read.trips import Trips
 from odkanon.together.dimensions import Dimension
@@ -36,11 +36,7 @@ class Plan:
 
 def count_trips(trips: Trips, origin: Codes | Ints, destination: Codes | Ints) -> Flows:
     """Return the trips counted by two numbers each."""
-    visits = None
-    if trips.person is not None:
-        known = np.flatnonzero(trips.person >= 0).astype(np.int32)
-        people = max(int(trips.person.max(initial=0)) + 1, 1)
-        visits = Visits(known, trips.person[known], people)
+    visits = visits_of_records(trips.heads)
     ones = np.ones(len(trips), dtype=np.int64)
     origin, destination = origin.astype(np.int32), destination.astype(np.int32)
     counted, _ = Flows(origin, destination, ones, ones, trips.weight, visits, trips.scale).merge(origin, destination)

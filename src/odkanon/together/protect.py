@@ -32,7 +32,9 @@ import numpy as np
 import numpy.typing as npt
 
 from odkanon.core.arrays import Bools, Codes, Ints, number_groups
+from odkanon.model.companion import met_together, smallest_class
 from odkanon.model.flows import Flows
+from odkanon.model.measures import HEADS
 from odkanon.model.rule import Rule
 
 Matrix = npt.NDArray[np.float64]
@@ -64,15 +66,9 @@ def protect_whole(classes: Flows, never: Bools, rule: Rule) -> Bools:
     """
     suppressed = never | ~rule.met(classes)
     published = np.flatnonzero(~suppressed)
-    if suppressed.any() and len(published) and not _met_together(classes, suppressed, rule):
-        suppressed[published[np.argmin(classes.trips[published])]] = True
+    if len(published) and not met_together(classes, suppressed, rule):
+        suppressed[published[smallest_class(classes.take(~suppressed), rule)]] = True
     return suppressed
-
-
-def _met_together(flows: Flows, which: Bools, rule: Rule) -> bool:
-    nowhere = np.zeros(int(which.sum()), dtype=np.int32)
-    together, _ = flows.take(which).merge(nowhere, nowhere)
-    return bool(rule.met(together).all())
 
 
 def protect_partition(cells: Flows, closed: Bools, withheld: Bools, group: Ints, rule: Rule) -> Partition:
@@ -174,15 +170,14 @@ def _arcs(cells: Flows, suppressed: Bools, column: Codes, columns: int, rule: Ru
     mask[row, column[hidden]] = 1
     together = (mask.T @ mask > 0) & ~np.eye(columns, dtype=bool)
     strong = together.copy()
-    if rule.trips is not None:
-        strong &= _spread(cells.trips[hidden], row, column[hidden], mask) >= rule.trips
-    if rule.weight is not None and cells.weight is not None:
-        # Floats may be off in the last digits; asking for a little more keeps the answer on the safe side.
-        strong &= _spread(cells.weight[hidden], row, column[hidden], mask) >= rule.weight_units(cells.scale) * (
-            1 + 1e-9
-        )
-    if rule.persons is not None and cells.visits is not None:
-        strong &= _persons(cells, hidden, row, column, mask) >= rule.persons
+    for measure in rule.measures:
+        least = rule.units(measure, cells.scale)
+        if measure in HEADS:
+            strong &= _heads(cells, measure, hidden, row, column, mask) >= least
+        else:
+            # Floats may be off in the last digits; asking for a little more keeps the answer on the safe side.
+            slack = 1 + 1e-9 if measure == "weight" else 1
+            strong &= _spread(getattr(cells, measure)[hidden], row, column[hidden], mask) >= least * slack
     return together, strong
 
 
@@ -193,15 +188,14 @@ def _spread(mass: Ints, row: Codes, column: Codes, mask: Matrix) -> Matrix:
     return table.T @ mask
 
 
-def _persons(cells: Flows, hidden: Ints, row: Codes, column: Codes, mask: Matrix) -> Matrix:
-    """Return, for columns v and u, the distinct persons of v in rows where u is suppressed."""
-    visits = cells.visits
-    assert visits is not None
+def _heads(cells: Flows, measure: str, hidden: Ints, row: Codes, column: Codes, mask: Matrix) -> Matrix:
+    """Return, for columns v and u, the distinct heads of v in rows where u is suppressed."""
+    visits = cells.visits[measure]
     row_of_cell = np.full(len(cells), -1, dtype=np.int64)
     row_of_cell[hidden] = row
     inside = row_of_cell[visits.flow] >= 0
-    flow, person = visits.flow[inside], visits.person[inside]
-    key = column[flow].astype(np.int64) * visits.people + person
+    flow, head = visits.flow[inside], visits.head[inside]
+    key = column[flow].astype(np.int64) * visits.people + head
     counts = np.zeros((mask.shape[1], mask.shape[1]))
     for u in range(mask.shape[1]):
         here = mask[row_of_cell[flow], u] > 0

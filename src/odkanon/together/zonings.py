@@ -15,12 +15,10 @@ from odkanon.methods import anonymize
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release, assemble
 from odkanon.model.rule import Rule
-from odkanon.read.tables.columns import COORDINATES
 from odkanon.read.trips import Trips, build_od
 from odkanon.together.dimensions import Dimension
 from odkanon.together.plan import Plan, make_plan
 from odkanon.together.series import Zoning, lay_over, zoning_of
-from odkanon.zoning.cells import latlng_to_cell
 
 STEPS_PER_DOUBLING = 4
 """How finely the coarseness of the zoning is searched."""
@@ -57,14 +55,13 @@ class Ground:
     ) -> Ground:
         """Place the trips on leaves once, for all attempts."""
         od = build_od(trips, resolution=resolution)
-        lat_lon = [trips.table.column(name).to_numpy() for name in COORDINATES]
-        origin = np.searchsorted(od.origins.leaves, latlng_to_cell(lat_lon[0], lat_lon[1], resolution))
-        destination = np.searchsorted(od.destinations.leaves, latlng_to_cell(lat_lon[2], lat_lon[3], resolution))
+        starts, ends = trips.cells(resolution)
+        origin, destination = np.searchsorted(od.origins.leaves, starts), np.searchsorted(od.destinations.leaves, ends)
         return cls(trips, dimensions, parents, rule, resolution, od, origin, destination)
 
     def attempt(self, factor: float, method: str, options: dict[str, Any]) -> Attempt | str:
         """Choose zones as if the thresholds were higher, and see what can be published; a text says why nothing."""
-        release = anonymize(self.od, _raised(self.rule, factor), method=method, **options)
+        release = anonymize(self.od, self.rule.scaled(factor), method=method, **options)
         if release.refusal:
             return release.refusal
         return self.on(zoning_of(release), factor, dict(release.parameters))
@@ -107,14 +104,6 @@ class Ground:
 def _keys(origin_zone: Codes, destination_zone: Codes, width: int) -> Ints:
     inside = (origin_zone >= 0) & (destination_zone >= 0)
     return np.where(inside, origin_zone.astype(np.int64) * width + destination_zone, -1)
-
-
-def _raised(rule: Rule, factor: float) -> Rule:
-    return Rule(
-        trips=None if rule.trips is None else ceil(rule.trips * factor),
-        weight=None if rule.weight is None else float(rule.weight) * factor,
-        persons=None if rule.persons is None else ceil(rule.persons * factor),
-    )
 
 
 def search(ground: Ground, budget: float, method: str, options: dict[str, Any]) -> Attempt:

@@ -57,7 +57,7 @@ const [W, H, LEFT, BOTTOM, TOP] = [340, 170, 38, 36, 26];
 
 function chart(release: Release, measure: Count): HTMLElement | null {
   const sizes = release.flows.mass[measure];
-  const threshold = release.about.privacy?.[measure]?.threshold ?? release.about.rule[measure] ?? 0;
+  const threshold = release.about.privacy[measure]?.threshold ?? release.about.rule[measure] ?? 0;
   if (!sizes?.length) return null;
   const made = bins(sizes, threshold, measure !== "weight");
   const tallest = Math.max(...made.map((bin) => bin.classes));

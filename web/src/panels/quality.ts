@@ -2,7 +2,7 @@
 
 import { card, h, table, type Child, type Row } from "../dom";
 import { count, exact, measureTitle, percent, quantity, short } from "../format";
-import { COUNTS, MEASURES, type Count, type Measure, type Protection, type Quality, type Release } from "../model";
+import { COUNTS, MEASURES, type Measure, type Quality, type Release } from "../model";
 
 const METRICS: [keyof Quality, string, string, (value: number | null | undefined) => string][] = [
   ["g", "Coarseness, G", "finest cells in the two zones of an average trip; less is finer", quantity],
@@ -12,7 +12,7 @@ const METRICS: [keyof Quality, string, string, (value: number | null | undefined
 ];
 
 function metricCell(release: Release, measure: Measure, metric: keyof Quality, format: (v: number | null | undefined) => string): Child {
-  const quality = release.about.utility?.[measure];
+  const quality = release.about.utility[measure];
   const value = quality?.[metric];
   const best = metric === "g" && measure === "trips" ? release.about.limit?.g : null;
   if (value == null) return h("span", { class: "none" }, metric === "g" || metric === "e" ? "not defined" : "–");
@@ -20,11 +20,13 @@ function metricCell(release: Release, measure: Measure, metric: keyof Quality, f
 }
 
 /** C_DM, C_AVG, G and E for trips and for weight, with the limit beside G. */
-export function utility(releases: Release[]): HTMLElement | null {
+export function utility(releases: Release[]): HTMLElement {
   const columns = releases.flatMap((release) =>
-    MEASURES.filter((measure) => release.about.utility?.[measure]).map((measure) => ({ release, measure })),
+    MEASURES.filter((measure) => release.about.utility[measure]).map((measure) => ({ release, measure })),
   );
-  if (!columns.length) return null;
+  if (!columns.length) {
+    return card("How useful it is", "utility", h("p", { class: "note" }, "Published for large inputs only: of a small one, such numbers could tell of single groups."));
+  }
   const head = columns.map(({ release, measure }) =>
     h("span", {}, releases.length > 1 && h("b", {}, release.name), measureTitle[measure]),
   );
@@ -42,28 +44,12 @@ export function utility(releases: Release[]): HTMLElement | null {
   );
 }
 
-/** What the release says about its smallest flows, or what its rows say where it says nothing. */
-function protection({ about, flows }: Release): Partial<Record<Count, Protection>> {
-  if (about.privacy) return about.privacy;
-  const guarded = COUNTS.filter((measure) => about.rule[measure] != null && flows.mass[measure]);
-  return Object.fromEntries(
-    guarded.map((measure) => {
-      const [sizes, threshold] = [flows.mass[measure]!, about.rule[measure]!];
-      const below = Array.from(sizes).filter((size) => size < threshold).length;
-      const min = Array.from(sizes).reduce((least, size) => Math.min(least, size), Infinity);
-      return [measure, { min: flows.count ? min : null, threshold, below, share: below / (flows.count || 1) }];
-    }),
-  );
-}
-
 /** Smallest number and numbers below the threshold, from each perspective. */
 export function privacy(releases: Release[]): HTMLElement {
   const head = ["", "Smallest", "Asked for", "Too small"];
-  const tables = releases.map((release) => {
-    const { name, about } = release;
-    const known = protection(release);
-    const rows: Row[] = COUNTS.filter((measure) => known[measure]).map((measure) => {
-      const one = known[measure]!;
+  const tables = releases.map(({ name, about }) => {
+    const rows: Row[] = COUNTS.filter((measure) => about.privacy[measure]).map((measure) => {
+      const one = about.privacy[measure]!;
       const guarded = about.rule[measure] != null;
       return {
         label: measureTitle[measure],

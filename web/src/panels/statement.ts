@@ -34,12 +34,11 @@ function leftOut({ suppressed, unlisted }: About): string {
 
 /** What the rule does not promise, said as plainly as what it does. */
 export function caution(about: About): string | null {
-  const persons = about.privacy?.persons;
+  const persons = about.privacy.persons;
   if (!about.published.classes || about.rule.persons != null) return null;
   if (persons?.min != null && persons.below > 0) {
     return `The rule counts trips, not people: the smallest flow is made by ${plural(persons.min, "person")}.`;
   }
-  if (!about.privacy && about.rule.persons == null) return "The rule counts trips, not people.";
   return persons ? null : "The rule counts trips, not people; the input does not say who made which trip.";
 }
 
@@ -48,7 +47,7 @@ const tile = (title: string, value: Child, ...notes: Child[]): HTMLElement =>
 
 function publishedTile({ about: { published, suppressed, input } }: Release): HTMLElement {
   const weighted = published.weight != null && `standing for ${amount(published.weight, "weight")}`;
-  if (published.share == null || suppressed?.trips == null) return tile("Published", count(published.trips), "trips", weighted);
+  if (published.share == null || suppressed?.trips == null) return tile("Published", count(published.trips), "trips in the published flows", weighted);
   const rejected = Object.entries(input?.rejected ?? {}).map(([why, one]) => `${count(one.rows ?? one.trips)} ${why.replaceAll("_", " ")}`);
   return tile(
     "Published",
@@ -62,7 +61,7 @@ function publishedTile({ about: { published, suppressed, input } }: Release): HT
 function leftOutTile({ about: { suppressed, unlisted } }: Release): HTMLElement {
   if (suppressed?.share == null) {
     const most = unlisted?.at_most_trips;
-    return tile("Not listed", most == null ? "–" : `≤ ${count(most)}`, most == null ? "how many is not public" : "trips at most; exactly how many would tell about single trips");
+    return tile("Not listed to protect people", most == null ? "–" : `≤ ${count(most)}`, most == null ? "how many trips is not published" : "trips; the exact number is not published");
   }
   return tile(
     "Left out to protect people",

@@ -17,8 +17,9 @@ import numpy as np
 import pyarrow as pa
 
 from odkanon.core.arrays import Ints
+from odkanon.core.machine import machine_memory
 from odkanon.core.outputs import Claim
-from odkanon.engine.sql.backend import BYTES_PER_FLOW, Stored, Work, machine_memory, new_name, store
+from odkanon.engine.sql.backend import BYTES_PER_FLOW, Stored, Work, new_name, store
 from odkanon.errors import InputError, is_disk_full
 
 _DISK_FULL = (
@@ -187,8 +188,8 @@ def clear_errors(limit: int, source: str | None = None) -> Iterator[None]:
         if isinstance(error, duckdb.OutOfMemoryException) or "Out of Memory Error" in str(error):
             amount = f"{limit / 2**30:.3g} GiB" if limit >= 2**30 else f"{limit / 2**20:.3g} MiB"
             raise InputError(
-                f"the memory limit of {amount} is too small for this input; raise --memory-limit, or use a coarser "
-                "--resolution"
+                f"the memory limit of {amount} is too small for this input; raise it, or use a coarser resolution",
+                option="memory-limit SIZE",
             ) from None
         said = str(error).strip().splitlines()[0]
         if source is not None:

@@ -14,9 +14,6 @@ from odkanon.engine.sql.backend import Stored
 from odkanon.engine.sql.cells import ToDegrees, helper_count, place_batch, place_batches
 from odkanon.read.tables.open import Check, Table, quote_text
 
-_WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
-"""Types of DuckDB whose values are 64-bit integers."""
-
 _BATCH = 500_000
 """Rows that are put on cells at a time."""
 
@@ -55,13 +52,18 @@ class DuckInput:
         """Reasons of the format itself to turn rows away."""
         return self.table.checks
 
+    @property
+    def lines(self) -> int | None:
+        """Rows that a text file should have by its lines; None where that cannot be told."""
+        return self.table.lines
+
     def types(self) -> dict[str, str]:
         """Return the SQL type of each column."""
         return self.table.types()
 
     def is_whole(self, column: str) -> bool:
         """Tell whether a column holds integers."""
-        return self.types()[column] in _WHOLE
+        return self.table.is_whole(column)
 
     def query(self, select: str, rest: str = "", **tables: pa.Table) -> pa.Table:
         """Return a selection from the table, with some small tables at hand."""

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from odkanon.core.arrays import Bools
 from odkanon.engine.sql.backend import Backend, Stored, lend
-from odkanon.engine.sql.rows import Rows, SqlInput
-from odkanon.model.od import Rejected
+from odkanon.engine.sql.rows import CountedRows, SqlInput
+from odkanon.model.account import Rejected
 from odkanon.read.crs import ends_in_degrees
 from odkanon.read.tables.columns import COORDINATES
 from odkanon.read.tables.times import TimeColumn, mixed_offsets
@@ -59,23 +59,28 @@ class Copies:
 
 
 def find_copies(
-    table: SqlInput, rows: Rows, records: Stored, ends: Mapping[str, str], written: Mapping[str, str], crs: str | None
+    table: SqlInput,
+    rows: CountedRows,
+    records: Stored,
+    ends: Mapping[str, str],
+    written: Mapping[str, str],
+    crs: str | None,
 ) -> Copies | None:
     """Return exact copies; None if there are none, or none to look for.
 
     Fingerprints only narrow down where to compare in full; with none repeated, which is usual, that is all.
     """
-    if not rows.same:
+    if not rows.copies.same or not rows.copies.tells_copies:
         return None
     suspects = table.backend.repeated(records, "fingerprint")
     if len(suspects) == 0:
         return None
     weight = rows.columns.get("weight", "0")
-    same = {f"same_{number}": expression for number, expression in enumerate(rows.same)}
+    same = {f"same_{number}": expression for number, expression in enumerate(rows.copies.same.values())}
     inner = ", ".join(f"{e} AS {name}" for name, e in {**ends, **same, **written, "weight": weight}.items())
     kinds = "".join(f", MIN({name}) AS {name}" for name in written)
     found = table.query(
-        f"{inner}, {rows.columns['reason']} AS reason, {rows.fingerprint} AS fingerprint",
+        f"{inner}, {rows.columns['reason']} AS reason, {rows.fingerprint['fingerprint']} AS fingerprint",
         f"SELECT {', '.join(COORDINATES)}, MIN(weight) AS weight, COUNT(*) - 1 AS extra{kinds} FROM (%s) s "
         f"JOIN suspects u ON s.fingerprint = u.value WHERE reason = 0 GROUP BY {', '.join([*COORDINATES, *same])} "
         "HAVING COUNT(*) > 1",

@@ -6,6 +6,7 @@ are. All masses are whole numbers, so every database adds them up to the same re
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -18,8 +19,9 @@ from odkanon.engine.memory import MemoryEngine
 from odkanon.engine.protocols import Engine
 from odkanon.engine.sql.backend import Backend, Relation, Stored, lend, store
 from odkanon.model.flows import Flows, Totals, Visits
+from odkanon.model.measures import MEASURES
 from odkanon.model.od import Axis
-from odkanon.model.rule import Measure, Rule
+from odkanon.model.rule import Rule
 from odkanon.zoning.hierarchy import Cut, Hierarchy
 
 _LIGHTER = 4
@@ -67,8 +69,8 @@ class SqlEngine:
         What the places of the table are.
     table : Stored
         ``origin, destination, pairs, trips`` and, where there is one, ``weight``.
-    visits : Relation or None
-        ``origin, destination, person``, possibly repeated; where the rule counts persons.
+    visits : mapping of str to Relation
+        ``origin, destination, head``, possibly repeated, for each measure by heads that the rule counts.
     scale : int or None
         Units of weight in one; None where there is no weight.
     """
@@ -77,7 +79,7 @@ class SqlEngine:
     origin: Side
     destination: Side
     table: Stored
-    visits: Relation | None
+    visits: Mapping[str, Relation]
     scale: int | None
 
     def tree(self, axis: Axis) -> Hierarchy:
@@ -88,22 +90,22 @@ class SqlEngine:
         """Return one axis of the table."""
         return self.origin if axis == "origin" else self.destination
 
-    def node_masses(self, axis: Axis, measure: Measure) -> tuple[Ints, ...]:
+    def node_masses(self, axis: Axis, measure: str) -> tuple[Ints, ...]:
         """Return the mass of every node of an axis, by level."""
         side = self.side(axis)
-        if measure == "persons":
-            return tuple(self._persons_by_node(axis, level) for level in range(side.tree.top + 1))
+        if MEASURES[measure].by_heads:
+            return tuple(self._heads_by_node(axis, level, measure) for level in range(side.tree.top + 1))
         found = self.backend.execute(
             f"SELECT {axis} AS place, {_sum(measure)} AS mass FROM {self.table} GROUP BY {axis}"
         )
         mass = side.at_leaves(found)
         return tuple(np.add.reduceat(mass, starts) for starts in side.tree.starts)
 
-    def _persons_by_node(self, axis: Axis, level: int) -> Ints:
+    def _heads_by_node(self, axis: Axis, level: int, measure: str) -> Ints:
         side = self.side(axis)
         nodes = lend(self.backend, place=side.places, node=side.tree.codes[level][side.leaf])
         found = self.backend.execute(
-            f"SELECT node, COUNT(*) AS mass FROM (SELECT DISTINCT n.node, v.person FROM {self.visits} v "
+            f"SELECT node, COUNT(*) AS mass FROM (SELECT DISTINCT n.node, v.head FROM {self.visits[measure]} v "
             f"JOIN {nodes} n ON v.{axis} = n.place) s GROUP BY node"
         )
         mass = np.zeros(len(side.tree.ids[level]), dtype=np.int64)
@@ -113,23 +115,22 @@ class SqlEngine:
     def coarsen(self, origins: Cut, destinations: Cut) -> Engine:
         """Return the engine over the classes of two cuts; in memory, if they fit there easily."""
         coarser = self.merged(origins, destinations)
-        visits = coarser.visits.rows if isinstance(coarser.visits, Stored) else 0
+        visits = sum(each.rows for each in coarser.visits.values() if isinstance(each, Stored))
         return coarser.fetched() if coarser.table.rows // _LIGHTER + visits <= self.backend.fetchable else coarser
 
     def fetched(self) -> MemoryEngine:
         """Return the same engine with its flows in memory."""
         flows = self._fetch(str(self.table))
-        if self.visits is not None:
-            flows = replace(flows, visits=self._fetch_visits(flows))
+        flows = replace(flows, visits={name: self._fetch_visits(flows, each) for name, each in self.visits.items()})
         return MemoryEngine(self, flows, self.origin.leaf, self.destination.leaf)
 
-    def _fetch_visits(self, flows: Flows) -> Visits:
-        found = self.backend.execute(f"SELECT origin, destination, person FROM {self.visits} v")
+    def _fetch_visits(self, flows: Flows, visits: Relation) -> Visits:
+        found = self.backend.execute(f"SELECT origin, destination, head FROM {visits} v")
         width = len(self.destination.places)
         keys = flows.origin.astype(np.int64) * width + flows.destination
         flow = np.searchsorted(keys, ints(found, "origin") * width + ints(found, "destination")).astype(np.int32)
-        person = pc.dictionary_encode(found.column("person").combine_chunks()).indices.to_numpy().astype(np.int32)
-        return Visits(flow, person, max(int(person.max(initial=0)) + 1, 1))
+        head = pc.dictionary_encode(found.column("head").combine_chunks()).indices.to_numpy().astype(np.int32)
+        return Visits(flow, head, max(int(head.max(initial=0)) + 1, 1))
 
     def merged(self, origins: Cut, destinations: Cut) -> SqlEngine:
         """Return the engine over the classes of two cuts, where the pairs are."""
@@ -144,9 +145,10 @@ class SqlEngine:
                 f"SELECT a.zone AS origin, b.zone AS destination, {masses} FROM {self.table} f "
                 f"{join_maps('f', *maps)} GROUP BY a.zone, b.zone",
             )
-        visits = None
-        if self.visits is not None:
-            visits = distinct_visits(self.backend, self.visits, *self._maps(origins, destinations))
+        visits = {
+            name: distinct_visits(self.backend, each, *self._maps(origins, destinations))
+            for name, each in self.visits.items()
+        }
         return SqlEngine(self.backend, *sides, merged, visits, self.scale)
 
     @property
@@ -160,40 +162,40 @@ class SqlEngine:
         return first, second
 
     @property
-    def counted(self) -> str:
-        """The flows with the number of their persons, where persons are counted."""
-        if self.visits is None:
+    def relation(self) -> str:
+        """The flows with the number of their heads, where heads are counted."""
+        if not self.visits:
             return f"{self.table}"
-        return (
-            f"(SELECT f.*, COALESCE(p.persons, 0) AS persons FROM {self.table} f LEFT JOIN "
-            f"(SELECT origin, destination, COUNT(*) AS persons FROM (SELECT DISTINCT origin, destination, person "
-            f"FROM {self.visits} v) d GROUP BY origin, destination) p "
-            "ON f.origin = p.origin AND f.destination = p.destination) c"
+        counts = "".join(f", COALESCE(h{at}.heads, 0) AS {name}" for at, name in enumerate(self.visits))
+        joins = " ".join(
+            f"LEFT JOIN (SELECT origin, destination, COUNT(*) AS heads FROM (SELECT DISTINCT origin, destination, head "
+            f"FROM {each} v) d GROUP BY origin, destination) h{at} "
+            f"ON f.origin = h{at}.origin AND f.destination = h{at}.destination"
+            for at, each in enumerate(self.visits.values())
         )
+        return f"(SELECT f.*{counts} FROM {self.table} f {joins}) c"
 
     def below(self, rule: Rule) -> Totals:
         """Return what the classes that do not meet the rule add up to."""
-        return totals(self.backend, f"{self.counted} WHERE NOT ({self.condition(rule)})", self.masses)
+        return totals(self.backend, f"{self.relation} WHERE NOT ({self.condition(rule)})", self.masses)
 
     def condition(self, rule: Rule) -> str:
         """Return the SQL condition under which a flow meets a rule."""
-        units = rule.weight_units(self.scale or 1)
-        least = {"trips": rule.trips, "weight": None if rule.weight is None else units, "persons": rule.persons}
-        return " AND ".join(f"{measure} >= {value}" for measure, value in least.items() if value is not None)
+        return " AND ".join(f"{measure} >= {rule.units(measure, self.scale or 1)}" for measure in rule.measures)
 
     @cached_property
     def flows(self) -> Flows:
         """The classes of the cuts that the engine was coarsened to."""
-        return self._fetch(self.counted)
+        return self._fetch(self.relation)
 
     @property
-    def counts_persons(self) -> bool:
-        """Whether the flows say how many persons they have."""
-        return self.visits is not None
+    def counted(self) -> frozenset[str]:
+        """The measures of which the flows say how many heads they have."""
+        return frozenset(self.visits)
 
     def meeting(self, rule: Rule) -> Flows:
         """Return the flows that meet a rule."""
-        return self._fetch(f"{self.counted} WHERE {self.condition(rule)}")
+        return self._fetch(f"{self.relation} WHERE {self.condition(rule)}")
 
     def _fetch(self, relation: str) -> Flows:
         found = self.backend.execute(f"SELECT * FROM {relation}")
@@ -205,9 +207,8 @@ class SqlEngine:
             columns["pairs"],
             columns["trips"],
             columns.get("weight"),
-            None,
-            self.scale or 1,
-            columns.get("persons"),
+            scale=self.scale or 1,
+            head_counts={name: columns[name] for name in self.visits if name in columns},
         )
 
 
@@ -220,7 +221,7 @@ def distinct_visits(backend: Backend, visits: Relation, origins: Stored, destina
     """Return who takes part in which class."""
     return store(
         backend,
-        f"SELECT DISTINCT a.zone AS origin, b.zone AS destination, v.person FROM {visits} v "
+        f"SELECT DISTINCT a.zone AS origin, b.zone AS destination, v.head FROM {visits} v "
         f"{join_maps('v', origins, destinations)}",
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -16,11 +16,14 @@ from odkanon.engine.sql.backend import Backend, Relation, Stored, lend, store
 from odkanon.engine.sql.engine import Side, SqlEngine, distinct_visits, join_maps, totals
 from odkanon.engine.sql.presuppress import presuppressed
 from odkanon.errors import InputError
+from odkanon.model.account import Summary
 from odkanon.model.budget import Budget
+from odkanon.model.companion import ALONE
 from odkanon.model.flows import Flows, Totals, Visits
-from odkanon.model.od import AXES, Axis, ODMatrix, Summary
+from odkanon.model.measures import ADDITIVE, HEADS
+from odkanon.model.od import AXES, Axis, ODMatrix
 from odkanon.model.placement import Deviation, even_share
-from odkanon.model.release import Classes, Release, published_classes
+from odkanon.model.release import Classes, Release, add_companion, published_classes
 from odkanon.model.rule import Rule
 from odkanon.zoning.hierarchy import Cut, Hierarchy
 from odkanon.zoning.zones import Zones, zones_of_cut
@@ -44,8 +47,8 @@ class SqlMatrix:
         What the database calls the leaves of each axis, in tree order.
     pairs : Stored
         ``origin, destination, pairs, trips`` and, where there is one, ``weight``; one row a pair.
-    visits : Relation or None
-        ``origin, destination, person``, possibly repeated; None where nobody is named.
+    visits : mapping of str to Relation
+        ``origin, destination, head``, possibly repeated, for each measure by heads that the input names.
     summary : Summary
         The totals, and where they come from.
     """
@@ -55,7 +58,7 @@ class SqlMatrix:
     destinations: Hierarchy
     keys: tuple[Ints, Ints]
     pairs: Stored
-    visits: Relation | None
+    visits: Mapping[str, Relation]
     summary: Summary
 
     def side(self, axis: Axis) -> Side:
@@ -68,16 +71,20 @@ class SqlMatrix:
         """Units of weight in one; None where there is no weight."""
         return None if self.summary.weight is None else self.summary.scale
 
-    def engine(self, *, persons: bool) -> SqlEngine:
-        """Return an engine over all pairs."""
+    def engine(self, measures: Collection[str] = ()) -> SqlEngine:
+        """Return an engine over all pairs that counts the given measures besides trips and weight."""
         sides = self.side("origin"), self.side("destination")
-        return SqlEngine(self.backend, *sides, self.pairs, self.visits if persons else None, self.scale)
+        visits = {name: each for name, each in self.visits.items() if name in measures}
+        return SqlEngine(self.backend, *sides, self.pairs, visits, self.scale)
 
     @property
     def is_small(self) -> bool:
         """Whether the pairs are better fetched and worked on in memory."""
-        visits = 0 if self.visits is None else self.summary.trips
-        return self.summary.pairs + visits <= self.backend.fetchable
+        return self.summary.pairs + self._visits_at_most <= self.backend.fetchable
+
+    @property
+    def _visits_at_most(self) -> int:
+        return len(self.visits) * self.summary.trips
 
     def in_memory(self) -> ODMatrix:
         """Return the matrix with its pairs in memory, for methods that look at each of them."""
@@ -95,14 +102,13 @@ class SqlMatrix:
 
     @cached_property
     def _collected(self) -> ODMatrix:
-        visits = 0 if self.visits is None else self.summary.trips
-        size = self.summary.pairs * _BYTES_PER_PAIR + visits * _BYTES_PER_PAIR // 3
+        size = self.summary.pairs * _BYTES_PER_PAIR + self._visits_at_most * _BYTES_PER_PAIR // 3
         if size > self.backend.memory:
             raise InputError(
                 f"this method needs the OD pairs in memory: {self.summary.pairs:,} of them take some "
                 f"{size / 2**30:.1f} GiB, and {self.backend.memory / 2**30:.1f} are free for that; use method odkanon "
-                "or oigh, a coarser "
-                "--resolution, or a larger --memory-limit"
+                "or oigh, a coarser resolution, or a larger memory limit",
+                option="memory-limit SIZE",
             )
         maps = [lend(self.backend, place=key, zone=np.arange(len(key), dtype=np.int32)) for key in self.keys]
         columns = "" if self.scale is None else ", f.weight"
@@ -118,27 +124,23 @@ class SqlMatrix:
             np.ones(len(order), dtype=np.int64),
             column["trips"].astype(np.int64),
             None if self.scale is None else column["weight"].astype(np.int64),
-            None,
-            self.summary.scale,
+            scale=self.summary.scale,
         )
-        return ODMatrix(
-            self.origins, self.destinations, replace(flows, visits=self._visits(flows, maps)), self.summary.source
-        )
+        visits = {name: self._visits(flows, each, maps) for name, each in self.visits.items()}
+        return ODMatrix(self.origins, self.destinations, replace(flows, visits=visits), self.summary.source)
 
-    def _visits(self, flows: Flows, maps: list[Stored]) -> Visits | None:
-        if self.visits is None:
-            return None
-        distinct = distinct_visits(self.backend, self.visits, *maps)
+    def _visits(self, flows: Flows, visits: Relation, maps: list[Stored]) -> Visits:
+        distinct = distinct_visits(self.backend, visits, *maps)
         found = self.backend.execute(
-            f"SELECT origin, destination, DENSE_RANK() OVER (ORDER BY person) AS person FROM {distinct}"
+            f"SELECT origin, destination, DENSE_RANK() OVER (ORDER BY head) AS head FROM {distinct}"
         )
         width = len(self.destinations.leaves)
         keys = flows.origin.astype(np.int64) * width + flows.destination
         wanted = found.column("origin").to_numpy().astype(np.int64) * width + found.column("destination").to_numpy()
-        person = found.column("person").to_numpy().astype(np.int32) - 1
+        head = found.column("head").to_numpy().astype(np.int32) - 1
         flow = np.searchsorted(keys, wanted)
-        order = np.lexsort((person, flow))
-        return Visits(flow[order].astype(np.int32), person[order], max(int(person.max(initial=0)) + 1, 1))
+        order = np.lexsort((head, flow))
+        return Visits(flow[order].astype(np.int32), head[order], max(int(head.max(initial=0)) + 1, 1))
 
     def __repr__(self) -> str:
         return (
@@ -173,15 +175,15 @@ class SqlWorkspace:
     @property
     def remaining(self) -> Totals:
         """What is left of the matrix."""
-        return totals(self.od.backend, str(self.rest.pairs), self.rest.engine(persons=False).masses)
+        return totals(self.od.backend, str(self.rest.pairs), self.rest.engine().masses)
 
     def engine(self, measures: frozenset[str]) -> SqlEngine:
         """Return an engine over what is left."""
-        return self.rest.engine(persons="persons" in measures)
+        return self.rest.engine(measures)
 
     def presuppress(self, rule: Rule, *, levels: int, budget: Budget) -> SqlWorkspace:
         """Return what Algorithm 1 leaves."""
-        engine = self.od.engine(persons=rule.persons is not None)
+        engine = self.od.engine(rule.measures)
         early = presuppressed(engine, rule, levels=levels, budget=budget, allowance=budget.allowance(self.od.summary))
         gone = totals(self.od.backend, str(early), engine.masses)
         return SqlWorkspace(self.od, _without(self.od, early) if gone.pairs else self.od, gone)
@@ -209,11 +211,14 @@ class SqlWorkspace:
         ]
         assert isinstance(classes, SqlEngine | MemoryEngine)
         merged = classes.meeting(rule)
-        if self.od.visits is not None and not classes.counts_persons:
-            merged = self._count_persons(merged, maps)
-        origins, destinations, published, rows = published_classes(
-            merged, np.ones(len(merged), dtype=bool), all_origins, all_destinations
-        )
+        merged = self._count_heads(merged, set(self.od.visits) - classes.counted, maps)
+        good, suppressed, companion = np.ones(len(merged), dtype=bool), classes.below(rule) + self.early, None
+        if not self._are_enough(suppressed, rule, merged, maps):
+            companion = add_companion(merged, good, all_origins, all_destinations, rule)
+            if companion is None or not good.any():
+                return self.refuse(rule, method, parameters, ALONE)
+            suppressed += companion
+        origins, destinations, published, rows = published_classes(merged, good, all_origins, all_destinations)
         places = merged.origin[rows], merged.destination[rows]
         return Release(
             self.od.summary,
@@ -223,25 +228,52 @@ class SqlWorkspace:
             origins,
             destinations,
             published,
-            classes.below(rule) + self.early,
+            suppressed,
             budget,
             deviations=self._deviations(published, (origins, destinations), places, maps),
             stored=self.od,
+            companion=companion,
         )
 
-    def _count_persons(self, merged: Flows, maps: list[Stored]) -> Flows:
-        """Count the persons of published classes, for rules that do not ask for it."""
-        assert self.rest.visits is not None
-        backend = self.od.backend
-        wanted = lend(backend, origin=merged.origin, destination=merged.destination, number=np.arange(len(merged)))
-        found = backend.execute(
-            "SELECT number, COUNT(*) AS persons FROM (SELECT DISTINCT c.number, v.person "
-            f"FROM {self.rest.visits} v {join_maps('v', *maps)} JOIN {wanted} c "
-            "ON c.origin = a.zone AND c.destination = b.zone) s GROUP BY number"
+    def _are_enough(self, suppressed: Totals, rule: Rule, merged: Flows, maps: list[Stored]) -> bool:
+        """Tell whether the suppressed are none, or meet the rule as one group."""
+        least = {measure: rule.units(measure, self.od.summary.scale) for measure in rule.measures}
+        if not suppressed.pairs:
+            return True
+        if any((getattr(suppressed, name) or 0) < least[name] for name in ADDITIVE if name in least):
+            return False
+        heads = [name for name in least if name in HEADS]
+        if not heads:
+            return True
+        shown = lend(self.od.backend, origin=merged.origin, destination=merged.destination)
+        inside = store(
+            self.od.backend,
+            f"SELECT f.origin, f.destination FROM {self.rest.pairs} f {join_maps('f', *maps)} "
+            f"JOIN {shown} c ON c.origin = a.zone AND c.destination = b.zone",
         )
-        persons = np.zeros(len(merged), dtype=np.int64)
-        persons[found.column("number").to_numpy()] = found.column("persons").to_numpy()
-        return replace(merged, head_count=persons)
+        return all(self._heads_outside(name, inside, least[name]) >= least[name] for name in heads)
+
+    def _heads_outside(self, measure: str, inside: Stored, most: int) -> int:
+        """Count the heads of all pairs but some, up to so many."""
+        found = self.od.backend.execute(
+            f"SELECT DISTINCT v.head FROM {self.od.visits[measure]} v WHERE NOT EXISTS (SELECT 1 FROM {inside} i "
+            f"WHERE i.origin = v.origin AND i.destination = v.destination) LIMIT {most}"
+        )
+        return len(found)
+
+    def _count_heads(self, merged: Flows, measures: Collection[str], maps: list[Stored]) -> Flows:
+        """Count the heads of published classes, in measures that the rule does not ask for."""
+        backend, counts = self.od.backend, dict(merged.head_counts)
+        for name in sorted(measures):
+            wanted = lend(backend, origin=merged.origin, destination=merged.destination, number=np.arange(len(merged)))
+            found = backend.execute(
+                "SELECT number, COUNT(*) AS heads FROM (SELECT DISTINCT c.number, v.head "
+                f"FROM {self.rest.visits[name]} v {join_maps('v', *maps)} JOIN {wanted} c "
+                "ON c.origin = a.zone AND c.destination = b.zone) s GROUP BY number"
+            )
+            counts[name] = np.zeros(len(merged), dtype=np.int64)
+            counts[name][found.column("number").to_numpy()] = found.column("heads").to_numpy()
+        return replace(merged, head_counts=counts)
 
     def _deviations(
         self, classes: Classes, zones: tuple[Zones, Zones], places: tuple[Codes, Codes], maps: list[Stored]
@@ -250,7 +282,7 @@ class SqlWorkspace:
         assert zones[0].leaves is not None
         assert zones[1].leaves is not None
         leaf_pairs = zones[0].leaves[classes.origin] * zones[1].leaves[classes.destination]
-        measures = self.od.engine(persons=False).masses[1:]
+        measures = self.od.engine().masses[1:]
         shares = {f"share_{name}": even_share(getattr(classes, name), leaf_pairs) for name in measures}
         table = lend(self.od.backend, origin=places[0], destination=places[1], number=np.arange(len(classes)), **shares)
         sums = ", ".join(
@@ -301,5 +333,5 @@ def _without(od: SqlMatrix, early: Stored) -> SqlMatrix:
         keep = np.isin(key, found)
         trees.append(tree if keep.all() else tree.restrict(keep))
         keys.append(key[keep])
-    visits = None if od.visits is None else left(od.visits)
+    visits = {name: left(each) for name, each in od.visits.items()}
     return replace(od, origins=trees[0], destinations=trees[1], keys=(keys[0], keys[1]), pairs=pairs, visits=visits)

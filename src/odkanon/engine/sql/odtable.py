@@ -5,7 +5,6 @@ There are few zones however many records there are, so zones are looked at in Py
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -14,36 +13,37 @@ import pyarrow as pa
 from odkanon.core.arrays import Bools, Ints
 from odkanon.engine.sql.backend import Stored, lend, store
 from odkanon.engine.sql.matrix import SqlMatrix
-from odkanon.engine.sql.rows import Rows, SqlInput, account, rows_of
+from odkanon.engine.sql.rows import CountedRows, SqlInput, account, counted_rows
 from odkanon.engine.sql.trips import matrix_of_records
-from odkanon.model.od import Rejected, Source
-from odkanon.read.area import Area
-from odkanon.read.odtable import NO_CELL, NO_LEAF, OWN_CODES, end_checks, end_texts, repeated_pairs, same_resolution
-from odkanon.read.tables.columns import ENDS, missing, resolve
+from odkanon.model.account import Rejected, Source
+from odkanon.read.odtable import (
+    NO_CELL,
+    NO_LEAF,
+    OWN_CODES,
+    end_checks,
+    end_identity,
+    end_texts,
+    repeated_pairs,
+    same_resolution,
+)
+from odkanon.read.reading import Reading
+from odkanon.read.tables.columns import ENDS, missing
 from odkanon.read.trips import no_rows
 from odkanon.zoning.cells import cell_to_resolution, is_valid_cell, str_to_cell
-from odkanon.zoning.hierarchy import Hierarchy
 from odkanon.zoning.zones import find_nodes
 
 
-def load_od(
-    table: SqlInput,
-    *,
-    columns: Mapping[str, str] | None = None,
-    hierarchy: Hierarchy | None = None,
-    resolution: int | None = None,
-    within: Area | None = None,
-    where: str | None = None,
-) -> SqlMatrix:
+def load_od(table: SqlInput, reading: Reading) -> SqlMatrix:
     """Read records between zones into a database, and count them there."""
-    found = resolve(table, columns)
+    found = reading.resolved(table)
     if any(name not in found for name in ENDS):
         raise missing(table, found, ENDS)
-    rows = rows_of(table, found, end_checks(found), where=where, identity=None)
-    read = table.keep(rows.select(end_texts(found)))
+    where, hierarchy = reading.check(table, found, reading.times(table, found)), reading.tree
+    rows = counted_rows(table, found, end_checks(found), where=where, identity=end_identity(found))
+    read = table.keep(rows.select(end_texts(found) | rows.fingerprint))
     if "trips" in found and "person" not in found:
         _check_distinct(table, read)
-    source = account(table, rows, read, Rejected(0, 0))
+    source = reading.account(account(table, rows, read, Rejected(0, 0)), table.lines)
     texts = _distinct_texts(table, read)
     reason = NO_CELL if hierarchy is None else NO_LEAF
     if hierarchy is None:
@@ -59,10 +59,10 @@ def load_od(
     records = _placed(table, rows, read, places, len(rows.reasons) + 1)
     source = _with_unknown(table, rows, records, source, reason)
     if not _any_good(table, records):
-        raise no_rows(table, source, OWN_CODES if hierarchy is None else "")
+        raise no_rows(table, source) if hierarchy else no_rows(table, source, OWN_CODES, option="hierarchy FILE")
     if hierarchy is None:
-        records = _lift(table, rows, records, resolution)
-    return matrix_of_records(table.backend, rows, records, None, source, within=within, tree=hierarchy)
+        records = _lift(table, rows, records, reading.resolution)
+    return matrix_of_records(table.backend, rows, records, None, source, within=reading.area, tree=hierarchy)
 
 
 def _check_distinct(table: SqlInput, read: Stored) -> None:
@@ -81,7 +81,7 @@ def _distinct_texts(table: SqlInput, read: Stored) -> pa.Array:
     return pa.array(found.to_pylist(), pa.string())
 
 
-def _placed(table: SqlInput, rows: Rows, read: Stored, places: Stored, unknown: int) -> Stored:
+def _placed(table: SqlInput, rows: CountedRows, read: Stored, places: Stored, unknown: int) -> Stored:
     """Give each good record the numbers of its zones, or the reason ``unknown`` where it has none."""
     counted = "".join(f", r.{name}" for name in rows.columns if name != "reason")
     return store(
@@ -92,20 +92,16 @@ def _placed(table: SqlInput, rows: Rows, read: Stored, places: Stored, unknown: 
     )
 
 
-def _with_unknown(table: SqlInput, rows: Rows, records: Stored, source: Source, reason: str) -> Source:
-    extended = replace(rows, reasons=[*rows.reasons, reason])
-    rejected = dict(source.rejected)
-    unknown = account(table, extended, records, Rejected(0, 0)).rejected.get(reason)
-    if unknown is not None:
-        rejected[reason] = unknown
-    return replace(source, rejected=rejected)
+def _with_unknown(table: SqlInput, rows: CountedRows, records: Stored, source: Source, reason: str) -> Source:
+    extended = replace(rows, reasons=(*rows.reasons, reason), copies=replace(rows.copies, same={}))
+    return source.reject(reason, account(table, extended, records, Rejected(0, 0)).rejected.get(reason, Rejected(0, 0)))
 
 
 def _any_good(table: SqlInput, records: Stored) -> bool:
     return bool(len(table.backend.execute(f"SELECT 1 AS one FROM {records} WHERE reason = 0 LIMIT 1")))
 
 
-def _lift(table: SqlInput, rows: Rows, records: Stored, resolution: int | None) -> Stored:
+def _lift(table: SqlInput, rows: CountedRows, records: Stored, resolution: int | None) -> Stored:
     """Lift all cells to one resolution, where they are finer."""
     ends = " UNION ALL ".join(f"SELECT {end} AS place FROM {records} WHERE reason = 0" for end in ENDS)
     found = table.backend.execute(f"SELECT place, COUNT(*) AS n FROM ({ends}) e GROUP BY place")

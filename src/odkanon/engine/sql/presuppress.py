@@ -45,8 +45,8 @@ def _problematic(engine: SqlEngine, rule: Rule, levels: int) -> Stored:
     return store(
         engine.backend,
         f"SELECT {columns}, f.{rule.main_measure} AS mass, a.id_rank AS origin_rank, b.id_rank AS destination_rank "
-        f"FROM (SELECT * FROM {engine.counted}) f {join_maps('f', *maps)} "
-        f"JOIN (SELECT * FROM {groups.counted} WHERE NOT ({groups.condition(rule)})) g "
+        f"FROM (SELECT * FROM {engine.relation}) f {join_maps('f', *maps)} "
+        f"JOIN (SELECT * FROM {groups.relation} WHERE NOT ({groups.condition(rule)})) g "
         "ON g.origin = a.zone AND g.destination = b.zone",
     )
 

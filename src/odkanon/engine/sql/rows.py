@@ -1,39 +1,23 @@
-"""The checks on rows as SQL alone, for inputs that never are in memory; same reasons, same order, same counts."""
+"""The checks on rows where the rows are: the same expressions as in memory, for inputs that never are there."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import pyarrow as pa
 
-from odkanon.core.weights import weight_scale
+from odkanon.core.weights import largest_weight, units_sql, weight_scale
 from odkanon.engine.sql.backend import Backend, Stored
 from odkanon.engine.sql.cells import ToDegrees
-from odkanon.model.od import Rejected, Source
-from odkanon.read.checks import (
-    BAD_WEIGHT,
-    DUPLICATE,
-    NO_WEIGHT,
-    UNREADABLE,
-    ZERO_WEIGHT,
-    Check,
-    finite,
-    person_text,
-    weight_number,
-)
-from odkanon.read.tables.open import Typed, quote_name
-from odkanon.read.tables.where import where_to_sql
+from odkanon.model.account import Rejected, Source
+from odkanon.read.checks import DUPLICATE, UNREADABLE, Checkable, Rows, rows_of
+from odkanon.read.tables.open import Check
 
 
-class SqlInput(Typed, Protocol):
+class SqlInput(Checkable, Protocol):
     """A table that a SQL engine can read, wherever it is."""
-
-    @property
-    def checks(self) -> tuple[Check, ...]:
-        """Reasons of the format itself to turn rows away."""
-        ...
 
     @property
     def sha256(self) -> str | None:
@@ -41,12 +25,13 @@ class SqlInput(Typed, Protocol):
         ...
 
     @property
-    def backend(self) -> Backend:
-        """Where to work on it."""
+    def lines(self) -> int | None:
+        """Rows that a text file should have by its lines; None where that cannot be told."""
         ...
 
-    def is_whole(self, column: str) -> bool:
-        """Tell whether a column holds integers."""
+    @property
+    def backend(self) -> Backend:
+        """Where to work on it."""
         ...
 
     def query(self, select: str, rest: str = "", **tables: pa.Table) -> pa.Table:
@@ -67,29 +52,29 @@ class SqlInput(Typed, Protocol):
 
 
 @dataclass(frozen=True)
-class Rows:
-    """How the rows of a table are checked and counted.
+class CountedRows:
+    """How the rows of a table are checked and counted, once the table has been looked at.
 
     Attributes
     ----------
-    reasons : list of str
+    reasons : tuple of str
         Why rows are turned away; the number 1 stands for the first.
     columns : dict of str to str
-        SQL expressions of ``reason`` and, where there are such, ``trips``, ``weight``, ``person``.
-    same : list of str or None
-        SQL expressions that make two rows of a person the same; None not to look.
-    known : str
-        SQL condition under which ``same`` is looked at.
+        SQL expressions of ``reason`` and, where there are such, ``trips``, ``weight`` in units, and heads by measure.
+    heads : tuple of str
+        The measures by heads among them.
+    copies : Rows
+        What makes two rows the same, and under which condition they are copies.
     count : int
         Rows of the table.
     scale : int
         Units of weight in one.
     """
 
-    reasons: list[str]
+    reasons: tuple[str, ...]
     columns: dict[str, str]
-    same: list[str] | None
-    known: str
+    heads: tuple[str, ...]
+    copies: Rows
     count: int
     scale: int
 
@@ -98,71 +83,51 @@ class Rows:
         return ", ".join(f"{expression} AS {name}" for name, expression in {**values, **self.columns}.items())
 
     @property
-    def fingerprint(self) -> str:
-        """SQL expression that is equal for equal rows of a person; NULL where that is not asked."""
-        return f"CASE WHEN {self.known} THEN CAST(hash({', '.join(self.same or [])}) % {2**63 - 1} AS BIGINT) END"
+    def fingerprint(self) -> dict[str, str]:
+        """SQL expression, by name, that is equal for equal rows and NULL where that is not asked; empty not to look."""
+        if not self.copies.same:
+            return {}
+        same = ", ".join(self.copies.same.values())
+        return {"fingerprint": f"CASE WHEN {self.copies.known} THEN CAST(hash({same}) % {2**63 - 1} AS BIGINT) END"}
 
 
-def rows_of(
+def counted_rows(
     table: SqlInput,
     found: Mapping[str, str],
     checks: Sequence[Check],
     *,
-    where: str | None,
-    identity: Sequence[str] | None,
-) -> Rows:
-    """Look at a table once, and say how its rows are checked and counted."""
-    checks = [*table.checks, *checks]
-    if where:
-        checks = [Check(f"filtered out by {where}", f"NOT {where_to_sql(where, table)}"), *checks]
-    facts = _facts(table, found)
-    columns: dict[str, str] = {}
-    if "trips" in found:
-        number = weight_number(found["trips"])
-        columns["trips"] = f"CAST(CASE WHEN {finite(number)} AND {number} > 0 THEN {number} ELSE 0 END AS BIGINT)"
-    scale = 1
-    if facts["weights"]:
-        number = weight_number(found["weight"])
-        checks = [*checks, *_weight_checks(quote_name(found["weight"]), number)]
-        scale = weight_scale(max(facts["rows"], 1), facts["largest"] or 0.0)
-        usable = f"CASE WHEN {finite(number)} AND {number} > 0 THEN {number} ELSE CAST(0 AS DOUBLE) END"
-        columns["weight"] = f"CAST(rint({usable} * 1e{len(str(scale)) - 1}) AS BIGINT)"
-    same, known = None, ""
-    if facts["persons"]:
-        whole = table.is_whole(found["person"])
-        columns["person"] = quote_name(found["person"]) if whole else person_text(found["person"])
-        if identity:
-            weight = [quote_name(found["weight"])] if "weight" in found else []
-            same = [columns["person"], *weight, *identity]
-            known = f"{columns['person']} IS NOT NULL AND {quote_name(found['start_time'])} IS NOT NULL"
-    cases = " ".join(f"WHEN {check.condition} THEN {number}" for number, check in enumerate(checks, 1))
-    columns["reason"] = f"CAST(CASE {cases} ELSE 0 END AS INTEGER)" if checks else "0"
-    return Rows([check.reason for check in checks], columns, same, known, facts["rows"], scale)
+    where: Check | None,
+    identity: Mapping[str, str] | None,
+) -> CountedRows:
+    """Look at a table once, and say how its rows are checked and counted; see `odkanon.read.checks.rows_of`."""
+    rows = rows_of(table, found, checks, where=where, identity=identity)
+    facts = _facts(table, rows)
+    columns: dict[str, str] = {} if rows.trips is None else {"trips": rows.trips}
+    scale, reason = 1, rows.reason
+    if rows.weight is not None and facts["weights"]:
+        scale = weight_scale(max(facts["n_rows"], 1), facts["largest"] or 0.0)
+        most = f"CAST('{largest_weight(facts['n_rows'], scale)!r}' AS DOUBLE)"
+        usable = f"CASE WHEN {rows.usable_weight} THEN LEAST({rows.weight}, {most}) ELSE CAST(0 AS DOUBLE) END"
+        columns["weight"] = units_sql(f"({usable})", scale)
+        reason = f"CASE WHEN {reason} > 0 THEN {reason} ELSE {rows.weight_reason} END"
+    heads = tuple(name for name in rows.heads if facts[name])
+    columns |= {name: rows.heads[name] for name in heads}
+    if "persons" not in heads and rows.tells_copies:
+        rows = replace(rows, same={}, known="true")
+    return CountedRows(rows.reasons, columns | {"reason": reason}, heads, rows, facts["n_rows"], scale)
 
 
-def _facts(table: SqlInput, found: Mapping[str, str]) -> dict[str, Any]:
-    """Count the rows, those with a weight and those with a person, and find the largest weight."""
-    weights, largest, persons = "0", "CAST(0 AS DOUBLE)", "0"
-    if "weight" in found:
-        number = weight_number(found["weight"])
-        weights = f"COUNT({quote_name(found['weight'])})"
-        largest = f"MAX(CASE WHEN {finite(number)} AND {number} > 0 THEN {number} END)"
-    if "person" in found:
-        persons = f"COUNT({person_text(found['person'])})"
-    row = table.query(f"COUNT(*) AS n_rows, {weights} AS weights, {largest} AS largest, {persons} AS persons")
-    facts: dict[str, Any] = row.to_pylist()[0]
-    return {**facts, "rows": facts["n_rows"]}
+def _facts(table: SqlInput, rows: Rows) -> dict[str, Any]:
+    """Count the rows, those with a weight and those with a head, and find the largest weight that is kept."""
+    asked = {"n_rows": "COUNT(*)"} | {name: f"COUNT({sql})" for name, sql in rows.heads.items()}
+    if rows.weight is not None:
+        asked["weights"] = f"SUM(CASE WHEN {rows.weight_reason} = {rows.no_weight} THEN 0 ELSE 1 END)"
+        asked["largest"] = f"MAX(CASE WHEN {rows.reason} = 0 AND {rows.weight_reason} = 0 THEN {rows.weight} END)"
+    found: dict[str, Any] = table.query(", ".join(f"{sql} AS {name}" for name, sql in asked.items())).to_pylist()[0]
+    return found
 
 
-def _weight_checks(column: str, number: str) -> list[Check]:
-    return [
-        Check(NO_WEIGHT, f"{column} IS NULL"),
-        Check(BAD_WEIGHT, f"NOT {finite(number)}"),
-        Check(ZERO_WEIGHT, f"{number} <= 0"),
-    ]
-
-
-def account(table: SqlInput, rows: Rows, records: Stored, copies: Rejected) -> Source:
+def account(table: SqlInput, rows: CountedRows, records: Stored, copies: Rejected) -> Source:
     """Return what was turned away, and why; ``copies`` are the rows that repeat another."""
     trips = "SUM(trips)" if "trips" in rows.columns else "COUNT(*)"
     weight = "SUM(weight)" if "weight" in rows.columns else "0"
@@ -179,4 +144,13 @@ def account(table: SqlInput, rows: Rows, records: Stored, copies: Rejected) -> S
     lines = table.unreadable_lines()
     if lines:
         rejected[UNREADABLE] = Rejected(lines, 0 if "trips" in rows.columns else lines)
-    return Source(rows.count + lines, table.sha256, rejected)
+    return Source(rows.count + lines, table.sha256, rejected, lookalikes=_lookalikes(table, rows, records))
+
+
+def _lookalikes(table: SqlInput, rows: CountedRows, records: Stored) -> int:
+    """Count the rows that are the same as another, where nothing tells copies from trips."""
+    if rows.copies.tells_copies or not rows.copies.same:
+        return 0
+    alike = f"SELECT COUNT(*) AS n FROM {records} WHERE reason = 0 GROUP BY fingerprint"
+    found = table.backend.execute(f"SELECT CAST(COALESCE(SUM(n - 1), 0) AS BIGINT) AS n FROM ({alike}) g")
+    return int(found.column("n")[0].as_py())

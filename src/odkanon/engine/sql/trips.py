@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -13,73 +14,64 @@ from odkanon.engine.sql.cells import ToDegrees
 from odkanon.engine.sql.copies import Copies, find_copies, offset_kinds, refuse_mixed_offsets
 from odkanon.engine.sql.engine import leaf_keys, totals
 from odkanon.engine.sql.matrix import SqlMatrix
-from odkanon.engine.sql.rows import Rows, SqlInput, account, rows_of
+from odkanon.engine.sql.rows import CountedRows, SqlInput, account, counted_rows
 from odkanon.errors import InputError
-from odkanon.model.od import Rejected, Source, Summary
+from odkanon.model.account import Rejected, Source, Summary
 from odkanon.read.area import Area
 from odkanon.read.crs import check_crs, ends_in_degrees, nowhere
 from odkanon.read.land import warn_if_misplaced
-from odkanon.read.tables.columns import COORDINATES, missing, resolve
-from odkanon.read.trips import hint_at_swap, no_rows, trip_checks, trip_times, trip_values
+from odkanon.read.reading import Reading
+from odkanon.read.tables.columns import COORDINATES, missing
+from odkanon.read.trips import OUTSIDE, hint_at_swap, no_rows, trip_checks, trip_values, warn_of_nobody
 from odkanon.zoning.hierarchy import Hierarchy, h3_hierarchy
 
 _SAMPLE = 10_000
 
 
-def load_trips(
-    table: SqlInput,
-    *,
-    columns: Mapping[str, str] | None = None,
-    resolution: int = 10,
-    within: Area | None = None,
-    where: str | None = None,
-    crs: str | None = None,
-) -> SqlMatrix:
+def load_trips(table: SqlInput, reading: Reading) -> SqlMatrix:
     """Read trips with coordinates into a database, and count them there by origin and destination.
 
     Same rules, same numbers as `odkanon.read_trips` and `odkanon.build_od`.
     """
-    found = resolve(table, columns)
+    found = reading.resolved(table)
     if any(name not in found for name in COORDINATES):
         raise missing(table, found, COORDINATES)
+    crs, resolution = reading.crs, reading.finest
     if crs is not None:
         check_crs(crs)
-    times = trip_times(table, found)
+    times = reading.times(table, found)
     values, written = trip_values(found, times), offset_kinds(times)
-    identity = [*values.values(), *written.values()] if "person" in found and "start_time" in found else None
-    rows = rows_of(table, found, trip_checks(found, degrees=crs is None), where=where, identity=identity)
+    where, checks = reading.check(table, found, times), trip_checks(found, degrees=crs is None)
+    rows = counted_rows(table, found, checks, where=where, identity=values | written)
     ends = {name: values[name] for name in COORDINATES}
-    looked_at = {"fingerprint": rows.fingerprint} if rows.same else {}
     degrees = None if crs is None else ToDegrees(crs, len(rows.reasons) + 1)
-    records = table.place(rows.select(ends | looked_at | written), resolution, degrees)
+    records = table.place(rows.select(ends | rows.fingerprint | written), resolution, degrees)
     copies = find_copies(table, rows, records, ends, written, crs)
-    source = _account(table, rows, records, copies, crs)
+    source = reading.account(_account(table, rows, records, copies, crs), table.lines)
     hint_at_swap(source.rejected)
     if source.rows == sum(part.rows for part in source.rejected.values()):
         raise no_rows(table, source)
     refuse_mixed_offsets(table, found, records, written, copies)
     _warn_if_misplaced(table, rows, ends, crs)
     less = None if copies is None else copies.taken_off(table.backend, resolution)
-    return matrix_of_records(table.backend, rows, records, less, source, within=within)
+    return matrix_of_records(table.backend, rows, records, less, source, within=reading.area)
 
 
-def _account(table: SqlInput, rows: Rows, records: Stored, copies: Copies | None, crs: str | None) -> Source:
+def _account(table: SqlInput, rows: CountedRows, records: Stored, copies: Copies | None, crs: str | None) -> Source:
     """Return what was turned away; a copy counts as such, even of a row that is nowhere on the globe."""
     if crs is None:
         return account(table, rows, records, Rejected(0, 0) if copies is None else copies.rejected())
-    rows = replace(rows, reasons=[*rows.reasons, nowhere(crs)])
+    rows = replace(rows, reasons=(*rows.reasons, nowhere(crs)))
     source = account(table, rows, records, Rejected(0, 0) if copies is None else copies.rejected())
     rejected = dict(source.rejected)
     lost = rejected.pop(nowhere(crs), Rejected(0, 0))
     if copies is not None:
         twice = copies.rejected(~copies.good)
         lost = Rejected(lost.rows - twice.rows, lost.trips - twice.trips, lost.weight - twice.weight)
-    if lost.rows:
-        rejected[nowhere(crs)] = lost
-    return replace(source, rejected=rejected)
+    return replace(source, rejected=rejected).reject(nowhere(crs), lost)
 
 
-def _warn_if_misplaced(table: SqlInput, rows: Rows, ends: Mapping[str, str], crs: str | None) -> None:
+def _warn_if_misplaced(table: SqlInput, rows: CountedRows, ends: Mapping[str, str], crs: str | None) -> None:
     some = table.query(
         ", ".join(f"{expression} AS {name}" for name, expression in ends.items()),
         f"WHERE {rows.columns['reason']} = 0 LIMIT {_SAMPLE}",
@@ -93,7 +85,7 @@ def _warn_if_misplaced(table: SqlInput, rows: Rows, ends: Mapping[str, str], crs
 
 def matrix_of_records(
     backend: Backend,
-    rows: Rows,
+    rows: CountedRows,
     records: Stored,
     copies: Stored | None,
     source: Source,
@@ -117,11 +109,15 @@ def matrix_of_records(
     good = f"SELECT origin, destination, {counted} FROM {records} WHERE reason = 0"
     if copies is not None:
         good = f"{good} UNION ALL SELECT origin, destination, {', '.join(masses)} FROM {copies}"
-    visits = f"SELECT origin, destination, person FROM {records} WHERE reason = 0 AND person IS NOT NULL"
+    visits = {
+        name: f"SELECT origin, destination, {name} AS head FROM {records} WHERE reason = 0 AND {name} IS NOT NULL"
+        for name in rows.heads
+    }
     if within is not None:
         inside = _places_inside(backend, records, within)
-        source = _without_outside(backend, good, inside, masses, source)
-        good, visits = (_inside(relation, inside) for relation in (good, visits))
+        source = _without_outside(backend, good, inside, masses, source, rows.scale)
+        good = _inside(good, inside)
+        visits = {name: _inside(relation, inside) for name, relation in visits.items()}
         keep: tuple[Stored, ...] = (records, inside)
     else:
         keep = (records,)
@@ -129,14 +125,18 @@ def matrix_of_records(
     pairs = store(
         backend, f"SELECT origin, destination, 1 AS pairs, {sums} FROM ({good}) g GROUP BY origin, destination"
     )
-    seen = Selected(visits, *keep) if "person" in rows.columns else None
+    seen = {name: Selected(relation, *keep) for name, relation in visits.items()}
+    for name in seen:
+        named = backend.execute(f"SELECT COUNT(*) AS n, COUNT({name}) AS p FROM {records} WHERE reason = 0")
+        count = named.to_pylist()[0]
+        warn_of_nobody(name, count["n"] - count["p"], count["n"])
     return _matrix(backend, pairs, seen, source, rows.scale if weighted else None, tree)
 
 
 def _matrix(
     backend: Backend,
     pairs: Stored,
-    visits: Selected | None,
+    visits: Mapping[str, Selected],
     source: Source,
     scale: int | None,
     tree: Hierarchy | None,
@@ -147,11 +147,13 @@ def _matrix(
     else:
         origins, destinations = (_observed(tree, key) for key in keys)
     whole = totals(backend, str(pairs), ("pairs", "trips") if scale is None else ("pairs", "trips", "weight"))
-    persons = None
-    if visits is not None:
-        found = backend.execute(f"SELECT COUNT(*) AS n FROM (SELECT DISTINCT person FROM {visits} v) p")
-        persons = int(found.column("n")[0].as_py())
-    summary = Summary(whole.pairs, whole.trips, whole.weight, persons, scale or 1, source)
+    heads = {
+        name: int(backend.execute(f"SELECT COUNT(*) AS n FROM (SELECT DISTINCT head FROM {each} v) p")["n"][0].as_py())
+        for name, each in visits.items()
+    }
+    if whole.weight is not None and source.mean_weight is None and whole.trips:
+        source = replace(source, mean_weight=Fraction(whole.weight, whole.trips * (scale or 1)))
+    summary = Summary(whole.pairs, whole.trips, whole.weight, heads, scale or 1, source)
     return SqlMatrix(backend, origins, destinations, keys, pairs, visits, summary)
 
 
@@ -172,7 +174,9 @@ def _inside(relation: str, inside: Stored) -> str:
     return f"SELECT r.* FROM ({relation}) r {joins}"
 
 
-def _without_outside(backend: Backend, good: str, inside: Stored, masses: tuple[str, ...], source: Source) -> Source:
+def _without_outside(
+    backend: Backend, good: str, inside: Stored, masses: tuple[str, ...], source: Source, scale: int
+) -> Source:
     sums = ", ".join(f"CAST(COALESCE(SUM({name}), 0) AS BIGINT) AS {name}" for name in masses)
     every, kept = (
         backend.execute(f"SELECT {sums} FROM ({relation}) r").to_pylist()[0]
@@ -180,7 +184,6 @@ def _without_outside(backend: Backend, good: str, inside: Stored, masses: tuple[
     )
     if kept["records"] == 0:
         raise InputError("no trip has both ends inside the area; check the cells or the outline")
-    outside = Rejected(*(every[name] - kept[name] for name in masses))
-    if not outside.rows:
-        return source
-    return replace(source, rejected={**source.rejected, "outside the area": outside})
+    if "weight" in every:
+        source = replace(source, mean_weight=Fraction(every["weight"], every["trips"] * scale))
+    return source.reject(OUTSIDE, Rejected(*(every[name] - kept[name] for name in masses)))

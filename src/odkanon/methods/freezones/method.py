@@ -126,7 +126,7 @@ def best_plan(problem: Problem, cuts: Cuts, iterations: int, deadline: float, co
     zones = (start_zones(origin, cuts[0].zone_of_leaf), start_zones(destination, cuts[1].zone_of_leaf))
     plan = Plan.of(problem, (origin, destination), zones)
     mean_weight = od.mean_weight if od.weight is not None else None
-    k = problem.rule.k(mean_weight) * (float(mean_weight or 1) * od.flows.scale if problem.measure == "weight" else 1)
+    k = float(problem.rule.k_of(problem.measure, mean_weight)) * (od.flows.scale if problem.measure == "weight" else 1)
     found, least = anneal(plan, Schedule(iterations, deadline, k, problem.allowance, compactness))
     return plan.with_zones(found) if least < g else None
 

@@ -10,12 +10,13 @@ import numpy.typing as npt
 from odkanon.core.arrays import Bools, Codes, Ints, number_groups
 from odkanon.methods.freezones.blocks import Blocks
 from odkanon.methods.treecut.dp import Problem
-from odkanon.model.flows import Flows, Visits
+from odkanon.model.flows import Flows
+from odkanon.model.measures import HEADS
 
 Floats = npt.NDArray[np.float64]
 
 _ALMOST = 1e-6
-"""Shares of a person add up to whole persons but for rounding."""
+"""Shares of a head add up to whole ones but for rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,8 +42,7 @@ class Counting:
         rule, scale = problem.rule, problem.od.flows.scale
         cost = "pairs" if problem.budget.of == "rows" else "trips"
         names = tuple(dict.fromkeys([problem.measure, cost, *rule.measures]))
-        limits = {"trips": rule.trips, "weight": rule.weight_units(scale), "persons": rule.persons}
-        thresholds = tuple((names.index(name), float(limits[name] or 0) - _ALMOST) for name in rule.measures)
+        thresholds = tuple((names.index(name), rule.units(name, scale) - _ALMOST) for name in rule.measures)
         return cls(names, thresholds, names.index(problem.measure), names.index(cost))
 
     def met(self, counts: Floats) -> Bools:
@@ -63,9 +63,9 @@ class Counting:
 class Plan:
     """The flows between the blocks of both axes, and a zone for each block.
 
-    Persons do not add up, so a person counts as a share in each flow: 1 / (how many flows of the class name the
-    person). Sums over present classes are then exact, and sums after a few moves nearly so; shares are worked out
-    afresh for every sheet.
+    Heads do not add up, so a person or household counts as a share in each flow: 1 / (how many flows of the class name
+    it). Sums over present classes are then exact, and sums after a few moves nearly so; shares are worked out afresh
+    for every sheet.
     """
 
     counting: Counting
@@ -91,9 +91,11 @@ class Plan:
         width = int(partner.max()) + 1
         keys = ends[axis].astype(np.int64) * width + partner[ends[1 - axis]]
         distinct, number = number_groups(keys, len(self.blocks[axis]) * width)
-        shares = self._person_shares(zone[ends[axis]] * width + partner[ends[1 - axis]])
+        classes = zone[ends[axis]] * width + partner[ends[1 - axis]]
         counts = [
-            np.bincount(number, shares if name == "persons" else getattr(self.flows, name), len(distinct))
+            np.bincount(
+                number, self._shares(name, classes) if name in HEADS else getattr(self.flows, name), len(distinct)
+            )
             for name in self.counting.names
         ]
         sizes = np.bincount(partner, self.blocks[1 - axis].leaves, width).astype(np.float64)
@@ -101,11 +103,9 @@ class Plan:
         first = np.searchsorted(block, np.arange(len(self.blocks[axis]) + 1))
         return Sheet.of(self.counting, self.blocks[axis], zone, sizes, first, column, np.stack(counts).astype(float))
 
-    def _person_shares(self, class_of_flow: Ints) -> Floats:
-        visits: Visits | None = self.flows.visits
-        if visits is None or "persons" not in self.counting.names:
-            return np.empty(0)
-        keys = class_of_flow[visits.flow] * visits.people + visits.person
+    def _shares(self, measure: str, class_of_flow: Ints) -> Floats:
+        visits = self.flows.visits[measure]
+        keys = class_of_flow[visits.flow] * visits.people + visits.head
         number = number_groups(keys, int(keys.max(initial=0)) + 1)[1]
         share = 1.0 / np.bincount(number)[number]
         return np.bincount(visits.flow, share, len(self.flows)).astype(np.float64)

@@ -13,8 +13,8 @@ import numpy as np
 from odkanon.core.arrays import Bools, Ints
 from odkanon.methods.volume import Volume
 from odkanon.model.flows import Flows, Visits
+from odkanon.model.measures import ADDITIVE, HEADS
 from odkanon.model.rule import Rule
-from odkanon.zoning.cells import Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,27 +52,21 @@ class Sums:
         What a cut should halve.
     additive : tuple of (array of int, int)
         Masses that add up, with their thresholds.
-    visits : Visits or None
-        Who takes part in which point, sorted by point; None where the rule counts no persons.
-    persons : int
-        The threshold on distinct persons.
+    by_heads : tuple of (Visits, int)
+        Who takes part in which point, sorted by point, with the threshold on distinct heads.
     """
 
     volume: Ints
     additive: tuple[tuple[Ints, int], ...]
-    visits: Visits | None
-    persons: int
+    by_heads: tuple[tuple[Visits, int], ...]
 
     @classmethod
     def of(cls, flows: Flows, rule: Rule, volume: Volume) -> Sums:
         """Return what a rule counts of each flow."""
-        additive: list[tuple[Ints, int]] = []
-        if rule.trips is not None:
-            additive.append((flows.trips, rule.trips))
-        if rule.weight is not None and flows.weight is not None:
-            additive.append((flows.weight, rule.weight_units(flows.scale)))
-        visits = flows.visits if rule.persons is not None else None
-        return cls(getattr(flows, volume), tuple(additive), visits, rule.persons or 0)
+        least = {name: rule.units(name, flows.scale) for name in rule.measures}
+        additive = tuple((getattr(flows, name), least[name]) for name in least if name in ADDITIVE)
+        by_heads = tuple((flows.visits[name], least[name]) for name in least if name in HEADS)
+        return cls(getattr(flows, volume), additive, by_heads)
 
     def can_be_cut(self, points: Ints, boxes: Segments) -> Bools:
         """Tell which boxes have enough for two; a quick test that spares most boxes of the last rounds."""
@@ -87,23 +81,23 @@ class Sums:
         for mass, threshold in self.additive:
             left, total = boxes.running(mass[points])
             good &= (left >= threshold) & (np.repeat(total - threshold, boxes.sizes) >= left)
-        if self.visits is not None:
-            left, right = _persons_on_sides(self.visits, points, boxes)
-            good &= (left >= self.persons) & (right >= self.persons)
+        for visits, threshold in self.by_heads:
+            left, right = _heads_on_sides(visits, points, boxes)
+            good &= (left >= threshold) & (right >= threshold)
         return good
 
 
-def _persons_on_sides(visits: Visits, points: Ints, boxes: Segments) -> tuple[Ints, Ints]:
-    """Return for each position the distinct persons up to it and after it, within its box.
+def _heads_on_sides(visits: Visits, points: Ints, boxes: Segments) -> tuple[Ints, Ints]:
+    """Return for each position the distinct heads up to it and after it, within its box.
 
-    A person is on the left from her first point on, and on the right until before her last one.
+    A head is on the left from its first point on, and on the right until before its last one.
     """
     first_visit = np.searchsorted(visits.flow, np.arange(int(visits.flow.max(initial=-1)) + 2))
     begin = first_visit[np.minimum(points, len(first_visit) - 1)]
     end = first_visit[np.minimum(points + 1, len(first_visit) - 1)]
     by_point, rows = Segments(begin, end - begin).take(np.arange(len(points)))
     position = by_point.number
-    key = boxes.number[position] * visits.people + visits.person[rows]
+    key = boxes.number[position] * visits.people + visits.head[rows]
     order = np.argsort(key, kind="stable")
     changes = key[order][1:] != key[order][:-1]
     opens = np.concatenate([[True], changes])[: len(order)]
@@ -113,15 +107,15 @@ def _persons_on_sides(visits: Visits, points: Ints, boxes: Segments) -> tuple[In
     return seen, np.repeat(in_box, boxes.sizes) - gone
 
 
-def median_cuts(sums: Sums, points: Ints, values: Floats, boxes: Segments) -> tuple[Ints, Ints]:
+def median_cuts(sums: Sums, points: Ints, values: Ints, boxes: Segments) -> tuple[Ints, Ints]:
     """Return the boxes that can be cut, and for each the last position of its left side.
 
     Parameters
     ----------
     points : array of int
         The points of all boxes, sorted by value within each.
-    values : array of float
-        The coordinate of each.
+    values : array of int
+        The coordinate of each, in squares of the grid.
     boxes : Segments
         Which points belong together.
     """

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from odkanon.core.arrays import Bools, Codes, Ints, group_keys
 from odkanon.model.flows import Flows
 from odkanon.model.od import ODMatrix
-from odkanon.model.rule import Measure, Rule
+from odkanon.model.rule import Rule
 from odkanon.zoning.hierarchy import Hierarchy
 
 Floats = npt.NDArray[np.float64]
@@ -137,7 +137,7 @@ class Ladder:
         return float(best[0]), float(lost[0])
 
 
-def ladder(flows: Flows, origins: Levels, destinations: Levels, meets: Meets, measure: Measure = "trips") -> Ladder:
+def ladder(flows: Flows, origins: Levels, destinations: Levels, meets: Meets, measure: str = "trips") -> Ladder:
     """Climb the origins level by level, and at each look for the first destinations that meet the rule.
 
     Parameters
@@ -160,7 +160,7 @@ def ladder(flows: Flows, origins: Levels, destinations: Levels, meets: Meets, me
 
 
 def _first_to_meet(
-    flows: Flows, destinations: Levels, meets: Callable[[int, Flows], Bools], measure: Measure
+    flows: Flows, destinations: Levels, meets: Callable[[int, Flows], Bools], measure: str
 ) -> tuple[Floats, Floats]:
     """Return for each flow the leaves of the first destination node that meets the rule, and the mass of that class."""
     steps: list[tuple[Codes, Bools, Flows]] = []
@@ -182,7 +182,7 @@ def _first_to_meet(
     return size, smallest
 
 
-def climb(od: ODMatrix, rule: Rule, measure: Measure, *, transposed: bool = False) -> Ladder:
+def climb(od: ODMatrix, rule: Rule, measure: str, *, transposed: bool = False) -> Ladder:
     """Climb the origins of a matrix in memory, or its destinations."""
     flows = od.flows.only(frozenset({*rule.measures, measure}))
     origins, destinations = levels_of(od.origins), levels_of(od.destinations)

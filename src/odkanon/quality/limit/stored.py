@@ -23,6 +23,7 @@ from odkanon.engine.sql.backend import Stored, lend
 from odkanon.engine.sql.engine import SqlEngine, ints
 from odkanon.engine.sql.matrix import SqlMatrix
 from odkanon.model.flows import Flows, Visits
+from odkanon.model.measures import MEASURES
 from odkanon.model.od import Axis
 from odkanon.model.rule import Rule
 from odkanon.quality.limit.reach import Floats, Levels, Spread, ladder, levels_of, spread
@@ -37,7 +38,7 @@ _LEAST_ROWS = 200
 
 def spreads(od: SqlMatrix, rule: Rule) -> tuple[Spread, Spread]:
     """Return how the least prices of the pairs are spread, and the masses of their smallest classes."""
-    engine = od.engine(persons="persons" in rule.measures)
+    engine = od.engine(rule.measures)
     origins, destinations = levels_of(od.origins), levels_of(od.destinations)
     parts = _parts(engine, "origin", origins)
     known = None if parts.upper is None else _known_above(engine, parts.upper, destinations, rule)
@@ -67,9 +68,9 @@ def _known_on_top(engine: SqlEngine, origins: Levels, destinations: Levels, rule
     coarse = engine.merged(level_cut(trees[0], origins.numbers[0]), level_cut(trees[1], destinations.numbers[0]))
 
     def meets(up: int, across: int, classes: Flows) -> Bools:
-        if coarse.visits is not None:  # who they are stays where it is; how many, comes in the same order of classes
+        if coarse.visits:  # Who they are stays in the database; the counts come in the same order of classes.
             cuts = level_cut(trees[0], origins.numbers[up]), level_cut(trees[1], destinations.numbers[across])
-            classes = replace(classes, head_count=coarse.coarsen(*cuts).flows.persons)
+            classes = replace(classes, head_counts=coarse.coarsen(*cuts).flows.heads)
         return rule.met(classes)
 
     flows = coarse.flows
@@ -111,8 +112,8 @@ def _parts(engine: SqlEngine, axis: Axis, levels: Levels) -> _Parts:
     """Cut an axis into parts that fit in memory, at the highest level at which that can be done."""
     side = engine.side(axis)
     ends = f"SELECT {axis} AS place FROM {engine.table}"
-    if engine.visits is not None:
-        ends = f"{ends} UNION ALL SELECT {axis} AS place FROM {engine.visits} v"
+    for each in engine.visits.values():
+        ends = f"{ends} UNION ALL SELECT {axis} AS place FROM {each} v"
     rows = side.at_leaves(engine.backend.execute(f"SELECT place, COUNT(*) AS mass FROM ({ends}) e GROUP BY place"))
     enough = max(engine.backend.fetchable // _SHARE, _LEAST_ROWS)
     for step in reversed(range(len(levels))):
@@ -137,8 +138,8 @@ def _run(engine: SqlEngine, axis: Axis, work: _Part, parts: _Parts, known: Store
     ends = "SELECT m.part, m.zone AS near, o.zone AS far"
     weight = ", f.weight" if work.rule.weight is not None else ""
     tables = {"flows": f"{ends}, f.trips{weight} FROM {engine.table} f {joins}"}
-    if engine.visits is not None:
-        tables["visits"] = f"{ends}, f.person FROM {engine.visits} f {joins}"
+    for name, each in engine.visits.items():
+        tables[name] = f"{ends}, f.head FROM {each} f {joins}"
     if known is not None:
         nodes, part = parts.below()
         wanted = lend(engine.backend, node=nodes, part=part)
@@ -168,7 +169,7 @@ class _Part(ABC):
 
     @abstractmethod
     def __call__(self, tables: Mapping[str, pa.Table]) -> pa.Table:
-        """Return what is to be kept of a part, given its ``flows``, ``visits`` and ``known``."""
+        """Return what is to be kept of a part, given its ``flows``, their heads by measure, and what is ``known``."""
 
     @classmethod
     def of(cls, parts: _Parts, far: Levels, rule: Rule, scale: int | None) -> Self:
@@ -202,14 +203,15 @@ class _Part(ABC):
             scale=self.scale or 1,
         )
         flows, _ = given.merge(given.origin, given.destination)
-        if self.rule.persons is None:
-            return flows
-        visits = tables["visits"]
+        heads = [name for name in self.rule.measures if MEASURES[name].by_heads]
+        return replace(flows, visits={name: self._visits(flows, tables[name]) for name in heads})
+
+    def _visits(self, flows: Flows, visits: pa.Table) -> Visits:
         ends = self._keys(ints(visits, "near"), ints(visits, "far"))
         flow = np.searchsorted(self._keys(flows.origin, flows.destination), ends)
-        person = pc.dictionary_encode(visits.column("person").combine_chunks()).indices.to_numpy()
-        repeated = Visits(flow.astype(np.int32), person.astype(np.int32), int(person.max(initial=0)) + 1)
-        return replace(flows, visits=repeated.relabel(np.arange(len(flows), dtype=np.int32), len(flows)))
+        head = pc.dictionary_encode(visits.column("head").combine_chunks()).indices.to_numpy()
+        repeated = Visits(flow.astype(np.int32), head.astype(np.int32), int(head.max(initial=0)) + 1)
+        return repeated.relabel(np.arange(len(flows), dtype=np.int32), len(flows))
 
 
 class _Know(_Part):

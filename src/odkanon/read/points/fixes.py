@@ -11,10 +11,9 @@ from typing import Any
 import duckdb
 
 from odkanon.errors import InputError
-from odkanon.read.checks import Check
 from odkanon.read.coordinates import coordinate_checks, number_sql
 from odkanon.read.tables.columns import missing, resolve
-from odkanon.read.tables.open import Named, Table, csv_tables, open_table, quote_name
+from odkanon.read.tables.open import Check, Named, Table, csv_tables, open_table, quote_name
 from odkanon.read.tables.times import TimeColumn, mixed_offsets
 
 POINT_ALIASES: dict[str, tuple[str, ...]] = {

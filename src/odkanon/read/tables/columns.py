@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+import warnings
+from collections.abc import Collection, Mapping
 from typing import Literal
 
 from odkanon.errors import InputError, nearest
 from odkanon.read.tables.open import Named
 
+log = logging.getLogger(__name__)
+
 Kind = Literal["trips", "od"]
 
 COORDINATES = ("start_lat", "start_lon", "end_lat", "end_lon")
 ENDS = ("origin", "destination")
+ATTRIBUTES = ("sex", "age", "category")
+"""Attributes of a person that are kept where the input has them."""
 
 ALIASES: dict[str, tuple[str, ...]] = {
     "person": ("person_id", "user_id", "participant_id", "uid"),
+    "household": ("household_id", "hh_id", "hhid"),
     "start_time": (
         "starttime",
         "started_at",
@@ -63,7 +70,10 @@ could be a trip's."""
 
 
 def resolve(
-    table: Named, columns: Mapping[str, str] | None, aliases: Mapping[str, tuple[str, ...]] = ALIASES
+    table: Named,
+    columns: Mapping[str, str] | None,
+    aliases: Mapping[str, tuple[str, ...]] = ALIASES,
+    also: Collection[str] | None = (),
 ) -> dict[str, str]:
     """Return which column of a table stands for each of our names that it has.
 
@@ -72,22 +82,19 @@ def resolve(
     table : Table or the like
         The table.
     columns : mapping of str to str, optional
-        ``{theirs: ours}``, which goes before everything else.
+        ``{ours: theirs}``, which goes before everything else.
     aliases : mapping of str to tuple of str
         Names that are understood besides each of ours; case does not matter, and spaces are like ``_``.
+    also : collection of str, optional
+        Further names that may be given a column, such as attributes; None for any.
 
     Raises
     ------
     InputError
         If a name is unknown, or two columns could be meant.
     """
-    found: dict[str, str] = {}
-    for theirs, ours in (columns or {}).items():
-        if theirs not in table.columns:
-            raise InputError(f"{table.name} has no column {theirs!r}{nearest(theirs, table.columns)}")
-        if ours in found:
-            raise InputError(f"both {found[ours]!r} and {theirs!r} are named as {ours}; name one")
-        found[ours] = theirs
+    known = None if also is None else {*aliases, *ATTRIBUTES, *also}
+    found = _named(table, columns or {}, known, {*aliases, *ATTRIBUTES})
     taken = set(found.values())
     free = {name: "_".join(name.lower().split()) for name in table.columns if name not in taken}
     for ours, others in aliases.items():
@@ -97,10 +104,40 @@ def resolve(
         candidates = candidates or [name for name, plain in free.items() if plain in others]
         if len(candidates) > 1:
             listed = " or ".join(repr(name) for name in candidates)
-            raise InputError(f"{ours} could be {listed} in {table.name}; say which with --column {ours}=NAME")
+            raise InputError(f"{ours} could be {listed} in {table.name}; say which", option=f"column {ours}=NAME")
         if candidates:
             found[ours] = candidates[0]
     return found
+
+
+def _named(
+    table: Named, columns: Mapping[str, str], known: Collection[str] | None, ours: Collection[str]
+) -> dict[str, str]:
+    """Return ``{ours: theirs}`` as it was given, or turned round where it was given as ``{theirs: ours}``."""
+    wrong = [name for name in columns if known is not None and name not in known]
+    told = {left: right for left, right in columns.items() if left != right}
+    old = bool(told) and all(left in table.columns and right in ours for left, right in told.items())
+    if old and (wrong or any(theirs not in table.columns for theirs in columns.values())):
+        warnings.warn(
+            "columns={theirs: ours} goes away in the next version; write columns={ours: theirs}, as on the "
+            "command line",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        if len(set(columns.values())) < len(columns):
+            raise InputError("two columns are named for the same thing; name one")
+        return {right: left for left, right in columns.items()}
+    if wrong:
+        listed = ", ".join(sorted(known or ()))
+        raise InputError(f"{wrong[0]!r} is nothing that a column can be{nearest(wrong[0], known or ())}: {listed}")
+    for theirs in columns.values():
+        if theirs not in table.columns:
+            raise InputError(f"{table.name} has no column {theirs!r}{nearest(theirs, table.columns)}")
+        if list(columns.values()).count(theirs) > 1:
+            raise InputError(f"column {theirs!r} is named for two things; name it once")
+    if old:
+        log.warning("the names of columns are read as {ours: theirs}, though they would make sense either way")
+    return dict(columns)
 
 
 def kind_of(table: Named, found: Mapping[str, str]) -> Kind:
@@ -109,8 +146,8 @@ def kind_of(table: Named, found: Mapping[str, str]) -> Kind:
     has_ends = all(name in found for name in ENDS)
     if has_coordinates and has_ends:
         raise InputError(
-            f"{table.name} has both coordinates and origin/destination columns; say which to use with "
-            "--read-as trips or --read-as od"
+            f"{table.name} has both coordinates and origin/destination columns; say which to use, trips or od",
+            option="read-as",
         )
     if has_ends:
         return "od"
@@ -127,6 +164,7 @@ def missing(table: Named, found: Mapping[str, str], wanted: tuple[str, ...]) -> 
     hints = [f"{name}{nearest(name, free)}" for name in absent]
     also = " (or origin and destination, for a table of zones)" if wanted == COORDINATES else ""
     return InputError(
-        f"{table.name} has no column for {', '.join(hints)}{also}; name it with --column {absent[0]}=NAME. "
-        f"It has: {', '.join(table.columns)}"
+        f"{table.name} has no column for {', '.join(hints)}{also}; say which column it is. "
+        f"It has: {', '.join(table.columns)}",
+        option=f"column {absent[0]}=NAME",
     )

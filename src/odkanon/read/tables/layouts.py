@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from odkanon.read.tables.open import Check, Table, open_table, quote_name
+from odkanon.read.tables.text import TextFormat
 from odkanon.read.tables.times import TimeColumn
 
 
@@ -32,9 +33,9 @@ class Format:
     view: Callable[[Table, Mapping[str, str]], Table]
 
 
-def open_trips(source: Any) -> Table:
+def open_trips(source: Any, text: TextFormat = TextFormat()) -> Table:  # noqa: B008 - it is frozen
     """Open a table of trips; one in a known layout gets our columns besides its own."""
-    table = open_table(source)
+    table = open_table(source, text)
     layout = layout_of(table.columns)
     return table if layout is None else layout.view(table, {name.lower(): name for name in table.columns})
 

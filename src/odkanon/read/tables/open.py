@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import errno
-import gzip
-import hashlib
-import io
+import logging
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,10 +14,13 @@ import duckdb
 import pyarrow as pa
 
 from odkanon.errors import InputError, is_disk_full
-from odkanon.read.tables.datasets import dataset_files, dataset_sha256, remote
+from odkanon.read.tables.datasets import dataset_files, dataset_sha256, partitions, remote
+from odkanon.read.tables.text import TextFormat, file_sha256, look_at_text
 
-_HEAD_BYTES = 1 << 20
-_DELIMITERS = ",;\t|"
+log = logging.getLogger(__name__)
+
+_WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
+"""Types of DuckDB whose values are 64-bit integers."""
 
 
 class Named(Protocol):
@@ -64,6 +64,10 @@ class Table:
         Of the file.
     checks : tuple of Check
         Reasons of the format itself to turn rows away.
+    lines : int or None
+        Rows that a text file should have by its lines; None where that cannot be told.
+    keeper : object
+        What has to live as long as the table.
     """
 
     connection: duckdb.DuckDBPyConnection
@@ -72,6 +76,8 @@ class Table:
     name: str
     sha256: str | None = None
     checks: tuple[Check, ...] = ()
+    lines: int | None = None
+    keeper: object = None
 
     def fetch(self, expressions: Sequence[str]) -> pa.Table:
         """Return the given expressions over all readable rows."""
@@ -80,10 +86,22 @@ class Table:
         except duckdb.Error as error:
             raise InputError(f"{self.name} cannot be read: {_first_line(error)}") from None
 
+    def kept(self) -> Table:
+        """Return the table with its rows at hand, to be read more than once without its file."""
+        try:
+            self.connection.execute(f"CREATE TABLE kept AS SELECT * FROM {self.scan}")
+        except duckdb.Error as error:
+            raise InputError(f"{self.name} cannot be read: {_first_line(error)}") from None
+        return replace(self, scan="kept")
+
     def types(self) -> dict[str, str]:
         """Return the SQL type of each column."""
         rows = self.connection.execute(f"DESCRIBE SELECT * FROM {self.scan}").fetchall()
         return {row[0]: row[1] for row in rows}
+
+    def is_whole(self, column: str) -> bool:
+        """Tell whether a column holds integers of up to 64 bits."""
+        return self.types()[column] in _WHOLE
 
     def unreadable_lines(self) -> int:
         """Return how many lines of a CSV had too few or too many columns or were not UTF-8, once fetched."""
@@ -96,14 +114,24 @@ class Table:
         return int(rows[0][0])
 
 
-def open_table(source: Any) -> Table:
-    """Return a table for a path, or for anything that speaks the Arrow interface or that DuckDB can register."""
+def open_table(source: Any, text: TextFormat = TextFormat()) -> Table:  # noqa: B008 - it is frozen
+    """Return a table for a path, or for anything that speaks the Arrow interface or that DuckDB can register.
+
+    Parameters
+    ----------
+    source : path or table
+        What to open.
+    text : TextFormat
+        How it is written, if it is a text file.
+    """
     connection = connect()
     if not isinstance(source, str | Path):
         return _open_in_memory(connection, source)
     address = remote(source)
     if address is not None:
-        raise InputError(f"{address} lies in an object store; read it with --engine spark, or copy it here first")
+        raise InputError(
+            f"{address} lies in an object store; read it with Spark, or copy it here first", option="engine spark"
+        )
     files = dataset_files(source)
     if files is not None:
         return _open_dataset(connection, str(source), files)
@@ -111,15 +139,13 @@ def open_table(source: Any) -> Table:
     _check_file(path)
     with path.open("rb") as file:
         magic = file.read(4)
-        file.seek(0)
-        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-    quoted = quote_text(str(path))
+    sha256 = file_sha256(path)
     if magic == b"PAR1":
-        scan = f"read_parquet({quoted})"
+        scan = f"read_parquet({literal(path)}, hive_partitioning=false)"
         return Table(connection, scan, _described(connection, scan, path), str(path), sha256)
-    gzipped = magic[:2] == b"\x1f\x8b"
-    delimiter, columns = _csv_header(path, gzipped=gzipped)
-    return Table(connection, _csv_scan(quoted, delimiter, columns, gzipped=gzipped), columns, str(path), sha256)
+    seen = look_at_text(path, text)
+    scan = _csv_scan(literal(seen.path), seen.delimiter, seen.columns, gzipped=seen.gzipped)
+    return Table(connection, scan, seen.columns, str(path), sha256, lines=seen.lines, keeper=seen.keeper)
 
 
 def csv_tables(files: Sequence[Path]) -> list[Table]:
@@ -129,19 +155,20 @@ def csv_tables(files: Sequence[Path]) -> list[Table]:
     """
     connection = connect()
     layouts: dict[tuple[str, tuple[str, ...], bool], list[Path]] = {}
+    keepers: list[object] = []
     for path in files:
         if path.stat().st_size == 0:
             continue
-        with path.open("rb") as file:
-            gzipped = file.read(2) == b"\x1f\x8b"
-        layouts.setdefault((*_csv_header(path, gzipped=gzipped), gzipped), []).append(path)
+        seen = look_at_text(path)
+        keepers.append(seen.keeper)
+        layouts.setdefault((seen.delimiter, seen.columns, seen.gzipped), []).append(seen.path)
     if not layouts:
         raise InputError(f"all {len(files):,} CSV files are empty; each needs a header and rows")
     tables = []
     for (delimiter, columns, gzipped), paths in layouts.items():
-        listed = "[" + ", ".join(quote_text(str(path)) for path in paths) + "]"
+        listed = "[" + ", ".join(map(literal, paths)) + "]"
         scan = _csv_scan(listed, delimiter, columns, gzipped=gzipped, more=", filename=true")
-        tables.append(Table(connection, scan, columns, str(paths[0])))
+        tables.append(Table(connection, scan, columns, str(paths[0]), keeper=keepers))
     return tables
 
 
@@ -158,7 +185,8 @@ def _csv_scan(source: str, delimiter: str, columns: Sequence[str], *, gzipped: b
     types = ", ".join(f"{quote_text(name)}: 'VARCHAR'" for name in columns)
     return (
         f"read_csv({source}, auto_detect=false, header=true, delim={quote_text(delimiter)}, quote='\"', escape='\"', "
-        f"columns={{{types}}}, compression='{'gzip' if gzipped else 'none'}', store_rejects=true{more})"
+        f"columns={{{types}}}, compression='{'gzip' if gzipped else 'none'}', store_rejects=true, "
+        f"hive_partitioning=false{more})"
     )
 
 
@@ -167,8 +195,21 @@ def _open_dataset(connection: duckdb.DuckDBPyConnection, name: str, files: list[
         with file.open("rb") as content:
             if content.read(4) != b"PAR1":
                 raise InputError(f"{file} is not a Parquet file; a dataset of several files has to be Parquet")
-    scan = f"read_parquet([{', '.join(quote_text(str(file)) for file in files)}], hive_partitioning=true)"
+    listed = f"[{', '.join(map(literal, files))}]"
+    own = _described(connection, f"read_parquet({listed}, hive_partitioning=false)", name)
+    made = partitions(files)
+    for key, folder in made.items():
+        if key.lower() in map(str.lower, own):
+            raise InputError(f"{name} has a column {key!r}, which folder {folder!r} would replace; rename one of them")
+    if made:
+        log.warning("%s: what the names of folders say is read as columns (%s)", name, ", ".join(made.values()))
+    scan = f"read_parquet({listed}, hive_partitioning=true)"
     return Table(connection, scan, _described(connection, scan, name), name, dataset_sha256(files))
+
+
+def literal(path: Path) -> str:
+    """Return a path as an SQL literal of which DuckDB takes no character for a pattern."""
+    return quote_text("".join(f"[{each}]" if each in "*?[" else each for each in str(path)))
 
 
 def quote_text(text: str) -> str:
@@ -218,30 +259,6 @@ def _described(connection: duckdb.DuckDBPyConnection, scan: str, name: object) -
             f"{name} starts like a Parquet file but cannot be read ({_first_line(error)}); "
             "it may be truncated, so copy or export it again"
         ) from None
-
-
-def _csv_header(path: Path, *, gzipped: bool) -> tuple[str, tuple[str, ...]]:
-    try:
-        with gzip.open(path) if gzipped else path.open("rb") as file:
-            head = file.read(_HEAD_BYTES)
-    except (OSError, EOFError) as error:
-        raise InputError(f"{path} cannot be unpacked ({error}); it may be truncated, so copy it again") from None
-    if b"\0" in head:
-        raise InputError(f"{path} is a binary file; give a CSV, gzipped CSV or Parquet file")
-    try:
-        header = head.decode("utf-8-sig", errors="strict" if len(head) < _HEAD_BYTES else "ignore")
-    except UnicodeDecodeError:
-        header = head.split(b"\n", 1)[0].decode("utf-8-sig", errors="replace")
-        if "\ufffd" in header:
-            raise InputError(f"{path} is not UTF-8 text; save it as UTF-8 CSV or as Parquet") from None
-    line = header.splitlines()[0] if header.strip() else ""
-    delimiter = max(_DELIMITERS, key=line.count)
-    columns = tuple(name.strip() for name in next(csv.reader(io.StringIO(line), delimiter=delimiter), []))
-    repeated = sorted({name for name in columns if columns.count(name) > 1})
-    if repeated or not any(columns):
-        what = f"names column {repeated[0]!r} twice" if repeated else "has no header"
-        raise InputError(f"the first line of {path} {what}; give each column one name")
-    return delimiter, columns
 
 
 def _first_line(error: Exception) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from odkanon.errors import InputError
-from odkanon.read.tables.open import Typed, quote_name
+import zoneinfo
+
+from odkanon.errors import InputError, nearest
+from odkanon.read.tables.open import Typed, quote_name, quote_text
 
 _OFFSET = r"(?i)^(.*:\d{2}(\.\d+)?)\s*(Z|UTC|GMT|[+-]\d{2}(:?\d{2})?)$"
 _DIGITS = r"\s*\d{9,19}(\.\d+)?\s*"
@@ -28,6 +30,8 @@ class TimeColumn:
         One of its columns.
     counts : bool
         Whether numbers are read as seconds (or thousandths of them, and so on) since 1970.
+    zone : str, optional
+        On whose clock times with an offset, and counts, are put; as they are written, and in UTC, by default.
 
     Attributes
     ----------
@@ -39,15 +43,16 @@ class TimeColumn:
         Whether an offset is written; FALSE where none can be.
     """
 
-    def __init__(self, table: Typed, column: str, *, counts: bool = True) -> None:
+    def __init__(self, table: Typed, column: str, *, counts: bool = True, zone: str | None = None) -> None:
         name, kind = quote_name(column), table.types()[column].upper()
         if kind.startswith("VARCHAR"):
             self.zoned = f"coalesce(regexp_matches({name}, '{_OFFSET}'), false)"
+            local = None if zone is None else _local(f"TRY_CAST({name} AS TIMESTAMPTZ)", zone)
             plain = f"regexp_extract({name}, '{_OFFSET}', 1)"
             epoch = _epoch(f"TRY_CAST({name} AS DOUBLE)")
             count = f"WHEN regexp_full_match({name}, '{_DIGITS}') THEN" if counts else None
             self.clock = (
-                f"CASE WHEN {self.zoned} THEN TRY_CAST({plain} AS TIMESTAMP) "
+                f"CASE WHEN {self.zoned} THEN {local or f'TRY_CAST({plain} AS TIMESTAMP)'} "
                 f"{f'{count} make_timestamp({epoch})' if count else ''} ELSE TRY_CAST({name} AS TIMESTAMP) END"
             )
             self.instant = (
@@ -60,6 +65,8 @@ class TimeColumn:
         else:
             self.zoned, self.clock = "false", f"TRY_CAST({name} AS TIMESTAMP)"
             self.instant = f"epoch_us({self.clock})"
+            if zone is not None and "TIME ZONE" in kind:
+                self.clock = _local(name, zone)
 
 
 def _epoch(number: str) -> str:
@@ -69,6 +76,17 @@ def _epoch(number: str) -> str:
         for unit in (1.0, 1e3, 1e6, 1e9)
     )
     return f"TRY_CAST(CASE {units} END AS BIGINT)"
+
+
+def _local(instant: str, zone: str) -> str:
+    return f"timezone({quote_text(zone)}, {instant})"
+
+
+def check_timezone(zone: str | None) -> None:
+    """Raise if a zone is not known."""
+    if zone is not None and zone not in zoneinfo.available_timezones():
+        close = nearest(zone, zoneinfo.available_timezones())
+        raise InputError(f"{zone!r} is no known time zone{close}; give one such as Europe/Paris")
 
 
 def mixed_offsets(name: str, column: str, zoned: int, plain: int) -> InputError:

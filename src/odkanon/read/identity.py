@@ -1,0 +1,57 @@
+"""Who is who: ids as people write them, in SQL that every engine knows, so that one head is one whatever the spelling.
+
+Spellings that could be two heads or one are taken for one: counting too few is safe, counting too many is not.
+"""
+
+from __future__ import annotations
+
+from odkanon.read.tables.open import quote_name, quote_text
+
+NOBODY = (
+    "",
+    "nan",
+    "-nan",
+    "null",
+    "na",
+    "n/a",
+    "#n/a",
+    "<na>",
+    "none",
+    "nil",
+    "nat",
+    "undefined",
+    "\\n",
+)
+"""Words, in lower case, that stand for a missing id; the last is what databases write for NULL."""
+
+_SPACES = "\t\n\r\f\v\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
+_INVISIBLE = "\u00ad\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\ufeff"
+_NUMBER = "^[+]?0*([0-9]+?)([.]0*)?$"
+_HEX = "^[{]?(0[xX])?[0-9a-fA-F-]+[}]?$"
+
+
+def plain_text(column: str) -> str:
+    """Return the SQL expression of a text as it reads: spaces at its ends and what cannot be seen taken off."""
+    text = f"CAST({quote_name(column)} AS VARCHAR)"
+    blanks = quote_text(_SPACES + _INVISIBLE)
+    return f"trim(translate({text}, {blanks}, {quote_text(' ' * len(_SPACES))}))"
+
+
+def value_text(column: str) -> str:
+    """Return the SQL expression of a value however it is written: ``30``, ``30.0`` and ``030`` are the same."""
+    text = plain_text(column)
+    return f"coalesce(nullif(regexp_extract({text}, '{_NUMBER}', 1), ''), {text})"
+
+
+def head_text(column: str) -> str:
+    """Return the SQL expression of the id of a person or household; NULL where there is nobody.
+
+    ``1``, ``1.0`` and ``01`` are one head, and so are ids in hexadecimal digits that differ in case.
+    """
+    text = plain_text(column)
+    nobody = ", ".join(quote_text(word) for word in NOBODY)
+    number = f"nullif(regexp_extract({text}, '{_NUMBER}', 1), '')"
+    return (
+        f"CASE WHEN lower({text}) IN ({nobody}) THEN NULL WHEN {number} IS NOT NULL THEN {number} "
+        f"WHEN regexp_matches({text}, '{_HEX}') THEN lower({text}) ELSE {text} END"
+    )

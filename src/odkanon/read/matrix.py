@@ -1,0 +1,17 @@
+"""An input as an OD matrix in memory, whether it holds trips or records between zones."""
+
+from __future__ import annotations
+
+from odkanon.model.od import ODMatrix
+from odkanon.read.odtable import od_of
+from odkanon.read.reading import Reading
+from odkanon.read.tables.open import Table
+from odkanon.read.trips import build_od, trips_of
+
+
+def matrix_of(reading: Reading, *, table: Table | None = None) -> ODMatrix:
+    """Read an input, which may be open already, into memory."""
+    table = reading.open() if table is None else table
+    if reading.kind_of(table) == "trips":
+        return build_od(trips_of(reading, [], table=table), resolution=reading.finest, within=reading.area)
+    return od_of(reading, table=table)

@@ -1,0 +1,248 @@
+"""Text files: which encoding, which delimiter, which columns, and how many lines; nothing is left to a guess unsaid."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+import hashlib
+import io
+import logging
+import re
+import tempfile
+import weakref
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from odkanon.core.outputs import Claim
+from odkanon.errors import InputError
+
+log = logging.getLogger(__name__)
+
+GZIP = b"\x1f\x8b"
+_CHUNK = 1 << 20
+_DELIMITERS = ",;\t|"
+_MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+_WESTERN = ("cp1252", "latin_1", "mac_roman", "cp850")
+"""Read alike by far the most files that are not UTF-8; taken where they are as likely as anything else."""
+_SIGNS = "€£–—’‘“”«»°ºª²³·…§µ×\xa0"
+_AS_LIKELY = 0.05
+_STRANGE_LINES = 200
+
+
+@dataclass(frozen=True)
+class TextFormat:
+    """How a text file is written, as far as it was said.
+
+    Attributes
+    ----------
+    encoding : str, optional
+        Such as ``latin-1``; UTF-8, or what the file begins with or looks like, by default.
+    delimiter : str, optional
+        What stands between two columns; told by the header by default.
+    """
+
+    encoding: str | None = None
+    delimiter: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.encoding is not None:
+            try:
+                codecs.lookup(self.encoding)
+            except LookupError:
+                raise InputError(
+                    f"{self.encoding!r} is no known encoding; give one such as latin-1 or utf-16"
+                ) from None
+        if self.delimiter is not None and len(self.delimiter) != 1:
+            raise InputError(f"a delimiter is one character, such as ';'; not {self.delimiter!r}")
+
+
+@dataclass(frozen=True)
+class TextFile:
+    """A text file that is UTF-8 by now, and what its header says.
+
+    Attributes
+    ----------
+    path : Path
+        Where its text is: the file itself, or a copy in UTF-8 that goes away with ``keeper``.
+    lines : int or None
+        How many lines there are below the header; None where values may go over several lines.
+    """
+
+    path: Path
+    gzipped: bool
+    delimiter: str
+    columns: tuple[str, ...]
+    lines: int | None = None
+    keeper: object = None
+
+
+class Copy:
+    """A copy of a file in a scratch folder; removed with the last reference to it."""
+
+    def __init__(self) -> None:
+        claim = Claim(Path(tempfile.gettempdir()), "odkanon-text-")
+        self.path = claim.path / "text.csv"
+        weakref.finalize(self, claim.release)
+
+
+def file_sha256(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def look_at_text(path: Path, said: TextFormat = TextFormat()) -> TextFile:  # noqa: B008 - it is frozen
+    """Look through a text file once, and have it in UTF-8."""
+    with path.open("rb") as file:
+        gzipped = file.read(2) == GZIP
+    try:
+        return _looked_at(path, said, gzipped=gzipped)
+    except (OSError, EOFError) as error:
+        if isinstance(error, gzip.BadGzipFile | EOFError):
+            raise InputError(f"{path} cannot be unpacked ({error}); it may be truncated, so copy it again") from None
+        raise
+
+
+def _looked_at(path: Path, said: TextFormat, *, gzipped: bool) -> TextFile:
+    with _opened(path, gzipped=gzipped) as file:
+        head = file.read(_CHUNK)
+    encoding = said.encoding or next((name for mark, name in _MARKS.items() if head.startswith(mark)), None)
+    if encoding is None and b"\0" in head:
+        raise InputError(f"{path} is a binary file; give a CSV, gzipped CSV or Parquet file")
+    with _opened(path, gzipped=gzipped) as file:
+        lines, utf8 = _count_lines(file)
+    if encoding is None and not utf8:
+        encoding = _told_encoding(path, gzipped=gzipped)
+    if encoding is None or codecs.lookup(encoding).name == "utf-8":
+        if not utf8:
+            raise InputError(f"{path} is not UTF-8 text; say which encoding it is in", option="encoding")
+        return TextFile(path, gzipped, *_header(path, head, said), lines)
+    copy = Copy()
+    with _opened(path, gzipped=gzipped) as file:
+        lines = _transcode(file, encoding, copy.path, path)
+    with copy.path.open("rb") as file:
+        head = file.read(_CHUNK)
+    return TextFile(copy.path, False, *_header(path, head, said), lines, copy)
+
+
+def _opened(path: Path, *, gzipped: bool) -> BinaryIO:
+    return gzip.open(path) if gzipped else path.open("rb")  # type: ignore[return-value]
+
+
+def _chunks(file: BinaryIO) -> Iterator[bytes]:
+    while chunk := file.read(_CHUNK):
+        yield chunk
+
+
+def _count_lines(file: BinaryIO) -> tuple[int | None, bool]:
+    """Return the number of lines below the header, where that can be told, and whether all is UTF-8."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    breaks, plain, utf8, last = 0, True, True, b"\n"
+    for chunk in _chunks(file):
+        breaks += chunk.count(b"\n")
+        # Values may hold line breaks between quotes, and empty lines are passed over.
+        plain = plain and not (b'"' in chunk or _lone_return(chunk) or b"\n\n" in last + chunk)
+        plain = plain and b"\n\r\n" not in last + chunk
+        if utf8 and not (chunk.isascii() and not decoder.getstate()[0]):
+            try:
+                decoder.decode(chunk)
+            except UnicodeDecodeError:
+                utf8 = False
+        last = chunk[-1:]
+    if utf8 and decoder.getstate()[0]:
+        utf8 = False
+    below = breaks - (last == b"\n")
+    return (below if plain and utf8 else None), utf8
+
+
+def _lone_return(chunk: bytes) -> bool:
+    return b"\r" in chunk and b"\r" in chunk.replace(b"\r\n", b"")
+
+
+def _transcode(file: BinaryIO, encoding: str, target: Path, name: Path) -> int | None:
+    try:
+        with target.open("w", encoding="utf-8", newline="") as written:
+            reader = codecs.getreader(encoding)(file)
+            while text := reader.read(_CHUNK):
+                written.write(text.removeprefix("\ufeff"))
+    except UnicodeError as error:
+        raise InputError(
+            f"{name} is not {encoding} text ({error}); say which encoding it is in", option="encoding"
+        ) from None
+    with target.open("rb") as again:
+        return _count_lines(again)[0]
+
+
+def _told_encoding(path: Path, *, gzipped: bool) -> str:
+    """Tell an encoding by the lines that are not plain ASCII, and say so."""
+    import charset_normalizer
+
+    strange: list[bytes] = []
+    first = 0
+    with _opened(path, gzipped=gzipped) as file:
+        for number, line in enumerate(file, 1):
+            if not line.isascii():
+                strange.append(line[:1000])
+                first = first or number
+            if len(strange) == _STRANGE_LINES:
+                break
+    matches = list(charset_normalizer.from_bytes(b"".join(strange)))
+    likely = [match for match in matches if match.chaos <= matches[0].chaos + _AS_LIKELY]
+    names = {name for match in likely for name in match.could_be_from_charset}
+    natural = (name for name in _WESTERN if name in names and _is_natural(b" ".join(strange), name))
+    encoding = next(natural, likely[0].encoding if likely else None)
+    if encoding is None:
+        raise InputError(
+            f"{path} is not UTF-8 text (line {first}: {_strange_word(strange[0])!r}); say which encoding it is in",
+            option="encoding",
+        )
+    shown = _strange_word(strange[0]).decode(encoding, errors="replace")
+    log.warning(
+        "%s is not UTF-8; it is read as %s (line %s: %s); name the encoding if that looks wrong",
+        path,
+        encoding,
+        first,
+        shown,
+        extra={"option": "encoding"},
+    )
+    return encoding
+
+
+def _is_natural(content: bytes, encoding: str) -> bool:
+    """Tell whether words look like words: letters only, and none large in the middle of small ones."""
+    text = re.sub(f"[\0-\x40\x5b-\x60\x7b-\x7f{_SIGNS}]+", " ", content.decode(encoding, errors="replace"))
+    return all(
+        word.isalpha() and (word.isupper() or word[1:] == word[1:].lower())
+        for word in text.split()
+        if not word.isascii()
+    )
+
+
+def _strange_word(line: bytes) -> bytes:
+    """Return the first word that is not plain ASCII; the rest of the line is nobody's business."""
+    return next(word for word in re.split(rb"[\s,;|\"]+", line) if not word.isascii())[:40]
+
+
+def _header(path: Path, head: bytes, said: TextFormat) -> tuple[str, tuple[str, ...]]:
+    text = head.decode("utf-8-sig", errors="ignore")
+    if not text.strip():
+        raise InputError(f"the first line of {path} has no header; give each column one name")
+    # A delimiter between quotes is part of a name.
+    by_delimiter = {each: _names(text, each) for each in said.delimiter or _DELIMITERS}
+    delimiter = max(by_delimiter, key=lambda each: len(by_delimiter[each]))
+    columns = by_delimiter[delimiter]
+    repeated = sorted({name for name in columns if columns.count(name) > 1})
+    if repeated or not any(columns):
+        what = f"names column {repeated[0]!r} twice" if repeated else "has no header"
+        raise InputError(f"the first line of {path} {what}; give each column one name")
+    return delimiter, columns
+
+
+def _names(text: str, delimiter: str) -> tuple[str, ...]:
+    try:
+        return tuple(name.strip() for name in next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), []))
+    except csv.Error:
+        return ()

@@ -1,0 +1,140 @@
+"""What is counted wrong is published below the rule: inputs that used to pass for more than they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from engine.test_duckdb import in_duckdb
+from odkanon import ODMatrix, Rule, anonymize, build_od, read_area, read_trips
+from odkanon.core.weights import to_units, weight_scale
+from odkanon.engine.protocols import Matrix
+from odkanon.read.checks import DUPLICATE
+
+ENDS = {"start_lat": 48.85, "start_lon": 2.35, "end_lat": 48.86, "end_lon": 2.30}
+ENGINES = ("memory", "duckdb")
+
+
+def table(rows: int, **columns: Any) -> pa.Table:
+    """Return trips between the same two places."""
+    return pa.table({name: [value] * rows for name, value in ENDS.items()} | columns)
+
+
+def csv(tmp_path: Path, trips: pa.Table) -> Path:
+    """Write trips as a CSV whose texts are as they stand in the table."""
+    lines = [",".join(trips.column_names), *(",".join(map(str, row.values())) for row in trips.to_pylist())]
+    path = tmp_path / "trips.csv"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def matrix(source: Any, engine: str) -> Matrix:
+    return build_od(read_trips(source)) if engine == "memory" else in_duckdb(source)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_rejected_weight_does_not_make_the_unit_coarse(engine: str) -> None:
+    trips = table(11, weight=[0.6] * 10 + [4e16])
+    trips = trips.set_column(0, "start_lat", pa.array([48.85] * 10 + [95.0]))
+    od = matrix(trips, engine)
+    assert od.summary.weight is not None
+    assert od.summary.weight / od.summary.scale == pytest.approx(6)
+    assert anonymize(od, Rule(weight=10)).refusal
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_coarse_unit_never_rounds_up(engine: str) -> None:
+    od = matrix(table(11, weight=[0.6] * 10 + [3e16]), engine)
+    assert od.summary.weight is not None
+    assert od.summary.weight / od.summary.scale <= 3e16 + 6
+
+
+@pytest.mark.parametrize("weight", [0.1, 0.29, 2674.16, 1234.567891, 9.999999999999999, 0.3333333333333333])
+def test_units_are_exact_or_less(weight: float) -> None:
+    import numpy as np
+
+    scale = weight_scale(1000, weight)
+    units = int(to_units(np.array([weight]), scale)[0])
+    assert units / scale <= weight
+    assert units / scale > weight - 1.0000001 / scale
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("word", ["nan", "NaN", "NULL", "NA", "None", "\\N", "n/a", " ", "null"])
+def test_words_for_nothing_are_nobody(tmp_path: Path, word: str, engine: str) -> None:
+    od = matrix(csv(tmp_path, table(6, person=["a", "b", "c", "d", word, word.strip() or ""])), engine)
+    assert od.summary.persons == 4
+    assert anonymize(od, Rule(persons=5)).refusal
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_nan_in_a_column_of_numbers_is_nobody(engine: str) -> None:
+    od = matrix(table(4, person=pa.array([1.0, 2.0, float("nan"), None])), engine)
+    assert od.summary.persons == 2
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    "spellings", [("7", "7.0"), ("7", "007"), ("ab12", "AB12"), ("p1", " p1"), ("p1", "p1\u200b"), ("p1", "\u00a0p1")]
+)
+def test_one_person_in_two_spellings_is_one(tmp_path: Path, spellings: tuple[str, str], engine: str) -> None:
+    od = matrix(csv(tmp_path, table(4, person=[spellings[0], spellings[1], "x", "y"])), engine)
+    assert od.summary.persons == 3
+
+
+def test_ids_that_are_half_integers_half_floats_are_not_twice_the_people() -> None:
+    import pandas
+
+    frame = pandas.DataFrame(ENDS, index=range(10))
+    frame["person"] = pandas.Series([1, 2, 3, 4, 5, 1.0, 2.0, 3.0, 4.0, 5.0], dtype=object).map(str)
+    assert build_od(read_trips(frame)).persons == 5
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_copies_that_are_written_differently_are_copies(tmp_path: Path, engine: str) -> None:
+    path = csv(
+        tmp_path,
+        table(
+            3,
+            person=["1", "1.0", "2"],
+            start_time=["2024-01-01 08:00", "2024-01-01T08:00:00", "2024-01-01 08:00"],
+            weight=["2", "2.0", "2"],
+        ),
+    )
+    od = matrix(path, engine)
+    assert od.summary.trips == 2
+    assert od.summary.source.rejected[DUPLICATE].rows == 1
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_copies_that_cannot_be_told_from_trips_are_counted_and_said(engine: str) -> None:
+    od = matrix(table(5, weight=[1.0, 1.0, 1.0, 2.0, 3.0]), engine)
+    assert od.summary.trips == 5
+    assert od.summary.source.lookalikes == 2
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_households_are_counted_like_persons(engine: str) -> None:
+    trips = table(6, person=list("abcdef"), household=["1", "1", "1", "2", "2.0", "NA"])
+    od = matrix(trips, engine)
+    assert (od.summary.persons, od.summary.households) == (6, 2)
+    assert anonymize(od, Rule(persons=6)).classes.households.tolist() == [2]
+    assert anonymize(od, Rule(households=3)).refusal
+    assert isinstance(od, ODMatrix) == (engine == "memory")
+
+
+def test_the_mean_weight_is_that_of_the_whole(tmp_path: Path) -> None:
+    """Neither an area nor a segment changes how many people k stands for."""
+    trips = table(8, weight=[1.0] * 4 + [3.0] * 4)
+    trips = trips.set_column(2, "end_lat", pa.array([48.86] * 4 + [45.0] * 4))
+    whole = read_trips(trips)
+    assert whole.weight is not None
+    area = read_area("831fb4fffffffff")
+    for part in (build_od(whole, within=area), build_od(whole.select(whole.weight < 2 * whole.scale))):
+        assert part.trips == 4
+        rule = Rule.protect("population", k=2, of=part)
+        assert rule.weight == 4
+        assert rule.k == 2
