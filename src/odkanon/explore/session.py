@@ -21,6 +21,7 @@ from odkanon.publish.manifest import limit_account, manifest
 from odkanon.publish.recipe import with_leaves, zone_account
 from odkanon.publish.report.base import build_base
 from odkanon.publish.report.model import build_model
+from odkanon.publish.report.names import build_names
 from odkanon.publish.saved import SavedRelease
 from odkanon.quality.utility import utility
 
@@ -99,6 +100,7 @@ class Session:
         model = build_model(saved)
         if base:
             model["base"] = build_base(model["shapes"])
+            model["names"] = build_names(model["shapes"])
         return model | {"number": number}
 
     def limits(self, request: Request, page: str, number: int) -> dict[str, Any]:
