@@ -10,7 +10,7 @@ from odkanon.core.arrays import Ints
 from odkanon.engine.protocols import Matrix
 from odkanon.model.release import Release
 from odkanon.quality.usefulness.areas import Boxes, Parts, areas_of, leaf_points
-from odkanon.quality.usefulness.comparison import on_places_compared
+from odkanon.quality.usefulness.comparison import compare_on, measured
 from odkanon.quality.usefulness.lengths import compare_lengths, lengths_after
 from odkanon.quality.usefulness.places import Places, Squares
 from odkanon.quality.usefulness.result import Usefulness
@@ -61,11 +61,11 @@ def usefulness(
     for size in sizes:
         square = Squares(size)
         counted, engine = on_places(engine, matrix, places_of_leaves(square, ends), measures)
-        squares.append(on_places_compared(square, size, counted, rows, areas))
+        squares.append(measured(square, size, compare_on(square, counted, rows, areas), rows))
     own = None
     if zones is not None:
         counted, _ = on_places(engine_of(matrix, measures), matrix, places_of_leaves(zones, ends), measures)
-        own = on_places_compared(zones, None, counted, rows, areas)
+        own = measured(zones, None, compare_on(zones, counted, rows, areas), rows)
     lengths = compare_lengths(by_length(matrix, ends, measures), lengths_after(rows, areas))
     return {
         measure: Usefulness(
