@@ -43,6 +43,15 @@ def usefulness(
         Sides of the squares in km, rising; each a multiple of the one before.
     zones : Places, optional
         Places of the user's own, on the map of `map_of` its input.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from odkanon import Rule, anonymize, build_od, read_trips
+    >>> ends = {"start_lat": 48.85, "start_lon": 2.35, "end_lat": 48.86, "end_lon": 2.29}
+    >>> trips = read_trips(pa.table({name: [value] * 12 for name, value in ends.items()}))
+    >>> usefulness(anonymize(build_od(trips), Rule(trips=10)))["trips"].sentence()
+    'Flows between places of 4 km are right to 100%; good from 1 km upward.'
     """
     matrix = release.matrix
     found = None if matrix is None else map_of(matrix)
