@@ -13,8 +13,10 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.csv
 
 from odkanon.core.arrays import Codes, group_sum
+from odkanon.core.outputs import write_text
 from odkanon.core.weights import from_units
 from odkanon.model.measures import ADDITIVE, MEASURES
 from odkanon.model.od import AXES, Axis
@@ -39,6 +41,7 @@ def classes_table(release: Release) -> pa.Table:
         "origin": pa.array(release.origins.ids[classes.origin].tolist(), pa.string()),
         "destination": pa.array(release.destinations.ids[classes.destination].tolist(), pa.string()),
     }
+    columns |= {name: pa.array(values.tolist(), pa.string()) for name, values in classes.kinds.items()}
     for measure in MEASURES:
         masses = getattr(classes, measure)
         if masses is not None:
@@ -72,6 +75,13 @@ def guard_text(table: pa.Table) -> pa.Table:
 def unguard_text(table: pa.Table) -> pa.Table:
     """Undo `guard_text`."""
     return _change_text(table, lambda text: pc.replace_substring_regex(text, "^'", ""))
+
+
+def read_rows(path: Path, types: Mapping[str, pa.DataType]) -> pa.Table:
+    """Read a CSV file of ours, with text as it was before it was made safe for spreadsheets."""
+    lines = pyarrow.csv.ParseOptions(newlines_in_values=True)
+    typed = pyarrow.csv.ConvertOptions(column_types=types, strings_can_be_null=False)
+    return unguard_text(pyarrow.csv.read_csv(path, parse_options=lines, convert_options=typed))
 
 
 def _change_text(table: pa.Table, change: Any) -> pa.Table:
@@ -119,7 +129,7 @@ def write_json(path: Path, content: Mapping[str, Any], indent: int | None) -> No
     """Write JSON as UTF-8, ending in a newline."""
     separators = (",", ":") if indent is None else None
     text = json.dumps(content, indent=indent, separators=separators, ensure_ascii=False, allow_nan=False)
-    path.write_text(text + "\n", encoding="utf-8")
+    write_text(path, text + "\n")
 
 
 def sha256(path: Path) -> str:
