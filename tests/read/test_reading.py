@@ -112,10 +112,10 @@ def test_a_filter_that_keeps_everything_says_so_and_one_that_keeps_nothing_is_re
 ) -> None:
     for engine in ("memory", "duckdb"):
         caplog.clear()
-        load(Reading(path, where="weight > 0"), engine=engine)  # type: ignore[arg-type]
+        load(Reading(path, where="weight > 0"), engine=engine)
         assert "the filter keeps all 48 rows" in caplog.text
         with pytest.raises(InputError, match="the filter matches none of the 48 rows"):
-            load(Reading(path, where="weight > 1000"), engine=engine)  # type: ignore[arg-type]
+            load(Reading(path, where="weight > 1000"), engine=engine)
 
 
 def test_the_filter_stays_out_of_the_account_and_in_the_reading(path: Path) -> None:
@@ -149,8 +149,8 @@ def test_times_of_parquet_with_a_zone_follow_it_too(tmp_path: Path) -> None:
     times = pa.array([f"2024-07-01T{n:02}:30:00" for n in range(24)]).cast(pa.timestamp("us")).cast(pa.int64())
     zoned = times.cast(pa.timestamp("us", "UTC"))
     pyarrow.parquet.write_table(table.set_column(2, "start_time", zoned), tmp_path / "t.parquet")
-    reading = {"where": ["hour == 7", 'person == "p5"'], "timezone": "Europe/Paris"}
-    assert both(Reading(tmp_path / "t.parquet", **reading)) == (1, 1)
+    at_seven = Reading(tmp_path / "t.parquet", where=["hour == 7", 'person == "p5"'], timezone="Europe/Paris")
+    assert both(at_seven) == (1, 1)
 
 
 def test_times_without_an_offset_stay_as_they_are(path: Path) -> None:
