@@ -44,6 +44,7 @@ SHORTHANDS = {
     ("model/od", "quality/limit/reach"),
     ("model/release", "engine/protocols"),
     ("model/release", "publish/notebook"),
+    ("model/release", "publish/files"),
     ("model/release", "publish/save"),
     ("model/release", "quality/limit/limit"),
 }

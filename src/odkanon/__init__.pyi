@@ -10,6 +10,9 @@ from odkanon.model.od import ODMatrix as ODMatrix
 from odkanon.model.release import Release as Release
 from odkanon.model.rule import Rule as Rule
 from odkanon.publish.export.export import export_release as export_release
+from odkanon.publish.recipe import read_recipe as read_recipe
+from odkanon.publish.saved import SavedRelease as SavedRelease
+from odkanon.publish.saved import read_release as read_release
 from odkanon.quality.limit.limit import Limit as Limit
 from odkanon.quality.limit.limit import limit as limit
 from odkanon.quality.privacy import Privacy as Privacy

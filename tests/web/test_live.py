@@ -8,9 +8,9 @@ from typing import Any
 
 from playwright.sync_api import Browser, Route
 
-from odkanon.publish.report.folder import read_folder
 from odkanon.publish.report.model import build_model
 from odkanon.publish.report.page import fill_template
+from odkanon.publish.saved import read_release
 from web import made
 from web.driver import Opened
 
@@ -42,7 +42,7 @@ class Server:
     """Answers with a release whose name tells k, and keeps what it was asked."""
 
     def __init__(self, folder: Path) -> None:
-        self.model = build_model([read_folder(folder)])
+        self.model = build_model([read_release(folder)])
         self.asked: list[dict[str, Any]] = []
         self.tokens: set[str | None] = set()
 

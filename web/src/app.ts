@@ -23,6 +23,7 @@ import { Store, type State } from "./state";
 import { followTheme, palette, themeButton } from "./theme";
 
 const PASSED_ON = "This file holds only what the release publishes, asks for nothing from the network, and can be passed on like the release itself.";
+const FULL = "This page tells more than the release does. It is for whoever keeps the data, and not for publication.";
 const LIVE = "This page talks to ODkAnon on this machine and to nobody else. It is sent releases that meet the rule above, never trips; save one to pass it on.";
 
 const weighted = (releases: Release[]): boolean => releases.some((release) => release.origin.mass.weight);
@@ -135,8 +136,8 @@ export class App {
     const made = version ? `Made by ODkAnon ${version}` : "";
     replace(
       this.footing,
-      h("p", {}, this.controls ? LIVE : PASSED_ON),
-      h("p", {}, made, made && ". ", "Base map: Natural Earth. ", input.sha256 && h("span", { class: "sha", title: "fingerprint (SHA-256) of the input" }, `Input ${input.sha256.slice(0, 16)}…`)),
+      h("p", {}, this.controls ? LIVE : this.model.full ? FULL : PASSED_ON),
+      h("p", {}, made, made && ". ", "Base map: Natural Earth. ", input?.sha256 && h("span", { class: "sha", title: "fingerprint (SHA-256) of the input" }, `Input ${input.sha256.slice(0, 16)}…`)),
     );
   }
 

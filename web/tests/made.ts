@@ -1,5 +1,5 @@
 /** A small model to test with: two origins, three destinations, squares side by side. */
-import type { About, PackedModel, PackedRelease } from "../src/model";
+import type { About, PackedAbout, PackedModel, PackedRelease } from "../src/model";
 
 export const about: About = {
   version: "0.1.0",
@@ -11,6 +11,17 @@ export const about: About = {
   suppressed: { pairs: 3, trips: 5, weight: 10, share: 0.05 },
   utility: { trips: { c_dm: 1, c_avg: 2, g: 852, e: 1 } },
   privacy: { trips: { min: 10, threshold: 10, below: 0, share: 0 } },
+};
+
+/** The same release as anybody may read it. */
+export const publicAbout: PackedAbout = {
+  version: "0.1.0",
+  rule: about.rule,
+  method: about.method,
+  parameters: about.parameters,
+  published: { classes: 4, origins: 2, destinations: 3, trips: 95, weight: 240 },
+  unlisted: { at_most_trips: 10 },
+  quality: null,
 };
 
 export function release(name: string, origins: string[] = ["a", "b"]): PackedRelease {

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from odkanon.cli.options import Engine, Input, MemoryLimit, Protect, SparkMaster, make_rule
+from odkanon.cli.options import Engine, Input, MemoryLimit, Protect, SparkMaster, command_account, make_rule
 from odkanon.cli.pandas import allow_pandas
 from odkanon.cli.reading import How, reads
 from odkanon.cli.segments import anonymize_segments, read_earlier_zones
@@ -35,6 +35,7 @@ class BudgetOf(StrEnum):
 
 @reads
 def anonymize(
+    context: typer.Context,
     source: Input,
     how: How,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the release.")],
@@ -209,6 +210,7 @@ def anonymize(
             options=options,
             zones=zones,
             force=force,
+            command=command_account(context),
         )
         return
     check_target(output, force=force)
@@ -227,7 +229,7 @@ def anonymize(
             stage("working out how good any release of this input could be")
             _ = release.limit  # kept by the release; on large inputs it takes longer than writing
         stage(f"writing {output}")
-        save_release(release, output, force=force)
+        save_release(release, output, force=force, source=reading.said(), command=command_account(context))
     show_release(od, release)
     warn_of_rule(release)
     if reading.uses_hours:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -63,6 +63,23 @@ SparkMaster = Annotated[
         help="Such as local[4] or spark://host:7077; implies --engine spark.",
     ),
 ]
+
+
+def plain(value: Any) -> Any:
+    """Return an option as JSON has it."""
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]
+    return value if isinstance(value, bool | int | float | None) else str(value)
+
+
+def command_account(context: typer.Context) -> dict[str, Any]:
+    """Return the command that runs, and the options that were given to it."""
+    given = {
+        name: plain(value)
+        for name, value in context.params.items()
+        if (source := context.get_parameter_source(name)) is not None and source.name != "DEFAULT"
+    }
+    return {"name": context.info_name, "options": given}
 
 
 def parse_age_bands(text: str | None) -> tuple[int, ...]:

@@ -14,7 +14,8 @@ from rich.table import Table
 from odkanon.engine.protocols import Matrix
 from odkanon.model.measures import HEADS, MEASURES
 from odkanon.model.release import Release
-from odkanon.publish.save import statement
+from odkanon.publish.manifest import statement
+from odkanon.publish.recipe import recipe_path
 from odkanon.quality.privacy import privacy
 from odkanon.quality.utility import utility
 from odkanon.zoning.cells import cell_to_latlng
@@ -107,6 +108,13 @@ def show_files(folder: Path) -> None:
     page = folder / "report.html"
     look = f" Open {page} in a browser to see it." if page.is_file() else ""
     console.print(f"Wrote {folder}: {', '.join(sorted(path.name for path in folder.iterdir()))}.{look}")
+    show_recipe(folder)
+
+
+def show_recipe(folder: Path) -> None:
+    """Say what lies beside a folder, and for whom."""
+    recipe = folder.with_name(recipe_path(folder).name)
+    console.print(f"Publish the folder. Keep {recipe}: it has every number in full, and is for you.")
 
 
 def warn_of_few_persons(release: Release) -> None:

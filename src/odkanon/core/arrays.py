@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,23 @@ Codes = npt.NDArray[np.int32]
 Bools = npt.NDArray[np.bool_]
 
 _LOW_BITS = 26
+
+
+def read_only(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return an array that cannot be written to, nor through any other: a view of something writable is copied."""
+    if not values.flags.writeable and values.base is None:
+        return values
+    own = values if values.base is None else values.copy()
+    own.flags.writeable = False
+    return own
+
+
+def make_read_only(owner: object, *names: str) -> None:
+    """Make arrays that are attributes of a frozen object read-only, where they are there."""
+    for name in names:
+        values = getattr(owner, name)
+        if values is not None:
+            object.__setattr__(owner, name, read_only(values))
 
 
 def group_sum(codes: npt.NDArray[np.integer], groups: int, values: Ints) -> Ints:

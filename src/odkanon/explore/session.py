@@ -16,10 +16,12 @@ from odkanon.explore.worker import Job, StoppedError
 from odkanon.methods import anonymize
 from odkanon.model.measures import MEASURES
 from odkanon.model.release import Release
-from odkanon.publish.report import SavedRelease
+from odkanon.publish.files import classes_table, zones_geojson
+from odkanon.publish.manifest import limit_account, manifest
+from odkanon.publish.recipe import with_leaves, zone_account
 from odkanon.publish.report.base import build_base
 from odkanon.publish.report.model import build_model
-from odkanon.publish.save import classes_table, limit_account, manifest, zones_geojson
+from odkanon.publish.saved import SavedRelease
 from odkanon.quality.utility import utility
 
 KEPT = 24
@@ -177,5 +179,5 @@ class Session:
 
 
 def _as_saved(release: Release, name: str) -> SavedRelease:
-    about, zones = manifest(release, with_limit=False), zones_geojson(release)
-    return SavedRelease(name, about, zones["features"], classes_table(release).to_pydict())
+    zones = with_leaves(zones_geojson(release)["features"], zone_account(release))
+    return SavedRelease(name, manifest(release, with_limit=False), zones, classes_table(release))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from odkanon.core.arrays import Bools, Codes, Ints, group_sum
+from odkanon.core.arrays import Bools, Codes, Ints, group_sum, make_read_only
 from odkanon.model.od import ODMatrix
 
 
@@ -27,6 +27,9 @@ class Placement:
     od: ODMatrix
     area_of_pair: Codes
     published: Bools
+
+    def __post_init__(self) -> None:
+        make_read_only(self, "area_of_pair", "published")
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from odkanon.core.arrays import Bools, Codes, Ints
+from odkanon.core.arrays import Bools, Codes, Ints, group_sum, make_read_only, read_only
 from odkanon.errors import InputError, UnsafeReleaseError
 from odkanon.model.account import Summary
 from odkanon.model.budget import Budget
@@ -51,6 +51,10 @@ class Classes(ByHeads):
     heads: Mapping[str, Ints]
     scale: int
 
+    def __post_init__(self) -> None:
+        make_read_only(self, "origin", "destination", *ADDITIVE)
+        object.__setattr__(self, "heads", {name: read_only(counts) for name, counts in self.heads.items()})
+
     def __len__(self) -> int:
         return len(self.trips)
 
@@ -84,6 +88,9 @@ class Release:
         For each measure, how pairs differ from the even spread of their class; where there is no placement.
     stored : Matrix or None
         The input, where its pairs are in a database.
+    unlisted : int or None
+        The most trips that can be missing, for methods that know better than their budget. It may be published, so it
+        has to follow from the classes and from public parameters alone.
     refusal : str or None
         Why nothing can be published, where nothing can.
     seconds : float
@@ -104,6 +111,7 @@ class Release:
     refusal: str | None = None
     seconds: float = field(default=0.0)
     stored: Matrix | None = None
+    unlisted: int | None = None
 
     def __post_init__(self) -> None:
         below = int(np.count_nonzero(~self.rule.met(self.classes)))
@@ -117,6 +125,8 @@ class Release:
             spent, allowed = self.budget.mass(self.suppressed), self.budget.allowance(self.input)
             if spent > allowed:
                 raise UnsafeReleaseError(f"{spent:,} {self.budget.of} suppressed, but the budget is {allowed:,}")
+        if self.unlisted is not None and self.suppressed.trips > self.unlisted:
+            raise UnsafeReleaseError(f"{self.suppressed.trips:,} trips suppressed, more than {self.unlisted:,} at most")
 
     def _check_account(self, measure: str) -> None:
         total, published = getattr(self.input, measure), getattr(self.classes, measure)
@@ -132,12 +142,19 @@ class Release:
         flows, published = placement.od.flows, placement.published
         if flows.totals(~published) != self.suppressed:
             raise UnsafeReleaseError("what is suppressed is not what the unpublished pairs add up to")
+        classes = placement.area_of_pair[published]
+        if np.any(classes < 0):
+            raise UnsafeReleaseError("a published pair lies in no class")
         for measure in ADDITIVE:
             of_pairs, of_classes = getattr(flows, measure), getattr(self.classes, measure)
-            if of_pairs is not None and int(of_pairs[published].sum()) != int(of_classes.sum()):
-                raise UnsafeReleaseError(f"the {measure} of the classes are not those of the published pairs")
-        if np.any(placement.area_of_pair[published] < 0):
-            raise UnsafeReleaseError("a published pair lies in no class")
+            if of_pairs is None:
+                continue
+            if not np.array_equal(group_sum(classes, len(self.classes), of_pairs[published]), of_classes):
+                raise UnsafeReleaseError(f"the {measure} of a class are not those of its pairs")
+
+    def check(self) -> None:
+        """Check everything again; arrays are read-only, but nothing in Python is so for good."""
+        self.__post_init__()
 
     @classmethod
     def empty(
@@ -215,7 +232,7 @@ class Release:
 
     def table(self) -> pa.Table:
         """Return the published flows as an Arrow table, which pandas, polars and DuckDB can take over."""
-        from odkanon.publish.save import classes_table
+        from odkanon.publish.files import classes_table
 
         return classes_table(self)
 

@@ -116,9 +116,7 @@ def rows_of(
     identity : mapping of str to str, optional
         SQL expressions that, with person and weight, make two rows the same; None not to look.
     """
-    checks = [*table.checks, *checks]
-    if where is not None:
-        checks = [where, *checks]
+    checks = [*([] if where is None else [where]), *table.checks, *checks]
     weight = number_or_nan(found["weight"]) if "weight" in found else None
     count = number_or_nan(found["trips"]) if "trips" in found else None
     heads = {

@@ -18,7 +18,7 @@ from odkanon.read.checks import Checked, checked_rows, drop_rows, finite
 from odkanon.read.reading import Reading
 from odkanon.read.tables.columns import ENDS, missing
 from odkanon.read.tables.open import Check, Named, Table, quote_name
-from odkanon.read.trips import no_rows, nobody_among, od_of_records, warn_of_nobody
+from odkanon.read.trips import no_rows, od_of_records, warn_of_missing
 from odkanon.zoning.cells import (
     Cells,
     cell_to_parent,
@@ -73,7 +73,7 @@ def od_of(reading: Reading, *, table: Table | None = None) -> ODMatrix:
     check = reading.check(table, found, reading.times(table, found))
     rows = checked_rows(table, found, end_texts(found), end_checks(found), where=check, identity=end_identity(found))
     rows = replace(rows, source=reading.account(rows.source, table.lines))
-    warn_of_nobody(*nobody_among(rows.heads))
+    warn_of_missing(rows.heads)
     hierarchy, resolution, within = reading.tree, reading.resolution, reading.area
     texts = [rows.table.column(name).combine_chunks() for name in ENDS]
     _check_distinct(table, found, rows)

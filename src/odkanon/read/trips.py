@@ -14,6 +14,7 @@ import pyarrow as pa
 from odkanon.core.arrays import Bools, Codes, Ints
 from odkanon.errors import InputError, nearest
 from odkanon.model.account import Rejected, Source
+from odkanon.model.measures import HEADS
 from odkanon.model.od import ODMatrix, od_matrix
 from odkanon.read.area import Area
 from odkanon.read.checks import Checked, checked_rows, whole_mean
@@ -143,7 +144,7 @@ def trips_of(reading: Reading, attributes: Sequence[str] | None = None, *, table
     if len(rows.table) == 0:
         raise no_rows(table, rows.source)
     rows = _without_offsets(table, found, rows, times)
-    warn_of_nobody(*nobody_among(rows.heads))
+    warn_of_missing(rows.heads)
     ends = [rows.table.column(name).to_numpy() for name in COORDINATES]
     warn_if_misplaced(np.concatenate(ends[0::2]), np.concatenate(ends[1::2]))
     return Trips(rows.table, rows.weight, rows.scale, rows.heads, rows.with_mean_weight())
@@ -250,20 +251,22 @@ def hint_at_swap(rejected: Mapping[str, Rejected]) -> None:
         )
 
 
-def nobody_among(heads: Mapping[str, Codes]) -> tuple[int, int]:
-    """Return how many rows name no person, and how many rows there are; none where persons are not known at all."""
-    persons = heads.get("persons", np.empty(0, dtype=np.int32))
-    return int(np.count_nonzero(persons < 0)), len(persons)
+def warn_of_missing(heads: Mapping[str, Codes]) -> None:
+    """Warn where many rows name no head; given the numbers of the heads of all rows, by measure."""
+    for measure, head in heads.items():
+        warn_of_nobody(measure, int(np.count_nonzero(head < 0)), len(head))
 
 
-def warn_of_nobody(without: int, trips: int) -> None:
-    """Warn where so many trips name nobody that counts of persons mean little."""
+def warn_of_nobody(measure: str, without: int, trips: int) -> None:
+    """Warn where so many trips name nobody that counts of heads mean little."""
     if trips and without >= _MANY * trips:
         log.warning(
-            "%s of %s trips (%s %%) name no person; they count as nobody, so flows have more persons than can be shown",
+            "%s of %s trips (%s %%) name no %s; they count as nobody, so flows have more %s than can be shown",
             f"{without:,}",
             f"{trips:,}",
             f"{100 * without / trips:.0f}",
+            HEADS[measure].column,
+            measure,
         )
 
 

@@ -80,7 +80,7 @@ def release_together(
         Share of trips that the tables of a dimension may suppress, in [0, 1). Zones become as coarse as that takes,
         where it can be reached at all.
     zoning : Zoning, optional
-        Given zones, instead of choosing them; see `odkanon.together.series.read_zoning`.
+        Given zones, instead of choosing them; see `odkanon.read_release` and `zoning_of`.
     method, **options
         How zones are chosen; see `odkanon.methods.anonymize`.
     """

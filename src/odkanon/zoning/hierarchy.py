@@ -35,12 +35,16 @@ class Hierarchy:
         H3 resolution of the leaves; None for other zonings.
     outlines : mapping of str to dict or None
         GeoJSON geometries by id, for zonings that bring their own.
+    listed : tuple of array of int or None
+        For each level and node of a lookup table, the leaves that the whole table has below it, observed or not; None
+        where this tree is the whole table, and for H3, where it follows from the resolution.
     """
 
     ids: tuple[Ids, ...]
     starts: tuple[Ints, ...]
     resolution: int | None = None
     outlines: Mapping[str, dict[str, Any]] | None = None
+    listed: tuple[Ints, ...] | None = None
 
     @property
     def leaves(self) -> Ids:
@@ -91,12 +95,16 @@ class Hierarchy:
     def restrict(self, keep: Bools) -> Hierarchy:
         """Return the tree over some of the leaves: unobserved nodes go, and so do levels above the new root."""
         before = np.concatenate([[0], np.cumsum(keep)])
-        ids, starts = [], []
-        for level_ids, level_starts, sizes in zip(self.ids, self.starts, self.sizes, strict=True):
+        ids, starts, listed = [], [], []
+        whole = self.sizes if self.listed is None else self.listed
+        for level_ids, level_starts, sizes, of_table in zip(self.ids, self.starts, self.sizes, whole, strict=True):
             observed = before[level_starts + sizes] > before[level_starts]
             ids.append(level_ids[observed])
             starts.append(before[level_starts[observed]])
-        return replace(_trimmed(ids, starts, self.resolution), outlines=self.outlines)
+            listed.append(of_table[observed])
+        tree = _trimmed(ids, starts, self.resolution)
+        kept = None if self.resolution is not None else tuple(listed[: tree.top + 1])
+        return replace(tree, outlines=self.outlines, listed=kept)
 
     def __repr__(self) -> str:
         levels = " < ".join(f"{len(ids):,}" for ids in self.ids)

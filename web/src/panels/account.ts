@@ -60,14 +60,14 @@ export const heads = (releases: Release[]): string[] =>
   releases.length > 1 ? ["", ...releases.map((release) => release.name)] : [];
 
 function rejectedTrips(about: About): number {
-  return Object.values(about.input.rejected ?? {}).reduce((sum, one) => sum + (one.trips ?? one.rows ?? 0), 0);
+  return Object.values(about.input?.rejected ?? {}).reduce((sum, one) => sum + (one.trips ?? one.rows ?? 0), 0);
 }
 
 /** A bar of published, left out and rejected trips, drawn to scale. */
 function bar({ about }: Release): HTMLElement {
   const parts = [
     ["published", about.published.trips ?? 0, "published"],
-    ["suppressed", about.suppressed.trips ?? 0, "left out"],
+    ["suppressed", about.suppressed?.trips ?? 0, "left out"],
     ["rejected", rejectedTrips(about), "rejected"],
   ] as const;
   const total = parts.reduce((sum, [, trips]) => sum + trips, 0) || 1;
@@ -87,29 +87,42 @@ function bar({ about }: Release): HTMLElement {
 const number = (value: number | undefined, share?: number): string =>
   value == null ? "–" : share == null ? short(value) : `${short(value)} (${percent(share)})`;
 
+/** What the rows of a release tell, where the rest is not published. */
+function publicAccount(releases: Release[]): HTMLElement {
+  const cells = (pick: (about: About) => string) => releases.map(({ about }) => pick(about));
+  const rows: Row[] = [{ label: "Published", hint: "trips inside the published flows", cells: cells(({ published }) => count(published.trips)) }];
+  if (releases.some(({ about }) => about.published.weight != null)) {
+    rows.push({ label: "Published, weighted", hint: "the same, seen from the population", cells: cells(({ published }) => short(published.weight)) });
+  }
+  const most = ({ unlisted }: About): string => (unlisted?.at_most_trips == null ? "not published" : `at most ${count(unlisted.at_most_trips)}`);
+  rows.push({ label: "Not listed", hint: "trips too rare to be shown without exposing someone; the exact number could do so, too", cells: cells(most) });
+  return card("Where the trips went", "account", table(heads(releases), rows, "Where the trips went"));
+}
+
 /** Input, rejected, suppressed, published. */
 export function account(releases: Release[]): HTMLElement {
-  const weighted = releases.some(({ about }) => about.input.weight != null);
+  if (!releases.every(({ about }) => about.input && about.suppressed)) return publicAccount(releases);
+  const weighted = releases.some(({ about }) => about.input?.weight != null);
   const cells = (pick: (about: About) => string) => releases.map(({ about }) => pick(about));
   const rows: Row[] = [
-    { label: "Rows read", hint: "lines of the input files", cells: cells(({ input }) => count(input.rows)) },
-    { label: "Trips in the input", hint: "all that were read, usable or not", cells: cells(({ input }) => count(input.trips)) },
+    { label: "Rows read", hint: "lines of the input files", cells: cells(({ input }) => count(input?.rows)) },
+    { label: "Trips in the input", hint: "all that were read, usable or not", cells: cells(({ input }) => count(input?.trips)) },
   ];
-  if (releases.some(({ about }) => about.input.persons != null)) {
-    rows.push({ label: "Persons in the input", hint: "people who made these trips", cells: cells(({ input }) => count(input.persons)) });
+  if (releases.some(({ about }) => about.input?.persons != null)) {
+    rows.push({ label: "Persons in the input", hint: "people who made these trips", cells: cells(({ input }) => count(input?.persons)) });
   }
   if (weighted) {
-    rows.push({ label: "Weighted trips in the input", hint: "what these trips stand for in the population", cells: cells(({ input }) => short(input.weight)) });
+    rows.push({ label: "Weighted trips in the input", hint: "what these trips stand for in the population", cells: cells(({ input }) => short(input?.weight)) });
   }
-  rows.push({ label: "Usable trips", hint: "after rejecting; what was to be protected", cells: cells(({ published, suppressed }) => count((published.trips ?? 0) + (suppressed.trips ?? 0))) });
+  rows.push({ label: "Usable trips", hint: "after rejecting; what was to be protected", cells: cells(({ published, suppressed }) => count((published.trips ?? 0) + (suppressed?.trips ?? 0))) });
   rows.push({ label: "Published", hint: "trips inside the published flows", cells: cells(({ published }) => number(published.trips, published.share)) });
   if (weighted) rows.push({ label: "Published, weighted", hint: "the same, seen from the population", cells: cells(({ published }) => short(published.weight)) });
-  rows.push({ label: "Left out (suppressed)", hint: "too rare to be shown without exposing someone", cells: cells(({ suppressed }) => number(suppressed.trips, suppressed.share)) });
-  if (weighted) rows.push({ label: "Left out, weighted", hint: "the same, seen from the population", cells: cells(({ suppressed }) => short(suppressed.weight)) });
-  const reasons = new Set(releases.flatMap(({ about }) => Object.keys(about.input.rejected ?? {})));
+  rows.push({ label: "Left out (suppressed)", hint: "too rare to be shown without exposing someone", cells: cells(({ suppressed }) => number(suppressed?.trips, suppressed?.share)) });
+  if (weighted) rows.push({ label: "Left out, weighted", hint: "the same, seen from the population", cells: cells(({ suppressed }) => short(suppressed?.weight)) });
+  const reasons = new Set(releases.flatMap(({ about }) => Object.keys(about.input?.rejected ?? {})));
   for (const reason of reasons) {
     const pick = ({ input }: About): string => {
-      const one = input.rejected?.[reason];
+      const one = input?.rejected?.[reason];
       return one ? `${count(one.rows ?? one.trips)} rows` : "–";
     };
     rows.push({ label: `Rejected: ${reason.includes(" ") ? reason : reason.replaceAll("_", " ")}`, hint: "not usable, or not asked for", cells: cells(pick) });

@@ -126,10 +126,10 @@ def matrix_of_records(
         backend, f"SELECT origin, destination, 1 AS pairs, {sums} FROM ({good}) g GROUP BY origin, destination"
     )
     seen = {name: Selected(relation, *keep) for name, relation in visits.items()}
-    if "persons" in visits:
-        counts = f"SELECT COUNT(*) AS trips, COUNT(persons) AS named FROM {records} WHERE reason = 0"
-        good_ones = backend.execute(counts).to_pylist()[0]
-        warn_of_nobody(good_ones["trips"] - good_ones["named"], good_ones["trips"])
+    for name in seen:
+        named = backend.execute(f"SELECT COUNT(*) AS n, COUNT({name}) AS p FROM {records} WHERE reason = 0")
+        count = named.to_pylist()[0]
+        warn_of_nobody(name, count["n"] - count["p"], count["n"])
     return _matrix(backend, pairs, seen, source, rows.scale if weighted else None, tree)
 
 

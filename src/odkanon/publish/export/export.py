@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from odkanon.core.outputs import partial_folder
+from odkanon.core.outputs import check_new, partial_folder
 from odkanon.errors import InputError, nearest
 from odkanon.publish.export.flowcsv import write_flowmap, write_skmob
 from odkanon.publish.export.geo import write_geojson, write_geoparquet
@@ -55,7 +55,7 @@ def export_release(
     output = Path(output)
     targets = [output / name for name in FILES[to]] or [output]
     _check(output, targets, single=not FILES[to], force=force)
-    release = read_release(Path(folder))
+    release = read_release(folder)
     with partial_folder(output) as partial:
         _WRITERS[to](release, partial if FILES[to] else partial / output.name, measure)
         if FILES[to]:
@@ -68,9 +68,8 @@ def export_release(
 def _check(output: Path, targets: list[Path], *, single: bool, force: bool) -> None:
     if output.exists() and output.is_dir() == single:
         raise InputError(f"{output} is a {'folder' if single else 'file'}; this format needs a {_KIND[single]}")
-    taken = [target for target in targets if target.exists()]
-    if taken and not force:
-        raise InputError(f"{taken[0]} exists already; choose another name, or replace it with --force")
+    for target in targets:
+        check_new(target, force=force)
 
 
 _KIND = {True: "file", False: "folder"}

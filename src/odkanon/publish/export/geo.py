@@ -18,22 +18,23 @@ Shapes = npt.NDArray[Any]
 
 def write_geoparquet(release: SavedRelease, folder: Path) -> None:
     """Write ``zones.parquet`` and ``flows.parquet``, both GeoParquet 1.1 in degrees (OGC:CRS84)."""
-    zones = pa.Table.from_pylist([feature["properties"] for feature in release.features])
-    shapes = to_shapes([feature["geometry"] for feature in release.features])
+    shapes = to_shapes([feature["geometry"] for feature in release.zones])
+    zones = pa.Table.from_pylist([feature["properties"] for feature in release.zones])
     _write(zones, shapes, folder / "zones.parquet")
     _write(release.flows, flow_lines(release), folder / "flows.parquet")
 
 
 def write_geojson(release: SavedRelease, folder: Path) -> None:
     """Write ``zones.geojson`` and ``flows.geojson``."""
+    shapes = flow_lines(release)
     import shapely
 
-    lines = shapely.to_geojson(flow_lines(release))
+    lines = shapely.to_geojson(shapes)
     flows = [
         {"type": "Feature", "properties": row, "geometry": None if line is None else json.loads(line)}
         for row, line in zip(release.flows.to_pylist(), lines, strict=True)
     ]
-    for name, features in (("zones", release.features), ("flows", flows)):
+    for name, features in (("zones", release.zones), ("flows", flows)):
         text = json.dumps({"type": "FeatureCollection", "features": features}, ensure_ascii=False, allow_nan=False)
         (folder / f"{name}.geojson").write_text(text + "\n", encoding="utf-8")
 
@@ -43,9 +44,10 @@ def flow_lines(release: SavedRelease) -> Shapes:
 
     It has no length where both are the same zone, and is missing where one has no outline.
     """
+    centres, places = release.centres, release.places
     import shapely
 
-    ends = np.stack([release.centres[release.origin], release.centres[release.destination]], axis=1)
+    ends = np.stack([centres[places.origin], centres[places.destination]], axis=1)
     lines = np.full(len(ends), None, dtype=object)
     known = np.isfinite(ends).all(axis=(1, 2))
     lines[known] = shapely.linestrings(ends[known])

@@ -17,10 +17,10 @@ from odkanon.errors import InputError, is_disk_full
 from odkanon.read.tables.datasets import dataset_files, dataset_sha256, partitions, remote
 from odkanon.read.tables.text import TextFormat, file_sha256, look_at_text
 
+log = logging.getLogger(__name__)
+
 _WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
 """Types of DuckDB whose values are 64-bit integers."""
-
-log = logging.getLogger(__name__)
 
 
 class Named(Protocol):
