@@ -135,7 +135,7 @@ def trips_of(reading: Reading, attributes: Sequence[str] | None = None, *, table
     values = trip_values(found, times) | {name: quote_name(column) for name, column in kept.items()}
     identity = trip_values(found, times) | {name: value_text(column) for name, column in kept.items()}
     values |= {f"{name} zoned": time.zoned for name, time in times.items()}
-    checks, crs = trip_checks(found, degrees=reading.crs is None), reading.crs
+    checks, crs = trip_checks(found, degrees=reading.crs is None, times=reading.uses_hours), reading.crs
     rows = checked_rows(table, found, values, checks, where=reading.check(table, found, times), identity=identity)
     rows = replace(rows, source=reading.account(rows.source, table.lines))
     hint_at_swap(rows.source.rejected)
@@ -232,11 +232,16 @@ def trip_values(found: Mapping[str, str], times: Mapping[str, TimeColumn]) -> di
     return {name: number_sql(found[name]) for name in COORDINATES} | {name: time.clock for name, time in times.items()}
 
 
-def trip_checks(found: Mapping[str, str], *, degrees: bool = True) -> list[Check]:
-    """Return the reasons to turn a trip away; the range of coordinates counts where they are degrees."""
+def trip_checks(found: Mapping[str, str], *, degrees: bool = True, times: bool = True) -> list[Check]:
+    """Return the reasons to turn a trip away; the range of coordinates counts where they are degrees.
+
+    Times have to be readable where something needs them (``times``): a filter, or the search for copies, which goes by
+    person and time.
+    """
     places = [found[name] for name in COORDINATES]
     ends = coordinate_checks(places[0::2], places[1::2], degrees=degrees)
-    return [*ends, *_time_checks(found, [name for name in TIMES if name in found])]
+    needed = TIMES if times or "person" in found else ()
+    return [*ends, *_time_checks(found, [name for name in needed if name in found])]
 
 
 def hint_at_swap(rejected: Mapping[str, Rejected]) -> None:

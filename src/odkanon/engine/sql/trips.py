@@ -41,7 +41,10 @@ def load_trips(table: SqlInput, reading: Reading) -> SqlMatrix:
         check_crs(crs)
     times = reading.times(table, found)
     values, written = trip_values(found, times), offset_kinds(times)
-    where, checks = reading.check(table, found, times), trip_checks(found, degrees=crs is None)
+    where, checks = (
+        reading.check(table, found, times),
+        trip_checks(found, degrees=crs is None, times=reading.uses_hours),
+    )
     rows = counted_rows(table, found, checks, where=where, identity=values | written)
     ends = {name: values[name] for name in COORDINATES}
     degrees = None if crs is None else ToDegrees(crs, len(rows.reasons) + 1)
