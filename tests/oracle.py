@@ -61,6 +61,11 @@ class Outcome:
     steps: int
 
 
+def name(node: Node) -> str:
+    """The id of a zone."""
+    return "world" if node[1] in (0, "world") else f"{node[1]:x}" if isinstance(node[1], int) else str(node[1])
+
+
 def pairs_of(trips: Iterable[Trip]) -> Pairs:
     pairs: Pairs = {}
     for trip in trips:
@@ -138,7 +143,14 @@ def odkanon(
         lost = len(below) if of == "rows" else sum(rest[pair].trips for pair in below)
         if lost <= allowance:
             kept = {key: mass for key, mass in classes.items() if key not in failing}
-            return Outcome(cuts[0], cuts[1], kept, early | below, step)
+            gone = early | below
+            if gone and not limits.met(sum((pairs[pair] for pair in gone), NOTHING)):
+                if len(kept) < 2:
+                    return None
+                companion = min(kept, key=lambda key: (limits.size(kept[key]), name(key[0]), name(key[1])))
+                del kept[companion]
+                gone |= members[companion]
+            return Outcome(cuts[0], cuts[1], kept, gone, step)
         if not _merge(trees, cuts, rest, limits, ratio, step):
             return None
         step += 1

@@ -1,5 +1,11 @@
-"""``python -m odkanon`` is the same as ``odkanon``."""
+"""``python -m odkanon`` is the same as ``odkanon``: nothing is imported from the folder in which it is called."""
 
-from odkanon.cli import main
+import sys
+
+from odkanon.core.children import safe_path
+
+sys.path[:] = safe_path()
+
+from odkanon.cli import main  # noqa: E402 - what it imports must not come from the data's folder
 
 main()

@@ -14,24 +14,27 @@ from odkanon.core.arrays import Ints
 from odkanon.errors import InputError
 from odkanon.methods import anonymize
 from odkanon.methods.mondrian.cuts import Segments, Sums, median_cuts
+from odkanon.methods.mondrian.grid import Grid, simplest_line
 from odkanon.model.account import Source
 from odkanon.model.od import ODMatrix, od_matrix
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.quality.utility import utility
 from odkanon.read.lookup import lookup_hierarchy
-from odkanon.zoning.cells import cell_to_latlng
+from odkanon.zoning.cells import cell_radius, cell_to_latlng
 from worlds.matrices import WORLD_CELLS, golden_od, od_of_cells, random_od
 
 RULES = [Rule(trips=3), Rule(weight=6), Rule(persons=3), Rule(trips=4, weight=5, persons=2)]
 Points = npt.NDArray[np.float64]
+STEP = 1 / 256
+"""Degrees from one line of the grid to the next, for cells of resolution 10: a cell is 1/733 of a degree wide."""
 
 
 def points_of(od: ODMatrix) -> Points:
-    """One row of start_lon, start_lat, end_lon, end_lat for each pair."""
+    """One row of start_lon, start_lat, end_lon, end_lat for each pair, rounded down to the grid."""
     start_lat, start_lon = cell_to_latlng(od.origins.leaves[od.flows.origin])
     end_lat, end_lon = cell_to_latlng(od.destinations.leaves[od.flows.destination])
-    return np.stack([start_lon, start_lat, end_lon, end_lat], axis=1).round(9)
+    return np.floor(np.stack([start_lon, start_lat, end_lon, end_lat], axis=1) / STEP) * STEP
 
 
 def meets(od: ODMatrix, rule: Rule, pairs: list[int]) -> bool:
@@ -109,7 +112,7 @@ def test_boxes_are_disjoint_and_cover_the_points(name: str) -> None:
     apart = np.any((high[:, None] <= low[None]) | (high[None] <= low[:, None]), axis=2)
     assert np.all(apart | np.eye(len(low), dtype=bool))
     points = points_of(od)
-    within = np.all((low[None] < points[:, None]) & (points[:, None] < high[None]), axis=2)
+    within = np.all((low[None] <= points[:, None]) & (points[:, None] < high[None]), axis=2)
     assert np.array_equal(within.argmax(axis=1), release.area_of_pair)
     assert np.all(within.sum(axis=1) == 1)
     # They fill the frame: volumes add up.
@@ -117,11 +120,28 @@ def test_boxes_are_disjoint_and_cover_the_points(name: str) -> None:
     assert np.prod(high - low, axis=1).sum() == pytest.approx(frame)
 
 
-def test_no_side_of_a_box_passes_through_a_point() -> None:
-    od = golden_od("tiny")
-    low, high = boxes_of(anonymize(od, Rule(trips=5), method="mondrian"))
-    for axis, values in enumerate(points_of(od).T):
-        assert not np.isin(np.concatenate([low[:, axis], high[:, axis]]), values).any()
+def test_borders_are_the_simplest_lines_of_the_grid() -> None:
+    """Of all grid lines between two neighbouring values, the one with the fewest binary digits."""
+    left, right = np.array([0, 4, 5, 6, 1023, 3]), np.array([1, 5, 7, 9, 1030, 100])
+    expected = [
+        max(range(a + 1, b + 1), key=lambda line: (line & -line, -line))
+        for a, b in zip(left.tolist(), right.tolist(), strict=True)
+    ]
+    assert simplest_line(left, right).tolist() == expected == [1, 5, 6, 8, 1024, 64]
+
+
+@pytest.mark.parametrize("resolution", range(16))
+def test_a_step_of_the_grid_is_at_least_twice_as_wide_as_a_cell(resolution: int) -> None:
+    step = Grid.of_resolution(resolution).step
+    assert 4 * cell_radius(resolution) <= step < 8 * cell_radius(resolution)
+    assert Fraction(step).denominator.bit_count() == Fraction(step).numerator.bit_count() == 1
+
+
+def test_the_ends_of_the_world_are_inside_the_frame() -> None:
+    for resolution in (0, 2, 10):
+        grid = Grid.of_resolution(resolution)
+        squares = grid.squares(np.array([-180.0, 179.9999]), np.array([-90.0, 89.9999]))
+        assert grid.degrees(grid.frame(squares)).tolist() == [[-180.0, -90.0], [180.0, 90.0]]
 
 
 @settings(max_examples=30, deadline=None)
@@ -137,7 +157,7 @@ def test_weights_take_no_more_work_than_counts(monkeypatch: pytest.MonkeyPatch) 
     od = golden_od("paris-28k")
     work: list[int] = []
 
-    def counting(sums: Sums, points: Ints, values: Points, boxes: Segments) -> tuple[Ints, Ints]:
+    def counting(sums: Sums, points: Ints, values: Ints, boxes: Segments) -> tuple[Ints, Ints]:
         assert len(np.unique(points)) == len(points)
         work.append(len(points))
         return median_cuts(sums, points, values, boxes)

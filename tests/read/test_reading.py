@@ -149,8 +149,8 @@ def test_times_of_parquet_with_a_zone_follow_it_too(tmp_path: Path) -> None:
     times = pa.array([f"2024-07-01T{n:02}:30:00" for n in range(24)]).cast(pa.timestamp("us")).cast(pa.int64())
     zoned = times.cast(pa.timestamp("us", "UTC"))
     pyarrow.parquet.write_table(table.set_column(2, "start_time", zoned), tmp_path / "t.parquet")
-    at_seven = Reading(tmp_path / "t.parquet", where=["hour == 7", 'person == "p5"'], timezone="Europe/Paris")
-    assert both(at_seven) == (1, 1)
+    where = ["hour == 7", 'person == "p5"']
+    assert both(Reading(tmp_path / "t.parquet", where=where, timezone="Europe/Paris")) == (1, 1)
 
 
 def test_times_without_an_offset_stay_as_they_are(path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import statistics
+import webbrowser
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from playwright.sync_api import Browser
 from typer.testing import CliRunner
 
 from odkanon.cli import app
-from odkanon.explore import ExploreServer
+from odkanon.explore import ExploreServer, opened_in_browser
 from web.driver import Opened
 from web.exploring import WITHIN, ask, assert_same_release, first, serving
 
@@ -162,3 +163,15 @@ def test_where_nothing_can_be_published_nothing_is_shown(browser: Browser, page_
         opened.page.get_by_role("checkbox", name="Different persons").uncheck()
         opened.page.locator(".tiles").wait_for(state="visible", timeout=60_000)
         opened.page.context.close()
+
+
+def test_the_file_that_opens_the_browser_leads_to_the_page(
+    browser: Browser, server: ExploreServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    monkeypatch.setattr(webbrowser, "open", page.goto)
+    with opened_in_browser(server.url):
+        page.wait_for_selector(".maps[data-drawn]", timeout=60_000)
+        assert page.url == server.url
+    context.close()

@@ -143,6 +143,8 @@ def test_other_origins_and_hosts_are_refused(server: ExploreServer) -> None:
         {"Host": f"evil.example:{server.server_port}"},
         {"Host": "127.0.0.1"},
         {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"},
+        {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "image"},
     ):
         with talk(server, "GET", page, headers=headers) as response:
             assert response.status == 403, headers
@@ -150,6 +152,12 @@ def test_other_origins_and_hosts_are_refused(server: ExploreServer) -> None:
     with talk(server, "GET", page, headers={"Origin": f"http://{server.authority}"}) as response:
         assert response.status == 200
         assert "Access-Control-Allow-Origin" not in response.headers
+    visit = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+    with talk(server, "GET", page, headers=visit) as response:
+        assert response.status == 200  # a page that knows the token and leads here, as the one that opens it does
+    with talk(server, "GET", "/wrong/", headers=visit) as response:
+        assert response.status == 403
+    assert ask(server, "anonymize", first(server), **visit)[0] == 403
 
 
 def test_only_known_paths_exist(server: ExploreServer) -> None:

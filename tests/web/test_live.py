@@ -8,6 +8,8 @@ from typing import Any
 
 from playwright.sync_api import Browser, Route
 
+from odkanon.explore.request import for_controls
+from odkanon.methods import METHODS
 from odkanon.publish.report.model import build_model
 from odkanon.publish.report.page import fill_template
 from odkanon.publish.saved import read_release
@@ -30,8 +32,7 @@ OFFER = {
     "k": {"min": 2, "max": 50},
     "budget": {"max": 0.3},
     "targets": ["trips", "weight"],
-    "methods": ["odkanon", "mondrian"],
-    "slow": ["mondrian"],
+    "methods": [for_controls(METHODS[name]) for name in ("odkanon", "mondrian")],
     "resolutions": [9, 10],
     "segments": ["all", "women"],
     "first": FIRST,

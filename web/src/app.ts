@@ -2,7 +2,7 @@
 
 import { difference } from "./compare";
 import { h, replace } from "./dom";
-import { amount, axisTitle, methodLabel, plural } from "./format";
+import { amount, axisTitle, plural } from "./format";
 import { boundsOf } from "./geometry";
 import { heart } from "./heart";
 import { flowLayer, flowLines, type Line } from "./map/arrows";
@@ -130,7 +130,7 @@ export class App {
     const names = releases.map((release) => release.name).join(" · ");
     document.title = `${names} – ODkAnon`;
     const single = releases.length === 1 ? releases[0] : null;
-    const what = single ? `Origin–destination matrix protected with ${methodLabel(single.about.method)}` : `${plural(releases.length, "release")} side by side`;
+    const what = single ? `Origin–destination matrix protected with ${single.method.title}` : `${plural(releases.length, "release")} side by side`;
     replace(this.heading, h("h1", {}, names), h("p", {}, what));
     const { version, input } = releases[0]!.about;
     const made = version ? `Made by ODkAnon ${version}` : "";

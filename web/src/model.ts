@@ -29,11 +29,18 @@ export interface PackedFlows {
 }
 
 /** Quality in full or rounded, under its own name; protection only where it is more than the rows tell. */
-export type PackedAbout = Omit<About, "utility" | "privacy"> & Partial<Pick<About, "utility" | "privacy">> & { quality?: About["utility"] | null };
+export type PackedAbout = Omit<About, "utility" | "privacy"> & Partial<Pick<About, "utility" | "privacy">> & { quality?: About["utility"] | null }
+
+/** What people call a method and what it does, as the list of methods in Python has it. */
+export interface MethodWords {
+  title: string;
+  hint: string;
+}
 
 export interface PackedRelease {
   name: string;
   about: PackedAbout;
+  method: MethodWords;
   origin: PackedZones;
   destination: PackedZones;
   flows: PackedFlows;
@@ -113,6 +120,7 @@ export interface Flows {
 export interface Release {
   name: string;
   about: About;
+  method: MethodWords;
   origin: Zones;
   destination: Zones;
   flows: Flows;
@@ -211,6 +219,7 @@ export function unpack(packed: PackedModel): Model {
       return {
         name: release.name,
         about: unpackAbout(release.about, flows),
+        method: release.method,
         origin: unpackZones("origin", release.origin, shapes),
         destination: unpackZones("destination", release.destination, shapes),
         flows,

@@ -114,12 +114,14 @@ def _halves(whole: Published, parts: list[Published]) -> list[list[Published]]:
 
 def segment_condition(release: Published) -> str:
     """Return, in SQL over the attributes of trips, which trips a release is about."""
-    own = [_condition(name, label, release) for name, label in release.parameters.get("segment", {}).items()]
-    gone = [
-        " AND ".join(_condition(name, label, release) for name, label in segment.items())
-        for segment in release.parameters.get("left_out", [])
-    ]
-    return " AND ".join([*own, *(f"NOT coalesce({each}, false)" for each in gone)]) or "true"
+    own = _any_of(release.parameters.get("joined") or [release.parameters.get("segment", {})], release)
+    gone = _any_of(release.parameters.get("left_out", []), release)
+    either = [f"({' OR '.join(own)})"] if any(own) else []
+    return " AND ".join([*either, *(f"NOT coalesce({each}, false)" for each in gone)]) or "true"
+
+
+def _any_of(segments: Sequence[dict[str, str]], release: Published) -> list[str]:
+    return [" AND ".join(_condition(name, label, release) for name, label in each.items()) for each in segments]
 
 
 def _condition(name: str, label: str, release: Published) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -28,10 +28,8 @@ def explore(
     --------
     `odkanon explore trips.csv`
     """
-    import webbrowser
-
     from odkanon.cli.show import stages
-    from odkanon.explore import ExploreServer, Session, data_of_input
+    from odkanon.explore import ExploreServer, Session, data_of_input, opened_in_browser
 
     reading = how(source)
     with stages() as stage:
@@ -40,6 +38,5 @@ def explore(
     with ExploreServer(session, port) as server, suppress(KeyboardInterrupt):
         typer.echo(f"Exploring {reading.name} at {server.url}")
         typer.echo("Whoever has this address can see the page while this runs. Stop with Ctrl+C.")
-        if not no_open:
-            webbrowser.open(server.url)
-        server.serve_forever(poll_interval=0.2)
+        with nullcontext() if no_open else opened_in_browser(server.url):
+            server.serve_forever(poll_interval=0.2)

@@ -89,15 +89,22 @@ def show_together(together: Together) -> None:
     from odkanon.quality.privacy import privacy
     from odkanon.quality.utility import utility
 
+    for name, share in together.over_budget.items():
+        console.print(
+            f"The tables by {name} leave out {share:.1%} of the trips, more than the {together.budget:.1%} allowed: no "
+            "zones do with less. Use broader groups or fewer of them, or allow more with --segment-budget.",
+            style="bold red",
+        )
     show_input(together.whole.od)
     console.print(statement(together.whole.rule), style="bold")
     console.print("So is every group that sums and differences of the tables single out.", style="bold")
     table = Table(title="The whole and its segments, on the same zones", title_justify="left")
     for heading in ("table", "trips", "flows", "of few persons", "suppressed", "G"):
         table.add_column(heading, justify="left" if heading == "table" else "right")
-    for title, release in [("whole", together.whole), *((part.title, part.release) for part in together.parts)]:
+    rows = [("whole", together.whole, None), *((part.title, part.release, part.reason) for part in together.parts)]
+    for title, release, reason in rows:
         if release is None:
-            table.add_row(title, "-", "too few to publish", "-", "-", "-")
+            table.add_row(title, "-", reason, "-", "-", "-")
             continue
         share = 1 - float(release.classes.trips.sum()) / release.od.trips
         persons = privacy(release).get("persons")
@@ -110,4 +117,8 @@ def show_together(together: Together) -> None:
             f"{utility(release.od, release).g:,.1f}",
         )
     console.print(table)
+    for part in together.parts:
+        if part.joined:
+            names = ", ".join(",".join(each.values()) for each in part.joined)
+            console.print(f"{part.title} is {names}: too rare for tables of their own.")
     warn_of_few_persons(together.whole)

@@ -8,7 +8,8 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from odkanon.cli.options import Input, Protect
+from odkanon.cli.options import Input
+from odkanon.cli.protecting import Protect
 from odkanon.cli.reading import How, reads
 from odkanon.errors import InputError
 
@@ -43,9 +44,10 @@ def tradeoff(
     from odkanon.core.outputs import check_new
     from odkanon.read.matrix import matrix_of
     from odkanon.read.tables.open import write_csv
-    from odkanon.study.tradeoffs import plot_tradeoff
+    from odkanon.study.tradeoffs import check_plotting, plot_tradeoff
     from odkanon.study.tradeoffs import tradeoff as run
 
+    check_plotting()
     table = output.with_suffix(".csv")
     if output.suffix not in (".png", ".svg", ".pdf"):
         raise InputError(f"{output} should end in .png, .svg or .pdf")

@@ -83,7 +83,7 @@ def check_new(path: Path, *, force: bool = False) -> None:
 def write_whole(path: Path, text: str) -> None:
     """Write a file of text, all of it or nothing."""
     with partial_folder(path) as partial:
-        (partial / path.name).write_text(text, encoding="utf-8")
+        write_text(partial / path.name, text)
         (partial / path.name).replace(path)
 
 
@@ -215,3 +215,8 @@ else:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file with the same bytes on every system, whatever it ends its lines with."""
+    path.write_text(text, encoding="utf-8", newline="\n")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hmac
 import json
+import os
 import secrets
 import sys
 from collections.abc import Callable
@@ -56,6 +57,9 @@ class ExploreServer(ThreadingHTTPServer):
     """
 
     daemon_threads = True
+    # On Windows this would let another program listen on the same port.
+    allow_reuse_address = os.name != "nt"
+    allow_reuse_port = False
 
     def __init__(self, session: Session, port: int = 0) -> None:
         super().__init__((HOST, port), _Handler)
@@ -138,7 +142,7 @@ class _Handler(BaseHTTPRequestHandler):
             raise _RefusedError(HTTPStatus.FORBIDDEN, "this is not the server you asked for")
         if any(origin != f"http://{self.server.authority}" for origin in self.headers.get_all("Origin", [])):
             raise _RefusedError(HTTPStatus.FORBIDDEN, "other pages may not ask")
-        if self.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin"):
+        if self.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin") and not self._is_visit():
             raise _RefusedError(HTTPStatus.FORBIDDEN, "other pages may not ask")
         token, slash, rest = self.path.removeprefix("/").partition("/")
         if not slash or not _same(token, self.server.token):
@@ -146,6 +150,11 @@ class _Handler(BaseHTTPRequestHandler):
                 HTTPStatus.FORBIDDEN, "the token is missing or wrong; use the address from the terminal"
             )
         return rest
+
+    def _is_visit(self) -> bool:
+        """Tell whether a browser goes to the page, which it may from anywhere: the file that opens it is elsewhere."""
+        kind = self.headers.get("Sec-Fetch-Mode"), self.headers.get("Sec-Fetch-Dest")
+        return self.command == "GET" and kind == ("navigate", "document")
 
     def _body(self) -> dict[str, Any]:
         if self.headers.get_content_type() != "application/json":

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from threading import Lock
 
+from odkanon.core.children import start_python
 from odkanon.errors import OdkanonError
 from odkanon.explore.request import Request
 from odkanon.methods import anonymize
@@ -40,9 +41,7 @@ class Job:
         with self._lock:
             if self._stopped:
                 raise StoppedError("stopped")
-            self._process = subprocess.Popen(
-                [sys.executable, "-c", _START], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-            )
+            self._process = start_python(_START)
         with self._process:
             answer, _ = self._process.communicate(pickle.dumps((od, rule, request)))
         if self._stopped:

@@ -15,6 +15,7 @@ from odkanon.core.arrays import Bools, Codes, Ints, group_sum, make_read_only, r
 from odkanon.errors import InputError, UnsafeReleaseError
 from odkanon.model.account import Summary
 from odkanon.model.budget import Budget
+from odkanon.model.companion import ALONE, met_together, smallest_class
 from odkanon.model.flows import Flows, Totals
 from odkanon.model.measures import ADDITIVE, ByHeads
 from odkanon.model.od import ODMatrix
@@ -26,6 +27,7 @@ from odkanon.zoning.zones import Zones, zones_of_cut
 if TYPE_CHECKING:
     from odkanon.engine.protocols import Matrix
     from odkanon.quality.limit.limit import Limit
+    from odkanon.quality.usefulness.result import Usefulness
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +93,9 @@ class Release:
     unlisted : int or None
         The most trips that can be missing, for methods that know better than their budget. It may be published, so it
         has to follow from the classes and from public parameters alone.
+    companion : Totals or None
+        What would meet the rule, and is suppressed because the rest of what is would be too few; it may go beyond
+        the budget. Like ``suppressed``, it is not for publishing.
     refusal : str or None
         Why nothing can be published, where nothing can.
     seconds : float
@@ -112,6 +117,7 @@ class Release:
     seconds: float = field(default=0.0)
     stored: Matrix | None = None
     unlisted: int | None = None
+    companion: Totals | None = None
 
     def __post_init__(self) -> None:
         below = int(np.count_nonzero(~self.rule.met(self.classes)))
@@ -121,8 +127,11 @@ class Release:
             self._check_account(measure)
         if self.placement is not None:
             self._check_placement(self.placement)
+        if self.refusal is None:
+            self._check_suppressed()
         if self.budget is not None and self.refusal is None:
-            spent, allowed = self.budget.mass(self.suppressed), self.budget.allowance(self.input)
+            extra = 0 if self.companion is None else self.budget.mass(self.companion)
+            spent, allowed = self.budget.mass(self.suppressed) - extra, self.budget.allowance(self.input)
             if spent > allowed:
                 raise UnsafeReleaseError(f"{spent:,} {self.budget.of} suppressed, but the budget is {allowed:,}")
         if self.unlisted is not None and self.suppressed.trips > self.unlisted:
@@ -155,6 +164,16 @@ class Release:
     def check(self) -> None:
         """Check everything again; arrays are read-only, but nothing in Python is so for good."""
         self.__post_init__()
+
+    def _check_suppressed(self) -> None:
+        """Check that the suppressed are none, or meet the rule; heads only where the pairs are in memory."""
+        gone, rule = self.suppressed, self.rule
+        least = {name: rule.units(name, self.classes.scale) for name in ADDITIVE if name in rule.measures}
+        few = gone.pairs > 0 and any((getattr(gone, name) or 0) < units for name, units in least.items())
+        if self.placement is not None:
+            few |= not met_together(self.placement.od.flows, ~self.placement.published, rule)
+        if few:
+            raise UnsafeReleaseError(f"what is suppressed is itself below {rule}; its total would tell of it")
 
     @classmethod
     def empty(
@@ -224,6 +243,13 @@ class Release:
 
         return limit_of(self)
 
+    @cached_property
+    def usefulness(self) -> dict[str, Usefulness]:
+        """How well it answers what people ask of a matrix, in each measure; see `odkanon.usefulness`."""
+        from odkanon.quality.usefulness.usefulness import usefulness
+
+        return usefulness(self)
+
     def save(self, folder: str | Path, *, force: bool = False) -> Path:
         """Write the release as a folder, all or nothing; see `odkanon.publish.save.save_release`."""
         from odkanon.publish.save import save_release
@@ -276,12 +302,17 @@ def assemble(
         For each OD pair, whether it may be published; the others are suppressed already.
     """
     merged, number = od.flows.take(candidate).merge(origin_zone[candidate], destination_zone[candidate])
-    good = rule.met(merged)
+    published, good = candidate.copy(), rule.met(merged)
+    published[candidate] = good[number]
+    companion = None
+    if not met_together(od.flows, ~published, rule):
+        companion = add_companion(merged, good, origins, destinations, rule)
+        if not good.any():
+            return Release.empty(od, rule, method, parameters, ALONE)
+        published[candidate] = good[number]
     origins, destinations, classes, rows = published_classes(merged, good, origins, destinations)
     class_of_merged = np.full(len(merged), -1, dtype=np.int32)
     class_of_merged[rows] = np.arange(len(rows))
-    published = candidate.copy()
-    published[candidate] = good[number]
     area = _area(merged, class_of_merged, origin_zone, destination_zone)
     return Release(
         od.summary,
@@ -294,7 +325,18 @@ def assemble(
         od.flows.totals(~published),
         budget,
         Placement(od, area, published),
+        companion=companion,
     )
+
+
+def add_companion(merged: Flows, good: Bools, origins: Zones, destinations: Zones, rule: Rule) -> Totals | None:
+    """Take the smallest class out of the ``good`` ones, in place; return what it has, or None where there is none."""
+    if not good.any():
+        return None
+    _, _, classes, rows = published_classes(merged, good, origins, destinations)
+    smallest = rows[smallest_class(classes, rule)]
+    good[smallest] = False
+    return merged.totals(np.arange(len(merged)) == smallest)
 
 
 def published_classes(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -119,10 +120,8 @@ class SavedRelease:
     @cached_property
     def centres(self) -> Floats:
         """Longitude and latitude of the middle of each of the `places`; NaN where it has no outline."""
-        shapes = self.shapes
-        import shapely
-
-        centre = shapely.centroid(shapes)
+        shapely = import_shapely()
+        centre = shapely.centroid(self.shapes)
         lon = (shapely.get_x(centre) + 180) % 360 - 180
         return np.stack([lon, shapely.get_y(centre)], axis=1)
 
@@ -223,11 +222,15 @@ def _check_zones(release: SavedRelease, folder: Path) -> None:
             raise InputError(f"{folder}: flows name the zone {min(map(str, unknown))!r}, which {ZONES} lacks")
 
 
-def to_shapes(outlines: list[dict[str, Any] | None]) -> npt.NDArray[Any]:
-    """Return GeoJSON geometries as shapely ones."""
+def import_shapely() -> Any:
+    """Return the package for geometry, which is optional, or say how to get it."""
     try:
-        import shapely
+        return import_module("shapely")
     except ImportError:
         raise InputError("exports with geometry need shapely: pip install 'odkanon[geo]'") from None
+
+
+def to_shapes(outlines: list[dict[str, Any] | None]) -> npt.NDArray[Any]:
+    """Return GeoJSON geometries as shapely ones."""
     texts = np.array([None if outline is None else json.dumps(outline) for outline in outlines], dtype=object)
-    return np.asarray(shapely.from_geojson(texts))
+    return np.asarray(import_shapely().from_geojson(texts))

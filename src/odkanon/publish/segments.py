@@ -20,6 +20,9 @@ from odkanon.publish.saved import WHOLE
 from odkanon.together import Together
 from odkanon.together.release import Part
 
+MOST_BYTES = 100
+"""Of the name of a folder: file systems take 255 bytes, and numbers and endings come on top."""
+
 
 def save_together(
     together: Together,
@@ -33,6 +36,16 @@ def save_together(
 
     Publishing only some of the folders is as safe as publishing all of them. Adding a release that was made
     separately is not. One recipe beside the folder has the full account of each; see `save_release`.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from odkanon import Rule, make_dimensions, make_survey, read_trips, release_together
+    >>> trips = read_trips(make_survey())
+    >>> together = release_together(trips, Rule(trips=10), make_dimensions(trips, ["sex"]), resolution=7)
+    >>> with TemporaryDirectory() as folder:
+    ...     sorted(path.name for path in save_together(together, Path(folder) / "releases").iterdir())
+    ['index.json', 'sex=Man', 'sex=Woman', 'whole']
     """
     check_index_target(folder, force=force)
     releases = {WHOLE: together.whole}
@@ -90,13 +103,18 @@ def _shown(together: Together) -> dict[str, Part]:
     for part in together.parts:
         if part.release is None:
             continue
-        plain = re.sub(r"[^\w=,+.-]+", "_", part.title)[:100]
+        plain = _cut(re.sub(r"[^\w=,+.-]+", "_", part.title), MOST_BYTES)
         name, number = plain, 2
         while name.lower() in taken:
             name, number = f"{plain}~{number}", number + 1
         taken.add(name.lower())
         shown[name] = part
     return shown
+
+
+def _cut(name: str, most: int) -> str:
+    """Return as many whole characters of a name as fit: file systems count bytes."""
+    return name.encode()[:most].decode(errors="ignore")
 
 
 def _index(rule: Rule, shown: Mapping[str, Part], folder: Path) -> dict[str, Any]:
@@ -118,7 +136,12 @@ def _shares(together: Together) -> dict[str, Any]:
         "coarseness": together.coarseness,
         "suppressed": together.suppressed,
         "segments": [
-            {"dimension": part.dimension, "segment": part.segment, "published": part.release is not None}
+            {
+                "dimension": part.dimension,
+                "segment": part.segment,
+                "published": part.release is not None,
+                **({"joined": part.joined} if part.joined else {}),
+            }
             for part in together.parts
         ],
     }

@@ -60,6 +60,15 @@ def read_od(
         Keep records with both ends inside; for H3 cells.
     columns, where, **how
         How to read it; see `odkanon.Reading`.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from odkanon import lookup_hierarchy
+    >>> tree = lookup_hierarchy(pa.table({"zone": ["a1", "a2", "b1", "b2"], "district": ["a", "a", "b", "b"]}))
+    >>> flows = {"origin": ["a1", "a1", "a2", "b1"], "destination": ["b1", "b2", "b1", "a1"], "trips": [6, 4, 3, 12]}
+    >>> read_od(pa.table(flows), hierarchy=tree).trips
+    25
     """
     return od_of(Reading(source, columns, where, within, resolution, hierarchy, **how))
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
 from odkanon.errors import InputError, OdkanonError
-from odkanon.methods import anonymize
+from odkanon.methods import METHODS, anonymize
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
@@ -30,23 +30,28 @@ TARGETS: tuple[Target, Target] = ("participants", "population")
 class MethodRow:
     """A row of the tables: a method with its options."""
 
-    title: str
     method: str
-    options: Mapping[str, Any]
-    takes_budget: bool = True
+    options: Mapping[str, Any] = field(default_factory=dict)
+    remark: str = ""
+
+    @property
+    def title(self) -> str:
+        """As the tables call it."""
+        title = METHODS[self.method].title
+        return f"{title} ({self.remark})" if self.remark else title
+
+    @property
+    def takes_budget(self) -> bool:
+        """Whether the budget of the experiment applies."""
+        return METHODS[self.method].takes_budget and "budget" not in self.options
 
 
-METHOD_ROWS: dict[str, MethodRow] = {
-    "odkanon-published": MethodRow("ODkAnon (published)", "odkanon", {"suppress": "before"}),
-    "odkanon": MethodRow("ODkAnon (budget at the end)", "odkanon", {"suppress": "after"}),
-    "atg-soft": MethodRow("ATG-Soft", "atg-soft", {}),
-    "oigh": MethodRow("OIGH", "oigh", {}),
-    "oigh-no-budget": MethodRow("OIGH (no suppression)", "oigh", {"budget": 0.0}, takes_budget=False),
-    "mondrian": MethodRow("Mondrian", "mondrian", {}, takes_budget=False),
-    "treecut": MethodRow("Tree cuts", "treecut", {}),
-    "freezones": MethodRow("Free zones", "freezones", {}),
+METHOD_ROWS: dict[str, MethodRow] = {name: MethodRow(name) for name in METHODS} | {
+    "odkanon-published": MethodRow("odkanon", {"suppress": "before"}, "published"),
+    "odkanon": MethodRow("odkanon", {"suppress": "after"}, "budget at the end"),
+    "oigh-no-budget": MethodRow("oigh", {"budget": 0.0}, "no suppression"),
 }
-"""Every row that can be asked for, in the order of the paper's tables."""
+"""Every row that can be asked for: each method as it is, and some with options."""
 
 PAPER_ROWS = ("odkanon-published", "odkanon", "atg-soft", "oigh", "mondrian")
 
@@ -79,6 +84,8 @@ class Outcome:
         By measure, as in ``release.json``.
     limit_g : float or None
         The G, in trips, that no method over the hierarchies can beat with this budget of trips.
+    usefulness : dict
+        By measure, as `odkanon.Usefulness.as_dict` tells it; empty where it is not known where zones lie.
     """
 
     cell: Cell
@@ -93,6 +100,7 @@ class Outcome:
     privacy: dict[str, dict[str, float | None]]
     limit_g: float | None = None
     refusal: str | None = None
+    usefulness: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def to_json(self) -> str:
         """Return the outcome as one line of JSON."""
@@ -196,6 +204,7 @@ def _describe(cell: Cell, release: Release, limit_g: float | None) -> Outcome:
         privacy={measure: asdict(report) for measure, report in privacy(release).items()},
         limit_g=limit_g,
         refusal=release.refusal,
+        usefulness={measure: found.as_dict() for measure, found in release.usefulness.items()},
     )
 
 

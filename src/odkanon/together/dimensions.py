@@ -21,6 +21,9 @@ Labels = npt.NDArray[np.str_]
 MISSING = "missing"
 """The label of trips without a value; they are a segment of their own, or subtraction would reveal them."""
 
+OTHER = "other"
+"""The label of values that have a table together, because each is too rare for one of its own."""
+
 AGE_BANDS = (10, 20, 30, 40, 50, 60, 70)
 """Where the paper's bands of ages begin; the last one has no end."""
 
@@ -41,12 +44,15 @@ class Dimension:
         For each value, one label a key.
     value : array of int
         For each trip, the number of its value.
+    joined : tuple of tuple of str
+        The labels of the values that were joined into `OTHER`.
     """
 
     name: str
     keys: tuple[str, ...]
     labels: tuple[tuple[str, ...], ...]
     value: Codes
+    joined: tuple[tuple[str, ...], ...] = ()
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -58,6 +64,26 @@ class Dimension:
     def title(self, value: int) -> str:
         """Return a value as text, such as ``sex=Woman,age=20-29``."""
         return ",".join(f"{key}={label}" for key, label in self.segment(value).items())
+
+    @property
+    def other(self) -> tuple[str, ...]:
+        """The label of values that are joined."""
+        return (OTHER,) * len(self.keys)
+
+    def segments_of(self, value: int) -> list[dict[str, str]]:
+        """Return what a value stands for: itself, or the values that were joined into it."""
+        labels = self.joined if self.joined and self.labels[value] == self.other else (self.labels[value],)
+        return [dict(zip(self.keys, each, strict=True)) for each in labels]
+
+    def join(self, which: Bools) -> Dimension:
+        """Return the dimension with some values, and those that are `OTHER` already, as one."""
+        which = which | np.array([label == self.other for label in self.labels])
+        kept = [label for label, goes in zip(self.labels, which.tolist(), strict=True) if not goes]
+        going = [label for label, goes in zip(self.labels, which.tolist(), strict=True) if goes]
+        own = [label for label in going if not (self.joined and label == self.other)]
+        number = np.where(which, len(kept), np.cumsum(~which) - 1).astype(np.int32)
+        joined = tuple(sorted({*self.joined, *own}))
+        return Dimension(self.name, self.keys, (*kept, self.other), number[self.value], joined)
 
     def select(self, which: Bools) -> Dimension:
         """Return the dimension over some of the trips."""
@@ -81,6 +107,13 @@ def make_dimensions(trips: Trips, specs: Sequence[str], *, age_bands: Sequence[i
         ``age`` is banded, ``hour`` is the hour in which a trip starts; any other name is a column taken as it is.
     age_bands : sequence of int
         Where the second, third, ... band of ages begins.
+
+    Examples
+    --------
+    >>> from odkanon import make_survey, read_trips
+    >>> trips = read_trips(make_survey())
+    >>> [len(each) for each in make_dimensions(trips, ["sex", "hour:6-9,9-16", "sex*age"])]
+    [2, 3, 14]
     """
     repeated = [spec for spec in specs if list(specs).count(spec) > 1]
     if repeated:

@@ -32,6 +32,7 @@ import numpy as np
 import numpy.typing as npt
 
 from odkanon.core.arrays import Bools, Codes, Ints, number_groups
+from odkanon.model.companion import met_together, smallest_class
 from odkanon.model.flows import Flows
 from odkanon.model.measures import HEADS
 from odkanon.model.rule import Rule
@@ -65,15 +66,9 @@ def protect_whole(classes: Flows, never: Bools, rule: Rule) -> Bools:
     """
     suppressed = never | ~rule.met(classes)
     published = np.flatnonzero(~suppressed)
-    if suppressed.any() and len(published) and not _met_together(classes, suppressed, rule):
-        suppressed[published[np.argmin(classes.trips[published])]] = True
+    if len(published) and not met_together(classes, suppressed, rule):
+        suppressed[published[smallest_class(classes.take(~suppressed), rule)]] = True
     return suppressed
-
-
-def _met_together(flows: Flows, which: Bools, rule: Rule) -> bool:
-    nowhere = np.zeros(int(which.sum()), dtype=np.int32)
-    together, _ = flows.take(which).merge(nowhere, nowhere)
-    return bool(rule.met(together).all())
 
 
 def protect_partition(cells: Flows, closed: Bools, withheld: Bools, group: Ints, rule: Rule) -> Partition:

@@ -15,21 +15,37 @@ from odkanon.model.rule import Rule
 from odkanon.read.area import Area
 from odkanon.read.trips import OUTSIDE, Trips
 from odkanon.together.dimensions import Dimension, parent_of
-from odkanon.together.plan import too_few
+from odkanon.together.joining import join_rare, search_joining
+from odkanon.together.plan import find_rare, too_few
 from odkanon.together.series import Zoning
-from odkanon.together.zonings import Attempt, Ground, search
+from odkanon.together.zonings import Attempt, Ground
 
 RARE = "of segments too small for a table, even together"
+
+TOO_FEW = "too few to publish"
+NO_SAFE_TABLE = "no safe table: its flows could be told from the other tables"
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A segment and its release; None where nothing of it can be published."""
+    """A segment and its release.
+
+    Attributes
+    ----------
+    release : Release or None
+        None where nothing of it can be published.
+    joined : list of dict
+        The segments that it stands for, where several were too rare for a table of their own.
+    reason : str or None
+        Why nothing of it can be published.
+    """
 
     dimension: str
     segment: dict[str, str]
     title: str
     release: Release | None
+    joined: list[dict[str, str]]
+    reason: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,12 +62,22 @@ class Together:
         By which factor the thresholds were raised when the zones were chosen, so that segments fit them too.
     suppressed : mapping of str to float
         Share of trips that the tables of each dimension suppress.
+    budget : float or None
+        Share that they were allowed to suppress; None on given zones.
     """
 
     whole: Release
     parts: tuple[Part, ...]
     coarseness: float
     suppressed: dict[str, float]
+    budget: float | None
+
+    @property
+    def over_budget(self) -> dict[str, float]:
+        """The dimensions whose tables suppress more than they may, because no zones do with less."""
+        return {
+            name: share for name, share in self.suppressed.items() if self.budget is not None and share > self.budget
+        }
 
 
 def release_together(
@@ -77,12 +103,20 @@ def release_together(
     dimensions : sequence of Dimension
         How to split the trips; see `odkanon.together.dimensions.make_dimensions`.
     segment_budget : float
-        Share of trips that the tables of a dimension may suppress, in [0, 1). Zones become as coarse as that takes,
-        where it can be reached at all.
+        Share of trips that the tables of a dimension may suppress, in [0, 1). Zones become as coarse as that takes, and
+        the rarest values are joined into one. Where even that is not enough, ``over_budget`` of the result says so.
     zoning : Zoning, optional
         Given zones, instead of choosing them; see `odkanon.read_release` and `zoning_of`.
     method, **options
         How zones are chosen; see `odkanon.methods.anonymize`.
+
+    Examples
+    --------
+    >>> from odkanon import Rule, make_dimensions, make_survey, read_trips
+    >>> trips = read_trips(make_survey())
+    >>> together = release_together(trips, Rule(trips=10), make_dimensions(trips, ["sex"]), resolution=7)
+    >>> [part.title for part in together.parts]
+    ['sex=Man', 'sex=Woman']
     """
     if not dimensions:
         raise InputError("segments released together need at least one way to split the trips", option="segment")
@@ -94,22 +128,25 @@ def release_together(
     before = dimensions
     trips, dimensions = _without_rare(trips, dimensions, parents, rule)
     left_out = [each.segment(value) for each, now in zip(before, dimensions, strict=True) for value in _gone(each, now)]
-    ground = Ground.of(trips, dimensions, parents, rule, resolution)
+    ground = join_rare(Ground.of(trips, dimensions, parents, rule, resolution))
     if zoning is None:
-        attempt = search(ground, segment_budget, method, options)
+        ground, attempt = search_joining(ground, segment_budget, method, options)
         parameters = {**attempt.parameters, "coarseness": attempt.factor, "segment_budget": segment_budget}
     else:
         method, attempt, parameters = "zones", ground.on(zoning, 1.0, {}), {}
     if left_out:
         parameters["left_out"] = left_out
+    dimensions = list(ground.dimensions)
     if not attempt.plan.whole.any():
-        raise RefusedError(f"nothing can be published: no flow between the zones meets {rule}")
+        raise RefusedError(
+            f"nothing can be published: no flow between the zones meets {rule}, or only one, which the rest would tell"
+        )
     names = [dimension.name for dimension in dimensions]
     whole = ground.release(trips, attempt, attempt.plan.whole, method, {**parameters, "released_with": names})
     whole = replace(whole, seconds=time.perf_counter() - started)
     parts = [part for number in range(len(dimensions)) for part in _parts(ground, attempt, number, method, parameters)]
     shares = {each.name: share for each, share in zip(dimensions, attempt.plan.shares, strict=True)}
-    return Together(whole, tuple(parts), attempt.factor, shares)
+    return Together(whole, tuple(parts), attempt.factor, shares, segment_budget if zoning is None else None)
 
 
 def _inside(
@@ -149,22 +186,24 @@ def _gone(before: Dimension, now: Dimension) -> list[int]:
 
 def _parts(ground: Ground, attempt: Attempt, number: int, method: str, parameters: dict[str, Any]) -> list[Part]:
     dimension, published = ground.dimensions[number], attempt.plan.cells[number]
+    rare = find_rare(ground.trips, dimension, ground.rule)
     parts = []
+    about: dict[str, Any]
     for value in range(len(dimension)):
-        segment = dimension.segment(value)
+        segment, joined = dimension.segment(value), dimension.segments_of(value)
+        about = {"dimension": dimension.name, "segment": segment}
+        if joined != [segment]:
+            about["joined"] = joined
         release = None
         which = dimension.value == value
         if published[:, value].any():
             trips = ground.trips.select(which)
             # What was turned away on reading belongs to no segment; the account of the whole has it.
             trips = replace(trips, source=replace(trips.source, rows=len(trips), rejected={}, lookalikes=0))
-            release = ground.release(
-                trips,
-                attempt,
-                published[:, value],
-                method,
-                {**parameters, "dimension": dimension.name, "segment": segment},
-            )
+            release = ground.release(trips, attempt, published[:, value], method, {**parameters, **about})
         if which.any():
-            parts.append(Part(dimension.name, segment, dimension.title(value), release))
+            reason = None if release else TOO_FEW if rare[value] else NO_SAFE_TABLE
+            parts.append(
+                Part(dimension.name, segment, dimension.title(value), release, about.get("joined", []), reason)
+            )
     return parts

@@ -67,7 +67,15 @@ class Zoning:
 
 
 def zoning_of(release: Release) -> Zoning:
-    """Return the zones of a release in memory."""
+    """Return the zones of a release in memory.
+
+    Examples
+    --------
+    >>> from odkanon import Rule, anonymize, build_od, make_survey, read_trips
+    >>> release = anonymize(build_od(read_trips(make_survey()), resolution=7), Rule(trips=10))
+    >>> len(zoning_of(release).origins.ids) == len(release.origins)
+    True
+    """
     return Zoning(_of_zones(release.origins), _of_zones(release.destinations))
 
 
@@ -200,6 +208,15 @@ def release_on_zones(od: ODMatrix, rule: Rule, zoning: Zoning, *, full: Hierarch
     """Return the release of a matrix on given zones: flows below the rule are suppressed, however many they are.
 
     ``parameters["trips_outside"]`` counts the trips with an end in no zone; they are suppressed, too.
+
+    Examples
+    --------
+    >>> from odkanon import Rule, anonymize, build_od, make_survey, read_trips
+    >>> january, february = (build_od(read_trips(make_survey(seed)), resolution=7) for seed in (1, 2))
+    >>> zones = zoning_of(anonymize(january, Rule(trips=10)))
+    >>> release = release_on_zones(february, Rule(trips=10), zones)
+    >>> release.refusal is None
+    True
     """
     rule.check_available(od.measures)
     origins, zone_of_origin = lay_over(zoning.origins, od.origins, full)

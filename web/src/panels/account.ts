@@ -1,7 +1,7 @@
 /** What was asked, and where every trip of the input went. */
 
 import { card, h, table, type Row } from "../dom";
-import { amount, count, methodExplained, methodLabel, percent, quantity, short } from "../format";
+import { amount, count, percent, quantity, short } from "../format";
 import { COUNTS, type About, type Release } from "../model";
 
 const RULES = {
@@ -16,7 +16,6 @@ const PARAMETERS: Record<string, [string, string]> = {
   suppress: ["Leaves out", "before: ahead of merging zones; after: only what is still too small then"],
   steps: ["Merges", "how many groups of neighbours became one zone"],
   resolution: ["Finest cells", "H3 resolution of the smallest possible zones; 10 is about 130 m across"],
-  max_levels: ["Levels looked ahead", "how far a rare trip may be merged before it counts as a problem"],
   levels: ["Levels looked ahead", "how far a rare trip may be merged before it counts as a problem"],
   target: ["Target size of a zone", "the trips that the method aims at for each origin zone"],
   delta: ["Price of leaving out", "what one trip left out counted against coarser zones; found by the method"],
@@ -42,11 +41,11 @@ export function asked(releases: Release[]): HTMLElement {
     const cells = releases.map(({ about: { rule } }) => (rule[name] == null ? "not asked" : `≥ ${count(rule[name])}`));
     rows.push({ label, hint, cells });
   }
-  const methods = new Set(releases.map(({ about }) => about.method));
+  const hints = new Set(releases.map(({ method }) => method.hint));
   rows.push({
     label: "Method",
-    hint: methods.size === 1 ? methodExplained([...methods][0]!) : "how zones were found",
-    cells: releases.map(({ about }) => methodLabel(about.method)),
+    hint: hints.size === 1 ? [...hints][0]! : "how zones were found",
+    cells: releases.map(({ method }) => method.title),
   });
   const names = new Set(releases.flatMap(({ about }) => Object.keys(about.parameters ?? {})));
   for (const name of names) {

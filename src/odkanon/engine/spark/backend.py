@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from odkanon.engine.sql.backend import BYTES_PER_FLOW, Stored, Work, machine_memory, new_name
+from odkanon.core.machine import machine_memory
+from odkanon.engine.sql.backend import BYTES_PER_FLOW, Stored, Work, new_name
 from odkanon.engine.sql.cells import ToDegrees, place_batch
 from odkanon.errors import InputError
 from odkanon.read.tables.datasets import dataset_files, dataset_sha256, remote
@@ -236,6 +237,8 @@ def start_session(master: str | None = None) -> SparkSession:
     if (master or "").startswith("local"):
         # 200 parts, which suit a cluster, take one machine longer to begin with than to work on.
         builder = builder.config("spark.sql.shuffle.partitions", str(2 * (os.cpu_count() or 1)))
+    # Python helpers of Spark would import a numpy.py that lies in the folder in which they are started.
+    builder = builder.config("spark.executorEnv.PYTHONSAFEPATH", "1")
     with clear_errors("Spark did not start"):
         session = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
     session.sparkContext.setLogLevel("ERROR")

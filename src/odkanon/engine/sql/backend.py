@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
@@ -111,11 +110,3 @@ def lend(backend: Backend, **columns: object) -> Stored:
     name = new_name()
     backend.register(name, pa.table(columns))
     return Stored(backend, name)
-
-
-def machine_memory() -> int:
-    """Return the bytes of memory of this machine."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return 8 * 2**30

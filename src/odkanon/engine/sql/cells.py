@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import struct
-import subprocess
 import sys
 import threading
 from collections import deque
@@ -21,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from odkanon.core.children import start_python
 from odkanon.read.crs import ends_in_degrees
 from odkanon.read.tables.columns import COORDINATES
 from odkanon.zoning.cells import Cells, Floats, latlng_to_cell
@@ -95,8 +95,7 @@ class _Helper:
     """A child process that answers with the cells of the points it is asked about."""
 
     def __init__(self) -> None:
-        command = [sys.executable, "-c", "from odkanon.engine.sql.cells import serve; serve()"]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.process = start_python("from odkanon.engine.sql.cells import serve; serve()")
         self._cells: tuple[Cells, Cells] | None = None
         self._thread: threading.Thread | None = None
 

@@ -18,10 +18,12 @@ from odkanon.engine.sql.presuppress import presuppressed
 from odkanon.errors import InputError
 from odkanon.model.account import Summary
 from odkanon.model.budget import Budget
+from odkanon.model.companion import ALONE
 from odkanon.model.flows import Flows, Totals, Visits
+from odkanon.model.measures import ADDITIVE, HEADS
 from odkanon.model.od import AXES, Axis, ODMatrix
 from odkanon.model.placement import Deviation, even_share
-from odkanon.model.release import Classes, Release, published_classes
+from odkanon.model.release import Classes, Release, add_companion, published_classes
 from odkanon.model.rule import Rule
 from odkanon.zoning.hierarchy import Cut, Hierarchy
 from odkanon.zoning.zones import Zones, zones_of_cut
@@ -210,9 +212,13 @@ class SqlWorkspace:
         assert isinstance(classes, SqlEngine | MemoryEngine)
         merged = classes.meeting(rule)
         merged = self._count_heads(merged, set(self.od.visits) - classes.counted, maps)
-        origins, destinations, published, rows = published_classes(
-            merged, np.ones(len(merged), dtype=bool), all_origins, all_destinations
-        )
+        good, suppressed, companion = np.ones(len(merged), dtype=bool), classes.below(rule) + self.early, None
+        if not self._are_enough(suppressed, rule, merged, maps):
+            companion = add_companion(merged, good, all_origins, all_destinations, rule)
+            if companion is None or not good.any():
+                return self.refuse(rule, method, parameters, ALONE)
+            suppressed += companion
+        origins, destinations, published, rows = published_classes(merged, good, all_origins, all_destinations)
         places = merged.origin[rows], merged.destination[rows]
         return Release(
             self.od.summary,
@@ -222,11 +228,38 @@ class SqlWorkspace:
             origins,
             destinations,
             published,
-            classes.below(rule) + self.early,
+            suppressed,
             budget,
             deviations=self._deviations(published, (origins, destinations), places, maps),
             stored=self.od,
+            companion=companion,
         )
+
+    def _are_enough(self, suppressed: Totals, rule: Rule, merged: Flows, maps: list[Stored]) -> bool:
+        """Tell whether the suppressed are none, or meet the rule as one group."""
+        least = {measure: rule.units(measure, self.od.summary.scale) for measure in rule.measures}
+        if not suppressed.pairs:
+            return True
+        if any((getattr(suppressed, name) or 0) < least[name] for name in ADDITIVE if name in least):
+            return False
+        heads = [name for name in least if name in HEADS]
+        if not heads:
+            return True
+        shown = lend(self.od.backend, origin=merged.origin, destination=merged.destination)
+        inside = store(
+            self.od.backend,
+            f"SELECT f.origin, f.destination FROM {self.rest.pairs} f {join_maps('f', *maps)} "
+            f"JOIN {shown} c ON c.origin = a.zone AND c.destination = b.zone",
+        )
+        return all(self._heads_outside(name, inside, least[name]) >= least[name] for name in heads)
+
+    def _heads_outside(self, measure: str, inside: Stored, most: int) -> int:
+        """Count the heads of all pairs but some, up to so many."""
+        found = self.od.backend.execute(
+            f"SELECT DISTINCT v.head FROM {self.od.visits[measure]} v WHERE NOT EXISTS (SELECT 1 FROM {inside} i "
+            f"WHERE i.origin = v.origin AND i.destination = v.destination) LIMIT {most}"
+        )
+        return len(found)
 
     def _count_heads(self, merged: Flows, measures: Collection[str], maps: list[Stored]) -> Flows:
         """Count the heads of published classes, in measures that the rule does not ask for."""

@@ -15,7 +15,6 @@ from odkanon.methods.volume import Volume
 from odkanon.model.flows import Flows, Visits
 from odkanon.model.measures import ADDITIVE, HEADS
 from odkanon.model.rule import Rule
-from odkanon.zoning.cells import Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,15 +107,15 @@ def _heads_on_sides(visits: Visits, points: Ints, boxes: Segments) -> tuple[Ints
     return seen, np.repeat(in_box, boxes.sizes) - gone
 
 
-def median_cuts(sums: Sums, points: Ints, values: Floats, boxes: Segments) -> tuple[Ints, Ints]:
+def median_cuts(sums: Sums, points: Ints, values: Ints, boxes: Segments) -> tuple[Ints, Ints]:
     """Return the boxes that can be cut, and for each the last position of its left side.
 
     Parameters
     ----------
     points : array of int
         The points of all boxes, sorted by value within each.
-    values : array of float
-        The coordinate of each.
+    values : array of int
+        The coordinate of each, in squares of the grid.
     boxes : Segments
         Which points belong together.
     """

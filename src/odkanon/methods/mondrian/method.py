@@ -1,7 +1,8 @@
 """Mondrian: boxes around trips in (start_lon, start_lat, end_lon, end_lat), cut in two for as long as the rule allows.
 
-No hierarchy is used: an OD pair is the point of the centres of its two leaf cells, and a class is a box of such
-points. All boxes of a round are cut at once; each of the four coordinates is sorted only at the very beginning.
+No hierarchy is used: an OD pair is the point of the centres of its two leaf cells, known by its squares of a public
+grid, and a class is a box of such points. All boxes of a round are cut at once; each of the four coordinates is sorted
+only at the very beginning.
 
 References
 ----------
@@ -18,29 +19,28 @@ import numpy.typing as npt
 from odkanon.core.arrays import Bools, Codes, Ints
 from odkanon.errors import InputError
 from odkanon.methods.mondrian.cuts import Segments, Sums, median_cuts
+from odkanon.methods.mondrian.grid import Grid, simplest_line
 from odkanon.methods.volume import volume_measure
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release, assemble
 from odkanon.model.rule import Rule
-from odkanon.zoning.cells import Floats, cell_radius, cell_to_latlng
+from odkanon.zoning.cells import Floats, cell_to_latlng
 from odkanon.zoning.zones import Zones
-
-DIMENSIONS = ("start_lon", "start_lat", "end_lon", "end_lat")
 
 
 def mondrian(od: ODMatrix, rule: Rule) -> Release:
     """Anonymise with Mondrian; nothing is suppressed.
 
     A box is cut along its widest coordinate (its span over the span of all points; ties in the order of
-    `DIMENSIONS`), between two distinct values, where the halves are most equal in the rule's main measure (trips
+    `DIMENSIONS`), at a line of the grid, where the halves are most equal in the rule's main measure (trips
     for a rule on persons alone; ties towards the lower value). A cut is allowed iff both sides meet the whole
     rule. Where the most equal cut is not, the allowed one nearest to it is taken; where a coordinate has none, the
-    next widest is tried. A box that is not cut can therefore not be cut by any plane across any coordinate.
+    next widest is tried. A box that is not cut can therefore not be cut at any grid line across any coordinate.
     For rules on trips or on weight alone only the most equal cut matters: if it is not allowed, no other is.
 
-    Published boxes are those of the cutting planes, half-way between neighbouring values, inside one box around
-    all points (and the cells around these): they fill that box without overlap, and tell less of where trips
-    begin and end than boxes drawn tightly around the points of each class would.
+    Published boxes are those of the cutting lines, inside one box around all points that ends at lines of a coarser
+    grid: they fill that box without overlap. Where they lie depends on the squares of the points alone (see
+    `odkanon.methods.mondrian.grid`); borders between observed values would name the cells on both sides.
 
     Parameters
     ----------
@@ -59,20 +59,22 @@ def mondrian(od: ODMatrix, rule: Rule) -> Release:
     everything, _ = od.flows.merge(np.zeros(len(od), dtype=np.int32), np.zeros(len(od), dtype=np.int32))
     if not rule.met(everything).any():
         return Release.empty(od, rule, "mondrian", {}, _refusal(od, rule))
-    points = _points(od)
-    boxes = cut_boxes(points, Sums.of(od.flows, rule, volume_measure(rule)), _frame(od, points))
+    grids = Grid.of_resolution(od.origins.resolution), Grid.of_resolution(od.destinations.resolution)
+    points = _points(od, grids)
+    frame = np.hstack([grids[0].frame(points[:2]), grids[1].frame(points[2:])])
+    boxes = cut_boxes(points, Sums.of(od.flows, rule, volume_measure(rule)), frame)
     bounds, number = _in_order(boxes.bounds, boxes.box_of_point)
     return assemble(
         od,
         rule,
-        origins=_zones("o", bounds[:, :, :2]),
-        destinations=_zones("d", bounds[:, :, 2:]),
+        origins=_zones("o", grids[0].degrees(bounds[:, :, :2])),
+        destinations=_zones("d", grids[1].degrees(bounds[:, :, 2:])),
         origin_zone=number,
         destination_zone=number,
         candidate=np.ones(len(od), dtype=bool),
         budget=None,
         method="mondrian",
-        parameters={},
+        parameters={"grid_degrees": [grid.step for grid in grids]},
     )
 
 
@@ -82,37 +84,36 @@ class Boxes:
 
     Attributes
     ----------
-    bounds : array of float, shape (boxes, 2, dimensions)
-        Lower and upper corner of each.
+    bounds : array of int, shape (boxes, 2, dimensions)
+        Grid lines of the lower and upper corner of each.
     box_of_point : array of int
         For each point, the number of its box.
     """
 
-    bounds: Floats
+    bounds: Ints
     box_of_point: Codes
 
 
-def cut_boxes(points: Floats, sums: Sums, frame: Floats) -> Boxes:
+def cut_boxes(points: Ints, sums: Sums, frame: Ints) -> Boxes:
     """Cut a frame around points until no box can be cut any more.
 
     Parameters
     ----------
-    points : array of float, shape (dimensions, points)
-        Coordinates.
+    points : array of int, shape (dimensions, points)
+        Numbers of the squares of the grid.
     sums : Sums
         What the rule counts of each point.
-    frame : array of float, shape (2, dimensions)
-        Lower and upper corner of the box around all points.
+    frame : array of int, shape (2, dimensions)
+        Grid lines of the lower and upper corner of the box around all points.
     """
-    spans = np.ptp(points, axis=1)
-    spans[spans == 0] = 1.0
+    spans = np.maximum(np.ptp(points, axis=1), 1)
     state = _Round(
         np.argsort(points, axis=1, kind="stable"),
         Segments(np.zeros(1, dtype=np.int64), np.array([points.shape[1]])),
         frame[None],
     )
     box_of_point = np.zeros(points.shape[1], dtype=np.int32)
-    done: list[Floats] = []
+    done: list[Ints] = []
     while len(state.bounds):
         cuts = _best_cuts(state, points, sums, spans)
         whole = np.flatnonzero(cuts.dimension < 0)
@@ -130,27 +131,29 @@ class _Round:
 
     orders: npt.NDArray[np.int64]
     boxes: Segments
-    bounds: Floats
+    bounds: Ints
 
 
 @dataclass(frozen=True, eq=False)
 class _Cuts:
-    """For each box the coordinate that is cut (-1 for none), the points on the left side, and the plane."""
+    """For each box the coordinate that is cut (-1 for none), the points on the left side, and the grid line."""
 
     dimension: Ints
     left: Ints
-    plane: Floats
+    line: Ints
+
+    @classmethod
+    def none(cls, boxes: int) -> _Cuts:
+        return cls(np.full(boxes, -1), np.zeros(boxes, dtype=np.int64), np.zeros(boxes, dtype=np.int64))
 
 
-def _best_cuts(state: _Round, points: Floats, sums: Sums, spans: Floats) -> _Cuts:
+def _best_cuts(state: _Round, points: Ints, sums: Sums, spans: Ints) -> _Cuts:
     """Cut each box along the widest coordinate that has an allowed cut."""
     boxes, every = state.boxes, np.arange(len(points))[:, None]
     lowest = points[every, state.orders[:, boxes.starts]]
     highest = points[every, state.orders[:, boxes.starts + boxes.sizes - 1]]
     preference = np.argsort(-(highest - lowest) / spans[:, None], axis=0, kind="stable")
-    cuts = _Cuts(
-        np.full(len(preference.T), -1), np.zeros(len(preference.T), dtype=np.int64), np.zeros(len(preference.T))
-    )
+    cuts = _Cuts.none(len(boxes.starts))
     pending = np.flatnonzero(sums.can_be_cut(state.orders[0], boxes))
     for dimension in preference:
         if len(pending) == 0:
@@ -163,7 +166,7 @@ def _best_cuts(state: _Round, points: Floats, sums: Sums, spans: Floats) -> _Cut
         cut = pending[found]
         cuts.dimension[cut] = dimension[cut]
         cuts.left[cut] = last + 1 - tried.starts[found]
-        cuts.plane[cut] = (values[last] + values[last + 1]) / 2
+        cuts.line[cut] = simplest_line(values[last], values[last + 1])
         pending = np.delete(pending, found)
     return cuts
 
@@ -179,8 +182,8 @@ def _halved(state: _Round, cuts: _Cuts, count: int) -> _Round:
     orders = np.stack([_partitioned(order[rows], on_right, boxes, left) for order in state.orders])
     sizes = np.stack([left, boxes.sizes - left], axis=1).ravel()
     bounds = np.repeat(state.bounds[which], 2, axis=0)
-    bounds[np.arange(0, len(bounds), 2), 1, dimension] = cuts.plane[which]
-    bounds[np.arange(1, len(bounds), 2), 0, dimension] = cuts.plane[which]
+    bounds[np.arange(0, len(bounds), 2), 1, dimension] = cuts.line[which]
+    bounds[np.arange(1, len(bounds), 2), 0, dimension] = cuts.line[which]
     return _Round(orders, Segments(np.cumsum(sizes) - sizes, sizes), bounds)
 
 
@@ -195,25 +198,18 @@ def _partitioned(order: Ints, on_right: Bools, boxes: Segments, left: Ints) -> I
     return result
 
 
-def _points(od: ODMatrix) -> Floats:
-    """Return the centres of both cells of each pair, to a tenth of a millimetre: rounding noise is no distance."""
-    start_lat, start_lon = cell_to_latlng(od.origins.leaves)
-    end_lat, end_lon = cell_to_latlng(od.destinations.leaves)
-    origin, destination = od.flows.origin, od.flows.destination
-    return np.stack([start_lon[origin], start_lat[origin], end_lon[destination], end_lat[destination]]).round(9)
+def _points(od: ODMatrix, grids: tuple[Grid, Grid]) -> Ints:
+    """Return the squares in which the centres of both cells of each pair lie, longitude before latitude."""
+    ends = []
+    for tree, leaf, grid in zip(
+        (od.origins, od.destinations), (od.flows.origin, od.flows.destination), grids, strict=True
+    ):
+        lat, lon = cell_to_latlng(tree.leaves)
+        ends.append(grid.squares(lon, lat)[:, leaf])
+    return np.vstack(ends)
 
 
-def _frame(od: ODMatrix, points: Floats) -> Floats:
-    """Return the box around all points, wider by the radius of a leaf cell, so that no side touches a point."""
-    low, high = points.min(axis=1), points.max(axis=1)
-    radius = np.repeat([cell_radius(tree.resolution or 0) for tree in (od.origins, od.destinations)], 2)
-    farthest = np.maximum(np.abs(low), np.abs(high))[[1, 1, 3, 3]]
-    radius[[0, 2]] /= np.maximum(np.cos(np.radians(farthest[[0, 2]])), 0.01)
-    limit = np.array([180.0, 90.0, 180.0, 90.0])
-    return np.stack([np.maximum(low - radius, -limit), np.minimum(high + radius, limit)])
-
-
-def _in_order(bounds: Floats, box_of_point: Codes) -> tuple[Floats, Codes]:
+def _in_order(bounds: Ints, box_of_point: Codes) -> tuple[Ints, Codes]:
     """Sort boxes by their lower corners, which no two boxes share."""
     order = np.lexsort(bounds[:, 0, ::-1].T)
     number = np.empty(len(order), dtype=np.int32)

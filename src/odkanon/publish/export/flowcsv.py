@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from odkanon.core.outputs import write_text
 from odkanon.publish.files import guard_text
 from odkanon.publish.saved import SavedRelease
 from odkanon.read.tables.open import write_csv
@@ -33,7 +34,7 @@ def write_skmob(release: SavedRelease, folder: Path, measure: str) -> None:
         for zone, outline in zip(_ids(release).to_pylist(), release.places.outlines, strict=True)
     ]
     text = json.dumps({"type": "FeatureCollection", "features": features}, ensure_ascii=False, allow_nan=False)
-    (folder / "tessellation.geojson").write_text(text + "\n", encoding="utf-8")
+    write_text(folder / "tessellation.geojson", text + "\n")
     write_csv(_flows(release, measure, ("origin", "destination", "flow")), folder / "flows.csv")
 
 

@@ -11,7 +11,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet
 
-from odkanon.publish.saved import SavedRelease, to_shapes
+from odkanon.core.outputs import write_text
+from odkanon.publish.saved import SavedRelease, import_shapely, to_shapes
 
 Shapes = npt.NDArray[Any]
 
@@ -26,17 +27,15 @@ def write_geoparquet(release: SavedRelease, folder: Path) -> None:
 
 def write_geojson(release: SavedRelease, folder: Path) -> None:
     """Write ``zones.geojson`` and ``flows.geojson``."""
-    shapes = flow_lines(release)
-    import shapely
-
-    lines = shapely.to_geojson(shapes)
+    shapely = import_shapely()
+    lines = shapely.to_geojson(flow_lines(release))
     flows = [
         {"type": "Feature", "properties": row, "geometry": None if line is None else json.loads(line)}
         for row, line in zip(release.flows.to_pylist(), lines, strict=True)
     ]
     for name, features in (("zones", release.zones), ("flows", flows)):
         text = json.dumps({"type": "FeatureCollection", "features": features}, ensure_ascii=False, allow_nan=False)
-        (folder / f"{name}.geojson").write_text(text + "\n", encoding="utf-8")
+        write_text(folder / f"{name}.geojson", text + "\n")
 
 
 def flow_lines(release: SavedRelease) -> Shapes:
@@ -44,9 +43,8 @@ def flow_lines(release: SavedRelease) -> Shapes:
 
     It has no length where both are the same zone, and is missing where one has no outline.
     """
+    shapely = import_shapely()
     centres, places = release.centres, release.places
-    import shapely
-
     ends = np.stack([centres[places.origin], centres[places.destination]], axis=1)
     lines = np.full(len(ends), None, dtype=object)
     known = np.isfinite(ends).all(axis=(1, 2))
@@ -55,8 +53,7 @@ def flow_lines(release: SavedRelease) -> Shapes:
 
 
 def _write(table: pa.Table, shapes: Shapes, path: Path) -> None:
-    import shapely
-
+    shapely = import_shapely()
     present = shapes[~shapely.is_missing(shapes)]
     about: dict[str, Any] = {
         "encoding": "WKB",

@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 from odkanon.errors import InputError
+from odkanon.methods.registry import words_for
 from odkanon.model.measures import MEASURES
 from odkanon.publish.saved import SavedRelease
 
@@ -93,7 +94,8 @@ def pack_release(release: SavedRelease, shapes: Shapes) -> dict[str, Any]:
     """Pack one release; its flows refer to its zones by number, sorted by origin."""
     # Without the time it took: the same release should give the same page.
     about = {name: value for name, value in release.about.items() if name != "seconds"}
-    packed: dict[str, Any] = {"name": release.name, "about": about}
+    words = words_for(str(release.about.get("method")))
+    packed: dict[str, Any] = {"name": release.name, "about": about, "method": words}
     numbers: dict[str, dict[str, int]] = {}
     for axis in AXES:
         zones = sorted(

@@ -45,6 +45,16 @@ def render(folders: Sequence[Path], *, beneath: Path | None = None) -> str:
     ------
     InputError
         If a folder is not a saved release, or the page was not built.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from odkanon import Rule, anonymize, build_od, make_survey, read_trips
+    >>> release = anonymize(build_od(read_trips(make_survey()), resolution=7), Rule(trips=10))
+    >>> with TemporaryDirectory() as folder:
+    ...     page = render([release.save(Path(folder) / "release")])
+    >>> page.startswith("<!doctype html>")
+    True
     """
     if not folders:
         raise InputError("no release given; name at least one saved release folder")
@@ -63,7 +73,17 @@ def page_of(releases: Sequence[SavedRelease], *, beneath: Path | None = None, fu
 
 
 def write_report(folder: Path, *, beneath: Path | None = None) -> Path:
-    """Write ``report.html`` into a saved release folder and return its path."""
+    """Write ``report.html`` into a saved release folder and return its path.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from odkanon import Rule, anonymize, build_od, make_survey, read_trips
+    >>> release = anonymize(build_od(read_trips(make_survey()), resolution=7), Rule(trips=10))
+    >>> with TemporaryDirectory() as folder:
+    ...     write_report(release.save(Path(folder) / "release")).name
+    'report.html'
+    """
     target = Path(folder) / PAGE
     write_whole(target, render([Path(folder)], beneath=beneath))
     return target

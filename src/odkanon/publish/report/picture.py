@@ -52,6 +52,16 @@ def write_picture(folders: Sequence[Path], target: Path, *, measure: str = "trip
     ------
     InputError
         If the ending is another, a folder is not a saved release, or it has no such measure.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from odkanon import Rule, anonymize, build_od, make_survey, read_trips
+    >>> release = anonymize(build_od(read_trips(make_survey()), resolution=7), Rule(trips=10))
+    >>> with TemporaryDirectory() as folder:
+    ...     saved = release.save(Path(folder) / "release")
+    ...     write_picture([saved], Path(folder) / "zones.png").stat().st_size > 10_000
+    True
     """
     kind = target.suffix.lower().removeprefix(".")
     if kind not in FORMATS:

@@ -105,12 +105,28 @@ def limit(
     that meets the rule, there are at most ``sum(m x / M(p))`` classes, and the same argument applies.
 
     *G of a pair of cuts*: see `homogeneous_bound`. *E*: see `loss_bound`.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from odkanon import Rule, anonymize, lookup_hierarchy, read_od
+    >>> tree = lookup_hierarchy(pa.table({"zone": ["a1", "a2", "b1", "b2"], "district": ["a", "a", "b", "b"]}))
+    >>> flows = {"origin": ["a1", "a1", "a2", "b1"], "destination": ["b1", "b2", "b1", "a1"], "trips": [6, 4, 3, 12]}
+    >>> od = read_od(pa.table(flows), hierarchy=tree)
+    >>> round(limit(od, Rule(trips=10)).g, 2)  # no method over this tree gets below
+    2.52
     """
-    whole = od.summary
+    allowed = Budget(budget, budget_of)
+    return _limit(od, rule, allowed, allowed.allowance(od.summary), measure, thorough=thorough)
+
+
+def _limit(
+    od: Matrix, rule: Rule, allowed: Budget, allowance: int, measure: UtilityMeasure, *, thorough: bool = False
+) -> Limit:
+    whole, budget, budget_of = od.summary, allowed.share, allowed.of
     if measure not in whole.measures:
         raise InputError(f"a limit in {measure} needs an input with {measure}")
     rule.check_available(whole.measures)
-    allowance = Budget(budget, budget_of).allowance(whole)
     if measure == "weight" or thorough:
         od = od.in_memory()
     prices, sizes = _offers(od, rule, measure, budget_of)
@@ -126,16 +142,22 @@ def limit(
         return Limit(g, None, size, None, lost, budget, budget_of, measure)
     pairs = od.in_memory()
     sharper = homogeneous_bound(pairs, rule, allowance, g) if budget_of == measure == "trips" else g
-    loss = loss_bound(pairs, rule, Budget(budget, budget_of), measure)
+    loss = loss_bound(pairs, rule, allowed, measure)
     return Limit(g, max(g, sharper), size, loss, lost, budget, budget_of, measure)
 
 
-def limit_of(release: Release) -> Limit | None:
-    """Return what the best release over the same hierarchies, with the same rule and budget, could reach in trips."""
+def limit_of(release: Release, measure: UtilityMeasure = "trips") -> Limit | None:
+    """Return what the best release over the same hierarchies, with the same rule and budget, could reach.
+
+    Where a class had to go with what is suppressed, beyond the budget, as much is allowed to the best one.
+    """
     if release.matrix is None:
         return None
     budget = release.budget or Budget(0.0, "trips")
-    return limit(release.matrix, release.rule, budget=budget.share, budget_of=budget.of)
+    allowance = budget.allowance(release.input)
+    if release.companion is not None:
+        allowance = max(allowance, budget.mass(release.suppressed))
+    return _limit(release.matrix, release.rule, budget, allowance, measure)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,31 @@
+"""What goes with the suppressed where they are too few: their total would tell of them.
+
+Whoever knows how many trips there are in all, and adds up what is published, knows the total of what is not. That
+group is empty, or meets the rule like any other; if it does neither, the smallest class goes with it. One is enough, as
+it meets the rule by itself.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from odkanon.core.arrays import Bools
+from odkanon.model.flows import Flows
+from odkanon.model.rule import Counted, Rule
+
+ALONE = (
+    "what is below the rule is too little to be left out unseen, and if the smallest flow went with it, nothing would "
+    "be left; allow nothing to be suppressed (a budget of 0), or bring more data"
+)
+
+
+def met_together(flows: Flows, which: Bools, rule: Rule) -> bool:
+    """Tell whether some flows are none at all, or meet a rule as one group."""
+    nowhere = np.zeros(int(np.count_nonzero(which)), dtype=np.int32)
+    together, _ = flows.take(which).merge(nowhere, nowhere)
+    return bool(rule.met(together).all())
+
+
+def smallest_class(classes: Counted, rule: Rule) -> int:
+    """Return the number of the class with least of what the rule counts first; of equal ones, the first."""
+    return int(np.argmin(getattr(classes, rule.main_measure)))

@@ -1,0 +1,105 @@
+"""What the borders of boxes give away of the cells on both sides of them.
+
+The attacker has the published borders and a map of all H3 cells, and knows how borders come about: half-way between two
+neighbouring values. Whichever two cells have that middle are then the ones next to the border.
+"""
+
+from __future__ import annotations
+
+import h3
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from odkanon import Rule, anonymize
+from odkanon.zoning.cells import cell_to_latlng
+from worlds.matrices import golden_od, od_of_cells
+
+RULE = Rule(trips=4)
+PLACES = np.array(
+    sorted(h3.str_to_int(cell) for cell in h3.cell_to_children(h3.latlng_to_cell(45.07, 7.68, 7), 10)), dtype=np.uint64
+)
+LATITUDE = cell_to_latlng(PLACES)[0].round(9)
+Floats = npt.NDArray[np.float64]
+
+
+def squares(cells: npt.NDArray[np.uint64]) -> list[tuple[int, int]]:
+    """The squares of the public grid in which cells lie: 256 lines a degree at this resolution."""
+    lat, lon = cell_to_latlng(cells)
+    return list(zip(np.floor(lat * 256).tolist(), np.floor(lon * 256).tolist(), strict=True))
+
+
+def named_by(borders: Floats) -> list[tuple[float, float]]:
+    """The two latitudes, of all that cells have, which a border lies half-way between; where only two do."""
+    values = np.unique(LATITUDE)
+    middle = (values[:, None] + values[None]) / 2
+    found = []
+    for border in borders.tolist():
+        low, high = np.nonzero(np.abs(middle - border) < 1e-10)
+        pairs = {(low, high) for low, high in zip(low.tolist(), high.tolist(), strict=True) if low < high}
+        if len(pairs) == 1:
+            (pair,) = pairs
+            found.append((float(values[pair[0]]), float(values[pair[1]])))
+    return found
+
+
+def trips(seed: int = 5) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
+    rng = np.random.default_rng(seed)
+    return rng.choice(PLACES, 400), rng.choice(PLACES[::7], 400)
+
+
+def test_the_attacker_names_cells_next_to_borders_half_way_between_them() -> None:
+    """The release as it would be with one cut: at the weighted median, half-way between neighbouring values."""
+    observed = np.unique(cell_to_latlng(trips()[0])[0].round(9))
+    at = len(observed) // 2
+    assert (observed[at], observed[at + 1]) in named_by((observed[1:] + observed[:-1]) / 2)
+    right = {pair for pair in named_by((observed[1:] + observed[:-1]) / 2) if set(pair) <= set(observed.tolist())}
+    assert len(right) > len(observed) // 2
+
+
+def test_the_attacker_names_no_cell_next_to_our_borders() -> None:
+    release = anonymize(od_of_cells(*trips()), RULE, method="mondrian")
+    assert release.origins.bounds is not None
+    assert len(release.classes) > 20
+    borders = np.unique(release.origins.bounds[:, [1, 3]])
+    assert named_by(borders) == []
+    assert np.all(borders * 256 == np.round(borders * 256))
+
+
+SQUARE_OF = squares(PLACES)
+TOGETHER = {
+    square: [cell for cell, its in zip(PLACES.tolist(), SQUARE_OF, strict=True) if its == square]
+    for square in set(SQUARE_OF)
+}
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_borders_are_the_same_wherever_in_their_squares_the_cells_are(seed: int) -> None:
+    """So that nothing finer than a square of the grid can follow from them, by this attack or by any other."""
+    rng = np.random.default_rng(seed)
+    ends = trips(seed)
+    moved = [np.array([rng.choice(TOGETHER[square]) for square in squares(end)], dtype=np.uint64) for end in ends]
+    one, other = (anonymize(od_of_cells(*each), RULE, method="mondrian") for each in (ends, moved))
+    for axis in ("origins", "destinations"):
+        assert np.array_equal(getattr(one, axis).bounds, getattr(other, axis).bounds)
+    assert one.classes.trips.tolist() == other.classes.trips.tolist()
+
+
+def test_squares_hide_which_cell_it_is() -> None:
+    assert min(len(cells) for square, cells in TOGETHER.items() if _is_inside(square)) >= 2
+
+
+def _is_inside(square: tuple[int, int]) -> bool:
+    return all((square[0] + i, square[1] + j) in TOGETHER for i in (-1, 0, 1) for j in (-1, 0, 1))
+
+
+@pytest.mark.parametrize("name", ["turin-3k", "paris-28k"])
+def test_the_frame_ends_at_every_16th_line(name: str) -> None:
+    release = anonymize(golden_od(name), Rule(trips=10), method="mondrian")
+    for zones in (release.origins, release.destinations):
+        assert zones.bounds is not None
+        ends = np.concatenate([zones.bounds[:, :2].min(axis=0), zones.bounds[:, 2:].max(axis=0)]) * 16
+        assert np.array_equal(ends, np.round(ends))
