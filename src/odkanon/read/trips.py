@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -149,7 +149,7 @@ def trips_of(reading: Reading, attributes: Sequence[str] | None = None, *, table
     if crs is not None:
         rows = to_degrees(rows, crs)
     if len(rows.table) == 0:
-        raise no_rows(table, rows.source)
+        raise no_rows(table, rows.source, example=example_of(table, found, checks, rows.source.rejected))
     rows = _without_offsets(table, found, rows, times)
     warn_of_missing(rows.heads)
     ends = [rows.table.column(name).to_numpy() for name in COORDINATES]
@@ -220,9 +220,26 @@ def od_of_records(
     )
 
 
-def no_rows(table: Named, source: Source, hint: str = "", option: str | None = None) -> InputError:
+class Shown(Named, Protocol):
+    """A table of which a row can be shown."""
+
+    def example(self, condition: str, columns: Sequence[str]) -> str: ...  # noqa: D102
+
+
+def example_of(
+    table: Shown, found: Mapping[str, str], checks: Sequence[Check], rejected: Mapping[str, Rejected]
+) -> str:
+    """Return a row that was turned away for the most frequent reason; empty where none can be shown."""
+    reason = max(rejected, key=lambda each: rejected[each].rows, default=None)
+    check = next((each for each in checks if each.reason == reason), None)
+    columns = [] if check is None else [name for name in found.values() if quote_name(name) in check.condition]
+    return table.example(check.condition, columns) if check is not None and columns else ""
+
+
+def no_rows(table: Named, source: Source, hint: str = "", option: str | None = None, example: str = "") -> InputError:
     """Return the error for a table without a single usable row, and with what may help."""
     reasons = "; ".join(f"{part.rows:,} {reason}" for reason, part in source.rejected.items())
+    hint = f"; for instance in {example}{hint}" if example else hint
     return InputError(
         f"{table.name} has no usable row ({reasons or 'there are no rows below the header'}){hint}", option=option
     )

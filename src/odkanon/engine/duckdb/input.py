@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -55,6 +56,11 @@ class DuckInput:
     def lines(self) -> int | None:
         """Rows that a text file should have by its lines; None where that cannot be told."""
         return self.table.lines
+
+    def example(self, condition: str, columns: Sequence[str]) -> str:
+        """Return the first row that meets a condition, for a message."""
+        with self._reading():
+            return self.table.example(condition, columns)
 
     def types(self) -> dict[str, str]:
         """Return the SQL type of each column."""

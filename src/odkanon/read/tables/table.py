@@ -89,6 +89,19 @@ class Table:
             raise InputError(f"{self.name} cannot be read: {first_line(error)}") from None
         return replace(self, scan="kept")
 
+    def example(self, condition: str, columns: Sequence[str]) -> str:
+        """Return the first row that meets a condition, for a message: where it is, and what stands there."""
+        names = ", ".join(map(quote_name, columns))
+        rows = self.connection.execute(
+            f"SELECT n, {names} FROM (SELECT row_number() OVER () AS n, {names}, ({condition}) AS met "
+            f"FROM {self.scan}) WHERE met LIMIT 1"
+        ).fetchall()
+        if not rows:
+            return ""
+        number, *values = rows[0]
+        where = f"row {number}" if self.lines is None else f"line {number + 1}"
+        return f"{where}: {', '.join(f'{name} = {value!r}' for name, value in zip(columns, values, strict=True))}"
+
     def types(self) -> dict[str, str]:
         """Return the SQL type of each column."""
         rows = self.connection.execute(f"DESCRIBE SELECT * FROM {self.scan}").fetchall()
