@@ -21,6 +21,8 @@ WAYS: list[dict[str, Any]] = [
     {"suppress": "before"},
     {"suppress": "before", "budget_of": "trips", "budget": 0.03, "levels": 1},
     {"method": "oigh"},
+    {"method": "cascade"},
+    {"method": "cascade", "implications": "allowed", "budget": 0.2, "budget_of": "rows"},
 ]
 RULES = [Rule(trips=10), Rule(weight=20_000.5), Rule(persons=5), Rule(trips=8, weight=9_000, persons=3)]
 

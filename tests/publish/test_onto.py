@@ -52,7 +52,7 @@ def voronoi(seed: int, count: int) -> Polygons:
 def published(release: Path) -> dict[str, Decimal]:
     with (release / "classes.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    return {name: sum((Decimal(row[name]) for row in rows), Decimal(0)) for name in ("trips", "weight")}
+    return {name: sum((Decimal(f"{float(row[name]):.6f}") for row in rows), Decimal(0)) for name in ("trips", "weight")}
 
 
 def total(found: OntoZones, name: str) -> Decimal:

@@ -58,9 +58,9 @@ class Groups:
     count : int
         How many groups there are.
     starts : array of int or None
-        For each group its first row, where rows stand next to those of their group, or have been put there.
+        For each group its first row, once the rows of a group stand side by side; None where they do not.
     order : array of int or None
-        How rows have been put there.
+        The order that puts them side by side; None where they stand so by themselves.
     """
 
     number: Codes

@@ -10,7 +10,7 @@ from threading import Lock
 from typing import Any
 
 from odkanon.errors import InputError, RefusedError
-from odkanon.explore.data import Data
+from odkanon.explore.data import EVERYONE, Data
 from odkanon.explore.request import Request
 from odkanon.explore.worker import Job, StoppedError
 from odkanon.methods import anonymize
@@ -152,6 +152,9 @@ class Session:
             with self._work:
                 self.check_wanted(page, number)
                 release = anonymize(od, rule, method=request.method, **request.options)
+        if request.segment != EVERYONE:
+            by, _, value = request.segment.partition(": ")
+            release = replace(release, parameters={**release.parameters, "segment": {by: value}})
         return self._keep(request, release)
 
     def _kept(self, request: Request) -> Release | None:

@@ -104,6 +104,14 @@ METHODS: dict[str, Method] = {
             slow=True,
         ),
         Method(
+            "cascade",
+            "Cascade",
+            "every trip once, at the finest place that k share; zones lie in each other",
+            "cascade.method:cascade",
+            any_engine=True,
+            overlaps=True,
+        ),
+        Method(
             "treecut",
             "Tree cuts",
             "searches for the finest zones of the hierarchy",

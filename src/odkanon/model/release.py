@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,6 +44,10 @@ class Classes(ByHeads):
         Sum of weights, in units of ``1 / scale``.
     heads : mapping of str to array of int
         Number of distinct heads, for each measure that counts them and that is published.
+    sure_heads : mapping of str to array of int
+        Where numbers of heads must not be published: how many there are at least. The rule is checked with them.
+    own_pairs : array of int or None
+        Where zones of one class lie in those of another: for how many leaf pairs it is the finest class.
     """
 
     origin: Codes
@@ -52,6 +56,13 @@ class Classes(ByHeads):
     weight: Ints | None
     heads: Mapping[str, Ints]
     scale: int
+    sure_heads: Mapping[str, Ints] = field(default_factory=dict)
+    own_pairs: Ints | None = None
+
+    @property
+    def sure(self) -> Classes:
+        """What is certain of the classes, published or not."""
+        return replace(self, heads={**self.sure_heads, **self.heads})
 
     def __post_init__(self) -> None:
         make_read_only(self, "origin", "destination", *ADDITIVE)
@@ -120,14 +131,15 @@ class Release:
     companion: Totals | None = None
 
     def __post_init__(self) -> None:
-        below = int(np.count_nonzero(~self.rule.met(self.classes)))
+        below = int(np.count_nonzero(~self.rule.met(self.classes.sure)))
         if below:
             raise UnsafeReleaseError(f"{below} classes are below {self.rule}; nothing was released")
         for measure in ADDITIVE:
             self._check_account(measure)
         if self.placement is not None:
             self._check_placement(self.placement)
-        if self.refusal is None:
+        if self.refusal is None and self.classes.own_pairs is None:
+            # Nested classes bound what is missing themselves: its total is never told, and may be small.
             self._check_suppressed()
         if self.budget is not None and self.refusal is None:
             extra = 0 if self.companion is None else self.budget.mass(self.companion)
@@ -149,7 +161,8 @@ class Release:
 
     def _check_placement(self, placement: Placement) -> None:
         flows, published = placement.od.flows, placement.published
-        if flows.totals(~published) != self.suppressed:
+        excess = placement.excess or Totals(weight=None if flows.weight is None else 0)
+        if flows.totals(~published) + excess != self.suppressed:
             raise UnsafeReleaseError("what is suppressed is not what the unpublished pairs add up to")
         classes = placement.area_of_pair[published]
         if np.any(classes < 0):
@@ -158,7 +171,11 @@ class Release:
             of_pairs, of_classes = getattr(flows, measure), getattr(self.classes, measure)
             if of_pairs is None:
                 continue
-            if not np.array_equal(group_sum(classes, len(self.classes), of_pairs[published]), of_classes):
+            if placement.excess is not None:
+                same = int(of_pairs[published].sum()) - getattr(excess, measure) == of_classes.sum()
+            else:
+                same = np.array_equal(group_sum(classes, len(self.classes), of_pairs[published]), of_classes)
+            if not same:
                 raise UnsafeReleaseError(f"the {measure} of a class are not those of its pairs")
 
     def check(self) -> None:

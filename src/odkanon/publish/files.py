@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.csv
 
 from odkanon.core.arrays import Codes, group_sum
 from odkanon.core.weights import from_units
@@ -72,6 +73,13 @@ def guard_text(table: pa.Table) -> pa.Table:
 def unguard_text(table: pa.Table) -> pa.Table:
     """Undo `guard_text`."""
     return _change_text(table, lambda text: pc.replace_substring_regex(text, "^'", ""))
+
+
+def read_rows(path: Path, types: Mapping[str, pa.DataType]) -> pa.Table:
+    """Read a CSV file of ours, with text as it was before it was made safe for spreadsheets."""
+    lines = pyarrow.csv.ParseOptions(newlines_in_values=True)
+    typed = pyarrow.csv.ConvertOptions(column_types=types, strings_can_be_null=False)
+    return unguard_text(pyarrow.csv.read_csv(path, parse_options=lines, convert_options=typed))
 
 
 def _change_text(table: pa.Table, change: Any) -> pa.Table:

@@ -61,9 +61,14 @@ def public_manifest(release: Release) -> dict[str, Any]:
 
 
 def public_rule(rule: Rule) -> dict[str, Any]:
-    """Return the thresholds of a rule, and the k that they come from where it is one of them."""
+    """Return the thresholds of a rule, and the k and the mean weight that they come from.
+
+    The mean weight of a rule that does not count weight is no part of its promise, and is not told.
+    """
     known = rule.mean_weight is not None or rule.measures != ("weight",)
-    return ({"k": rule.k} if known else {}) | _thresholds(rule)
+    told = ({"k": rule.k} if known else {}) | _thresholds(rule)
+    counted = rule.mean_weight is not None and "weight" in rule.measures
+    return {**told, "mean_weight": float(rule.mean_weight or 0)} if counted else told
 
 
 def public_parameters(release: Release) -> dict[str, Any]:

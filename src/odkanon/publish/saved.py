@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.parquet
 
 from odkanon.core.arrays import Ints
 from odkanon.errors import InputError
 from odkanon.model.measures import ADDITIVE, MEASURES
 from odkanon.model.od import AXES
-from odkanon.publish.files import CSV, MANIFEST, PARQUET, ZONES, unguard_text
+from odkanon.publish.files import CSV, MANIFEST, PARQUET, ZONES, read_rows
 from odkanon.publish.recipe import INDEX, read_recipe, with_leaves
 from odkanon.together.series import Zoning, zoning_of_features
 
@@ -191,11 +190,8 @@ def _read_flows(folder: Path) -> pa.Table:
     types = {"origin": pa.string(), "destination": pa.string(), **dict.fromkeys(MEASURES, pa.int64())}
     types["weight"] = pa.float64()
     try:
-        if path.name == PARQUET:
-            flows = pyarrow.parquet.ParquetFile(path).read()  # not as part of a dataset: folders are no columns
-        else:
-            options = pyarrow.csv.ConvertOptions(column_types=types, strings_can_be_null=False)
-            flows = unguard_text(pyarrow.csv.read_csv(path, convert_options=options))
+        # Not as part of a dataset: a folder called sex=Woman is no column.
+        flows = pyarrow.parquet.ParquetFile(path).read() if path.name == PARQUET else read_rows(path, types)
         missing = [name for name in ("origin", "destination", "trips") if name not in flows.column_names]
         if missing:
             raise InputError(f"{path} lacks the column(s) {', '.join(missing)}; save the release again")

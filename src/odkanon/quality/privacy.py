@@ -35,7 +35,7 @@ class Privacy:
 
 
 def privacy(release: Release) -> dict[str, Privacy]:
-    """Return the privacy of a release in every measure that its input has, whatever its rule covers.
+    """Return the privacy of a release in every measure that it tells of, whatever its rule covers.
 
     Ten trips of one person meet a rule on trips; this is where it shows.
 
@@ -49,7 +49,8 @@ def privacy(release: Release) -> dict[str, Privacy]:
     >>> privacy(anonymize(od, Rule(trips=10)))
     {'trips': Privacy(min=12, threshold=10, below=0, share=0.0)}
     """
-    return {measure: _privacy(release, measure) for measure in release.input.measures}
+    told = [measure for measure in release.input.measures if getattr(release.classes, measure) is not None]
+    return {measure: _privacy(release, measure) for measure in told}
 
 
 def _privacy(release: Release, measure: str) -> Privacy:

@@ -152,6 +152,31 @@ def zones_of_cut(full: Hierarchy, cut: Cut) -> tuple[Zones, Codes]:
     return zones, zone_of_leaf
 
 
+def zones_of_tree(tree: Hierarchy) -> tuple[Zones, list[int]]:
+    """Return all nodes of a tree as zones, and for each level the number of its first node."""
+    counts = [len(ids) for ids in tree.ids]
+    level = np.repeat(np.arange(len(counts)), counts)
+    leaves = np.concatenate(tree.sizes)
+    ids = np.concatenate([tree.labels(at) for at in range(len(counts))]).astype(np.str_)
+    resolution = None
+    if tree.resolution is None:
+        ids = _unambiguous(ids, leaves, level)
+    else:
+        finest = [tree.level_resolution(at) for at in range(len(counts))]
+        resolution = np.repeat([-1 if at is None else at for at in finest], counts)
+    return Zones(ids, leaves, resolution, level, outlines=tree.outlines), [0, *np.cumsum(counts)[:-1].tolist()]
+
+
+def _unambiguous(ids: npt.NDArray[np.str_], leaves: Ints, level: Ints) -> npt.NDArray[np.str_]:
+    """Tell apart zones of a lookup table that share a name but not their leaves: overlapping zones meet here."""
+    _, name = np.unique(ids, return_inverse=True)
+    smallest = np.full(int(name.max()) + 1, leaves.max())
+    np.minimum.at(smallest, name, leaves)
+    larger = leaves > smallest[name]
+    marked = np.char.add(np.char.add(ids, " (level "), np.char.add(level.astype(np.str_), ")"))
+    return np.where(larger, marked, ids)
+
+
 def find_nodes(tree: Hierarchy, level: int, ids: npt.NDArray[Any]) -> Ints:
     """Return the numbers of the nodes of a level that have the given ids."""
     by_id = np.argsort(tree.ids[level], kind="stable")

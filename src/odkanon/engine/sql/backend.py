@@ -81,7 +81,7 @@ class Stored:
 class Selected:
     """A selection that is made anew each time; keeps the tables alive that it reads."""
 
-    def __init__(self, sql: str, *tables: Stored) -> None:
+    def __init__(self, sql: str, *tables: Stored | Selected) -> None:
         self.sql = sql
         self.tables = tables
 

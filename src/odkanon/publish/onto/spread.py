@@ -59,16 +59,19 @@ def spread_rows(
     """
     starts = [np.searchsorted(share.zone, np.arange(len(share.size) + 1)) for share in shares]
     counts = [np.diff(start)[zone] for start, zone in zip(starts, (origin, destination), strict=True)]
+    largest = [_largest(share, start) for share, start in zip(shares, starts, strict=True)]
     total = _Sums.nothing()
     for some in _blocks(counts[0] * counts[1]):
         parts = (counts[0] * counts[1])[some]
         row = np.repeat(np.arange(len(parts)), parts)
-        offset = np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)
+        offset = np.arange(len(row)) - (np.cumsum(parts) - parts)[row]
         left = starts[0][origin[some]][row] + offset // counts[1][some][row]
         right = starts[1][destination[some]][row] + offset % counts[1][some][row]
         share = shares[0].share[left] * shares[1].share[right]
         key = shares[0].place[left] * places + shares[1].place[right]
-        units = _apportioned(to_spread[some], row, share)
+        first = np.cumsum(parts) - parts
+        main = first + largest[0][origin[some]] * counts[1][some] + largest[1][destination[some]]
+        units = _apportioned(to_spread[some], row, share, first, main)
         exact = np.where(parts[row] == 1, published[some][row], 0)
         total = total.plus(key, units, exact)
     settled = _without_negative(total.units)
@@ -85,13 +88,16 @@ def _blocks(work: Ints) -> Iterator[slice]:
         start = stop
 
 
-def _apportioned(units: Ints, row: Ints, share: Floats) -> Ints:
-    """Divide units in proportion; what rounding leaves over goes to the largest part of the row."""
+def _largest(shares: ZoneShares, starts: Ints) -> Ints:
+    """Return for each zone which of its parts is the largest."""
+    best = np.lexsort((-shares.share, shares.zone))[starts[:-1]]
+    return best - starts[:-1]
+
+
+def _apportioned(units: Ints, row: Ints, share: Floats, first: Ints, main: Ints) -> Ints:
+    """Divide units in proportion; what rounding leaves over goes to the main part of the row."""
     parts: Ints = np.rint(units[row] * share).astype(np.int64)
-    sums = np.bincount(row, weights=parts, minlength=len(units)).astype(np.int64)
-    order = np.lexsort((-share, row))
-    first = order[np.searchsorted(row[order], np.arange(len(units)))]
-    parts[first] += units - sums
+    parts[main] += units - np.add.reduceat(parts, first)
     return parts
 
 

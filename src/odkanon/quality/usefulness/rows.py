@@ -20,17 +20,20 @@ _NOTHING = 1e-9
 _CHILDREN, _BASE_CELLS = 7.0, 122.0
 
 
-def masses_to_spread(release: Release, measures: tuple[str, ...]) -> Floats:
+def masses_of(release: Release, measures: tuple[str, ...]) -> Floats:
+    """Return the mass of each row (first axis) in each measure."""
+    return np.stack([_mass(release.classes, measure) for measure in measures], axis=1)
+
+
+def masses_to_spread(mass: Floats, zones: tuple[Zones, Zones], rows: tuple[Ints, Ints]) -> Floats:
     """Return for each row (first axis) and measure what to spread evenly over the row's two zones.
 
-    The sum over rows is that of the release.
+    The sum over rows stays that of the masses. ``rows`` has the numbers of the zones of each row.
     """
-    mass = np.stack([_mass(release.classes, measure) for measure in measures], axis=1)
-    ends = _as_cells(release.origins), _as_cells(release.destinations)
+    ends = _as_cells(zones[0]), _as_cells(zones[1])
     if ends[0] is None or ends[1] is None or not (_nested(ends[0]) or _nested(ends[1])):
         return mass
-    origin, destination = ends[0][release.classes.origin], ends[1][release.classes.destination]
-    return corrected(mass, origin, destination)
+    return corrected(mass, ends[0][rows[0]], ends[1][rows[1]])
 
 
 def corrected(mass: Floats, origin: Cells, destination: Cells, size: Floats | None = None) -> Floats:

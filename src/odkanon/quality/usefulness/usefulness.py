@@ -7,16 +7,19 @@ from collections.abc import Sequence
 import numpy as np
 
 from odkanon.core.arrays import Ints
+from odkanon.engine.protocols import Matrix
 from odkanon.model.release import Release
 from odkanon.quality.usefulness.areas import Boxes, Parts, areas_of, leaf_points
 from odkanon.quality.usefulness.comparison import on_places_compared
 from odkanon.quality.usefulness.lengths import compare_lengths, lengths_after
 from odkanon.quality.usefulness.places import Places, Squares
 from odkanon.quality.usefulness.result import Usefulness
-from odkanon.quality.usefulness.rows import masses_to_spread
+from odkanon.quality.usefulness.rows import masses_of, masses_to_spread
 from odkanon.quality.usefulness.spread import Rows
 from odkanon.quality.usefulness.truth import Ends, by_length, engine_of, on_places
+from odkanon.zoning.cells import Floats
 from odkanon.zoning.projection import Projection
+from odkanon.zoning.zones import Zones
 
 SIZES = (1.0, 2.0, 4.0, 8.0)
 """Sides of the squares, in km."""
@@ -39,14 +42,21 @@ def usefulness(
     sizes : sequence of float
         Sides of the squares in km, rising; each a multiple of the one before.
     zones : Places, optional
-        Places of the user's own, on the map of `map_of`.
+        Places of the user's own, on the map of `map_of` its input.
     """
-    matrix, found = release.matrix, map_of(release)
+    matrix = release.matrix
+    found = None if matrix is None else map_of(matrix)
     if matrix is None or found is None:
         return {}
     about, ends = found
     measures = tuple(measure for measure in ("trips", "weight") if measure in release.input.measures)
-    rows, areas = spreadable(release, about, measures)
+    rows, areas = spreadable(
+        (release.origins, release.destinations),
+        (release.classes.origin.astype(np.int64), release.classes.destination.astype(np.int64)),
+        masses_of(release, measures),
+        matrix,
+        about,
+    )
     engine, squares = engine_of(matrix, measures), []
     for size in sizes:
         square = Squares(size)
@@ -65,14 +75,11 @@ def usefulness(
     }
 
 
-def map_of(release: Release) -> tuple[Projection, Ends] | None:
-    """Return the map on which a release is compared with its input, and the leaves of both axes on it, to the metre.
+def map_of(matrix: Matrix) -> tuple[Projection, Ends] | None:
+    """Return the map on which releases are compared with their input, and the leaves of both axes on it, to the metre.
 
     None where it is not known where leaves lie.
     """
-    matrix = release.matrix
-    if matrix is None:
-        return None
     points = [leaf_points(tree) for tree in (matrix.origins, matrix.destinations)]
     lat, lon = (np.concatenate([end[side] for end in points]) for side in (0, 1))
     if len(lat) == 0 or not np.isfinite(lat).all():
@@ -83,16 +90,25 @@ def map_of(release: Release) -> tuple[Projection, Ends] | None:
 
 
 def spreadable(
-    release: Release, about: Projection, measures: tuple[str, ...]
+    zones: tuple[Zones, Zones], rows: tuple[Ints, Ints], mass: Floats, matrix: Matrix, about: Projection
 ) -> tuple[Rows, tuple[Parts | Boxes, Parts | Boxes]]:
-    """Return the rows of a release as masses to spread, and where its zones lie."""
-    matrix, classes = release.matrix, release.classes
-    assert matrix is not None
-    order = np.lexsort((classes.destination, classes.origin))
-    mass = masses_to_spread(release, measures)
-    rows = Rows(classes.origin.astype(np.int64), classes.destination.astype(np.int64), mass).take(order)
-    origins = areas_of(release.origins, matrix.origins.resolution, about)
-    return rows, (origins, areas_of(release.destinations, matrix.destinations.resolution, about))
+    """Return rows between zones as masses to spread, and where the zones lie.
+
+    Parameters
+    ----------
+    zones, rows : tuple
+        The zones of both axes, and for each row their numbers.
+    mass : array of float, shape (rows, measures)
+        What is published of each row.
+    matrix : Matrix
+        The input; it says how fine its leaves are.
+    about : Projection
+        The map.
+    """
+    order = np.lexsort((rows[1], rows[0]))
+    found = Rows(rows[0], rows[1], masses_to_spread(mass, zones, rows)).take(order)
+    origins = areas_of(zones[0], matrix.origins.resolution, about)
+    return found, (origins, areas_of(zones[1], matrix.destinations.resolution, about))
 
 
 def places_of_leaves(places: Places, ends: Ends) -> tuple[Ints, Ints]:
