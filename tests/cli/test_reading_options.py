@@ -94,16 +94,22 @@ def test_segments_by_hour_say_which_clock_they_are_on(tmp_path: Path) -> None:
     ("options", "caution"),
     [
         (["--k", "1"], "k = 1 protects nobody"),
-        (["--k", "4", "--protect", "population"], "the rule counts the population only, and 1 of 1 flows"),
+        (
+            ["--k", "4", "--protect", "population"],
+            "the rule counts the population only, and 1 of 2 flows have fewer than 4 trips (the smallest has 2)",
+        ),
         (["--k", "4"], None),
         (["--k", "4", "--protect", "population", "--protect", "participants"], None),
     ],
 )
 def test_a_rule_that_protects_little_is_pointed_out(tmp_path: Path, options: list[str], caution: str | None) -> None:
-    """One trip of weight 90 among nine of weight 1 in another place: alone, it is enough of the population."""
-    lines = trips_text(9).replace(",10\n", ",1\n").replace(",11\n", ",1\n").replace(",12\n", ",1\n")
-    path = write(tmp_path / "t.csv", lines + "q,Woman,2024-07-01 08:00:00,-33.45,-70.66,-33.44,-70.65,91\n")
-    done = run("anonymize", path, "-o", tmp_path / "out", "--resolution", 5, "--budget", 0.95, *options)
+    """Two trips that stand for many, far from twelve of which each stands for few: enough of the population."""
+    lines = trips_text(12).replace(",10\n", ",5\n").replace(",11\n", ",5\n").replace(",12\n", ",5\n")
+    far = [
+        f"q{n},Woman,2024-07-01 08:00:00,-33.45,-70.66,-33.44,-70.65,{weight}\n" for n, weight in enumerate((60, 60))
+    ]
+    path = write(tmp_path / "t.csv", lines + "".join(far))
+    done = run("anonymize", path, "-o", tmp_path / "out", "--resolution", 5, *options)
     assert done.exit_code == 0, done.output
     said = " ".join(done.output.split())
     assert caution in said if caution else "protects nobody" not in said and "population only" not in said

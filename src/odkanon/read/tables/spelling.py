@@ -111,9 +111,11 @@ def _is_degrees(value: str) -> bool:
 def _told_format(table: Table, name: str) -> str | None:
     """Return the one way in which times are written; None where SQL reads them as they are, or nobody does."""
     values = _values(table, name)
+    if not values or any(map(_is_plain, values)):
+        return None
     counts = {form: sum(_fits(value, form) for value in values) for form in FORMATS}
     most = max(counts.values())
-    if not values or any(_is_plain(value) for value in values) or most * 2 <= len(values):
+    if most * 2 <= len(values):
         return None
     best = [form for form, count in counts.items() if count == most]
     if len(best) > 1:
