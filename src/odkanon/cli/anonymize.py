@@ -174,7 +174,7 @@ def anonymize(
     `odkanon anonymize february.csv -o february --zones january`
     """
     chosen: EngineChoice | None = None if engine is None else engine.value
-    if chosen == "spark" or spark_master or remote(source) is not None:
+    if chosen == "spark" or spark_master or any(remote(each) is not None for each in source):
         allow_pandas()
     from odkanon.cli.cautions import warn_of_rule
     from odkanon.cli.show import show_files, show_release, stages
@@ -217,7 +217,7 @@ def anonymize(
     check_target(output, force=force)
     zoning, reading = read_earlier_zones(zones), how(source)
     with stages() as stage:
-        stage(f"reading {source}")
+        stage(f"reading {reading.name}")
         od = load(reading, engine=chosen, memory_limit=limit, spark_master=spark_master)
         rule = wanted(od)
         if zoning is None:
