@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from odkanon.errors import InputError, OdkanonError
 from odkanon.methods import anonymize
+from odkanon.model.budget import Budget
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
-from odkanon.quality.limit.limit import limit
+from odkanon.quality.limit.limit import limit_within, spending
 from odkanon.quality.privacy import privacy
-from odkanon.quality.utility import utility
+from odkanon.quality.utility import UtilityMeasure, utility
 from odkanon.read.area import Area
 from odkanon.read.trips import Trips, build_od
 from odkanon.together.dimensions import AGE_BANDS, MISSING, make_dimensions
@@ -28,12 +29,21 @@ TARGETS: tuple[Target, Target] = ("participants", "population")
 
 @dataclass(frozen=True)
 class MethodRow:
-    """A row of the tables: a method with its options."""
+    """A row of the tables: a method with its options.
+
+    Attributes
+    ----------
+    takes_budget : bool
+        Whether it gets the budget of the experiment; the others have their own, or none.
+    on_tree : bool
+        Whether its zones are nodes of the hierarchy, so that the limit of G holds for it.
+    """
 
     title: str
     method: str
     options: Mapping[str, Any]
     takes_budget: bool = True
+    on_tree: bool = True
 
 
 METHOD_ROWS: dict[str, MethodRow] = {
@@ -42,13 +52,14 @@ METHOD_ROWS: dict[str, MethodRow] = {
     "atg-soft": MethodRow("ATG-Soft", "atg-soft", {}),
     "oigh": MethodRow("OIGH", "oigh", {}),
     "oigh-no-budget": MethodRow("OIGH (no suppression)", "oigh", {"budget": 0.0}, takes_budget=False),
-    "mondrian": MethodRow("Mondrian", "mondrian", {}, takes_budget=False),
+    "mondrian": MethodRow("Mondrian", "mondrian", {}, takes_budget=False, on_tree=False),
     "treecut": MethodRow("Tree cuts", "treecut", {}),
-    "freezones": MethodRow("Free zones", "freezones", {}),
+    "freezones": MethodRow("Free zones", "freezones", {}, on_tree=False),
 }
 """Every row that can be asked for, in the order of the paper's tables."""
 
-PAPER_ROWS = ("odkanon-published", "odkanon", "atg-soft", "oigh", "mondrian")
+PAPER_ROWS = ("odkanon-published", "odkanon", "atg-soft", "oigh", "oigh-no-budget", "mondrian")
+"""The paper's methods. It gives OIGH no budget, unlike the others; which of the two beats ODkAnon depends on that."""
 
 
 @dataclass(frozen=True)
@@ -77,8 +88,9 @@ class Outcome:
         How long the method took.
     utility, privacy : dict
         By measure, as in ``release.json``.
-    limit_g : float or None
-        The G, in trips, that no method over the hierarchies can beat with this budget of trips.
+    limit_g : dict
+        By measure, the G that no method over the hierarchies can beat with the budget of this very run; empty where
+        the limit does not hold for it.
     """
 
     cell: Cell
@@ -91,7 +103,7 @@ class Outcome:
     seconds: float
     utility: dict[str, dict[str, float | None]]
     privacy: dict[str, dict[str, float | None]]
-    limit_g: float | None = None
+    limit_g: dict[str, float | None] = field(default_factory=dict)
     refusal: str | None = None
 
     def to_json(self) -> str:
@@ -174,14 +186,20 @@ class Experiment:
             release = anonymize(od, rule, method=row.method, **row.options, **options)
         except OdkanonError as error:
             return Outcome(cell, od.trips, len(od), 0, 0, 0, 1.0, 0.0, {}, {}, refusal=str(error))
-        return _describe(cell, release, self._limit(od, rule))
+        measures: list[UtilityMeasure] = [measure for measure in get_args(UtilityMeasure) if measure in od.measures]
+        limits: dict[str, float | None] = {}
+        if row.on_tree and release.refusal is None:
+            limits = {measure: self._limit(od, rule, *spending(release), measure) for measure in measures}
+        return _describe(cell, release, measures, limits)
 
     @cache  # noqa: B019 - an experiment lives as long as its command
-    def _limit(self, od: ODMatrix, rule: Rule) -> float | None:
-        return limit(od, rule, budget=self.budget).g
+    def _limit(self, od: ODMatrix, rule: Rule, budget: Budget, allowance: int, measure: UtilityMeasure) -> float | None:
+        return limit_within(od, rule, budget, allowance, measure).g
 
 
-def _describe(cell: Cell, release: Release, limit_g: float | None) -> Outcome:
+def _describe(
+    cell: Cell, release: Release, measures: Sequence[UtilityMeasure], limits: dict[str, float | None]
+) -> Outcome:
     od = release.od
     return Outcome(
         cell,
@@ -192,9 +210,9 @@ def _describe(cell: Cell, release: Release, limit_g: float | None) -> Outcome:
         classes=len(release.classes),
         suppressed=1 - int(release.classes.trips.sum()) / od.trips,
         seconds=release.seconds,
-        utility={m: asdict(utility(od, release, measure=m)) for m in ("trips", "weight") if m in od.measures},
+        utility={measure: asdict(utility(od, release, measure=measure)) for measure in measures},
         privacy={measure: asdict(report) for measure, report in privacy(release).items()},
-        limit_g=limit_g,
+        limit_g=limits,
         refusal=release.refusal,
     )
 
