@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 PAGE := src/odkanon/publish/report/page.html
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench pictures clean
+.PHONY: help demo test lint mutants bench pictures clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -33,6 +33,9 @@ lint: $(READY)  ## ruff and mypy only
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+mutants: $(READY)  ## change one thing at a time and see whether a test notices; modules go into MUTANTS='...'
+	$(BIN)/python scripts/mutants.py $(MUTANTS)
 
 bench: $(READY)  ## measure the speed claims, as ratios; options of benchmarks/run.py go into BENCH='...'
 	$(BIN)/python benchmarks/run.py $(BENCH)

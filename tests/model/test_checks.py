@@ -187,4 +187,5 @@ def test_thresholds_are_met_from_exactly_there_on(measure: str) -> None:
     values = np.array([9, 10, 11])
     heads = {"persons": values, "households": values}
     classes = Classes(codes, codes, values, None, heads, 1)
-    assert Rule(**{measure: 10}).met(classes).tolist() == [False, True, True]
+    thresholds: dict[str, Any] = {measure: 10}
+    assert Rule(**thresholds).met(classes).tolist() == [False, True, True]
