@@ -269,7 +269,8 @@ def run(mutant: Mutant | None, tests: tuple[str, ...]) -> int:
         import pytest
 
         paths = [str(ROOT / "tests" / each) for each in tests]
-        code = int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *paths], [_Quick()]))
+        quiet = ["-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning"]  # loaded before, as meant
+        code = int(pytest.main(["-x", "-q", *quiet, *paths], [_Quick()]))
     finally:
         os._exit(code)
 
