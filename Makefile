@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 PAGE := src/odkanon/publish/report/page.html
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint mutants bench pictures clean
+.PHONY: help demo test wheel-test lint docs mutants bench pictures clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -29,10 +29,16 @@ test: lint $(PAGE)  ## run the linters, the type checker and every test
 	$(BIN)/python scripts/build_web.py --test
 	$(BIN)/python -m pytest -n auto --dist loadgroup
 
+wheel-test: $(PAGE)  ## build wheel and source archive, and run them in empty environments (minutes)
+	$(BIN)/python -m pytest tests/outside/wheel.py
+
 lint: $(READY)  ## ruff and mypy only
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+docs: $(READY)  ## build the documentation into build/site; nothing in it needs a network
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 mutants: $(READY)  ## change one thing at a time and see whether a test notices; modules go into MUTANTS='...'
 	$(BIN)/python scripts/mutants.py $(MUTANTS)

@@ -1,6 +1,25 @@
 """Settings for all tests."""
 
+from importlib.util import find_spec
+from pathlib import Path
+
 from hypothesis import HealthCheck, settings
 
 settings.register_profile("odkanon", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 settings.load_profile("odkanon")
+
+HERE = Path(__file__).parent
+NEEDS = {
+    "engine/test_layouts.py": ("pyproj",),
+    "engine/test_spark.py": ("pyproj",),
+    "publish/test_datapackage.py": ("frictionless",),
+    "publish/test_exports.py": ("geopandas", "h5py", "openmatrix", "pyogrio", "shapely"),
+    "publish/test_notebook.py": ("pandas", "polars"),
+    "read/test_formats.py": ("pyproj",),
+    "read/test_outlines.py": ("shapely",),
+    "web": ("playwright",),
+}
+"""Tests that cannot be loaded without packages that `odkanon` itself does without; the extra ``dev`` has them all."""
+
+
+collect_ignore = [str(HERE / path) for path, packages in NEEDS.items() if not all(map(find_spec, packages))]

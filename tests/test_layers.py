@@ -7,6 +7,7 @@ a lower layer is a shorthand for a function of a higher one (`Release.save`), an
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -44,8 +45,11 @@ SHORTHANDS = {
     ("model/od", "quality/limit/reach"),
     ("model/release", "engine/protocols"),
     ("model/release", "publish/notebook"),
+    ("model/release", "publish/files"),
     ("model/release", "publish/save"),
     ("model/release", "quality/limit/limit"),
+    ("model/release", "quality/usefulness/result"),
+    ("model/release", "quality/usefulness/usefulness"),
 }
 """Lazy and typing imports that point up."""
 
@@ -131,3 +135,9 @@ def test_few_modules_lie_flat() -> None:
     flat = {path.stem for path in SOURCE.glob("*.py")} - {"__init__"}
     assert len(flat) <= 6, sorted(flat)
     assert {path.name for path in SOURCE.iterdir() if path.is_dir()} - {"__pycache__"} == set(LAYERS) - flat
+
+
+def test_the_picture_for_contributors_shows_the_same_layers() -> None:
+    text = (SOURCE.parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    drawn = re.findall(r"^    (\w+) +\S", text.partition("## How the code is laid out")[2], re.MULTILINE)
+    assert drawn == list(reversed(LAYERS))

@@ -1,7 +1,7 @@
 // Bundles the sources into one self-contained page: `node build.mjs OUTPUT_FOLDER`.
 // The content policy names the hash of the one script and the one style sheet, so nothing else can run.
 import { createHash } from "node:crypto";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile, readdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
@@ -27,25 +27,41 @@ async function bundle(entry) {
     define: { "process.env.NODE_ENV": '"production"' },
     outdir: "out",
   });
-  return { text: result.outputFiles[0].text.trimEnd(), inputs: Object.keys(result.metafile.inputs) };
+  const [output] = Object.values(result.metafile.outputs);
+  const used = Object.entries(output.inputs).filter(([, { bytesInOutput }]) => bytesInOutput > 0);
+  return { text: result.outputFiles[0].text.trimEnd(), inputs: used.map(([name]) => name) };
 }
 
-/** One line for each bundled package, as its licence asks. */
-async function credits(inputs) {
+const packages = (inputs) => {
   const folders = inputs.map((name) => /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(name)?.[1]);
-  const lines = [];
-  for (const folder of [...new Set(folders)].filter(Boolean).sort()) {
+  return [...new Set(folders)].filter(Boolean).sort();
+};
+
+/** The licences of everything that is inside the page, each text once under the packages that it is for. */
+async function licences(folders) {
+  const byText = new Map();
+  for (const folder of folders) {
     const about = JSON.parse(await readFile(path.join(here, folder, "package.json"), "utf8"));
-    lines.push(`${about.name} ${about.version} (${about.license ?? "see its repository"})`);
+    const text = await licenceText(folder, about);
+    byText.set(text, [...(byText.get(text) ?? []), `${about.name} ${about.version} (${about.license})`]);
   }
-  return lines.join("\n");
+  const blocks = [...byText].map(([text, names]) => `${names.join("\n")}\n\n${text}`);
+  // Inside a comment nothing may look like its end.
+  return blocks.join(`\n\n${"=".repeat(60)}\n\n`).replaceAll("-->", "-- >").replaceAll("--!>", "--! >");
+}
+
+async function licenceText(folder, about) {
+  const names = (await readdir(path.join(here, folder))).filter((name) => /^(licen[cs]e|notice|copying)/i.test(name)).sort();
+  if (!names.some((name) => !/^notice/i.test(name))) throw new Error(`${about.name} comes without the text of its licence`);
+  const texts = await Promise.all(names.map((name) => readFile(path.join(here, folder, name), "utf8")));
+  return texts.map((text) => text.replaceAll("\r\n", "\n").trim()).join("\n\n");
 }
 
 const script = await bundle("main.ts");
 const style = await bundle("style.css");
 const fill = {
   STAMP: stamp,
-  CREDITS: await credits(script.inputs),
+  LICENCES: await licences([...packages([...script.inputs, ...style.inputs]), "node_modules/world-atlas"]),
   SCRIPT_HASH: hash(script.text),
   STYLE_HASH: hash(style.text),
   STYLE: style.text,

@@ -1,9 +1,12 @@
 """ODkAnon on a Spark session of yours.
 
->>> from odkanon import Rule, anonymize, spark  # doctest: +SKIP
->>> trips = spark.trips(session, "s3a://bucket/points").frame  # doctest: +SKIP
->>> od = spark.read(session, trips)  # doctest: +SKIP
->>> anonymize(od, Rule(trips=10)).save("release")  # doctest: +SKIP
+::
+
+    from odkanon import Rule, anonymize, spark
+
+    trips = spark.trips(session, "s3a://bucket/points").frame
+    od = spark.read(session, trips)
+    anonymize(od, Rule(trips=10)).save("release")
 """
 
 from __future__ import annotations

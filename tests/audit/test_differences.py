@@ -11,7 +11,8 @@ import pytest
 from odkanon import Rule, anonymize, build_od, read_trips
 from odkanon.audit import audit
 from odkanon.model.account import Source
-from odkanon.together.series import Zoning, read_zoning, release_on_zones, zoning_of
+from odkanon.publish.saved import read_release
+from odkanon.together.series import Zoning, release_on_zones, zoning_of
 from worlds.people import Trip, audit_with_trips, crowd, findings, matrix, release, write
 
 RULE = Rule(trips=10)
@@ -35,7 +36,7 @@ def differences(*folders: Path, cumulative: bool = False) -> list[str]:
 def test_everyone_minus_women_is_named(tmp_path: Path) -> None:
     path = planted(tmp_path)
     release(path, tmp_path / "everyone", RULE)
-    zoning = read_zoning(tmp_path / "everyone")
+    zoning = read_release(tmp_path / "everyone").zoning
     on(zoning, path, tmp_path / "women", "sex == 'Woman'")
     (found,) = differences(tmp_path / "everyone", tmp_path / "women")
     assert "everyone 25 - women 22 = 3 trips of somebody else" in found
@@ -90,7 +91,9 @@ def test_weights_are_compared_with_the_threshold_on_weight(tmp_path: Path) -> No
     path = planted(tmp_path)
     rule = Rule(weight=10)
     release(path, tmp_path / "everyone", rule)
-    release_on_zones(matrix(path, "sex == 'Woman'"), rule, read_zoning(tmp_path / "everyone")).save(tmp_path / "women")
+    release_on_zones(matrix(path, "sex == 'Woman'"), rule, read_release(tmp_path / "everyone").zoning).save(
+        tmp_path / "women"
+    )
     (found,) = differences(tmp_path / "everyone", tmp_path / "women")
     assert "3 trips of weight 3, below 10" in found
 
@@ -104,7 +107,7 @@ def test_persons_of_a_remainder_are_counted_where_trips_are_given(tmp_path: Path
     trips_of_all = read_trips(path)
     women = trips_of_all.select(np.array([trip.person.sex == "Woman" for trip in trips]))
     source = Source(len(women), trips_of_all.source.sha256)
-    part = release_on_zones(build_od(replace(women, source=source)), rule, read_zoning(tmp_path / "everyone"))
+    part = release_on_zones(build_od(replace(women, source=source)), rule, read_release(tmp_path / "everyone").zoning)
     replace(part, parameters={"segment": {"sex": "Woman"}}).save(tmp_path / "women")
     assert differences(tmp_path / "everyone", tmp_path / "women") == []
     report = audit_with_trips(path, tmp_path / "everyone", tmp_path / "women")

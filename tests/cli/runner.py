@@ -5,6 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
+
+from odkanon import read_recipe
 
 
 def odkanon(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -17,3 +20,11 @@ def odkanon(*arguments: object, cwd: Path | None = None) -> subprocess.Completed
 def output(done: subprocess.CompletedProcess[str]) -> str:
     """Return all that was printed, without the line breaks of the terminal's width."""
     return " ".join((done.stdout + done.stderr).replace("│", " ").split())
+
+
+def told(folder: Path) -> dict[str, Any]:
+    """Return all that the recipe beside a release says about it."""
+    recipe = read_recipe(folder)
+    assert recipe is not None
+    about: dict[str, Any] = recipe["about"]
+    return about

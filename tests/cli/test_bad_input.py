@@ -5,13 +5,12 @@ from __future__ import annotations
 import gzip
 import json
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from cli.runner import odkanon, output
+from cli.runner import odkanon, output, told
 
 HEADER = "person,start_time,end_time,start_lat,start_lon,end_lat,end_lon,weight"
 GOOD = "p{n},2024-01-01 08:00:00,2024-01-01 08:30:00,48.8566,2.3522,48.8600,2.3600,10.5"
@@ -113,13 +112,13 @@ def test_bad_rows_are_counted(tmp_path: Path, column: str | None, value: str, re
     path = write(tmp_path / "t.csv", f"{HEADER}\n{ROWS}\n{bad}\n")
     done = odkanon("anonymize", path, "-o", tmp_path / "out")
     assert done.returncode == 0, done
-    told: dict[str, Any] = json.loads((tmp_path / "out/release.json").read_text())
-    (got,) = told["input"]["rejected"]
+    account = told(tmp_path / "out")
+    (got,) = account["input"]["rejected"]
     assert reason in got
-    assert told["input"]["rejected"][got]["rows"] == 1
+    assert account["input"]["rejected"][got]["rows"] == 1
     assert f"rejected 1 rows {got}" in output(done)
-    assert told["input"]["rows"] == told["input"]["trips"] == 13
-    assert told["published"]["trips"] == 12
+    assert account["input"]["rows"] == account["input"]["trips"] == 13
+    assert account["published"]["trips"] == 12
 
 
 def test_only_bad_rows(tmp_path: Path) -> None:
@@ -150,12 +149,12 @@ def test_swapped_coordinates_are_warned_about(tmp_path: Path) -> None:
 def test_bad_rows_of_an_od_table_are_counted(tmp_path: Path, row: str, reason: str) -> None:
     done = odkanon("anonymize", write(tmp_path / "od.csv", OD + row + "\n"), "-o", tmp_path / "out")
     assert done.returncode == 0, done
-    told = json.loads((tmp_path / "out/release.json").read_text())
-    (got,) = told["input"]["rejected"]
+    account = told(tmp_path / "out")
+    (got,) = account["input"]["rejected"]
     assert reason in got
-    parts = [told["published"], told["suppressed"], told["input"]["rejected"][got]]
-    assert sum(part["trips"] for part in parts) == told["input"]["trips"]
-    assert sum(part["weight"] for part in parts) == told["input"]["weight"]
+    parts = [account["published"], account["suppressed"], account["input"]["rejected"][got]]
+    assert sum(part["trips"] for part in parts) == account["input"]["trips"]
+    assert sum(part["weight"] for part in parts) == account["input"]["weight"]
 
 
 def test_mixed_resolutions(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from cli.runner import odkanon, output
+from cli.runner import odkanon, output, told
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 
@@ -56,12 +56,12 @@ def test_demo(tmp_path: Path) -> None:
         done = odkanon("demo", "-o", tmp_path / "demo")
         assert done.returncode == 0, done
     assert "Privacy" in done.stdout
-    releases = {path.name: json.loads((path / "release.json").read_text()) for path in (tmp_path / "demo").iterdir()}
+    releases = {path.name: told(path) for path in (tmp_path / "demo").iterdir() if path.is_dir()}
     assert set(releases) == {f"{who}-{when}" for who in ("participants", "population") for when in ("before", "after")}
-    for name, told in releases.items():
+    for name, account in releases.items():
         covered = "trips" if name.startswith("participants") else "weight"
-        assert told["privacy"][covered]["below"] == 0
-        assert told["published"]["share"] >= 0.89
+        assert account["privacy"][covered]["below"] == 0
+        assert account["published"]["share"] >= 0.89
     assert "different persons" in output(done)
 
 
@@ -79,5 +79,4 @@ def test_within_a_geojson_outline(tmp_path: Path) -> None:
     odkanon("sample", "-o", tmp_path / "s.parquet")
     done = odkanon("anonymize", tmp_path / "s.parquet", "-o", tmp_path / "out", "--within", tmp_path / "area.geojson")
     assert done.returncode == 0, done
-    told = json.loads((tmp_path / "out/release.json").read_text())
-    assert 20_000 < told["input"]["rejected"]["outside the area"]["trips"] < 70_000
+    assert 20_000 < told(tmp_path / "out")["input"]["rejected"]["outside the area"]["trips"] < 70_000

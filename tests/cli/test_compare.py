@@ -17,6 +17,7 @@ def grid(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("grid") / "tables"
     done = odkanon("compare", "--sample", "--all-segments", "-o", folder)
     assert done.returncode == 0, done
+    (folder.parent / "said.txt").write_text(done.stdout)
     return folder
 
 
@@ -35,11 +36,23 @@ def test_the_whole_grid_has_no_gap(grid: Path) -> None:
         assert float(row["c_dm"]) > 0
         assert float(row["c_avg"]) >= 0.5
         assert (row["g"] == "") == (row["e"] == "") == (row["method"] == "mondrian")
+        assert 0 < float(row["cpc_1km"]) <= float(row["cpc_8km"]) <= 1
         most = {"odkanon-published": 0.2, "oigh-no-budget": 0, "mondrian": 0}.get(row["method"], 0.1)
         assert float(row["suppressed_share"]) <= most
         assert (row["limit_g"] == "") == (row["method"] == "mondrian")
         if row["limit_g"]:
             assert float(row["limit_g"]) <= float(row["g"]) * (1 + 1e-9)
+
+
+def test_the_most_useful_method_comes_first(grid: Path) -> None:
+    said = (grid.parent / "said.txt").read_text()
+    for target in ("participants", "population"):
+        table = said.partition(f"Protecting the {target}: the most useful first")[2].partition("\n1 to 8 km")[0]
+        shown = [line.split("│")[1:] for line in table.splitlines() if line.startswith("│")]
+        at_4_km = [float(cells[3]) for cells in shown if cells[3].strip()]
+        assert len(at_4_km) == len(PAPER_ROWS)
+        assert at_4_km == sorted(at_4_km, reverse=True)
+        assert len(set(at_4_km)) > 1
 
 
 def test_protected_measures_have_no_class_below(grid: Path) -> None:

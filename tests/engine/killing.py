@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from unittest.mock import patch
 
-from odkanon import Release, Rule, anonymize, read_od
+from odkanon import Release, Rule, anonymize, read_od, read_recipe
 from odkanon.core import outputs as folders
 from odkanon.publish import save
 from odkanon.publish.report import is_built
@@ -24,6 +24,9 @@ FILES = {"classes.csv", "classes.parquet", "zones.geojson"}
 def check_whole(folder: Path) -> None:
     """Make sure that a release has every file, and that each is as its manifest says."""
     about = json.loads((folder / "release.json").read_text(encoding="utf-8"))
+    recipe = read_recipe(folder)
+    assert recipe is not None
+    assert recipe["public_sha256"] == hashlib.sha256((folder / "release.json").read_bytes()).hexdigest()
     digests = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in FILES}
     assert about["files"] == digests
     page = {"report.html"} if is_built() else set()

@@ -69,7 +69,7 @@ def test_trips_inside_an_area() -> None:
     )
 
 
-@pytest.mark.parametrize("case", sorted(path.name for path in GOLDEN.iterdir()))
+@pytest.mark.parametrize("case", sorted(path.name for path in GOLDEN.iterdir() if path.is_dir()))
 def test_golden_cases(case: str) -> None:
     path = GOLDEN / case / "od.csv"
     large = case == "paris-28k"

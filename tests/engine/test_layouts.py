@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import pytest
 from cli.runner import odkanon, output
 from engine.layouts import UTM, WRITTEN, porto, projected, same_clock, with_times
 from engine.same import WAYS, check_same, outcome
-from odkanon import Rule, build_od, read_trips
+from odkanon import Rule, build_od, read_recipe, read_trips
 from odkanon.engine.choose import load, load_table
 from odkanon.engine.duckdb.backend import DuckDb
 from odkanon.engine.duckdb.input import DuckInput
@@ -88,9 +87,10 @@ def test_the_command_writes_the_same_files(tmp_path: Path) -> None:
         done = odkanon("anonymize", trips, "-o", tmp_path / engine, *options)
         assert done.returncode == 0, done.stderr
         files = {file.name: file.read_bytes() for file in (tmp_path / engine).iterdir() if file.suffix != ".html"}
-        about = json.loads(files.pop("release.json"))
-        assert about.pop("seconds") > 0
-        written.append((about, files))
+        recipe = read_recipe(tmp_path / engine)
+        assert recipe is not None
+        assert recipe["about"].pop("seconds") > 0
+        written.append((recipe["about"], files))
     assert written[0] == written[1]
     assert load(Reading(trips, crs=UTM), engine="duckdb").summary.source.sha256 == written[0][0]["input"]["sha256"]
 

@@ -109,7 +109,7 @@ def test_the_command_replaces_only_what_it_may(tmp_path: Path) -> None:
     assert "--force" in output(again)
     assert odkanon("export", release, "--to", "skmob", "-o", "out", "--force", cwd=tmp_path).returncode == 0
     assert {path.name for path in (tmp_path / "out").iterdir()} == {*FILES["skmob"], "mine.txt"}
-    assert {path.name for path in tmp_path.iterdir()} == {"out", "release"}
+    assert {path.name for path in tmp_path.iterdir()} == {"out", "release", "release.recipe.json"}
 
 
 def test_requests_that_cannot_be_met(tmp_path: Path) -> None:

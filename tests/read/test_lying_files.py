@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
-from cli.runner import odkanon, output
+from cli.runner import odkanon, output, told
 from odkanon.errors import InputError
 from odkanon.read.trips import read_trips
 
@@ -89,12 +88,12 @@ def test_a_lookup_with_two_parents(tmp_path: Path) -> None:
     assert "commune 'x' lies in more than one department ('1', '2'), rows 1, 2" in output(done)
 
 
-def test_what_is_turned_away_stands_in_the_manifest(tmp_path: Path) -> None:
+def test_what_is_turned_away_stands_in_the_recipe(tmp_path: Path) -> None:
     lines = [*LINES, ROW.format(n=13).replace("48.8566", "48,8566"), "p1,too,short"]
     done = odkanon("anonymize", write(tmp_path, "\n".join(lines)), "-o", tmp_path / "out")
     assert done.returncode == 0, done.stderr
-    told = json.loads((tmp_path / "out" / "release.json").read_text())["input"]
-    assert told["rows"] == 14
-    assert {reason: part["rows"] for reason, part in told["rejected"].items()} == {
+    account = told(tmp_path / "out")["input"]
+    assert account["rows"] == 14
+    assert {reason: part["rows"] for reason, part in account["rejected"].items()} == {
         "lines with a wrong number of columns or not in UTF-8": 2
     }

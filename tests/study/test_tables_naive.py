@@ -284,7 +284,7 @@ def _check_table(table: PaperTable, outcomes: list[Outcome], dimension: str, tar
         assert float(f"{mantissa}e{exponent}") == float(f"{score['c_dm']:.1e}")
         expected = [written(score[name]) for name in ("c_avg", "g", "e")] + [written(outcome.limit_g.get(measure))]
         assert list(row[4:8]) == expected
-        assert row[8] == f"{outcome.suppressed:.1%}"
+        assert row[-2] == f"{outcome.suppressed:.1%}"
 
 
 def test_the_long_table_has_the_same_numbers(outcomes: list[Outcome]) -> None:

@@ -9,10 +9,10 @@ import pytest
 
 from cli.runner import odkanon, output
 from odkanon import Rule, read_trips
+from odkanon.publish.saved import read_release
 from odkanon.together import make_dimensions, release_together
 from odkanon.together.dimensions import Dimension
 from odkanon.together.release import NO_SAFE_TABLE, TOO_FEW
-from odkanon.together.series import read_zoning
 from worlds.people import Trip, audit_with_trips, crowd, findings, release, together, write
 
 
@@ -90,7 +90,7 @@ def test_a_value_with_many_trips_is_not_called_too_few(tmp_path: Path) -> None:
     trips = men + [Trip(who, place, place) for place in (0, 8) for who in crowd(6, "Woman", prefix=f"{place}")]
     read = read_trips(write(trips, tmp_path / "trips.parquet"))
     made = release_together(
-        read, Rule(trips=10), make_dimensions(read, ["sex"]), zoning=read_zoning(tmp_path / "zones")
+        read, Rule(trips=10), make_dimensions(read, ["sex"]), zoning=read_release(tmp_path / "zones").zoning
     )
     assert len(made.whole.classes) == 2
     assert [part.reason for part in made.parts] == [NO_SAFE_TABLE, NO_SAFE_TABLE]

@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from odkanon import InputError, RefusedError, Rule, read_trips
+from odkanon import InputError, RefusedError, Rule, read_release, read_trips
 from odkanon.audit import audit
 from odkanon.publish.segments import save_together
 from odkanon.together import make_dimensions, release_together
-from odkanon.together.series import read_zoning
 from worlds.people import Trip, audit_with_trips, crowd, findings, populations, small_rules, together, write
 
 specs = st.sampled_from(
@@ -73,9 +72,9 @@ def test_totals_of_segments_do_not_tell_what_one_flow_suppresses(tmp_path: Path)
 def test_all_releases_share_the_zones_of_the_whole(path: Path, tmp_path: Path) -> None:
     together(path, tmp_path / "releases", Rule(trips=10), ["sex"])
     index = json.loads((tmp_path / "releases" / "index.json").read_text())
-    whole = set(read_zoning(tmp_path / "releases" / "whole").origins.ids.tolist())
+    whole = set(read_release(tmp_path / "releases" / "whole").zoning.origins.ids.tolist())
     for part in index["segments"]:
-        assert set(read_zoning(tmp_path / "releases" / part["folder"]).origins.ids.tolist()) <= whole
+        assert set(read_release(tmp_path / "releases" / part["folder"]).zoning.origins.ids.tolist()) <= whole
 
 
 def test_rare_values_leave_the_whole_as_well(path: Path, tmp_path: Path) -> None:
@@ -111,13 +110,18 @@ def test_a_folder_is_replaced_only_when_asked_and_only_if_it_is_ours(path: Path,
     (tmp_path / "mine" / "thesis.txt").write_text("years of work")
     with pytest.raises(InputError, match="does not hold segments"):
         save_together(made, tmp_path / "mine", force=True)
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["mine", "releases", "trips.parquet"]
+    assert sorted(each.name for each in tmp_path.iterdir()) == [
+        "mine",
+        "releases",
+        "releases.recipe.json",
+        "trips.parquet",
+    ]
 
 
 def test_segments_on_given_zones(path: Path, tmp_path: Path) -> None:
     together(path, tmp_path / "january", Rule(trips=10), ["sex"])
     trips = read_trips(path)
-    zoning = read_zoning(tmp_path / "january" / "whole")
+    zoning = read_release(tmp_path / "january" / "whole").zoning
     made = release_together(trips, Rule(trips=10), make_dimensions(trips, ["sex"]), zoning=zoning)
     assert made.whole.origins.ids.tolist() == zoning.origins.ids.tolist()
 

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 
-from odkanon import InputError, Rule, anonymize, build_od, lookup_hierarchy, read_od, read_trips
+from odkanon import InputError, Rule, anonymize, build_od, lookup_hierarchy, read_od, read_release, read_trips
 from odkanon.audit import TripsSource, audit
-from odkanon.together.series import read_zoning, release_on_zones, zoning_of
+from odkanon.together.series import release_on_zones, zoning_of, zoning_of_features
 from worlds.people import Trip, crowd, findings, matrix, places, release, write
 
 RULE = Rule(trips=10)
@@ -27,7 +27,7 @@ def january(tmp_path: Path) -> Path:
 
 def test_the_same_data_on_its_own_zones_is_the_same_release(january: Path) -> None:
     first = anonymize(matrix(january.with_suffix(".parquet")), RULE)
-    again = release_on_zones(matrix(january.with_suffix(".parquet")), RULE, read_zoning(january))
+    again = release_on_zones(matrix(january.with_suffix(".parquet")), RULE, read_release(january).zoning)
     assert again.classes.trips.tolist() == first.classes.trips.tolist()
     assert again.origins.ids.tolist() == first.origins.ids.tolist()
     assert again.origins.leaves is not None
@@ -38,7 +38,7 @@ def test_the_same_data_on_its_own_zones_is_the_same_release(january: Path) -> No
 def test_new_places_are_counted_and_flows_below_the_rule_suppressed(january: Path, tmp_path: Path) -> None:
     trips = [Trip(who, 0, 7) for who in crowd(20)] + [Trip(who, 10, 7) for who in crowd(13, prefix="x")]
     path = write(trips, tmp_path / "february.parquet")
-    made = release_on_zones(matrix(path), RULE, read_zoning(january))
+    made = release_on_zones(matrix(path), RULE, read_release(january).zoning)
     assert made.parameters["trips_outside"] == 13
     assert made.suppressed.trips == 13
     assert made.budget is None
@@ -49,19 +49,17 @@ def test_new_places_are_counted_and_flows_below_the_rule_suppressed(january: Pat
 
 def test_nothing_on_the_zones_is_refused(january: Path, tmp_path: Path) -> None:
     trips = [Trip(who, 10, 10) for who in crowd(20)]
-    made = release_on_zones(matrix(write(trips, tmp_path / "elsewhere.parquet")), RULE, read_zoning(january))
+    made = release_on_zones(matrix(write(trips, tmp_path / "elsewhere.parquet")), RULE, read_release(january).zoning)
     assert made.refusal is not None
 
 
-def test_free_zones_are_read_by_their_cells(january: Path, tmp_path: Path) -> None:
-    content = json.loads((january / "zones.geojson").read_text())
+def test_free_zones_are_read_by_their_cells(january: Path) -> None:
     square = {"type": "Polygon", "coordinates": [[[0, 0], [1, 0], [1, 1], [0, 0]]]}
-    for axis, cells in (("origin", places()[:4]), ("destination", places()[7:10])):
-        content["features"] = [each for each in content["features"] if each["properties"]["axis"] != axis]
-        about = {"axis": axis, "id": f"{axis} zone", "resolution": None, "leaves": len(cells), "cells": cells}
-        content["features"].append({"properties": about, "geometry": square})
-    (january / "zones.geojson").write_text(json.dumps(content))
-    made = release_on_zones(matrix(january.with_suffix(".parquet")), RULE, read_zoning(january))
+    features = [
+        {"properties": {"axis": axis, "id": f"{axis} zone", "resolution": None, "cells": cells}, "geometry": square}
+        for axis, cells in (("origin", places()[:4]), ("destination", places()[7:10]))
+    ]
+    made = release_on_zones(matrix(january.with_suffix(".parquet")), RULE, zoning_of_features(features, "january"))
     assert made.origins.ids.tolist() == ["origin zone"]
     assert made.origins.cells == (tuple(places()[:4]),)
     assert made.classes.trips.tolist() == [60]
@@ -70,7 +68,7 @@ def test_free_zones_are_read_by_their_cells(january: Path, tmp_path: Path) -> No
 def test_zones_finer_than_the_data_are_refused(january: Path) -> None:
     coarse = build_od(read_trips(january.with_suffix(".parquet")), resolution=5)
     with pytest.raises(InputError, match="use resolution"):
-        release_on_zones(coarse, RULE, read_zoning(january))
+        release_on_zones(coarse, RULE, read_release(january).zoning)
 
 
 def test_boxes_and_overlapping_zones_are_refused(tmp_path: Path) -> None:
@@ -78,26 +76,18 @@ def test_boxes_and_overlapping_zones_are_refused(tmp_path: Path) -> None:
     path = write(trips, tmp_path / "trips.parquet")
     release(path, tmp_path / "boxes", RULE, method="mondrian")
     with pytest.raises(InputError, match="boxes"):
-        read_zoning(tmp_path / "boxes")
+        _ = read_release(tmp_path / "boxes").zoning
     leaf, parent = places()[0], h3.cell_to_parent(places()[0], 9)
     release(path, tmp_path / "release", RULE)
     content = json.loads((tmp_path / "release" / "zones.geojson").read_text())
-    content["features"] = [
-        {"properties": {"axis": axis, "id": zone, "resolution": h3.get_resolution(zone), "leaves": 1}, "geometry": None}
+    content["features"] += [
+        {"properties": {"axis": axis, "id": zone, "resolution": h3.get_resolution(zone)}, "geometry": None}
         for axis in ("origin", "destination")
         for zone in (leaf, parent)
     ]
     (tmp_path / "release" / "zones.geojson").write_text(json.dumps(content))
     with pytest.raises(InputError, match="overlap"):
-        release_on_zones(matrix(path), RULE, read_zoning(tmp_path / "release"))
-
-
-def test_what_is_no_release_says_so(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"no zones\.geojson"):
-        read_zoning(tmp_path)
-    (tmp_path / "zones.geojson").write_text("{}")
-    with pytest.raises(InputError, match="not the zones of a release"):
-        read_zoning(tmp_path)
+        release_on_zones(matrix(path), RULE, read_release(tmp_path / "release").zoning)
 
 
 def od_table(counts: dict[tuple[str, str], int]) -> pa.Table:
@@ -116,7 +106,7 @@ def test_zones_of_a_lookup_table_also_above_the_root_of_new_data(tmp_path: Path)
     tree = lookup_hierarchy(table)
     first = anonymize(read_od(od_table({("a", "c"): 8, ("b", "c"): 7, ("a", "d"): 6}), hierarchy=tree), RULE)
     first.save(tmp_path / "first")
-    zoning = read_zoning(tmp_path / "first")
+    zoning = read_release(tmp_path / "first").zoning
     assert zoning.origins.ids.tolist() == zoning_of(first).origins.ids.tolist()
     only_a = read_od(od_table({("a", "c"): 12}), hierarchy=tree)
     made = release_on_zones(only_a, RULE, zoning, full=tree)

@@ -103,6 +103,13 @@ def open_report(
 ) -> Opened:
     """Write the report of some releases to a file and open it from disk, offline."""
     target.write_text(render(folders), encoding="utf-8")
+    return open_page(browser, target, size=size, theme=theme, wait=wait)
+
+
+def open_page(
+    browser: Browser, target: Path, *, size: tuple[int, int] = WIDE, theme: str = "light", wait: bool = True
+) -> Opened:
+    """Open a page from disk, offline."""
     context = browser.new_context(
         viewport={"width": size[0], "height": size[1]},
         offline=True,

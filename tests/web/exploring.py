@@ -10,6 +10,7 @@ from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
 from typing import Any
 
+from odkanon import read_recipe
 from odkanon.explore import ExploreServer, Session, data_of_input
 from odkanon.read.reading import Reading
 from odkanon.sample.survey import CENTRAL_CELLS
@@ -59,5 +60,6 @@ def talk(
 def assert_same_release(one: Path, two: Path) -> None:
     for name in ("classes.csv", "classes.parquet", "zones.geojson"):
         assert (one / name).read_bytes() == (two / name).read_bytes()
-    about = [json.loads((folder / "release.json").read_text()) for folder in (one, two)]
-    assert about[0] | {"seconds": 0} == about[1] | {"seconds": 0}
+    assert (one / "release.json").read_bytes() == (two / "release.json").read_bytes()
+    recipes = [read_recipe(folder) or {} for folder in (one, two)]
+    assert recipes[0]["about"] | {"seconds": 0} == recipes[1]["about"] | {"seconds": 0}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import math
 import random
@@ -58,7 +59,7 @@ def save(
     weights: bool = True,
     **about: Any,
 ) -> Path:
-    """Write a release folder; zones are H3 cells unless shapes are given for each axis."""
+    """Write a release folder and its recipe; zones are H3 cells unless shapes are given for each axis."""
     folder.mkdir(parents=True)
     with (folder / "classes.csv").open("w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file)
@@ -71,8 +72,32 @@ def save(
     ]
     zones = {"type": "FeatureCollection", "features": features}
     (folder / "zones.geojson").write_text(json.dumps(zones), encoding="utf-8")
-    (folder / "release.json").write_text(json.dumps(_about(flows, weights) | about), encoding="utf-8")
+    full = _about(flows, weights) | about
+    (folder / "release.json").write_text(json.dumps(_public(full)), encoding="utf-8")
+    digest = hashlib.sha256((folder / "release.json").read_bytes()).hexdigest()
+    leaves = {
+        axis: {"leaves": [_leaves(zone) for zone in features if zone["properties"]["axis"] == axis]} for axis in AXES
+    }
+    recipe = {"format": 1, "release": folder.name, "public_sha256": digest, "about": full, "zones": leaves}
+    folder.with_name(f"{folder.name}.recipe.json").write_text(json.dumps(recipe), encoding="utf-8")
     return folder
+
+
+def _leaves(zone: dict[str, Any]) -> int | None:
+    resolution = zone["properties"]["resolution"]
+    return None if resolution is None else int(7 ** (10 - resolution))
+
+
+def _public(full: Mapping[str, Any]) -> dict[str, Any]:
+    """What release.json says of a release, given everything about it."""
+    kept = {name: full[name] for name in ("version", "rule", "method", "parameters")}
+    published = {name: value for name, value in full["published"].items() if name != "share"}
+    rounded = {
+        measure: {name: None if value is None else float(f"{value:.2g}") for name, value in numbers.items()}
+        for measure, numbers in full["utility"].items()
+    }
+    most = {"at_most_trips": published["trips"] // 9}
+    return {"format": 1, **kept, "published": published, "unlisted": most, "quality": rounded}
 
 
 def _features(
@@ -88,9 +113,9 @@ def _features(
         trips[zone] = trips.get(zone, 0) + flow[2]
     features = []
     for zone, mass in sorted(trips.items()):
-        own: dict[str, Any] = {"axis": axis, "id": zone, "resolution": None, "leaves": None, "trips": mass}
+        own: dict[str, Any] = {"axis": axis, "id": zone, "kind": "box", "resolution": None, "trips": mass}
         if shapes is None:
-            own |= {"resolution": h3.get_resolution(zone), "leaves": 7 ** (10 - h3.get_resolution(zone))}
+            own |= {"kind": "cell", "resolution": h3.get_resolution(zone)}
         if weights:
             own["weight"] = mass * MEAN_WEIGHT
         geometry = hexagon(zone) if shapes is None else shapes[axis][zone]

@@ -8,9 +8,11 @@ from typing import Any
 
 from playwright.sync_api import Browser, Route
 
-from odkanon.publish.report.folder import read_folder
+from odkanon.explore.request import for_controls
+from odkanon.methods import METHODS
 from odkanon.publish.report.model import build_model
 from odkanon.publish.report.page import fill_template
+from odkanon.publish.saved import read_release
 from web import made
 from web.driver import Opened
 
@@ -30,8 +32,7 @@ OFFER = {
     "k": {"min": 2, "max": 50},
     "budget": {"max": 0.3},
     "targets": ["trips", "weight"],
-    "methods": ["odkanon", "mondrian"],
-    "slow": ["mondrian"],
+    "methods": [for_controls(METHODS[name]) for name in ("odkanon", "mondrian")],
     "resolutions": [9, 10],
     "segments": ["all", "women"],
     "first": FIRST,
@@ -42,7 +43,7 @@ class Server:
     """Answers with a release whose name tells k, and keeps what it was asked."""
 
     def __init__(self, folder: Path) -> None:
-        self.model = build_model([read_folder(folder)])
+        self.model = build_model([read_release(folder)])
         self.asked: list[dict[str, Any]] = []
         self.tokens: set[str | None] = set()
 

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser
 
+from odkanon import read_recipe
+from odkanon.publish.report import write_full_report
 from web import made
-from web.driver import PHONE, Opened, open_report
+from web.driver import PHONE, Opened, open_page, open_report
 
 
 def about(folder: Path) -> dict[str, Any]:
@@ -75,21 +77,42 @@ def _zones(opened: Opened, axis: str) -> list[dict[str, Any]]:
 
 def test_shows_the_numbers_of_the_release(single: Opened, hexagons: Path) -> None:
     told = about(hexagons)
-    tiles = single.text(".tiles")
+    tiles = " ".join(single.text(".tiles").split())
+    published, most = told["published"], told["unlisted"]["at_most_trips"]
+    assert f"{published['trips']:,} trips in the published flows" in tiles
+    assert f"{published['origins']} × {published['destinations']}" in tiles
+    assert f"{published['classes']:,} flows" in tiles
+    assert f"≤ {most:,} trips; the exact number is not published" in tiles
+    assert {"850", "860", "1", "6.10"} <= set(single.text(".utility").split())
+    assert "at best" not in single.text(".utility")
+    smallest = min(int(row["persons"]) for row in classes(hexagons))
+    assert {"10", str(smallest)} <= set(single.text(".privacy").split())
+    assert f"at most {most:,}" in single.text(".account")
+    assert f"Every published flow counts at least 10 trips; at most {most:,} trips" in single.text(".statement")
+    for wrong in ("undefined", "NaN", "null"):
+        assert wrong not in single.text("body")
+
+
+def test_the_full_page_has_every_number_and_says_for_whom_it_is(browser: Browser, tmp_path: Path) -> None:
+    folder = made.hexagons(tmp_path / "hexagons")
+    opened = open_page(browser, write_full_report(folder))
+    recipe = read_recipe(folder)
+    assert recipe is not None
+    told, tiles = recipe["about"], opened.text(".tiles")
     published, suppressed = told["published"], told["suppressed"]
     assert f"{published['trips']:,} trips of {published['trips'] + suppressed['trips']:,} usable" in tiles
     assert f"{published['share']:.1%}".replace("%", " %") in tiles
-    assert f"{published['origins']} × {published['destinations']}" in tiles
-    assert f"{published['classes']:,} flows" in tiles
     assert f"{suppressed['trips']:,} trips, in {suppressed['pairs']:,} origin–destination pairs" in tiles
-    assert {"852", "862", "1.02", "6.13"} <= set(single.text(".utility").split())
-    assert "at best 321" in single.text(".utility")
-    privacy = single.text(".privacy").split()
-    assert {"11", "10", "552.8", "(1,005)", "42", "17"} <= set(privacy)
-    account = single.text(".account")
+    assert {"852", "862", "1.02", "6.13"} <= set(opened.text(".utility").split())
+    assert "at best 321" in opened.text(".utility")
+    assert {"11", "10", "552.8", "(1,005)", "42", "17"} <= set(opened.text(".privacy").split())
+    account = opened.text(".account")
     assert f"{told['input']['rows']:,}" in account
     assert "312 rows" in account
-    assert "Every published flow counts at least 10 trips; 10.0 % of the trips" in single.text(".statement")
+    assert "Every published flow counts at least 10 trips; 10.0 % of the trips" in opened.text(".statement")
+    assert "not for publication" in opened.text("footer")
+    assert opened.problems == []
+    opened.page.context.close()
 
 
 def test_the_bars_count_every_class_and_show_the_threshold(single: Opened, hexagons: Path) -> None:

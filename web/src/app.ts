@@ -2,7 +2,7 @@
 
 import { difference } from "./compare";
 import { h, replace } from "./dom";
-import { amount, axisTitle, methodLabel, plural } from "./format";
+import { amount, axisTitle, plural } from "./format";
 import { boundsOf } from "./geometry";
 import { heart } from "./heart";
 import { flowLayer, flowLines, type Line } from "./map/arrows";
@@ -23,6 +23,7 @@ import { Store, type State } from "./state";
 import { followTheme, palette, themeButton } from "./theme";
 
 const PASSED_ON = "This file holds only what the release publishes, asks for nothing from the network, and can be passed on like the release itself.";
+const FULL = "This page tells more than the release does. It is for whoever keeps the data, and not for publication.";
 const LIVE = "This page talks to ODkAnon on this machine and to nobody else. It is sent releases that meet the rule above, never trips; save one to pass it on.";
 
 const weighted = (releases: Release[]): boolean => releases.some((release) => release.origin.mass.weight);
@@ -129,14 +130,14 @@ export class App {
     const names = releases.map((release) => release.name).join(" · ");
     document.title = `${names} – ODkAnon`;
     const single = releases.length === 1 ? releases[0] : null;
-    const what = single ? `Origin–destination matrix protected with ${methodLabel(single.about.method)}` : `${plural(releases.length, "release")} side by side`;
+    const what = single ? `Origin–destination matrix protected with ${single.method.title}` : `${plural(releases.length, "release")} side by side`;
     replace(this.heading, h("h1", {}, names), h("p", {}, what));
     const { version, input } = releases[0]!.about;
     const made = version ? `Made by ODkAnon ${version}` : "";
     replace(
       this.footing,
-      h("p", {}, this.controls ? LIVE : PASSED_ON),
-      h("p", {}, made, made && ". ", "Base map: Natural Earth. ", input.sha256 && h("span", { class: "sha", title: "fingerprint (SHA-256) of the input" }, `Input ${input.sha256.slice(0, 16)}…`)),
+      h("p", {}, this.controls ? LIVE : this.model.full ? FULL : PASSED_ON),
+      h("p", {}, made, made && ". ", "Base map: Natural Earth. ", input?.sha256 && h("span", { class: "sha", title: "fingerprint (SHA-256) of the input" }, `Input ${input.sha256.slice(0, 16)}…`)),
     );
   }
 

@@ -61,28 +61,6 @@ export const measureTitle: Record<Count, string> = {
 export const amount = (value: number | null | undefined, measure: Count): string =>
   `${short(value)} ${value === 1 && measure !== "weight" ? measureName[measure].slice(0, -1) : measureName[measure]}`;
 
-export const methodName: Record<string, string> = {
-  odkanon: "ODkAnon",
-  oigh: "OIGH",
-  atg: "ATG-Soft",
-  "atg-soft": "ATG-Soft",
-  atg_soft: "ATG-Soft",
-  mondrian: "Mondrian",
-  treecut: "Tree cuts",
-  freezones: "Free zones",
-};
-export const methodHint: Record<string, string> = {
-  odkanon: "merges neighbouring cells step by step, the emptiest first, into one set of zones for each end",
-  oigh: "all origins at one level and all destinations at one level",
-  atg: "own destination zones for every origin zone; zones can overlap on the map",
-  mondrian: "cuts the data into boxes; boxes can overlap on the map",
-  treecut: "searches for the finest zones of the hierarchy, one set for each end",
-  freezones: "zones are free groups of neighbouring cells, as fine as can be found",
-};
-export const methodLabel = (method: string): string => methodName[method] ?? method;
-export const methodExplained = (method: string): string =>
-  methodHint[method] ?? (method.startsWith("atg") ? methodHint.atg! : "");
-
 /** "H3 resolution 8", "level commune", or nothing where zones have no levels. */
 export function levelName(level: number | string | null, h3: boolean): string {
   if (level == null) return "";

@@ -2,12 +2,11 @@
 
 import { App } from "./app";
 import { h, replace } from "./dom";
-import { methodLabel } from "./format";
 import { unpack, type About, type PackedModel } from "./model";
 import { curve, type CurvePoint } from "./panels/curve";
 import { liveControls } from "./panels/live";
 import { savePanel } from "./panels/save";
-import type { LiveSource, Request } from "./source";
+import { chosenMethod, type LiveSource, type Request } from "./source";
 
 /** After this long without an answer the page says that it is working. */
 const PATIENCE = 350;
@@ -103,7 +102,7 @@ export class Live {
   private wait(request: Request): void {
     clearInterval(this.waiting);
     const since = performance.now();
-    const name = methodLabel(request.method);
+    const name = chosenMethod(this.source.offer, request).title;
     const tell = (): void => {
       const passed = performance.now() - since;
       if (passed < PATIENCE) return;

@@ -15,7 +15,7 @@ export interface PackedZones {
   id: string[];
   shape: number[];
   level: (number | string | null)[];
-  leaves: (number | null)[];
+  leaves?: (number | null)[];
   trips: number[];
   weight?: number[];
 }
@@ -28,9 +28,19 @@ export interface PackedFlows {
   persons?: number[];
 }
 
+/** Quality in full or rounded, under its own name; protection only where it is more than the rows tell. */
+export type PackedAbout = Omit<About, "utility" | "privacy"> & Partial<Pick<About, "utility" | "privacy">> & { quality?: About["utility"] | null }
+
+/** What people call a method and what it does, as the list of methods in Python has it. */
+export interface MethodWords {
+  title: string;
+  hint: string;
+}
+
 export interface PackedRelease {
   name: string;
-  about: About;
+  about: PackedAbout;
+  method: MethodWords;
   origin: PackedZones;
   destination: PackedZones;
   flows: PackedFlows;
@@ -50,6 +60,8 @@ export interface PackedModel {
   base?: PackedBase | null;
   beneath?: { shapes: number[][][][]; lines: number[][] } | null;
   live?: unknown;
+  /** Whether the page tells more than the release: it is then for the steward alone. */
+  full?: boolean;
 }
 
 export type Amounts = Partial<Record<Count, number>> & { rows?: number };
@@ -68,15 +80,17 @@ export interface Protection {
   share: number;
 }
 
-/** The content of release.json. */
+/** What is said about a release: the content of release.json, and what only the steward knows where that is shown. */
 export interface About {
   version?: string;
-  input: Amounts & { sha256?: string; rejected?: Record<string, Amounts> };
+  input?: Amounts & { sha256?: string; rejected?: Record<string, Amounts> };
   rule: Partial<Record<Count, number>> & { k?: number };
   method: string;
   parameters: Record<string, unknown>;
-  published: Amounts & { classes: number; origins: number; destinations: number; share: number };
-  suppressed: Amounts & { pairs: number; share: number };
+  published: Amounts & { classes: number; origins: number; destinations: number; share?: number };
+  suppressed?: Amounts & { pairs: number; share: number };
+  /** How many trips can be missing at most, as far as the rows tell. */
+  unlisted?: { at_most_trips: number | null };
   utility: Partial<Record<Measure, Quality>>;
   privacy: Partial<Record<Count, Protection>>;
   limit?: { g: number | null } | null;
@@ -106,6 +120,7 @@ export interface Flows {
 export interface Release {
   name: string;
   about: About;
+  method: MethodWords;
   origin: Zones;
   destination: Zones;
   flows: Flows;
@@ -122,6 +137,29 @@ export interface Model {
   base: Base;
   beneath: { polygons: Polygon[]; lines: Point[][] };
   live: unknown;
+  full: boolean;
+}
+
+/** The smallest flow in each measure, as far as its threshold is public. */
+function protection(rule: About["rule"], mass: Flows["mass"]): About["privacy"] {
+  const found: About["privacy"] = {};
+  for (const name of COUNTS) {
+    const sizes = mass[name];
+    const threshold = rule[name] ?? (name === "weight" ? undefined : rule.k);
+    if (!sizes || threshold == null) continue;
+    let min: number | null = null;
+    let below = 0;
+    for (let flow = 0; flow < sizes.length; flow++) {
+      min = Math.min(min ?? Infinity, sizes[flow]!);
+      if (sizes[flow]! < threshold * (1 - 1e-6)) below++;
+    }
+    found[name] = { min, threshold, below, share: below / (sizes.length || 1) };
+  }
+  return found;
+}
+
+function unpackAbout({ quality, ...about }: PackedAbout, flows: Flows): About {
+  return { ...about, utility: about.utility ?? quality ?? {}, privacy: about.privacy ?? protection(about.rule, flows.mass) };
 }
 
 function unpackZones(axis: Axis, packed: PackedZones, shapes: Polygon[][]): Zones {
@@ -132,7 +170,7 @@ function unpackZones(axis: Axis, packed: PackedZones, shapes: Polygon[][]): Zone
     h3: packed.h3,
     id: packed.id,
     level: packed.level,
-    leaves: packed.leaves,
+    leaves: packed.leaves ?? packed.id.map(() => null),
     mass: packed.weight ? { trips: packed.trips, weight: packed.weight } : { trips: packed.trips },
     polygons,
     centre: measured.map((one) => one.centre),
@@ -176,13 +214,17 @@ export function unpack(packed: PackedModel): Model {
   const shapes = packed.shapes.map(unpackShape);
   const { base, beneath } = packed;
   return {
-    releases: packed.releases.map((release) => ({
-      name: release.name,
-      about: release.about,
-      origin: unpackZones("origin", release.origin, shapes),
-      destination: unpackZones("destination", release.destination, shapes),
-      flows: unpackFlows(release.flows, release.origin.id.length, release.destination.id.length),
-    })),
+    releases: packed.releases.map((release) => {
+      const flows = unpackFlows(release.flows, release.origin.id.length, release.destination.id.length);
+      return {
+        name: release.name,
+        about: unpackAbout(release.about, flows),
+        method: release.method,
+        origin: unpackZones("origin", release.origin, shapes),
+        destination: unpackZones("destination", release.destination, shapes),
+        flows,
+      };
+    }),
     base: {
       land: base?.land.map((ring) => unpackLine(ring, base.unit)) ?? [],
       borders: base?.borders.map((line) => unpackLine(line, base.unit)) ?? [],
@@ -193,5 +235,6 @@ export function unpack(packed: PackedModel): Model {
       lines: beneath?.lines.map((line) => unpackLine(line)) ?? [],
     },
     live: packed.live ?? null,
+    full: packed.full ?? false,
   };
 }

@@ -1,6 +1,6 @@
 /** Where a page gets its model from: the file itself, or the local server of `odkanon explore`. */
 
-import type { PackedModel } from "./model";
+import type { MethodWords, PackedModel } from "./model";
 
 /** What a steward can ask of the live explorer; unknown to a report. */
 export interface Request {
@@ -15,19 +15,29 @@ export interface Request {
   split: boolean;
 }
 
+export interface OfferedMethod extends MethodWords {
+  name: string;
+  /** Takes longer than a slider allows. */
+  slow: boolean;
+  /** Which of the controls mean something for it. */
+  budget: boolean;
+  suppress: boolean;
+}
+
 /** The server's offer: which values its controls may take, and what is asked first. */
 export interface Offer {
   token: string;
   k: { min: number; max: number };
   budget: { max: number };
   targets: string[];
-  methods: string[];
-  /** Methods that take longer than a slider allows. */
-  slow: string[];
+  methods: OfferedMethod[];
   resolutions: number[];
   segments: string[];
   first: Request;
 }
+
+export const chosenMethod = (offer: Offer, request: Request): OfferedMethod =>
+  offer.methods.find((one) => one.name === request.method)!;
 
 export interface DataSource {
   readonly offer: Offer | null;

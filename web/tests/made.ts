@@ -1,5 +1,5 @@
 /** A small model to test with: two origins, three destinations, squares side by side. */
-import type { About, PackedModel, PackedRelease } from "../src/model";
+import type { About, PackedAbout, PackedModel, PackedRelease } from "../src/model";
 
 export const about: About = {
   version: "0.1.0",
@@ -13,10 +13,22 @@ export const about: About = {
   privacy: { trips: { min: 10, threshold: 10, below: 0, share: 0 } },
 };
 
+/** The same release as anybody may read it. */
+export const publicAbout: PackedAbout = {
+  version: "0.1.0",
+  rule: about.rule,
+  method: about.method,
+  parameters: about.parameters,
+  published: { classes: 4, origins: 2, destinations: 3, trips: 95, weight: 240 },
+  unlisted: { at_most_trips: 10 },
+  quality: null,
+};
+
 export function release(name: string, origins: string[] = ["a", "b"]): PackedRelease {
   return {
     name,
     about,
+    method: { title: "ODkAnon", hint: "merges cells" },
     origin: { h3: false, id: origins, shape: [0, 1], level: [1, 2], leaves: [4, 2], trips: [60, 35], weight: [150, 90] },
     destination: { h3: false, id: ["x", "y", "z"], shape: [0, 1, -1], level: [1, 1, null], leaves: [4, 2, null], trips: [50, 35, 10] },
     flows: { per_origin: [3, 1], destination: [0, 1, 2, 1], trips: [50, 20, 10, 15], weight: [100, 30, 60, 50] },

@@ -6,7 +6,8 @@ import { amount, area, count, percent, quantity, short } from "../src/format";
 import { scaleBar } from "../src/map/ruler";
 import { bins } from "../src/panels/histogram";
 import { caution, statement } from "../src/panels/statement";
-import { about } from "./made";
+import { unpack } from "../src/model";
+import { about, packed, publicAbout, release } from "./made";
 
 test("numbers read as people write them", () => {
   assert.equal(count(26741.6), "26,741.6");
@@ -31,6 +32,16 @@ test("the statement names every threshold of the rule", () => {
 
 test("an empty release says so", () => {
   assert.match(statement({ ...about, published: { ...about.published, classes: 0 } }), /^Nothing is published/);
+});
+
+test("a public release says what can be missing, and its smallest flow comes from the rows", () => {
+  const whole = release("r");
+  const { leaves: _, ...origin } = whole.origin;
+  const [read] = unpack(packed({ ...whole, origin, about: publicAbout })).releases;
+  assert.equal(statement(read!.about), "Every published flow counts at least 10 trips; at most 10 trips are not listed.");
+  assert.deepEqual(read!.about.privacy, { trips: { min: 10, threshold: 10, below: 0, share: 0 } });
+  assert.deepEqual(read!.about.utility, {});
+  assert.deepEqual(read!.origin.leaves, [null, null]);
 });
 
 test("a rule on trips does not pretend to be one on people", () => {

@@ -10,8 +10,6 @@ import duckdb
 from odkanon.audit.folder import AXES, Published, finding_on, rows
 from odkanon.audit.report import Finding
 
-UNITS = {"trips": "trips", "weight": "weight", "persons": "persons"}
-
 
 def show(value: float) -> str:
     """Return a mass as text."""

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from odkanon.audit.report import Finding, Severity
 from odkanon.errors import InputError
+from odkanon.publish.recipe import read_recipe, with_leaves
 from odkanon.read.tables.open import quote_text
 
 FILES = ("classes.csv", "classes.parquet", "zones.geojson", "release.json")
@@ -83,9 +84,11 @@ def read_folder(connection: duckdb.DuckDBPyConnection, number: int, folder: Path
     for file in FILES:
         if not (folder / file).is_file():
             raise InputError(f"{name} is not a complete release: it has no {file}")
-    manifest = _json(folder / "release.json")
+    manifest, recipe = _json(folder / "release.json"), read_recipe(folder)
     try:
         features = _json(folder / "zones.geojson")["features"]
+        if recipe is not None:
+            manifest, features = {**recipe["about"], **manifest}, with_leaves(features, recipe["zones"])
         zones: dict[str, list[tuple[dict[str, Any], Any]]] = {axis: [] for axis in AXES}
         for feature in features:
             zones[feature["properties"]["axis"]].append((feature["properties"], feature.get("geometry")))
@@ -109,7 +112,7 @@ def _load_classes(connection: duckdb.DuckDBPyConnection, number: int, path: Path
         "CREATE TABLE IF NOT EXISTS classes (release INTEGER, origin VARCHAR, destination VARCHAR, trips BIGINT, "
         "weight DOUBLE, persons BIGINT)"
     )
-    scan = f"read_parquet({quote_text(str(path))})"
+    scan = f"read_parquet({quote_text(str(path))}, hive_partitioning = false)"
     try:
         present = [row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {scan}").fetchall()]
         if present[:3] != list(COLUMNS[:3]):

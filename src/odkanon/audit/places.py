@@ -16,12 +16,11 @@ import pyarrow as pa
 
 from odkanon.audit.folder import AXES, Published, rows
 from odkanon.audit.report import Finding
+from odkanon.methods.registry import METHODS
 from odkanon.zoning.cells import cell_to_parent, cell_to_resolution, cell_to_str, is_valid_cell, str_to_cell
 from odkanon.zoning.hierarchy import Hierarchy
 
 WORLD = "world"
-MIXED = frozenset({"atg-soft", "mondrian"})
-"""Methods whose zones of one axis may overlap, because they depend on the other end; their flows may not."""
 
 
 class Places:
@@ -139,7 +138,7 @@ def check_overlap(connection: duckdb.DuckDBPyConnection, release: Published) -> 
     findings = []
     for axis in AXES:
         overlaps = rows(connection, f"SELECT DISTINCT outside, inside FROM ({_touching(release, axis)}) ORDER BY 1, 2")
-        if overlaps and release.manifest.get("method") not in MIXED:
+        if overlaps and not _may_overlap(release):
             first = overlaps[0]
             text = f"{axis} zone {first['inside']} lies in zone {first['outside']}: places must be in one zone only"
             findings.append(_finding(release, text, overlaps))
@@ -149,6 +148,12 @@ def check_overlap(connection: duckdb.DuckDBPyConnection, release: Published) -> 
         text = f"{len(both):,} pairs of flows overlap: {first['one']} and {first['other']} count some trips twice"
         findings.append(_finding(release, text, both))
     return findings
+
+
+def _may_overlap(release: Published) -> bool:
+    """Tell whether zones of one axis may overlap, because they depend on the other end; flows may not."""
+    method = METHODS.get(str(release.manifest.get("method")))
+    return method is not None and method.overlaps
 
 
 def _touching(release: Published, axis: str) -> str:

@@ -47,6 +47,15 @@ def audit(
     -------
     Report
         `Report.clean` tells whether there are findings.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from odkanon import Rule, anonymize, build_od, make_survey, read_trips
+    >>> release = anonymize(build_od(read_trips(make_survey()), resolution=7), Rule(trips=10))
+    >>> with TemporaryDirectory() as folder:
+    ...     audit([release.save(Path(folder) / "release")]).clean
+    True
     """
     connection = duckdb.connect(config={"autoinstall_known_extensions": "false"})
     listed, findings = _expand([Path(folder) for folder in folders])

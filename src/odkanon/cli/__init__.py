@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import sys
 
@@ -23,6 +24,16 @@ from odkanon.cli.sample import sample
 from odkanon.cli.tradeoff import tradeoff
 from odkanon.cli.trips import trips
 from odkanon.errors import OdkanonError, is_disk_full
+
+EXTRA_OF = {
+    "h5py": "omx",
+    "matplotlib": "plot",
+    "pandas": "spark",
+    "pyproj": "geo",
+    "pyspark": "spark",
+    "shapely": "geo",
+}
+"""Packages that only some commands need, and how to ask for each."""
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -81,11 +92,16 @@ def main() -> None:
     said = logging.StreamHandler(sys.stderr)
     said.setFormatter(_Warning())
     logging.basicConfig(level=logging.WARNING, handlers=[said])
+    _write_whatever_the_console_can()
     do_without_pandas()
     try:
         app()
     except OdkanonError as error:
         _fail(_with_option(str(error), error.option), error.exit_code)
+    except ModuleNotFoundError as error:
+        if error.name not in EXTRA_OF:
+            raise
+        _fail(f"this needs {error.name}; install it with: pip install 'odkanon[{EXTRA_OF[error.name]}]'", 2)
     except MemoryError:
         _fail("out of memory; use a machine with more, or fewer trips at a time", 2)
     except KeyboardInterrupt:
@@ -93,6 +109,13 @@ def main() -> None:
     except OSError as error:
         advice = "; free some, or write to another disk" if is_disk_full(error) else ""
         _fail(f"{error.strerror or error}: {error.filename or ''}".rstrip(": ") + advice, 2)
+
+
+def _write_whatever_the_console_can() -> None:
+    """Escape what the console cannot encode: a name in a message must not undo what was written already."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _fail(message: str, code: int) -> None:

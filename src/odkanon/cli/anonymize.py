@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from odkanon.cli.options import Engine, Input, MemoryLimit, Protect, SparkMaster, make_rule
+from odkanon.cli.options import Engine, Input, MemoryLimit, SparkMaster, command_account
 from odkanon.cli.pandas import allow_pandas
+from odkanon.cli.protecting import Wanted, protects
 from odkanon.cli.reading import How, reads
 from odkanon.cli.segments import anonymize_segments, read_earlier_zones
+from odkanon.methods.registry import DEFAULT_METHOD, describe_methods
 from odkanon.read.tables.datasets import remote
 
 if TYPE_CHECKING:
@@ -33,41 +34,18 @@ class BudgetOf(StrEnum):
     trips = "trips"
 
 
+@protects
 @reads
 def anonymize(
+    context: typer.Context,
     source: Input,
     how: How,
+    wanted: Wanted,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the release.")],
-    k: Annotated[
-        int, typer.Option("--k", rich_help_panel="Whom to protect", help="How many must share every published flow.")
-    ] = 10,
-    protect: Annotated[
-        list[Protect] | None,
-        typer.Option(
-            rich_help_panel="Whom to protect",
-            help="Who: participants (k trips), population (k times the mean weight of a trip), persons (k different "
-            "ones). Repeatable: all must hold. [default: participants]",
-            show_default=False,
-        ),
-    ] = None,
-    min_trips: Annotated[
-        int | None, typer.Option(rich_help_panel="Whom to protect", help="Instead of --k: at least so many trips.")
-    ] = None,
-    min_weight: Annotated[
-        float | None,
-        typer.Option(rich_help_panel="Whom to protect", help="Instead of --k: at least this sum of weights."),
-    ] = None,
-    min_persons: Annotated[
-        int | None, typer.Option(rich_help_panel="Whom to protect", help="Instead of --k: at least so many persons.")
-    ] = None,
     method: Annotated[
         str,
-        typer.Option(
-            rich_help_panel="How",
-            help="How: odkanon; treecut (best cells, seconds); freezones (unions of neighbouring cells: the finest, "
-            "seconds); oigh (one level); atg-soft (zones overlap); mondrian (boxes).",
-        ),
-    ] = "odkanon",
+        typer.Option(rich_help_panel="How", help=f"One of {describe_methods()}"),
+    ] = DEFAULT_METHOD,
     suppress: Annotated[
         Suppress | None,
         typer.Option(
@@ -194,9 +172,6 @@ def anonymize(
     }
     options = {name: value for name, value in asked.items() if value is not None}
     limit = None if memory_limit is None else parse_bytes(memory_limit)
-    wanted = partial(
-        make_rule, k=k, protect=protect or [], min_trips=min_trips, min_weight=min_weight, min_persons=min_persons
-    )
     if segment:
         anonymize_segments(
             how(source),
@@ -209,6 +184,7 @@ def anonymize(
             options=options,
             zones=zones,
             force=force,
+            command=command_account(context),
         )
         return
     check_target(output, force=force)
@@ -227,7 +203,7 @@ def anonymize(
             stage("working out how good any release of this input could be")
             _ = release.limit  # kept by the release; on large inputs it takes longer than writing
         stage(f"writing {output}")
-        save_release(release, output, force=force)
+        save_release(release, output, force=force, source=reading.said(), command=command_account(context))
     show_release(od, release)
     warn_of_rule(release)
     if reading.uses_hours:

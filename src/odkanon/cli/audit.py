@@ -44,6 +44,7 @@ def audit(
     """
     from odkanon.audit import audit as run
     from odkanon.cli.show import stages
+    from odkanon.core.outputs import write_text
 
     reading = how(trips)
     with stages() as stage:
@@ -51,7 +52,7 @@ def audit(
         report = run(releases, trips=None if trips is None else reading, hierarchy=reading.tree, cumulative=cumulative)
     show_report(report, show)
     if output is not None:
-        output.write_text(json.dumps(report.as_dict(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        write_text(output, json.dumps(report.as_dict(), indent=2, ensure_ascii=False) + "\n")
         typer.echo(f"Wrote {output}")
     raise typer.Exit(0 if report.clean else 1)
 

@@ -9,13 +9,11 @@ from odkanon.quality.privacy import privacy
 
 def warn_of_rule(release: Release) -> None:
     """Say it plainly where the rule asks for next to nothing, or lets flows of few trips through."""
-    rule, reports = release.rule, privacy(release)
-    least = [value for value in (rule.trips, rule.weight, rule.persons) if value is not None]
-    if all(value <= 1 for value in least):
-        console.print("Caution: a rule of 1 protects nobody; every trip may stand alone.", style="bold yellow")
+    if release.rule.k <= 1:
+        console.print("Caution: k = 1 protects nobody; every trip may stand alone.", style="bold yellow")
         return
-    trips = reports.get("trips")
-    if rule.trips is None and rule.persons is None and trips is not None and trips.below:
+    trips = privacy(release).get("trips")
+    if release.rule.measures == ("weight",) and trips is not None and trips.below:
         console.print(
             f"Caution: the rule counts the population only, and {trips.below:,} of {len(release.classes):,} flows have "
             f"fewer than {trips.threshold:,} trips (the smallest has {trips.min:,}): whoever knows of one of them "

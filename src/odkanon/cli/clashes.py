@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
-from inspect import Parameter
+from inspect import Parameter, signature
 from typing import Any
 
 import typer
 
+from odkanon.cli.protecting import THRESHOLDS
 from odkanon.cli.reading import OPTIONS, with_parameters
 from odkanon.errors import InputError
 
@@ -39,7 +40,6 @@ class Clash:
     why: str
 
 
-_THRESHOLDS = ("min_trips", "min_weight", "min_persons")
 _ABOUT_TRIPS = tuple(name for name in OPTIONS if name not in ("hierarchy", "outlines"))
 
 CLASHES = (
@@ -49,7 +49,7 @@ CLASHES = (
     Clash(("hierarchy",), False, ("outlines",), "H3 cells have their own outlines"),
     Clash(("segment", "all_segments"), False, ("segment_budget", "age_bands"), "nothing is split"),
     Clash(("segment",), True, ("engine", "memory_limit", "spark_master"), "segments are split in memory"),
-    Clash(_THRESHOLDS, True, ("protect", "k"), "the thresholds are given one by one"),
+    Clash(tuple(THRESHOLDS), True, ("protect", "k"), "the thresholds are given one by one"),
     Clash(("sample",), True, ("source",), "the built-in survey is the input"),
     Clash(("trips",), False, _ABOUT_TRIPS, "there are no trips to read"),
 )
@@ -69,10 +69,11 @@ def check_clashes(command: Callable[..., None]) -> Callable[..., None]:
             if here and idle and bool(beside) == clash.given:
                 word = f"with {spelling[beside[0]]}" if clash.given else f"without {spelling[here[0]]}"
                 raise InputError(f"{spelling[idle[0]]} does not apply {word}: {clash.why}; leave it out")
-        command(**given)
+        command(**given | ({"context": context} if takes_context else {}))
 
+    takes_context = "context" in signature(command).parameters
     context = Parameter("context", Parameter.KEYWORD_ONLY, annotation=typer.Context)
-    return with_parameters(wrapped, command, add=[context])
+    return with_parameters(wrapped, command, add=[] if takes_context else [context])
 
 
 def _was_given(context: typer.Context, name: str) -> bool:

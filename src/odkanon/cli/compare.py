@@ -10,6 +10,7 @@ import typer
 
 from odkanon.cli.options import parse_age_bands
 from odkanon.cli.reading import How, reads
+from odkanon.core.outputs import write_text
 from odkanon.errors import InputError
 
 if TYPE_CHECKING:
@@ -59,9 +60,9 @@ def compare(
     """
     from dataclasses import replace
 
-    from odkanon.cli.show import console, stages
+    from odkanon.cli.show import console, show_ranking, stages
     from odkanon.sample.survey import CENTRAL_CELLS, make_survey
-    from odkanon.study.experiment import read_outcomes
+    from odkanon.study.experiment import TARGETS, read_outcomes
 
     if (source is None) == (not sample):
         raise InputError("give either a file of trips, or --sample for the built-in survey")
@@ -81,6 +82,8 @@ def compare(
         log.unlink(missing_ok=True)
     outcomes = _run(experiment, read_outcomes(log, settings), log, settings)
     _write(outcomes, output)
+    for target in TARGETS:
+        show_ranking(outcomes, target)
     refused = sum(outcome.refusal is not None for outcome in outcomes)
     console.print(
         f"Wrote {output}/tables.md, tables.csv and tables.tex: {len(outcomes):,} runs, {refused:,} of them refused."
@@ -161,9 +164,9 @@ def _run(experiment: Experiment, done: Mapping[Cell, Outcome], log: Path, settin
     # What was done before is not given up before it has been written again.
     partial = log.with_suffix(".partial")
     kept = [json.dumps(settings), *(outcome.to_json() for outcome in done.values())]
-    partial.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
+    write_text(partial, "".join(f"{line}\n" for line in kept))
     partial.replace(log)
-    with log.open("a", encoding="utf-8") as file, Progress(*columns, console=progress) as bar:
+    with log.open("a", encoding="utf-8", newline="\n") as file, Progress(*columns, console=progress) as bar:
         task = bar.add_task("starting", total=len(work))
         for cell, run in work:
             bar.update(task, description=f"{cell.dimension} {cell.segment}, {cell.target}: {cell.row}")
@@ -180,6 +183,6 @@ def _write(outcomes: list[Outcome], output: Path) -> None:
     from odkanon.study.tables import long_table, paper_tables
 
     tables = paper_tables(outcomes)
-    (output / "tables.md").write_text("\n".join(table.to_markdown() for table in tables), encoding="utf-8")
-    (output / "tables.tex").write_text("\n".join(table.to_latex() for table in tables), encoding="utf-8")
+    write_text(output / "tables.md", "\n".join(table.to_markdown() for table in tables))
+    write_text(output / "tables.tex", "\n".join(table.to_latex() for table in tables))
     write_csv(long_table(outcomes), output / "tables.csv")

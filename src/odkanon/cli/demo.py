@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -68,7 +71,18 @@ def demo(
     )
     warn_of_few_persons(releases[1][1])
     console.print(f"\nWrote four releases to {output}/, each with a report.html to open in a browser.")
-    console.print("Next: odkanon sample -o survey.csv, then odkanon anonymize survey.csv -o release")
+    command = command_name()
+    console.print(f"Next: {command} sample -o survey.csv, then {command} anonymize survey.csv -o release")
+
+
+def command_name() -> str:
+    """Return how this program can be called from here; inside an environment of its own it is not on the PATH."""
+    if shutil.which("odkanon"):
+        return "odkanon"
+    beside = Path(sys.executable).with_name("odkanon.exe" if os.name == "nt" else "odkanon")
+    if not beside.is_file():
+        return f"{sys.executable} -m odkanon"
+    return str(beside.relative_to(Path.cwd()) if beside.is_relative_to(Path.cwd()) else beside)
 
 
 def _zones(release: Release) -> str:

@@ -17,6 +17,8 @@ class ExportFormat(StrEnum):
     geojson = "geojson"
     flowmap = "flowmap"
     skmob = "skmob"
+    csv = "csv"
+    parquet = "parquet"
 
 
 class Counted(StrEnum):
@@ -33,12 +35,43 @@ def export(
         typer.Option(
             "--to",
             help="omx: matrices for transport models. geoparquet, geojson: zones and flow lines for GIS. flowmap: "
-            "tables for flowmap.blue. skmob: tessellation and flows for scikit-mobility.",
+            "tables for flowmap.blue. skmob: tessellation and flows for scikit-mobility. csv, parquet: with --onto.",
             show_default=False,
         ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="PATH", help="A file for omx, a folder otherwise.")],
     measure: Annotated[Counted, typer.Option(help="With flowmap and skmob: what flows count.")] = Counted.trips,
+    onto: Annotated[
+        Path | None,
+        typer.Option(
+            "--onto",
+            metavar="FILE",
+            rich_help_panel="On your own zones",
+            help="Spread the release over these polygons: GeoJSON, GeoPackage, Shapefile or GeoParquet, in any "
+            "reference system. For omx, csv and parquet.",
+            show_default=False,
+        ),
+    ] = None,
+    code: Annotated[
+        str | None,
+        typer.Option(
+            "--id",
+            metavar="NAME",
+            rich_help_panel="On your own zones",
+            help="With --onto: the property that has the codes of the zones.",
+            show_default=False,
+        ),
+    ] = None,
+    weights: Annotated[
+        Path | None,
+        typer.Option(
+            "--weights",
+            metavar="FILE",
+            rich_help_panel="On your own zones",
+            help="With --onto: spread by these instead of by area; a table lat,lon,weight or cell,weight.",
+            show_default=False,
+        ),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace files of the same name.")] = False,
 ) -> None:
     """Write a release in the format of another program.
@@ -48,8 +81,12 @@ def export(
     `odkanon export release --to omx -o matrix.omx`
 
     `odkanon export release --to geoparquet -o gis`
+
+    `odkanon export release --onto communes.gpkg --id CODE --to omx -o communes.omx`
     """
     from odkanon.publish.export.export import export_release
 
-    written = export_release(release, to.value, output, measure=measure.value, force=force)
+    written = export_release(
+        release, to.value, output, measure=measure.value, force=force, onto=onto, code=code, weights=weights
+    )
     typer.echo(f"Wrote {', '.join(str(path) for path in written)}")

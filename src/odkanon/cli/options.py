@@ -4,20 +4,14 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from odkanon.errors import InputError
-from odkanon.model.measures import TARGETS
 
 if TYPE_CHECKING:
-    from odkanon.engine.protocols import Matrix
-    from odkanon.model.rule import Rule
-
-
-Protect = StrEnum("Protect", {target: target for target in TARGETS})  # type: ignore[misc]
-"""What a rule protects."""
+    pass
 
 
 class EngineName(StrEnum):
@@ -65,6 +59,23 @@ SparkMaster = Annotated[
 ]
 
 
+def plain(value: Any) -> Any:
+    """Return an option as JSON has it."""
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]
+    return value if isinstance(value, bool | int | float | None) else str(value)
+
+
+def command_account(context: typer.Context) -> dict[str, Any]:
+    """Return the command that runs, and the options that were given to it."""
+    given = {
+        name: plain(value)
+        for name, value in context.params.items()
+        if (source := context.get_parameter_source(name)) is not None and source.name != "DEFAULT"
+    }
+    return {"name": context.info_name, "options": given}
+
+
 def parse_age_bands(text: str | None) -> tuple[int, ...]:
     """Read ``--age-bands 18,40,65``."""
     from odkanon.together.dimensions import AGE_BANDS
@@ -75,22 +86,3 @@ def parse_age_bands(text: str | None) -> tuple[int, ...]:
     if not all(part.isdigit() for part in parts):
         raise InputError(f"--age-bands takes the ages at which bands begin, such as 18,40,65; not {text!r}")
     return tuple(int(part) for part in parts)
-
-
-def make_rule(
-    od: Matrix,
-    *,
-    k: int,
-    protect: list[Protect],
-    min_trips: int | None,
-    min_weight: float | None,
-    min_persons: int | None,
-) -> Rule:
-    """Return the rule that the options ask for."""
-    from odkanon.model.rule import Rule
-
-    if min_trips is None and min_weight is None and min_persons is None:
-        return Rule.protect(*(target.value for target in protect or [Protect("participants")]), k=k, of=od.summary)
-    if protect:
-        raise InputError("give either --protect with --k, or --min-trips, --min-weight and --min-persons; not both")
-    return Rule(trips=min_trips, weight=min_weight, persons=min_persons)

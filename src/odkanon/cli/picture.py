@@ -8,8 +8,6 @@ from typing import Annotated
 
 import typer
 
-from odkanon.errors import InputError
-
 
 class ColourBy(StrEnum):
     """What zones are coloured by."""
@@ -35,9 +33,9 @@ def picture(
 
     `odkanon picture participants population -o difference.svg`
     """
+    from odkanon.core.outputs import check_new
     from odkanon.publish.report.picture import write_picture
 
-    if output.exists() and not force:
-        raise InputError(f"{output} exists already; choose another name, or replace it with --force")
+    check_new(output, force=force)
     write_picture([release] if other is None else [release, other], output, measure=measure.value)
     typer.echo(f"Wrote {output}")

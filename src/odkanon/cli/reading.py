@@ -160,11 +160,17 @@ def reads(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def with_parameters(
-    wrapped: Callable[..., None], command: Callable[..., None], *, add: Sequence[Parameter], drop: str | None = None
+    wrapped: Callable[..., None],
+    command: Callable[..., None],
+    *,
+    add: Sequence[Parameter],
+    drop: str | None = None,
+    first: bool = False,
 ) -> Callable[..., None]:
     """Return a wrapper with the signature, which typer looks at, of a command with some parameters more or less."""
     own = [each for each in signature(command, eval_str=True).parameters.values() if each.name != drop]
-    parameters = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in (*own, *add)]
+    both = (*add, *own) if first else (*own, *add)
+    parameters = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in both]
     wrapped.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     wrapped.__annotations__ = {each.name: each.annotation for each in parameters}
     return wrapped

@@ -21,6 +21,10 @@ def report(
     beneath: Annotated[
         Path | None, typer.Option(metavar="FILE", help="GeoJSON of yours to draw beneath the zones.")
     ] = None,
+    full: Annotated[
+        bool,
+        typer.Option("--full", help="All that the recipe knows, as RELEASE.full.html beside it. Not for publication."),
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace FILE.")] = False,
 ) -> None:
     """Make a page with maps and numbers: one file, no network needed.
@@ -32,19 +36,22 @@ def report(
     `odkanon report release`
 
     `odkanon report participants population -o compared.html`
-    """
-    from odkanon.core.outputs import partial_folder
-    from odkanon.publish.report import render, write_report
 
-    if output is None and len(releases) > 1:
-        raise InputError("say where to write the page of several releases, with -o FILE")
-    if output is None:
+    `odkanon report release --full`
+    """
+    from odkanon.core.outputs import check_new, write_whole
+    from odkanon.publish.report import render, write_full_report, write_report
+
+    if full:
+        if output is not None or len(releases) > 1:
+            raise InputError("a full page is of one release, and goes beside it; leave out -o and other releases")
+        output = write_full_report(releases[0], beneath=beneath, force=force)
+        typer.echo("This page tells more than the release does: it is for you, not for publication.")
+    elif output is None:
+        if len(releases) > 1:
+            raise InputError("say where to write the page of several releases, with -o FILE")
         output = write_report(releases[0], beneath=beneath)
     else:
-        if output.exists() and not force:
-            raise InputError(f"{output} exists already; choose another name, or replace it with --force")
-        page = render(releases, beneath=beneath)
-        with partial_folder(output) as partial:
-            (partial / output.name).write_text(page, encoding="utf-8")
-            (partial / output.name).replace(output)
+        check_new(output, force=force)
+        write_whole(output, render(releases, beneath=beneath))
     typer.echo(f"Wrote {output}; open it in a browser.")

@@ -41,7 +41,7 @@ def sample(
     """Write the sample survey: synthetic trips with the shape of the paper's, to try everything on."""
     import pyarrow.parquet
 
-    from odkanon.core.outputs import partial_folder
+    from odkanon.core.outputs import check_new, partial_folder
     from odkanon.read.tables.open import write_csv
     from odkanon.sample.survey import make_survey
 
@@ -59,8 +59,7 @@ def sample(
         points = write_netmob25(make_survey(seed), output, force=force)
         typer.echo(f"Wrote {points:,} synthetic GNSS points to {output}")
         return
-    if output.exists() and not force:
-        raise InputError(f"{output} exists already; choose another name, or replace it with --force")
+    check_new(output, force=force)
     if output.suffix not in (".parquet", ".csv", ".gz"):
         raise InputError(f"{output} should end in .parquet, .csv or .csv.gz")
     survey = make_survey(seed)

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 def read_earlier_zones(folder: Path | None) -> Zoning | None:
     """Read ``--zones``; a folder of segments stands for the zones of its whole."""
-    from odkanon.publish.segments import INDEX, WHOLE
-    from odkanon.together.series import read_zoning
+    from odkanon.publish.recipe import INDEX
+    from odkanon.publish.saved import WHOLE, read_release
 
     if folder is None:
         return None
-    return read_zoning(folder / WHOLE if (folder / INDEX).is_file() else folder)
+    return read_release(folder / WHOLE if (folder / INDEX).is_file() else folder).zoning
 
 
 def anonymize_segments(
@@ -40,10 +40,11 @@ def anonymize_segments(
     options: dict[str, Any],
     zones: Path | None,
     force: bool,
+    command: dict[str, Any],
 ) -> None:
     """Read trips, release them by segments, and say what came out."""
     from odkanon.cli.cautions import warn_of_rule
-    from odkanon.cli.show import stages
+    from odkanon.cli.show import show_recipe, stages
     from odkanon.publish.segments import check_index_target, save_together
     from odkanon.read.trips import build_od, trips_of
     from odkanon.together import make_dimensions, release_together
@@ -69,13 +70,14 @@ def anonymize_segments(
             **options,
         )
         stage(f"writing {output}")
-        save_together(together, output, force=force)
+        save_together(together, output, force=force, source=reading.said(), command=command)
     show_together(together)
     warn_of_rule(together.whole)
     if reading.uses_hours or any("hour" in dimension.keys for dimension in dimensions):
         typer.echo(reading.clock)
     written = 1 + sum(part.release is not None for part in together.parts)
     typer.echo(f"Wrote {output}: {written} releases on the same zones, and index.json")
+    show_recipe(output)
 
 
 def show_together(together: Together) -> None:
@@ -83,7 +85,7 @@ def show_together(together: Together) -> None:
     from rich.table import Table
 
     from odkanon.cli.show import console, show_input, warn_of_few_persons
-    from odkanon.publish.save import statement
+    from odkanon.publish.manifest import statement
     from odkanon.quality.privacy import privacy
     from odkanon.quality.utility import utility
 

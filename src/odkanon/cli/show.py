@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.console import Console
@@ -14,10 +14,14 @@ from rich.table import Table
 from odkanon.engine.protocols import Matrix
 from odkanon.model.measures import HEADS, MEASURES
 from odkanon.model.release import Release
-from odkanon.publish.save import statement
+from odkanon.publish.manifest import statement
+from odkanon.publish.recipe import recipe_path
 from odkanon.quality.privacy import privacy
 from odkanon.quality.utility import utility
 from odkanon.zoning.cells import cell_to_latlng
+
+if TYPE_CHECKING:
+    from odkanon.study.experiment import Outcome
 
 console = Console(highlight=False)
 progress = Console(stderr=True, highlight=False)
@@ -36,6 +40,7 @@ def show_release(od: Matrix, release: Release) -> None:
     console.print(statement(release.rule), style="bold")
     show_published(release)
     show_privacy([(release.method, release)])
+    show_usefulness([(release.method, release)])
     show_utility([(release.method, release)])
     warn_of_few_persons(release)
 
@@ -88,6 +93,59 @@ def show_privacy(releases: list[tuple[str, Release]]) -> None:
     console.print(table)
 
 
+def show_usefulness(releases: list[tuple[str, Release]]) -> None:
+    """Print how well releases answer what people ask of a matrix; nothing where it is not known where zones lie."""
+    table = Table(title="Usefulness (1 is best)", title_justify="left")
+    for heading in ("release", "counted in", "squares", "flows right", "large flows near", "stay inside", "lengths"):
+        table.add_column(heading, justify="left" if heading in ("release", "counted in") else "right")
+    for name, release in releases:
+        for measure, found in release.usefulness.items():
+            for place in found.squares:
+                near = "-" if place.large_near is None else f"{place.large_near:.2f}"
+                after = "-" if place.inside_after is None else f"{place.inside_after:.2f}"
+                inside = f"{after} (input {place.inside_before:.2f})"
+                row = (place.name, f"{place.cpc:.3f}", near, inside, f"{found.length_overlap:.2f}")
+                table.add_row(name, MEASURES[measure].title, *row)
+    if table.row_count == 0:
+        return
+    console.print(table)
+    for name, release in releases:
+        said = f"{name}: " if len(releases) > 1 else ""
+        found = next(iter(release.usefulness.values()))
+        after = "none" if found.length_after is None else f"{found.length_after:.1f} km"
+        console.print(
+            f"{said}{found.sentence()} A mean trip is {after} long, {found.length_before:.1f} km in the input."
+        )
+
+
+def show_ranking(outcomes: Sequence[Outcome], target: str) -> None:
+    """Print the methods of a comparison, the most useful first, and which to choose for what."""
+    from odkanon.study.experiment import METHOD_ROWS
+    from odkanon.study.tables import cpc, ranked
+
+    best = ranked(outcomes, target)
+    if not best:
+        return
+    table = Table(title=f"Protecting the {target}: the most useful first", title_justify="left")
+    for heading in ("method", "1 km", "2 km", "4 km", "8 km", "published", "G", "zones", "seconds"):
+        table.add_column(heading, justify="left" if heading == "method" else "right")
+    for outcome in best:
+        title = METHOD_ROWS[outcome.cell.row].title
+        if outcome.refusal is not None:
+            table.add_row(title, *"----", "0%", "-", "-", "-")
+            continue
+        right = [_number(cpc(outcome, "trips", km)) for km in (1, 2, 4, 8)]
+        zones = f"{outcome.origins:,} x {outcome.destinations:,}"
+        g = _number(outcome.utility["trips"]["g"])
+        table.add_row(title, *right, f"{1 - outcome.suppressed:.0%}", g, zones, f"{outcome.seconds:.2f}")
+    console.print(table)
+    console.print(
+        "1 to 8 km: how far flows between squares of that side are right, from 0 to 1 (CPC); for flows of a whole city "
+        "take the best at 4 or 8 km, for single quarters the best at 1 or 2 km. G: size of zones, smaller is finer.",
+        style="dim",
+    )
+
+
 def show_utility(releases: list[tuple[str, Release]]) -> None:
     """Print the four metrics, counted in participants and, where there are weights, in population."""
     table = Table(title="Utility (lower is better)", title_justify="left")
@@ -116,6 +174,13 @@ def show_files(folder: Path) -> None:
     page = folder / "report.html"
     look = f" Open {page} in a browser to see it." if page.is_file() else ""
     console.print(f"Wrote {folder}: {', '.join(sorted(path.name for path in folder.iterdir()))}.{look}")
+    show_recipe(folder)
+
+
+def show_recipe(folder: Path) -> None:
+    """Say what lies beside a folder, and for whom."""
+    recipe = folder.with_name(recipe_path(folder).name)
+    console.print(f"Publish the folder. Keep {recipe}: it has every number in full, and is for you.")
 
 
 def warn_of_few_persons(release: Release) -> None:

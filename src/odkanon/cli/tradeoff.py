@@ -8,7 +8,8 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from odkanon.cli.options import Input, Protect
+from odkanon.cli.options import Input
+from odkanon.cli.protecting import Protect
 from odkanon.cli.reading import How, reads
 from odkanon.errors import InputError
 
@@ -40,17 +41,18 @@ def tradeoff(
     import pyarrow as pa
 
     from odkanon.cli.show import stages
+    from odkanon.core.outputs import check_new
     from odkanon.read.matrix import matrix_of
     from odkanon.read.tables.open import write_csv
-    from odkanon.study.tradeoffs import plot_tradeoff
+    from odkanon.study.tradeoffs import check_plotting, plot_tradeoff
     from odkanon.study.tradeoffs import tradeoff as run
 
+    check_plotting()
     table = output.with_suffix(".csv")
     if output.suffix not in (".png", ".svg", ".pdf"):
         raise InputError(f"{output} should end in .png, .svg or .pdf")
     for path in (output, table):
-        if path.exists() and not force:
-            raise InputError(f"{path} exists already; choose another name, or replace it with --force")
+        check_new(path, force=force)
     wanted_ks, shares = _numbers(ks, int, "--k"), _numbers(budgets, float, "--budget")
     with stages() as stage:
         stage(f"reading {source}")

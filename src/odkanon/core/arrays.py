@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,23 @@ Codes = npt.NDArray[np.int32]
 Bools = npt.NDArray[np.bool_]
 
 _LOW_BITS = 26
+
+
+def read_only(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return an array that cannot be written to, nor through any other: a view of something writable is copied."""
+    if not values.flags.writeable and values.base is None:
+        return values
+    own = values if values.base is None else values.copy()
+    own.flags.writeable = False
+    return own
+
+
+def make_read_only(owner: object, *names: str) -> None:
+    """Make arrays that are attributes of a frozen object read-only, where they are there."""
+    for name in names:
+        values = getattr(owner, name)
+        if values is not None:
+            object.__setattr__(owner, name, read_only(values))
 
 
 def group_sum(codes: npt.NDArray[np.integer], groups: int, values: Ints) -> Ints:
@@ -40,9 +58,9 @@ class Groups:
     count : int
         How many groups there are.
     starts : array of int or None
-        For each group its first row, where rows stand next to those of their group, or have been put there.
+        For each group its first row, once the rows of a group stand side by side; None where they do not.
     order : array of int or None
-        How rows have been put there.
+        The order that puts them side by side; None where they stand so by themselves.
     """
 
     number: Codes

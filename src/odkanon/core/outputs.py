@@ -74,7 +74,20 @@ def partial_folder(target: Path) -> Iterator[Path]:
         raise
 
 
-def move_into_place(partial: Path, folder: Path, *, sync: bool = True) -> None:
+def check_new(path: Path, *, force: bool = False) -> None:
+    """Raise if there is something at a path that may not be replaced; worth asking before the work begins."""
+    if os.path.lexists(path) and not force:
+        raise InputError(f"{path} exists already; choose another name, or replace it with --force")
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file of text, all of it or nothing."""
+    with partial_folder(path) as partial:
+        write_text(partial / path.name, text)
+        (partial / path.name).replace(path)
+
+
+def move_into_place(partial: Path, folder: Path, *, beside: Path | None = None, sync: bool = True) -> None:
     """Put a finished folder where it belongs.
 
     What was there before is swapped with it in one step where the system can do that. Elsewhere it is moved away first,
@@ -82,18 +95,37 @@ def move_into_place(partial: Path, folder: Path, *, sync: bool = True) -> None:
 
     Parameters
     ----------
+    beside : Path, optional
+        A finished file that belongs next to the folder, under its own name. It waits as `pending` until the folder is
+        in place, and then takes its own. A run that is killed in between leaves it waiting: whoever can tell that it
+        goes with the folder that is there puts it in place, or removes it.
     sync : bool
         Wait until everything is on the disk, so that not even a power cut leaves half of it.
     """
     partial.chmod(0o755)
-    for path in (*partial.rglob("*"), partial) if sync else ():
+    for path in (*partial.rglob("*"), partial, *(() if beside is None else (beside,))) if sync else ():
         _sync(path)
+    if beside is not None:
+        beside.replace(pending(folder))
+    _put(partial, folder)
+    if sync:
+        _sync(folder.parent)
+    if beside is not None:
+        pending(folder).replace(folder.with_name(beside.name))
+        if sync:
+            _sync(folder.parent)
+
+
+def pending(folder: Path) -> Path:
+    """Return where a file waits that goes with a folder which is not in place yet."""
+    return folder.with_name(f"{_prefix(folder)}pending")
+
+
+def _put(partial: Path, folder: Path) -> None:
     if not os.path.lexists(folder):
         partial.rename(folder)
     elif folder.is_symlink() or not _exchange(partial, folder):
         _replace(partial, folder)
-    if sync:
-        _sync(folder.parent)
 
 
 def restore(folder: Path) -> None:
@@ -183,3 +215,8 @@ else:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file with the same bytes on every system, whatever it ends its lines with."""
+    path.write_text(text, encoding="utf-8", newline="\n")

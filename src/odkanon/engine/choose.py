@@ -6,10 +6,10 @@ import re
 from pathlib import Path
 from typing import Literal
 
+from odkanon.core.machine import machine_memory
 from odkanon.engine.duckdb.backend import DuckDb
 from odkanon.engine.duckdb.input import DuckInput
 from odkanon.engine.protocols import Matrix
-from odkanon.engine.sql.backend import machine_memory
 from odkanon.engine.sql.odtable import load_od
 from odkanon.engine.sql.rows import SqlInput
 from odkanon.engine.sql.trips import load_trips

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
 from odkanon.core.arrays import Bools, Ints
+from odkanon.engine.nested import Nested, nested_release
 from odkanon.engine.presuppress import presuppress
 from odkanon.engine.protocols import Engine
+from odkanon.engine.rest import MemoryRest, memory_rest
 from odkanon.model.budget import Budget
 from odkanon.model.flows import Flows, Totals
 from odkanon.model.od import Axis, ODMatrix
@@ -130,6 +132,16 @@ class MemoryWorkspace:
     ) -> Release:
         """Return the release of two cuts, which says of each pair where it went."""
         return release_of_cuts(self.od, rule, *cuts, self.candidate, budget, method, parameters)
+
+    def falling(self, nodes: Sequence[int], heads: Collection[str]) -> MemoryRest:
+        """Return what is left as a cascade takes it up its ladder."""
+        return memory_rest(self.rest.flows, nodes, heads)
+
+    def nested_release(
+        self, rule: Rule, nested: Nested, *, budget: Budget | None, method: str, parameters: Mapping[str, Any]
+    ) -> Release:
+        """Return the release of rows at several levels, which says of each pair in which it lies."""
+        return nested_release(self.od, rule, nested, budget=budget, method=method, parameters=parameters)
 
     def refuse(self, rule: Rule, method: str, parameters: Mapping[str, Any], refusal: str) -> Release:
         """Return the release that publishes nothing, and says why."""

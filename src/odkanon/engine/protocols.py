@@ -1,12 +1,13 @@
 """Engines answer the questions that methods ask of the data, wherever the data is.
 
 A method over hierarchies decides on marginal masses, on what a pair of cuts leaves below the rule, and on the
-classes of a pair of cuts. It never looks at a pair, so the same method runs on any engine.
+classes of a pair of cuts; a cascade on the groups that the rungs of its ladder list, and on what falls on. It never
+looks at a pair, so the same method runs on any engine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from odkanon.core.arrays import Ints
@@ -15,9 +16,12 @@ from odkanon.model.budget import Budget
 from odkanon.model.flows import Flows, Totals
 from odkanon.model.od import Axis, ODMatrix
 from odkanon.model.rule import Rule
+from odkanon.zoning.attributes import AttributeAxis
 from odkanon.zoning.hierarchy import Cut, Hierarchy
 
 if TYPE_CHECKING:
+    from odkanon.engine.nested import Nested
+    from odkanon.engine.rest import Rest
     from odkanon.model.release import Release
     from odkanon.quality.limit.reach import Spread
 
@@ -65,6 +69,11 @@ class Matrix(Protocol):
         """The tree over the destinations."""
         ...
 
+    @property
+    def axes(self) -> tuple[AttributeAxis, ...]:
+        """Axes besides the two places."""
+        ...
+
     def in_memory(self) -> ODMatrix:
         """Return the matrix with its pairs in memory, for methods that look at each; says so if they do not fit."""
         ...
@@ -105,6 +114,19 @@ class Workspace(Protocol):
         parameters: Mapping[str, Any],
     ) -> Release:
         """Return the release of two cuts; ``classes`` is an engine that was coarsened to them, or to finer ones."""
+        ...
+
+    def falling(self, nodes: Sequence[int], heads: Collection[str]) -> Rest:
+        """Return what is left as a cascade takes it up its ladder.
+
+        ``nodes`` is the number of leaves of each axis, ``heads`` names the measures that count heads.
+        """
+        ...
+
+    def nested_release(
+        self, rule: Rule, nested: Nested, *, budget: Budget | None, method: str, parameters: Mapping[str, Any]
+    ) -> Release:
+        """Return the release of rows at several levels."""
         ...
 
     def refuse(self, rule: Rule, method: str, parameters: Mapping[str, Any], refusal: str) -> Release:

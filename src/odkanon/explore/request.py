@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from odkanon.errors import InputError
-from odkanon.methods import METHODS
+from odkanon.methods.registry import METHODS, Method, words_for
 
 MOST_BUDGET = 0.3
 
@@ -83,8 +83,7 @@ class Offer:
             "k": {"min": 2, "max": self.most_k},
             "budget": {"max": MOST_BUDGET},
             "targets": list(self.targets),
-            "methods": list(self.methods),
-            "slow": sorted(name for name in self.methods if METHODS[name].slow),
+            "methods": [for_controls(METHODS[name]) for name in self.methods],
             "resolutions": [one for one in self.resolutions if one is not None],
             "segments": list(self.segments),
             "first": self.first.for_page(),
@@ -118,6 +117,12 @@ class Offer:
             segment=_one_of("segment", asked.get("segment"), self.segments),
             split=split,
         )
+
+
+def for_controls(method: Method) -> dict[str, Any]:
+    """Return what the page says of a method, and which controls mean something for it."""
+    controls = {"slow": method.slow, "budget": method.takes_budget, "suppress": "suppress" in method.options}
+    return {"name": method.name, **words_for(method.name), **controls}
 
 
 def _one_of(name: str, value: Any, known: Sequence[Any]) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hmac
 import json
+import os
 import secrets
 import sys
 from collections.abc import Callable
@@ -56,6 +57,9 @@ class ExploreServer(ThreadingHTTPServer):
     """
 
     daemon_threads = True
+    # On Windows this would let another program listen on the same port.
+    allow_reuse_address = os.name != "nt"
+    allow_reuse_port = False
 
     def __init__(self, session: Session, port: int = 0) -> None:
         super().__init__((HOST, port), _Handler)

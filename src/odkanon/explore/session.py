@@ -10,16 +10,18 @@ from threading import Lock
 from typing import Any
 
 from odkanon.errors import InputError, RefusedError
-from odkanon.explore.data import Data
+from odkanon.explore.data import EVERYONE, Data
 from odkanon.explore.request import Request
 from odkanon.explore.worker import Job, StoppedError
 from odkanon.methods import anonymize
 from odkanon.model.measures import MEASURES
 from odkanon.model.release import Release
-from odkanon.publish.report import SavedRelease
+from odkanon.publish.files import classes_table, zones_geojson
+from odkanon.publish.manifest import limit_account, manifest
+from odkanon.publish.recipe import with_leaves, zone_account
 from odkanon.publish.report.base import build_base
 from odkanon.publish.report.model import build_model
-from odkanon.publish.save import classes_table, limit_account, manifest, zones_geojson
+from odkanon.publish.saved import SavedRelease
 from odkanon.quality.utility import utility
 
 KEPT = 24
@@ -150,6 +152,9 @@ class Session:
             with self._work:
                 self.check_wanted(page, number)
                 release = anonymize(od, rule, method=request.method, **request.options)
+        if request.segment != EVERYONE:
+            by, _, value = request.segment.partition(": ")
+            release = replace(release, parameters={**release.parameters, "segment": {by: value}})
         return self._keep(request, release)
 
     def _kept(self, request: Request) -> Release | None:
@@ -177,5 +182,5 @@ class Session:
 
 
 def _as_saved(release: Release, name: str) -> SavedRelease:
-    about, zones = manifest(release, with_limit=False), zones_geojson(release)
-    return SavedRelease(name, about, zones["features"], classes_table(release).to_pydict())
+    zones = with_leaves(zones_geojson(release)["features"], zone_account(release))
+    return SavedRelease(name, manifest(release, with_limit=False), zones, classes_table(release))

@@ -40,6 +40,8 @@ class Method:
         Whether zones of one axis may overlap, because they depend on the other end.
     slow : bool
         Whether it may take longer than a slider allows.
+    bounded : bool
+        Whether the limit of G holds for it: its zones are nodes of the tree, and no class lies in another.
     """
 
     name: str
@@ -50,6 +52,7 @@ class Method:
     needs_cells: bool = False
     overlaps: bool = False
     slow: bool = False
+    bounded: bool = True
 
     @cached_property
     def function(self) -> Callable[..., Release]:
@@ -72,18 +75,62 @@ class Method:
 METHODS: dict[str, Method] = {
     method.name: method
     for method in (
-        Method("odkanon", "ODkAnon", "merges cells where there are fewest trips", "odkanon:odkanon", any_engine=True),
-        Method("oigh", "OIGH", "one level for each axis", "oigh:oigh", any_engine=True),
-        Method("atg-soft", "ATG-Soft", "zones overlap", "atg.method:atg_soft", overlaps=True, slow=True),
-        Method("mondrian", "Mondrian", "boxes", "mondrian.method:mondrian", needs_cells=True, overlaps=True, slow=True),
-        Method("treecut", "Tree cuts", "best cells, takes seconds", "treecut.method:treecut", slow=True),
+        Method(
+            "odkanon",
+            "ODkAnon",
+            "merges neighbouring cells step by step, the emptiest first",
+            "odkanon:odkanon",
+            any_engine=True,
+        ),
+        Method(
+            "oigh",
+            "OIGH",
+            "all origins at one level, all destinations at one level",
+            "oigh:oigh",
+            any_engine=True,
+        ),
+        Method(
+            "atg-soft",
+            "ATG-Soft",
+            "own destination zones for every origin zone; zones may overlap",
+            "atg.method:atg_soft",
+            overlaps=True,
+            slow=True,
+        ),
+        Method(
+            "mondrian",
+            "Mondrian",
+            "cuts the data into boxes, which may overlap",
+            "mondrian.method:mondrian",
+            needs_cells=True,
+            overlaps=True,
+            slow=True,
+            bounded=False,
+        ),
+        Method(
+            "cascade",
+            "Cascade",
+            "every trip once, at the finest place that k share; zones lie in each other",
+            "cascade.method:cascade",
+            any_engine=True,
+            overlaps=True,
+            bounded=False,
+        ),
+        Method(
+            "treecut",
+            "Tree cuts",
+            "searches for the finest zones of the hierarchy",
+            "treecut.method:treecut",
+            slow=True,
+        ),
         Method(
             "freezones",
             "Free zones",
-            "unions of neighbouring cells: the finest zones, takes seconds",
+            "free groups of neighbouring cells, as fine as can be found",
             "freezones.method:freezones",
             needs_cells=True,
             slow=True,
+            bounded=False,
         ),
     )
 }
@@ -95,6 +142,18 @@ def find_method(name: str) -> Method:
     if name not in METHODS:
         raise InputError(f"there is no method {name!r}; choose among {', '.join(METHODS)}{nearest(name, METHODS)}")
     return METHODS[name]
+
+
+def describe_methods() -> str:
+    """Return one sentence that tells all methods apart, for help texts."""
+    told = [f"{each.name} ({each.hint}{'; slower' if each.slow else ''})" for each in METHODS.values()]
+    return ", ".join(told) + "."
+
+
+def words_for(name: str) -> dict[str, str]:
+    """Return how people call a method and what it does; a name that is no method's, such as ``zones``, is its title."""
+    known = METHODS.get(name)
+    return {"title": name, "hint": ""} if known is None else {"title": known.title, "hint": known.hint}
 
 
 def anonymize(od: Matrix, rule: Rule, *, method: str = DEFAULT_METHOD, **options: Any) -> Release:
@@ -115,12 +174,28 @@ def anonymize(od: Matrix, rule: Rule, *, method: str = DEFAULT_METHOD, **options
     -------
     Release
         Where the rule cannot be met it is empty, and ``refusal`` says why.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from odkanon import Rule, lookup_hierarchy, read_od
+    >>> tree = lookup_hierarchy(pa.table({"zone": ["a1", "a2", "b1", "b2"], "district": ["a", "a", "b", "b"]}))
+    >>> flows = {"origin": ["a1", "a1", "a2", "b1"], "destination": ["b1", "b2", "b1", "a1"], "trips": [6, 4, 3, 12]}
+    >>> od = read_od(pa.table(flows), hierarchy=tree)
+    >>> release = anonymize(od, Rule(trips=10))
+    >>> release.origins.ids.tolist(), release.destinations.ids.tolist(), release.classes.trips.tolist()
+    (['a', 'b'], ['a', 'b'], [13, 12])
+    >>> anonymize(od, Rule(trips=100)).refusal[:42]
+    'even with all 25 remaining trips in one cl'
     """
     chosen = find_method(method)
     for name in options:
         if name not in chosen.options:
             known = f"it takes {', '.join(chosen.options)}" if chosen.options else "it takes none"
             raise InputError(f"method {method!r} has no option {name!r}{nearest(name, chosen.options)}; {known}")
+    if od.axes and "give_up" not in chosen.options:
+        by_kind = ", ".join(name for name, method in METHODS.items() if "give_up" in method.options)
+        raise InputError(f"{method} publishes places only; by attributes, choose {by_kind}")
     start = time.perf_counter()
     release = chosen.function(od if chosen.any_engine else od.in_memory(), rule, **options)
     return replace(release, seconds=time.perf_counter() - start)

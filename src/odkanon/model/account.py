@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import Any
 
 from odkanon.errors import InputError
 from odkanon.model.measures import MEASURES, ByHeads
@@ -35,6 +36,8 @@ class Source:
         Mean weight of a trip of the whole data set, before an area or a segment is taken of it.
     lookalikes : int
         Rows that are the same as another in all that was read, where nothing tells copies from trips.
+    reading : mapping
+        What was read and how, as it was said: for the steward, never for the public, as filters may name people.
     """
 
     rows: int
@@ -42,6 +45,7 @@ class Source:
     rejected: Mapping[str, Rejected] = field(default_factory=dict)
     mean_weight: Fraction | None = None
     lookalikes: int = 0
+    reading: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     def reject(self, reason: str, part: Rejected) -> Source:
         """Return the account with some rows turned away for one more reason; unchanged where there are none."""

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from odkanon.core.arrays import Bools, Codes, Ints, group_sum
+from odkanon.core.arrays import Bools, Codes, Ints, group_sum, make_read_only
+from odkanon.model.flows import Totals
 from odkanon.model.od import ODMatrix
 
 
@@ -22,11 +23,17 @@ class Placement:
         For each OD pair of the input, the class in whose area it lies; -1 for none.
     published : array of bool
         For each OD pair of the input, whether it is counted in that class.
+    excess : Totals or None
+        What published pairs have that no class lists, where a class lists only part of what lies in its area.
     """
 
     od: ODMatrix
     area_of_pair: Codes
     published: Bools
+    excess: Totals | None = None
+
+    def __post_init__(self) -> None:
+        make_read_only(self, "area_of_pair", "published")
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +45,7 @@ class Deviation:
     Attributes
     ----------
     above_pairs, above : array of int
-        For each class, the pairs in its area that have more than an even share of it: how many, and their mass.
+        For each class, the number and the mass of the pairs in its area that have more than an even share of it.
     inside : array of int
         For each class, the mass of all pairs in its area, suppressed ones included.
     outside : int
@@ -52,7 +59,10 @@ class Deviation:
 
 
 def even_share(masses: Ints, leaf_pairs: Ints) -> Ints:
-    """Return the mass that a leaf pair of each class gets, rounded down: whole masses are above both or neither."""
+    """Return the mass that each leaf pair of a class gets when the class is spread evenly, rounded down.
+
+    Rounding changes nothing for whoever compares: a whole number exceeds the share exactly if it exceeds its floor.
+    """
     return np.floor_divide(masses, np.maximum(leaf_pairs, 1))
 
 

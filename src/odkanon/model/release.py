@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from odkanon.core.arrays import Bools, Codes, Ints
+from odkanon.core.arrays import Bools, Codes, Ints, group_sum, make_read_only, read_only
 from odkanon.errors import InputError, UnsafeReleaseError
 from odkanon.model.account import Summary
 from odkanon.model.budget import Budget
@@ -27,6 +28,7 @@ from odkanon.zoning.zones import Zones, zones_of_cut
 if TYPE_CHECKING:
     from odkanon.engine.protocols import Matrix
     from odkanon.quality.limit.limit import Limit
+    from odkanon.quality.usefulness.result import Usefulness
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +45,12 @@ class Classes(ByHeads):
         Sum of weights, in units of ``1 / scale``.
     heads : mapping of str to array of int
         Number of distinct heads, for each measure that counts them and that is published.
+    sure_heads : mapping of str to array of int
+        Where numbers of heads must not be published: how many there are at least. The rule is checked with them.
+    kinds : mapping of str to array of str
+        What classes say of the axes besides the two places, by the name of the axis; ``any`` where it was given up.
+    own_pairs : array of int or None
+        Where zones of one class lie in those of another: for how many leaf pairs it is the finest class.
     """
 
     origin: Codes
@@ -51,6 +59,18 @@ class Classes(ByHeads):
     weight: Ints | None
     heads: Mapping[str, Ints]
     scale: int
+    sure_heads: Mapping[str, Ints] = field(default_factory=dict)
+    kinds: Mapping[str, npt.NDArray[np.str_]] = field(default_factory=dict)
+    own_pairs: Ints | None = None
+
+    @property
+    def sure(self) -> Classes:
+        """What is certain of the classes, published or not."""
+        return replace(self, heads={**self.sure_heads, **self.heads})
+
+    def __post_init__(self) -> None:
+        make_read_only(self, "origin", "destination", *ADDITIVE)
+        object.__setattr__(self, "heads", {name: read_only(counts) for name, counts in self.heads.items()})
 
     def __len__(self) -> int:
         return len(self.trips)
@@ -85,6 +105,9 @@ class Release:
         For each measure, how pairs differ from the even spread of their class; where there is no placement.
     stored : Matrix or None
         The input, where its pairs are in a database.
+    unlisted : int or None
+        The most trips that can be missing, for methods that know better than their budget. It may be published, so it
+        has to follow from the classes and from public parameters alone.
     companion : Totals or None
         What would meet the rule, and is suppressed because the rest of what is would be too few; it may go beyond
         the budget. Like ``suppressed``, it is not for publishing.
@@ -108,23 +131,27 @@ class Release:
     refusal: str | None = None
     seconds: float = field(default=0.0)
     stored: Matrix | None = None
+    unlisted: int | None = None
     companion: Totals | None = None
 
     def __post_init__(self) -> None:
-        below = int(np.count_nonzero(~self.rule.met(self.classes)))
+        below = int(np.count_nonzero(~self.rule.met(self.classes.sure)))
         if below:
             raise UnsafeReleaseError(f"{below} classes are below {self.rule}; nothing was released")
         for measure in ADDITIVE:
             self._check_account(measure)
         if self.placement is not None:
             self._check_placement(self.placement)
-        if self.refusal is None:
+        if self.refusal is None and self.classes.own_pairs is None:
+            # Nested classes bound what is missing themselves: its total is never told, and may be small.
             self._check_suppressed()
         if self.budget is not None and self.refusal is None:
             extra = 0 if self.companion is None else self.budget.mass(self.companion)
             spent, allowed = self.budget.mass(self.suppressed) - extra, self.budget.allowance(self.input)
             if spent > allowed:
                 raise UnsafeReleaseError(f"{spent:,} {self.budget.of} suppressed, but the budget is {allowed:,}")
+        if self.unlisted is not None and self.suppressed.trips > self.unlisted:
+            raise UnsafeReleaseError(f"{self.suppressed.trips:,} trips suppressed, more than {self.unlisted:,} at most")
 
     def _check_account(self, measure: str) -> None:
         total, published = getattr(self.input, measure), getattr(self.classes, measure)
@@ -138,14 +165,26 @@ class Release:
 
     def _check_placement(self, placement: Placement) -> None:
         flows, published = placement.od.flows, placement.published
-        if flows.totals(~published) != self.suppressed:
+        excess = placement.excess or Totals(weight=None if flows.weight is None else 0)
+        if flows.totals(~published) + excess != self.suppressed:
             raise UnsafeReleaseError("what is suppressed is not what the unpublished pairs add up to")
+        classes = placement.area_of_pair[published]
+        if np.any(classes < 0):
+            raise UnsafeReleaseError("a published pair lies in no class")
         for measure in ADDITIVE:
             of_pairs, of_classes = getattr(flows, measure), getattr(self.classes, measure)
-            if of_pairs is not None and int(of_pairs[published].sum()) != int(of_classes.sum()):
-                raise UnsafeReleaseError(f"the {measure} of the classes are not those of the published pairs")
-        if np.any(placement.area_of_pair[published] < 0):
-            raise UnsafeReleaseError("a published pair lies in no class")
+            if of_pairs is None:
+                continue
+            if placement.excess is not None:
+                same = int(of_pairs[published].sum()) - getattr(excess, measure) == of_classes.sum()
+            else:
+                same = np.array_equal(group_sum(classes, len(self.classes), of_pairs[published]), of_classes)
+            if not same:
+                raise UnsafeReleaseError(f"the {measure} of a class are not those of its pairs")
+
+    def check(self) -> None:
+        """Check everything again; arrays are read-only, but nothing in Python is so for good."""
+        self.__post_init__()
 
     def _check_suppressed(self) -> None:
         """Check that the suppressed are none, or meet the rule; heads only where the pairs are in memory."""
@@ -225,6 +264,13 @@ class Release:
 
         return limit_of(self)
 
+    @cached_property
+    def usefulness(self) -> dict[str, Usefulness]:
+        """How well it answers what people ask of a matrix, in each measure; see `odkanon.usefulness`."""
+        from odkanon.quality.usefulness.usefulness import usefulness
+
+        return usefulness(self)
+
     def save(self, folder: str | Path, *, force: bool = False) -> Path:
         """Write the release as a folder, all or nothing; see `odkanon.publish.save.save_release`."""
         from odkanon.publish.save import save_release
@@ -233,7 +279,7 @@ class Release:
 
     def table(self) -> pa.Table:
         """Return the published flows as an Arrow table, which pandas, polars and DuckDB can take over."""
-        from odkanon.publish.save import classes_table
+        from odkanon.publish.files import classes_table
 
         return classes_table(self)
 

@@ -27,7 +27,8 @@ def od_html(od: ODMatrix) -> str:
 
 def release_html(release: Release) -> str:
     """Return a release as HTML: its promise, what is published, and its largest flows."""
-    from odkanon.publish.save import classes_table, statement
+    from odkanon.publish.files import classes_table
+    from odkanon.publish.manifest import statement
 
     if release.refusal:
         return _table("Release", {"nothing is published": release.refusal})

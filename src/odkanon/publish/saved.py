@@ -14,40 +14,60 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet
 
+from odkanon.core.arrays import Ints
 from odkanon.errors import InputError
-from odkanon.publish.save import MANIFEST
+from odkanon.model.measures import ADDITIVE, MEASURES
+from odkanon.model.od import AXES
+from odkanon.publish.files import CSV, MANIFEST, PARQUET, ZONES, read_rows
+from odkanon.publish.recipe import INDEX, read_recipe, with_leaves
+from odkanon.together.series import Zoning, zoning_of_features
 
 Floats = npt.NDArray[np.float64]
+WHOLE = "whole"
+"""The folder of the release of everything, among those of segments."""
 
 
 @dataclass(frozen=True, eq=False)
-class SavedRelease:
-    """A release that was read back.
+class Places:
+    """The zones of both axes together.
 
     Attributes
     ----------
-    name : str
-        The folder.
-    flows : pyarrow.Table
-        ``origin, destination, trips`` and, where known, ``weight, persons``.
-    features : list of dict
-        The zones of both axes as GeoJSON features.
     ids : list of str
-        Names of all zones, of both axes together, sorted. Where a name means different places on the two axes, it
-        begins with ``origin:`` or ``destination:``.
+        Names of all zones, sorted. Where a name means different places on the two axes, it begins with ``origin:`` or
+        ``destination:``.
     outlines : list of dict or None
         For each of them its GeoJSON geometry, where known.
     origin, destination : array of int
         For each flow, the numbers of its zones among them.
     """
 
-    name: str
-    flows: pa.Table
-    features: list[dict[str, Any]]
     ids: list[str]
     outlines: list[dict[str, Any] | None]
-    origin: npt.NDArray[np.int64]
-    destination: npt.NDArray[np.int64]
+    origin: Ints
+    destination: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class SavedRelease:
+    """What the folder of a release holds.
+
+    Attributes
+    ----------
+    name : str
+        The folder's own name; never a path, so that a page does not tell where it was made.
+    about : dict
+        The content of ``release.json``.
+    zones : list of dict
+        The zones of both axes as GeoJSON features.
+    flows : pyarrow.Table
+        ``origin, destination, trips`` and, where known, the other measures.
+    """
+
+    name: str
+    about: dict[str, Any]
+    zones: list[dict[str, Any]]
+    flows: pa.Table
 
     def measure(self, name: str) -> Floats:
         """Return the trips or the weight of each flow."""
@@ -58,17 +78,47 @@ class SavedRelease:
 
     @property
     def measures(self) -> list[str]:
-        """What is published of flows besides the number of persons, which does not add up."""
-        return [name for name in ("trips", "weight") if name in self.flows.column_names]
+        """What is published of flows that adds up; the number of persons does not."""
+        return [name for name in ADDITIVE if name in self.flows.column_names]
+
+    @property
+    def zoning(self) -> Zoning:
+        """The zones without their numbers, to be laid over other data; see `odkanon.together.series`."""
+        return zoning_of_features(self.zones, self.name)
+
+    @cached_property
+    def places(self) -> Places:
+        """The zones of both axes as one list."""
+        outlines = {
+            axis: {zone["properties"]["id"]: zone.get("geometry") for zone in self.zones_of(axis)} for axis in AXES
+        }
+        both = outlines["origin"].keys() & outlines["destination"].keys()
+        elsewhere = {zone for zone in both if outlines["origin"][zone] != outlines["destination"][zone]}
+        named = {
+            axis: {zone: f"{axis}:{zone}" if zone in elsewhere else zone for zone in zones}
+            for axis, zones in outlines.items()
+        }
+        place = {named[axis][zone]: outline for axis, zones in outlines.items() for zone, outline in zones.items()}
+        ids = sorted(place)
+        number = {zone: position for position, zone in enumerate(ids)}
+        ends = [
+            np.array([number[named[axis][zone]] for zone in self.flows.column(axis).to_pylist()], dtype=np.int64)
+            for axis in AXES
+        ]
+        return Places(ids, [place[zone] for zone in ids], ends[0], ends[1])
+
+    def zones_of(self, axis: str) -> list[dict[str, Any]]:
+        """Return the zones of one axis."""
+        return [zone for zone in self.zones if zone["properties"]["axis"] == axis]
 
     @cached_property
     def shapes(self) -> npt.NDArray[Any]:
-        """The outline of each zone, None where it is not known; needs shapely."""
-        return to_shapes(self.outlines)
+        """The outline of each of the `places`, None where it is not known; needs shapely."""
+        return to_shapes(self.places.outlines)
 
     @cached_property
     def centres(self) -> Floats:
-        """Longitude and latitude of the middle of each zone; NaN where it has no outline."""
+        """Longitude and latitude of the middle of each of the `places`; NaN where it has no outline."""
         shapely = import_shapely()
         centre = shapely.centroid(self.shapes)
         lon = (shapely.get_x(centre) + 180) % 360 - 180
@@ -76,44 +126,96 @@ class SavedRelease:
 
     def check_outlines(self, purpose: str) -> None:
         """Raise if a zone has no outline."""
-        without = [zone for zone, outline in zip(self.ids, self.outlines, strict=True) if outline is None]
+        places = self.places
+        without = [zone for zone, outline in zip(places.ids, places.outlines, strict=True) if outline is None]
         if without:
             raise InputError(
                 f"{purpose} needs to know where zones are, and {len(without):,} of them have no outline (first: "
-                f"{without[0]}); give their polygons to anonymize with --zones-geojson"
+                f"{without[0]}); give their polygons when the release is made"
             )
 
 
-def read_release(folder: Path) -> SavedRelease:
-    """Read a release from its folder."""
-    if not (folder / MANIFEST).is_file():
-        raise InputError(f"{folder} is not a release; give a folder that `odkanon anonymize` has written")
+def read_release(folder: str | Path) -> SavedRelease:
+    """Read a release from its folder.
+
+    Raises
+    ------
+    InputError
+        If the folder is not a release, one of its files cannot be read, or they do not go together.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise InputError(f"{folder} is not a folder; give the folder of a release")
+    if (folder / INDEX).is_file():
+        raise InputError(f"{folder} holds several releases; give one of them, such as {folder / WHOLE}")
+    about, zones = _read_json(folder / MANIFEST), _read_json(folder / ZONES).get("features")
+    flows = _read_flows(folder)
+    release = SavedRelease(folder.resolve().name, about, zones if isinstance(zones, list) else [], flows)
+    _check_zones(release, folder)
+    return release
+
+
+def read_full(folder: str | Path) -> SavedRelease:
+    """Read a release with all that its recipe adds: every number in full, and observed leaves. Not for publishing.
+
+    Raises
+    ------
+    InputError
+        If there is no recipe beside the folder.
+    """
+    public, recipe = read_release(folder), read_recipe(folder)
+    if recipe is None:
+        raise InputError(f"there is no recipe beside {folder}; only whoever made the release has it")
+    zones = with_leaves(public.zones, recipe["zones"])
+    return SavedRelease(public.name, {**public.about, **recipe["about"]}, zones, public.flows)
+
+
+def _read_json(path: Path) -> dict[str, Any]:
     try:
-        flows = pyarrow.parquet.read_table(folder / "classes.parquet")
-        features = json.loads((folder / "zones.geojson").read_text(encoding="utf-8"))["features"]
-    except (OSError, ValueError, KeyError, pa.ArrowException) as error:
-        raise InputError(f"the release {folder} is damaged ({error}); make it again") from None
-    outlines = {
-        axis: {f["properties"]["id"]: f["geometry"] for f in features if f["properties"]["axis"] == axis}
-        for axis in ("origin", "destination")
-    }
-    elsewhere = {
-        zone
-        for zone in outlines["origin"].keys() & outlines["destination"].keys()
-        if outlines["origin"][zone] != outlines["destination"][zone]
-    }
-    named = {
-        axis: {zone: f"{axis}:{zone}" if zone in elsewhere else zone for zone in zones}
-        for axis, zones in outlines.items()
-    }
-    places = {named[axis][zone]: outline for axis, zones in outlines.items() for zone, outline in zones.items()}
-    ids = sorted(places)
-    number = {zone: position for position, zone in enumerate(ids)}
-    ends = [
-        np.array([number[named[axis][zone]] for zone in flows.column(axis).to_pylist()], dtype=np.int64)
-        for axis in ("origin", "destination")
-    ]
-    return SavedRelease(str(folder), flows, features, ids, [places[zone] for zone in ids], ends[0], ends[1])
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        needed = f"{MANIFEST}, {ZONES} and {PARQUET}"
+        raise InputError(f"{path.parent} is not a release: it has no {path.name}; a release has {needed}") from None
+    except (ValueError, OSError) as error:
+        raise InputError(f"{path} is not valid JSON ({error}); save the release again") from None
+    if not isinstance(content, dict):
+        raise InputError(f"{path} does not hold a JSON object; save the release again")
+    return content
+
+
+def _read_flows(folder: Path) -> pa.Table:
+    path = next((folder / name for name in (PARQUET, CSV) if (folder / name).exists()), None)
+    if path is None:
+        raise InputError(f"{folder} has neither {PARQUET} nor {CSV}; save the release again")
+    types = {"origin": pa.string(), "destination": pa.string(), **dict.fromkeys(MEASURES, pa.int64())}
+    types["weight"] = pa.float64()
+    try:
+        # Not as part of a dataset: a folder called sex=Woman is no column.
+        flows = pyarrow.parquet.ParquetFile(path).read() if path.name == PARQUET else read_rows(path, types)
+        missing = [name for name in ("origin", "destination", "trips") if name not in flows.column_names]
+        if missing:
+            raise InputError(f"{path} lacks the column(s) {', '.join(missing)}; save the release again")
+        known = [name for name in types if name in flows.column_names]
+        return flows.select(known).cast(pa.schema([(name, types[name]) for name in known]))
+    except (OSError, pa.ArrowException) as error:
+        raise InputError(f"{path} cannot be read ({error}); save the release again") from None
+
+
+def _check_zones(release: SavedRelease, folder: Path) -> None:
+    """Raise unless every zone has a name, once for each axis, and every flow is between zones."""
+    try:
+        ids: dict[str, list[str]] = {axis: [] for axis in AXES}
+        for zone in release.zones:
+            ids[zone["properties"]["axis"]].append(zone["properties"]["id"])
+        names = {axis: set(own) for axis, own in ids.items()}
+    except (KeyError, TypeError) as error:
+        raise InputError(f"a zone in {folder / ZONES} lacks something ({error}); save the release again") from None
+    for axis in AXES:
+        if len(names[axis]) < len(ids[axis]) or not all(isinstance(zone, str) for zone in ids[axis]):
+            raise InputError(f"{folder / ZONES} names an {axis} zone twice, or not in text; save the release again")
+        unknown = set(release.flows.column(axis).to_pylist()) - names[axis]
+        if unknown:
+            raise InputError(f"{folder}: flows name the zone {min(map(str, unknown))!r}, which {ZONES} lacks")
 
 
 def import_shapely() -> Any:

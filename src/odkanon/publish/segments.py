@@ -2,79 +2,145 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from odkanon._version import __version__
-from odkanon.core.outputs import move_into_place, partial_folder, restore
+from odkanon.core.outputs import check_new, move_into_place, partial_folder
 from odkanon.errors import InputError
-from odkanon.publish.save import save_release, statement, write_json
+from odkanon.model.rule import Rule
+from odkanon.publish.files import FILES, MANIFEST, sha256, write_json
+from odkanon.publish.manifest import statement
+from odkanon.publish.recipe import INDEX, account, make_recipe, recipe_path
+from odkanon.publish.save import check_only_ours, prepare_target, write_public
+from odkanon.publish.saved import WHOLE
 from odkanon.together import Together
+from odkanon.together.release import Part
 
-INDEX = "index.json"
-WHOLE = "whole"
+MOST_BYTES = 100
+"""Of the name of a folder: file systems take 255 bytes, and numbers and endings come on top."""
 
 
-def save_together(together: Together, folder: Path, *, force: bool = False) -> Path:
+def save_together(
+    together: Together,
+    folder: Path,
+    *,
+    force: bool = False,
+    source: Mapping[str, Any] | None = None,
+    command: Mapping[str, Any] | None = None,
+) -> Path:
     """Write the whole and its segments as a folder of releases with an ``index.json``, all or nothing.
 
     Publishing only some of the folders is as safe as publishing all of them. Adding a release that was made
-    separately is not.
+    separately is not. One recipe beside the folder has the full account of each; see `save_release`.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from odkanon import Rule, make_dimensions, make_survey, read_trips, release_together
+    >>> trips = read_trips(make_survey())
+    >>> together = release_together(trips, Rule(trips=10), make_dimensions(trips, ["sex"]), resolution=7)
+    >>> with TemporaryDirectory() as folder:
+    ...     sorted(path.name for path in save_together(together, Path(folder) / "releases").iterdir())
+    ['index.json', 'sex=Man', 'sex=Woman', 'whole']
     """
     check_index_target(folder, force=force)
+    releases = {WHOLE: together.whole}
+    shown = _shown(together)
+    releases |= {name: part.release for name, part in shown.items() if part.release is not None}
     with partial_folder(folder) as partial:
-        save_release(together.whole, partial / WHOLE)
-        names = _folder_names(together)
-        for name, part in zip(names, together.parts, strict=True):
-            if part.release is not None:
-                save_release(part.release, partial / name)
-        write_json(partial / INDEX, _index(together, names), indent=2)
-        move_into_place(partial, folder)
+        made = partial / "release"
+        made.mkdir()
+        for name, release in releases.items():
+            write_public(release, made / name, name)
+        write_json(made / INDEX, _index(together.whole.rule, shown, made), indent=2)
+        told = {**_shares(together), "releases": {name: account(release) for name, release in releases.items()}}
+        read = {"sha256": together.whole.input.source.sha256, **(source or {})}
+        recipe = make_recipe(folder, told, digest=sha256(made / INDEX), source=read, command=command)
+        beside = partial / recipe_path(folder).name
+        write_json(beside, recipe, indent=2)
+        move_into_place(made, folder, beside=beside)
     return folder
 
 
 def check_index_target(folder: Path, *, force: bool) -> None:
     """Raise if segments cannot go to this folder; worth asking before the work begins."""
-    restore(folder)
-    if not folder.exists():
+    prepare_target(folder)
+    if folder.exists():
+        _check_only_segments(folder)
+    check_new(folder, force=force)
+    check_new(recipe_path(folder), force=force)
+
+
+def _check_only_segments(folder: Path) -> None:
+    if folder.is_dir() and not any(folder.iterdir()):
         return
-    is_ours = folder.is_dir() and ((folder / INDEX).is_file() or not any(folder.iterdir()))
-    if not is_ours:
+    if not (folder / INDEX).is_file():
         raise InputError(f"{folder} exists and does not hold segments released together; choose another folder")
-    if not force:
-        raise InputError(f"{folder} exists already; choose another folder, or replace it with --force")
+    parts = _parts(folder / INDEX)
+    for path in sorted(folder.iterdir()):
+        if path.name in parts:
+            check_only_ours(path, FILES, needed=MANIFEST)
+        elif path.name != INDEX:
+            raise InputError(f"{folder} has {path.name} in it, which is no part of the releases; move it away first")
 
 
-def _folder_names(together: Together) -> list[str]:
-    """Return a name for each segment that every file system takes, and no two of which are the same."""
-    taken = {WHOLE}
-    names = []
+def _parts(index: Path) -> set[str]:
+    try:
+        told = json.loads(index.read_text(encoding="utf-8"))
+        return {WHOLE, *(part["folder"] for part in told["segments"])}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{index} cannot be read ({error}); choose another folder") from None
+
+
+def _shown(together: Together) -> dict[str, Part]:
+    """Return the segments of which something is published, by a name that every file system takes."""
+    taken, shown = {WHOLE, INDEX}, {}
     for part in together.parts:
-        plain = re.sub(r"[^\w=,+.-]+", "_", part.title)[:100]
+        if part.release is None:
+            continue
+        plain = _cut(re.sub(r"[^\w=,+.-]+", "_", part.title), MOST_BYTES)
         name, number = plain, 2
         while name.lower() in taken:
             name, number = f"{plain}~{number}", number + 1
         taken.add(name.lower())
-        names.append(name)
-    return names
+        shown[name] = part
+    return shown
 
 
-def _index(together: Together, names: list[str]) -> dict[str, Any]:
+def _cut(name: str, most: int) -> str:
+    """Return as many whole characters of a name as fit: file systems count bytes."""
+    return name.encode()[:most].decode(errors="ignore")
+
+
+def _index(rule: Rule, shown: Mapping[str, Part], folder: Path) -> dict[str, Any]:
+    """Return the public index; a segment of which nothing is published is not in it."""
     return {
         "version": __version__,
-        "statement": statement(together.whole.rule)
-        + " So is every group that sums and differences of these tables single out.",
+        "statement": statement(rule) + " So is every group that sums and differences of these tables single out.",
         "whole": WHOLE,
+        "segments": [
+            {"dimension": part.dimension, "segment": part.segment, "folder": name} for name, part in shown.items()
+        ],
+        "files": {f"{name}/{MANIFEST}": sha256(folder / name / MANIFEST) for name in (WHOLE, *shown)},
+    }
+
+
+def _shares(together: Together) -> dict[str, Any]:
+    """Return what only the steward should know of all segments together."""
+    return {
         "coarseness": together.coarseness,
         "suppressed": together.suppressed,
         "segments": [
             {
                 "dimension": part.dimension,
                 "segment": part.segment,
-                "folder": None if part.release is None else name,
+                "published": part.release is not None,
                 **({"joined": part.joined} if part.joined else {}),
             }
-            for name, part in zip(names, together.parts, strict=True)
+            for part in together.parts
         ],
     }

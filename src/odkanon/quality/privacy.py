@@ -35,11 +35,22 @@ class Privacy:
 
 
 def privacy(release: Release) -> dict[str, Privacy]:
-    """Return the privacy of a release in every measure that its input has, whatever its rule covers.
+    """Return the privacy of a release in every measure that it tells of, whatever its rule covers.
 
     Ten trips of one person meet a rule on trips; this is where it shows.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from odkanon import Rule, anonymize, lookup_hierarchy, read_od
+    >>> tree = lookup_hierarchy(pa.table({"zone": ["a1", "a2", "b1", "b2"], "district": ["a", "a", "b", "b"]}))
+    >>> flows = {"origin": ["a1", "a1", "a2", "b1"], "destination": ["b1", "b2", "b1", "a1"], "trips": [6, 4, 3, 12]}
+    >>> od = read_od(pa.table(flows), hierarchy=tree)
+    >>> privacy(anonymize(od, Rule(trips=10)))
+    {'trips': Privacy(min=12, threshold=10, below=0, share=0.0)}
     """
-    return {measure: _privacy(release, measure) for measure in release.input.measures}
+    told = [measure for measure in release.input.measures if getattr(release.classes, measure) is not None]
+    return {measure: _privacy(release, measure) for measure in told}
 
 
 def _privacy(release: Release, measure: str) -> Privacy:

@@ -57,6 +57,18 @@ def utility(od: ODMatrix | Summary, release: Release, *, measure: UtilityMeasure
     References
     ----------
     Bayardo and Agrawal 2005 (C_DM); LeFevre et al. 2006 (C_AVG); Matet et al. 2023 (G, E).
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from odkanon import Rule, anonymize, lookup_hierarchy, read_od
+    >>> tree = lookup_hierarchy(pa.table({"zone": ["a1", "a2", "b1", "b2"], "district": ["a", "a", "b", "b"]}))
+    >>> flows = {"origin": ["a1", "a1", "a2", "b1"], "destination": ["b1", "b2", "b1", "a1"], "trips": [6, 4, 3, 12]}
+    >>> od = read_od(pa.table(flows), hierarchy=tree)
+    >>> utility(od, anonymize(od, Rule(trips=10)))
+    Utility(c_dm=313.0, c_avg=1.25, g=3.04, e=0.28)
+    >>> utility(od, anonymize(od, Rule(trips=1))).g  # nothing has to be merged: two leaves a flow
+    2.0
     """
     whole = od if isinstance(od, Summary) else od.summary
     if measure not in whole.measures:
@@ -69,11 +81,13 @@ def utility(od: ODMatrix | Summary, release: Release, *, measure: UtilityMeasure
     k = float(release.rule.k_of(measure, whole.mean_weight if whole.weight is not None else None))
     empty = len(classes) == 0
     sizes = _sizes(release)
+    own = release.classes.own_pairs
+    leaf_pairs = own if own is not None or sizes is None else sizes[0] * sizes[1]
     return Utility(
         c_dm=float(np.sum(classes**2)) + total * suppressed,
         c_avg=None if empty else published / len(classes) / k,
         g=None if empty or sizes is None else float(np.sum((sizes[0] + sizes[1]) * classes)) / published,
-        e=None if sizes is None else _reconstruction_loss(release, measure, units, sizes[0] * sizes[1], unit) / total,
+        e=None if leaf_pairs is None else _reconstruction_loss(release, measure, units, leaf_pairs, unit) / total,
     )
 
 
@@ -88,14 +102,16 @@ def _reconstruction_loss(
 ) -> float:
     """Sum ``|v~ - v|`` over all leaf pairs, in time linear in the observed ones.
 
-    A class spreads its mass evenly over its leaf pairs. Those above the even share v~ are off by ``v - v~``, the
-    others, most of them empty, by ``v~ - v``, and a pair in no published class by its whole ``v``.
+    A class spreads its mass evenly over its leaf pairs, those of which it is the finest class. Those above the even
+    share v~ are off by ``v - v~``, the others, most of them empty, by ``v~ - v``, and a pair in no published class by
+    its whole ``v``.
     """
     found = release.deviations.get(measure)
     if found is None:
         masses = getattr(release.od.flows, measure)
         found = deviation(release.placement_in_memory, masses, even_share(classes, leaf_pairs))
-    spread = from_units(classes, unit) / leaf_pairs
+    # A class whose leaf pairs all have finer classes spreads nothing: what it lists is missing there already.
+    spread = np.where(leaf_pairs > 0, from_units(classes, unit), 0.0) / np.maximum(leaf_pairs, 1)
     excess = from_units(found.above, unit) - from_units(found.inside - found.above, unit)
     off = excess + (leaf_pairs - 2 * found.above_pairs) * spread
     return float(off.sum()) + float(from_units(found.outside, unit))

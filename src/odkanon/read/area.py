@@ -44,7 +44,13 @@ class Area:
 
 
 def read_area(text: str) -> Area:
-    """Return an area from a GeoJSON file, a file of cells, or cells separated by commas or spaces."""
+    """Return an area from a GeoJSON file, a file of cells, or cells separated by commas or spaces.
+
+    Examples
+    --------
+    >>> len(read_area("861fb4667ffffff, 861fb4677ffffff").cells)
+    2
+    """
     path = Path(text)
     if len(text) < 4096 and path.is_file():
         content = path.read_text(encoding="utf-8", errors="replace")

@@ -55,7 +55,17 @@ def lookup_hierarchy(table: pa.Table) -> Hierarchy:
 
 
 def read_hierarchy(source: Any) -> Hierarchy:
-    """Read a lookup table of nested zones, CSV or Parquet; see `lookup_hierarchy`."""
+    r"""Read a lookup table of nested zones, CSV or Parquet; see `lookup_hierarchy`.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     written = (Path(folder) / "zones.csv").write_text("commune,department\na,x\nb,x\nc,y\n")
+    ...     read_hierarchy(Path(folder) / "zones.csv")
+    Hierarchy(lookup; nodes by level: 3 < 2 < 1)
+    """
     table = open_table(source)
     rows = table.fetch([f"CAST({quote_name(name)} AS VARCHAR) AS {quote_name(name)}" for name in table.columns])
     lines = table.unreadable_lines()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -59,6 +60,15 @@ def read_od(
         Keep records with both ends inside; for H3 cells.
     columns, where, **how
         How to read it; see `odkanon.Reading`.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from odkanon import lookup_hierarchy
+    >>> tree = lookup_hierarchy(pa.table({"zone": ["a1", "a2", "b1", "b2"], "district": ["a", "a", "b", "b"]}))
+    >>> flows = {"origin": ["a1", "a1", "a2", "b1"], "destination": ["b1", "b2", "b1", "a1"], "trips": [6, 4, 3, 12]}
+    >>> read_od(pa.table(flows), hierarchy=tree).trips
+    25
     """
     return od_of(Reading(source, columns, where, within, resolution, hierarchy, **how))
 
@@ -71,7 +81,7 @@ def od_of(reading: Reading, *, table: Table | None = None) -> ODMatrix:
         raise missing(table, found, ENDS)
     check = reading.check(table, found, reading.times(table, found))
     rows = checked_rows(table, found, end_texts(found), end_checks(found), where=check, identity=end_identity(found))
-    reading.say(rows.source, table.lines)
+    rows = replace(rows, source=reading.account(rows.source, table.lines))
     warn_of_missing(rows.heads)
     hierarchy, resolution, within = reading.tree, reading.resolution, reading.area
     texts = [rows.table.column(name).combine_chunks() for name in ENDS]

@@ -30,6 +30,23 @@ def with_outlines(tree: Hierarchy, path: Path) -> Hierarchy:
     Notes
     -----
     A zone that is not in the file gets the union of the zones below it, if all of them have an outline.
+
+    Examples
+    --------
+    >>> import json
+    >>> from tempfile import TemporaryDirectory
+    >>> import pyarrow as pa
+    >>> from odkanon import lookup_hierarchy
+    >>> tree = lookup_hierarchy(pa.table({"zone": ["a", "b"], "district": ["x", "x"]}))
+    >>> squares = [
+    ...     {"type": "Polygon", "coordinates": [[[x, 0], [x + 1, 0], [x + 1, 1], [x, 1], [x, 0]]]} for x in (0, 1)
+    ... ]
+    >>> features = [{"type": "Feature", "id": name, "geometry": g} for name, g in zip("ab", squares, strict=True)]
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "zones.geojson"
+    ...     written = path.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
+    ...     sorted(with_outlines(tree, path).outlines)
+    ['a', 'b', 'x']
     """
     features = _features(path)
     known = {str(zone) for ids in tree.ids for zone in ids}

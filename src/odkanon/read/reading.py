@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -171,8 +171,10 @@ class Reading:
             name: TimeColumn(table, found[name], counts=False, zone=self.timezone) for name in TIMES if name in found
         }
 
-    def say(self, source: Source, lines: int | None) -> None:
-        """Say so where the filter makes no difference or leaves nothing; raise where lines have got lost.
+    def account(self, source: Source, lines: int | None) -> Source:
+        """Return the account of the rows with how they were read; raise where lines have got lost.
+
+        It is said where the filter makes no difference, and an error if it leaves nothing.
 
         Parameters
         ----------
@@ -186,13 +188,15 @@ class Reading:
                 f"{self.name} has {lines:,} lines below its header, but {source.rows:,} rows were read; it may be "
                 "damaged, or hold quotes or line ends that it should not"
             )
+        source = replace(source, reading=self.said())
         if not self.filters:
-            return
+            return source
         turned_away = source.rejected.get(FILTERED, Rejected(0, 0)).rows
         if turned_away == source.rows:
             raise InputError(f"the filter matches none of the {source.rows:,} rows of {self.name}; check its values")
         if not turned_away:
             log.warning("the filter keeps all %s rows; check whether it says what you mean", f"{source.rows:,}")
+        return source
 
     def said(self) -> dict[str, Any]:
         """Return what was said, as JSON can hold it, without what was left to be found out."""

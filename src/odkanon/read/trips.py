@@ -120,6 +120,13 @@ def read_trips(
     read, or being an exact copy of another row of the same person. A column that is empty throughout counts as
     absent. A trip without a person stays, and counts as nobody where persons are counted. Ids that differ only in how
     they are written (``1`` and ``1.0``) are one person, and words for nothing (``NA``, ``null``) are nobody.
+
+    Examples
+    --------
+    >>> from odkanon import make_survey
+    >>> trips = read_trips(make_survey(), where='sex == "Woman"')
+    >>> len(trips) + sum(each.rows for each in trips.source.rejected.values())
+    81291
     """
     return trips_of(Reading(source, columns, where, crs=crs, **how), attributes)
 
@@ -137,7 +144,7 @@ def trips_of(reading: Reading, attributes: Sequence[str] | None = None, *, table
     values |= {f"{name} zoned": time.zoned for name, time in times.items()}
     checks, crs = trip_checks(found, degrees=reading.crs is None), reading.crs
     rows = checked_rows(table, found, values, checks, where=reading.check(table, found, times), identity=identity)
-    reading.say(rows.source, table.lines)
+    rows = replace(rows, source=reading.account(rows.source, table.lines))
     hint_at_swap(rows.source.rejected)
     if crs is not None:
         rows = to_degrees(rows, crs)
@@ -161,6 +168,13 @@ def build_od(trips: Trips, *, resolution: int = 10, within: Area | None = None) 
         H3 resolution of the leaves, in [0, 15]; 10 is some 130 m across.
     within : Area, optional
         Keep trips with both ends inside; the others count as rejected.
+
+    Examples
+    --------
+    >>> from odkanon import make_survey
+    >>> od = build_od(read_trips(make_survey()), resolution=7)
+    >>> od.trips, od.origins.resolution
+    (81291, 7)
     """
     return od_of_records(
         *trips.cells(resolution), None, trips.weight, trips.scale, trips.heads, trips.source, within=within

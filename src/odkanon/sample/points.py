@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from odkanon.core.outputs import move_into_place, partial_folder, restore
+from odkanon.core.outputs import check_new, move_into_place, partial_folder, restore
 from odkanon.errors import InputError
 from odkanon.read.points.netmob25 import INDIVIDUALS, POINTS
 from odkanon.read.tables.open import write_csv
@@ -37,8 +37,7 @@ def write_netmob25(survey: pa.Table, folder: Path, *, force: bool = False) -> in
     restore(folder)
     if folder.exists() and not (folder.is_dir() and (folder / INDIVIDUALS).is_file()):
         raise InputError(f"{folder} exists and is not such a survey; choose another folder")
-    if folder.exists() and not force:
-        raise InputError(f"{folder} exists already; choose another folder, or have it replaced", option="force")
+    check_new(folder, force=force)
     with partial_folder(folder) as partial:
         (partial / POINTS).mkdir()
         write_csv(individuals(survey), partial / INDIVIDUALS)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from odkanon.errors import InputError, OdkanonError
-from odkanon.methods import anonymize
+from odkanon.methods import METHODS, anonymize
 from odkanon.model.budget import Budget
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
@@ -29,34 +29,30 @@ TARGETS: tuple[Target, Target] = ("participants", "population")
 
 @dataclass(frozen=True)
 class MethodRow:
-    """A row of the tables: a method with its options.
+    """A row of the tables: a method with its options."""
 
-    Attributes
-    ----------
-    takes_budget : bool
-        Whether it gets the budget of the experiment; the others have their own, or none.
-    on_tree : bool
-        Whether its zones are nodes of the hierarchy, so that the limit of G holds for it.
-    """
-
-    title: str
     method: str
-    options: Mapping[str, Any]
-    takes_budget: bool = True
-    on_tree: bool = True
+    options: Mapping[str, Any] = field(default_factory=dict)
+    remark: str = ""
+
+    @property
+    def title(self) -> str:
+        """As the tables call it."""
+        title = METHODS[self.method].title
+        return f"{title} ({self.remark})" if self.remark else title
+
+    @property
+    def takes_budget(self) -> bool:
+        """Whether the budget of the experiment applies."""
+        return METHODS[self.method].takes_budget and "budget" not in self.options
 
 
-METHOD_ROWS: dict[str, MethodRow] = {
-    "odkanon-published": MethodRow("ODkAnon (published)", "odkanon", {"suppress": "before"}),
-    "odkanon": MethodRow("ODkAnon (budget at the end)", "odkanon", {"suppress": "after"}),
-    "atg-soft": MethodRow("ATG-Soft", "atg-soft", {}),
-    "oigh": MethodRow("OIGH", "oigh", {}),
-    "oigh-no-budget": MethodRow("OIGH (no suppression)", "oigh", {"budget": 0.0}, takes_budget=False),
-    "mondrian": MethodRow("Mondrian", "mondrian", {}, takes_budget=False, on_tree=False),
-    "treecut": MethodRow("Tree cuts", "treecut", {}),
-    "freezones": MethodRow("Free zones", "freezones", {}, on_tree=False),
+METHOD_ROWS: dict[str, MethodRow] = {name: MethodRow(name) for name in METHODS} | {
+    "odkanon-published": MethodRow("odkanon", {"suppress": "before"}, "published"),
+    "odkanon": MethodRow("odkanon", {"suppress": "after"}, "budget at the end"),
+    "oigh-no-budget": MethodRow("oigh", {"budget": 0.0}, "no suppression"),
 }
-"""Every row that can be asked for, in the order of the paper's tables."""
+"""Every row that can be asked for: each method as it is, and some with options."""
 
 PAPER_ROWS = ("odkanon-published", "odkanon", "atg-soft", "oigh", "oigh-no-budget", "mondrian")
 """The paper's methods. It gives OIGH no budget, unlike the others; which of the two beats ODkAnon depends on that."""
@@ -91,6 +87,8 @@ class Outcome:
     limit_g : dict
         By measure, the G that no method over the hierarchies can beat with the budget of this very run; empty where
         the limit does not hold for it.
+    usefulness : dict
+        By measure, as `odkanon.Usefulness.as_dict` tells it; empty where it is not known where zones lie.
     """
 
     cell: Cell
@@ -105,6 +103,7 @@ class Outcome:
     privacy: dict[str, dict[str, float | None]]
     limit_g: dict[str, float | None] = field(default_factory=dict)
     refusal: str | None = None
+    usefulness: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def to_json(self) -> str:
         """Return the outcome as one line of JSON."""
@@ -188,7 +187,7 @@ class Experiment:
             return Outcome(cell, od.trips, len(od), 0, 0, 0, 1.0, 0.0, {}, {}, refusal=str(error))
         measures: list[UtilityMeasure] = [measure for measure in get_args(UtilityMeasure) if measure in od.measures]
         limits: dict[str, float | None] = {}
-        if row.on_tree and release.refusal is None:
+        if METHODS[row.method].bounded and release.refusal is None:
             limits = {measure: self._limit(od, rule, *spending(release), measure) for measure in measures}
         return _describe(cell, release, measures, limits)
 
@@ -214,6 +213,7 @@ def _describe(
         privacy={measure: asdict(report) for measure, report in privacy(release).items()},
         limit_g=limits,
         refusal=release.refusal,
+        usefulness={measure: found.as_dict() for measure, found in release.usefulness.items()},
     )
 
 

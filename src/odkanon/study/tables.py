@@ -14,8 +14,11 @@ PRIVACY_TABLE = 3
 FIRST_TABLE = {WHOLE: 4, "sex": 8, "age": 12, "category": 16}
 """The numbers that the paper's tables have: two targets x two perspectives for each way to split the trips."""
 _MEASURES = {"trips": "participants", "weight": "population"}
-_HEADINGS = ("C_DM", "C_AVG", "G", "E", "G at best", "Suppressed", "Time (s)")
-_LATEX_HEADINGS = ("$C_{DM}$", "$C_{AVG}$", r"$\bar{G}$", "$E$", r"$\bar{G}$ at best", "Suppressed", "Time (s)")
+_HEADINGS = ("C_DM", "C_AVG", "G", "E", "G at best", "CPC 2 km", "CPC 4 km", "Suppressed", "Time (s)")
+_LATEX_HEADINGS = (
+    *("$C_{DM}$", "$C_{AVG}$", r"$\bar{G}$", "$E$", r"$\bar{G}$ at best", "CPC 2 km", "CPC 4 km"),
+    *("Suppressed", "Time (s)"),
+)
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,16 @@ class PaperTable:
 
 
 def paper_tables(outcomes: Sequence[Outcome]) -> list[PaperTable]:
-    """Return the tables that these outcomes fill, in the order of the paper."""
+    """Return the tables that these outcomes fill, in the order of the paper.
+
+    Examples
+    --------
+    >>> from odkanon import Experiment, make_survey, read_trips
+    >>> grid = Experiment(read_trips(make_survey()), k=10, budget=0.1, dimensions=(), rows=("oigh",), resolution=7)
+    >>> outcomes = [run() for _, run in grid.run({})]
+    >>> [table.caption for table in paper_tables(outcomes)][:1]
+    ['Table 4. Smallest class from each perspective, and classes below k.']
+    """
     dimensions = list(dict.fromkeys(outcome.cell.dimension for outcome in outcomes))
     tables = [_privacy_table(outcomes)]
     for dimension in dimensions:
@@ -96,7 +108,8 @@ def _utility_table(
         score = outcome.utility.get(measure, {})
         zones = f"{outcome.origins} x {outcome.destinations}"
         cells = [_c_dm(score.get("c_dm")), *(_decimal(score.get(name)) for name in ("c_avg", "g", "e"))]
-        cells += [_decimal(outcome.limit_g.get(measure)), f"{outcome.suppressed:.1%}", f"{outcome.seconds:.3f}"]
+        cells += [_decimal(outcome.limit_g.get(measure)), *(_decimal(cpc(outcome, measure, km)) for km in (2, 4))]
+        cells += [f"{outcome.suppressed:.1%}", f"{outcome.seconds:.3f}"]
         names = (METHOD_ROWS[outcome.cell.row].title, "-" if dimension == WHOLE else outcome.cell.segment)
         rows.append((*names, zones, *_or_note(outcome, cells)))
     return PaperTable(caption, ("Method", dimension.capitalize(), "Zones", *_HEADINGS), tuple(rows))
@@ -106,6 +119,20 @@ def _or_note(outcome: Outcome, cells: Sequence[str]) -> tuple[str, ...]:
     if outcome.refusal is None:
         return tuple(cells)
     return (f"refused: {outcome.refusal}", *[""] * (len(cells) - 1))
+
+
+def ranked(outcomes: Sequence[Outcome], target: str) -> list[Outcome]:
+    """Return the runs on the whole input that protect a target, the most useful first and those refused last.
+
+    Useful is what is right on squares of 4 km; where that is not known, a small G.
+    """
+
+    def merit(outcome: Outcome) -> tuple[bool, float, float]:
+        right = cpc(outcome, "trips", 4)
+        g = outcome.utility.get("trips", {}).get("g")
+        return outcome.refusal is not None, -1.0 if right is None else -right, float("inf") if g is None else g
+
+    return sorted((o for o in outcomes if (o.cell.dimension, o.cell.target) == (WHOLE, target)), key=merit)
 
 
 def long_table(outcomes: Sequence[Outcome]) -> pa.Table:
@@ -128,6 +155,7 @@ def long_table(outcomes: Sequence[Outcome]) -> pa.Table:
                     "destinations": outcome.destinations,
                     "classes": outcome.classes,
                     **{name: outcome.utility.get(measure, {}).get(name) for name in ("c_dm", "c_avg", "g", "e")},
+                    **{f"cpc_{km}km": cpc(outcome, measure, km) for km in (1, 2, 4, 8)},
                     "limit_g": outcome.limit_g.get(measure),
                     "suppressed_share": outcome.suppressed,
                     "seconds": outcome.seconds,
@@ -137,6 +165,12 @@ def long_table(outcomes: Sequence[Outcome]) -> pa.Table:
                 }
             )
     return pa.Table.from_pylist(records)
+
+
+def cpc(outcome: Outcome, measure: str, km: float) -> float | None:
+    """Return how far flows between squares of a side are right; None where it is not known."""
+    squares = outcome.usefulness.get(measure, {}).get("squares", ())
+    return next((square["cpc"] for square in squares if square["km"] == km), None)
 
 
 def _line(cells: Sequence[str]) -> str:

@@ -11,16 +11,19 @@ from typing import Any, Literal
 from odkanon.errors import InputError
 from odkanon.methods.registry import METHODS, anonymize, find_method
 from odkanon.model.od import ODMatrix
+from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.quality.limit.limit import limit
 from odkanon.quality.utility import UtilityMeasure, utility
 
-Metric = Literal["g", "e", "c_avg"]
+Metric = Literal["g", "e", "c_avg", "cpc_2km", "cpc_4km"]
 
 _LABELS: dict[Metric, str] = {
     "g": "G: leaves of the two zones of a trip",
     "e": "E: reconstruction loss",
     "c_avg": "C_AVG: mean class size over k",
+    "cpc_2km": "flows between squares of 2 km that are right (CPC)",
+    "cpc_4km": "flows between squares of 4 km that are right (CPC)",
 }
 
 
@@ -34,6 +37,8 @@ class TradeoffRow:
         How it was made; ``budget`` is a share of trips.
     g, e, c_avg : float or None
         Its utility; None where the metric is not defined or nothing can be published.
+    cpc_1km, cpc_2km, cpc_4km, cpc_8km : float or None
+        Its usefulness: how far flows between squares of that side are right, from 0 to 1.
     suppressed : float
         Share of trips that are not published.
     origins, destinations, classes : int
@@ -51,6 +56,10 @@ class TradeoffRow:
     g: float | None
     e: float | None
     c_avg: float | None
+    cpc_1km: float | None
+    cpc_2km: float | None
+    cpc_4km: float | None
+    cpc_8km: float | None
     suppressed: float
     origins: int
     destinations: int
@@ -92,6 +101,14 @@ def tradeoff(
     -------
     list of TradeoffRow
         Sorted by budget, k, and the order of the methods.
+
+    Examples
+    --------
+    >>> from odkanon import build_od, make_survey, read_trips
+    >>> od = build_od(read_trips(make_survey()), resolution=7)
+    >>> rows = tradeoff(od, ks=[5, 20], methods=["odkanon"])
+    >>> rows[0].g < rows[1].g  # more protection, coarser zones
+    True
     """
     for method in methods:
         find_method(method)
@@ -132,6 +149,7 @@ def _row(
         found.g,
         found.e if found.g is not None else None,
         found.c_avg,
+        *_cpc(release, measure),
         1 - int(release.classes.trips.sum()) / od.trips,
         len(release.origins),
         len(release.destinations),
@@ -139,6 +157,22 @@ def _row(
         bound,
         release.seconds,
     )
+
+
+def check_plotting() -> None:
+    """Raise if pictures cannot be drawn; worth asking before minutes of work."""
+    try:
+        import matplotlib.figure  # noqa: F401
+    except ImportError as error:
+        raise InputError("pictures need matplotlib; install it with: pip install 'odkanon[plot]'") from error
+
+
+def _cpc(release: Release, measure: UtilityMeasure) -> tuple[float | None, float | None, float | None, float | None]:
+    found = release.usefulness.get(measure)
+    if found is None:
+        return None, None, None, None
+    one, two, four, eight = (place.cpc for place in found.squares)
+    return one, two, four, eight
 
 
 def plot_tradeoff(rows: Iterable[TradeoffRow], path: str | Path, *, metric: Metric = "g") -> Path:
@@ -150,16 +184,15 @@ def plot_tradeoff(rows: Iterable[TradeoffRow], path: str | Path, *, metric: Metr
         What `tradeoff` returned.
     path : str or Path
         Where to; the ending decides on the format (png, svg, pdf).
-    metric : {"g", "e", "c_avg"}
+    metric : {"g", "e", "c_avg", "cpc_2km", "cpc_4km"}
         What to draw.
     """
     if metric not in _LABELS:
         raise InputError(f"draw one of {', '.join(_LABELS)}, not {metric!r}")
-    try:
-        from matplotlib import rc_context
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise InputError("pictures need matplotlib; install it with: pip install 'odkanon[plot]'") from error
+    check_plotting()
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
     panels = [(budget, list(part)) for budget, part in groupby(rows, key=lambda row: row.budget)]
     if not panels:
         raise InputError("there is nothing to draw: sweep at least one k, one budget and one method")
@@ -186,12 +219,13 @@ def _draw(panel: Any, rows: list[TradeoffRow], metric: Metric) -> None:
     if metric == "g" and bounds:
         panel.plot(*zip(*bounds, strict=True), color="black", linestyle="--", label="limit of any tree method")
     panel.set_xscale("log")
-    if metric != "e":
+    logarithmic = metric in ("g", "c_avg")
+    if logarithmic:
         panel.set_yscale("log")
     ks = sorted({row.k for row in rows})
     panel.set_xticks(ks, [str(k) for k in ks])
     panel.xaxis.set_minor_locator(NullLocator())
-    if metric != "e":
+    if logarithmic:
         low, high = panel.get_ylim()
         panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high > 10 * low else range(1, 10)))
         panel.yaxis.set_minor_locator(NullLocator())

@@ -106,9 +106,17 @@ def release_together(
         Share of trips that the tables of a dimension may suppress, in [0, 1). Zones become as coarse as that takes, and
         the rarest values are joined into one. Where even that is not enough, ``over_budget`` of the result says so.
     zoning : Zoning, optional
-        Given zones, instead of choosing them; see `odkanon.together.series.read_zoning`.
+        Given zones, instead of choosing them; see `odkanon.read_release` and `zoning_of`.
     method, **options
         How zones are chosen; see `odkanon.methods.anonymize`.
+
+    Examples
+    --------
+    >>> from odkanon import Rule, make_dimensions, make_survey, read_trips
+    >>> trips = read_trips(make_survey())
+    >>> together = release_together(trips, Rule(trips=10), make_dimensions(trips, ["sex"]), resolution=7)
+    >>> [part.title for part in together.parts]
+    ['sex=Man', 'sex=Woman']
     """
     if not dimensions:
         raise InputError("segments released together need at least one way to split the trips", option="segment")

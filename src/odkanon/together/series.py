@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +12,7 @@ import pyarrow as pa
 
 from odkanon.core.arrays import Codes, Ints
 from odkanon.errors import InputError
-from odkanon.model.od import ODMatrix
+from odkanon.model.od import AXES, ODMatrix
 from odkanon.model.release import Release, assemble
 from odkanon.model.rule import Rule
 from odkanon.zoning.cells import (
@@ -69,7 +67,15 @@ class Zoning:
 
 
 def zoning_of(release: Release) -> Zoning:
-    """Return the zones of a release in memory."""
+    """Return the zones of a release in memory.
+
+    Examples
+    --------
+    >>> from odkanon import Rule, anonymize, build_od, make_survey, read_trips
+    >>> release = anonymize(build_od(read_trips(make_survey()), resolution=7), Rule(trips=10))
+    >>> len(zoning_of(release).origins.ids) == len(release.origins)
+    True
+    """
     return Zoning(_of_zones(release.origins), _of_zones(release.destinations))
 
 
@@ -85,25 +91,18 @@ def _of_zones(zones: Zones) -> AxisZones:
     return _of_features(features, "the release")
 
 
-def read_zoning(folder: Path) -> Zoning:
-    """Read the zones of a release from its folder."""
-    path = folder / "zones.geojson"
-    if not path.is_file():
-        raise InputError(f"{folder} is not a release: it has no zones.geojson")
+def zoning_of_features(features: Sequence[dict[str, Any]], name: str) -> Zoning:
+    """Return the zones that the GeoJSON features of a release describe; ``name`` is that of the release."""
+    by_axis = {axis: [feature for feature in features if feature["properties"]["axis"] == axis] for axis in AXES}
     try:
-        features = json.loads(path.read_text(encoding="utf-8"))["features"]
-        by_axis = {
-            axis: [feature for feature in features if feature["properties"]["axis"] == axis]
-            for axis in ("origin", "destination")
-        }
-        return Zoning(*(_of_features(by_axis[axis], str(folder)) for axis in by_axis))
+        return Zoning(*(_of_features(by_axis[axis], name) for axis in AXES))
     except (ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{path} cannot be read ({error}); it is not the zones of a release") from None
+        raise InputError(f"the zones of {name} cannot be read ({error}); they are not those of a release") from None
 
 
 def _of_features(features: list[dict[str, Any]], name: str) -> AxisZones:
     about = [feature["properties"] for feature in features]
-    if any(zone.get("leaves") is None for zone in about):
+    if any(zone.get("kind") == "box" for zone in about):
         raise InputError(f"the zones of {name} are boxes, which cannot be used for other data; choose another release")
     nodes = [zone.get("cells") or [zone["id"]] for zone in about]
     for what, codes in (
@@ -209,6 +208,15 @@ def release_on_zones(od: ODMatrix, rule: Rule, zoning: Zoning, *, full: Hierarch
     """Return the release of a matrix on given zones: flows below the rule are suppressed, however many they are.
 
     ``parameters["trips_outside"]`` counts the trips with an end in no zone; they are suppressed, too.
+
+    Examples
+    --------
+    >>> from odkanon import Rule, anonymize, build_od, make_survey, read_trips
+    >>> january, february = (build_od(read_trips(make_survey(seed)), resolution=7) for seed in (1, 2))
+    >>> zones = zoning_of(anonymize(january, Rule(trips=10)))
+    >>> release = release_on_zones(february, Rule(trips=10), zones)
+    >>> release.refusal is None
+    True
     """
     rule.check_available(od.measures)
     origins, zone_of_origin = lay_over(zoning.origins, od.origins, full)

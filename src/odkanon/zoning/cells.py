@@ -27,6 +27,7 @@ KM_PER_DEGREE = 111.195
 
 _RESOLUTION_SHIFT = np.uint64(52)
 _RESOLUTION_MASK = np.uint64(0xF << 52)
+_PENTAGON_BASES = np.array([4, 14, 24, 38, 49, 58, 63, 72, 83, 97, 107, 117], dtype=np.uint64)
 
 
 def latlng_to_cell(lat: Floats, lng: Floats, resolution: int) -> Cells:
@@ -78,6 +79,18 @@ def cell_to_parent(cells: Cells, resolution: int) -> Cells:
 def cell_to_resolution(cells: Cells) -> npt.NDArray[np.int64]:
     """Return the resolution of each cell."""
     return ((cells & _RESOLUTION_MASK) >> _RESOLUTION_SHIFT).astype(np.int64)
+
+
+def is_pentagon(cells: Cells) -> npt.NDArray[np.bool_]:
+    """Tell for each cell whether it is one of the twelve pentagons of its resolution.
+
+    They lie in twelve of the base cells (bits 45-51), at the centre: all of their digits are 0.
+    """
+    base = (cells >> np.uint64(45)) & np.uint64(0x7F)
+    unused = np.uint64(3) * (np.uint64(MAX_RESOLUTION) - cell_to_resolution(cells).astype(np.uint64))
+    digits = (cells & np.uint64((1 << 45) - 1)) >> unused
+    found: npt.NDArray[np.bool_] = np.isin(base, _PENTAGON_BASES) & (digits == 0)
+    return found
 
 
 def is_valid_cell(cells: Cells) -> npt.NDArray[np.bool_]:

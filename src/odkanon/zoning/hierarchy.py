@@ -35,12 +35,22 @@ class Hierarchy:
         H3 resolution of the leaves; None for other zonings.
     outlines : mapping of str to dict or None
         GeoJSON geometries by id, for zonings that bring their own.
+    listed : tuple of array of int or None
+        For each level and node of a lookup table, the leaves that the whole table has below it, observed or not; None
+        where this tree is the whole table, and for H3, where it follows from the resolution.
+    public : Hierarchy or None
+        For other zonings: the tree as the world knows it, where this one has only some of its leaves.
+    mask : array of uint64 or None
+        For H3: the cells, of any resolutions up to the leaves', that have places at all, where that is publicly known.
     """
 
     ids: tuple[Ids, ...]
     starts: tuple[Ints, ...]
     resolution: int | None = None
     outlines: Mapping[str, dict[str, Any]] | None = None
+    listed: tuple[Ints, ...] | None = None
+    public: Hierarchy | None = None
+    mask: Cells | None = None
 
     @property
     def leaves(self) -> Ids:
@@ -88,15 +98,38 @@ class Hierarchy:
             return None
         return self.resolution - level
 
+    def level_of_resolution(self, resolution: int) -> int:
+        """Return the level of the cells of an H3 resolution; negative where it is finer than the leaves."""
+        return (self.resolution or 0) - resolution
+
     def restrict(self, keep: Bools) -> Hierarchy:
         """Return the tree over some of the leaves: unobserved nodes go, and so do levels above the new root."""
         before = np.concatenate([[0], np.cumsum(keep)])
-        ids, starts = [], []
-        for level_ids, level_starts, sizes in zip(self.ids, self.starts, self.sizes, strict=True):
+        ids, starts, listed = [], [], []
+        whole = self.sizes if self.listed is None else self.listed
+        for level_ids, level_starts, sizes, of_table in zip(self.ids, self.starts, self.sizes, whole, strict=True):
             observed = before[level_starts + sizes] > before[level_starts]
             ids.append(level_ids[observed])
             starts.append(before[level_starts[observed]])
-        return replace(_trimmed(ids, starts, self.resolution), outlines=self.outlines)
+            listed.append(of_table[observed])
+        tree = _trimmed(ids, starts, self.resolution)
+        kept = None if self.resolution is not None else tuple(listed[: tree.top + 1])
+        public = self.public or (self if self.resolution is None else None)
+        return replace(tree, outlines=self.outlines, listed=kept, public=public, mask=self.mask)
+
+    def to_public_root(self) -> Hierarchy:
+        """Return the tree with the levels above its root as well, up to the root that the world knows."""
+        above: list[Ids] = []
+        if self.resolution is None:
+            full = self.public or self
+            leaf = int(np.flatnonzero(full.leaves == self.leaves[0])[0]) if len(self.leaves) else 0
+            above = [full.ids[at][full.codes[at][leaf : leaf + 1]] for at in range(self.top + 1, full.top + 1)]
+        elif self.ids[-1].tolist() != [WORLD]:
+            finest = range(self.resolution - self.top - 1, -1, -1)
+            above = [*(cell_to_parent(self.leaves[:1], at) for at in finest), np.array([WORLD])]
+        if len(self.leaves) == 0 or not above:
+            return self
+        return replace(self, ids=(*self.ids, *above), starts=(*self.starts, *(self.starts[-1] for _ in above)))
 
     def __repr__(self) -> str:
         levels = " < ".join(f"{len(ids):,}" for ids in self.ids)

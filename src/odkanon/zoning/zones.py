@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from odkanon.core.arrays import Codes, Ints
+from odkanon.core.arrays import Codes, Ints, make_read_only
+from odkanon.zoning.areas import EARTH_KM2, cell_area_km2, polygon_area_km2
 from odkanon.zoning.cells import cell_to_polygon, cells_to_polygons
 from odkanon.zoning.hierarchy import Cut, Hierarchy
 
 Array = npt.NDArray[Any]
+Kind = Literal["cell", "cells", "place", "box", "world"]
+"""An H3 cell, a free zone of several, a zone of a lookup table, a box of coordinates, or the virtual H3 root."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +49,9 @@ class Zones:
     outlines: Mapping[str, dict[str, Any]] | None = None
     cells: tuple[tuple[str, ...], ...] | None = None
 
+    def __post_init__(self) -> None:
+        make_read_only(self, "ids", "leaves", "resolution", "level", "bounds")
+
     def __len__(self) -> int:
         return len(self.ids)
 
@@ -66,17 +72,36 @@ class Zones:
         )
 
     def describe(self, zone: int) -> dict[str, Any]:
-        """Return what is known of a zone besides its outline: id, H3 resolution or level, number of leaves."""
-        about: dict[str, Any] = {"id": str(self.ids[zone]), "resolution": None, "leaves": None}
+        """Return what a zone is, whatever the data in it: id, kind, H3 resolution or level, cells, area."""
+        about: dict[str, Any] = {"id": str(self.ids[zone]), "kind": self.kind(zone), "resolution": None}
         if self.resolution is not None and self.resolution[zone] >= 0:
             about["resolution"] = int(self.resolution[zone])
         elif self.level is not None:
             about["level"] = int(self.level[zone])
-        if self.leaves is not None:
-            about["leaves"] = int(self.leaves[zone])
         if self.cells is not None:
             about["cells"] = list(self.cells[zone])
-        return about
+        return about | {"area_km2": self.area_km2(zone)}
+
+    def kind(self, zone: int) -> Kind:
+        """Return what sort of place a zone is."""
+        if self.bounds is not None:
+            return "box"
+        if self.cells is not None:
+            return "cells"
+        if self.resolution is None:
+            return "place"
+        return "cell" if self.resolution[zone] >= 0 else "world"
+
+    def area_km2(self, zone: int) -> float | None:
+        """Return the area of a zone on the sphere, to six digits; None where its outline is not known."""
+        kind = self.kind(zone)
+        if kind in ("cell", "cells"):
+            cells = [str(self.ids[zone])] if self.cells is None else self.cells[zone]
+            return _six_digits(sum(cell_area_km2(cell) for cell in cells))
+        if kind == "world":
+            return _six_digits(EARTH_KM2)
+        outline = self.geometry(zone)
+        return None if outline is None else _six_digits(polygon_area_km2(outline))
 
     def geometry(self, zone: int) -> dict[str, Any] | None:
         """Return the outline of a zone as GeoJSON; None where it is not known."""
@@ -127,7 +152,37 @@ def zones_of_cut(full: Hierarchy, cut: Cut) -> tuple[Zones, Codes]:
     return zones, zone_of_leaf
 
 
+def zones_of_tree(tree: Hierarchy) -> tuple[Zones, list[int]]:
+    """Return all nodes of a tree as zones, and for each level the number of its first node."""
+    counts = [len(ids) for ids in tree.ids]
+    level = np.repeat(np.arange(len(counts)), counts)
+    leaves = np.concatenate(tree.sizes)
+    ids = np.concatenate([tree.labels(at) for at in range(len(counts))]).astype(np.str_)
+    resolution = None
+    if tree.resolution is None:
+        ids = _unambiguous(ids, leaves, level)
+    else:
+        finest = [tree.level_resolution(at) for at in range(len(counts))]
+        resolution = np.repeat([-1 if at is None else at for at in finest], counts)
+    return Zones(ids, leaves, resolution, level, outlines=tree.outlines), [0, *np.cumsum(counts)[:-1].tolist()]
+
+
+def _unambiguous(ids: npt.NDArray[np.str_], leaves: Ints, level: Ints) -> npt.NDArray[np.str_]:
+    """Tell apart zones of a lookup table that share a name but not their leaves: overlapping zones meet here."""
+    _, name = np.unique(ids, return_inverse=True)
+    smallest = np.full(int(name.max()) + 1, leaves.max())
+    np.minimum.at(smallest, name, leaves)
+    larger = leaves > smallest[name]
+    marked = np.char.add(np.char.add(ids, " (level "), np.char.add(level.astype(np.str_), ")"))
+    return np.where(larger, marked, ids)
+
+
 def find_nodes(tree: Hierarchy, level: int, ids: npt.NDArray[Any]) -> Ints:
     """Return the numbers of the nodes of a level that have the given ids."""
     by_id = np.argsort(tree.ids[level], kind="stable")
     return by_id[np.searchsorted(tree.ids[level], ids, sorter=by_id)]
+
+
+def _six_digits(area: float) -> float:
+    """Drop digits that may differ from one machine to the next."""
+    return float(f"{area:.6g}")

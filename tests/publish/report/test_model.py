@@ -1,11 +1,12 @@
 import json
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from odkanon.errors import InputError
-from odkanon.publish.report.folder import SavedRelease, read_folder
 from odkanon.publish.report.model import Shapes, build_model, pack_line
+from odkanon.publish.saved import SavedRelease, read_release
 from web import made
 
 
@@ -18,7 +19,7 @@ def unpack(ring: list[int]) -> list[list[float]]:
 
 
 def test_flows_survive_packing(tmp_path: Path) -> None:
-    saved = read_folder(made.hexagons(tmp_path / "release"))
+    saved = read_release(made.hexagons(tmp_path / "release"))
     (release,) = build_model([saved])["releases"]
     flows = release["flows"]
     origins = [
@@ -27,20 +28,23 @@ def test_flows_survive_packing(tmp_path: Path) -> None:
     destinations = [release["destination"]["id"][zone] for zone in flows["destination"]]
     packed = set(zip(origins, destinations, flows["trips"], flows["persons"], strict=True))
     assert packed == set(
-        zip(*(saved.classes[name] for name in ("origin", "destination", "trips", "persons")), strict=True)
+        zip(
+            *(saved.flows.column(name).to_pylist() for name in ("origin", "destination", "trips", "persons")),
+            strict=True,
+        )
     )
 
 
 def test_row_order_does_not_matter(tmp_path: Path) -> None:
-    saved = read_folder(made.hexagons(tmp_path / "release"))
+    saved = read_release(made.hexagons(tmp_path / "release"))
     turned = SavedRelease(
-        saved.name, saved.about, list(reversed(saved.zones)), {k: v[::-1] for k, v in saved.classes.items()}
+        saved.name, saved.about, saved.zones[::-1], saved.flows.take(list(range(saved.flows.num_rows))[::-1])
     )
     assert build_model([saved]) == build_model([turned])
 
 
 def test_a_shape_is_stored_once_for_all_axes_and_releases(tmp_path: Path) -> None:
-    first, second = (read_folder(folder) for folder in made.pair(tmp_path))
+    first, second = (read_release(folder) for folder in made.pair(tmp_path))
     shapes = build_model([first, second])["shapes"]
     assert len(shapes) == len({json.dumps(zone["geometry"]) for zone in (*first.zones, *second.zones)})
 
@@ -59,22 +63,22 @@ def test_a_ring_over_the_date_line_stays_in_one_piece() -> None:
 
 
 def test_zones_without_weight_have_no_weight_column(tmp_path: Path) -> None:
-    (release,) = build_model([read_folder(made.boxes(tmp_path / "boxes"))])["releases"]
+    (release,) = build_model([read_release(made.boxes(tmp_path / "boxes"))])["releases"]
     assert "weight" not in release["origin"]
     assert "weight" not in release["flows"]
     assert release["origin"]["level"][0] is None
 
 
 def test_levels_of_a_lookup_hierarchy_are_kept() -> None:
-    zone = {"axis": "origin", "id": "75056", "resolution": None, "level": "commune", "leaves": 3, "trips": 10}
+    zone = {"axis": "origin", "id": "75056", "resolution": None, "level": "commune", "trips": 10}
     zones = [{"properties": zone, "geometry": None}, {"properties": {**zone, "axis": "destination"}, "geometry": None}]
-    saved = SavedRelease("r", {}, zones, {"origin": ["75056"], "destination": ["75056"], "trips": [10]})
+    saved = SavedRelease("r", {}, zones, pa.table({"origin": ["75056"], "destination": ["75056"], "trips": [10]}))
     (release,) = build_model([saved])["releases"]
     assert release["origin"]["level"] == ["commune"]
     assert not release["origin"]["h3"]
 
 
 def test_a_class_of_an_unknown_zone_is_refused() -> None:
-    saved = SavedRelease("r", {}, [], {"origin": ["a"], "destination": ["b"], "trips": [10]})
+    saved = SavedRelease("r", {}, [], pa.table({"origin": ["a"], "destination": ["b"], "trips": [10]}))
     with pytest.raises(InputError, match="which zones"):
         build_model([saved])

@@ -46,3 +46,16 @@ def test_write_report_puts_the_page_into_the_folder(tmp_path: Path) -> None:
 def test_at_least_one_release_is_needed() -> None:
     with pytest.raises(InputError, match="no release"):
         render([])
+
+
+def test_the_page_carries_the_licences_of_what_is_inside(page_built: Path) -> None:
+    """Whoever passes a report on passes these programs on, and their licences ask for their text."""
+    _, found, told = page_built.read_text(encoding="utf-8").rpartition("<!-- Inside this page:")
+    assert found
+    assert told.rstrip().endswith("-->")
+    assert told.count("-->") == 1
+    for block in told.split("=" * 60):
+        names, _, text = block.strip().partition("\n\n")
+        assert all(re.search(r"^\S+ \d\S* \(.+\)$", name) for name in names.splitlines()), names
+        assert re.search(r"copyright|Apache License", text, re.IGNORECASE), names
+    assert {"@deck.gl/core", "@flowmap.gl/layers", "world-atlas"} <= set(re.findall(r"^(\S+) \d", told, re.MULTILINE))

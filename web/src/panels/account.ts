@@ -1,7 +1,7 @@
 /** What was asked, and where every trip of the input went. */
 
 import { card, h, table, type Row } from "../dom";
-import { amount, count, methodExplained, methodLabel, percent, quantity, short } from "../format";
+import { amount, count, percent, quantity, short } from "../format";
 import { COUNTS, type About, type Release } from "../model";
 
 const RULES = {
@@ -16,7 +16,6 @@ const PARAMETERS: Record<string, [string, string]> = {
   suppress: ["Leaves out", "before: ahead of merging zones; after: only what is still too small then"],
   steps: ["Merges", "how many groups of neighbours became one zone"],
   resolution: ["Finest cells", "H3 resolution of the smallest possible zones; 10 is about 130 m across"],
-  max_levels: ["Levels looked ahead", "how far a rare trip may be merged before it counts as a problem"],
   levels: ["Levels looked ahead", "how far a rare trip may be merged before it counts as a problem"],
   target: ["Target size of a zone", "the trips that the method aims at for each origin zone"],
   delta: ["Price of leaving out", "what one trip left out counted against coarser zones; found by the method"],
@@ -42,11 +41,11 @@ export function asked(releases: Release[]): HTMLElement {
     const cells = releases.map(({ about: { rule } }) => (rule[name] == null ? "not asked" : `≥ ${count(rule[name])}`));
     rows.push({ label, hint, cells });
   }
-  const methods = new Set(releases.map(({ about }) => about.method));
+  const hints = new Set(releases.map(({ method }) => method.hint));
   rows.push({
     label: "Method",
-    hint: methods.size === 1 ? methodExplained([...methods][0]!) : "how zones were found",
-    cells: releases.map(({ about }) => methodLabel(about.method)),
+    hint: hints.size === 1 ? [...hints][0]! : "how zones were found",
+    cells: releases.map(({ method }) => method.title),
   });
   const names = new Set(releases.flatMap(({ about }) => Object.keys(about.parameters ?? {})));
   for (const name of names) {
@@ -60,14 +59,14 @@ export const heads = (releases: Release[]): string[] =>
   releases.length > 1 ? ["", ...releases.map((release) => release.name)] : [];
 
 function rejectedTrips(about: About): number {
-  return Object.values(about.input.rejected ?? {}).reduce((sum, one) => sum + (one.trips ?? one.rows ?? 0), 0);
+  return Object.values(about.input?.rejected ?? {}).reduce((sum, one) => sum + (one.trips ?? one.rows ?? 0), 0);
 }
 
 /** A bar of published, left out and rejected trips, drawn to scale. */
 function bar({ about }: Release): HTMLElement {
   const parts = [
     ["published", about.published.trips ?? 0, "published"],
-    ["suppressed", about.suppressed.trips ?? 0, "left out"],
+    ["suppressed", about.suppressed?.trips ?? 0, "left out"],
     ["rejected", rejectedTrips(about), "rejected"],
   ] as const;
   const total = parts.reduce((sum, [, trips]) => sum + trips, 0) || 1;
@@ -87,29 +86,42 @@ function bar({ about }: Release): HTMLElement {
 const number = (value: number | undefined, share?: number): string =>
   value == null ? "–" : share == null ? short(value) : `${short(value)} (${percent(share)})`;
 
+/** What the rows of a release tell, where the rest is not published. */
+function publicAccount(releases: Release[]): HTMLElement {
+  const cells = (pick: (about: About) => string) => releases.map(({ about }) => pick(about));
+  const rows: Row[] = [{ label: "Published", hint: "trips inside the published flows", cells: cells(({ published }) => count(published.trips)) }];
+  if (releases.some(({ about }) => about.published.weight != null)) {
+    rows.push({ label: "Published, weighted", hint: "the same, seen from the population", cells: cells(({ published }) => short(published.weight)) });
+  }
+  const most = ({ unlisted }: About): string => (unlisted?.at_most_trips == null ? "not published" : `at most ${count(unlisted.at_most_trips)}`);
+  rows.push({ label: "Not listed", hint: "trips too rare to be shown without exposing someone; the exact number could do so, too", cells: cells(most) });
+  return card("Where the trips went", "account", table(heads(releases), rows, "Where the trips went"));
+}
+
 /** Input, rejected, suppressed, published. */
 export function account(releases: Release[]): HTMLElement {
-  const weighted = releases.some(({ about }) => about.input.weight != null);
+  if (!releases.every(({ about }) => about.input && about.suppressed)) return publicAccount(releases);
+  const weighted = releases.some(({ about }) => about.input?.weight != null);
   const cells = (pick: (about: About) => string) => releases.map(({ about }) => pick(about));
   const rows: Row[] = [
-    { label: "Rows read", hint: "lines of the input files", cells: cells(({ input }) => count(input.rows)) },
-    { label: "Trips in the input", hint: "all that were read, usable or not", cells: cells(({ input }) => count(input.trips)) },
+    { label: "Rows read", hint: "lines of the input files", cells: cells(({ input }) => count(input?.rows)) },
+    { label: "Trips in the input", hint: "all that were read, usable or not", cells: cells(({ input }) => count(input?.trips)) },
   ];
-  if (releases.some(({ about }) => about.input.persons != null)) {
-    rows.push({ label: "Persons in the input", hint: "people who made these trips", cells: cells(({ input }) => count(input.persons)) });
+  if (releases.some(({ about }) => about.input?.persons != null)) {
+    rows.push({ label: "Persons in the input", hint: "people who made these trips", cells: cells(({ input }) => count(input?.persons)) });
   }
   if (weighted) {
-    rows.push({ label: "Weighted trips in the input", hint: "what these trips stand for in the population", cells: cells(({ input }) => short(input.weight)) });
+    rows.push({ label: "Weighted trips in the input", hint: "what these trips stand for in the population", cells: cells(({ input }) => short(input?.weight)) });
   }
-  rows.push({ label: "Usable trips", hint: "after rejecting; what was to be protected", cells: cells(({ published, suppressed }) => count((published.trips ?? 0) + (suppressed.trips ?? 0))) });
+  rows.push({ label: "Usable trips", hint: "after rejecting; what was to be protected", cells: cells(({ published, suppressed }) => count((published.trips ?? 0) + (suppressed?.trips ?? 0))) });
   rows.push({ label: "Published", hint: "trips inside the published flows", cells: cells(({ published }) => number(published.trips, published.share)) });
   if (weighted) rows.push({ label: "Published, weighted", hint: "the same, seen from the population", cells: cells(({ published }) => short(published.weight)) });
-  rows.push({ label: "Left out (suppressed)", hint: "too rare to be shown without exposing someone", cells: cells(({ suppressed }) => number(suppressed.trips, suppressed.share)) });
-  if (weighted) rows.push({ label: "Left out, weighted", hint: "the same, seen from the population", cells: cells(({ suppressed }) => short(suppressed.weight)) });
-  const reasons = new Set(releases.flatMap(({ about }) => Object.keys(about.input.rejected ?? {})));
+  rows.push({ label: "Left out (suppressed)", hint: "too rare to be shown without exposing someone", cells: cells(({ suppressed }) => number(suppressed?.trips, suppressed?.share)) });
+  if (weighted) rows.push({ label: "Left out, weighted", hint: "the same, seen from the population", cells: cells(({ suppressed }) => short(suppressed?.weight)) });
+  const reasons = new Set(releases.flatMap(({ about }) => Object.keys(about.input?.rejected ?? {})));
   for (const reason of reasons) {
     const pick = ({ input }: About): string => {
-      const one = input.rejected?.[reason];
+      const one = input?.rejected?.[reason];
       return one ? `${count(one.rows ?? one.trips)} rows` : "–";
     };
     rows.push({ label: `Rejected: ${reason.includes(" ") ? reason : reason.replaceAll("_", " ")}`, hint: "not usable, or not asked for", cells: cells(pick) });

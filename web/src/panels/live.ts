@@ -1,9 +1,9 @@
 /** The controls of the live explorer; a report has none. They ask, and never compute or show anything themselves. */
 
 import { choices, h } from "../dom";
-import { count, measureTitle, methodExplained, methodLabel, percent } from "../format";
+import { count, measureTitle, percent } from "../format";
 import type { Count } from "../model";
-import type { Offer, Request } from "../source";
+import { chosenMethod, type Offer, type Request } from "../source";
 
 function slider(label: string, hint: string, range: { min: number; max: number; step: number }, value: number, words: (value: number) => string, change: (value: number) => void): HTMLElement {
   const output = h("output", {}, words(value));
@@ -23,10 +23,6 @@ function select(label: string, hint: string, options: [string, string][], value:
   return h("label", { class: "control" }, h("span", {}, label, h("small", {}, hint)), element);
 }
 
-/** Methods that take no budget, and the one that can spend it early. */
-const WITHOUT_BUDGET = "mondrian";
-const SPENDS_EARLY = "odkanon";
-
 /** The panel; `ask` is called with every change, at once: the source drops answers that come too late. */
 export function liveControls(offer: Offer, current: Request, ask: (request: Request) => void): { slider: HTMLElement; others: HTMLElement } {
   let request = current;
@@ -36,7 +32,7 @@ export function liveControls(offer: Offer, current: Request, ask: (request: Requ
     ask(request);
   };
   const targets = protectBoxes(offer, request, change);
-  const method = select("Method", "", offer.methods.map((name) => [name, `${methodLabel(name)}${offer.slow.includes(name) ? " (takes longer)" : ""}`]), request.method, (name) => change({ method: name }));
+  const method = select("Method", "", offer.methods.map(({ name, title, slow }) => [name, `${title}${slow ? " (takes longer)" : ""}`]), request.method, (name) => change({ method: name }));
   const budget = slider("May leave out", "the most that may be dropped", { min: 0, max: offer.budget.max, step: 0.005 }, request.budget, percent, (share) => change({ budget: share }));
   const when = choices("suppress", "Leave out", [
     { value: "after", label: "after merging", title: "only what is still too small then" },
@@ -44,9 +40,10 @@ export function liveControls(offer: Offer, current: Request, ask: (request: Requ
   ], request.suppress, (suppress) => change({ suppress }));
   /** Shows only what means something for the chosen method. */
   const fit = (): void => {
-    method.querySelector("small")!.textContent = methodExplained(request.method);
-    budget.hidden = request.method === WITHOUT_BUDGET;
-    when.hidden = request.method !== SPENDS_EARLY;
+    const chosen = chosenMethod(offer, request);
+    method.querySelector("small")!.textContent = chosen.hint;
+    budget.hidden = !chosen.budget;
+    when.hidden = !chosen.suppress;
     targets.hidden = request.split;
   };
   fit();

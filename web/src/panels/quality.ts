@@ -24,6 +24,9 @@ export function utility(releases: Release[]): HTMLElement {
   const columns = releases.flatMap((release) =>
     MEASURES.filter((measure) => release.about.utility[measure]).map((measure) => ({ release, measure })),
   );
+  if (!columns.length) {
+    return card("How useful it is", "utility", h("p", { class: "note" }, "Published for large inputs only: of a small one, such numbers could tell of single groups."));
+  }
   const head = columns.map(({ release, measure }) =>
     h("span", {}, releases.length > 1 && h("b", {}, release.name), measureTitle[measure]),
   );

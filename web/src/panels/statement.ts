@@ -18,10 +18,17 @@ export function statement(about: About): string {
   if (!about.published.classes) {
     return `Nothing is published: even the coarsest zones would not have given every flow ${list(parts)}.`;
   }
-  const out = about.suppressed.share > 0
-    ? `; ${percent(about.suppressed.share)} of the trips could not reach this and are left out`
-    : "; no trip had to be left out";
-  return `Every published flow counts ${list(parts)}${out}.`;
+  return `Every published flow counts ${list(parts)}${leftOut(about)}.`;
+}
+
+function leftOut({ suppressed, unlisted }: About): string {
+  if (suppressed) {
+    return suppressed.share > 0
+      ? `; ${percent(suppressed.share)} of the trips could not reach this and are left out`
+      : "; no trip had to be left out";
+  }
+  if (unlisted?.at_most_trips == null) return "";
+  return unlisted.at_most_trips ? `; at most ${amount(unlisted.at_most_trips, "trips")} are not listed` : "; no trip had to be left out";
 }
 
 /** What the rule does not promise, said as plainly as what it does. */
@@ -39,7 +46,7 @@ const tile = (title: string, value: Child, ...notes: Child[]): HTMLElement =>
 
 /** Four figures that a reader should take away from one release. */
 export function headline({ about }: Release): HTMLElement {
-  const { published, suppressed, utility, limit } = about;
+  const { published, suppressed, unlisted, utility, limit } = about;
   const g = utility.trips?.g;
   const best = limit?.g;
   return h(
@@ -47,8 +54,8 @@ export function headline({ about }: Release): HTMLElement {
     { class: "tiles" },
     tile(
       "Published",
-      percent(published.share),
-      `${count(published.trips)} trips of ${count((published.trips ?? 0) + (suppressed.trips ?? 0))} usable`,
+      suppressed ? percent(published.share) : count(published.trips),
+      suppressed ? `${count(published.trips)} trips of ${count((published.trips ?? 0) + (suppressed.trips ?? 0))} usable` : "trips in the published flows",
       published.weight != null && `standing for ${amount(published.weight, "weight")}`,
     ),
     tile(
@@ -57,16 +64,22 @@ export function headline({ about }: Release): HTMLElement {
       "origin zones × destination zones",
       `${count(published.classes)} flows between them are published`,
     ),
-    tile(
-      "Left out to protect people",
-      percent(suppressed.share),
-      `${amount(suppressed.trips, "trips")}, in ${plural(suppressed.pairs, "origin–destination pair")}`,
-    ),
+    suppressed
+      ? tile(
+          "Left out to protect people",
+          percent(suppressed.share),
+          `${amount(suppressed.trips, "trips")}, in ${plural(suppressed.pairs, "origin–destination pair")}`,
+        )
+      : tile(
+          "Not listed to protect people",
+          unlisted?.at_most_trips == null ? "–" : `≤ ${count(unlisted.at_most_trips)}`,
+          unlisted?.at_most_trips == null ? "how many trips is not published" : "trips; the exact number is not published",
+        ),
     tile(
       "Coarseness (G)",
       g == null ? "–" : quantity(g),
       g == null
-        ? "not defined for this method"
+        ? utility.trips ? "not defined for this method" : "published for large inputs only"
         : best == null
           ? "finest cells in the two zones of an average trip; less is better"
           : `at best ${quantity(best)} on this data with nested zones`,

@@ -17,8 +17,9 @@ import numpy as np
 import pyarrow as pa
 
 from odkanon.core.arrays import Ints
+from odkanon.core.machine import machine_memory
 from odkanon.core.outputs import Claim
-from odkanon.engine.sql.backend import BYTES_PER_FLOW, Stored, Work, machine_memory, new_name, store
+from odkanon.engine.sql.backend import BYTES_PER_FLOW, Stored, Work, new_name, store
 from odkanon.errors import InputError, is_disk_full
 
 _DISK_FULL = (

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from odkanon.engine.sql.backend import BYTES_PER_FLOW, Stored, Work, machine_memory, new_name
+from odkanon.core.machine import machine_memory
+from odkanon.engine.sql.backend import BYTES_PER_FLOW, Stored, Work, new_name
 from odkanon.engine.sql.cells import ToDegrees, place_batch
 from odkanon.errors import InputError
 from odkanon.read.tables.datasets import dataset_files, dataset_sha256, remote

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
@@ -82,7 +81,7 @@ class Stored:
 class Selected:
     """A selection that is made anew each time; keeps the tables alive that it reads."""
 
-    def __init__(self, sql: str, *tables: Stored) -> None:
+    def __init__(self, sql: str, *tables: Stored | Selected) -> None:
         self.sql = sql
         self.tables = tables
 
@@ -111,11 +110,3 @@ def lend(backend: Backend, **columns: object) -> Stored:
     name = new_name()
     backend.register(name, pa.table(columns))
     return Stored(backend, name)
-
-
-def machine_memory() -> int:
-    """Return the bytes of memory of this machine."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return 8 * 2**30

@@ -24,7 +24,7 @@ from odkanon.model.od import Axis
 from odkanon.model.rule import Rule
 from odkanon.zoning.hierarchy import Cut, Hierarchy
 
-_LIGHTER = 4
+LIGHTER = 4
 """How many flows take as much memory as one with its visitors."""
 
 
@@ -96,7 +96,7 @@ class SqlEngine:
         if MEASURES[measure].by_heads:
             return tuple(self._heads_by_node(axis, level, measure) for level in range(side.tree.top + 1))
         found = self.backend.execute(
-            f"SELECT {axis} AS place, {_sum(measure)} AS mass FROM {self.table} GROUP BY {axis}"
+            f"SELECT {axis} AS place, {add_up(measure)} AS mass FROM {self.table} GROUP BY {axis}"
         )
         mass = side.at_leaves(found)
         return tuple(np.add.reduceat(mass, starts) for starts in side.tree.starts)
@@ -116,7 +116,7 @@ class SqlEngine:
         """Return the engine over the classes of two cuts; in memory, if they fit there easily."""
         coarser = self.merged(origins, destinations)
         visits = sum(each.rows for each in coarser.visits.values() if isinstance(each, Stored))
-        return coarser.fetched() if coarser.table.rows // _LIGHTER + visits <= self.backend.fetchable else coarser
+        return coarser.fetched() if coarser.table.rows // LIGHTER + visits <= self.backend.fetchable else coarser
 
     def fetched(self) -> MemoryEngine:
         """Return the same engine with its flows in memory."""
@@ -135,7 +135,7 @@ class SqlEngine:
     def merged(self, origins: Cut, destinations: Cut) -> SqlEngine:
         """Return the engine over the classes of two cuts, where the pairs are."""
         sides = self.origin.coarsen(origins), self.destination.coarsen(destinations)
-        masses = ", ".join(f"{_sum(name)} AS {name}" for name in self.masses)
+        masses = ", ".join(f"{add_up(name)} AS {name}" for name in self.masses)
         if len(origins) == len(destinations) == 1:
             merged = store(self.backend, f"SELECT 0 AS origin, 0 AS destination, {masses} FROM {self.table} f")
         else:
@@ -228,7 +228,7 @@ def distinct_visits(backend: Backend, visits: Relation, origins: Stored, destina
 
 def totals(backend: Backend, relation: str, masses: tuple[str, ...]) -> Totals:
     """Return what some flows add up to."""
-    sums = ", ".join(f"COALESCE({_sum(name)}, 0) AS {name}" for name in masses)
+    sums = ", ".join(f"COALESCE({add_up(name)}, 0) AS {name}" for name in masses)
     found = backend.execute(f"SELECT {sums} FROM {relation}").to_pylist()[0]
     return Totals(**{name: int(value) for name, value in found.items()})
 
@@ -238,7 +238,8 @@ def leaf_keys(backend: Backend, table: Stored, axis: Axis) -> Ints:
     return np.sort(ints(backend.execute(f"SELECT DISTINCT {axis} AS place FROM {table}"), "place"))
 
 
-def _sum(column: str) -> str:
+def add_up(column: str) -> str:
+    """Return the SQL of a sum of whole numbers."""
     # DuckDB adds integers up in 128 bits, Spark in 64; what we add up fits 64 by the choice of its scale.
     return f"CAST(SUM({column}) AS BIGINT)"
 

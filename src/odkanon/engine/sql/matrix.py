@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,10 +11,14 @@ import numpy as np
 
 from odkanon.core.arrays import Codes, Ints
 from odkanon.engine.memory import MemoryEngine
+from odkanon.engine.nested import Nested
 from odkanon.engine.protocols import Engine, Workspace
+from odkanon.engine.rest import Rest
 from odkanon.engine.sql.backend import Backend, Relation, Stored, lend, store
+from odkanon.engine.sql.deviations import compare
 from odkanon.engine.sql.engine import Side, SqlEngine, distinct_visits, join_maps, totals
 from odkanon.engine.sql.presuppress import presuppressed
+from odkanon.engine.sql.rest import finest_rows, sql_rest
 from odkanon.errors import InputError
 from odkanon.model.account import Summary
 from odkanon.model.budget import Budget
@@ -22,9 +26,10 @@ from odkanon.model.companion import ALONE
 from odkanon.model.flows import Flows, Totals, Visits
 from odkanon.model.measures import ADDITIVE, HEADS
 from odkanon.model.od import AXES, Axis, ODMatrix
-from odkanon.model.placement import Deviation, even_share
+from odkanon.model.placement import Deviation
 from odkanon.model.release import Classes, Release, add_companion, published_classes
 from odkanon.model.rule import Rule
+from odkanon.zoning.attributes import AttributeAxis
 from odkanon.zoning.hierarchy import Cut, Hierarchy
 from odkanon.zoning.zones import Zones, zones_of_cut
 
@@ -60,6 +65,7 @@ class SqlMatrix:
     pairs: Stored
     visits: Mapping[str, Relation]
     summary: Summary
+    axes: tuple[AttributeAxis, ...] = ()
 
     def side(self, axis: Axis) -> Side:
         """Return an axis as an engine sees it."""
@@ -235,6 +241,22 @@ class SqlWorkspace:
             companion=companion,
         )
 
+    def _deviations(
+        self, classes: Classes, zones: tuple[Zones, Zones], places: tuple[Codes, Codes], maps: list[Stored]
+    ) -> dict[str, Deviation]:
+        assert zones[0].leaves is not None
+        assert zones[1].leaves is not None
+        leaf_pairs = zones[0].leaves[classes.origin] * zones[1].leaves[classes.destination]
+        zoned = f"{self.od.pairs} f LEFT {join_maps('f', *maps).replace(' JOIN', ' LEFT JOIN')}"
+        return compare(
+            self.od.backend,
+            classes,
+            leaf_pairs,
+            self.od.engine().masses[1:],
+            {"origin": places[0], "destination": places[1]},
+            lambda shares: f"{zoned} LEFT JOIN {shares} c ON c.origin = a.zone AND c.destination = b.zone",
+        )
+
     def _are_enough(self, suppressed: Totals, rule: Rule, merged: Flows, maps: list[Stored]) -> bool:
         """Tell whether the suppressed are none, or meet the rule as one group."""
         least = {measure: rule.units(measure, self.od.summary.scale) for measure in rule.measures}
@@ -275,44 +297,41 @@ class SqlWorkspace:
             counts[name][found.column("number").to_numpy()] = found.column("heads").to_numpy()
         return replace(merged, head_counts=counts)
 
-    def _deviations(
-        self, classes: Classes, zones: tuple[Zones, Zones], places: tuple[Codes, Codes], maps: list[Stored]
-    ) -> dict[str, Deviation]:
-        """Compare every pair of the input with the even share of its class, in one pass over the pairs."""
-        assert zones[0].leaves is not None
-        assert zones[1].leaves is not None
-        leaf_pairs = zones[0].leaves[classes.origin] * zones[1].leaves[classes.destination]
+    def falling(self, nodes: Sequence[int], heads: Collection[str]) -> Rest:
+        """Return what is left as a cascade takes it up its ladder."""
+        visits = {name: each for name, each in self.rest.visits.items() if name in heads}
+        return sql_rest(self.rest.backend, self.rest.keys, self.rest.pairs, visits, self.od.scale)
+
+    def nested_release(
+        self, rule: Rule, nested: Nested, *, budget: Budget | None, method: str, parameters: Mapping[str, Any]
+    ) -> Release:
+        """Return the release of rows at several levels."""
+        origins, destinations, classes, rows = nested.classes()
+        assert classes.own_pairs is not None
         measures = self.od.engine().masses[1:]
-        shares = {f"share_{name}": even_share(getattr(classes, name), leaf_pairs) for name in measures}
-        table = lend(self.od.backend, origin=places[0], destination=places[1], number=np.arange(len(classes)), **shares)
-        sums = ", ".join(
-            f"CAST(SUM(CASE WHEN f.{name} > c.share_{name} THEN 1 ELSE 0 END) AS BIGINT) AS pairs_{name}, "
-            f"CAST(SUM(CASE WHEN f.{name} > c.share_{name} THEN f.{name} ELSE 0 END) AS BIGINT) AS above_{name}, "
-            f"CAST(SUM(f.{name}) AS BIGINT) AS inside_{name}"
-            for name in measures
+        finest = finest_rows(self.od.backend, self.od.pairs, nested, rows, self.od.keys, measures)
+        compared = compare(
+            self.od.backend,
+            classes,
+            classes.own_pairs,
+            measures,
+            {},
+            lambda shares: f"{finest} f LEFT JOIN {shares} c ON c.number = f.finest",
         )
-        # Outer joins, so that what lies in no class is counted too, and not concluded from what does.
-        found = self.od.backend.execute(
-            f"SELECT COALESCE(c.number, {len(classes)}) AS number, {sums} FROM {self.od.pairs} f "
-            f"LEFT {join_maps('f', *maps).replace(' JOIN', ' LEFT JOIN')} LEFT JOIN {table} c "
-            f"ON c.origin = a.zone AND c.destination = b.zone GROUP BY COALESCE(c.number, {len(classes)})"
+        return Release(
+            self.od.summary,
+            rule,
+            method,
+            parameters,
+            origins,
+            destinations,
+            classes,
+            nested.suppressed,
+            budget,
+            deviations=compared,
+            stored=self.od,
+            unlisted=nested.unlisted,
         )
-        number = found.column("number").to_numpy()
-
-        def column(name: str) -> Ints:
-            values = np.zeros(len(classes) + 1, dtype=np.int64)
-            values[number] = found.column(name).to_numpy()
-            return values
-
-        return {
-            name: Deviation(
-                column(f"pairs_{name}")[:-1],
-                column(f"above_{name}")[:-1],
-                column(f"inside_{name}")[:-1],
-                int(column(f"inside_{name}")[-1]),
-            )
-            for name in measures
-        }
 
 
 def _without(od: SqlMatrix, early: Stored) -> SqlMatrix:

@@ -43,8 +43,7 @@ def load_od(table: SqlInput, reading: Reading) -> SqlMatrix:
     read = table.keep(rows.select(end_texts(found) | rows.fingerprint))
     if "trips" in found and "person" not in found:
         _check_distinct(table, read)
-    source = account(table, rows, read, Rejected(0, 0))
-    reading.say(source, table.lines)
+    source = reading.account(account(table, rows, read, Rejected(0, 0)), table.lines)
     texts = _distinct_texts(table, read)
     reason = NO_CELL if hierarchy is None else NO_LEAF
     if hierarchy is None:

@@ -47,8 +47,7 @@ def load_trips(table: SqlInput, reading: Reading) -> SqlMatrix:
     degrees = None if crs is None else ToDegrees(crs, len(rows.reasons) + 1)
     records = table.place(rows.select(ends | rows.fingerprint | written), resolution, degrees)
     copies = find_copies(table, rows, records, ends, written, crs)
-    source = _account(table, rows, records, copies, crs)
-    reading.say(source, table.lines)
+    source = reading.account(_account(table, rows, records, copies, crs), table.lines)
     hint_at_swap(source.rejected)
     if source.rows == sum(part.rows for part in source.rejected.values()):
         raise no_rows(table, source)

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from odkanon.core.arrays import Ints
 from odkanon.errors import InputError
 from odkanon.methods.atg.cut import Choice, Forest, cheapest_within
 from odkanon.methods.atg.origins import Masses, coarsen_within, even_cut
@@ -28,8 +27,8 @@ from odkanon.model.budget import Budget, BudgetOf
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release, assemble
 from odkanon.model.rule import Rule
-from odkanon.zoning.hierarchy import Cut, Hierarchy
-from odkanon.zoning.zones import Zones, zones_of_cut
+from odkanon.zoning.hierarchy import Cut
+from odkanon.zoning.zones import zones_of_cut, zones_of_tree
 
 log = logging.getLogger(__name__)
 
@@ -147,28 +146,3 @@ def _release(od: ODMatrix, rule: Rule, solution: Solution, budget: Budget, param
         method="atg-soft",
         parameters=parameters,
     )
-
-
-def zones_of_tree(tree: Hierarchy) -> tuple[Zones, list[int]]:
-    """Return all nodes of a tree as zones, and for each level the number of its first node."""
-    counts = [len(ids) for ids in tree.ids]
-    level = np.repeat(np.arange(len(counts)), counts)
-    leaves = np.concatenate(tree.sizes)
-    ids = np.concatenate([tree.labels(at) for at in range(len(counts))]).astype(np.str_)
-    resolution = None
-    if tree.resolution is None:
-        ids = _unambiguous(ids, leaves, level)
-    else:
-        finest = [tree.level_resolution(at) for at in range(len(counts))]
-        resolution = np.repeat([-1 if at is None else at for at in finest], counts)
-    return Zones(ids, leaves, resolution, level, outlines=tree.outlines), [0, *np.cumsum(counts)[:-1].tolist()]
-
-
-def _unambiguous(ids: npt.NDArray[np.str_], leaves: Ints, level: Ints) -> npt.NDArray[np.str_]:
-    """Tell apart zones of a lookup table that share a name but not their leaves: overlapping zones meet here."""
-    _, name = np.unique(ids, return_inverse=True)
-    smallest = np.full(int(name.max()) + 1, leaves.max())
-    np.minimum.at(smallest, name, leaves)
-    larger = leaves > smallest[name]
-    marked = np.char.add(np.char.add(ids, " (level "), np.char.add(level.astype(np.str_), ")"))
-    return np.where(larger, marked, ids)

@@ -27,8 +27,6 @@ from odkanon.model.rule import Rule
 from odkanon.zoning.cells import Floats, cell_to_latlng
 from odkanon.zoning.zones import Zones
 
-DIMENSIONS = ("start_lon", "start_lat", "end_lon", "end_lat")
-
 
 def mondrian(od: ODMatrix, rule: Rule) -> Release:
     """Anonymise with Mondrian; nothing is suppressed.

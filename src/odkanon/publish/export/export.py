@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from odkanon.core.outputs import partial_folder
+from odkanon.core.outputs import check_new, partial_folder
 from odkanon.errors import InputError, nearest
 from odkanon.publish.export.flowcsv import write_flowmap, write_skmob
 from odkanon.publish.export.geo import write_geojson, write_geoparquet
 from odkanon.publish.export.omx import write_omx
+from odkanon.publish.onto import write as onto_files
 from odkanon.publish.saved import SavedRelease, read_release
 
 Writer = Callable[[SavedRelease, Path, str], None]
@@ -33,7 +34,15 @@ _WRITERS: dict[str, Writer] = {
 
 
 def export_release(
-    folder: str | Path, to: str, output: str | Path, *, measure: str = "trips", force: bool = False
+    folder: str | Path,
+    to: str,
+    output: str | Path,
+    *,
+    measure: str = "trips",
+    force: bool = False,
+    onto: str | Path | None = None,
+    code: str | None = None,
+    weights: str | Path | None = None,
 ) -> list[Path]:
     """Write a saved release in the format of another program, and return the files.
 
@@ -49,16 +58,45 @@ def export_release(
         What flows count in formats that have a single number for each: flowmap and skmob.
     force : bool
         Replace files of the same name; other files in the folder stay.
+    onto : path, optional
+        A file of polygons to spread the release over, for "omx", "csv" and "parquet"; see `odkanon.publish.onto`.
+    code : str, optional
+        With ``onto``: the property that has the codes of the polygons.
+    weights : path, optional
+        With ``onto``: spread by these instead of by area; a table ``lat, lon, weight`` or ``cell, weight``.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from odkanon import Rule, anonymize, build_od, make_survey, read_trips
+    >>> release = anonymize(build_od(read_trips(make_survey()), resolution=7), Rule(trips=10))
+    >>> with TemporaryDirectory() as folder:
+    ...     saved = release.save(Path(folder) / "release")
+    ...     written = export_release(saved, "flowmap", Path(folder) / "flows")
+    >>> [path.name for path in written]
+    ['locations.csv', 'flows.csv']
     """
-    if to not in FILES:
-        raise InputError(f"there is no format {to!r}; choose among {', '.join(FILES)}{nearest(to, FILES)}")
+    if onto is None:
+        if code is not None or weights is not None:
+            raise InputError("codes and weights belong to zones of your own; name their file, too")
+        if to in onto_files.FILES and to not in FILES:
+            raise InputError(f"a release is {to} already; this format is for a matrix on zones of your own")
+        if to not in FILES:
+            raise InputError(f"there is no format {to!r}; choose among {', '.join(FILES)}{nearest(to, FILES)}")
+    else:
+        onto_files.check_format(to)
     output = Path(output)
-    targets = [output / name for name in FILES[to]] or [output]
-    _check(output, targets, single=not FILES[to], force=force)
-    release = read_release(Path(folder))
+    files = FILES[to] if onto is None else onto_files.FILES[to]
+    targets = [output / name for name in files] or [output]
+    _check(output, targets, single=not files, force=force)
     with partial_folder(output) as partial:
-        _WRITERS[to](release, partial if FILES[to] else partial / output.name, measure)
-        if FILES[to]:
+        target = partial if files else partial / output.name
+        if onto is None:
+            _WRITERS[to](read_release(Path(folder)), target, measure)
+        else:
+            given = None if weights is None else Path(weights)
+            onto_files.write_onto(Path(folder), to, target, onto=Path(onto), code=code, weights=given)
+        if files:
             output.mkdir(exist_ok=True)
         for target in targets:
             (partial / target.name).replace(target)
@@ -68,9 +106,8 @@ def export_release(
 def _check(output: Path, targets: list[Path], *, single: bool, force: bool) -> None:
     if output.exists() and output.is_dir() == single:
         raise InputError(f"{output} is a {'folder' if single else 'file'}; this format needs a {_KIND[single]}")
-    taken = [target for target in targets if target.exists()]
-    if taken and not force:
-        raise InputError(f"{taken[0]} exists already; choose another name, or replace it with --force")
+    for target in targets:
+        check_new(target, force=force)
 
 
 _KIND = {True: "file", False: "folder"}

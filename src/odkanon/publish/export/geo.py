@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet
 
+from odkanon.core.outputs import write_text
 from odkanon.publish.saved import SavedRelease, import_shapely, to_shapes
 
 Shapes = npt.NDArray[Any]
@@ -18,8 +19,8 @@ Shapes = npt.NDArray[Any]
 
 def write_geoparquet(release: SavedRelease, folder: Path) -> None:
     """Write ``zones.parquet`` and ``flows.parquet``, both GeoParquet 1.1 in degrees (OGC:CRS84)."""
-    zones = pa.Table.from_pylist([feature["properties"] for feature in release.features])
-    shapes = to_shapes([feature["geometry"] for feature in release.features])
+    shapes = to_shapes([feature["geometry"] for feature in release.zones])
+    zones = pa.Table.from_pylist([feature["properties"] for feature in release.zones])
     _write(zones, shapes, folder / "zones.parquet")
     _write(release.flows, flow_lines(release), folder / "flows.parquet")
 
@@ -32,9 +33,9 @@ def write_geojson(release: SavedRelease, folder: Path) -> None:
         {"type": "Feature", "properties": row, "geometry": None if line is None else json.loads(line)}
         for row, line in zip(release.flows.to_pylist(), lines, strict=True)
     ]
-    for name, features in (("zones", release.features), ("flows", flows)):
+    for name, features in (("zones", release.zones), ("flows", flows)):
         text = json.dumps({"type": "FeatureCollection", "features": features}, ensure_ascii=False, allow_nan=False)
-        (folder / f"{name}.geojson").write_text(text + "\n", encoding="utf-8")
+        write_text(folder / f"{name}.geojson", text + "\n")
 
 
 def flow_lines(release: SavedRelease) -> Shapes:
@@ -43,7 +44,8 @@ def flow_lines(release: SavedRelease) -> Shapes:
     It has no length where both are the same zone, and is missing where one has no outline.
     """
     shapely = import_shapely()
-    ends = np.stack([release.centres[release.origin], release.centres[release.destination]], axis=1)
+    centres, places = release.centres, release.places
+    ends = np.stack([centres[places.origin], centres[places.destination]], axis=1)
     lines = np.full(len(ends), None, dtype=object)
     known = np.isfinite(ends).all(axis=(1, 2))
     lines[known] = shapely.linestrings(ends[known])

@@ -12,7 +12,9 @@ from itertools import pairwise
 from typing import Any
 
 from odkanon.errors import InputError
-from odkanon.publish.report.folder import COUNTS, SavedRelease
+from odkanon.methods.registry import words_for
+from odkanon.model.measures import MEASURES
+from odkanon.publish.saved import SavedRelease
 
 FORMAT = 1
 PER_DEGREE = 1_000_000
@@ -92,7 +94,8 @@ def pack_release(release: SavedRelease, shapes: Shapes) -> dict[str, Any]:
     """Pack one release; its flows refer to its zones by number, sorted by origin."""
     # Without the time it took: the same release should give the same page.
     about = {name: value for name, value in release.about.items() if name != "seconds"}
-    packed: dict[str, Any] = {"name": release.name, "about": about}
+    words = words_for(str(release.about.get("method")))
+    packed: dict[str, Any] = {"name": release.name, "about": about, "method": words}
     numbers: dict[str, dict[str, int]] = {}
     for axis in AXES:
         zones = sorted(
@@ -112,7 +115,7 @@ def _pack_zones(zones: Sequence[dict[str, Any]], shapes: Shapes) -> dict[str, An
         "id": [str(own["id"]) for own in properties],
         "shape": [shapes.number(zone.get("geometry")) for zone in zones],
         "level": [_level(own) for own in properties],
-        "leaves": [own.get("leaves") for own in properties],
+        **({"leaves": [own["leaves"] for own in properties]} if all("leaves" in own for own in properties) else {}),
         "trips": [own["trips"] for own in properties],
     }
     if all(own.get("weight") is not None for own in properties):
@@ -126,7 +129,7 @@ def _level(own: dict[str, Any]) -> Any:
 
 
 def _pack_flows(release: SavedRelease, numbers: dict[str, dict[str, int]]) -> dict[str, list[Any]]:
-    classes = release.classes
+    classes = release.flows.to_pydict()
     try:
         ends = [[numbers[axis][str(zone)] for zone in classes[axis]] for axis in AXES]
     except KeyError as error:
@@ -136,7 +139,7 @@ def _pack_flows(release: SavedRelease, numbers: dict[str, dict[str, int]]) -> di
     for origin in ends[0]:
         per_origin[origin] += 1
     flows: dict[str, list[Any]] = {"per_origin": per_origin, "destination": [ends[1][row] for row in order]}
-    for name in COUNTS:
+    for name in MEASURES:
         if name in classes:
             values = classes[name]
             flows[name] = [_short(values[row]) for row in order]

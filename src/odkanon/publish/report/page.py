@@ -8,10 +8,13 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from odkanon.core.outputs import check_new, write_whole
 from odkanon.errors import InputError
+from odkanon.publish.files import PAGE
+from odkanon.publish.recipe import INDEX
 from odkanon.publish.report.base import build_base, read_beneath
-from odkanon.publish.report.folder import SavedRelease, read_folder
 from odkanon.publish.report.model import build_model
+from odkanon.publish.saved import SavedRelease, read_full, read_release
 
 TEMPLATE = "page.html"
 MODEL_SLOT = "__ODKANON_MODEL__"
@@ -42,24 +45,63 @@ def render(folders: Sequence[Path], *, beneath: Path | None = None) -> str:
     ------
     InputError
         If a folder is not a saved release, or the page was not built.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from odkanon import Rule, anonymize, build_od, make_survey, read_trips
+    >>> release = anonymize(build_od(read_trips(make_survey()), resolution=7), Rule(trips=10))
+    >>> with TemporaryDirectory() as folder:
+    ...     page = render([release.save(Path(folder) / "release")])
+    >>> page.startswith("<!doctype html>")
+    True
     """
     if not folders:
         raise InputError("no release given; name at least one saved release folder")
-    return page_of([read_folder(Path(folder)) for folder in folders], beneath=beneath)
+    return page_of([read_release(folder) for folder in folders], beneath=beneath)
 
 
-def page_of(releases: Sequence[SavedRelease], *, beneath: Path | None = None) -> str:
-    """Make one page of releases whose files have been read, or are about to be written; see `render`."""
-    model = build_model(releases)
+def page_of(releases: Sequence[SavedRelease], *, beneath: Path | None = None, full: bool = False) -> str:
+    """Make one page of releases whose files have been read, or are about to be written; see `render`.
+
+    ``full`` says on the page that it tells more than the releases do.
+    """
+    model = build_model(releases) | {"full": full}
     model["base"] = build_base(model["shapes"])
     model["beneath"] = None if beneath is None else read_beneath(beneath)
     return fill_template(model)
 
 
 def write_report(folder: Path, *, beneath: Path | None = None) -> Path:
-    """Write ``report.html`` into a saved release folder and return its path."""
-    target = Path(folder) / "report.html"
-    target.write_text(render([Path(folder)], beneath=beneath), encoding="utf-8")
+    """Write ``report.html`` into a saved release folder and return its path.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from odkanon import Rule, anonymize, build_od, make_survey, read_trips
+    >>> release = anonymize(build_od(read_trips(make_survey()), resolution=7), Rule(trips=10))
+    >>> with TemporaryDirectory() as folder:
+    ...     write_report(release.save(Path(folder) / "release")).name
+    'report.html'
+    """
+    target = Path(folder) / PAGE
+    write_whole(target, render([Path(folder)], beneath=beneath))
+    return target
+
+
+def full_page_path(folder: Path) -> Path:
+    """Return where the full page of a release goes: beside its folder, and never into one that may be published."""
+    folder = folder.absolute()
+    if (folder.parent / INDEX).is_file():
+        return folder.parent.with_name(f"{folder.parent.name}.{folder.name}.full.html")
+    return folder.with_name(f"{folder.name}.full.html")
+
+
+def write_full_report(folder: Path, *, beneath: Path | None = None, force: bool = False) -> Path:
+    """Write the page with all that the recipe of a release knows beside its folder; it is not for publication."""
+    target = full_page_path(folder)
+    check_new(target, force=force)
+    write_whole(target, page_of([read_full(folder)], beneath=beneath, full=True))
     return target
 
 

@@ -13,12 +13,12 @@ from typing import Any
 
 from odkanon.errors import InputError
 from odkanon.model.measures import MEASURES
-from odkanon.publish.report.folder import SavedRelease, read_folder
 from odkanon.publish.report.model import AXES
 from odkanon.publish.report.shapes import Outline, outline_of
+from odkanon.publish.saved import SavedRelease, read_release
 
 FORMATS = ("png", "svg", "pdf")
-COLOURED_BY = {"trips": "trips", "weight": "weighted trips"}
+COLOURED = {"trips": "trips", "weight": "weighted trips"}
 ONLY = ("#0072b2", "#d55e00")
 """Zones that only the first, or only the second, of two releases has: colour-blind safe."""
 SHARED, EDGE, BAR, BELOW = "#d9dde0", "#33414d", "#225ea8", "#d55e00"
@@ -52,13 +52,23 @@ def write_picture(folders: Sequence[Path], target: Path, *, measure: str = "trip
     ------
     InputError
         If the ending is another, a folder is not a saved release, or it has no such measure.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from odkanon import Rule, anonymize, build_od, make_survey, read_trips
+    >>> release = anonymize(build_od(read_trips(make_survey()), resolution=7), Rule(trips=10))
+    >>> with TemporaryDirectory() as folder:
+    ...     saved = release.save(Path(folder) / "release")
+    ...     write_picture([saved], Path(folder) / "zones.png").stat().st_size > 10_000
+    True
     """
     kind = target.suffix.lower().removeprefix(".")
     if kind not in FORMATS:
         raise InputError(f"{target.name} should end in .png, .svg or .pdf")
     if len(folders) not in (1, 2):
         raise InputError("a picture shows one release, or the difference of two")
-    releases = [read_folder(Path(folder)) for folder in folders]
+    releases = [read_release(folder) for folder in folders]
     for release in releases:
         _check(release, measure)
     try:
@@ -73,11 +83,11 @@ def write_picture(folders: Sequence[Path], target: Path, *, measure: str = "trip
 
 
 def _check(release: SavedRelease, measure: str) -> None:
-    if measure not in COLOURED_BY:
-        raise InputError(f"zones are coloured by {' or '.join(COLOURED_BY)}, not {measure!r}")
-    if not release.classes["trips"]:
+    if measure not in COLOURED:
+        raise InputError(f"zones are coloured by {' or '.join(COLOURED)}, not {measure!r}")
+    if not release.flows.num_rows:
         raise InputError(f"{release.name} publishes nothing, so there is nothing to draw")
-    if measure not in release.classes:
+    if measure not in release.flows.column_names:
         raise InputError(f"{release.name} has no {measure}; colour zones by trips")
 
 
@@ -101,7 +111,7 @@ def draw_one(release: SavedRelease, measure: str) -> Any:
         bar.ax.yaxis.set_minor_locator(LogLocator(subs=(2, 3, 5)))
         bar.ax.yaxis.set_major_formatter(_plain)
         bar.ax.yaxis.set_minor_formatter(_plain)
-        bar.set_label(f"{COLOURED_BY[measure]} published in a zone")
+        bar.set_label(f"{COLOURED[measure]} published in a zone")
     _draw_sizes(figure.add_subplot(grid[1, :]), release)
     return figure
 
@@ -142,13 +152,12 @@ def _scale(masses: Sequence[float]) -> Any:
 
 
 def _count(release: SavedRelease, axis: str) -> int:
-    return sum(zone["properties"]["axis"] == axis for zone in release.zones)
+    return len(release.zones_of(axis))
 
 
 def _outlines(release: SavedRelease, axis: str, measure: str) -> list[Outline]:
     """Return what can be drawn of an axis, large zones first: where zones overlap, small ones stay in sight."""
-    own = [zone for zone in release.zones if zone["properties"]["axis"] == axis]
-    found = [outline for zone in own if (outline := outline_of(zone, measure)) is not None]
+    found = [outline for zone in release.zones_of(axis) if (outline := outline_of(zone, measure)) is not None]
     return sorted(found, key=lambda outline: (-outline.area, outline.id))
 
 
@@ -195,7 +204,7 @@ def _draw_sizes(axes: Any, release: SavedRelease) -> None:
     """Draw how many flows are of which size, in the measure of the rule, with its threshold."""
     rule = release.about["rule"]
     counted = next((name for name in MEASURES if rule.get(name) is not None), "trips")
-    sizes = release.classes.get(counted) or release.classes["trips"]
+    sizes = release.measure(counted if counted in release.flows.column_names else "trips").tolist()
     threshold = rule.get(counted) or min(sizes)
     edges = _edges(min(sizes), max(sizes), threshold, whole=counted != "weight")
     axes.hist(sizes, bins=edges, color=BAR, edgecolor="white", linewidth=0.5)

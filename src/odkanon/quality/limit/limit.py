@@ -105,6 +105,16 @@ def limit(
     that meets the rule, there are at most ``sum(m x / M(p))`` classes, and the same argument applies.
 
     *G of a pair of cuts*: see `homogeneous_bound`. *E*: see `loss_bound`.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from odkanon import Rule, anonymize, lookup_hierarchy, read_od
+    >>> tree = lookup_hierarchy(pa.table({"zone": ["a1", "a2", "b1", "b2"], "district": ["a", "a", "b", "b"]}))
+    >>> flows = {"origin": ["a1", "a1", "a2", "b1"], "destination": ["b1", "b2", "b1", "a1"], "trips": [6, 4, 3, 12]}
+    >>> od = read_od(pa.table(flows), hierarchy=tree)
+    >>> round(limit(od, Rule(trips=10)).g, 2)  # no method over this tree gets below
+    2.52
     """
     allowed = Budget(budget, budget_of)
     return limit_within(od, rule, allowed, allowed.allowance(od.summary), measure, thorough=thorough)

@@ -23,7 +23,7 @@ from odkanon.zoning.hierarchy import Hierarchy
 Floats = npt.NDArray[np.float64]
 
 Meets = Callable[[int, int, Flows], Bools]
-"""Tells which flows meet a rule, given the steps of their origins and destinations, and them."""
+"""Given the steps of origins and of destinations, and flows between them: which flows meet the rule."""
 
 
 @dataclass(frozen=True, eq=False)

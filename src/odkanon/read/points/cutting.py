@@ -28,7 +28,7 @@ class TripRule:
     Attributes
     ----------
     gap : float
-        Seconds without a point after which a trip has ended, in (0, inf). Exactly so many do not end it.
+        A trip ends where there is no point for more than so many seconds, in (0, inf).
     min_points : int
         Points that a trip has at least, in [2, inf).
     min_duration : float

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
-from odkanon.core.outputs import partial_folder
+from odkanon.core.outputs import check_new, partial_folder
 from odkanon.errors import InputError
 from odkanon.read.checks import UNREADABLE
 from odkanon.read.points.cutting import COPY, ORDER, SAME_TIME, PauseCutter, TripRule
@@ -123,8 +123,7 @@ def check_output(output: Path, *, force: bool) -> None:
     """Raise if trips cannot go to this file; worth asking before the work begins."""
     if output.suffix not in _SUFFIXES:
         raise InputError(f"{output} should end in .parquet, .csv or .csv.gz")
-    if output.exists() and not force:
-        raise InputError(f"{output} exists already; choose another name, or have it replaced", option="force")
+    check_new(output, force=force)
 
 
 class TripMaker:

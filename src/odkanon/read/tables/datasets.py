@@ -5,18 +5,19 @@ from __future__ import annotations
 import glob
 import hashlib
 import re
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from odkanon.errors import InputError
 
 _REMOTE = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+):/{1,2}(?=[^/])")
 
 
-def remote(source: str | Path) -> str | None:
+def remote(source: str | PurePath) -> str | None:
     """Return the address of a source in an object store, such as ``s3a://bucket/trips``; None for local paths."""
-    found = _REMOTE.match(str(source))
-    # A path object has lost one of the two slashes.
-    return None if found is None else f"{found[1]}://{str(source)[found.end() :]}"
+    # A path object has lost one of the two slashes, and on Windows turned the others round.
+    text = source.as_posix() if isinstance(source, PurePath) else source
+    found = _REMOTE.match(text)
+    return None if found is None else f"{found[1]}://{text[found.end() :]}"
 
 
 def dataset_files(source: str | Path) -> list[Path] | None:

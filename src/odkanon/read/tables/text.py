@@ -27,6 +27,7 @@ _DELIMITERS = ",;\t|"
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _WESTERN = ("cp1252", "latin_1", "mac_roman", "cp850")
 """Read alike by far the most files that are not UTF-8; taken where they are as likely as anything else."""
+_SIGNS = "€£–—’‘“”«»°ºª²³·…§µ×\xa0"
 _AS_LIKELY = 0.05
 _STRANGE_LINES = 200
 
@@ -191,7 +192,8 @@ def _told_encoding(path: Path, *, gzipped: bool) -> str:
     matches = list(charset_normalizer.from_bytes(b"".join(strange)))
     likely = [match for match in matches if match.chaos <= matches[0].chaos + _AS_LIKELY]
     names = {name for match in likely for name in match.could_be_from_charset}
-    encoding = next((name for name in _WESTERN if name in names), likely[0].encoding if likely else None)
+    natural = (name for name in _WESTERN if name in names and _is_natural(b" ".join(strange), name))
+    encoding = next(natural, likely[0].encoding if likely else None)
     if encoding is None:
         raise InputError(
             f"{path} is not UTF-8 text (line {first}: {_strange_word(strange[0])!r}); say which encoding it is in",
@@ -207,6 +209,16 @@ def _told_encoding(path: Path, *, gzipped: bool) -> str:
         extra={"option": "encoding"},
     )
     return encoding
+
+
+def _is_natural(content: bytes, encoding: str) -> bool:
+    """Tell whether words look like words: letters only, and none large in the middle of small ones."""
+    text = re.sub(f"[\0-\x40\x5b-\x60\x7b-\x7f{_SIGNS}]+", " ", content.decode(encoding, errors="replace"))
+    return all(
+        word.isalpha() and (word.isupper() or word[1:] == word[1:].lower())
+        for word in text.split()
+        if not word.isascii()
+    )
 
 
 def _strange_word(line: bytes) -> bytes:

@@ -1,0 +1,97 @@
+"""The options that say whom to protect: one for each measure, as the list of measures has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import wraps
+from inspect import Parameter
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from odkanon.cli.reading import with_parameters
+from odkanon.model.measures import MEASURES, TARGETS
+
+if TYPE_CHECKING:
+    from odkanon.engine.protocols import Matrix
+    from odkanon.model.rule import Rule
+
+_PANEL = "Whom to protect"
+
+Protect = StrEnum("Protect", {target: target for target in TARGETS})  # type: ignore[misc]
+"""Who can be protected."""
+
+THRESHOLDS = {f"min_{name}": name for name in MEASURES}
+"""The options with a threshold of their own, and what each counts."""
+
+
+def _option(name: str, text: str) -> Any:
+    return typer.Option(name, rich_help_panel=_PANEL, help=text)
+
+
+_NUMBER: dict[str, Any] = dict.fromkeys(MEASURES, int | None) | {"weight": float | None}
+
+OPTIONS: dict[str, tuple[Any, Any]] = {
+    "k": (Annotated[int, _option("--k", "How many must share every published flow.")], 10),
+    "protect": (
+        Annotated[
+            list[Protect],
+            typer.Option(
+                "--protect",
+                rich_help_panel=_PANEL,
+                show_default=False,
+                help="Who: "
+                + ", ".join(f"{measure.target} ({measure.meaning})" for measure in MEASURES.values())
+                + ". Repeatable: all must hold. [default: participants]",
+            ),
+        ],
+        [],
+    ),
+} | {
+    option: (
+        Annotated[
+            _NUMBER[name],
+            _option(
+                f"--min-{name}",
+                f"Instead of --k: at least {'this sum of weights' if name == 'weight' else f'so many {name}'}.",
+            ),
+        ],
+        None,
+    )
+    for option, name in THRESHOLDS.items()
+}
+"""By name of the parameter: how typer is to take it, and the default."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Whom the options say to protect; call it with a matrix for the rule."""
+
+    said: Mapping[str, Any]
+
+    def __call__(self, od: Matrix) -> Rule:
+        """Return the rule; the mean weight of a trip is that of the whole data set."""
+        from odkanon.model.rule import Rule
+
+        least = {name: self.said[option] for option, name in THRESHOLDS.items() if self.said[option] is not None}
+        if not least:
+            targets = [target.value for target in self.said["protect"]] or ["participants"]
+            return Rule.protect(*targets, k=self.said["k"], of=od.summary)
+        return Rule(mean_weight=od.summary.mean_weight if od.summary.weight is not None else None, **least)
+
+
+def protects(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command all options of protecting, in place of its parameter ``wanted``."""
+
+    @wraps(command)
+    def wrapped(**given: Any) -> None:
+        said = {name: given.pop(name) for name in OPTIONS}
+        command(**given, wanted=Wanted(said))
+
+    options = [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+        for name, (annotation, default) in OPTIONS.items()
+    ]
+    return with_parameters(wrapped, command, add=options, drop="wanted", first=True)

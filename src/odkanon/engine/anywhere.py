@@ -1,0 +1,60 @@
+"""One door for every input and every engine, as ``odkanon anonymize`` goes through it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from odkanon.engine.choose import EngineName, load, parse_bytes
+from odkanon.engine.protocols import Matrix
+from odkanon.errors import InputError, nearest
+from odkanon.read.reading import Reading
+
+ENGINES: tuple[EngineName, ...] = ("memory", "duckdb", "spark")
+
+
+def read_matrix(
+    source: str | Path,
+    *,
+    engine: EngineName | None = None,
+    memory_limit: int | str | None = None,
+    spark_master: str | None = None,
+    **how: Any,
+) -> Matrix:
+    """Read trips, or records between zones, into an OD matrix on the engine that suits their number.
+
+    Parameters
+    ----------
+    source : str or path
+        A file, or a folder or pattern of Parquet files.
+    engine : {"memory", "duckdb", "spark"}, optional
+        Where the pairs are kept. By default in memory as long as they fit there comfortably, else in DuckDB; what
+        lies in an object store goes to Spark.
+    memory_limit : int or str, optional
+        Bytes, or something like ``"8GiB"``: what DuckDB may take, and what "fits" means.
+    spark_master : str, optional
+        Such as ``local[4]`` or ``spark://host:7077``. On a session of your own, use `odkanon.spark.read`.
+    **how
+        How to read it; see `odkanon.Reading`.
+
+    Returns
+    -------
+    Matrix
+        For `odkanon.anonymize`; releases are the same, byte for byte, whatever the engine.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from odkanon import Rule, anonymize, make_survey, read_matrix
+    >>> from odkanon.read.tables.open import write_csv
+    >>> with TemporaryDirectory() as folder:
+    ...     write_csv(make_survey(), Path(folder) / "survey.csv")
+    ...     od = read_matrix(Path(folder) / "survey.csv", engine="duckdb", resolution=8)
+    >>> anonymize(od, Rule(trips=10)).refusal is None
+    True
+    """
+    limit = parse_bytes(memory_limit) if isinstance(memory_limit, str) else memory_limit
+    if engine is not None and engine not in ENGINES:
+        raise InputError(f"there is no engine {engine!r}{nearest(engine, ENGINES)}; choose among {', '.join(ENGINES)}")
+    return load(Reading(source, **how), engine=engine, memory_limit=limit, spark_master=spark_master)

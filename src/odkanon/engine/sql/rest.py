@@ -1,0 +1,194 @@
+"""A cascade over OD pairs in a database: what is left at each rung, and how the pairs compare with its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow.compute as pc
+
+from odkanon.core.arrays import Ints
+from odkanon.engine.nested import Nested
+from odkanon.engine.rest import Groups, MemoryRest, Rest, keys_of
+from odkanon.engine.sql.backend import Backend, Relation, Selected, Stored, lend, store
+from odkanon.engine.sql.engine import LIGHTER, add_up, ints, totals
+from odkanon.model.flows import Totals, Visits
+
+AXES = ("origin", "destination")
+
+
+@dataclass(frozen=True, eq=False)
+class SqlRest:
+    """What is left, in a database.
+
+    Attributes
+    ----------
+    nodes : tuple of int
+        For each axis, how many nodes there are.
+    table : Relation
+        The numbers of the nodes, ``pairs, trips`` and, where there is one, ``weight``.
+    visits : mapping of str to Relation
+        The numbers of the nodes and ``head``, possibly repeated, for each measure that counts heads.
+    scale : int or None
+        Units of weight in one; None where there is no weight.
+    """
+
+    backend: Backend
+    nodes: tuple[int, ...]
+    table: Relation
+    visits: Mapping[str, Relation]
+    scale: int | None
+
+    @property
+    def masses(self) -> tuple[str, ...]:
+        """Columns of the table that add up."""
+        return ("pairs", "trips") if self.scale is None else ("pairs", "trips", "weight")
+
+    def lift(self, axis: int, parent: Ints, nodes: int) -> Rest:
+        """Return the rest grouped by the parents on one axis; in memory, if it fits there easily."""
+        name = AXES[axis]
+        parents = lend(self.backend, code=np.arange(len(parent)), parent=parent)
+        ends = ", ".join(f"p.parent AS {name}" if at == axis else f"f.{other}" for at, other in enumerate(AXES))
+        groups = ", ".join("p.parent" if at == axis else f"f.{other}" for at, other in enumerate(AXES))
+        joined = f"f JOIN {parents} p ON f.{name} = p.code"
+        sums = ", ".join(f"{add_up(f'f.{mass}')} AS {mass}" for mass in self.masses)
+        lifted = SqlRest(
+            self.backend,
+            tuple(nodes if at == axis else count for at, count in enumerate(self.nodes)),
+            store(self.backend, f"SELECT {ends}, {sums} FROM {self.table} {joined} GROUP BY {groups}"),
+            {
+                measure: store(self.backend, f"SELECT DISTINCT {ends}, f.head FROM {visits} {joined}")
+                for measure, visits in self.visits.items()
+            },
+            self.scale,
+        )
+        return lifted._fetched() if lifted._is_small else lifted
+
+    def at_least(self, trips: int) -> Groups:
+        """Return the groups with at least so many trips."""
+        groups = self._fetch(f"{self.table} f WHERE f.trips >= {trips}")
+        return replace(groups, heads={name: self._count(groups, visits) for name, visits in self.visits.items()})
+
+    def without(self, taken: Groups, rows: Ints, left: Groups) -> SqlRest:
+        """Return what is left when groups go."""
+        if len(rows) == 0:
+            return self
+        gone = lend(self.backend, **dict(zip(AXES, taken.codes, strict=True)))
+        apart = " AND ".join(f"g.{axis} = f.{axis}" for axis in AXES)
+        missing = f"f LEFT JOIN {gone} g ON {apart} WHERE g.{AXES[0]} IS NULL"
+        columns = ", ".join(f"f.{name}" for name in (*AXES, *self.masses))
+        text, used = f"SELECT {columns} FROM {self.table} {missing}", [self.table, gone]
+        on = left.take(np.flatnonzero(left.trips > 0))
+        if len(on.trips):
+            masses = {name: getattr(on, name) for name in self.masses}
+            goes_on = lend(self.backend, **dict(zip(AXES, on.codes, strict=True)), **masses)
+            text, used = f"{text} UNION ALL SELECT {columns} FROM {goes_on} f", [*used, goes_on]
+        heads = ", ".join(f"f.{name}" for name in (*AXES, "head"))
+        visits: dict[str, Relation] = {
+            name: Selected(f"SELECT {heads} FROM {each} {missing}", each, gone) for name, each in self.visits.items()
+        }
+        return replace(self, table=Selected(text, *used), visits=visits)
+
+    def totals(self) -> Totals:
+        """Return what is left in all."""
+        return totals(self.backend, f"{self.table} f", self.masses)
+
+    @property
+    def _is_small(self) -> bool:
+        visits = sum(each.rows for each in self.visits.values() if isinstance(each, Stored))
+        assert isinstance(self.table, Stored)
+        return self.table.rows // LIGHTER + visits <= self.backend.fetchable
+
+    def _fetched(self) -> MemoryRest:
+        groups = self._fetch(f"{self.table} f")
+        visits = {name: self._fetch_visits(groups, each) for name, each in self.visits.items()}
+        nowhere = np.empty(0, dtype=np.int32)
+        return MemoryRest(self.nodes, groups, visits, nowhere, nowhere)
+
+    def _fetch(self, relation: str) -> Groups:
+        columns = ", ".join(f"f.{name}" for name in (*AXES, *self.masses))
+        found = self.backend.execute(f"SELECT {columns} FROM {relation}")
+        column = {name: ints(found, name) for name in (*AXES, *self.masses)}
+        order = np.lexsort([column[axis] for axis in reversed(AXES)])
+        column = {name: values[order] for name, values in column.items()}
+        codes = tuple(column[axis] for axis in AXES)
+        return Groups(codes, column["pairs"], column["trips"], column.get("weight"), {}, self.scale or 1)
+
+    def _count(self, groups: Groups, visits: Relation) -> Ints:
+        """Count the heads of some groups."""
+        heads = np.zeros(len(groups.trips), dtype=np.int64)
+        wanted = lend(self.backend, **dict(zip(AXES, groups.codes, strict=True)), number=np.arange(len(heads)))
+        same = " AND ".join(f"w.{axis} = f.{axis}" for axis in AXES)
+        found = self.backend.execute(
+            "SELECT number, COUNT(*) AS heads FROM (SELECT DISTINCT w.number, f.head "
+            f"FROM {visits} f JOIN {wanted} w ON {same}) s GROUP BY number"
+        )
+        heads[ints(found, "number")] = ints(found, "heads")
+        return heads
+
+    def _fetch_visits(self, groups: Groups, visits: Relation) -> Visits:
+        found = self.backend.execute(f"SELECT f.origin, f.destination, f.head FROM {visits} f")
+        keys = keys_of([ints(found, axis) for axis in AXES], self.nodes)
+        flow = np.searchsorted(keys_of(groups.codes, self.nodes), keys).astype(np.int32)
+        head = pc.dictionary_encode(found.column("head").combine_chunks()).indices.to_numpy().astype(np.int32)
+        return Visits(flow, head, max(int(head.max(initial=0)) + 1, 1))
+
+
+def sql_rest(
+    backend: Backend,
+    keys: Sequence[Ints],
+    pairs: Relation,
+    visits: Mapping[str, Relation],
+    scale: int | None,
+) -> SqlRest:
+    """Return all pairs of a matrix, with the numbers of their leaves."""
+    maps = [lend(backend, place=key, code=np.arange(len(key))) for key in keys]
+    joined = "f " + " ".join(
+        f"JOIN {map_} {axis[0]} ON f.{axis} = {axis[0]}.place" for axis, map_ in zip(AXES, maps, strict=True)
+    )
+    ends = ", ".join(f"{axis[0]}.code AS {axis}" for axis in AXES)
+
+    def numbered(relation: Relation, *columns: str) -> Selected:
+        more = "".join(f", f.{name}" for name in columns)
+        return Selected(f"SELECT {ends}{more} FROM {relation} {joined}", relation, *maps)
+
+    masses = ("pairs", "trips") if scale is None else ("pairs", "trips", "weight")
+    return SqlRest(
+        backend,
+        tuple(len(key) for key in keys),
+        numbered(pairs, *masses),
+        {name: numbered(each, "head") for name, each in visits.items()},
+        scale,
+    )
+
+
+def finest_rows(
+    backend: Backend, pairs: Stored, nested: Nested, rows: Ints, keys: Sequence[Ints], measures: Sequence[str]
+) -> Selected:
+    """Return every pair with its masses and the number of the class that is the finest over it, -1 for none.
+
+    Parameters
+    ----------
+    rows : array of int
+        For each class, the row that it is; pairs get the number of the class.
+    """
+    levels = np.stack(nested.levels, axis=1)[rows]
+    rungs = np.unique(levels, axis=0)
+    rungs = rungs[np.argsort(rungs.sum(axis=1), kind="stable")]
+    used: list[Stored] = [pairs]
+    joins = []
+    for axis, tree, key in zip(AXES, nested.trees, keys, strict=True):
+        occurring = np.unique(rungs[:, AXES.index(axis)]).tolist()
+        codes = {f"at{level}": tree.codes[level].astype(np.int64) for level in occurring}
+        used.append(lend(backend, place=key, **codes))
+        joins.append(f"JOIN {used[-1]} {axis[0]} ON f.{axis} = {axis[0]}.place")
+    for number, rung in enumerate(rungs.tolist()):
+        here = np.flatnonzero((levels == rung).all(axis=1))
+        ends = {axis: nested.groups.codes[at][rows[here]] for at, axis in enumerate(AXES)}
+        used.append(lend(backend, **ends, number=here))
+        same = " AND ".join(f"r{number}.{axis} = {axis[0]}.at{level}" for axis, level in zip(AXES, rung, strict=True))
+        joins.append(f"LEFT JOIN {used[-1]} r{number} ON {same}")
+    finest = ", ".join(f"r{number}.number" for number in range(len(rungs)))
+    masses = ", ".join(f"f.{name}" for name in measures)
+    return Selected(f"SELECT COALESCE({finest}, -1) AS finest, {masses} FROM {pairs} f {' '.join(joins)}", *used)

@@ -1,0 +1,243 @@
+"""How much the parts of a node can hold, as far as the rows listed below it tell; the bound on what it may list.
+
+For a node v of the ladder's tree, cap(v, X) is the most trips that v can pass up in a world with the same rows in
+which the box X has no trip outside its rows. X is nothing, or one of the largest proper boxes of v: one step down on
+one axis. Only nodes with a listed row below them have values of their own; all others of the same kinds are alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from odkanon.core.arrays import Ints, group_sum
+from odkanon.engine.rest import codes_of, keys_of
+from odkanon.methods.cascade.kinds import Level
+from odkanon.methods.cascade.ladder import Ladder
+
+_FREE = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """Boxes with rows in them: steps of some nodes on one axis.
+
+    Attributes
+    ----------
+    node, part : array of int
+        The row of the node, and the number of its part on the axis.
+    place : array of int
+        The column of the part's kind among those of the node.
+    value : array of int
+        How much the node can pass up, or its parts can hold, while the box is empty.
+    """
+
+    node: Ints
+    part: Ints
+    place: Ints
+    value: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Caps:
+    """Values of some nodes of one rung.
+
+    Attributes
+    ----------
+    nothing : array of int
+        With no box empty.
+    untouched : list of array of int
+        For each axis, node (row) and kind of its parts (column), with a box empty that has no row in it.
+    touched : list of Steps
+        For each axis, with a box empty that has rows in it.
+    """
+
+    nothing: Ints
+    untouched: list[Ints]
+    touched: list[Steps]
+
+
+@dataclass(frozen=True, eq=False)
+class Below:
+    """Nodes with rows in them, one rung down: the row of their parent, their number on the axis that is coarsened."""
+
+    parent: Ints
+    code: Ints
+    kind: Ints
+    caps: Caps
+
+
+def no_steps() -> Steps:
+    """Return no boxes."""
+    none = np.empty(0, dtype=np.int64)
+    return Steps(none, none, none, none)
+
+
+def leaf_caps(ladder: Ladder, nodes: int, value: int) -> Caps:
+    """Return the values of leaves."""
+    axes = len(ladder.sides)
+    return Caps(
+        np.full(nodes, value, dtype=np.int64),
+        [np.zeros((nodes, 0), dtype=np.int64) for _ in range(axes)],
+        [no_steps() for _ in range(axes)],
+    )
+
+
+def nothing_below(ladder: Ladder) -> Below:
+    """Return no nodes."""
+    none = np.empty(0, dtype=np.int64)
+    return Below(none, none, none, leaf_caps(ladder, 0, 0))
+
+
+def cut(sums: Caps, bound: Ints, k: int, count: Ints, keeps: bool) -> Caps:
+    """Return what nodes can pass up of what their parts can hold.
+
+    Parameters
+    ----------
+    sums : Caps
+        What the parts can hold.
+    bound : array of int
+        The most that each node may list.
+    count : array of int
+        What each node lists, 0 if it is not listed.
+    keeps : bool
+        Whether what a listed node has above its bound stays with it, instead of being passed up.
+    """
+    gives = (count > 0) & (count == bound) & (not keeps)
+    less = np.where(gives, bound, 0)
+    most = np.where(count > 0, np.where(gives, _FREE, 0), np.where(bound < k, _FREE, k - 1))
+    return Caps(
+        np.minimum(sums.nothing - less, most),
+        [np.minimum(values - less[:, np.newaxis], most[:, np.newaxis]) for values in sums.untouched],
+        [Steps(of.node, of.part, of.place, np.minimum(of.value - less[of.node], most[of.node])) for of in sums.touched],
+    )
+
+
+class Untouched:
+    """The values of nodes without rows, by the kinds of their axes; worked out once for each combination of kinds."""
+
+    def __init__(self, ladder: Ladder, k: int) -> None:
+        self.ladder, self.k = ladder, k
+        self.known: dict[int, tuple[Ints, Caps]] = {}
+
+    def caps(self, rung: int, kinds: list[Ints]) -> Caps:
+        """Return the values of nodes of a rung."""
+        if rung == 0:
+            return leaf_caps(self.ladder, len(kinds[0]), self.k - 1)
+        radix = [len(self.ladder.level(rung, axis).child) for axis in range(len(kinds))]
+        keys = keys_of(kinds, radix)
+        known, found = self.known.get(rung, (keys[:0], None))
+        distinct = np.union1d(known, keys)
+        if found is None or len(distinct) > len(known):
+            found = self._values(rung, list(codes_of(distinct, radix)))
+            self.known[rung] = distinct, found
+        at = np.searchsorted(distinct, keys)
+        return Caps(found.nothing[at], [values[at] for values in found.untouched], found.touched)
+
+    def _values(self, rung: int, kinds: list[Ints]) -> Caps:
+        sums, bound = hold(self.ladder, rung, kinds, nothing_below(self.ladder), self)
+        return cut(sums, bound, self.k, np.zeros_like(bound), keeps=False)
+
+
+def hold(ladder: Ladder, rung: int, kinds: list[Ints], below: Below, plain: Untouched) -> tuple[Caps, Ints]:
+    """Return what the parts of nodes can hold, and the bound on what each may list.
+
+    Parameters
+    ----------
+    rung : int
+        The rung of the nodes, above the leaves.
+    kinds : list of array of int
+        For each axis, the kinds of the nodes.
+    below : Below
+        Those of their children that have rows in them.
+    plain : Untouched
+        The values of the others.
+    """
+    axis, nodes = ladder.axes[rung - 1], len(kinds[0])
+    level = ladder.level(rung, axis)
+    child, count = level.child[kinds[axis]], level.count[kinds[axis]]
+    place = _place(child, count, below.parent, below.kind)
+    left = count.copy()
+    np.subtract.at(left, (below.parent, place), 1)
+    width = child.shape[1]
+    others = plain.caps(
+        rung - 1, [child.reshape(-1) if at == axis else np.repeat(kind, width) for at, kind in enumerate(kinds)]
+    )
+    generic = others.nothing.reshape(nodes, width)
+    total = (left * generic).sum(axis=1) + group_sum(below.parent, nodes, below.caps.nothing)
+    untouched, touched = [], []
+    for at in range(len(kinds)):
+        values = others.untouched[at]
+        spread = _sum_untouched(left, values.reshape(nodes, width, values.shape[1]), below, at)
+        steps = _sum_touched(spread, below, at)
+        if at == axis:
+            spread, steps = _step_sums(level, kinds[axis], total, generic, spread, steps, below, place)
+        untouched.append(spread)
+        touched.append(steps)
+    sums = Caps(total, untouched, touched)
+    return sums, np.where(level.single[kinds[axis]], 0, _least(ladder, rung, kinds, sums))
+
+
+def _place(child: Ints, count: Ints, parent: Ints, kind: Ints) -> Ints:
+    """Return the column of each child's kind among those of its parent."""
+    found: Ints = ((child[parent] == kind[:, np.newaxis]) & (count[parent] > 0)).argmax(axis=1)
+    return found
+
+
+def _sum_untouched(left: Ints, plain: Ints, below: Below, axis: int) -> Ints:
+    """Add up, over all children, what they pass while an untouched part of an axis is empty."""
+    total: Ints = np.einsum("nw,nwx->nx", left, plain)
+    if len(below.parent):
+        np.add.at(total, below.parent, below.caps.untouched[axis])
+    return total
+
+
+def _sum_touched(spread: Ints, below: Below, axis: int) -> Steps:
+    """Add up the same for a part with rows: as if it were untouched, corrected for the children with rows in it."""
+    steps = below.caps.touched[axis]
+    if len(steps.node) == 0:
+        return steps
+    width = int(steps.part.max()) + 1
+    keys, first, number = np.unique(
+        below.parent[steps.node] * width + steps.part, return_index=True, return_inverse=True
+    )
+    differs = steps.value - below.caps.untouched[axis][steps.node, steps.place]
+    node, place = keys // width, steps.place[first]
+    return Steps(node, keys % width, place, spread[node, place] + group_sum(number, len(keys), differs))
+
+
+def _step_sums(
+    level: Level, kinds: Ints, total: Ints, generic: Ints, spread: Ints, steps: Steps, below: Below, place: Ints
+) -> tuple[Ints, Steps]:
+    """Return what is held while one child is empty; where there is a single child, while a part of that is."""
+    single = level.single[kinds]
+    own = np.zeros((len(kinds), level.step.shape[1]), dtype=np.int64)
+    own[:, : generic.shape[1]] = total[:, np.newaxis] - generic
+    own[single] = 0
+    own[single, : spread.shape[1]] = spread[single]
+    opens, keep = ~single[below.parent], single[steps.node]
+    parts = Steps(
+        below.parent[opens],
+        below.code[opens],
+        place[opens],
+        total[below.parent[opens]] - below.caps.nothing[opens],
+    )
+    return own, Steps(
+        np.concatenate([parts.node, steps.node[keep]]),
+        np.concatenate([parts.part, steps.part[keep]]),
+        np.concatenate([parts.place, steps.place[keep]]),
+        np.concatenate([parts.value, steps.value[keep]]),
+    )
+
+
+def _least(ladder: Ladder, rung: int, kinds: list[Ints], sums: Caps) -> Ints:
+    """Return the least that the parts of each node hold while any one of its largest proper boxes is empty."""
+    least = np.full(len(sums.nothing), _FREE)
+    for axis, (values, steps) in enumerate(zip(sums.untouched, sums.touched, strict=True)):
+        left = ladder.level(rung, axis).step_count[kinds[axis]].copy()
+        np.subtract.at(left, (steps.node, steps.place), 1)
+        if values.shape[1]:
+            least = np.minimum(least, np.where(left > 0, values, _FREE).min(axis=1))
+        np.minimum.at(least, steps.node, steps.value)
+    return least

@@ -1,0 +1,184 @@
+"""The fall: at each rung the groups that may be listed become rows, and the rest goes on to the next rung."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from odkanon.core.arrays import Bools, Ints
+from odkanon.engine.nested import Nested
+from odkanon.engine.rest import Groups, Rest, codes_of, keys_of
+from odkanon.methods.cascade.caps import Below, Caps, Steps, Untouched, cut, hold, leaf_caps
+from odkanon.methods.cascade.ladder import Ladder
+from odkanon.methods.cascade.rows import Rows, proportion, rows_of
+from odkanon.model.flows import Totals
+from odkanon.model.rule import Rule
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """When a group becomes a row.
+
+    Attributes
+    ----------
+    rule : Rule
+        What a row must meet.
+    k : int
+        The trips that a row must have in any case.
+    capped : bool
+        Whether a row is capped at what its parts could carry with any one box of them empty.
+    passes : bool
+        Whether what a row has above its cap goes on. Where a row is judged by heads or weight it does not: it would
+        have to be known who goes and with what weight, and that would tell.
+    """
+
+    rule: Rule
+    k: int
+    capped: bool = True
+
+    @property
+    def passes(self) -> bool:
+        """Whether what a row has above its cap goes on to the next rung."""
+        return self.rule.measures == ("trips",)
+
+
+@dataclass(frozen=True, eq=False)
+class Fallen:
+    """What a fall leaves.
+
+    Attributes
+    ----------
+    rows : Rows
+        What is listed.
+    rest : Rest
+        What no rung lists.
+    kept : Totals
+        What rows have above their caps, where that does not go on.
+    most : int or None
+        The most trips that can be in no row, as far as the rows tell; None where they do not tell.
+    """
+
+    rows: Rows
+    rest: Rest
+    kept: Totals
+    most: int | None
+
+    @property
+    def unlisted(self) -> Totals:
+        """What is in no row."""
+        return self.rest.totals() + self.kept
+
+    def nested(self, published: Bools) -> Nested:
+        """Return the rows to publish."""
+        shown = replace(self.rows.groups, weight=self.rows.shared_weight())
+        which = np.flatnonzero(published)
+        rows = self.rows.take(which)
+        number = np.where(published, np.cumsum(published) - 1, -1)
+        return Nested(
+            tuple(side.tree for side in self.rows.ladder.sides),
+            tuple(np.array(self.rows.ladder.levels)[rows.rung].T),
+            shown.take(which),
+            rows.own_pairs(),
+            number,
+            self.rest,
+            self.unlisted + _totals(shown.take(np.flatnonzero(~published))),
+            self.most if published.all() else None,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Nodes:
+    """The nodes of a rung that have rows in them."""
+
+    codes: tuple[Ints, ...]
+    caps: Caps
+
+
+def fall(ladder: Ladder, rest: Rest, terms: Terms) -> Fallen:
+    """Let what is left fall up the ladder."""
+    listed, kept, number = [], Totals(), 0
+    nodes = Nodes(tuple(np.empty(0, dtype=np.int64) for _ in ladder.sides), leaf_caps(ladder, 0, 0))
+    untouched = Untouched(ladder, terms.k)
+    for rung in range(len(ladder)):
+        if rung:
+            axis = ladder.axes[rung - 1]
+            side, level = ladder.sides[axis], ladder.levels[rung][axis]
+            rest = rest.lift(axis, side.parent(level), side.nodes(level))
+        groups = rest.at_least(terms.k)
+        kept = kept if rung else Totals(weight=None if groups.weight is None else 0)
+        if terms.capped and rung:
+            taken, bound, nodes = _capped(ladder, rung, groups, nodes, terms, untouched)
+        else:
+            taken = np.flatnonzero(terms.rule.met(groups))
+            bound = groups.trips[taken]
+            nodes = Nodes(groups.take(taken).codes, leaf_caps(ladder, len(taken), 0))
+        chosen = groups.take(taken)
+        row, left = split(chosen, bound)
+        gives = (row.trips == bound) & terms.capped & terms.passes & (rung > 0)
+        if not terms.passes:
+            kept = kept + _totals(left)
+            left = replace(left, trips=left.trips * 0, weight=None if left.weight is None else left.weight * 0)
+        rest = rest.without(chosen, number + np.arange(len(taken)), left)
+        listed.append((rung, row, gives))
+        number += len(taken)
+    most = int(nodes.caps.nothing.sum()) if terms.capped and terms.passes and ladder.reaches_root else None
+    return Fallen(rows_of(ladder, listed), rest, kept, most)
+
+
+def split(groups: Groups, bound: Ints) -> tuple[Groups, Groups]:
+    """Return what groups list within their bounds, and what is above them; all pairs count with the former.
+
+    Who stays is not chosen, so heads are those that certainly do: whoever leaves takes a trip along.
+    """
+    row = np.minimum(groups.trips, bound)
+    above = groups.trips - row
+    weight = None if groups.weight is None else proportion(groups.weight, above, groups.trips)
+    stays = replace(
+        groups,
+        trips=row,
+        weight=None if groups.weight is None or weight is None else groups.weight - weight,
+        heads={name: count - above for name, count in groups.heads.items()},
+    )
+    return stays, replace(groups, pairs=np.zeros_like(row), trips=above, weight=weight, heads={})
+
+
+def _capped(
+    ladder: Ladder, rung: int, groups: Groups, below: Nodes, terms: Terms, untouched: Untouched
+) -> tuple[Ints, Ints, Nodes]:
+    """Return which groups are listed, their bounds, and the nodes of the rung that have rows in them now."""
+    axis, levels = ladder.axes[rung - 1], ladder.levels[rung]
+    side = ladder.sides[axis]
+    radix = [of.nodes(level) for of, level in zip(ladder.sides, levels, strict=True)]
+    lifted = [side.parent(levels[axis])[code] if at == axis else code for at, code in enumerate(below.codes)]
+    old, new = keys_of(lifted, radix), keys_of(groups.codes, radix)
+    keys = np.unique(np.concatenate([old, new]))
+    codes = codes_of(keys, radix)
+    kinds = [of.levels[level].kind[code] for of, level, code in zip(ladder.sides, levels, codes, strict=True)]
+    kind_below = side.levels[levels[axis] - 1].kind[below.codes[axis]]
+    children = Below(np.searchsorted(keys, old), below.codes[axis], kind_below, below.caps)
+    sums, bounds = hold(ladder, rung, kinds, children, untouched)
+    at = np.searchsorted(keys, new)
+    rows, _ = split(groups, bounds[at])
+    taken = np.flatnonzero((bounds[at] >= terms.k) & terms.rule.met(rows))
+    count = np.zeros(len(keys), dtype=np.int64)
+    count[at[taken]] = rows.trips[taken]
+    caps = cut(sums, bounds, terms.k, count, keeps=not terms.passes)
+    has_rows = count > 0
+    has_rows[children.parent] = True
+    return taken, bounds[at[taken]], Nodes(tuple(code[has_rows] for code in codes), _only(caps, has_rows))
+
+
+def _only(caps: Caps, which: Bools) -> Caps:
+    """Keep the values of nodes with rows in them; the steps of others have none."""
+    number = np.cumsum(which) - 1
+    return Caps(
+        caps.nothing[which],
+        [values[which] for values in caps.untouched],
+        [Steps(number[of.node], of.part, of.place, of.value) for of in caps.touched],
+    )
+
+
+def _totals(groups: Groups) -> Totals:
+    weight = None if groups.weight is None else int(groups.weight.sum())
+    return Totals(int(groups.pairs.sum()), int(groups.trips.sum()), weight)

@@ -1,0 +1,148 @@
+"""What the public knows of a tree: into how many parts each node falls, whether or not anything was observed there.
+
+Two nodes whose subtrees have the same shape are of one *kind*. How much a node without a listed row can hold depends
+on the kinds of its axes alone, so a few kinds stand for all the nodes that the data never touch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from odkanon.core.arrays import Bools, Ints
+from odkanon.zoning.cells import Cells, cell_to_parent, cell_to_resolution, is_pentagon
+from odkanon.zoning.hierarchy import Hierarchy
+from odkanon.zoning.zones import find_nodes
+
+HEXAGON, PENTAGON = 0, 1
+_CHILDREN = np.array([[7, 0], [5, 1]])
+"""Hexagons and pentagons among the children of a hexagon and of a pentagon."""
+_BASE_CELLS = np.array([110, 12])
+
+
+@dataclass(frozen=True, eq=False)
+class Level:
+    """The kinds of one level of a public tree; rows are kinds, columns kinds of parts, 0 times where there are fewer.
+
+    Attributes
+    ----------
+    kind : array of int
+        For each observed node of the level, its kind.
+    child, count : array of int
+        The kinds of the children of each kind, and how many there are of each.
+    step, step_count : array of int
+        The same for the largest proper parts: the children, or those of the only child where there is but one.
+    """
+
+    kind: Ints
+    child: Ints
+    count: Ints
+    step: Ints
+    step_count: Ints
+
+    @cached_property
+    def single(self) -> Bools:
+        """For each kind, whether it has a single child."""
+        alone: Bools = self.count.sum(axis=1) == 1
+        return alone
+
+
+def leaf_level(observed: int) -> Level:
+    """Return the level of the leaves, which have no parts."""
+    none = np.zeros((1, 0), dtype=np.int64)
+    return Level(np.zeros(observed, dtype=np.int64), none, none, none, none)
+
+
+def level_above(below: Level, kind: Ints, child: Ints, count: Ints) -> Level:
+    """Return a level from the children of its kinds."""
+    width = max(child.shape[1], below.step.shape[1])
+    step, step_count = (np.pad(part, ((0, 0), (0, width - part.shape[1]))) for part in (child, count))
+    single = count.sum(axis=1) == 1
+    only = child[single, count[single].argmax(axis=1)]
+    for parts, of_child in ((step, below.step), (step_count, below.step_count)):
+        parts[single] = np.pad(of_child[only], ((0, 0), (0, width - of_child.shape[1])))
+    return Level(kind, child, count, step, step_count)
+
+
+def number_kinds(kind: Ints, parent: Ints, parents: int) -> tuple[Ints, Ints, Ints]:
+    """Return the kind of each parent from those of its children, and the children of each kind.
+
+    Parameters
+    ----------
+    kind, parent : array of int
+        For each child, its kind and the number of its parent.
+    parents : int
+        How many parents there are.
+    """
+    kinds = int(kind.max(initial=0)) + 1
+    runs, times = np.unique(parent * kinds + kind, return_counts=True)
+    owner = runs // kinds
+    place = np.arange(len(runs)) - np.searchsorted(owner, owner)
+    width = int(place.max(initial=0)) + 1
+    rows = np.zeros((parents, 2 * width), dtype=np.int64)
+    rows[owner, place], rows[owner, width + place] = runs % kinds, times
+    distinct, number = np.unique(rows, axis=0, return_inverse=True)
+    return number.reshape(-1), distinct[:, :width], distinct[:, width:]
+
+
+def public_levels(tree: Hierarchy) -> tuple[Level, ...]:
+    """Return the levels of the public tree over the leaves of a hierarchy that goes up to its public root.
+
+    For H3 that is every child of every cell, up to a ``world`` above resolution 0, or those with a place in the mask;
+    for a lookup table all of its rows.
+    """
+    return _levels_of_cells(tree) if tree.resolution is not None else _levels_of_lookup(tree)
+
+
+def _levels_of_lookup(tree: Hierarchy) -> tuple[Level, ...]:
+    full = tree.public or tree
+    levels = [leaf_level(len(tree.leaves))]
+    kind = np.zeros(len(full.leaves), dtype=np.int64)
+    for at in range(1, full.top + 1):
+        parent = full.codes[at][full.starts[at - 1]].astype(np.int64)
+        kind, child, count = number_kinds(kind, parent, len(full.ids[at]))
+        levels.append(level_above(levels[-1], kind[find_nodes(full, at, tree.ids[at])], child, count))
+    return tuple(levels)
+
+
+def _levels_of_cells(tree: Hierarchy) -> tuple[Level, ...]:
+    assert tree.resolution is not None
+    mask = tree.mask if tree.mask is not None else np.empty(0, dtype=np.uint64)
+    mask_resolution = cell_to_resolution(mask)
+    levels = [leaf_level(len(tree.leaves))]
+    # The first two nodes of every level are a whole hexagon and a whole pentagon; then come those the mask cuts.
+    cells = np.unique(cell_to_parent(mask[mask_resolution >= tree.resolution], tree.resolution))
+    kind = np.zeros(2 + len(cells), dtype=np.int64)
+    for at in range(1, tree.resolution + 1):
+        finer, whole = cells, mask[mask_resolution == tree.resolution - at]
+        parents = cell_to_parent(finer, tree.resolution - at)
+        cells = np.unique(parents[~np.isin(parents, whole)])
+        inside = np.isin(parents, cells)
+        parts = [(np.repeat(kind[:2], _CHILDREN[of]), np.full(_CHILDREN[of].sum(), of)) for of in (HEXAGON, PENTAGON)]
+        parts.append((kind[2:][inside], 2 + np.searchsorted(cells, parents[inside])))
+        of_child, owner = (np.concatenate(each).astype(np.int64) for each in zip(*parts, strict=True))
+        kind, child, count = number_kinds(of_child, owner, 2 + len(cells))
+        cells, kind = _with_whole(cells, kind, whole)
+        levels.append(level_above(levels[-1], _kinds_of(tree, at, cells, kind), child, count))
+    of_base = kind[2:] if tree.mask is not None else np.repeat(kind[:2], _BASE_CELLS)
+    _, child, count = number_kinds(of_base, np.zeros(len(of_base), dtype=np.int64), 1)
+    return (*levels, level_above(levels[-1], np.zeros(1, dtype=np.int64), child, count))
+
+
+def _with_whole(cells: Cells, kind: Ints, whole: Cells) -> tuple[Cells, Ints]:
+    """Add the cells that the mask has as a whole."""
+    every = np.concatenate([cells, whole])
+    order = np.argsort(every, kind="stable")
+    of_every = np.concatenate([kind[2:], kind[:2][is_pentagon(whole).astype(np.int64)]])
+    return every[order], np.concatenate([kind[:2], of_every[order]])
+
+
+def _kinds_of(tree: Hierarchy, level: int, cells: Cells, kind: Ints) -> Ints:
+    """Return the kinds of the observed nodes of a level: those that the mask names, else whole cells."""
+    nodes = tree.ids[level]
+    found = np.minimum(np.searchsorted(cells, nodes), max(len(cells) - 1, 0))
+    named = cells[found] == nodes if len(cells) else np.zeros(len(nodes), dtype=bool)
+    whole = kind[:2][is_pentagon(nodes).astype(np.int64)]
+    return np.where(named, kind[2:][found] if len(cells) else whole, whole)

@@ -1,0 +1,151 @@
+"""Cascade: every trip once, at the finest place that k share.
+
+A ladder takes the levels of origins and destinations in turns. At each rung what is left is grouped by the rung's
+nodes; a group that meets the rule becomes a row and leaves, the rest goes on. A row tells the trips that no finer row
+lists. Rows are capped so that nobody can conclude from them that a smaller group exists; docs/methods-own.md has the
+promise and its proof.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import ceil
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from odkanon.core.arrays import Bools
+from odkanon.engine.protocols import Matrix
+from odkanon.errors import InputError
+from odkanon.methods.cascade.fall import Fallen, Terms, fall
+from odkanon.methods.cascade.ladder import Ladder, in_turns, side_of
+from odkanon.methods.cascade.order import order_of
+from odkanon.model.account import Summary
+from odkanon.model.budget import Budget, BudgetOf
+from odkanon.model.release import Release
+from odkanon.model.rule import Rule
+from odkanon.zoning.hierarchy import Hierarchy
+
+Implications = Literal["safe", "allowed"]
+
+
+def cascade(
+    od: Matrix,
+    rule: Rule,
+    *,
+    coarsest: int | None = None,
+    budget: float | None = None,
+    budget_of: BudgetOf = "trips",
+    implications: Implications = "safe",
+    give_up: str | None = None,
+) -> Release:
+    """Anonymise with a cascade.
+
+    Parameters
+    ----------
+    od : ODMatrix
+        The input.
+    rule : Rule
+        What every published row must meet.
+    coarsest : int, optional
+        Publish nothing coarser: an H3 resolution, or the level of a lookup table (0 for its leaves).
+    budget : float, optional
+        Leave out the coarsest rows, by ``|o| + |d|``, as long as what is not published stays within this share, in
+        [0, 1). For comparing with methods that suppress: where the cut falls depends on the data, and tells of it.
+    budget_of : {"rows", "trips"}
+        Share of OD pairs or of trips.
+    implications : {"safe", "allowed"}
+        ``safe``: no group below the rule can be shown to exist. ``allowed``: every row meets the rule, but whoever
+        knows the method can work out smaller groups from several rows.
+    give_up : str, optional
+        For a matrix with attributes: in which order detail is given up, such as ``place:7,hour,mode,place``; see
+        `odkanon.methods.cascade.order.order_of`.
+
+    Returns
+    -------
+    Release
+        Rows at several levels. Each trip is in one row at most; a row lists trips that no finer row lists.
+    """
+    if implications not in get_args(Implications):
+        raise InputError(f"implications are safe or allowed, not {implications!r}")
+    rule.check_available(od.summary.measures)
+    safe = implications == "safe"
+    parameters: dict[str, Any] = {"implications": implications}
+    if coarsest is not None:
+        parameters["coarsest"] = coarsest
+    allowed = None if budget is None else Budget(budget, budget_of)
+    if allowed is not None:
+        parameters |= {"budget": budget, "budget_of": budget_of}
+    work = od.workspace()
+    terms = Terms(rule, least_trips(rule, od.summary, safe=safe), safe)
+    axes = od.axes
+    ladder = ladder_of((od.origins, od.destinations, *(axis.tree for axis in axes)), coarsest)
+    if axes:
+        tops = [ladder.levels[-1][0], ladder.levels[-1][1], *(side.top for side in ladder.sides[2:])]
+        order = order_of(give_up, [axis.name for axis in axes], [side.tree for side in ladder.sides], tops)
+        ladder, parameters["give_up"] = Ladder(ladder.sides, order.steps), order.text
+    elif give_up is not None:
+        raise InputError("there is nothing but places to give up detail of; publish by an attribute")
+    rest = work.falling([side.nodes(0) for side in ladder.sides], rule.measures)
+    fallen = fall(ladder, rest, terms)
+    published = np.ones(len(fallen.rows), dtype=bool)
+    if allowed is not None:
+        published = within_budget(fallen, allowed, allowed.allowance(od.summary))
+    if not published.any():
+        return work.refuse(rule, "cascade", parameters, _refusal(fallen, rule, allowed))
+    nested = replace(fallen.nested(published), axes=axes)
+    return work.nested_release(rule, nested, budget=allowed, method="cascade", parameters=parameters)
+
+
+def least_trips(rule: Rule, whole: Summary, *, safe: bool) -> int:
+    """Return the trips that a row must have in any case.
+
+    Caps count trips, so a safe cascade needs a threshold on trips that no smaller group can meet: the largest of those
+    on trips and on heads, and for a rule on weight its k. A heavy trip alone could meet a threshold on weight, and
+    nothing could be said about what its row hides.
+    """
+    counted = max((int(value) for name, value in rule.thresholds.items() if name != "weight"), default=1)
+    if rule.weight is None or not safe:
+        return counted
+    return max(counted, ceil(rule.k_of("trips", whole.mean_weight)))
+
+
+def ladder_of(trees: Sequence[Hierarchy], coarsest: int | None) -> Ladder:
+    """Return the ladder over some trees, up to their public roots or to the coarsest level that is wanted."""
+    sides = tuple(side_of(tree) for tree in trees)
+    return Ladder(sides, in_turns([_last(side.tree, coarsest if at < 2 else None) for at, side in enumerate(sides)]))
+
+
+def _last(tree: Hierarchy, coarsest: int | None) -> int:
+    if coarsest is None:
+        return tree.top
+    level = coarsest if tree.resolution is None else tree.level_of_resolution(coarsest)
+    if not 0 <= level <= tree.top:
+        kind = "level" if tree.resolution is None else "H3 resolution"
+        finest, last = (0, tree.top) if tree.resolution is None else (tree.resolution, 0)
+        raise InputError(f"the coarsest {kind} to publish must lie between {finest} and {last}, not {coarsest}")
+    return level
+
+
+def within_budget(fallen: Fallen, budget: Budget, allowance: int) -> Bools:
+    """Return which rows are left when the coarsest go, as many as the budget allows; none if it does not suffice."""
+    rows = fallen.rows
+    size = np.sum(rows.sizes(), axis=0)
+    left = allowance - budget.mass(fallen.unlisted)
+    if left < 0:
+        return np.zeros(len(rows), dtype=bool)
+    order = np.lexsort((np.arange(len(rows)), -rows.rung, -size))
+    spent = np.cumsum((rows.groups.pairs if budget.of == "rows" else rows.groups.trips)[order])
+    kept = np.ones(len(rows), dtype=bool)
+    kept[order[spent <= left]] = False
+    return kept
+
+
+def _refusal(fallen: Fallen, rule: Rule, budget: Budget | None) -> str:
+    missing = fallen.unlisted.trips
+    within = "" if budget is None else " within the budget"
+    return (
+        f"a cascade leaves {missing:,} trips in groups that cannot be published under {rule}{within}; lower the "
+        "thresholds, leave out the budget, or bring more data"
+    )

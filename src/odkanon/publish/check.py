@@ -1,0 +1,97 @@
+"""What was written, read back by another library than wrote it, and compared with what was meant."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from odkanon.errors import UnsafeReleaseError
+from odkanon.model.measures import ADDITIVE
+from odkanon.model.od import AXES
+from odkanon.model.release import Release
+from odkanon.publish.files import CSV, MANIFEST, PARQUET, ZONES, classes_table, read_rows, sha256
+from odkanon.publish.manifest import public_manifest
+from odkanon.read.tables.open import quote_text
+
+
+def check_written(release: Release, folder: Path) -> None:
+    """Raise unless the files of a release say what the release does, agree with each other and meet the rule.
+
+    The release itself is checked again first: rule, budget, and where every trip went. ``classes.csv``, which DuckDB
+    has written, is then read by Arrow; ``classes.parquet`` and ``zones.geojson``, which it has not, by DuckDB.
+
+    Raises
+    ------
+    UnsafeReleaseError
+        If anything differs.
+    """
+    release.check()
+    meant = classes_table(release)
+    connection = duckdb.connect(config={"threads": 1})
+    try:
+        # A folder called sex=Woman is no partition: its name is not a column.
+        scan = f"read_parquet({quote_text(str(folder / PARQUET))}, hive_partitioning = false)"
+        rows = connection.sql(f"SELECT * FROM {scan}").to_arrow_table()
+        for file, found in ((PARQUET, rows), (CSV, _read_csv(folder / CSV, meant.schema))):
+            if not found.cast(meant.schema).equals(meant):
+                raise _differs(file, "the flows")
+        _check_rule(release, rows)
+        _check_zones(connection, folder, meant)
+    finally:
+        connection.close()
+    _check_manifest(release, folder)
+
+
+def _read_csv(path: Path, schema: pa.Schema) -> pa.Table:
+    return read_rows(path, {field.name: field.type for field in schema})
+
+
+def _check_rule(release: Release, rows: pa.Table) -> None:
+    rule, scale = release.rule, release.classes.scale
+    for measure in rule.measures:
+        if measure not in rows.column_names:
+            continue  # a cascade does not publish how many heads a row has; the release itself was checked
+        masses = np.asarray(rows.column(measure).to_numpy(), dtype=np.float64)
+        whole, needed = (np.rint(masses * scale), rule.weight_units(scale)) if measure == "weight" else (masses, None)
+        if np.any(whole < (getattr(rule, measure) if needed is None else needed)):
+            raise _differs(PARQUET, f"a flow below {rule}")
+
+
+def _check_zones(connection: duckdb.DuckDBPyConnection, folder: Path, meant: pa.Table) -> None:
+    """Compare the zones with the ends of the flows: the same ones, once each, with the same sums."""
+    own = [measure for measure in ADDITIVE if measure in meant.column_names]
+    picked = ", ".join(f"(p->>'$.{measure}')::DOUBLE AS {measure}" for measure in own)
+    features = (
+        f"SELECT p->>'$.axis' AS axis, p->>'$.id' AS id, {picked} FROM (SELECT unnest(json_extract(content, "
+        f"'$.features[*].properties')) AS p FROM read_text({quote_text(str(folder / ZONES))}))"
+    )
+    zones = connection.sql(features).to_arrow_table()
+    for axis in AXES:
+        ends = meant.group_by(axis).aggregate([(measure, "sum") for measure in own]).sort_by(axis)
+        here = zones.filter(pa.compute.equal(zones.column("axis"), axis)).sort_by("id")
+        if here.column("id").to_pylist() != ends.column(axis).to_pylist():
+            raise _differs(ZONES, f"the {axis} zones")
+        for measure in own:
+            sums = (here.column(measure).to_numpy(), ends.column(f"{measure}_sum").to_numpy())
+            if not np.allclose(*sums, rtol=1e-9, atol=0):
+                raise _differs(ZONES, f"the {measure} of {axis} zones")
+
+
+def _check_manifest(release: Release, folder: Path) -> None:
+    told: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    files = told.pop("files")
+    if told != json.loads(json.dumps(public_manifest(release))):
+        raise _differs(MANIFEST, "what is said about the release")
+    if files != {name: sha256(folder / name) for name in (CSV, PARQUET, ZONES)}:
+        raise _differs(MANIFEST, "the digests of the files")
+
+
+def _differs(file: str, what: str) -> UnsafeReleaseError:
+    return UnsafeReleaseError(f"{file} does not hold what was meant ({what}); nothing was released")

@@ -1,0 +1,158 @@
+"""A release folder as a Frictionless data package: what is in each file, in words that catalogues and programs read.
+
+The descriptor is made of the promise, the rule, the method, the names of columns and the published zones, and of
+nothing else: whatever a manifest may hold besides is not looked at.
+
+References
+----------
+Data Package, https://datapackage.org
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from odkanon.methods.registry import words_for
+from odkanon.model.measures import HEADS
+
+DESCRIPTOR = "datapackage.json"
+FILES: dict[str, tuple[str, str, str]] = {
+    "classes.csv": ("flows", "csv", "text/csv"),
+    "classes.parquet": ("flows-parquet", "parquet", "application/vnd.apache.parquet"),
+    "zones.geojson": ("zones", "geojson", "application/geo+json"),
+    "release.json": ("account", "json", "application/json"),
+    "report.html": ("report", "html", "text/html"),
+}
+"""What a release folder may hold: the name of the resource, its format and its media type."""
+
+TITLES = {
+    "classes.csv": "Flows between zones",
+    "classes.parquet": "The same flows as Parquet",
+    "zones.geojson": "Zones, with their outlines",
+    "release.json": "What was asked, published and left out",
+    "report.html": "A page with maps and numbers",
+}
+COLUMNS: dict[str, tuple[str, str]] = {
+    "origin": ("string", "Zone where the trips start; an id of zones.geojson with axis origin"),
+    "destination": ("string", "Zone where the trips end; an id of zones.geojson with axis destination"),
+    "trips": ("integer", "Observed trips; unit: trip"),
+    "weight": ("number", "Sum of the weights of these trips; unit: trips of the population that they stand for"),
+} | {name: ("integer", f"Number of {measure.title} behind these trips") for name, measure in HEADS.items()}
+
+
+def describe_package(
+    name: str,
+    about: Mapping[str, Any],
+    *,
+    columns: Sequence[str],
+    zones: Iterable[Mapping[str, Any]],
+    files: Mapping[str, tuple[int, str]],
+    licence: str | None = None,
+) -> dict[str, Any]:
+    """Describe a release folder as a data package.
+
+    Parameters
+    ----------
+    name : str
+        Of the release, such as that of its folder.
+    about : mapping
+        The public manifest. Only ``statement``, ``rule`` and ``method`` are looked at.
+    columns : sequence of str
+        Of ``classes.csv``, in order.
+    zones : iterable of mapping
+        The features of ``zones.geojson``; their outlines give the extent.
+    files : mapping of str to (int, str)
+        For each file that is described, its size in bytes and its SHA-256; those of `FILES` only.
+    licence : str, optional
+        Under which the data is published, by its SPDX name.
+
+    Returns
+    -------
+    dict
+        Ready for ``datapackage.json``. The thresholds of the rule are constraints of the columns, so that whoever
+        validates the package checks the promise on the published numbers, too.
+
+    Examples
+    --------
+    >>> about = {"statement": "Every published flow is shared by at least 10 trips.", "rule": {"trips": 10}}
+    >>> made = describe_package(
+    ...     "Paris 2024",
+    ...     about | {"method": "oigh"},
+    ...     columns=["origin", "destination", "trips"],
+    ...     zones=[],
+    ...     files={"classes.csv": (2048, "00ff")},
+    ... )
+    >>> made["name"], made["resources"][0]["schema"]["fields"][2]["constraints"]["minimum"]
+    ('paris-2024', 10)
+    """
+    method, rule = str(about["method"]), about["rule"]
+    package: dict[str, Any] = {
+        "profile": "data-package",
+        "name": _slug(name),
+        "title": f"Origin-destination matrix: {name}",
+        "description": str(about["statement"]),
+        "keywords": ["origin-destination", "mobility", "k-anonymity"],
+        "method": {"name": method, **words_for(method)},
+        "promise": {measure: rule[measure] for measure in COLUMNS if measure in rule},
+        "resources": [_resource(file, *files[file], columns=columns, rule=rule) for file in FILES if file in files],
+    }
+    box = _extent(zones)
+    return package | ({} if box is None else {"spatial": {"bbox": box}}) | _licences(licence)
+
+
+def _licences(licence: str | None) -> dict[str, Any]:
+    return {} if licence is None else {"licenses": [{"name": licence}]}
+
+
+def _slug(name: str) -> str:
+    """Return a name as data packages take it: small letters, digits, dots and dashes."""
+    return re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip("-") or "release"
+
+
+def _resource(file: str, size: int, digest: str, *, columns: Sequence[str], rule: Mapping[str, Any]) -> dict[str, Any]:
+    name, kind, media = FILES[file]
+    resource: dict[str, Any] = {
+        "name": name,
+        "title": TITLES[file],
+        "path": file,
+        "format": kind,
+        "mediatype": media,
+        "bytes": size,
+        "hash": f"sha256:{digest}",
+    }
+    if kind == "parquet":
+        # As a table it would be read in pieces, and its size and digest could not be checked.
+        return resource | {"type": "file"}
+    if kind != "csv":
+        return resource
+    fields = [_field(column, rule) for column in columns]
+    schema = {"fields": fields, "primaryKey": ["origin", "destination"], "missingValues": [""]}
+    return resource | {"profile": "tabular-data-resource", "encoding": "utf-8", "schema": schema}
+
+
+def _field(column: str, rule: Mapping[str, Any]) -> dict[str, Any]:
+    kind, meaning = COLUMNS[column]
+    constraints: dict[str, Any] = {"required": True}
+    # A threshold on weight has gone through decimals, and a hair below it is not below.
+    if kind == "integer" and column in rule:
+        constraints["minimum"] = rule[column]
+    return {"name": column, "type": kind, "description": meaning, "constraints": constraints}
+
+
+def _extent(zones: Iterable[Mapping[str, Any]]) -> list[float] | None:
+    """Return west, south, east and north of all outlines; None where there are none."""
+    points = [point for zone in zones for point in _points((zone.get("geometry") or {}).get("coordinates", []))]
+    if not points:
+        return None
+    lons, lats = zip(*points, strict=True)
+    return [min(lons), min(lats), max(lons), max(lats)]
+
+
+def _points(coordinates: Sequence[Any]) -> Iterable[tuple[float, float]]:
+    if coordinates and isinstance(coordinates[0], int | float):
+        yield coordinates[0], coordinates[1]
+        return
+    for part in coordinates:
+        yield from _points(part)

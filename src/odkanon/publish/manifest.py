@@ -1,0 +1,245 @@
+"""What is said about a release: everything, for its steward, and what may be published with it.
+
+The public account follows from the rows, the zones and public parameters. Anything else that looks harmless (observed
+leaves, exact totals, a quality number with all its digits) shows groups that the rows do not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from fractions import Fraction
+from math import floor
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from odkanon._version import __version__
+from odkanon.core.arrays import Ints
+from odkanon.core.weights import from_units
+from odkanon.methods.registry import METHODS
+from odkanon.model.measures import ADDITIVE, HEADS
+from odkanon.model.od import AXES, Axis
+from odkanon.model.release import Release
+from odkanon.model.rule import Rule
+from odkanon.publish.files import axis_of
+from odkanon.quality.privacy import privacy
+from odkanon.quality.utility import utility
+from odkanon.zoning.cells import cell_to_resolution, str_to_cell
+from odkanon.zoning.hierarchy import Hierarchy
+from odkanon.zoning.zones import Zones, find_nodes
+
+FORMAT = 1
+ENOUGH_TRIPS = 10_000
+"""Of an input with fewer trips, no rounding of a quality number was found that shows nothing."""
+_OF_ANY_METHOD = ("segment", "dimension", "released_with", "segment_budget")
+_FOUND = ("target",)
+"""Options of methods that are looked for in the data where they are not given."""
+
+
+def public_manifest(release: Release) -> dict[str, Any]:
+    """Return what ``release.json`` says, without the digests of the other files."""
+    matrix = release.matrix
+    return {
+        "format": FORMAT,
+        "version": __version__,
+        "statement": statement(release.rule),
+        "rule": public_rule(release.rule),
+        "method": release.method,
+        "parameters": public_parameters(release),
+        "resolution": None if matrix is None else matrix.origins.resolution,
+        "zones": {axis: _kinds(axis_of(release, axis)[0]) for axis in AXES},
+        "published": _published(release),
+        "unlisted": {"at_most_trips": at_most_unlisted(release)},
+        "quality": public_quality(release),
+        "units": {
+            "trips": "trips of the input",
+            **({"weight": "sum of the weights of these trips"} if release.classes.weight is not None else {}),
+            "area_km2": "square kilometres",
+        },
+    }
+
+
+def public_rule(rule: Rule) -> dict[str, Any]:
+    """Return the thresholds of a rule, and the k and the mean weight that they come from.
+
+    The mean weight of a rule that does not count weight is no part of its promise, and is not told.
+    """
+    known = rule.mean_weight is not None or rule.measures != ("weight",)
+    told = ({"k": rule.k} if known else {}) | _thresholds(rule)
+    counted = rule.mean_weight is not None and "weight" in rule.measures
+    return {**told, "mean_weight": float(rule.mean_weight or 0)} if counted else told
+
+
+def public_parameters(release: Release) -> dict[str, Any]:
+    """Return what was asked of the method, without what it found in the data."""
+    method = METHODS.get(release.method)
+    asked = {*(() if method is None else method.options), *_OF_ANY_METHOD} - {*_FOUND}
+    return {name: value for name, value in release.parameters.items() if name in asked}
+
+
+def at_most_unlisted(release: Release) -> int | None:
+    """Return how many trips can be missing from the rows at most, as anybody can work it out; None for no bound.
+
+    Of a budget of a share b of the trips, at most ``b / (1 - b)`` times the published trips are missing. A share of OD
+    pairs says nothing about trips, unless it is none at all.
+    """
+    if release.unlisted is not None or release.budget is None:
+        return release.unlisted
+    share = Fraction(str(release.budget.share))
+    if share and release.budget.of != "trips":
+        return None
+    return floor(share / (1 - share) * int(release.classes.trips.sum()))
+
+
+def public_quality(release: Release) -> dict[str, Any] | None:
+    """Return the utility in two significant digits, G over all leaves of the zoning; None where the input is small."""
+    if release.input.trips < ENOUGH_TRIPS:
+        return None
+    sizes = [public_leaves(release, axis) for axis in AXES]
+    quality = {}
+    for measure in _additive(release):
+        masses = getattr(release.classes, measure)
+        g = None
+        if sizes[0] is not None and sizes[1] is not None and len(masses):
+            spread = sizes[0][release.classes.origin] + sizes[1][release.classes.destination]
+            g = float(np.sum(spread * (masses / masses.sum())))
+        told = {**asdict(utility(release.input, release, measure=measure)), "g": g}
+        quality[measure] = {name: None if value is None else two_digits(value) for name, value in told.items()}
+    return quality
+
+
+def two_digits(value: float) -> float:
+    """Return a number in two significant digits."""
+    return float(f"{value:.2g}")
+
+
+def public_leaves(release: Release, axis: Axis) -> Ints | None:
+    """Return how many leaves the zoning itself has in each zone, observed or not; None where that is not known.
+
+    For H3 these are seven for each level below a cell, for a lookup table the leaves that it lists.
+    """
+    zones, matrix = axis_of(release, axis)[0], release.matrix
+    if matrix is None or zones.bounds is not None:
+        return None
+    tree = matrix.origins if axis == "origin" else matrix.destinations
+    if tree.resolution is None:
+        return _listed_leaves(zones, tree)
+    cells = [(str(zone),) for zone in zones.ids.tolist()] if zones.cells is None else zones.cells
+    resolution = cell_to_resolution(str_to_cell(pa.array([cell for part in cells for cell in part], pa.string())))
+    world = np.array([part == ("world",) for part in cells for _ in part], dtype=bool)
+    leaves = np.where(world, 2 + 120 * 7**tree.resolution, 7 ** np.maximum(tree.resolution - resolution, 0))
+    first = np.cumsum([0, *(len(part) for part in cells[:-1])])
+    return np.add.reduceat(leaves, first) if len(leaves) else leaves
+
+
+def _listed_leaves(zones: Zones, tree: Hierarchy) -> Ints | None:
+    if zones.level is None:
+        return None
+    listed, leaves = tree.sizes if tree.listed is None else tree.listed, np.zeros(len(zones), dtype=np.int64)
+    for level in np.unique(zones.level).tolist():
+        here = np.flatnonzero(zones.level == level)
+        if level > tree.top:
+            return None
+        leaves[here] = listed[level][find_nodes(tree, level, zones.ids[here])]
+    return leaves
+
+
+def manifest(release: Release, *, with_limit: bool = True) -> dict[str, Any]:
+    """Return all that is known about a release: input, rule, method, what was published, and how good it is.
+
+    It is for the steward of the data, not for publishing.
+
+    Parameters
+    ----------
+    with_limit : bool
+        Find out how good it could be at best, which takes longer than all the rest.
+    """
+    suppressed = release.suppressed
+    published = _published(release)
+    return {
+        "version": __version__,
+        "statement": statement(release.rule),
+        "input": _input(release),
+        "rule": _rule(release),
+        "method": release.method,
+        "parameters": dict(release.parameters),
+        "published": {**published, "share": published["trips"] / release.input.trips},
+        "suppressed": {
+            "pairs": suppressed.pairs,
+            "trips": suppressed.trips,
+            **({} if suppressed.weight is None else {"weight": from_units(suppressed.weight, release.input.scale)}),
+            "share": suppressed.trips / release.input.trips,
+        },
+        "utility": {
+            measure: asdict(utility(release.input, release, measure=measure)) for measure in _additive(release)
+        },
+        "limit": limit_account(release) if with_limit else None,
+        "privacy": {measure: asdict(report) for measure, report in privacy(release).items()},
+        "seconds": round(release.seconds, 6),
+    }
+
+
+def statement(rule: Rule) -> str:
+    """Return the promise of a rule in one plain sentence."""
+    parts = {
+        "trips": lambda value: f"{value:,} trips",
+        "weight": lambda value: f"a weight of {float(value):,.10g} (people that the trips stand for)",
+    } | {name: lambda value, name=name: f"{value:,} {HEADS[name].title}" for name in HEADS}
+    told = " and ".join(parts[measure](value) for measure, value in rule.thresholds.items())
+    return f"Every published flow is shared by at least {told}."
+
+
+def limit_account(release: Release) -> dict[str, float | None] | None:
+    """Return what no release of the same input under the same rule can beat."""
+    found = release.limit
+    return None if found is None else {"g": found.g, "c_avg": found.c_avg}
+
+
+def _additive(release: Release) -> list[Any]:
+    return [measure for measure in ADDITIVE if measure in release.input.measures]
+
+
+def _published(release: Release) -> dict[str, Any]:
+    classes = release.classes
+    told: dict[str, Any] = {
+        "classes": len(classes),
+        "origins": len(release.origins),
+        "destinations": len(release.destinations),
+        "trips": int(classes.trips.sum()),
+    }
+    if classes.weight is not None:
+        told["weight"] = from_units(int(classes.weight.sum()), classes.scale)
+    return told
+
+
+def _kinds(zones: Zones) -> list[str]:
+    return sorted({zones.kind(zone) for zone in range(len(zones))})
+
+
+def _input(release: Release) -> dict[str, Any]:
+    whole, scale = release.input, release.input.scale
+    rejected = whole.source.rejected
+    account: dict[str, Any] = {"rows": whole.source.rows, "pairs": whole.pairs}
+    account["trips"] = whole.trips + sum(part.trips for part in rejected.values())
+    if whole.weight is not None:
+        account["weight"] = from_units(whole.weight + sum(part.weight for part in rejected.values()), scale)
+    account |= whole.heads
+    account |= {"sha256": whole.source.sha256, "lookalikes": whole.source.lookalikes}
+    account["rejected"] = {
+        reason: {"rows": part.rows, "trips": part.trips}
+        | ({} if whole.weight is None else {"weight": from_units(part.weight, scale)})
+        for reason, part in rejected.items()
+    }
+    return account
+
+
+def _rule(release: Release) -> dict[str, Any]:
+    mean = release.rule.mean_weight or (release.input.mean_weight if release.input.weight is not None else None)
+    k = release.rule.k_of("trips", mean)
+    told = {"k": int(k) if k.denominator == 1 else float(k), **_thresholds(release.rule)}
+    return told if mean is None else {**told, "mean_weight": float(mean)}
+
+
+def _thresholds(rule: Rule) -> dict[str, Any]:
+    return {name: float(value) if name == "weight" else int(value) for name, value in rule.thresholds.items()}

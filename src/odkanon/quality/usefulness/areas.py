@@ -1,0 +1,194 @@
+"""Where zones lie: as points that stand for equal parts of a zone, or as boxes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import h3ronpy
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from odkanon.core.arrays import Bools, Ints
+from odkanon.quality.usefulness.places import Places, Shares, collected
+from odkanon.zoning.cells import Cells, Floats, cell_to_latlng, cell_to_resolution, str_to_cell
+from odkanon.zoning.hierarchy import Hierarchy
+from odkanon.zoning.projection import Projection
+from odkanon.zoning.zones import Zones
+
+STEPS = 4
+"""Levels below a cell at which its parts are counted: 2,401 of them, or down to the leaves where these come first."""
+_GRID = 16
+"""Points along each side of the box around a polygon."""
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """Zones as points, each of which stands for an equal part of its zone; a zone that lies nowhere has none.
+
+    Attributes
+    ----------
+    x, y : array of float
+        The points, in metres, those of a zone next to each other.
+    starts, counts : array of int
+        For each zone its first point, and how many it has.
+    """
+
+    x: Floats
+    y: Floats
+    starts: Ints
+    counts: Ints
+
+    def shares(self, places: Places) -> Shares:
+        """Return what share of each zone lies in each place."""
+        zone = np.repeat(np.arange(len(self.counts)), self.counts)
+        return collected(zone, places.of(self.x, self.y), 1 / np.repeat(self.counts, self.counts), len(self.counts))
+
+    def sample(self, zone: Ints, u: Floats, v: Floats) -> tuple[Floats, Floats]:
+        """Return a point of each given zone, chosen by two numbers in [0, 1); NaN where a zone lies nowhere."""
+        nowhere = self.counts[zone] == 0
+        at = np.where(nowhere, 0, self.starts[zone] + (u * self.counts[zone]).astype(np.int64))
+        x, y = (np.where(nowhere, np.nan, np.append(side, np.nan)[at]) for side in (self.x, self.y))
+        return x, y
+
+
+@dataclass(frozen=True, eq=False)
+class Boxes:
+    """Zones as boxes: ``sides`` has west, south, east and north of each, in metres."""
+
+    sides: Floats
+
+    def shares(self, places: Places) -> Shares:
+        """Return what share of each zone lies in each place."""
+        return places.of_boxes(self.sides)
+
+    def sample(self, zone: Ints, u: Floats, v: Floats) -> tuple[Floats, Floats]:
+        """Return a point of each given zone, chosen by two numbers in [0, 1)."""
+        west, south, east, north = self.sides[zone].T
+        return west + u * (east - west), south + v * (north - south)
+
+
+def areas_of(zones: Zones, leaf_resolution: int | None, projection: Projection) -> Parts | Boxes:
+    """Return where the zones of a release lie.
+
+    H3 cells and unions of them are counted in the cells below them, all of them and not only those with trips, for that
+    is all a reader knows. Polygons of other zonings are counted in a grid of points; one of the finest level is the
+    point in its middle, as its trips are.
+    """
+    if zones.bounds is not None:
+        west, south, east, north = zones.bounds.T
+        x, y = projection.to_metres(np.concatenate([south, north]), np.concatenate([west, east]))
+        return Boxes(np.stack([x[: len(west)], y[: len(west)], x[len(west) :], y[len(west) :]], axis=1))
+    if zones.cells is not None:
+        members, zone = [cell for cells in zones.cells for cell in cells], [len(cells) for cells in zones.cells]
+        return _cells(str_to_cell(pa.array(members, pa.string())), np.array(zone), leaf_resolution or 0, projection)
+    if zones.resolution is not None:
+        real = zones.resolution >= 0
+        cells = str_to_cell(pa.array(zones.ids[real].tolist(), pa.string()))
+        return _cells(cells, real.astype(np.int64), leaf_resolution or 0, projection)
+    return _polygons(zones, projection)
+
+
+def leaf_points(tree: Hierarchy) -> tuple[Floats, Floats]:
+    """Return latitude and longitude of the middle of each leaf; NaN where it is not known."""
+    if tree.resolution is not None:
+        return cell_to_latlng(tree.leaves)
+    outlines = tree.outlines or {}
+    middles = [_middle(outlines.get(str(leaf))) for leaf in tree.leaves]
+    lat, lon = np.array(middles).reshape(-1, 2).T
+    return lat, lon
+
+
+def _cells(cells: Cells, counts: Ints, leaf_resolution: int, projection: Projection) -> Parts:
+    """Return zones that consist of cells; ``counts`` says how many of the cells each has."""
+    zone = np.repeat(np.arange(len(counts)), counts)
+    own = cell_to_resolution(cells)
+    coarsest, finest = np.full(len(counts), 15), np.zeros(len(counts), dtype=np.int64)
+    np.minimum.at(coarsest, zone, own)
+    np.maximum.at(finest, zone, own)
+    resolution = np.minimum(np.maximum(finest, coarsest + STEPS), np.maximum(leaf_resolution, finest))[zone]
+    order = np.argsort(zone, kind="stable")
+    parts, owners = [np.empty(0, dtype=np.uint64)], [np.empty(0, dtype=np.int64)]
+    for wanted in np.unique(resolution).tolist():
+        here = order[resolution[order] == wanted]
+        below, counted = _below(cells[here], wanted)
+        parts.append(below)
+        owners.append(np.repeat(zone[here], counted))
+    owner, part = np.concatenate(owners), np.concatenate(parts)
+    by_zone = np.lexsort((part, owner))
+    lat, lon = cell_to_latlng(part[by_zone]) if len(part) else (np.empty(0), np.empty(0))
+    return _parts(*projection.to_metres(lat, lon), np.bincount(owner, minlength=len(counts)))
+
+
+def _below(cells: Cells, resolution: int) -> tuple[Cells, Ints]:
+    """Return all cells of a resolution below some cells, and how many there are below each."""
+    batch = pa.record_batch(h3ronpy.change_resolution_paired(pa.array(cells), resolution))
+    before = batch.column("cell_before").to_numpy()
+    opens = np.flatnonzero(np.concatenate([[True], before[1:] != before[:-1]]))
+    return batch.column("cell_after").to_numpy(), np.diff(opens, append=len(before))
+
+
+def _parts(x: Floats, y: Floats, counts: Ints) -> Parts:
+    # To the metre, as the leaves are: on the border of two squares both have to fall on the same side.
+    return Parts(np.rint(x), np.rint(y), np.cumsum(counts) - counts, counts)
+
+
+def _polygons(zones: Zones, projection: Projection) -> Parts:
+    outlines = [(zones.outlines or {}).get(str(zone)) for zone in zones.ids]
+    finest = np.zeros(len(zones), dtype=bool) if zones.level is None else zones.level == 0
+    points = [
+        np.array([_middle(outline)]) if is_finest else _inside(outline)
+        for outline, is_finest in zip(outlines, finest.tolist(), strict=True)
+    ]
+    known = [part[np.isfinite(part).all(axis=1)] for part in points]
+    lat, lon = np.concatenate([np.empty((0, 2)), *known]).T
+    return _parts(*projection.to_metres(lat, lon), np.array([len(part) for part in known], dtype=np.int64))
+
+
+def _rings(outline: dict[str, Any] | None) -> list[Floats]:
+    """Return all rings of a GeoJSON polygon or multipolygon, as longitudes and latitudes."""
+    if outline is None:
+        return []
+    polygons = outline["coordinates"] if outline["type"] == "MultiPolygon" else [outline["coordinates"]]
+    return [np.asarray(ring, dtype=np.float64)[:, :2] for polygon in polygons for ring in polygon]
+
+
+def _middle(outline: dict[str, Any] | None) -> tuple[float, float]:
+    """Return latitude and longitude of the centre of gravity of a polygon."""
+    area, moment = 0.0, np.zeros(2)
+    rings = _rings(outline)
+    for ring in rings:
+        here, after = ring[:-1] - rings[0][0], ring[1:] - rings[0][0]
+        cross = here[:, 0] * after[:, 1] - after[:, 0] * here[:, 1]
+        # Inner rings run the other way round and so take away.
+        area += float(cross.sum()) / 2
+        moment += ((here + after) * cross[:, None]).sum(axis=0) / 6
+    if area == 0:
+        return np.nan, np.nan
+    lon, lat = rings[0][0] + moment / area
+    return float(lat), float(lon)
+
+
+def _inside(outline: dict[str, Any] | None) -> Floats:
+    """Return latitudes and longitudes of a grid of points inside a polygon."""
+    rings = _rings(outline)
+    if not rings:
+        return np.empty((0, 2))
+    corners = np.concatenate(rings)
+    low, high = corners.min(axis=0), corners.max(axis=0)
+    steps = (np.arange(_GRID) + 0.5) / _GRID
+    lon, lat = (side.ravel() for side in np.meshgrid(*(low + steps[:, None] * (high - low)).T))
+    within = np.zeros(len(lon), dtype=bool)
+    for ring in rings:
+        within ^= _odd(ring, lon, lat)
+    return np.stack([lat, lon], axis=1)[within] if within.any() else np.array([_middle(outline)])
+
+
+def _odd(ring: Floats, x: Floats, y: Floats) -> Bools:
+    """Tell for each point whether a line from it to the east crosses a ring an odd number of times."""
+    (x1, y1), (x2, y2) = ring[:-1].T[:, :, None], ring[1:].T[:, :, None]
+    spans: npt.NDArray[np.bool_] = (y1 > y) != (y2 > y)
+    slope = (x2 - x1) / np.where(y2 == y1, 1.0, y2 - y1)
+    odd: Bools = (spans & (x < x1 + (y - y1) * slope)).sum(axis=0) % 2 == 1
+    return odd

@@ -1,0 +1,153 @@
+"""What a release says about flows between places, where its rows are spread evenly over their zones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from odkanon.core.arrays import Ints
+from odkanon.quality.usefulness.places import Shares
+from odkanon.zoning.cells import Floats
+
+_AT_ONCE = 1 << 21
+"""Entries that are worked on at the same time; bounds the memory."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Masses to spread, sorted by origin: each row over one origin and one destination zone.
+
+    Attributes
+    ----------
+    origin, destination : array of int
+        Numbers of the zones.
+    mass : array of float, shape (rows, measures)
+        What to spread, in each measure.
+    """
+
+    origin: Ints
+    destination: Ints
+    mass: Floats
+
+    def take(self, which: Ints) -> Rows:
+        """Return some of the rows, in the given order."""
+        return Rows(self.origin[which], self.destination[which], self.mass[which])
+
+
+def spread_at(rows: Rows, origins: Shares, destinations: Shares, wanted: tuple[Ints, Ints]) -> Floats:
+    """Return the mass between pairs of places.
+
+    The mass between places a and b is the sum over rows of ``mass * share(origin, a) * share(destination, b)``. Rows
+    are first spread over the origin places, and then looked at from the destination places, so that the work is about
+    that of the rows and of the wanted pairs, never their product.
+
+    Parameters
+    ----------
+    rows : Rows
+        What to spread.
+    origins, destinations : Shares
+        What share of each zone lies in each place.
+    wanted : tuple of array of int
+        Pairs of places, sorted by origin and then by destination.
+
+    Returns
+    -------
+    array of float, shape (pairs, measures)
+    """
+    result = np.zeros((len(wanted[0]), rows.mass.shape[1]))
+    first = np.searchsorted(rows.origin, np.arange(origins.zones + 1))
+    by_place = np.argsort(origins.place, kind="stable")
+    by_place = by_place[np.isin(origins.place[by_place], wanted[0])]
+    work = np.diff(first)[origins.zone[by_place]]
+    for some in _blocks(origins.place[by_place], work):
+        entries = by_place[some]
+        counts = work[some]
+        entry = np.repeat(entries, counts)
+        row = np.repeat(first[origins.zone[entries]], counts) + _offsets(counts)
+        values = rows.mass[row] * origins.share[entry][:, None]
+        places = origins.place[entries]
+        here = slice(*np.searchsorted(wanted[0], [places[0], places[-1] + 1]))
+        half = _Half(origins.place[entry], rows.destination[row], values).merged(destinations.zones)
+        result[here] = _second(half, destinations, (wanted[0][here], wanted[1][here]))
+    return result
+
+
+@dataclass(frozen=True, eq=False)
+class _Half:
+    """Masses between origin places and destination zones."""
+
+    place: Ints
+    zone: Ints
+    mass: Floats
+
+    def merged(self, zones: int) -> _Half:
+        """Return the same without repetition, sorted."""
+        key = self.place * zones + self.zone
+        order = np.argsort(key, kind="stable")
+        key = key[order]
+        starts = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]])[: len(key)])
+        total = np.add.reduceat(self.mass[order], starts, axis=0) if len(starts) else self.mass
+        return _Half(key[starts] // zones, key[starts] % zones, total)
+
+
+def _second(half: _Half, shares: Shares, wanted: tuple[Ints, Ints]) -> Floats:
+    """Spread the other end, from the side that has less work."""
+    by_place = np.argsort(shares.place, kind="stable")
+    place = shares.place[by_place]
+    of_pair = np.searchsorted(place, wanted[1]), np.searchsorted(place, wanted[1], side="right")
+    of_half = np.searchsorted(shares.zone, half.zone), np.searchsorted(shares.zone, half.zone, side="right")
+    result = np.zeros((len(wanted[0]), half.mass.shape[1]))
+    if (of_pair[1] - of_pair[0]).sum() <= (of_half[1] - of_half[0]).sum():
+        known = half.place * shares.zones + half.zone
+        for pair, at in _expanded(*of_pair):
+            entry = by_place[at]
+            hit, found = _found(known, wanted[0][pair] * shares.zones + shares.zone[entry])
+            _add(result, pair[hit], half.mass[found] * shares.share[entry[hit]][:, None])
+    else:
+        width = int(max(shares.place.max(initial=0), wanted[1].max(initial=0))) + 1
+        known = wanted[0] * width + wanted[1]
+        for part, entry in _expanded(*of_half):
+            hit, found = _found(known, half.place[part] * width + shares.place[entry])
+            _add(result, found, half.mass[part[hit]] * shares.share[entry[hit]][:, None])
+    return result
+
+
+def _expanded(low: Ints, high: Ints) -> Iterator[tuple[Ints, Ints]]:
+    """Yield, a part at a time, every number of each interval, and before it which interval it is of."""
+    for some in _blocks(np.arange(len(low)), high - low):
+        counts = (high - low)[some]
+        yield np.repeat(np.arange(len(low))[some], counts), np.repeat(low[some], counts) + _offsets(counts)
+
+
+def _blocks(group: Ints, work: Ints) -> Iterator[slice]:
+    """Yield slices of about as much work each; what belongs to one group stays together."""
+    done = np.concatenate([[0], np.cumsum(work)])
+    ends = np.flatnonzero(np.concatenate([group[1:] != group[:-1], [True]])[: len(group)]) + 1
+    start = 0
+    while start < len(group):
+        fits = ends[max(np.searchsorted(done[ends], done[start] + _AT_ONCE, side="right") - 1, 0)]
+        stop = int(fits) if fits > start else int(ends[np.searchsorted(ends, start, side="right")])
+        yield slice(start, stop)
+        start = stop
+
+
+def _offsets(counts: Ints) -> Ints:
+    """Return 0, 1, 2, ... for each count anew."""
+    offsets: Ints = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    return offsets
+
+
+def _found(known: Ints, wanted: Ints) -> tuple[Ints, Ints]:
+    """Return which of the wanted keys are known, and where each of these is."""
+    if len(known) == 0:
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+    hit = np.flatnonzero(known[at] == wanted)
+    return hit, at[hit]
+
+
+def _add(result: Floats, to: Ints, values: Floats) -> None:
+    for measure in range(result.shape[1]):
+        result[:, measure] += np.bincount(to, weights=values[:, measure], minlength=len(result))

@@ -1,0 +1,116 @@
+"""How useful a release is: what people do with a matrix, done with the release and with the input, and compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from odkanon.core.arrays import Ints
+from odkanon.engine.protocols import Matrix
+from odkanon.model.release import Release
+from odkanon.quality.usefulness.areas import Boxes, Parts, areas_of, leaf_points
+from odkanon.quality.usefulness.comparison import on_places_compared
+from odkanon.quality.usefulness.lengths import compare_lengths, lengths_after
+from odkanon.quality.usefulness.places import Places, Squares
+from odkanon.quality.usefulness.result import Usefulness
+from odkanon.quality.usefulness.rows import masses_of, masses_to_spread
+from odkanon.quality.usefulness.spread import Rows
+from odkanon.quality.usefulness.truth import Ends, by_length, engine_of, on_places
+from odkanon.zoning.cells import Floats
+from odkanon.zoning.projection import Projection
+from odkanon.zoning.zones import Zones
+
+SIZES = (1.0, 2.0, 4.0, 8.0)
+"""Sides of the squares, in km."""
+
+
+def usefulness(
+    release: Release, *, sizes: Sequence[float] = SIZES, zones: Places | None = None
+) -> dict[str, Usefulness]:
+    """Measure how useful a release is, in each measure of the input; empty where it is not known where zones lie.
+
+    T is the input counted on places that no method had a hand in: squares on an equal-area map around the data, and
+    the user's own zones if given. M is the release on the same places, each row spread evenly over the area of its two
+    zones; a row that has finer rows inside it stands for the rest of its area. Linear in the pairs of the input, which
+    stay where they are, and in the rows of the release.
+
+    Parameters
+    ----------
+    release : Release
+        What to measure; its input has to be at hand.
+    sizes : sequence of float
+        Sides of the squares in km, rising; each a multiple of the one before.
+    zones : Places, optional
+        Places of the user's own, on the map of `map_of` its input.
+    """
+    matrix = release.matrix
+    found = None if matrix is None else map_of(matrix)
+    if matrix is None or found is None:
+        return {}
+    about, ends = found
+    measures = tuple(measure for measure in ("trips", "weight") if measure in release.input.measures)
+    rows, areas = spreadable(
+        (release.origins, release.destinations),
+        (release.classes.origin.astype(np.int64), release.classes.destination.astype(np.int64)),
+        masses_of(release, measures),
+        matrix,
+        about,
+    )
+    engine, squares = engine_of(matrix, measures), []
+    for size in sizes:
+        square = Squares(size)
+        counted, engine = on_places(engine, matrix, places_of_leaves(square, ends), measures)
+        squares.append(on_places_compared(square, size, counted, rows, areas))
+    own = None
+    if zones is not None:
+        counted, _ = on_places(engine_of(matrix, measures), matrix, places_of_leaves(zones, ends), measures)
+        own = on_places_compared(zones, None, counted, rows, areas)
+    lengths = compare_lengths(by_length(matrix, ends, measures), lengths_after(rows, areas))
+    return {
+        measure: Usefulness(
+            tuple(told[index] for told in squares), None if own is None else own[index], *lengths[index]
+        )
+        for index, measure in enumerate(measures)
+    }
+
+
+def map_of(matrix: Matrix) -> tuple[Projection, Ends] | None:
+    """Return the map on which releases are compared with their input, and the leaves of both axes on it, to the metre.
+
+    None where it is not known where leaves lie.
+    """
+    points = [leaf_points(tree) for tree in (matrix.origins, matrix.destinations)]
+    lat, lon = (np.concatenate([end[side] for end in points]) for side in (0, 1))
+    if len(lat) == 0 or not np.isfinite(lat).all():
+        return None
+    about = Projection.around(lat, lon)
+    (x, y), (to_x, to_y) = (about.to_metres(*end) for end in points)
+    return about, Ends((np.rint(x), np.rint(y)), (np.rint(to_x), np.rint(to_y)))
+
+
+def spreadable(
+    zones: tuple[Zones, Zones], rows: tuple[Ints, Ints], mass: Floats, matrix: Matrix, about: Projection
+) -> tuple[Rows, tuple[Parts | Boxes, Parts | Boxes]]:
+    """Return rows between zones as masses to spread, and where the zones lie.
+
+    Parameters
+    ----------
+    zones, rows : tuple
+        The zones of both axes, and for each row their numbers.
+    mass : array of float, shape (rows, measures)
+        What is published of each row.
+    matrix : Matrix
+        The input; it says how fine its leaves are.
+    about : Projection
+        The map.
+    """
+    order = np.lexsort((rows[1], rows[0]))
+    found = Rows(rows[0], rows[1], masses_to_spread(mass, zones, rows)).take(order)
+    origins = areas_of(zones[0], matrix.origins.resolution, about)
+    return found, (origins, areas_of(zones[1], matrix.destinations.resolution, about))
+
+
+def places_of_leaves(places: Places, ends: Ends) -> tuple[Ints, Ints]:
+    """Return for each leaf of both axes the number of its place."""
+    return places.of(*ends.origin), places.of(*ends.destination)

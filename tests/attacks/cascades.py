@@ -1,0 +1,341 @@
+"""A cascade as its definition reads, for all inputs of a small world at once, and whoever looks at what it publishes.
+
+Nothing here knows the program. A node or box is one interval of leaves an axis; an input is a row of a table with
+one column for each leaf box. Every number of the method is an array over all inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from itertools import product
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+Counts = npt.NDArray[np.int16]
+Box = tuple[tuple[int, int], ...]
+Node = tuple[int, Box]
+Mode = Literal["capped", "kept", "plain", "falling"]
+Tree = Any
+"""Nested tuples; 0 is a leaf. All leaves of a tree are equally deep."""
+
+
+@dataclass(frozen=True)
+class World:
+    """The public knowledge: a tree for each axis, and the ladder that takes their levels in turns."""
+
+    trees: tuple[Tree, ...]
+
+    @cached_property
+    def levels(self) -> tuple[tuple[tuple[tuple[int, int], ...], ...], ...]:
+        """For each axis and level, the intervals of leaves below its nodes."""
+        return tuple(intervals(tree) for tree in self.trees)
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """Number of leaves of each axis."""
+        return tuple(len(levels[0]) for levels in self.levels)
+
+    @cached_property
+    def rungs(self) -> tuple[tuple[int, ...], ...]:
+        """The level vectors of the ladder."""
+        at = [0] * len(self.trees)
+        rungs = [tuple(at)]
+        tops = [len(levels) - 1 for levels in self.levels]
+        while at != tops:
+            for axis, top in enumerate(tops):
+                if at[axis] < top:
+                    at[axis] += 1
+                    rungs.append(tuple(at))
+        return tuple(rungs)
+
+    def nodes(self, rung: int) -> list[Node]:
+        """Return the nodes of a rung."""
+        parts = [levels[level] for levels, level in zip(self.levels, self.rungs[rung], strict=True)]
+        return [(rung, box) for box in product(*parts)]
+
+    def children(self, node: Node) -> list[Node]:
+        """Return the nodes one rung down inside a node."""
+        return [child for child in self.nodes(node[0] - 1) if within(child[1], node[1])]
+
+    def steps(self, box: Box) -> list[Box]:
+        """Return the largest proper boxes: on one axis a node that is smaller, and none in between."""
+        found = []
+        for axis, part in enumerate(box):
+            smaller = {other for level in self.levels[axis] for other in level if other != part and inside(other, part)}
+            largest = [one for one in smaller if not any(one != other and inside(one, other) for other in smaller)]
+            found += [(*box[:axis], one, *box[axis + 1 :]) for one in largest]
+        return found
+
+    @cached_property
+    def boxes(self) -> list[Box]:
+        """Every box: one node an axis, at any levels."""
+        return list(product(*(sorted({part for level in levels for part in level}) for levels in self.levels)))
+
+
+def intervals(tree: Tree) -> tuple[tuple[tuple[int, int], ...], ...]:
+    """Return for each level of a tree, from the leaves up, the intervals of leaves of its nodes."""
+    if tree == 0:
+        return (((0, 1),),)
+    start, levels = 0, []
+    for child in tree:
+        below = intervals(child)
+        levels.append([[(a + start, b + start) for a, b in level] for level in below])
+        start += len(below[0])
+    assert len({len(child) for child in levels}) == 1, "leaves must be equally deep"
+    joined = [tuple(part for child in levels for part in child[level]) for level in range(len(levels[0]))]
+    return (*joined, ((0, start),))
+
+
+def inside(one: tuple[int, int], other: tuple[int, int]) -> bool:
+    """Tell whether an interval lies in another."""
+    return other[0] <= one[0] and one[1] <= other[1]
+
+
+def within(one: Box, other: Box) -> bool:
+    """Tell whether a box lies in another."""
+    return all(inside(a, b) for a, b in zip(one, other, strict=True))
+
+
+def common(one: Box, other: Box) -> Box | None:
+    """Return where two boxes meet."""
+    parts = tuple((max(a[0], b[0]), min(a[1], b[1])) for a, b in zip(one, other, strict=True))
+    return parts if all(a < b for a, b in parts) else None
+
+
+@dataclass
+class Replay:
+    """The method on every input at once.
+
+    ``counts`` has a row an input; ``good`` tells for trips, extra masses and their bound whether a row is good enough.
+    """
+
+    world: World
+    counts: Counts
+    k: int
+    mode: Mode = "capped"
+    listed: dict[Node, Counts] = field(default_factory=dict)
+    passed: dict[Node, Counts] = field(default_factory=dict)
+    bounds: dict[Node, Counts] = field(default_factory=dict)
+    caps: dict[tuple[Node, Box | None], Counts] = field(default_factory=dict)
+
+    def run(self) -> Replay:
+        """Let everything fall."""
+        for rung in range(len(self.world.rungs)):
+            for node in self.world.nodes(rung):
+                self._settle(node)
+        return self
+
+    def total(self, box: Box) -> Counts:
+        """Return the trips in a box."""
+        cells = np.arange(self.counts.shape[1]).reshape(self.world.shape)[tuple(slice(a, b) for a, b in box)]
+        total: Counts = self.counts[:, cells.reshape(-1)].sum(axis=1, dtype=np.int16)
+        return total
+
+    def _settle(self, node: Node) -> None:
+        children = self.world.children(node) if node[0] else []
+        arrived = sum((self.passed[child] for child in children), np.zeros(len(self.counts), dtype=np.int16))
+        arrived = arrived if node[0] else self.total(node[1])
+        may = self._may(node, arrived, children)
+        self.listed[node] = self.accepted(node, arrived, may)
+        left = arrived - self.listed[node]
+        self.passed[node] = np.where(self.listed[node] > 0, 0, left).astype(np.int16) if self.mode == "kept" else left
+
+    def accepted(self, node: Node, arrived: Counts, may: Counts) -> Counts:
+        """Return what a node lists: as much as it may, if that meets the rule."""
+        return np.where((arrived >= self.k) & (may >= self.k), np.minimum(arrived, may), 0).astype(np.int16)
+
+    def _may(self, node: Node, arrived: Counts, children: list[Node]) -> Counts:
+        """Return the most that a node may list."""
+        if node[0] == 0 or self.mode == "plain":
+            return arrived
+        if self.mode == "falling":
+            unlisted = sum((self.listed[child] == 0).astype(np.int16) for child in children)
+            return np.where(arrived <= (unlisted - 1) * (self.k - 1), arrived, 0).astype(np.int16)
+        self.bounds[node] = self._bound(node, children)
+        return self.bounds[node]
+
+    def _bound(self, node: Node, children: list[Node]) -> Counts:
+        if len(children) == 1:
+            return np.zeros(len(self.counts), dtype=np.int16)
+        sums = [sum(self.cap(child, step) for child in children) for step in self.world.steps(node[1])]
+        least: Counts = np.minimum.reduce([np.asarray(one, dtype=np.int16) for one in sums])
+        return least
+
+    def cap(self, node: Node, box: Box | None) -> Counts:
+        """Return the most that a node can pass up while a box is empty."""
+        met = None if box is None else common(node[1], box)
+        if (node, met) not in self.caps:
+            self.caps[node, met] = self._cap(node, met)
+        return self.caps[node, met]
+
+    def _cap(self, node: Node, box: Box | None) -> Counts:
+        listed, nothing = self.listed[node], np.zeros(len(self.counts), dtype=np.int16)
+        if box == node[1]:
+            return nothing
+        if node[0] == 0:
+            return np.where(listed > 0, 0, self.k - 1).astype(np.int16)
+        held = sum((self.cap(child, box) for child in self.world.children(node)), nothing)
+        bound = self.bounds[node]
+        above = nothing if self.mode == "kept" else np.where(listed == bound, held - bound, 0)
+        unlisted = np.where(bound < self.k, held, np.minimum(self.k - 1, held))
+        return np.where(listed > 0, above, unlisted).astype(np.int16)
+
+    def signature(self) -> npt.NDArray[np.uint64]:
+        """Return a number for what each input publishes."""
+        mix = np.random.default_rng(0).integers(1, 2**63, len(self.listed), dtype=np.uint64) | np.uint64(1)
+        total = np.zeros(len(self.counts), dtype=np.uint64)
+        for column, factor in zip(self.listed.values(), mix, strict=True):
+            total += column.astype(np.uint64) * factor
+        return total
+
+    def residual(self, box: Box) -> Counts:
+        """Return the trips in a box that are in no row inside it."""
+        rows = [listed for (_, node), listed in self.listed.items() if within(node, box)]
+        return self.total(box) - sum(rows, np.zeros(len(self.counts), dtype=np.int16))
+
+
+def every_input(world: World, most: int) -> Counts:
+    """Return every way of putting 0 to ``most`` trips into each leaf box."""
+    cells = int(np.prod(world.shape))
+    number = np.arange((most + 1) ** cells)
+    return np.stack([number // (most + 1) ** at % (most + 1) for at in range(cells)], axis=1).astype(np.int16)
+
+
+def shown(replay: Replay, signature: npt.NDArray[np.uint64]) -> tuple[int, int]:
+    """Return in how many (input, box) a reader knows that the box has trips outside its rows: on the ladder and off.
+
+    A reader holds every input possible that publishes the same, and knows of trips that all of these have.
+    """
+    order = np.argsort(signature, kind="stable")
+    starts = np.flatnonzero(np.concatenate([[True], np.diff(signature[order]) != 0]))
+    sizes = np.diff(starts, append=len(order))
+    on_ladder = {node for rung in range(len(replay.world.rungs)) for _, node in replay.world.nodes(rung)}
+    found = [0, 0]
+    for box in replay.world.boxes:
+        least = np.minimum.reduceat(replay.residual(box)[order], starts)
+        found[box not in on_ladder] += int(sizes[least > 0].sum())
+    return found[0], found[1]
+
+
+@dataclass
+class Judged(Replay):
+    """The method where rows are judged by weight or persons too, or show their weight.
+
+    ``weight`` and ``people`` (a bit for each person) are tables like ``counts``; ``least`` are the thresholds on both.
+    """
+
+    weight: Counts = field(default_factory=lambda: np.empty((0, 0), dtype=np.int16))
+    people: Counts = field(default_factory=lambda: np.empty((0, 0), dtype=np.int16))
+    least: tuple[int, int] = (0, 0)
+    heavy: dict[Node, Counts] = field(default_factory=dict)
+    who: dict[Node, Counts] = field(default_factory=dict)
+    row_weight: dict[Node, Counts] = field(default_factory=dict)
+
+    def accepted(self, node: Node, arrived: Counts, may: Counts) -> Counts:
+        """Return what a node lists: as much as it may, if what stays certainly meets the rule."""
+        row = super().accepted(node, arrived, may)
+        children = self.world.children(node) if node[0] else []
+        nothing = np.zeros_like(row)
+        weight = sum((self.heavy[child] for child in children), nothing) if node[0] else self._cell(self.weight, node)
+        who = self._cell(self.people, node) if not node[0] else nothing
+        for child in children:
+            who = who | self.who[child]
+        above = np.where(row > 0, arrived - row, 0)
+        gone = np.where(row > 0, weight * above // np.maximum(arrived, 1), 0)
+        sure = np.bitwise_count(who.astype(np.uint16)).astype(np.int16) - (above if self.least[1] else 0)
+        row = np.where((weight - gone >= self.least[0]) & (sure >= self.least[1]), row, 0).astype(np.int16)
+        taken = row > 0
+        self.row_weight[node] = np.where(taken, weight - gone, 0).astype(np.int16)
+        self.heavy[node] = np.where(taken, 0 if self.mode == "kept" else gone, weight).astype(np.int16)
+        self.who[node] = np.where(taken, 0, who).astype(np.int16)
+        return row
+
+    def _cell(self, table: Counts, node: Node) -> Counts:
+        at = np.ravel_multi_index([start for start, _ in node[1]], self.world.shape)
+        return table[:, at] if table.size else np.zeros(len(self.counts), dtype=np.int16)
+
+    def told(self, *, shared: bool) -> npt.NDArray[np.uint64]:
+        """Return a number for the trips and the weight that each input publishes; rows may share their weight."""
+        weights = self._shared() if shared else self.row_weight
+        mix = np.random.default_rng(1).integers(1, 2**63, len(weights), dtype=np.uint64) | np.uint64(1)
+        total = self.signature()
+        for column, factor in zip(weights.values(), mix, strict=True):
+            total += column.astype(np.uint64) * factor
+        return total
+
+    def _shared(self) -> dict[Node, Counts]:
+        """Return for each row the weight of all rows that it may have exchanged trips with, at the coarsest of them."""
+        above = {node: np.zeros(len(self.counts), dtype=bool) for node in self.listed}
+        for node in reversed(list(self.listed)):
+            for child in self.world.children(node) if node[0] else []:
+                above[child] = above[node] | (self.listed[node] > 0)
+        carried: dict[Node, Counts] = {}
+        told: dict[Node, Counts] = {}
+        for node, listed in self.listed.items():
+            total = self.row_weight[node] + sum(
+                carried[child] for child in (self.world.children(node) if node[0] else [])
+            )
+            bound = self.bounds.get(node, np.full_like(listed, -1))
+            on = (listed == 0) | ((listed == bound) & above[node])
+            carried[node], told[node] = np.where(on, total, 0), np.where(on, 0, total)
+        return told
+
+
+def every_state(world: World, states: Sequence[tuple[int, ...]]) -> tuple[Counts, ...]:
+    """Return every way of putting one of some states into each leaf box, one table for each number of a state."""
+    number = every_input(world, len(states) - 1)
+    return tuple(np.array(values, dtype=np.int16)[number] for values in zip(*states, strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class Reader:
+    """Who knows the rows of one release, and works out which residuals are possible, by sets of whole numbers.
+
+    A set is a number whose bits are its members: adding sets is shifting and joining.
+    """
+
+    world: World
+    rows: dict[Node, int]
+    bounds: dict[Node, int]
+    k: int
+    plain: bool = False
+
+    def may_be_empty(self, box: Box) -> bool:
+        """Tell whether some input with the same rows has no trip in a box but those in rows inside it."""
+        root = self.world.nodes(len(self.world.rungs) - 1)
+        return all(self._passes(node, box) for node in root)
+
+    def _passes(self, node: Node, box: Box | None) -> int:
+        """Return the set of numbers that a node can pass up while a box is empty."""
+        met = None if box is None else common(node[1], box)
+        if met == node[1]:
+            return self._passes(node, None) & 1
+        if node[0] == 0:
+            return 1 if node in self.rows else (1 << self.k) - 1
+        arrived = 1
+        for child in self.world.children(node):
+            arrived = _sums(arrived, self._passes(child, met))
+        return self._left(node, arrived)
+
+    def _left(self, node: Node, arrived: int) -> int:
+        """Return what goes on of the numbers that may have arrived, given what the node lists."""
+        listed, bound = self.rows.get(node, 0), self.bounds.get(node, 0)
+        if listed and (self.plain or listed < bound):
+            return arrived >> listed & 1
+        if listed:
+            return arrived >> bound
+        return arrived if bound < self.k and not self.plain else arrived & ((1 << self.k) - 1)
+
+
+@cache
+def _sums(one: int, other: int) -> int:
+    total, at = 0, 0
+    while other >> at:
+        if other >> at & 1:
+            total |= one << at
+        at += 1
+    return total

@@ -1,0 +1,142 @@
+"""What the rows of a cascade imply: whoever knows the method tries every input that publishes the same rows.
+
+The promise is that no group below the rule can be shown to exist: for every box of public nodes there is an input
+with the same rows that has no trip there but those in rows inside the box.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from attacks.cascades import Judged, Mode, Reader, Replay, World, every_input, every_state, shown
+from methods.test_cascade import fallen, matrix, rows_by_box
+from odkanon import Rule
+
+THREE, PAIR, SINGLE = (0, 0, 0), (0, 0), (0,)
+WORLDS = [
+    (World(((THREE, THREE),)), 3),
+    (World(((THREE, SINGLE, THREE),)), 3),
+    (World(((THREE, THREE, THREE),)), 2),
+    (World((((0, 0, 0, 0), THREE),)), 4),
+    (World((THREE, THREE)), 2),
+    (World((THREE, (PAIR, SINGLE))), 2),
+    (World(((SINGLE, PAIR), (PAIR, SINGLE))), 2),
+    (World(((PAIR, PAIR), THREE)), 2),
+    (World((PAIR, (0, 0, 0, 0))), 3),
+    (World((PAIR, (PAIR, PAIR))), 3),
+    (World((PAIR, PAIR, PAIR)), 2),
+    (World(((((PAIR, SINGLE), (PAIR,)), ((PAIR,),)),)), 3),
+]
+
+
+def attack(mode: Mode) -> tuple[int, int, int]:
+    """Return how many inputs were tried, and how many groups were shown on the ladder and off it."""
+    tried, on, off = 0, 0, 0
+    for world, k in WORLDS:
+        replay = Replay(world, every_input(world, k), k, mode).run()
+        found = shown(replay, replay.signature())
+        tried, on, off = tried + len(replay.counts), on + found[0], off + found[1]
+    return tried, on, off
+
+
+def test_no_group_can_be_shown_to_exist() -> None:
+    tried, on, off = attack("capped")
+    assert tried > 800_000
+    assert (on, off) == (0, 0)
+
+
+def test_no_group_can_be_shown_where_rows_keep_what_is_above_their_caps() -> None:
+    assert attack("kept")[1:] == (0, 0)
+
+
+def test_the_plain_cascade_shows_groups() -> None:
+    _, on, off = attack("plain")
+    assert on > 1_000_000
+    assert off > 1_000_000
+
+
+def test_the_simpler_condition_shows_groups_off_the_ladder() -> None:
+    """A row that falls where its unlisted parts might be told: enough for sums along the ladder, not beside it."""
+    assert attack("falling")[2] > 10_000
+
+
+# Rows that are judged by weight or persons as well, and rows that show their weight.
+
+WEIGHTS = [(0, 0), (1, 1), (1, 2), (2, 2), (2, 3), (2, 4)]
+"""No trip, one, or two; of weight 1 or 2 each."""
+PERSONS = [(0, 0), (1, 1), (1, 2), (2, 1), (2, 2), (2, 3)]
+"""Trips, and which of two persons made them."""
+SMALL = [World(((THREE, THREE),)), World((PAIR, THREE)), World(((PAIR, PAIR, PAIR),))]
+WIDE = [World(((THREE, THREE, THREE),)), World((THREE, THREE)), World(((PAIR, PAIR), THREE))]
+"""Here no leaf box has more than one trip, or there would be too many inputs."""
+
+
+def weighted(world: World, mode: Mode, least: int) -> Judged:
+    trips, weight = every_state(world, WEIGHTS[:3] if world in WIDE else WEIGHTS)
+    judged = Judged(world, trips, 2, mode, weight=weight, least=(least, 0))
+    judged.run()
+    return judged
+
+
+@pytest.mark.parametrize("world", SMALL + WIDE)
+def test_no_group_can_be_shown_where_weight_counts(world: World) -> None:
+    judged = weighted(world, "kept", 3)
+    assert shown(judged, judged.told(shared=False)) == (0, 0)
+
+
+@pytest.mark.parametrize("world", SMALL + WIDE)
+def test_no_group_can_be_shown_by_weight_that_rows_share(world: World) -> None:
+    judged = weighted(world, "capped", 0)
+    assert shown(judged, judged.told(shared=True)) == (0, 0)
+
+
+def test_weight_that_rows_do_not_share_shows_groups() -> None:
+    """The excess of a row of heavy trips is heavy; a light row above it cannot have taken it in."""
+    judged = [weighted(world, "capped", 0) for world in WIDE]
+    assert any(shown(one, one.told(shared=False)) != (0, 0) for one in judged)
+
+
+def test_passing_on_what_weight_must_judge_shows_groups() -> None:
+    judged = [weighted(world, "capped", 3) for world in WIDE]
+    assert any(shown(one, one.told(shared=False)) != (0, 0) for one in judged)
+
+
+@pytest.mark.parametrize("world", SMALL)
+def test_no_group_can_be_shown_where_persons_count(world: World) -> None:
+    trips, people = every_state(world, PERSONS)
+    judged = Judged(world, trips, 2, "kept", people=people, least=(0, 2)).run()
+    assert shown(judged, judged.signature()) == (0, 0)
+
+
+# Larger worlds: an exact attacker, who works with sets of possible residuals instead of trying inputs.
+
+SEVEN = (0,) * 7
+LARGE = World(((SEVEN, SEVEN, SEVEN), ((0, 0, 0, 0), (0, 0, 0, 0, 0))))
+
+
+def reader(seed: int, k: int, *, plain: bool) -> Reader:
+    random = np.random.default_rng(seed)
+    busy = random.random(LARGE.shape[0])[:, None] * random.random(LARGE.shape[1])[None, :]
+    counts = random.poisson(busy**2 * k).astype(np.int16).reshape(1, -1)
+    replay = Replay(LARGE, counts, k, "plain" if plain else "capped").run()
+    rows = {node: int(listed[0]) for node, listed in replay.listed.items() if listed[0]}
+    if not plain:
+        assert rows == rows_by_box(LARGE, fallen(matrix(LARGE, counts[0]), Rule(trips=k), k))
+    return Reader(LARGE, rows, {node: int(bound[0]) for node, bound in replay.bounds.items()}, k, plain)
+
+
+def boxes_to_try(seed: int) -> list[int]:
+    return [int(at) for at in np.random.default_rng(seed).choice(len(LARGE.boxes), 60, replace=False)]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_box_of_a_larger_world_is_known_to_hold_trips(seed: int) -> None:
+    known = reader(seed, 4, plain=False)
+    assert len(known.rows) > 5
+    assert all(known.may_be_empty(LARGE.boxes[at]) for at in boxes_to_try(seed))
+
+
+def test_boxes_of_a_larger_world_are_known_to_hold_trips_under_the_plain_cascade() -> None:
+    known = reader(0, 4, plain=True)
+    assert not all(known.may_be_empty(box) for box in LARGE.boxes)

@@ -1,0 +1,141 @@
+"""An attacker who knows the method, enumerates every input of a small world and reads every file of the folder.
+
+Whatever two inputs with the same rows have different files tells them apart, and with enough of that a group too small
+to be published. The attacker wins against what the steward keeps, and learns nothing from the folder that the rows and
+the outlines of their zones do not tell.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Sequence
+from functools import cache
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import h3
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from odkanon import ODMatrix, Release, Rule, anonymize
+from odkanon.publish.files import classes_table, zones_geojson
+from odkanon.publish.manifest import manifest, public_manifest
+from odkanon.publish.recipe import read_recipe, zone_account
+from odkanon.zoning.cells import str_to_cell
+from worlds.matrices import od_of_cells
+
+MOST = 2
+"""Trips of a pair, at most."""
+
+WAYS: dict[str, dict[str, Any]] = {
+    "odkanon": {"budget": 0.3},
+    "odkanon, none suppressed": {"budget": 0.0},
+    "odkanon before": {"suppress": "before", "budget": 0.4, "levels": 1},
+    "oigh": {"method": "oigh", "budget": 0.3},
+    "treecut": {"method": "treecut", "budget": 0.3, "iterations": 2},
+}
+
+
+class Known(NamedTuple):
+    """What there is to read of one input: rows with their outlines, all public files, and all that the steward has."""
+
+    rows: Hashable
+    public: Hashable
+    full: Hashable
+
+
+@cache
+def places() -> tuple[list[str], list[str]]:
+    """Two origins side by side and a third one, and two destinations side by side."""
+    first, second = sorted(h3.cell_to_children(h3.latlng_to_cell(48.8566, 2.3522, 8), 9))[:2]
+    here, there = sorted(h3.cell_to_children(first, 10)), sorted(h3.cell_to_children(second, 10))
+    return [here[0], here[1], there[0]], here[2:4]
+
+
+PAIRS = [pair for pair in product(range(3), range(2)) if pair != (2, 1)]
+INPUTS = np.array([counts for counts in product(range(MOST + 1), repeat=len(PAIRS)) if any(counts)])
+
+
+def matrix(counts: Sequence[int]) -> ODMatrix:
+    rows = [(pair, count) for pair, count in zip(PAIRS, counts, strict=True) if count]
+    origins, destinations = (str_to_cell(pa.array(side, pa.string())) for side in places())
+    return od_of_cells(
+        origins[[pair[0] for pair, _ in rows]],
+        destinations[[pair[1] for pair, _ in rows]],
+        trips=np.array([count for _, count in rows], dtype=np.int64),
+    )
+
+
+def read(release: Release) -> Known:
+    """Return what the files of a release say, as the functions that write them make it."""
+    if release.refusal:
+        return Known(None, None, None)
+    zones = zones_geojson(release)["features"]
+    table = json.dumps(classes_table(release).to_pydict())
+    outlines = json.dumps([(zone["properties"]["axis"], zone["properties"]["id"], zone["geometry"]) for zone in zones])
+    public = json.dumps([public_manifest(release), zones])
+    about = {**manifest(release, with_limit=False), "seconds": 0}
+    return Known((table, outlines), (table, public), (table, public, json.dumps([about, zone_account(release)])))
+
+
+@cache
+def world(way: str, k: int) -> list[Known]:
+    return [read(anonymize(matrix(counts), Rule(trips=k), **WAYS[way])) for counts in INPUTS.tolist()]
+
+
+def boxes() -> np.ndarray:
+    """Return the pairs of every box of the two trees: leaves, parents and everything, on both axes."""
+    sides = [[{0}, {1}, {2}, {0, 1}, {0, 1, 2}], [{0}, {1}, {0, 1}]]
+    return np.array([[pair[0] in o and pair[1] in d for pair in PAIRS] for o in sides[0] for d in sides[1]])
+
+
+def shown(known: list[Known], what: Callable[[Known], Hashable], k: int) -> set[tuple[int, int]]:
+    """Return the groups of 1 to k - 1 trips that are certain: as (number of the input, number of the box)."""
+    told: defaultdict[Hashable, list[int]] = defaultdict(list)
+    for number, one in enumerate(known):
+        told[what(one)].append(number)
+    counts = INPUTS @ boxes().T
+    found = set()
+    for same in told.values():
+        least, most = counts[same].min(axis=0), counts[same].max(axis=0)
+        certain = np.flatnonzero((least >= 1) & (most < k))
+        found |= {(number, int(box)) for number in same for box in certain}
+    return found
+
+
+@pytest.mark.parametrize(("way", "k"), [*((way, 3) for way in WAYS), ("odkanon", 2), ("oigh", 2)])
+def test_the_folder_shows_what_the_rows_show_and_nothing_else(way: str, k: int) -> None:
+    known = world(way, k)
+    assert len({one.rows for one in known}) > 10, "hardly anything is published, so nothing is tested"
+    assert len({one.public for one in known}) == len({one.rows for one in known})
+    assert shown(known, lambda one: one.public, k) == shown(known, lambda one: one.rows, k)
+
+
+@pytest.mark.parametrize("way", ["odkanon", "odkanon before", "oigh"])
+def test_what_the_steward_keeps_would_show_more(way: str) -> None:
+    k = 3
+    known = world(way, k)
+    assert len({one.full for one in known}) > len({one.public for one in known})
+    assert shown(known, lambda one: one.full, k) > shown(known, lambda one: one.public, k)
+
+
+def test_two_inputs_with_the_same_rows_have_the_same_folder_to_the_last_byte(tmp_path: Path) -> None:
+    known = world("odkanon", 3)
+    first, second = next(
+        (one, two)
+        for one in range(len(known))
+        for two in range(one)
+        if known[one].rows is not None and known[one].rows == known[two].rows and INPUTS[one].sum() != INPUTS[two].sum()
+    )
+    folders = [
+        anonymize(matrix(INPUTS[number].tolist()), Rule(trips=3), **WAYS["odkanon"]).save(tmp_path / str(number) / "r")
+        for number in (first, second)
+    ]
+    names = {path.name for path in folders[0].iterdir()}
+    assert names == {path.name for path in folders[1].iterdir()}
+    for name in names:
+        assert (folders[0] / name).read_bytes() == (folders[1] / name).read_bytes(), name
+    assert read_recipe(folders[0]) != read_recipe(folders[1])

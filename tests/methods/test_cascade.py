@@ -1,0 +1,327 @@
+"""The cascade against its definition, and what a release of it has to be."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import h3
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from attacks.cascades import Box, Replay, Tree, World
+from odkanon import InputError, Rule, anonymize, limit, utility
+from odkanon.methods.cascade.fall import Fallen, Terms, fall
+from odkanon.methods.cascade.kinds import public_levels
+from odkanon.methods.cascade.method import ladder_of
+from odkanon.model.account import Source
+from odkanon.model.od import ODMatrix, od_matrix
+from odkanon.model.release import Release
+from odkanon.zoning.cells import is_pentagon
+from odkanon.zoning.hierarchy import Hierarchy, h3_hierarchy
+from worlds.matrices import golden_od, leaf, od_of_cells, random_od, random_world, worlds
+
+few = settings(max_examples=12)
+
+
+def matrix(world: World, counts: np.ndarray) -> ODMatrix:
+    """Return the matrix of one input of a world; its trees keep only the leaves that occur."""
+    origin, destination = np.nonzero(counts.reshape(world.shape))
+    origins, destinations = (hierarchy(levels) for levels in world.levels)
+    trips = counts.reshape(world.shape)[origin, destination].astype(np.int64)
+    return od_matrix(
+        origins,
+        destinations,
+        origin.astype(np.int32),
+        destination.astype(np.int32),
+        trips=trips,
+        weight=trips * 3,
+        heads={"persons": np.arange(len(trips), dtype=np.int32)},
+        source=Source(rows=len(trips)),
+    )
+
+
+def hierarchy(levels: tuple[tuple[tuple[int, int], ...], ...]) -> Hierarchy:
+    ids = tuple(np.array([f"{at}:{start}" for start, _ in level]) for at, level in enumerate(levels))
+    return Hierarchy(ids, tuple(np.array([start for start, _ in level]) for level in levels))
+
+
+def fallen(od: ODMatrix, rule: Rule, k: int) -> Fallen:
+    ladder = ladder_of((od.origins, od.destinations), None)
+    rest = od.workspace().falling([side.nodes(0) for side in ladder.sides], rule.measures)
+    return fall(ladder, rest, Terms(rule, k))
+
+
+def rows_by_box(world: World, found: Fallen) -> dict[tuple[int, Box], int]:
+    """Return the rows of a fall as the replay names them."""
+    rows = {}
+    for rung, *codes, trips in zip(
+        found.rows.rung.tolist(),
+        *(code.tolist() for code in found.rows.groups.codes),
+        found.rows.groups.trips.tolist(),
+        strict=True,
+    ):
+        box = []
+        for side, levels, level, code in zip(
+            found.rows.ladder.sides, world.levels, world.rungs[rung], codes, strict=True
+        ):
+            start = int(str(side.tree.ids[level][code]).split(":")[1])
+            box.append(next(part for part in levels[level] if part[0] == start))
+        rows[rung, tuple(box)] = trips
+    return rows
+
+
+def trees(depth: int) -> st.SearchStrategy[Tree]:
+    """Return trees whose leaves are all equally deep, some of whose nodes have a single child."""
+    if depth == 0:
+        return st.just(0)
+    return st.lists(trees(depth - 1), min_size=1, max_size=4 if depth < 3 else 3).map(tuple)
+
+
+@settings(max_examples=60)
+@given(
+    st.integers(1, 3).flatmap(trees),
+    st.integers(1, 3).flatmap(trees),
+    st.integers(2, 5),
+    st.integers(0, 2**32 - 1),
+    st.sampled_from(["capped", "kept"]),
+    st.sampled_from([0.2, 0.5, 0.9]),
+)
+def test_rows_are_those_of_the_definition(
+    origins: Tree, destinations: Tree, k: int, seed: int, mode: str, busy: float
+) -> None:
+    world = World((origins, destinations))
+    random = np.random.default_rng(seed)
+    counts = random.integers(0, k + 2, (1, int(np.prod(world.shape))))
+    counts *= random.random(counts.shape) < busy
+    counts[0, 0] += 1
+    replay = Replay(world, counts.astype(np.int16), k, "capped" if mode == "capped" else "kept").run()
+    rule = Rule(trips=k) if mode == "capped" else Rule(trips=k, weight=1)
+    found = fallen(matrix(world, counts[0]), rule, k)
+    expected = {node: int(listed[0]) for node, listed in replay.listed.items() if listed[0]}
+    assert rows_by_box(world, found) == expected
+    root = world.nodes(len(world.rungs) - 1)[0]
+    if mode == "capped":
+        assert found.unlisted.trips == int(replay.passed[root][0])
+        if expected:
+            assert found.most == int(replay.cap(root, None)[0])
+
+
+RULES = {
+    "trips": lambda od: Rule(trips=4),
+    "weight": lambda od: Rule(weight=3 * od.mean_weight),
+    "persons": lambda od: Rule(persons=3),
+    "all": lambda od: Rule(trips=4, weight=3 * od.mean_weight, persons=3),
+}
+
+
+def nodes_of(release: Release) -> list[tuple[str, str, int]]:
+    """Return the rows of a release as zones and trips."""
+    classes = release.classes
+    return list(
+        zip(
+            release.origins.ids[classes.origin].tolist(),
+            release.destinations.ids[classes.destination].tolist(),
+            classes.trips.tolist(),
+            strict=True,
+        )
+    )
+
+
+def holds(zone: str, leaf_cell: str) -> bool:
+    return zone == "world" or h3.cell_to_parent(leaf_cell, h3.get_resolution(zone)) == zone
+
+
+@few
+@given(random_od(), st.sampled_from(sorted(RULES)), st.sampled_from(["safe", "allowed"]))
+def test_a_release_has_every_trip_once_and_tells_of_each_pair_its_finest_row(
+    od: ODMatrix, rule: str, implications: str
+) -> None:
+    release = anonymize(od, RULES[rule](od), method="cascade", implications=implications)
+    assert int(release.classes.trips.sum()) + release.suppressed.trips == od.trips
+    if release.refusal:
+        return
+    assert not release.classes.heads
+    assert release.origins.leaves is not None
+    assert release.destinations.leaves is not None
+    size = release.origins.leaves[release.classes.origin] * release.destinations.leaves[release.classes.destination]
+    rows = nodes_of(release)
+    labels = [tree.labels(0) for tree in (od.origins, od.destinations)]
+    for pair in range(len(od)):
+        cells = [str(labels[0][od.flows.origin[pair]]), str(labels[1][od.flows.destination[pair]])]
+        around = [at for at, row in enumerate(rows) if holds(row[0], cells[0]) and holds(row[1], cells[1])]
+        finest = min(around, key=lambda at: (size[at], -len(rows[at][0])), default=-1)
+        area = int(release.area_of_pair[pair])
+        assert (area == -1) == (finest == -1)
+        assert finest == -1 or size[area] == size[finest]
+
+
+@few
+@given(worlds(records=40, fan=3, levels=2))
+def test_reconstruction_loss_is_that_of_all_leaf_pairs(od: ODMatrix) -> None:
+    release = anonymize(od, Rule(trips=3), method="cascade")
+    rows = nodes_of(release)
+    labels = [tree.labels(0) for tree in (od.origins, od.destinations)]
+    true = {
+        (int(o), int(d)): int(t) for o, d, t in zip(od.flows.origin, od.flows.destination, od.flows.trips, strict=True)
+    }
+    finest: dict[tuple[int, int], int] = {}
+    sizes = [
+        len([1 for cell in labels[0] if holds(row[0], str(cell))])
+        * len([1 for cell in labels[1] if holds(row[1], str(cell))])
+        for row in rows
+    ]
+    for o, origin in enumerate(labels[0]):
+        for d, destination in enumerate(labels[1]):
+            around = [
+                at for at, row in enumerate(rows) if holds(row[0], str(origin)) and holds(row[1], str(destination))
+            ]
+            depth = {
+                at: sum(0 if zone == "world" else h3.get_resolution(zone) for zone in rows[at][:2]) for at in around
+            }
+            finest[o, d] = max(around, key=lambda at: depth[at], default=-1)
+    own = [sum(1 for at in finest.values() if at == row) for row in range(len(rows))]
+    assert not rows or np.array_equal(own, release.classes.own_pairs)  # type: ignore[arg-type]
+    loss = sum(abs((rows[at][2] / own[at] if at >= 0 else 0) - true.get(pair, 0)) for pair, at in finest.items())
+    assert utility(od, release).e == pytest.approx(loss / od.trips)
+    assert all(size >= mine for size, mine in zip(sizes, own, strict=True))
+
+
+@few
+@given(random_od(), st.sampled_from(sorted(RULES)), st.sampled_from([0.05, 0.2, 0.5]))
+def test_a_budget_leaves_out_the_coarsest_rows_and_the_limit_holds(od: ODMatrix, rule: str, budget: float) -> None:
+    bound = RULES[rule](od)
+    whole, part = (anonymize(od, bound, method="cascade", **options) for options in ({}, {"budget": budget}))
+    if part.refusal:
+        return
+    assert part.suppressed.trips <= budget * od.trips
+    assert set(nodes_of(part)) <= set(nodes_of(whole))
+    assert part.unlisted is None or len(part.classes) == len(whole.classes)
+    best, found = limit(od, bound, budget=budget).g, utility(od, part).g
+    assert best is None or (found is not None and found >= best - 1e-9)
+
+
+@few
+@given(st.integers(0, 2**32 - 1), st.sampled_from(sorted(RULES)))
+def test_row_order_does_not_matter(seed: int, rule: str) -> None:
+    first, second = (random_world(seed, shuffle=shuffle) for shuffle in (None, 1))
+    releases = [anonymize(od, RULES[rule](od), method="cascade") for od in (first, second)]
+    assert releases[0].table().equals(releases[1].table())
+
+
+def test_k_of_1_changes_nothing() -> None:
+    od = random_world(3)
+    release = anonymize(od, Rule(trips=1), method="cascade")
+    assert len(release.classes) == len(od)
+    assert utility(od, release).e == 0
+
+
+def test_unlisted_trips_are_at_most_what_the_rows_tell() -> None:
+    for seed in range(10):
+        release = anonymize(random_world(seed, records=200), Rule(trips=5), method="cascade")
+        if not release.refusal:
+            assert release.unlisted is not None
+            assert release.suppressed.trips <= release.unlisted
+
+
+@pytest.mark.parametrize("name", ["paris-28k"])
+def test_the_promise_costs_next_to_nothing(name: str) -> None:
+    od = golden_od(name)
+    assert anonymize(od, Rule(trips=10), method="cascade").suppressed.trips <= 0.001 * od.trips
+    found = utility(od, anonymize(od, Rule(trips=10), method="cascade", budget=0.1)).g
+    assert found is not None
+    assert found <= 238
+
+
+def test_rows_that_may_have_exchanged_trips_share_their_weight_by_trips() -> None:
+    od = golden_od("paris-28k")
+    found = fallen(od, Rule(trips=10), 10)
+    rows, shared = found.rows, found.rows.shared_weight()
+    assert rows.groups.weight is not None
+    assert shared is not None
+    assert shared.sum() == rows.groups.weight.sum()
+    giving = np.flatnonzero(rows.gives & (rows.above >= 0))
+    assert len(giving)
+    mean = shared / rows.groups.trips
+    assert mean[giving] == pytest.approx(mean[rows.above[giving]], abs=1)
+    alone = np.setdiff1d(np.arange(len(rows)), np.concatenate([giving, rows.above[giving]]))
+    assert shared[alone].tolist() == rows.groups.weight[alone].tolist()
+
+
+def test_nothing_coarser_than_asked_is_published() -> None:
+    od = golden_od("paris-28k")
+    release = anonymize(od, Rule(trips=10), method="cascade", coarsest=7)
+    coarsest = [zones.resolution for zones in (release.origins, release.destinations)]
+    assert [int(np.min(each)) for each in coarsest if each is not None] == [7, 7]
+    assert release.unlisted is None
+    with pytest.raises(InputError, match="between 10 and 0"):
+        anonymize(od, Rule(trips=10), method="cascade", coarsest=11)
+    with pytest.raises(InputError, match="safe or allowed"):
+        anonymize(od, Rule(trips=10), method="cascade", implications="none")
+
+
+# What is public: the whole tree, or the part of it where there are places at all; never what was observed.
+
+
+def as_lookup(cells: np.ndarray, leaves: np.ndarray) -> Hierarchy:
+    """Return the tree over all ``cells`` as a table of names, of which only some leaves are observed."""
+    text = [[h3.int_to_str(int(cell)) for cell in cells]]
+    resolution = h3.get_resolution(text[0][0])
+    for at in range(resolution - 1, -1, -1):
+        text.append([h3.cell_to_parent(cell, at) for cell in text[0]])
+    text.append(["world"] * len(cells))
+    ids, starts = [], []
+    for column in text:
+        names = np.array(column)
+        first = np.flatnonzero(np.concatenate([[True], names[1:] != names[:-1]]))
+        ids.append(names[first])
+        starts.append(first)
+    return Hierarchy(tuple(ids), tuple(starts)).restrict(np.isin(cells, leaves))
+
+
+@pytest.mark.parametrize("place", ["861fb4667ffffff", h3.get_pentagons(6)[3]])
+@pytest.mark.parametrize("seed", range(4))
+def test_masked_cells_are_a_lookup_table_of_the_places_inside(place: str, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    inside = np.array(sorted(h3.str_to_int(cell) for cell in h3.cell_to_children(place, 8)), dtype=np.uint64)
+    coarse = [h3.cell_to_children(place, 7)[at] for at in (0, 2)]
+    some = random.choice(inside, 25)
+    mask = np.unique(np.concatenate([some, np.array([h3.str_to_int(cell) for cell in coarse], dtype=np.uint64)]))
+    whole = np.isin([h3.str_to_int(h3.cell_to_parent(h3.int_to_str(int(cell)), 7)) for cell in inside], mask)
+    mask = mask[~np.isin(mask, inside[whole])]
+    places = inside[whole | np.isin(inside, mask)]
+    origin, destination = random.choice(places[::2], (2, 150))
+    od = od_of_cells(origin, destination)
+    trees = od.origins, od.destinations
+    masked, looked = (
+        replace(od, origins=pair[0], destinations=pair[1])
+        for pair in (
+            [replace(tree, mask=mask) for tree in trees],
+            [as_lookup(places, tree.leaves) for tree in trees],
+        )
+    )
+    ours, theirs = (nodes_of(anonymize(one, Rule(trips=3), method="cascade")) for one in (masked, looked))
+    assert ours == theirs
+
+
+def test_nothing_is_listed_of_two_places_that_the_rest_of_a_cell_cannot_explain() -> None:
+    """Nine trips from each of two places: where there are no others, a row of 18 would tell of both."""
+    origin = np.repeat(leaf(8, np.array([[0, 1], [0, 2]])), 9)
+    destination = np.repeat(leaf(8, np.array([[3, 3]])), 18)
+    od = od_of_cells(origin, destination)
+    assert nodes_of(anonymize(od, Rule(trips=10), method="cascade"))[0][2] == 18
+    place = replace(od.origins, mask=np.unique(origin))
+    masked = replace(od, origins=place, destinations=replace(od.destinations, mask=np.unique(destination)))
+    assert anonymize(masked, Rule(trips=10), method="cascade").refusal
+
+
+def test_a_pentagon_has_six_children() -> None:
+    pentagon = h3.get_pentagons(5)[3]
+    cells = np.array([h3.str_to_int(h3.cell_to_center_child(pentagon, 7))], dtype=np.uint64)
+    assert is_pentagon(cells).all()
+    levels = public_levels(h3_hierarchy(cells).to_public_root())
+    assert [int(level.count[level.kind[0]].sum()) for level in levels[1:]] == [6] * 7 + [122]
+    hexagon = leaf(8, np.zeros((1, 2), dtype=np.int64))
+    levels = public_levels(h3_hierarchy(hexagon).to_public_root())
+    assert [int(level.count[level.kind[0]].sum()) for level in levels[1:]] == [7] * 8 + [122]

@@ -1,0 +1,56 @@
+"""Each method is described once: what the docs, the command line and the tables say of it comes from there."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from odkanon.errors import InputError
+from odkanon.methods import METHODS
+from odkanon.methods.registry import describe_methods, find_method, words_for
+from odkanon.study.experiment import METHOD_ROWS, PAPER_ROWS
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_table_of_the_docs_says_what_the_list_says() -> None:
+    text = (ROOT / "docs" / "methods.md").read_text(encoding="utf-8")
+    table = text.partition("| name | method |")[2].partition("\n\n")[0]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in re.findall(r"^\| `.*\|$", table, re.M)]
+    assert [row[0].strip("`") for row in rows] == list(METHODS)
+    for row in rows:
+        method = METHODS[row[0].strip("`")]
+        assert row[1:3] == [method.title, method.hint]
+        assert row[4].startswith("no" if method.overlaps else "yes")
+        assert (row[5] == "up to the budget") == method.takes_budget
+
+
+def test_every_method_can_be_called_and_told_apart() -> None:
+    for method in METHODS.values():
+        assert callable(method.function)
+        assert f"{method.name} ({method.hint}" in describe_methods()
+        assert words_for(method.name) == {"title": method.title, "hint": method.hint}
+    assert len({method.title for method in METHODS.values()}) == len(METHODS)
+    assert words_for("zones") == {"title": "zones", "hint": ""}
+
+
+def test_the_list_loads_without_numpy() -> None:
+    code = "import sys, odkanon.methods.registry; sys.exit('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_every_method_is_a_row_of_the_tables() -> None:
+    assert set(METHODS) | set(PAPER_ROWS) <= set(METHOD_ROWS)
+    assert METHOD_ROWS["odkanon-published"].title == "ODkAnon (published)"
+    assert METHOD_ROWS["treecut"].title == "Tree cuts"
+    assert not METHOD_ROWS["oigh-no-budget"].takes_budget
+    assert not METHOD_ROWS["mondrian"].takes_budget
+
+
+def test_a_wrong_name_is_answered_with_the_nearest() -> None:
+    with pytest.raises(InputError, match="treecut"):
+        find_method("tree-cut")

@@ -1,0 +1,243 @@
+"""What lies in a release folder, what lies beside it, and what saving refuses."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from odkanon import (
+    InputError,
+    Release,
+    Rule,
+    UnsafeReleaseError,
+    anonymize,
+    lookup_hierarchy,
+    read_od,
+    read_recipe,
+    read_release,
+    utility,
+)
+from odkanon.core.outputs import pending
+from odkanon.model.budget import Budget
+from odkanon.publish import save
+from odkanon.publish.files import FILES, PAGE, classes_table, zones_geojson
+from odkanon.publish.manifest import at_most_unlisted, public_leaves, public_quality, public_rule
+from odkanon.publish.recipe import recipe_path
+from worlds.matrices import golden_od, random_world
+
+PRIVATE = {"input", "suppressed", "utility", "limit", "privacy", "seconds"}
+METHODS = ["odkanon", "oigh", "atg-soft", "mondrian", "treecut", "freezones"]
+
+
+@pytest.fixture
+def made() -> Release:
+    return anonymize(golden_od("tiny"), Rule(trips=5))
+
+
+def public(folder: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((folder / "release.json").read_text(encoding="utf-8"))
+    return content
+
+
+def force_writeable(array: np.ndarray) -> np.ndarray:
+    array.flags.writeable = True
+    return array
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_folder_says_what_may_be_said_and_the_recipe_the_rest(tmp_path: Path, method: str) -> None:
+    od = golden_od("turin-3k")
+    release = anonymize(od, Rule(trips=10), method=method)
+    folder = release.save(tmp_path / "release")
+    assert {path.name for path in folder.iterdir()} - {PAGE} == {*FILES} - {PAGE}
+    told, recipe = public(folder), read_recipe(folder)
+    assert recipe is not None
+    assert not PRIVATE & told.keys()
+    assert "share" not in told["published"]
+    assert not {"steps", "target", "delta", "duality_gap", "origin_level"} & told["parameters"].keys()
+    assert recipe["about"].keys() >= PRIVATE
+    assert recipe["about"]["suppressed"]["trips"] == release.suppressed.trips
+    assert recipe["about"]["utility"]["trips"]["g"] == utility(od, release).g
+    assert recipe["about"]["files"] == told["files"]
+    zones = json.loads((folder / "zones.geojson").read_text(encoding="utf-8"))["features"]
+    for axis, own in (("origin", release.origins), ("destination", release.destinations)):
+        here = [zone["properties"] for zone in zones if zone["properties"]["axis"] == axis]
+        assert [zone["id"] for zone in here] == own.ids.tolist()
+        assert recipe["zones"][axis]["leaves"] == (None if own.leaves is None else own.leaves.tolist())
+        assert not any("leaves" in zone for zone in here)
+        assert all(zone["area_km2"] > 0 for zone in here)
+        assert {zone["kind"] for zone in here} == set(told["zones"][axis])
+        assert (method == "mondrian") == ("box" in told["zones"][axis])
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.29, 0.5])
+def test_at_most_so_many_trips_are_missing(share: float) -> None:
+    for seed in range(6):
+        release = anonymize(random_world(seed), Rule(trips=8), budget=share)
+        if release.refusal:
+            continue
+        published = int(release.classes.trips.sum())
+        most = at_most_unlisted(release)
+        assert most is not None
+        assert most >= release.suppressed.trips
+        # One more could not have been suppressed within the budget.
+        assert most + 1 > Budget(share, "trips").allowance(_Mass(published + most + 1))
+
+
+class _Mass:
+    def __init__(self, trips: int) -> None:
+        self.pairs = self.trips = trips
+
+
+def test_a_share_of_pairs_bounds_no_trips() -> None:
+    od = golden_od("tiny")
+    assert at_most_unlisted(anonymize(od, Rule(trips=5), suppress="before", budget=0.3)) is None
+    assert at_most_unlisted(anonymize(od, Rule(trips=2), suppress="before", budget=0.0)) == 0
+
+
+def test_quality_is_told_in_two_digits_and_of_large_inputs_only() -> None:
+    small, large = (anonymize(golden_od(name), Rule(trips=10)) for name in ("turin-3k", "paris-28k"))
+    assert small.input.trips < 10_000
+    assert public_quality(small) is None
+    told = public_quality(large)
+    assert told is not None
+    assert all(float(f"{value:.2g}") == value for numbers in told.values() for value in numbers.values())
+    observed = utility(large.od, large).g
+    assert observed is not None
+    assert told["trips"]["g"] > observed  # there are more cells in a zone than are seen in the data
+
+
+def test_the_mean_weight_is_told_only_where_the_rule_counts_it() -> None:
+    od = golden_od("turin-3k")
+    assert public_rule(Rule.protect("participants", k=10, of=od)) == {"k": 10, "trips": 10}
+    told = public_rule(Rule.protect("population", k=10, of=od))
+    assert told["k"] == 10
+    assert told["weight"] == pytest.approx(10 * told["mean_weight"])
+    assert public_rule(Rule(weight=5)) == {"weight": 5.0}
+
+
+def test_leaves_of_a_lookup_table_are_all_that_it_lists() -> None:
+    lookup = pa.table({"block": ["a", "b", "c", "d", "e"], "town": ["T", "T", "T", "U", "U"], "land": ["L"] * 5})
+    tree = lookup_hierarchy(lookup)
+    table = pa.table({"origin": ["a", "b"] * 3, "destination": ["d"] * 6})
+    release = anonymize(read_od(table, hierarchy=tree), Rule(trips=5), budget=0.0)
+    leaves = {axis: public_leaves(release, axis) for axis in ("origin", "destination")}
+    assert release.origins.ids.tolist() == ["T"]
+    assert leaves["origin"] is not None
+    assert leaves["origin"].tolist() == [3]
+    assert release.origins.leaves is not None
+    assert release.origins.leaves.tolist() == [2]
+
+
+def test_arrays_of_a_release_cannot_be_written_to(made: Release) -> None:
+    arrays = [
+        made.classes.trips,
+        made.classes.weight,
+        made.classes.origin,
+        made.origins.ids,
+        made.origins.leaves,
+        made.published,
+        made.area_of_pair,
+    ]
+    for array in arrays:
+        assert array is not None
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = array[-1]
+        assert array.base is None
+
+
+@pytest.mark.parametrize("change", [-1, 1])
+def test_a_release_that_was_tampered_with_is_not_saved(made: Release, tmp_path: Path, change: int) -> None:
+    force_writeable(made.classes.trips)[0] += change
+    with pytest.raises(UnsafeReleaseError):
+        made.save(tmp_path / "release")
+    assert not any(tmp_path.iterdir())
+
+
+def test_trips_moved_from_one_class_to_another_are_noticed(tmp_path: Path) -> None:
+    made = anonymize(golden_od("turin-3k"), Rule(trips=10))
+    trips = force_writeable(made.classes.trips)
+    most = int(np.argmax(trips))
+    assert trips[most] > 10
+    trips[most] -= 1
+    trips[most - 1] += 1
+    with pytest.raises(UnsafeReleaseError, match="not those of its pairs"):
+        made.save(tmp_path / "release")
+
+
+@pytest.mark.parametrize("name", ["classes.csv", "classes.parquet", "zones.geojson"])
+def test_what_is_written_is_read_back(
+    made: Release, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A writer that gets one number wrong: nothing takes its place."""
+    table, zones = classes_table(made), zones_geojson(made)
+    if name == "zones.geojson":
+        zones["features"][0]["properties"]["trips"] += 1
+        monkeypatch.setattr(save, "zones_geojson", lambda release: zones)
+    else:
+        wrong = table.set_column(2, "trips", pa.array([trips + 1 for trips in table.column("trips").to_pylist()]))
+        if name == "classes.csv":
+            monkeypatch.setattr(save, "guard_text", lambda rows: wrong)
+        else:
+            monkeypatch.setattr(save, "classes_table", lambda release: wrong)
+    with pytest.raises(UnsafeReleaseError, match=name):
+        made.save(tmp_path / "release")
+    assert not any(tmp_path.iterdir())
+
+
+def test_force_removes_what_the_program_wrote_and_nothing_else(made: Release, tmp_path: Path) -> None:
+    folder = made.save(tmp_path / "release")
+    with pytest.raises(InputError, match="exists already"):
+        made.save(folder)
+    made.save(folder, force=True)
+    (folder / "thesis.txt").write_text("years of work")
+    with pytest.raises(InputError, match=r"has thesis\.txt in it"):
+        made.save(folder, force=True)
+    assert (folder / "thesis.txt").read_text() == "years of work"
+    (folder / "thesis.txt").unlink()
+    recipe_path(folder).write_text("my own notes")
+    with pytest.raises(InputError, match="recipe"):
+        made.save(folder, force=True)
+    assert recipe_path(folder).read_text() == "my own notes"
+
+
+def test_a_recipe_without_its_folder_is_not_replaced_unasked(made: Release, tmp_path: Path) -> None:
+    made.save(tmp_path / "release").rename(tmp_path / "published")
+    with pytest.raises(InputError, match=r"release\.recipe\.json exists already"):
+        made.save(tmp_path / "release")
+    made.save(tmp_path / "release", force=True)
+
+
+def test_a_recipe_that_a_killed_run_left_waiting_is_found_and_put_in_place(made: Release, tmp_path: Path) -> None:
+    folder = made.save(tmp_path / "release")
+    new = read_recipe(folder)
+    old = {**(new or {}), "public_sha256": "of an earlier release"}
+    recipe_path(folder).rename(pending(folder))
+    recipe_path(folder).write_text(json.dumps(old))
+    assert read_recipe(folder) == new
+    save.check_target(folder, force=True)
+    assert read_recipe(folder) == new
+    assert {path.name for path in tmp_path.iterdir()} == {"release", "release.recipe.json"}
+
+
+def test_codes_that_look_like_formulas_are_not_left_live(tmp_path: Path) -> None:
+    codes = ["=1+1", "+1", "-1", "@a", "\tb", "'c", "two\nlines", "plain", '=HYPERLINK("x")']
+    lookup = pa.table({"zone": codes})
+    table = pa.table({"origin": [code for code in codes for _ in range(3)], "destination": codes * 3})
+    table = table.set_column(1, "destination", table.column("origin"))
+    release = anonymize(read_od(table, hierarchy=lookup_hierarchy(lookup)), Rule(trips=2))
+    folder = release.save(tmp_path / "release")
+    with (folder / "classes.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.reader(file))[1:]
+    assert len(rows) == len(codes)
+    assert not any(field.startswith(("=", "+", "-", "@", "\t")) for row in rows for field in row)
+    by_parquet = read_release(folder).flows
+    (folder / "classes.parquet").unlink()
+    assert read_release(folder).flows.equals(by_parquet)
+    assert set(by_parquet.column("origin").to_pylist()) == set(codes)

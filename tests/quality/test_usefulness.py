@@ -1,0 +1,243 @@
+"""Usefulness equals a brute force over all squares and all leaf pairs, for every method and on every engine."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import product
+from math import floor
+
+import h3
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from odkanon import InputError, Rule, anonymize, build_od, read_trips
+from odkanon.engine.choose import load_table
+from odkanon.engine.duckdb.backend import DuckDb
+from odkanon.engine.duckdb.input import DuckInput
+from odkanon.model.od import ODMatrix
+from odkanon.model.release import Release
+from odkanon.quality.usefulness.comparison import LARGE, NEAR
+from odkanon.quality.usefulness.places import GivenPlaces, Squares
+from odkanon.quality.usefulness.rows import around_rows, corrected
+from odkanon.quality.usefulness.usefulness import map_of, usefulness
+from odkanon.read.reading import Reading
+from odkanon.read.tables.open import open_table
+from odkanon.sample.survey import make_survey
+from odkanon.zoning.projection import Projection
+from worlds.matrices import cells_below, random_od, town
+
+AXES = ("origins", "destinations")
+
+Square = tuple[int, int]
+
+
+def square(about: Projection, cell: str, km: float) -> Square:
+    lat, lon = h3.cell_to_latlng(cell)
+    x, y = about.to_metres(np.array([lat]), np.array([lon]))
+    return floor(round(x[0]) / (1000 * km)), floor(round(y[0]) / (1000 * km))
+
+
+def about_of(release: Release) -> Projection:
+    assert release.matrix is not None
+    found = map_of(release.matrix)
+    assert found is not None
+    return found[0]
+
+
+def all_cells(release: Release, axis: str) -> list[str]:
+    zones = getattr(release, axis)
+    return [cell for cells in zones.cells for cell in cells] if zones.cells is not None else zones.ids.tolist()
+
+
+def members(release: Release, axis: str, zone: int) -> list[str]:
+    """The public leaves of a zone."""
+    zones = getattr(release, axis)
+    cells = zones.cells[zone] if zones.cells is not None else [str(zones.ids[zone])]
+    return [leaf for cell in cells for leaf in h3.cell_to_children(cell, 10)]
+
+
+def brute_force(od: ODMatrix, release: Release, km: float, measure: str) -> tuple[float, float, float, float | None]:
+    """CPC, shares inside and the share of large flows that are near, from every pair of public leaves."""
+    about = about_of(release)
+    unit = od.flows.scale if measure == "weight" else 1
+    truth: dict[tuple[Square, Square], float] = {}
+    trips: dict[tuple[Square, Square], int] = {}
+    labels = od.origins.labels(0), od.destinations.labels(0)
+    where = {cell: square(about, cell, km) for part in labels for cell in part.tolist()}
+    for origin, destination, mass, count in zip(
+        od.flows.origin, od.flows.destination, getattr(od.flows, measure), od.flows.trips, strict=True
+    ):
+        key = where[labels[0][origin]], where[labels[1][destination]]
+        truth[key] = truth.get(key, 0) + mass / unit
+        trips[key] = trips.get(key, 0) + int(count)
+    spread: dict[tuple[Square, Square], float] = {}
+    classes = release.classes
+    for origin, destination, mass in zip(classes.origin, classes.destination, getattr(classes, measure), strict=True):
+        ends = members(release, "origins", origin), members(release, "destinations", destination)
+        squares = [Counter(square(about, cell, km) for cell in end) for end in ends]
+        for (a, left), (b, right) in product(*(counted.items() for counted in squares)):
+            part = left * right / (len(ends[0]) * len(ends[1]))
+            spread[a, b] = spread.get((a, b), 0) + mass / unit * part
+    common = sum(min(truth.get(key, 0), mass) for key, mass in spread.items())
+    large = {key: mass for key, mass in truth.items() if trips[key] >= LARGE}
+    near = sum(mass for key, mass in large.items() if abs(spread.get(key, 0) - mass) < NEAR * mass)
+    return (
+        2 * common / (sum(truth.values()) + sum(spread.values())),
+        sum(mass for (a, b), mass in truth.items() if a == b) / sum(truth.values()),
+        sum(mass for (a, b), mass in spread.items() if a == b) / sum(spread.values()),
+        near / sum(large.values()) if large else None,
+    )
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    random_od(max_records=30),
+    st.sampled_from([Rule(trips=4), Rule(weight=8), Rule(persons=3)]),
+    st.sampled_from(["odkanon", "oigh", "atg-soft", "freezones"]),
+    st.sampled_from(["trips", "weight"]),
+    st.sampled_from([(0.1, 0.4), (0.2, 2.0)]),
+)
+def test_usefulness_equals_brute_force_over_all_squares(
+    od: ODMatrix, rule: Rule, method: str, measure: str, sizes: tuple[float, ...]
+) -> None:
+    try:
+        release = anonymize(od, rule, method=method, budget=0.1)
+    except InputError:
+        return
+    if release.refusal is not None or len(release.classes) == 0:
+        return
+    if min(h3.get_resolution(cell) for axis in AXES for cell in all_cells(release, axis)) < 7:
+        return  # more leaves take the brute force too long
+    found = usefulness(release, sizes=sizes)[measure]
+    for place, km in zip(found.squares, sizes, strict=True):
+        told = (place.cpc, place.inside_before, place.inside_after, place.large_near)
+        assert told == pytest.approx(brute_force(od, release, km, measure))
+
+
+def test_nothing_changed_is_perfect_and_suppression_is_not() -> None:
+    od = town(1, trips=300)
+    whole = usefulness(anonymize(od, Rule(trips=1), budget=0.0))["trips"]
+    assert [place.cpc for place in whole.squares] == pytest.approx([1.0] * 4)
+    assert (whole.length_overlap, whole.length_after) == pytest.approx((1.0, whole.length_before))
+    assert whole.good_from == 1.0
+    assert whole.sentence() == "Flows between places of 4 km are right to 100%; good from 1 km upward."
+    empty = usefulness(anonymize(od, Rule(trips=1000)))
+    assert empty["trips"].squares[0].cpc == 0
+    assert empty["trips"].good_from is None
+
+
+def test_boxes_are_spread_over_their_area() -> None:
+    """Mondrian's boxes, by thousands of random points in each."""
+    od = town(2, trips=400)
+    release = anonymize(od, Rule(trips=20), method="mondrian")
+    about = about_of(release)
+    random = np.random.default_rng(0)
+    count = 4000
+    places = Squares(2.0)
+    keys, masses = [], []
+    for origin, destination, trips in zip(
+        release.classes.origin, release.classes.destination, release.classes.trips, strict=True
+    ):
+        squares = []
+        for zones, zone in ((release.origins, origin), (release.destinations, destination)):
+            assert zones.bounds is not None
+            west, south, east, north = zones.bounds[zone]
+            low, high = np.sin(np.radians([south, north]))
+            lat = np.degrees(np.arcsin(random.uniform(low, high, count)))
+            squares.append(places.of(*about.to_metres(lat, random.uniform(west, east, count))))
+        keys.append(np.stack(squares, axis=1))
+        masses.append(np.full(count, trips / count))
+    pairs, number = np.unique(np.concatenate(keys), axis=0, return_inverse=True)
+    spread = dict(zip(map(tuple, pairs.tolist()), np.bincount(number.ravel(), np.concatenate(masses)), strict=True))
+    lat, lon = np.array([h3.cell_to_latlng(cell) for cell in od.origins.labels(0)]).T
+    to_lat, to_lon = np.array([h3.cell_to_latlng(cell) for cell in od.destinations.labels(0)]).T
+    ends = places.of(*about.to_metres(lat, lon)), places.of(*about.to_metres(to_lat, to_lon))
+    truth: dict[tuple[int, int], int] = {}
+    for o, d, trips in zip(od.flows.origin, od.flows.destination, od.flows.trips, strict=True):
+        key = int(ends[0][o]), int(ends[1][d])
+        truth[key] = truth.get(key, 0) + int(trips)
+    expected = 2 * sum(min(mass, spread.get(key, 0)) for key, mass in truth.items()) / (2 * od.trips)
+    found = usefulness(release)["trips"].squares[1]
+    assert found.cpc == pytest.approx(expected, abs=0.005)
+    assert 0.02 < found.cpc < 0.95
+
+
+LEVELS = [(10, 10), (9, 10), (9, 9), (8, 9), (8, 8)]
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 40))
+def test_rows_inside_rows_share_the_area_that_no_finer_row_covers(seed: int, count: int) -> None:
+    random = np.random.default_rng(seed)
+    leaves = cells_below(("881fb46711fffff",))
+    rows = {}
+    for _ in range(count):
+        row, column = LEVELS[random.integers(len(LEVELS))]
+        names = [h3.int_to_str(int(random.choice(leaves[:14]))) for _ in range(2)]
+        rows[h3.cell_to_parent(names[0], row), h3.cell_to_parent(names[1], column)] = int(random.integers(1, 50))
+    keys = sorted(rows)
+    origin, destination = (np.array([h3.str_to_int(key[end]) for key in keys], dtype=np.uint64) for end in (0, 1))
+    mass = np.array([[float(rows[key])] for key in keys])
+    found = corrected(mass, origin, destination)[:, 0]
+    assert found.sum() == pytest.approx(mass.sum())
+    boxes = [(set(h3.cell_to_children(a, 10)), set(h3.cell_to_children(b, 10))) for a, b in keys]
+    expected, finest = np.zeros((49, 49)), np.full((49, 49), -1)
+    names = [h3.int_to_str(int(leaf)) for leaf in leaves]
+    for (i, a), (j, b) in product(enumerate(names), enumerate(names)):
+        over = [n for n, (left, right) in enumerate(boxes) if a in left and b in right]
+        finest[i, j] = min(over, key=lambda n: len(boxes[n][0]) * len(boxes[n][1]), default=-1)
+    for n, (left, right) in enumerate(boxes):
+        own = finest == n
+        inside = np.array([[a in left and b in right for b in names] for a in names])
+        area = own if own.any() else inside
+        expected[area] += mass[n, 0] / area.sum()
+    spread = np.zeros((49, 49))
+    for value, (left, right) in zip(found, boxes, strict=True):
+        inside = np.array([[a in left and b in right for b in names] for a in names])
+        spread[inside] += value / inside.sum()
+    assert spread == pytest.approx(expected, abs=1e-9)
+
+
+def test_a_row_lies_in_the_finest_row_around_it() -> None:
+    leaf, parent, above = "8a1fb4671017fff", "891fb467103ffff", "881fb46711fffff"
+    assert h3.cell_to_parent(leaf, 9) == parent
+    rows = [(leaf, leaf), (parent, parent), (above, above), (leaf, above)]
+    origin, destination = (np.array([h3.str_to_int(row[end]) for row in rows], dtype=np.uint64) for end in (0, 1))
+    assert around_rows(origin, destination)[:3].tolist() in ([1, 2, -1], [3, 2, -1])
+
+
+@pytest.mark.parametrize("fetchable", [0, None])
+def test_the_same_numbers_where_the_pairs_are_in_a_database(fetchable: int | None) -> None:
+    table = make_survey().slice(0, 3000)
+    reference = anonymize(build_od(read_trips(table)), Rule(trips=10))
+    stored = load_table(DuckInput(open_table(table), DuckDb(fetchable=fetchable)), Reading())
+    release = anonymize(stored, Rule(trips=10))
+    assert {name: told.as_dict() for name, told in usefulness(release).items()} == {
+        name: told.as_dict() for name, told in usefulness(reference).items()
+    }
+
+
+def test_places_of_the_users_own_cover_all_there_is() -> None:
+    release = anonymize(town(3), Rule(trips=10))
+    one = GivenPlaces("all", lambda x, y: np.zeros(len(x), dtype=np.int64))
+    found = usefulness(release, zones=one)["trips"].zones
+    assert found is not None
+    published = release.classes.trips.sum() / release.input.trips
+    assert found.cpc == pytest.approx(2 * published / (1 + published))
+    assert (found.inside_before, found.inside_after) == pytest.approx((1, 1))
+
+
+def test_squares_have_equal_areas() -> None:
+    for lat in (-53.0, 0.0, 48.8, 69.5):
+        about = Projection(lat, 179.9)
+        for x, y in ((0.0, 0.0), (30_000.0, -40_000.0)):
+            corners = np.array([[x, y], [x + 1000, y], [x + 1000, y + 1000], [x, y + 1000]])
+            (south, west), (north, east) = (
+                [float(side[0]) for side in about.to_degrees(corners[[at], 0], corners[[at], 1])] for at in (0, 2)
+            )
+            area = 6_371_008.8**2 * np.radians(east - west) * (np.sin(np.radians(north)) - np.sin(np.radians(south)))
+            assert area == pytest.approx(1e6)
+            back = about.to_metres(np.array([north]), np.array([(east + 180) % 360 - 180]))
+            assert [side[0] for side in back] == pytest.approx([x + 1000, y + 1000])
