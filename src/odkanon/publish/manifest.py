@@ -18,6 +18,7 @@ from odkanon._version import __version__
 from odkanon.core.arrays import Ints
 from odkanon.core.weights import from_units
 from odkanon.methods.registry import METHODS
+from odkanon.model.flows import Totals
 from odkanon.model.measures import ADDITIVE, HEADS
 from odkanon.model.od import AXES, Axis
 from odkanon.model.release import Release
@@ -150,7 +151,6 @@ def manifest(release: Release, *, with_limit: bool = True) -> dict[str, Any]:
     with_limit : bool
         Find out how good it could be at best, which takes longer than all the rest.
     """
-    suppressed = release.suppressed
     published = _published(release)
     return {
         "version": __version__,
@@ -160,12 +160,8 @@ def manifest(release: Release, *, with_limit: bool = True) -> dict[str, Any]:
         "method": release.method,
         "parameters": dict(release.parameters),
         "published": {**published, "share": published["trips"] / release.input.trips},
-        "suppressed": {
-            "pairs": suppressed.pairs,
-            "trips": suppressed.trips,
-            **({} if suppressed.weight is None else {"weight": from_units(suppressed.weight, release.input.scale)}),
-            "share": suppressed.trips / release.input.trips,
-        },
+        "suppressed": _totals(release, release.suppressed),
+        **({} if release.companion is None else {"companion": _totals(release, release.companion)}),
         "utility": {
             measure: asdict(utility(release.input, release, measure=measure)) for measure in _additive(release)
         },
@@ -185,6 +181,11 @@ def promise(release: Release) -> str:
     else:
         more = "Whoever knows the method can work out smaller groups from several rows."
     return f"{told} A row lists the trips that no finer row lists. {more}"
+
+
+def _totals(release: Release, part: Totals) -> dict[str, Any]:
+    weight = {} if part.weight is None else {"weight": from_units(part.weight, release.input.scale)}
+    return {"pairs": part.pairs, "trips": part.trips, **weight, "share": part.trips / release.input.trips}
 
 
 def statement(rule: Rule) -> str:
