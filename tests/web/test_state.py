@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -69,6 +70,30 @@ def test_focus_stays_in_the_list(opened: Opened) -> None:
     assert opened.page.evaluate("document.activeElement.textContent").startswith(f"Origin zone {zone}")
     opened.page.keyboard.press("Escape")
     assert opened.page.evaluate("document.activeElement.textContent") == zone
+
+
+def test_every_stop_of_the_keyboard_has_a_name(opened: Opened) -> None:
+    opened.page.evaluate("document.activeElement.blur()")
+    stops: list[str] = []
+    for _ in range(12):
+        opened.page.keyboard.press("Tab")
+        stop = opened.page.evaluate(
+            "[document.activeElement.tagName, document.activeElement.ariaLabel ?? document.activeElement.labels?.[0]?.textContent"
+            " ?? document.activeElement.textContent].join(': ')"
+        )
+        stops.append(stop)
+    assert not [stop for stop in stops if stop.startswith("CANVAS") or stop.endswith(": ")]
+    assert any(stop.startswith("DIV: Map of the zones") for stop in stops)
+
+
+def test_streets_of_ones_own_lie_over_the_zones(opened: Opened) -> None:
+    before = opened.settle().colours()
+    line = {"type": "LineString", "coordinates": [[2.30, 48.84], [2.40, 48.87]]}
+    opened.page.locator(".file input").set_input_files(
+        [{"name": "street.geojson", "mimeType": "application/json", "buffer": json.dumps(line).encode()}]
+    )
+    opened.page.wait_for_timeout(300)
+    assert opened.settle().colours() != before
 
 
 def test_the_map_shows_the_size_of_zones(opened: Opened) -> None:
