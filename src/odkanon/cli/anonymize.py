@@ -57,7 +57,8 @@ def anonymize(
         float | None,
         typer.Option(
             rich_help_panel="How",
-            help="Share that may be suppressed, from 0 to below 1. Mondrian takes none. [default: 0.10]",
+            help="Share that may be suppressed, from 0 to below 1. Mondrian takes none, cascade needs none. "
+            "[default: 0.10]",
         ),
     ] = None,
     budget_of: Annotated[
@@ -96,6 +97,29 @@ def anonymize(
         float | None,
         typer.Option(
             rich_help_panel="How", help="With treecut, freezones: stop after so many seconds with the best so far."
+        ),
+    ] = None,
+    coarsest: Annotated[
+        int | None,
+        typer.Option(
+            rich_help_panel="How",
+            help="With cascade: publish nothing coarser than this H3 resolution, or level of a lookup table.",
+        ),
+    ] = None,
+    implications: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel="How",
+            help="With cascade: safe (no smaller group can be shown to exist) or allowed (rows meet the rule, but "
+            "whoever knows the method can work out smaller groups). [default: safe]",
+        ),
+    ] = None,
+    steps: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel="How",
+            help="With methods on a tree of H3 cells: plain, or fine: two more levels between a cell and its parent. "
+            "[default: plain]",
         ),
     ] = None,
     engine: Engine = None,
@@ -169,6 +193,9 @@ def anonymize(
         "compactness": compactness,
         "iterations": iterations,
         "time_limit": time_limit,
+        "coarsest": coarsest,
+        "implications": implications,
+        "steps": steps,
     }
     options = {name: value for name, value in asked.items() if value is not None}
     limit = None if memory_limit is None else parse_bytes(memory_limit)

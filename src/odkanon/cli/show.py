@@ -14,7 +14,7 @@ from rich.table import Table
 from odkanon.engine.protocols import Matrix
 from odkanon.model.measures import HEADS, MEASURES
 from odkanon.model.release import Release
-from odkanon.publish.manifest import statement
+from odkanon.publish.manifest import promise
 from odkanon.publish.recipe import recipe_path
 from odkanon.quality.privacy import privacy
 from odkanon.quality.utility import utility
@@ -37,7 +37,7 @@ def stages() -> Iterator[Callable[[str], None]]:
 def show_release(od: Matrix, release: Release) -> None:
     """Print what came in, what is promised, what is published and how good it is."""
     show_input(od)
-    console.print(statement(release.rule), style="bold")
+    console.print(promise(release), style="bold")
     show_published(release)
     show_privacy([(release.method, release)])
     show_usefulness([(release.method, release)])

@@ -122,8 +122,11 @@ class Session:
         """Write what is shown as a folder beside where the explorer was started."""
         targets = [self.target(name, part if request.split else None) for part in request.parts]
         releases = [self._release(part, "", 0) for part in request.parts]
+        by, _, value = request.segment.partition(": ")
+        # Without it, an audit could not tell which trips the release is about.
+        segment = {"segment": {by: value}} if value else {}
         for release, target in zip(releases, targets, strict=True):
-            release.save(target)
+            replace(release, parameters={**release.parameters, **segment}).save(target)
         return {"saved": [target.name for target in targets]}
 
     def target(self, name: Any, part: Request | None = None) -> Path:

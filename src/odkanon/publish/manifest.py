@@ -43,7 +43,7 @@ def public_manifest(release: Release) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "version": __version__,
-        "statement": statement(release.rule),
+        "statement": promise(release),
         "rule": public_rule(release.rule),
         "method": release.method,
         "parameters": public_parameters(release),
@@ -61,14 +61,9 @@ def public_manifest(release: Release) -> dict[str, Any]:
 
 
 def public_rule(rule: Rule) -> dict[str, Any]:
-    """Return the thresholds of a rule, and the k and the mean weight that they come from.
-
-    The mean weight of a rule that does not count weight is no part of its promise, and is not told.
-    """
+    """Return the thresholds of a rule as they may be told, and the k that they come from."""
     known = rule.mean_weight is not None or rule.measures != ("weight",)
-    told = ({"k": rule.k} if known else {}) | _thresholds(rule)
-    counted = rule.mean_weight is not None and "weight" in rule.measures
-    return {**told, "mean_weight": float(rule.mean_weight or 0)} if counted else told
+    return ({"k": rule.k} if known else {}) | rule.promised
 
 
 def public_parameters(release: Release) -> dict[str, Any]:
@@ -159,7 +154,7 @@ def manifest(release: Release, *, with_limit: bool = True) -> dict[str, Any]:
     published = _published(release)
     return {
         "version": __version__,
-        "statement": statement(release.rule),
+        "statement": promise(release),
         "input": _input(release),
         "rule": _rule(release),
         "method": release.method,
@@ -180,13 +175,25 @@ def manifest(release: Release, *, with_limit: bool = True) -> dict[str, Any]:
     }
 
 
+def promise(release: Release) -> str:
+    """Return what a release promises: its rule, and what its rows imply where some lie in others."""
+    told = statement(release.rule)
+    if release.classes.own_pairs is None:
+        return told
+    if release.parameters.get("implications") == "safe":
+        more = "No group below that can be shown to exist."
+    else:
+        more = "Whoever knows the method can work out smaller groups from several rows."
+    return f"{told} A row lists the trips that no finer row lists. {more}"
+
+
 def statement(rule: Rule) -> str:
     """Return the promise of a rule in one plain sentence."""
     parts = {
         "trips": lambda value: f"{value:,} trips",
         "weight": lambda value: f"a weight of {float(value):,.10g} (people that the trips stand for)",
     } | {name: lambda value, name=name: f"{value:,} {HEADS[name].title}" for name in HEADS}
-    told = " and ".join(parts[measure](value) for measure, value in rule.thresholds.items())
+    told = " and ".join(parts[measure](value) for measure, value in rule.promised.items())
     return f"Every published flow is shared by at least {told}."
 
 
