@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, FilePayload
 
 from web import made
 from web.driver import Opened, open_report
@@ -15,6 +15,10 @@ from web.once import load
 
 WEB = Path(__file__).resolve().parents[2] / "web"
 AXE = WEB / "node_modules" / "axe-core" / "axe.min.js"
+STOP = """(() => {
+  const stop = document.activeElement;
+  return `${stop.tagName}: ${stop.ariaLabel ?? stop.labels?.[0]?.textContent ?? stop.textContent}`;
+})()"""
 
 
 @pytest.fixture(scope="module")
@@ -77,11 +81,7 @@ def test_every_stop_of_the_keyboard_has_a_name(opened: Opened) -> None:
     stops: list[str] = []
     for _ in range(12):
         opened.page.keyboard.press("Tab")
-        stop = opened.page.evaluate(
-            "[document.activeElement.tagName, document.activeElement.ariaLabel ?? document.activeElement.labels?.[0]?.textContent"
-            " ?? document.activeElement.textContent].join(': ')"
-        )
-        stops.append(stop)
+        stops.append(opened.page.evaluate(STOP))
     assert not [stop for stop in stops if stop.startswith("CANVAS") or stop.endswith(": ")]
     assert any(stop.startswith("DIV: Map of the zones") for stop in stops)
 
@@ -89,9 +89,8 @@ def test_every_stop_of_the_keyboard_has_a_name(opened: Opened) -> None:
 def test_streets_of_ones_own_lie_over_the_zones(opened: Opened) -> None:
     before = opened.settle().colours()
     line = {"type": "LineString", "coordinates": [[2.30, 48.84], [2.40, 48.87]]}
-    opened.page.locator(".file input").set_input_files(
-        [{"name": "street.geojson", "mimeType": "application/json", "buffer": json.dumps(line).encode()}]
-    )
+    file: FilePayload = {"name": "street.geojson", "mimeType": "application/json", "buffer": json.dumps(line).encode()}
+    opened.page.locator(".file input").set_input_files(file)
     opened.page.wait_for_timeout(300)
     assert opened.settle().colours() != before
 
