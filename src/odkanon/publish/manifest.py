@@ -50,6 +50,7 @@ def public_manifest(release: Release) -> dict[str, Any]:
         "parameters": public_parameters(release),
         "resolution": None if matrix is None else matrix.origins.resolution,
         "zones": {axis: _kinds(axis_of(release, axis)[0]) for axis in AXES},
+        **public_axes(release),
         "published": _published(release),
         "unlisted": {"at_most_trips": at_most_unlisted(release)},
         "quality": public_quality(release),
@@ -59,6 +60,23 @@ def public_manifest(release: Release) -> dict[str, Any]:
             "area_km2": "square kilometres",
         },
     }
+
+
+def public_axes(release: Release) -> dict[str, Any]:
+    """Return the axes of a cube besides its places; nothing for other releases.
+
+    Of each axis the levels are told as a table is, by columns: first its values, whether they occur or not, then for
+    each value the group that it lies in, and so on up to ``any``.
+    """
+    matrix = release.matrix
+    if matrix is None or not matrix.axes:
+        return {}
+    told = []
+    for axis in matrix.axes:
+        tree = axis.public
+        levels = [ids[code].tolist() for ids, code in zip(tree.ids, tree.codes, strict=True)]
+        told.append({"name": axis.name, "levels": levels})
+    return {"axes": told}
 
 
 def public_rule(rule: Rule) -> dict[str, Any]:

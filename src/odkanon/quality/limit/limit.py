@@ -148,8 +148,13 @@ def limit_within(
 
 
 def limit_of(release: Release) -> Limit | None:
-    """Return what the best release over the same hierarchies, with the same rule and budget, could reach in trips."""
-    return None if release.matrix is None else limit_within(release.matrix, release.rule, *spending(release), "trips")
+    """Return what the best release over the same hierarchies, with the same rule and budget, could reach in trips.
+
+    None for a cube, whose flows of other kinds could be published at other places.
+    """
+    if release.matrix is None or release.matrix.axes:
+        return None
+    return limit_within(release.matrix, release.rule, *spending(release), "trips")
 
 
 def spending(release: Release) -> tuple[Budget, int]:
