@@ -56,3 +56,5 @@ from odkanon.zoning.hierarchy import Hierarchy as Hierarchy
 from odkanon.zoning.hierarchy import h3_hierarchy as h3_hierarchy
 
 __all__: list[str]
+from odkanon.together.axes import cube_of as cube_of
+from odkanon.zoning.attributes import AttributeAxis as AttributeAxis

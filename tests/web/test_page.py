@@ -77,7 +77,7 @@ def _zones(opened: Opened, axis: str) -> list[dict[str, Any]]:
 
 def test_shows_the_numbers_of_the_release(single: Opened, hexagons: Path) -> None:
     told = about(hexagons)
-    tiles = single.text(".tiles")
+    tiles = " ".join(single.text(".tiles").split())
     published, most = told["published"], told["unlisted"]["at_most_trips"]
     assert f"{published['trips']:,} trips in the published flows" in tiles
     assert f"{published['origins']} × {published['destinations']}" in tiles

@@ -142,10 +142,12 @@ def check_overlap(connection: duckdb.DuckDBPyConnection, release: Published) -> 
             first = overlaps[0]
             text = f"{axis} zone {first['inside']} lies in zone {first['outside']}: places must be in one zone only"
             findings.append(_finding(release, text, overlaps))
-    both = rows(connection, _overlapping_flows(release))
+    nested = _may_be_nested(release)
+    both = rows(connection, _crossing_flows(release) if nested else _overlapping_flows(release))
     if both:
         first = both[0]
-        text = f"{len(both):,} pairs of flows overlap: {first['one']} and {first['other']} count some trips twice"
+        what = "overlap, and neither lies in the other" if nested else "overlap"
+        text = f"{len(both):,} pairs of flows {what}: {first['one']} and {first['other']} count some trips twice"
         findings.append(_finding(release, text, both))
     return findings
 
@@ -154,6 +156,24 @@ def _may_overlap(release: Published) -> bool:
     """Tell whether zones of one axis may overlap, because they depend on the other end; flows may not."""
     method = METHODS.get(str(release.manifest.get("method")))
     return method is not None and method.overlaps
+
+
+def _may_be_nested(release: Published) -> bool:
+    """Tell whether a flow may lie in another, and then tells only what the finer one does not."""
+    method = METHODS.get(str(release.manifest.get("method")))
+    return method is not None and method.nested
+
+
+def _crossing_flows(release: Published) -> str:
+    """Return the pairs of flows of which each is the larger one at one end."""
+    name = "{0}.origin || ' -> ' || {0}.destination"
+    return (
+        f"SELECT {name.format('c')} AS one, {name.format('e')} AS other FROM classes c "
+        f"JOIN ({_touching(release, 'origin')}) o ON o.outside = c.origin "
+        f"JOIN ({_touching(release, 'destination')}) d ON d.inside = c.destination "
+        "JOIN classes e ON e.origin = o.inside AND e.destination = d.outside AND e.release = c.release "
+        f"WHERE c.release = {release.number} ORDER BY 1, 2"
+    )
 
 
 def _touching(release: Published, axis: str) -> str:

@@ -16,6 +16,7 @@ from odkanon.model.budget import Budget
 from odkanon.model.flows import Flows, Totals
 from odkanon.model.od import Axis, ODMatrix
 from odkanon.model.rule import Rule
+from odkanon.zoning.attributes import AttributeAxis
 from odkanon.zoning.hierarchy import Cut, Hierarchy
 
 if TYPE_CHECKING:
@@ -66,6 +67,11 @@ class Matrix(Protocol):
     @property
     def destinations(self) -> Hierarchy:
         """The tree over the destinations."""
+        ...
+
+    @property
+    def axes(self) -> tuple[AttributeAxis, ...]:
+        """Axes besides the two places."""
         ...
 
     def in_memory(self) -> ODMatrix:

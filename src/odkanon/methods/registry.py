@@ -39,6 +39,8 @@ class Method:
         Whether it only works on H3 cells.
     overlaps : bool
         Whether zones of one axis may overlap, because they depend on the other end.
+    nested : bool
+        Whether a flow may lie in another, and then tells only what the finer one does not.
     on_tree : bool
         Whether its zones are nodes of the hierarchies, so that the steps of these can be chosen.
     slow : bool
@@ -52,6 +54,7 @@ class Method:
     any_engine: bool = False
     needs_cells: bool = False
     overlaps: bool = False
+    nested: bool = False
     on_tree: bool = True
     slow: bool = False
 
@@ -116,6 +119,7 @@ METHODS: dict[str, Method] = {
             "cascade.method:cascade",
             any_engine=True,
             overlaps=True,
+            nested=True,
         ),
         Method(
             "treecut",
@@ -195,6 +199,9 @@ def anonymize(od: Matrix, rule: Rule, *, method: str = DEFAULT_METHOD, **options
         if name not in chosen.options:
             known = f"it takes {', '.join(chosen.options)}" if chosen.options else "it takes none"
             raise InputError(f"method {method!r} has no option {name!r}{nearest(name, chosen.options)}; {known}")
+    if od.axes and "give_up" not in chosen.options:
+        by_kind = ", ".join(name for name, method in METHODS.items() if "give_up" in method.options)
+        raise InputError(f"{method} publishes places only; by attributes, choose {by_kind}")
     start = time.perf_counter()
     steps = options.pop("steps", "plain")
     tree = with_steps(od, steps)

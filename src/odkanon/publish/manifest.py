@@ -61,14 +61,9 @@ def public_manifest(release: Release) -> dict[str, Any]:
 
 
 def public_rule(rule: Rule) -> dict[str, Any]:
-    """Return the thresholds of a rule, and the k and the mean weight that they come from.
-
-    The mean weight of a rule that does not count weight is no part of its promise, and is not told.
-    """
+    """Return the thresholds of a rule as they may be told, and the k that they come from."""
     known = rule.mean_weight is not None or rule.measures != ("weight",)
-    told = ({"k": rule.k} if known else {}) | _thresholds(rule)
-    counted = rule.mean_weight is not None and "weight" in rule.measures
-    return {**told, "mean_weight": float(rule.mean_weight or 0)} if counted else told
+    return ({"k": rule.k} if known else {}) | rule.promised
 
 
 def public_parameters(release: Release) -> dict[str, Any]:
@@ -198,7 +193,7 @@ def statement(rule: Rule) -> str:
         "trips": lambda value: f"{value:,} trips",
         "weight": lambda value: f"a weight of {float(value):,.10g} (people that the trips stand for)",
     } | {name: lambda value, name=name: f"{value:,} {HEADS[name].title}" for name in HEADS}
-    told = " and ".join(parts[measure](value) for measure, value in rule.thresholds.items())
+    told = " and ".join(parts[measure](value) for measure, value in rule.promised.items())
     return f"Every published flow is shared by at least {told}."
 
 

@@ -142,6 +142,17 @@ def read_release(folder: str | Path) -> SavedRelease:
     ------
     InputError
         If the folder is not a release, one of its files cannot be read, or they do not go together.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from odkanon import Rule, anonymize, build_od, make_survey, read_trips
+    >>> release = anonymize(build_od(read_trips(make_survey()), resolution=7), Rule(trips=10))
+    >>> with TemporaryDirectory() as folder:
+    ...     saved = read_release(release.save(Path(folder) / "release"))
+    >>> saved.flows.num_rows == len(release.classes)
+    True
+    >>> zones = saved.zoning  # for `odkanon.release_on_zones`
     """
     folder = Path(folder)
     if not folder.is_dir():

@@ -29,6 +29,7 @@ from odkanon.model.od import AXES, Axis, ODMatrix
 from odkanon.model.placement import Deviation
 from odkanon.model.release import Classes, Release, add_companion, published_classes
 from odkanon.model.rule import Rule
+from odkanon.zoning.attributes import AttributeAxis
 from odkanon.zoning.hierarchy import Cut, Hierarchy
 from odkanon.zoning.zones import Zones, zones_of_cut
 
@@ -64,6 +65,7 @@ class SqlMatrix:
     pairs: Stored
     visits: Mapping[str, Relation]
     summary: Summary
+    axes: tuple[AttributeAxis, ...] = ()
 
     def side(self, axis: Axis) -> Side:
         """Return an axis as an engine sees it."""

@@ -43,6 +43,14 @@ def usefulness(
         Sides of the squares in km, rising; each a multiple of the one before.
     zones : Places, optional
         Places of the user's own, on the map of `map_of` its input.
+
+    Examples
+    --------
+    >>> from odkanon import Rule, anonymize, build_od, make_survey, read_trips
+    >>> od = build_od(read_trips(make_survey()), resolution=7)
+    >>> mild, strict = (usefulness(anonymize(od, Rule(trips=k)))["trips"] for k in (5, 50))
+    >>> mild.squares[-1].cpc > strict.squares[-1].cpc  # the less is merged, the more trips are where they were
+    True
     """
     matrix = release.matrix
     found = None if matrix is None else map_of(matrix)
