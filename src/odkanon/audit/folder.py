@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from odkanon.audit.report import Finding, Severity
 from odkanon.errors import InputError
+from odkanon.methods.registry import METHODS
 from odkanon.publish.recipe import read_recipe, with_leaves
 from odkanon.read.tables.open import quote_text
 
@@ -60,6 +61,12 @@ class Published:
     def k(self) -> int:
         """What k the rule stands for."""
         return ceil(float(self.manifest["rule"]["k"]))
+
+    @property
+    def nested(self) -> bool:
+        """Whether a flow may lie in another, and then tells only what the finer one does not."""
+        method = METHODS.get(str(self.manifest.get("method")))
+        return method is not None and method.nested
 
     @property
     def parameters(self) -> dict[str, Any]:

@@ -142,11 +142,10 @@ def check_overlap(connection: duckdb.DuckDBPyConnection, release: Published) -> 
             first = overlaps[0]
             text = f"{axis} zone {first['inside']} lies in zone {first['outside']}: places must be in one zone only"
             findings.append(_finding(release, text, overlaps))
-    nested = _may_be_nested(release)
-    both = rows(connection, _crossing_flows(release) if nested else _overlapping_flows(release))
+    both = rows(connection, _crossing_flows(release) if release.nested else _overlapping_flows(release))
     if both:
         first = both[0]
-        what = "overlap, and neither lies in the other" if nested else "overlap"
+        what = "overlap, and neither lies in the other" if release.nested else "overlap"
         text = f"{len(both):,} pairs of flows {what}: {first['one']} and {first['other']} count some trips twice"
         findings.append(_finding(release, text, both))
     return findings
@@ -156,12 +155,6 @@ def _may_overlap(release: Published) -> bool:
     """Tell whether zones of one axis may overlap, because they depend on the other end; flows may not."""
     method = METHODS.get(str(release.manifest.get("method")))
     return method is not None and method.overlaps
-
-
-def _may_be_nested(release: Published) -> bool:
-    """Tell whether a flow may lie in another, and then tells only what the finer one does not."""
-    method = METHODS.get(str(release.manifest.get("method")))
-    return method is not None and method.nested
 
 
 def _crossing_flows(release: Published) -> str:
