@@ -30,11 +30,8 @@ def covers(zone: str, cell: str) -> bool:
 def draw(axes: Any, release: Release, title: str, scale: LogNorm) -> None:
     """Draw where the trips go that start around the place, in trips per square kilometre."""
     flows = [row for row in release.table().to_pylist() if covers(row["origin"], PLACE)]
-    for row in sorted(
-        flows, key=lambda row: h3.get_resolution(row["destination"]) if row["destination"] != "world" else -1
-    ):
-        if row["destination"] == "world":
-            continue
+    drawn = [row for row in flows if row["destination"] != "world"]
+    for row in sorted(drawn, key=lambda row: h3.get_resolution(row["destination"])):
         corners = [(lon, lat) for lat, lon in h3.cell_to_boundary(row["destination"])]
         density = row["trips"] / h3.cell_area(row["destination"], unit="km^2")
         colour = plt.get_cmap("YlGnBu")(scale(max(density, scale.vmin)))
@@ -52,7 +49,7 @@ def main(target: Path) -> None:
     """Write the picture."""
     od = build_od(read_trips(make_survey()), resolution=10)
     rule = Rule(trips=10)
-    figure, axes = plt.subplots(1, 2, figsize=(10, 4.6), layout="constrained")
+    figure, axes = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
     scale = LogNorm(0.3, 300)
     draw(axes[0], anonymize(od, rule, method="odkanon"), "One zoning for all flows (ODkAnon)", scale)
     draw(axes[1], anonymize(od, rule, method="cascade"), "Each flow at its own fineness (cascade)", scale)
