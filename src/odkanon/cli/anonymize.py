@@ -60,7 +60,8 @@ def anonymize(
         float | None,
         typer.Option(
             rich_help_panel="How",
-            help="Share that may be suppressed, from 0 to below 1. Mondrian takes none. [default: 0.10]",
+            help="Share that may be suppressed, from 0 to below 1. Mondrian takes none, cascade needs none. "
+            "[default: 0.10]",
         ),
     ] = None,
     budget_of: Annotated[
@@ -99,6 +100,29 @@ def anonymize(
         float | None,
         typer.Option(
             rich_help_panel="How", help="With treecut, freezones: stop after so many seconds with the best so far."
+        ),
+    ] = None,
+    coarsest: Annotated[
+        int | None,
+        typer.Option(
+            rich_help_panel="How",
+            help="With cascade: publish nothing coarser than this H3 resolution, or level of a lookup table.",
+        ),
+    ] = None,
+    implications: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel="How",
+            help="With cascade: safe (no smaller group can be shown to exist) or allowed (rows meet the rule, but "
+            "whoever knows the method can work out smaller groups). [default: safe]",
+        ),
+    ] = None,
+    steps: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel="How",
+            help="With methods on a tree of H3 cells: plain, or fine: two more levels between a cell and its parent. "
+            "[default: plain]",
         ),
     ] = None,
     engine: Engine = None,
@@ -175,7 +199,7 @@ def anonymize(
     `odkanon anonymize february.csv -o february --zones january`
     """
     chosen: EngineChoice | None = None if engine is None else engine.value
-    if chosen == "spark" or spark_master or remote(source) is not None:
+    if chosen == "spark" or spark_master or any(remote(each) is not None for each in source):
         allow_pandas()
     from odkanon.cli.cautions import warn_of_rule
     from odkanon.cli.show import show_files, show_release, stages
@@ -194,6 +218,9 @@ def anonymize(
         "compactness": compactness,
         "iterations": iterations,
         "time_limit": time_limit,
+        "coarsest": coarsest,
+        "implications": implications,
+        "steps": steps,
         "give_up": give_up,
     }
     options = {name: value for name, value in asked.items() if value is not None}
@@ -230,7 +257,7 @@ def anonymize(
     check_target(output, force=force)
     zoning, reading = read_earlier_zones(zones), how(source)
     with stages() as stage:
-        stage(f"reading {source}")
+        stage(f"reading {reading.name}")
         od = load(reading, engine=chosen, memory_limit=limit, spark_master=spark_master)
         rule = wanted(od)
         if zoning is None:

@@ -26,7 +26,9 @@ def tradeoff(
     ],
     ks: Annotated[str, typer.Option("--k", metavar="K,...", help="Which k to try.")] = "2,5,10,20,50",
     budgets: Annotated[str, typer.Option("--budget", metavar="SHARE,...", help="Which budgets to try.")] = "0.10",
-    methods: Annotated[str, typer.Option(metavar="NAME,...", help="Which methods.")] = "odkanon,oigh,atg-soft,treecut",
+    methods: Annotated[
+        str, typer.Option(metavar="NAME,...", help="Which methods.")
+    ] = "odkanon,oigh,atg-soft,treecut,cascade",
     protect: Annotated[
         list[Protect] | None, typer.Option(help="As in anonymize. [default: participants]", show_default=False)
     ] = None,
@@ -55,8 +57,9 @@ def tradeoff(
         check_new(path, force=force)
     wanted_ks, shares = _numbers(ks, int, "--k"), _numbers(budgets, float, "--budget")
     with stages() as stage:
-        stage(f"reading {source}")
-        od = matrix_of(how(source))
+        reading = how(source)
+        stage(f"reading {reading.name}")
+        od = matrix_of(reading)
         stage(f"trying {len(wanted_ks) * len(shares)} settings")
         rows = run(
             od,

@@ -20,7 +20,7 @@ from odkanon.model.release import Classes, Release, published_classes
 from odkanon.model.rule import Rule
 from odkanon.zoning.attributes import AttributeAxis
 from odkanon.zoning.hierarchy import Hierarchy
-from odkanon.zoning.zones import Zones, zones_of_tree
+from odkanon.zoning.zones import Zones, zones_of_nodes
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,8 +81,7 @@ class Nested:
         return np.concatenate([ids.astype(np.str_) for ids in tree.ids])[first[level] + code]
 
     def _zones(self, axis: int) -> tuple[Zones, Codes]:
-        zones, first = zones_of_tree(self.trees[axis])
-        return zones, (np.array(first)[self.levels[axis]] + self.groups.codes[axis]).astype(np.int32)
+        return zones_of_nodes(self.trees[axis], self.levels[axis], self.groups.codes[axis])
 
 
 def nested_release(

@@ -78,6 +78,10 @@ class Matrix(Protocol):
         """Return the matrix with its pairs in memory, for methods that look at each; says so if they do not fit."""
         ...
 
+    def on_trees(self, origins: tuple[Hierarchy, Ints], destinations: tuple[Hierarchy, Ints]) -> Matrix:
+        """Return the matrix over other trees of the same leaves, each with where its leaves stood before."""
+        ...
+
     def workspace(self) -> Workspace:
         """Return the place to work on the matrix: where its pairs are."""
         ...

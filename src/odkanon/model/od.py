@@ -105,6 +105,12 @@ class ODMatrix(ByHeads):
         kept = replace(flows, origin=flow_origin, destination=flow_destination)
         return replace(self, origins=origins, destinations=destinations, flows=kept)
 
+    def on_trees(self, origins: tuple[Hierarchy, Ints], destinations: tuple[Hierarchy, Ints]) -> ODMatrix:
+        """Return the matrix over other trees of the same leaves, each with where its leaves stood before."""
+        first, second = (np.argsort(order).astype(np.int32) for _, order in (origins, destinations))
+        flows, _ = self.flows.merge(first[self.flows.origin], second[self.flows.destination])
+        return replace(self, origins=origins[0], destinations=destinations[0], flows=flows)
+
     def in_memory(self) -> ODMatrix:
         """Return the matrix itself: its pairs are in memory."""
         return self

@@ -160,6 +160,17 @@ def read_release(folder: str | Path) -> SavedRelease:
     ------
     InputError
         If the folder is not a release, one of its files cannot be read, or they do not go together.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from odkanon import Rule, anonymize, build_od, make_survey, read_trips
+    >>> release = anonymize(build_od(read_trips(make_survey()), resolution=7), Rule(trips=10))
+    >>> with TemporaryDirectory() as folder:
+    ...     saved = read_release(release.save(Path(folder) / "release"))
+    >>> saved.flows.num_rows == len(release.classes)
+    True
+    >>> zones = saved.zoning  # for `odkanon.release_on_zones`
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -225,7 +236,10 @@ def _read_flows(folder: Path, axes: list[str]) -> pa.Table:
         if missing:
             raise InputError(f"{path} lacks the column(s) {', '.join(missing)}; save the release again")
         known = [name for name in types if name in flows.column_names]
-        return flows.select(known).cast(pa.schema([(name, types[name]) for name in known]))
+        # What rows say besides, such as the hour or the mode, is text, whatever it looks like.
+        others = [name for name in flows.column_names if name not in types]
+        wanted = [*((name, types[name]) for name in known), *((name, pa.string()) for name in others)]
+        return flows.select([*known, *others]).cast(pa.schema(wanted))
     except (OSError, pa.ArrowException) as error:
         raise InputError(f"{path} cannot be read ({error}); save the release again") from None
 

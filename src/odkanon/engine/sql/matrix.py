@@ -72,6 +72,11 @@ class SqlMatrix:
         tree = self.origins if axis == "origin" else self.destinations
         return Side(tree, self.keys[AXES.index(axis)], np.arange(len(tree.leaves)))
 
+    def on_trees(self, origins: tuple[Hierarchy, Ints], destinations: tuple[Hierarchy, Ints]) -> SqlMatrix:
+        """Return the matrix over other trees of the same leaves, each with where its leaves stood before."""
+        keys = self.keys[0][origins[1]], self.keys[1][destinations[1]]
+        return replace(self, origins=origins[0], destinations=destinations[0], keys=keys)
+
     @property
     def scale(self) -> int | None:
         """Units of weight in one; None where there is no weight."""
