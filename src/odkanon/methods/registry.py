@@ -39,10 +39,14 @@ class Method:
         Whether it only works on H3 cells.
     overlaps : bool
         Whether zones of one axis may overlap, because they depend on the other end.
+    nested : bool
+        Whether a flow may lie in another, and then tells only what the finer one does not.
     on_tree : bool
         Whether its zones are nodes of the hierarchies, so that the steps of these can be chosen.
     slow : bool
         Whether it may take longer than a slider allows.
+    bounded : bool
+        Whether the limit of G holds for it: its zones are nodes of the tree, and no class lies in another.
     """
 
     name: str
@@ -52,8 +56,10 @@ class Method:
     any_engine: bool = False
     needs_cells: bool = False
     overlaps: bool = False
+    nested: bool = False
     on_tree: bool = True
     slow: bool = False
+    bounded: bool = True
 
     @cached_property
     def function(self) -> Callable[..., Release]:
@@ -108,6 +114,7 @@ METHODS: dict[str, Method] = {
             on_tree=False,
             overlaps=True,
             slow=True,
+            bounded=False,
         ),
         Method(
             "cascade",
@@ -116,6 +123,8 @@ METHODS: dict[str, Method] = {
             "cascade.method:cascade",
             any_engine=True,
             overlaps=True,
+            bounded=False,
+            nested=True,
         ),
         Method(
             "treecut",
@@ -132,6 +141,7 @@ METHODS: dict[str, Method] = {
             needs_cells=True,
             on_tree=False,
             slow=True,
+            bounded=False,
         ),
     )
 }
