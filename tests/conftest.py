@@ -15,6 +15,7 @@ NEEDS = {
     "publish/test_datapackage.py": ("frictionless",),
     "publish/test_exports.py": ("geopandas", "h5py", "openmatrix", "pyogrio", "shapely"),
     "publish/test_notebook.py": ("pandas", "polars"),
+    "publish/test_onto.py": ("geopandas", "h5py", "openmatrix", "shapely"),
     "read/test_formats.py": ("pyproj",),
     "read/test_outlines.py": ("shapely",),
     "web": ("playwright",),

@@ -24,6 +24,7 @@ WAYS: list[dict[str, Any]] = [
     {"method": "cascade"},
     {"method": "cascade", "implications": "allowed", "budget": 0.2, "budget_of": "rows"},
 ]
+FINE: list[dict[str, Any]] = [{"method": method, "steps": "fine"} for method in ("odkanon", "oigh", "cascade")]
 RULES = [Rule(trips=10), Rule(weight=20_000.5), Rule(persons=5), Rule(trips=8, weight=9_000, persons=3)]
 
 

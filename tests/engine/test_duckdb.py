@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.same import RULES, WAYS, check_same, messy, outcome, said, survey
+from engine.same import FINE, RULES, WAYS, check_same, messy, outcome, said, survey
 from odkanon import Area, InputError, Rule, anonymize, build_od, lookup_hierarchy, read_od, read_trips
 from odkanon.engine.choose import choose_engine, load_table, parse_bytes
 from odkanon.engine.duckdb.backend import DuckDb, clear_errors
@@ -82,6 +82,10 @@ def test_golden_cases(case: str) -> None:
 def test_random_worlds(world: World, rule: Rule, way: dict[str, Any], budget: float, fetchable: int | None) -> None:
     other = in_duckdb(table_of(world.trips[::-1]), fetchable=fetchable)
     check_same(world.od, other, [rule], [{**way, "budget": budget}])
+
+
+def test_finer_steps() -> None:
+    check_same(build_od(read_trips(survey(600))), in_duckdb(survey(600), fetchable=0), [Rule(trips=5)], FINE)
 
 
 def test_other_zonings_and_methods_that_need_the_pairs() -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from engine.layouts import UTM, WRITTEN, porto, projected, same_clock, with_times
 from engine.needs import ON_SPARK
-from engine.same import RULES, WAYS, check_same, messy, outcome
+from engine.same import FINE, RULES, WAYS, check_same, messy, outcome
 from odkanon import Area, InputError, Rule, build_od, limit, lookup_hierarchy, read_od, read_trips
 from odkanon.engine.choose import load_table
 from odkanon.engine.spark.backend import Spark, _java_home, open_spark_input, to_spark
@@ -54,6 +54,8 @@ def test_every_statement_runs_on_spark(session: Any, tmp_path: Path) -> None:
     check_same(reference, other, [Rule(trips=5)], [WAYS[0], WAYS[3]])
     check_same(reference, other, [Rule(weight=60, persons=3)], WAYS[:1])
     check_same(reference, other, [Rule(persons=4)], [{"method": "oigh"}])
+    check_same(reference, other, [Rule(trips=5), Rule(trips=5, persons=3)], [{"method": "cascade", "coarsest": 5}])
+    check_same(reference, other, [Rule(trips=5)], [{**FINE[2], "coarsest": 6}])
     rule = Rule(trips=5, persons=3)
     assert limit(on_spark(session, path, fetchable=0), rule) == limit(read_od(path), rule)
 

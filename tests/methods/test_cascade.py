@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attacks.cascades import Box, Replay, Tree, World
-from odkanon import InputError, Rule, anonymize, limit, utility
+from odkanon import Area, InputError, Rule, anonymize, limit, utility
 from odkanon.methods.cascade.fall import Fallen, Terms, fall
 from odkanon.methods.cascade.kinds import public_levels
 from odkanon.methods.cascade.method import ladder_of
@@ -19,7 +19,9 @@ from odkanon.model.account import Source
 from odkanon.model.od import ODMatrix, od_matrix
 from odkanon.model.release import Release
 from odkanon.zoning.cells import is_pentagon
+from odkanon.zoning.fine import fine_cells, fine_hierarchy
 from odkanon.zoning.hierarchy import Hierarchy, h3_hierarchy
+from odkanon.zoning.zones import find_nodes
 from worlds.matrices import golden_od, leaf, od_of_cells, random_od, random_world, worlds
 
 few = settings(max_examples=12)
@@ -297,7 +299,7 @@ def test_masked_cells_are_a_lookup_table_of_the_places_inside(place: str, seed: 
     masked, looked = (
         replace(od, origins=pair[0], destinations=pair[1])
         for pair in (
-            [replace(tree, mask=mask) for tree in trees],
+            [replace(tree, within=Area(cells=mask)) for tree in trees],
             [as_lookup(places, tree.leaves) for tree in trees],
         )
     )
@@ -311,8 +313,11 @@ def test_nothing_is_listed_of_two_places_that_the_rest_of_a_cell_cannot_explain(
     destination = np.repeat(leaf(8, np.array([[3, 3]])), 18)
     od = od_of_cells(origin, destination)
     assert nodes_of(anonymize(od, Rule(trips=10), method="cascade"))[0][2] == 18
-    place = replace(od.origins, mask=np.unique(origin))
-    masked = replace(od, origins=place, destinations=replace(od.destinations, mask=np.unique(destination)))
+    trees = [
+        replace(tree, within=Area(cells=np.unique(cells)))
+        for tree, cells in ((od.origins, origin), (od.destinations, destination))
+    ]
+    masked = replace(od, origins=trees[0], destinations=trees[1])
     assert anonymize(masked, Rule(trips=10), method="cascade").refusal
 
 
@@ -325,3 +330,55 @@ def test_a_pentagon_has_six_children() -> None:
     hexagon = leaf(8, np.zeros((1, 2), dtype=np.int64))
     levels = public_levels(h3_hierarchy(hexagon).to_public_root())
     assert [int(level.count[level.kind[0]].sum()) for level in levels[1:]] == [7] * 8 + [122]
+
+
+# Finer steps between cells and their parents.
+
+
+@pytest.mark.parametrize("place", ["861fb4667ffffff", h3.get_pentagons(6)[3]])
+def test_finer_nodes_are_the_cells_that_they_say(place: str) -> None:
+    cells = np.array([h3.str_to_int(cell) for cell in h3.cell_to_children(place, 8)], dtype=np.uint64)
+    tree, order = fine_hierarchy(h3_hierarchy(cells))
+    assert np.array_equal(tree.leaves, h3_hierarchy(cells).leaves[order])
+    names = [name for level in range(tree.top + 1) for name in tree.labels(level).tolist()]
+    assert len(set(names)) == len(names)
+    for level in range(tree.top + 1):
+        for node, parts in enumerate(fine_cells(tree.ids[level])):
+            start, size = tree.starts[level][node], tree.sizes[level][node]
+            below = sorted(h3.int_to_str(int(cell)) for cell in tree.leaves[start : start + size])
+            assert below == sorted(child for part in parts for child in h3.cell_to_children(part, 8))
+
+
+def test_public_children_of_finer_steps_are_those_of_the_whole_cell() -> None:
+    """The kinds of a tree of few leaves are those of the tree of all of them, which needs no public knowledge."""
+    place = h3.get_pentagons(6)[3]
+    cells = np.array([h3.str_to_int(cell) for cell in h3.cell_to_children(place, 8)], dtype=np.uint64)
+    whole, few_leaves = (fine_hierarchy(h3_hierarchy(some))[0].to_public_root() for some in (cells, cells[::9]))
+    for tree in (whole, few_leaves):
+        for level, told in enumerate(public_levels(tree)[1:7], start=1):
+            seen = whole.children(level)[find_nodes(whole, level, tree.ids[level])]
+            assert told.count[told.kind].sum(axis=1).tolist() == seen.tolist()
+
+
+@pytest.mark.parametrize("method", ["odkanon", "oigh", "atg-soft", "treecut", "cascade"])
+def test_every_method_on_a_tree_takes_finer_steps(method: str) -> None:
+    od = random_world(5, records=300, fan=7)
+    release = anonymize(
+        od, Rule(trips=8), method=method, steps="fine", **({} if method == "cascade" else {"budget": 0.2})
+    )
+    assert release.parameters["steps"] == "fine"
+    assert release.origins.cells is not None
+    assert int(release.classes.trips.sum()) + release.suppressed.trips == od.trips
+    best, found = limit(release.od, Rule(trips=8), budget=0.2).g, utility(release.od, release).g
+    assert best is None or found is None or method == "cascade" or found >= best - 1e-9
+
+
+def test_finer_steps_need_cells() -> None:
+    tree = as_lookup(leaf(8, np.array([[0, 1], [0, 2]])), leaf(8, np.array([[0, 1], [0, 2]])))
+    od = replace(random_world(1), origins=tree)
+    with pytest.raises(InputError, match="lookup table"):
+        anonymize(od, Rule(trips=2), method="cascade", steps="fine")
+    with pytest.raises(InputError, match="plain or fine"):
+        anonymize(od, Rule(trips=2), method="cascade", steps="coarse")
+    with pytest.raises(InputError, match="no option 'steps'"):
+        anonymize(od, Rule(trips=2), method="mondrian", steps="fine")

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from odkanon import read_recipe
 from odkanon.cli import app
 from odkanon.explore import ExploreServer
 from web import made
@@ -92,6 +93,14 @@ def test_a_segment_keeps_the_mean_weight_of_everyone_and_accounts_for_every_row(
     assert some["input"]["rows"] == everyone["input"]["rows"]
     rejected = sum(part["trips"] for part in some["input"]["rejected"].values())
     assert some["published"]["trips"] + some["suppressed"]["trips"] + rejected == some["input"]["rows"]
+
+
+def test_a_saved_segment_knows_which_it_is(server: ExploreServer) -> None:
+    segment = next(name for name in server.session.offer.segments if name.startswith("sex"))
+    assert ask(server, "save", first(server, segment=segment) | {"name": "some"})[0] == 200
+    recipe = read_recipe(server.session.folder / "some")
+    assert recipe is not None
+    assert recipe["about"]["parameters"]["segment"] == {"sex": segment.removeprefix("sex: ")}
 
 
 def test_nothing_below_the_rule_is_ever_sent(server: ExploreServer) -> None:

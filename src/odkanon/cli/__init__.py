@@ -14,6 +14,7 @@ from odkanon.cli.audit import audit
 from odkanon.cli.clashes import check_clashes
 from odkanon.cli.compare import compare
 from odkanon.cli.demo import demo
+from odkanon.cli.explain import explain
 from odkanon.cli.explore import explore
 from odkanon.cli.export import export
 from odkanon.cli.netmob25 import netmob25
@@ -23,6 +24,7 @@ from odkanon.cli.report import report
 from odkanon.cli.sample import sample
 from odkanon.cli.tradeoff import tradeoff
 from odkanon.cli.trips import trips
+from odkanon.cli.view import view
 from odkanon.errors import OdkanonError, is_disk_full
 
 EXTRA_OF = {
@@ -49,9 +51,11 @@ app = typer.Typer(
 for command in (
     anonymize,
     audit,
+    explain,
     report,
     explore,
     picture,
+    view,
     export,
     compare,
     tradeoff,

@@ -26,7 +26,9 @@ def tradeoff(
     ],
     ks: Annotated[str, typer.Option("--k", metavar="K,...", help="Which k to try.")] = "2,5,10,20,50",
     budgets: Annotated[str, typer.Option("--budget", metavar="SHARE,...", help="Which budgets to try.")] = "0.10",
-    methods: Annotated[str, typer.Option(metavar="NAME,...", help="Which methods.")] = "odkanon,oigh,atg-soft,treecut",
+    methods: Annotated[
+        str, typer.Option(metavar="NAME,...", help="Which methods.")
+    ] = "odkanon,oigh,atg-soft,treecut,cascade",
     protect: Annotated[
         list[Protect] | None, typer.Option(help="As in anonymize. [default: participants]", show_default=False)
     ] = None,

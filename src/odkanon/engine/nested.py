@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from odkanon.core.arrays import Codes, Ints
 from odkanon.engine.rest import Groups, MemoryRest, Rest
@@ -17,8 +18,9 @@ from odkanon.model.od import ODMatrix
 from odkanon.model.placement import Placement
 from odkanon.model.release import Classes, Release, published_classes
 from odkanon.model.rule import Rule
+from odkanon.zoning.attributes import AttributeAxis
 from odkanon.zoning.hierarchy import Hierarchy
-from odkanon.zoning.zones import Zones, zones_of_tree
+from odkanon.zoning.zones import Zones, zones_of_nodes
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +45,8 @@ class Nested:
         What is in none of the rows to publish.
     unlisted : int or None
         The most trips that can be in none of them, as far as they tell.
+    axes : tuple of AttributeAxis
+        Which of the trees are those of axes besides the two places.
     """
 
     trees: tuple[Hierarchy, ...]
@@ -53,6 +57,7 @@ class Nested:
     rest: Rest
     suppressed: Totals
     unlisted: int | None
+    axes: tuple[AttributeAxis, ...] = ()
 
     def classes(self) -> tuple[Zones, Zones, Classes, Ints]:
         """Return the zones and classes, and for each class the row that it is."""
@@ -61,11 +66,22 @@ class Nested:
         flows = Flows(number[0], number[1], groups.pairs, groups.trips, groups.weight, {}, groups.scale)
         origins, destinations, classes, rows = published_classes(flows, np.ones(len(flows), dtype=bool), *zones)
         sure = {name: count[rows] for name, count in groups.heads.items()}
-        return origins, destinations, replace(classes, sure_heads=sure, own_pairs=self.own_pairs[rows]), rows
+        kinds = {axis.name: self._labels(at, rows) for at, axis in enumerate(self.axes, 2)}
+        return (
+            origins,
+            destinations,
+            replace(classes, sure_heads=sure, own_pairs=self.own_pairs[rows], kinds=kinds),
+            rows,
+        )
+
+    def _labels(self, axis: int, rows: Ints) -> npt.NDArray[np.str_]:
+        """Return what rows say of an axis besides the places."""
+        tree, level, code = self.trees[axis], self.levels[axis][rows], self.groups.codes[axis][rows]
+        first = np.cumsum([0, *(len(ids) for ids in tree.ids)])
+        return np.concatenate([ids.astype(np.str_) for ids in tree.ids])[first[level] + code]
 
     def _zones(self, axis: int) -> tuple[Zones, Codes]:
-        zones, first = zones_of_tree(self.trees[axis])
-        return zones, (np.array(first)[self.levels[axis]] + self.groups.codes[axis]).astype(np.int32)
+        return zones_of_nodes(self.trees[axis], self.levels[axis], self.groups.codes[axis])
 
 
 def nested_release(

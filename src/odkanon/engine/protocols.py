@@ -16,6 +16,7 @@ from odkanon.model.budget import Budget
 from odkanon.model.flows import Flows, Totals
 from odkanon.model.od import Axis, ODMatrix
 from odkanon.model.rule import Rule
+from odkanon.zoning.attributes import AttributeAxis
 from odkanon.zoning.hierarchy import Cut, Hierarchy
 
 if TYPE_CHECKING:
@@ -68,8 +69,17 @@ class Matrix(Protocol):
         """The tree over the destinations."""
         ...
 
+    @property
+    def axes(self) -> tuple[AttributeAxis, ...]:
+        """Axes besides the two places."""
+        ...
+
     def in_memory(self) -> ODMatrix:
         """Return the matrix with its pairs in memory, for methods that look at each; says so if they do not fit."""
+        ...
+
+    def on_trees(self, origins: tuple[Hierarchy, Ints], destinations: tuple[Hierarchy, Ints]) -> Matrix:
+        """Return the matrix over other trees of the same leaves, each with where its leaves stood before."""
         ...
 
     def workspace(self) -> Workspace:

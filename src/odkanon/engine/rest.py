@@ -168,7 +168,7 @@ class MemoryRest:
 
 def memory_rest(flows: Flows, nodes: Sequence[int], heads: Collection[str]) -> MemoryRest:
     """Return all of some flows between leaves, of which some heads are counted."""
-    codes = (flows.origin.astype(np.int64), flows.destination.astype(np.int64))
+    codes = tuple(code.astype(np.int64) for code in (flows.origin, flows.destination, *flows.kinds))
     groups = Groups(codes, flows.pairs, flows.trips, flows.weight, {}, flows.scale)
     visits = {name: who for name, who in flows.visits.items() if name in heads}
     every = np.arange(len(flows), dtype=np.int32)

@@ -11,6 +11,7 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from odkanon.errors import InputError, nearest
+from odkanon.methods.steps import with_steps
 
 if TYPE_CHECKING:
     from odkanon.engine.protocols import Matrix
@@ -38,8 +39,14 @@ class Method:
         Whether it only works on H3 cells.
     overlaps : bool
         Whether zones of one axis may overlap, because they depend on the other end.
+    nested : bool
+        Whether a flow may lie in another, and then tells only what the finer one does not.
+    on_tree : bool
+        Whether its zones are nodes of the hierarchies, so that the steps of these can be chosen.
     slow : bool
         Whether it may take longer than a slider allows.
+    bounded : bool
+        Whether the limit of G holds for it: its zones are nodes of the tree, and no class lies in another.
     """
 
     name: str
@@ -49,7 +56,10 @@ class Method:
     any_engine: bool = False
     needs_cells: bool = False
     overlaps: bool = False
+    nested: bool = False
+    on_tree: bool = True
     slow: bool = False
+    bounded: bool = True
 
     @cached_property
     def function(self) -> Callable[..., Release]:
@@ -61,7 +71,8 @@ class Method:
     @cached_property
     def options(self) -> tuple[str, ...]:
         """What it takes besides a matrix and a rule."""
-        return tuple(signature(self.function).parameters)[2:]
+        own = tuple(signature(self.function).parameters)[2:]
+        return (*own, "steps") if self.on_tree else own
 
     @property
     def takes_budget(self) -> bool:
@@ -100,8 +111,10 @@ METHODS: dict[str, Method] = {
             "cuts the data into boxes, which may overlap",
             "mondrian.method:mondrian",
             needs_cells=True,
+            on_tree=False,
             overlaps=True,
             slow=True,
+            bounded=False,
         ),
         Method(
             "cascade",
@@ -110,6 +123,8 @@ METHODS: dict[str, Method] = {
             "cascade.method:cascade",
             any_engine=True,
             overlaps=True,
+            bounded=False,
+            nested=True,
         ),
         Method(
             "treecut",
@@ -124,7 +139,9 @@ METHODS: dict[str, Method] = {
             "free groups of neighbouring cells, as fine as can be found",
             "freezones.method:freezones",
             needs_cells=True,
+            on_tree=False,
             slow=True,
+            bounded=False,
         ),
     )
 }
@@ -162,7 +179,8 @@ def anonymize(od: Matrix, rule: Rule, *, method: str = DEFAULT_METHOD, **options
     method : str
         One of `METHODS`.
     **options
-        What the method takes besides, such as ``budget=0.10``.
+        What the method takes besides, such as ``budget=0.10``; for methods on trees also ``steps="fine"``, two more
+        levels between H3 cells and their parents.
 
     Returns
     -------
@@ -187,6 +205,12 @@ def anonymize(od: Matrix, rule: Rule, *, method: str = DEFAULT_METHOD, **options
         if name not in chosen.options:
             known = f"it takes {', '.join(chosen.options)}" if chosen.options else "it takes none"
             raise InputError(f"method {method!r} has no option {name!r}{nearest(name, chosen.options)}; {known}")
+    if od.axes and "give_up" not in chosen.options:
+        by_kind = ", ".join(name for name, method in METHODS.items() if "give_up" in method.options)
+        raise InputError(f"{method} publishes places only; by attributes, choose {by_kind}")
     start = time.perf_counter()
-    release = chosen.function(od if chosen.any_engine else od.in_memory(), rule, **options)
-    return replace(release, seconds=time.perf_counter() - start)
+    steps = options.pop("steps", "plain")
+    tree = with_steps(od, steps)
+    release = chosen.function(tree if chosen.any_engine else tree.in_memory(), rule, **options)
+    asked = release.parameters if steps == "plain" else {**release.parameters, "steps": steps}
+    return replace(release, parameters=asked, seconds=time.perf_counter() - start)

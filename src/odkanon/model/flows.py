@@ -81,6 +81,8 @@ class Flows(ByHeads):
         Units of weight in one.
     head_counts : mapping of str to array of int
         Number of distinct heads of each flow, where an engine has counted them and keeps who they are.
+    kinds : tuple of array of int
+        For each axis besides the two places, the numbers of the values; merged flows are of any kind.
     """
 
     origin: Codes
@@ -91,6 +93,7 @@ class Flows(ByHeads):
     visits: Mapping[str, Visits] = field(default_factory=dict)
     scale: int = 1
     head_counts: Mapping[str, Ints] = field(default_factory=dict)
+    kinds: tuple[Codes, ...] = ()
 
     def __len__(self) -> int:
         return len(self.trips)
@@ -129,6 +132,7 @@ class Flows(ByHeads):
             None if self.weight is None else self.weight[keep],
             self._relabelled(number, kept),
             self.scale,
+            kinds=tuple(kind[keep] for kind in self.kinds),
         )
 
     def merge(self, origin: Codes, destination: Codes) -> tuple[Flows, Codes]:
@@ -150,6 +154,15 @@ class Flows(ByHeads):
         height = int(origin.max(initial=0)) + 1
         groups = group_keys(origin.astype(np.int64) * width + destination, height * width)
         return self._merged(groups, origin, destination), groups.number
+
+    def merge_kinds(self) -> Flows:
+        """Merge all flows between the same places that are of the same kind."""
+        number = np.zeros(len(self), dtype=np.int64)
+        for code in (self.origin, self.destination, *self.kinds):
+            number = group_keys(number * (int(code.max(initial=0)) + 1) + code, 2**62).number.astype(np.int64)
+        groups = group_keys(number, len(self) + 1)
+        merged = self._merged(groups, self.origin, self.destination)
+        return replace(merged, kinds=tuple(kind[groups.first()] for kind in self.kinds))
 
     def merge_destinations(self, parent: Codes) -> tuple[Flows, Codes]:
         """Merge the destinations of sorted flows into parents, whose numbers rise with theirs; see `merge`."""

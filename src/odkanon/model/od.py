@@ -15,6 +15,7 @@ from odkanon.model.account import Source, Summary
 from odkanon.model.flows import Flows, visits_of_records
 from odkanon.model.measures import MEASURES, ByHeads
 from odkanon.model.rule import Rule
+from odkanon.zoning.attributes import AttributeAxis
 from odkanon.zoning.hierarchy import Hierarchy
 
 if TYPE_CHECKING:
@@ -37,12 +38,15 @@ class ODMatrix(ByHeads):
         One row for each OD pair, sorted; places are numbers of leaves.
     source : Source
         Where it comes from, and what was rejected on the way.
+    axes : tuple of AttributeAxis
+        Axes besides the two places; there is then one row for each pair and kind of trips.
     """
 
     origins: Hierarchy
     destinations: Hierarchy
     flows: Flows
     source: Source
+    axes: tuple[AttributeAxis, ...] = ()
 
     def __len__(self) -> int:
         return len(self.flows)
@@ -99,7 +103,13 @@ class ODMatrix(ByHeads):
         origins, flow_origin = _observed(self.origins, flows.origin)
         destinations, flow_destination = _observed(self.destinations, flows.destination)
         kept = replace(flows, origin=flow_origin, destination=flow_destination)
-        return ODMatrix(origins, destinations, kept, self.source)
+        return replace(self, origins=origins, destinations=destinations, flows=kept)
+
+    def on_trees(self, origins: tuple[Hierarchy, Ints], destinations: tuple[Hierarchy, Ints]) -> ODMatrix:
+        """Return the matrix over other trees of the same leaves, each with where its leaves stood before."""
+        first, second = (np.argsort(order).astype(np.int32) for _, order in (origins, destinations))
+        flows, _ = self.flows.merge(first[self.flows.origin], second[self.flows.destination])
+        return replace(self, origins=origins[0], destinations=destinations[0], flows=flows)
 
     def in_memory(self) -> ODMatrix:
         """Return the matrix itself: its pairs are in memory."""
@@ -141,6 +151,8 @@ def od_matrix(
     weight: Ints | None = None,
     scale: int = 1,
     heads: Mapping[str, Codes] | None = None,
+    axes: tuple[AttributeAxis, ...] = (),
+    kinds: tuple[Codes, ...] = (),
     source: Source,
 ) -> ODMatrix:
     """Return the matrix of numbered records; records of the same pair are added up.
@@ -158,15 +170,17 @@ def od_matrix(
     heads : mapping of str to array of int, optional
         By measure, the number of the head (a person, a household) of each record; -1 where unknown, which counts as
         nobody.
+    axes, kinds : tuple of AttributeAxis, tuple of array of int
+        Axes besides the two places, and for each of them the number of the value of each record.
     """
     count = len(origin)
     origins, origin = _observed(origins, origin)
     destinations, destination = _observed(destinations, destination)
     ones = np.ones(count, dtype=np.int64)
     visits = visits_of_records(heads or {})
-    records = Flows(origin, destination, ones, ones if trips is None else trips, weight, visits, scale)
-    flows, _ = records.merge(origin, destination)
-    return ODMatrix(origins, destinations, replace(flows, pairs=np.ones_like(flows.pairs)), source)
+    records = Flows(origin, destination, ones, ones if trips is None else trips, weight, visits, scale, kinds=kinds)
+    flows = records.merge_kinds() if axes else records.merge(origin, destination)[0]
+    return ODMatrix(origins, destinations, replace(flows, pairs=np.ones_like(flows.pairs)), source, axes)
 
 
 def _observed(tree: Hierarchy, leaf: Codes) -> tuple[Hierarchy, Codes]:

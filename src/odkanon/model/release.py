@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from odkanon.core.arrays import Bools, Codes, Ints, group_sum, make_read_only, read_only
@@ -26,6 +27,7 @@ from odkanon.zoning.zones import Zones, zones_of_cut
 
 if TYPE_CHECKING:
     from odkanon.engine.protocols import Matrix
+    from odkanon.publish.view import View
     from odkanon.quality.limit.limit import Limit
     from odkanon.quality.usefulness.result import Usefulness
 
@@ -46,6 +48,8 @@ class Classes(ByHeads):
         Number of distinct heads, for each measure that counts them and that is published.
     sure_heads : mapping of str to array of int
         Where numbers of heads must not be published: how many there are at least. The rule is checked with them.
+    kinds : mapping of str to array of str
+        What classes say of the axes besides the two places, by the name of the axis; ``any`` where it was given up.
     own_pairs : array of int or None
         Where zones of one class lie in those of another: for how many leaf pairs it is the finest class.
     """
@@ -57,6 +61,7 @@ class Classes(ByHeads):
     heads: Mapping[str, Ints]
     scale: int
     sure_heads: Mapping[str, Ints] = field(default_factory=dict)
+    kinds: Mapping[str, npt.NDArray[np.str_]] = field(default_factory=dict)
     own_pairs: Ints | None = None
 
     @property
@@ -272,6 +277,12 @@ class Release:
         from odkanon.publish.save import save_release
 
         return save_release(self, Path(folder), force=force)
+
+    def view(self, where: str | None = None) -> View:
+        """Return some of the trips of a cube as a matrix; see `odkanon.view_release`."""
+        from odkanon.publish.view import view_in_memory
+
+        return view_in_memory(self, where)
 
     def table(self) -> pa.Table:
         """Return the published flows as an Arrow table, which pandas, polars and DuckDB can take over."""

@@ -149,6 +149,19 @@ class Rule:
             k = next((Fraction(value) for name, value in self.thresholds.items() if name != "weight"), Fraction(1))
         return k * mean if measure == "weight" and mean else k
 
+    @property
+    def promised(self) -> dict[str, int | float]:
+        """The thresholds as they may be told: whole numbers, and weight rounded down.
+
+        A threshold on weight that was worked out from the data is the mean weight of a trip times k. With all its
+        digits it would tell the exact total of the input; three digits, rounded down, promise next to as much.
+        """
+        told = {name: float(value) if name == "weight" else int(value) for name, value in self.thresholds.items()}
+        if "weight" in told and self.mean_weight is not None and self._k is not None:
+            digit = Fraction(10) ** (len(str(int(told["weight"]))) - 3)
+            told["weight"] = float(Fraction(self.thresholds["weight"]) // digit * digit)
+        return told
+
     def weight_units(self, scale: int) -> int:
         """Return the smallest whole number of weight units (of ``1 / scale``) that meets the threshold."""
         return ceil(Fraction(self.weight or 0) * scale)
@@ -169,6 +182,10 @@ class Rule:
         for measure in self.measures:
             if measure not in available:
                 _required(None, measure)
+
+    def __str__(self) -> str:
+        asked = [f"at least {float(value):,.10g} {MEASURES[name].title}" for name, value in self.thresholds.items()]
+        return f"the rule ({' and '.join(asked)} in every flow)"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Rule) and self._identity == other._identity

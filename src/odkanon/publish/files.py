@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from odkanon.core.arrays import Codes, group_sum
+from odkanon.core.outputs import write_text
 from odkanon.core.weights import from_units
 from odkanon.model.measures import ADDITIVE, MEASURES
 from odkanon.model.od import AXES, Axis
@@ -40,6 +41,7 @@ def classes_table(release: Release) -> pa.Table:
         "origin": pa.array(release.origins.ids[classes.origin].tolist(), pa.string()),
         "destination": pa.array(release.destinations.ids[classes.destination].tolist(), pa.string()),
     }
+    columns |= {name: pa.array(values.tolist(), pa.string()) for name, values in classes.kinds.items()}
     for measure in MEASURES:
         masses = getattr(classes, measure)
         if masses is not None:
@@ -127,7 +129,7 @@ def write_json(path: Path, content: Mapping[str, Any], indent: int | None) -> No
     """Write JSON as UTF-8, ending in a newline."""
     separators = (",", ":") if indent is None else None
     text = json.dumps(content, indent=indent, separators=separators, ensure_ascii=False, allow_nan=False)
-    path.write_text(text + "\n", encoding="utf-8")
+    write_text(path, text + "\n")
 
 
 def sha256(path: Path) -> str:

@@ -18,6 +18,7 @@ from odkanon._version import __version__
 from odkanon.core.arrays import Ints
 from odkanon.core.weights import from_units
 from odkanon.methods.registry import METHODS
+from odkanon.model.flows import Totals
 from odkanon.model.measures import ADDITIVE, HEADS
 from odkanon.model.od import AXES, Axis
 from odkanon.model.release import Release
@@ -43,12 +44,13 @@ def public_manifest(release: Release) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "version": __version__,
-        "statement": statement(release.rule),
+        "statement": promise(release),
         "rule": public_rule(release.rule),
         "method": release.method,
         "parameters": public_parameters(release),
         "resolution": None if matrix is None else matrix.origins.resolution,
         "zones": {axis: _kinds(axis_of(release, axis)[0]) for axis in AXES},
+        **public_axes(release),
         "published": _published(release),
         "unlisted": {"at_most_trips": at_most_unlisted(release)},
         "quality": public_quality(release),
@@ -60,15 +62,27 @@ def public_manifest(release: Release) -> dict[str, Any]:
     }
 
 
-def public_rule(rule: Rule) -> dict[str, Any]:
-    """Return the thresholds of a rule, and the k and the mean weight that they come from.
+def public_axes(release: Release) -> dict[str, Any]:
+    """Return the axes of a cube besides its places; nothing for other releases.
 
-    The mean weight of a rule that does not count weight is no part of its promise, and is not told.
+    Of each axis the levels are told as a table is, by columns: first its values, whether they occur or not, then for
+    each value the group that it lies in, and so on up to ``any``.
     """
+    matrix = release.matrix
+    if matrix is None or not matrix.axes:
+        return {}
+    told = []
+    for axis in matrix.axes:
+        tree = axis.public
+        levels = [ids[code].tolist() for ids, code in zip(tree.ids, tree.codes, strict=True)]
+        told.append({"name": axis.name, "levels": levels})
+    return {"axes": told}
+
+
+def public_rule(rule: Rule) -> dict[str, Any]:
+    """Return the thresholds of a rule as they may be told, and the k that they come from."""
     known = rule.mean_weight is not None or rule.measures != ("weight",)
-    told = ({"k": rule.k} if known else {}) | _thresholds(rule)
-    counted = rule.mean_weight is not None and "weight" in rule.measures
-    return {**told, "mean_weight": float(rule.mean_weight or 0)} if counted else told
+    return ({"k": rule.k} if known else {}) | rule.promised
 
 
 def public_parameters(release: Release) -> dict[str, Any]:
@@ -155,22 +169,17 @@ def manifest(release: Release, *, with_limit: bool = True) -> dict[str, Any]:
     with_limit : bool
         Find out how good it could be at best, which takes longer than all the rest.
     """
-    suppressed = release.suppressed
     published = _published(release)
     return {
         "version": __version__,
-        "statement": statement(release.rule),
+        "statement": promise(release),
         "input": _input(release),
         "rule": _rule(release),
         "method": release.method,
         "parameters": dict(release.parameters),
         "published": {**published, "share": published["trips"] / release.input.trips},
-        "suppressed": {
-            "pairs": suppressed.pairs,
-            "trips": suppressed.trips,
-            **({} if suppressed.weight is None else {"weight": from_units(suppressed.weight, release.input.scale)}),
-            "share": suppressed.trips / release.input.trips,
-        },
+        "suppressed": _totals(release, release.suppressed),
+        **({} if release.companion is None else {"companion": _totals(release, release.companion)}),
         "utility": {
             measure: asdict(utility(release.input, release, measure=measure)) for measure in _additive(release)
         },
@@ -180,13 +189,30 @@ def manifest(release: Release, *, with_limit: bool = True) -> dict[str, Any]:
     }
 
 
+def promise(release: Release) -> str:
+    """Return what a release promises: its rule, and what its rows imply where some lie in others."""
+    told = statement(release.rule)
+    if release.classes.own_pairs is None:
+        return told
+    if release.parameters.get("implications") == "safe":
+        more = "No group below that can be shown to exist."
+    else:
+        more = "Whoever knows the method can work out smaller groups from several rows."
+    return f"{told} A row lists the trips that no finer row lists. {more}"
+
+
+def _totals(release: Release, part: Totals) -> dict[str, Any]:
+    weight = {} if part.weight is None else {"weight": from_units(part.weight, release.input.scale)}
+    return {"pairs": part.pairs, "trips": part.trips, **weight, "share": part.trips / release.input.trips}
+
+
 def statement(rule: Rule) -> str:
     """Return the promise of a rule in one plain sentence."""
     parts = {
         "trips": lambda value: f"{value:,} trips",
         "weight": lambda value: f"a weight of {float(value):,.10g} (people that the trips stand for)",
     } | {name: lambda value, name=name: f"{value:,} {HEADS[name].title}" for name in HEADS}
-    told = " and ".join(parts[measure](value) for measure, value in rule.thresholds.items())
+    told = " and ".join(parts[measure](value) for measure, value in rule.promised.items())
     return f"Every published flow is shared by at least {told}."
 
 

@@ -28,7 +28,7 @@ def od_html(od: ODMatrix) -> str:
 def release_html(release: Release) -> str:
     """Return a release as HTML: its promise, what is published, and its largest flows."""
     from odkanon.publish.files import classes_table
-    from odkanon.publish.manifest import statement
+    from odkanon.publish.manifest import promise
 
     if release.refusal:
         return _table("Release", {"nothing is published": release.refusal})
@@ -49,7 +49,7 @@ def release_html(release: Release) -> str:
         for row in largest.slice(0, _FLOWS_SHOWN).to_pylist()
     )
     flows = f"<table><caption>Largest flows</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    return _table(statement(release.rule), rows) + flows
+    return _table(promise(release), rows) + flows
 
 
 def _table(caption: str, rows: Mapping[str, str]) -> str:

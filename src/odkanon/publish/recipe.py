@@ -83,6 +83,16 @@ def read_recipe(folder: str | Path) -> dict[str, Any] | None:
     ------
     InputError
         If there is a file of that name that is not a recipe.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from odkanon import Rule, anonymize, build_od, make_survey, read_trips
+    >>> release = anonymize(build_od(read_trips(make_survey()), resolution=7), Rule(trips=10))
+    >>> with TemporaryDirectory() as folder:
+    ...     recipe = read_recipe(release.save(Path(folder) / "release"))
+    >>> recipe is None
+    False
     """
     folder = Path(folder)
     waiting = pending(folder.absolute())

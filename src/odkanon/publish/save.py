@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow.parquet
 
-from odkanon.core.outputs import check_new, move_into_place, partial_folder, restore
+from odkanon.core.outputs import check_new, move_into_place, partial_folder, restore, write_text
 from odkanon.errors import InputError, RefusedError
 from odkanon.model.release import Release
 from odkanon.publish.check import check_written
@@ -82,7 +82,7 @@ def write_public(release: Release, folder: Path, name: str) -> None:
     check_written(release, folder)
     if is_built():
         page = page_of([SavedRelease(name, about, zones["features"], table)])
-        (folder / PAGE).write_text(page, encoding="utf-8")
+        write_text(folder / PAGE, page)
 
 
 def public_digests(folder: Path) -> dict[str, str]:

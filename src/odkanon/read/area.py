@@ -13,7 +13,15 @@ import pyarrow as pa
 from odkanon.core.arrays import Bools
 from odkanon.errors import InputError
 from odkanon.read.coordinates import check_degrees
-from odkanon.zoning.cells import Cells, cell_to_latlng, cell_to_parent, cell_to_resolution, is_valid_cell, str_to_cell
+from odkanon.zoning.cells import (
+    Cells,
+    cell_radius,
+    cell_to_latlng,
+    cell_to_parent,
+    cell_to_resolution,
+    is_valid_cell,
+    str_to_cell,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +49,28 @@ class Area:
                 )
             inside |= np.isin(cell_to_parent(distinct, resolution), self.cells)
         return inside[number]
+
+    def mask(self, resolution: int) -> Cells:
+        """Return the cells, up to a resolution, that make up the area: what is publicly known of where places are."""
+        cells = self.cells
+        if self.shape is not None:
+            cells = np.unique(np.concatenate([cells, self._cells_of_shape(resolution)]))
+        finer = cell_to_resolution(cells)
+        covered = np.zeros(len(cells), dtype=bool)
+        for coarse in np.unique(finer).tolist():
+            below = finer > coarse
+            covered[below] |= np.isin(cell_to_parent(cells[below], coarse), cells[finer == coarse])
+        return cells[~covered]
+
+    def _cells_of_shape(self, resolution: int) -> Cells:
+        import h3
+        import shapely
+
+        # Cells at the edge are asked for generously, and then told apart as the ends of trips are.
+        wide = self.shape.buffer(3 * cell_radius(resolution))
+        found = h3.h3shape_to_cells(h3.geo_to_h3shape(shapely.geometry.mapping(wide)), resolution)
+        cells = np.array(sorted(h3.str_to_int(cell) for cell in found), dtype=np.uint64)
+        return cells[Area(shape=self.shape).contains(cells)]
 
 
 def read_area(text: str) -> Area:

@@ -204,7 +204,7 @@ def od_of_records(
         count = None if count is None else count[inside]
         weight = None if weight is None else weight[inside]
         heads = {name: head[inside] for name, head in heads.items()}
-    origins, destinations = h3_hierarchy(origin), h3_hierarchy(destination)
+    origins, destinations = (replace(h3_hierarchy(cells), within=within) for cells in (origin, destination))
     return od_matrix(
         origins,
         destinations,

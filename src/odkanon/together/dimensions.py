@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from odkanon.core.arrays import Bools, Codes, number_groups
+from odkanon.core.arrays import Bools, Codes, Ints, number_groups
 from odkanon.errors import InputError, nearest
+from odkanon.read.identity import value_text
 from odkanon.read.tables.open import quote_name
 from odkanon.read.trips import Trips
 
@@ -151,38 +152,50 @@ def _labels(trips: Trips, part: str, age_bands: Sequence[int]) -> Labels:
         raise InputError(f"only hour takes slots, as in hour:6-9,9-16; not {part!r}")
     if name not in trips.table.column_names:
         raise InputError(f"the trips have no column {name!r} to segment by{nearest(name, trips.table.column_names)}")
+    return band_labels(trips, age_bands) if name == "age" else value_labels(trips, name)
+
+
+def value_labels(trips: Trips, name: str) -> Labels:
+    """Return the value of each trip in a column, as text."""
+    text = f"coalesce(nullif({value_text(name)}, ''), '{MISSING}')"
+    return np.asarray(_selected(trips, text).to_pylist(), dtype=np.str_)
+
+
+def _selected(trips: Trips, expression: str) -> pa.ChunkedArray:
     connection = duckdb.connect()
     connection.register("trips", trips.table)
-    column = quote_name(name)
-    if name == "age":
-        ages = connection.sql(f"SELECT coalesce(TRY_CAST({column} AS DOUBLE), 'nan') AS age FROM trips").fetchnumpy()
-        return _bands(np.asarray(ages["age"], dtype=np.float64), age_bands)
-    text = connection.sql(f"SELECT coalesce(nullif(trim(CAST({column} AS VARCHAR)), ''), '{MISSING}') AS t FROM trips")
-    return np.asarray(text.to_arrow_table().column("t").to_pylist(), dtype=np.str_)
+    return connection.sql(f"SELECT {expression} AS v FROM trips").to_arrow_table().column("v")
 
 
-def _bands(age: npt.NDArray[np.float64], begins: Sequence[int]) -> Labels:
-    names = [f"under {begins[0]}"]
-    names += [f"{low}-{high - 1}" for low, high in pairwise(begins)] + [f"{begins[-1]}+", MISSING]
+def band_names(begins: Sequence[int]) -> list[str]:
+    """Return the names of bands of ages."""
+    return [f"under {begins[0]}", *(f"{low}-{high - 1}" for low, high in pairwise(begins)), f"{begins[-1]}+"]
+
+
+def band_labels(trips: Trips, begins: Sequence[int]) -> Labels:
+    """Return the band of ages of each trip."""
+    age = _selected(trips, f"coalesce(TRY_CAST({quote_name('age')} AS DOUBLE), 'nan')").to_numpy()
     known = np.isfinite(age) & (age >= 0)
     band = np.searchsorted(np.array(begins), np.where(known, age, 0), side="right")
-    return np.asarray(names, dtype=np.str_)[np.where(known, band, len(names) - 1)]
+    return np.asarray([*band_names(begins), MISSING], dtype=np.str_)[np.where(known, band, len(begins) + 1)]
 
 
-def _hours(trips: Trips, slots: str, part: str) -> Labels:
+def hours_of(trips: Trips) -> Ints:
+    """Return the hour in which each trip starts; 24 where that is not known."""
     if "start_time" not in trips.table.column_names:
-        raise InputError("segments by hour need a start time; say which column it is", option="column start_time=NAME")
+        raise InputError("hours need a start time; say which column it is", option="column start_time=NAME")
     column = trips.table.column("start_time").combine_chunks()
     known = np.asarray(column.is_valid())
     seconds = np.asarray(column.cast(pa.timestamp("s"), safe=False).cast(pa.int64()).fill_null(0))
-    hour = np.where(known, seconds // 3600 % 24, 24)
-    names = [f"{each:02}" for each in range(24)]
-    if slots:
-        names = _slot_names(slots, part)
-    return np.asarray([*names, MISSING], dtype=np.str_)[hour]
+    return np.where(known, seconds // 3600 % 24, 24)
 
 
-def _slot_names(slots: str, part: str) -> list[str]:
+def _hours(trips: Trips, slots: str, part: str) -> Labels:
+    names = slot_names(slots, part) if slots else [f"{each:02}" for each in range(24)]
+    return np.asarray([*names, MISSING], dtype=np.str_)[hours_of(trips)]
+
+
+def slot_names(slots: str, part: str) -> list[str]:
     """Return the slot of each hour; a slot such as 19-6 goes over midnight, and what is in no slot is ``other``."""
     names = ["other"] * 24
     for slot in slots.split(","):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,14 @@ from odkanon.core.arrays import Bools, Codes, Ints
 from odkanon.zoning.cells import WORLD, Cells, cell_to_parent, cell_to_resolution, cell_to_str
 
 Ids = npt.NDArray[Any]
+
+
+class Places(Protocol):
+    """A part of the world outside of which there are no places."""
+
+    def mask(self, resolution: int) -> Cells:
+        """Return the cells, of any resolutions up to the given one, that make it up; none lies in another."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,8 +48,10 @@ class Hierarchy:
         where this tree is the whole table, and for H3, where it follows from the resolution.
     public : Hierarchy or None
         For other zonings: the tree as the world knows it, where this one has only some of its leaves.
-    mask : array of uint64 or None
-        For H3: the cells, of any resolutions up to the leaves', that have places at all, where that is publicly known.
+    within : Places or None
+        For H3: where there are places at all, if that is publicly known.
+    steps : int
+        For H3: how many levels it takes from a resolution to the next; see `odkanon.zoning.fine`.
     """
 
     ids: tuple[Ids, ...]
@@ -50,7 +60,8 @@ class Hierarchy:
     outlines: Mapping[str, dict[str, Any]] | None = None
     listed: tuple[Ints, ...] | None = None
     public: Hierarchy | None = None
-    mask: Cells | None = None
+    within: Places | None = None
+    steps: int = 1
 
     @property
     def leaves(self) -> Ids:
@@ -87,20 +98,26 @@ class Hierarchy:
         below = self.starts[level - 1]
         return np.diff(np.searchsorted(below, self.starts[level]), append=len(below))
 
-    def labels(self, level: int) -> npt.NDArray[np.str_]:
-        """Return the published names of the nodes of a level."""
-        ids = self.ids[level]
-        return cell_to_str(ids) if self.resolution is not None else ids
+    def labels(self, level: int, nodes: Ints | None = None) -> npt.NDArray[np.str_]:
+        """Return the published names of the nodes of a level, or of some of them."""
+        ids = self.ids[level] if nodes is None else self.ids[level][nodes]
+        if self.resolution is None:
+            return ids
+        if self.steps > 1:
+            from odkanon.zoning.fine import fine_labels
+
+            return fine_labels(ids)
+        return cell_to_str(ids)
 
     def level_resolution(self, level: int) -> int | None:
-        """Return the H3 resolution of a level; None for other zonings and for the virtual root."""
-        if self.resolution is None or level > self.resolution:
+        """Return the H3 resolution of a level; None for other zonings, the virtual root and steps in between."""
+        if self.resolution is None or level % self.steps or level > self.resolution * self.steps:
             return None
-        return self.resolution - level
+        return self.resolution - level // self.steps
 
     def level_of_resolution(self, resolution: int) -> int:
         """Return the level of the cells of an H3 resolution; negative where it is finer than the leaves."""
-        return (self.resolution or 0) - resolution
+        return ((self.resolution or 0) - resolution) * self.steps
 
     def restrict(self, keep: Bools) -> Hierarchy:
         """Return the tree over some of the leaves: unobserved nodes go, and so do levels above the new root."""
@@ -115,7 +132,7 @@ class Hierarchy:
         tree = _trimmed(ids, starts, self.resolution)
         kept = None if self.resolution is not None else tuple(listed[: tree.top + 1])
         public = self.public or (self if self.resolution is None else None)
-        return replace(tree, outlines=self.outlines, listed=kept, public=public, mask=self.mask)
+        return replace(tree, outlines=self.outlines, listed=kept, public=public, within=self.within, steps=self.steps)
 
     def to_public_root(self) -> Hierarchy:
         """Return the tree with the levels above its root as well, up to the root that the world knows."""
@@ -125,11 +142,20 @@ class Hierarchy:
             leaf = int(np.flatnonzero(full.leaves == self.leaves[0])[0]) if len(self.leaves) else 0
             above = [full.ids[at][full.codes[at][leaf : leaf + 1]] for at in range(self.top + 1, full.top + 1)]
         elif self.ids[-1].tolist() != [WORLD]:
-            finest = range(self.resolution - self.top - 1, -1, -1)
-            above = [*(cell_to_parent(self.leaves[:1], at) for at in finest), np.array([WORLD])]
+            above = self._cells_above()
         if len(self.leaves) == 0 or not above:
             return self
         return replace(self, ids=(*self.ids, *above), starts=(*self.starts, *(self.starts[-1] for _ in above)))
+
+    def _cells_above(self) -> list[Ids]:
+        """Return the ids of the nodes above the root."""
+        if self.steps > 1:
+            from odkanon.zoning.fine import ids_above
+
+            return ids_above(self.leaves[:1])[self.top + 1 :]
+        assert self.resolution is not None
+        finest = range(self.resolution - self.top - 1, -1, -1)
+        return [*(cell_to_parent(self.leaves[:1], at) for at in finest), np.array([WORLD])]
 
     def __repr__(self) -> str:
         levels = " < ".join(f"{len(ids):,}" for ids in self.ids)
@@ -207,6 +233,16 @@ def h3_hierarchy(cells: Cells) -> Hierarchy:
         starts.append(starts[-1][first])
     ids.append(np.full(min(len(cells), 1), WORLD))
     starts.append(np.zeros(min(len(cells), 1), dtype=np.int64))
+    return _trimmed(ids, starts, resolution)
+
+
+def make_levels(ids_of_leaf: list[Ids], resolution: int | None) -> Hierarchy:
+    """Return the tree in which each leaf, in tree order, has the given ids, level by level; of the same order."""
+    ids, starts = [], []
+    for of_leaf in ids_of_leaf:
+        first = np.flatnonzero(np.concatenate([[True], of_leaf[1:] != of_leaf[:-1]])[: len(of_leaf)])
+        ids.append(of_leaf[first])
+        starts.append(first)
     return _trimmed(ids, starts, resolution)
 
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from odkanon.core.arrays import Codes, Ints, make_read_only
 from odkanon.zoning.areas import EARTH_KM2, cell_area_km2, polygon_area_km2
 from odkanon.zoning.cells import cell_to_polygon, cells_to_polygons
+from odkanon.zoning.fine import fine_cells
 from odkanon.zoning.hierarchy import Cut, Hierarchy
 
 Array = npt.NDArray[Any]
@@ -86,7 +87,7 @@ class Zones:
         """Return what sort of place a zone is."""
         if self.bounds is not None:
             return "box"
-        if self.cells is not None:
+        if self.cells is not None and self.cells[zone] != ("world",):
             return "cells"
         if self.resolution is None:
             return "place"
@@ -109,8 +110,9 @@ class Zones:
             west, south, east, north = (float(side) for side in self.bounds[zone])
             ring = [[west, south], [east, south], [east, north], [west, north], [west, south]]
             return {"type": "Polygon", "coordinates": [ring]}
-        if self.cells is not None and len(self.cells[zone]) > 1:
-            return cells_to_polygons(self.cells[zone])
+        if self.cells is not None and self.cells[zone] != ("world",):
+            cells = self.cells[zone]
+            return cells_to_polygons(cells) if len(cells) > 1 else cell_to_polygon(cells[0])
         if self.resolution is not None:
             return cell_to_polygon(str(self.ids[zone])) if self.resolution[zone] >= 0 else None
         return (self.outlines or {}).get(str(self.ids[zone]))
@@ -134,11 +136,11 @@ def zones_of_cut(full: Hierarchy, cut: Cut) -> tuple[Zones, Codes]:
     """
     ids = np.empty(len(cut), dtype=object)
     first, size = np.zeros(len(cut), dtype=np.int64), np.zeros(len(cut), dtype=np.int64)
-    resolution = np.full(len(cut), -1)
+    resolution, node_ids = np.full(len(cut), -1), np.zeros(len(cut), dtype=full.leaves.dtype)
     for level in np.unique(cut.level).tolist():
         here = np.flatnonzero(cut.level == level)
         node = find_nodes(full, level, cut.tree.ids[level][cut.node[here]])
-        ids[here] = full.labels(level)[node]
+        ids[here], node_ids[here] = full.labels(level)[node], full.ids[level][node]
         first[here], size[here] = full.starts[level][node], full.sizes[level][node]
         finest = full.level_resolution(level)
         resolution[here] = -1 if finest is None else finest
@@ -147,7 +149,12 @@ def zones_of_cut(full: Hierarchy, cut: Cut) -> tuple[Zones, Codes]:
     zone_of_leaf[np.repeat(first, size) + offset] = np.repeat(np.arange(len(cut)), size)
     is_h3 = full.resolution is not None
     zones = Zones(
-        ids.astype(np.str_), size, resolution if is_h3 else None, cut.level.astype(np.int64), outlines=full.outlines
+        ids.astype(np.str_),
+        size,
+        resolution if is_h3 else None,
+        cut.level.astype(np.int64),
+        outlines=full.outlines,
+        cells=fine_cells(node_ids) if full.steps > 1 else None,
     )
     return zones, zone_of_leaf
 
@@ -164,7 +171,29 @@ def zones_of_tree(tree: Hierarchy) -> tuple[Zones, list[int]]:
     else:
         finest = [tree.level_resolution(at) for at in range(len(counts))]
         resolution = np.repeat([-1 if at is None else at for at in finest], counts)
-    return Zones(ids, leaves, resolution, level, outlines=tree.outlines), [0, *np.cumsum(counts)[:-1].tolist()]
+    cells = fine_cells(np.concatenate(tree.ids)) if tree.steps > 1 else None
+    zones = Zones(ids, leaves, resolution, level, outlines=tree.outlines, cells=cells)
+    return zones, [0, *np.cumsum(counts)[:-1].tolist()]
+
+
+def zones_of_nodes(tree: Hierarchy, level: Ints, node: Ints) -> tuple[Zones, Codes]:
+    """Return the nodes of a tree that occur as zones, and for each occurrence the number of its zone."""
+    nodes = max(len(ids) for ids in tree.ids)
+    distinct, number = np.unique(level * nodes + node, return_inverse=True)
+    level, node, number = distinct // nodes, distinct % nodes, number.astype(np.int32)
+    if tree.resolution is None:
+        zones, first = zones_of_tree(tree)
+        return zones.take(np.array(first)[level] + node), number
+    parts = [(at, node[level == at]) for at in np.unique(level).tolist()]
+    finest = {at: tree.level_resolution(at) for at, _ in parts}
+    zones = Zones(
+        np.concatenate([tree.labels(at, here) for at, here in parts]).astype(np.str_),
+        np.concatenate([tree.sizes[at][here] for at, here in parts]),
+        np.array([-1 if finest[at] is None else finest[at] for at in level.tolist()], dtype=np.int64),
+        level,
+        cells=fine_cells(np.concatenate([tree.ids[at][here] for at, here in parts])) if tree.steps > 1 else None,
+    )
+    return zones, number
 
 
 def _unambiguous(ids: npt.NDArray[np.str_], leaves: Ints, level: Ints) -> npt.NDArray[np.str_]:

@@ -4,19 +4,15 @@ import { Deck, MapView, WebMercatorViewport, type Layer, type PickingInfo } from
 import { h, replace } from "../dom";
 import type { Bounds, Point } from "../geometry";
 import { scaleBar } from "./ruler";
+import { placed, type Rectangle, type ViewState } from "./labels";
+import type { Label } from "./places";
 import type { Panel } from "./shading";
-
-interface ViewState {
-  longitude: number;
-  latitude: number;
-  zoom: number;
-  minZoom: number;
-  maxZoom: number;
-}
 
 export interface Handlers {
   tooltip: (panel: Panel, layer: string, object: unknown) => string[] | null;
-  click: (panel: Panel, layer: string, object: unknown) => void;
+  click: (panel: Panel, layer: string, object: unknown, place: Point | null) => void;
+  /** Escape was pressed on the map. */
+  leave: () => void;
 }
 
 const ARROWS: Record<string, Point> = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
@@ -25,20 +21,32 @@ const GAP = 6;
 const NARROW = 620;
 const PAPER = 640;
 
+/** Asked before the map is: a browser that cannot draw says so in many different ways later. */
+function hasWebGL(): boolean {
+  try {
+    return h("canvas").getContext("webgl2") !== null;
+  } catch {
+    return false;
+  }
+}
+
 export class Maps {
   readonly element: HTMLElement;
   private readonly canvas = h("div", { class: "canvas" });
   private readonly titles = h("div", { class: "titles" });
+  private readonly names = h("div", { class: "names", "aria-hidden": "true" });
+  private labels: Label[] = [];
   private readonly tip = h("div", { class: "tip", hidden: true, role: "status" });
   private readonly nudge = h("div", { class: "nudge", hidden: true }, "Click the map first, then scroll to zoom");
   private readonly ruler = h("div", { class: "ruler" });
   private deck: Deck<MapView[]> | null = null;
   private view: ViewState = { longitude: 0, latitude: 0, zoom: 1, minZoom: 0, maxZoom: 17 };
   private panels: (Panel & { title: string })[] = [];
-  private rectangles: { x: number; y: number; width: number; height: number }[] = [];
+  private rectangles: Rectangle[] = [];
   private bounds: Bounds | null = null;
   private heart: Bounds | null = null;
   private moved = false;
+  private failed = false;
 
   constructor(private readonly handlers: Handlers) {
     this.element = h(
@@ -48,12 +56,13 @@ export class Maps {
         tabindex: 0,
         role: "application",
         "aria-label":
-          "Map of the zones. Arrow keys move it, plus and minus zoom, 0 shows everything. The same zones are in the list.",
+          "Map of the zones. Arrow keys move it, plus and minus zoom, 0 shows everything, Enter chooses what is in the middle, Escape lets go. The same zones are in the list.",
         onkeydown: (event: KeyboardEvent) => this.key(event),
         onpointerdown: () => this.element.focus({ preventScroll: true }),
         onpointerleave: () => (this.tip.hidden = true),
       },
       this.canvas,
+      this.names,
       this.titles,
       this.tip,
       this.nudge,
@@ -78,6 +87,10 @@ export class Maps {
 
   /** Starts drawing; call once the element is in the page. */
   start(): void {
+    new ResizeObserver(() => this.layout()).observe(this.element);
+    addEventListener("beforeprint", () => this.fitPaper(true));
+    addEventListener("afterprint", () => this.fitPaper(false));
+    if (!hasWebGL()) return this.fail();
     this.deck = new Deck({
       parent: this.canvas as HTMLDivElement,
       views: [],
@@ -97,11 +110,10 @@ export class Maps {
       onClick: (info) => this.pick(info),
       onAfterRender: () => this.element.setAttribute("data-drawn", String(performance.now())),
       onError: (error) => this.fail(error),
+      // The map itself takes the keys; a second stop without a name would only be in the way.
+      onLoad: () => this.canvas.querySelectorAll("canvas").forEach((canvas) => (canvas.tabIndex = -1)),
       getCursor: ({ isDragging, isHovering }) => (isDragging ? "grabbing" : isHovering ? "pointer" : "grab"),
     });
-    new ResizeObserver(() => this.layout()).observe(this.element);
-    addEventListener("beforeprint", () => this.fitPaper(true));
-    addEventListener("afterprint", () => this.fitPaper(false));
   }
 
   /** Sets the panels; the view starts at `heart` (or everything) and can always go out to `bounds`. */
@@ -117,8 +129,23 @@ export class Maps {
     this.moved = true;
   }
 
-  draw(layers: Layer[]): void {
+  draw(layers: Layer[], labels: Label[] = []): void {
+    // What the pointer was on may be gone.
+    this.tip.hidden = true;
+    this.labels = labels;
     this.deck?.setProps({ layers });
+    this.write();
+  }
+
+  /** Draws at once instead of with the next frame: paper does not wait for one. */
+  drawNow(): void {
+    const deck = this.deck as unknown as { layerManager?: { updateLayers: () => void } } | null;
+    deck?.layerManager?.updateLayers();
+    this.deck?.redraw("print");
+  }
+
+  private write(): void {
+    replace(this.names, ...placed(this.labels, this.view, this.rectangles));
   }
 
   /** Where a place appears inside a panel, in pixels of the page. */
@@ -167,6 +194,7 @@ export class Maps {
     this.ruler.style.width = `${pixels}px`;
     this.ruler.textContent = text;
     this.deck?.setProps({ viewState: view as never });
+    this.write();
   }
 
   private columns(width: number): number {
@@ -203,11 +231,12 @@ export class Maps {
     const empty = !this.bounds && h("p", { class: "failed" }, "These zones have no shapes to draw. They are in the list, with all their flows.");
     replace(this.titles, ...this.panels.map((panel, i) => this.title(panel.title, i)), empty);
     if (!this.moved) this.fit(this.heart ?? this.bounds);
+    this.write();
   }
 
   private title(text: string, number: number): HTMLElement {
     const { x, y, width, height } = this.rectangles[number]!;
-    const frame = h("div", { class: "frame" }, h("span", {}, text));
+    const frame = h("div", { class: "frame" }, h("span", {}, text), number === 0 && h("i", { class: "cross" }));
     Object.assign(frame.style, { left: `${x}px`, top: `${y}px`, width: `${width}px`, height: `${height}px` });
     return frame;
   }
@@ -235,7 +264,16 @@ export class Maps {
     // An arrow must not stand in the way of the zone below it.
     const layerIds = [`${panel.id}/fill`];
     const zone = info.layer?.id === layerIds[0] ? info : this.deck?.pickObject({ x: info.x, y: info.y, layerIds });
-    this.handlers.click(panel, zone?.layer?.id ?? "", zone?.object);
+    this.handlers.click(panel, zone?.layer?.id ?? "", zone?.object, (info.coordinate as Point | undefined) ?? null);
+  }
+
+  /** Chooses what lies in the middle of the first panel, as a click there would. */
+  private pickMiddle(): void {
+    const [panel, rectangle] = [this.panels[0], this.rectangles[0]];
+    if (!panel || !rectangle) return;
+    const [x, y] = [rectangle.x + rectangle.width / 2, rectangle.y + rectangle.height / 2];
+    const found = this.deck?.pickObject({ x, y, layerIds: [`${panel.id}/fill`] });
+    this.handlers.click(panel, found?.layer?.id ?? "", found?.object, [this.view.longitude, this.view.latitude]);
   }
 
   private key(event: KeyboardEvent): void {
@@ -248,6 +286,8 @@ export class Maps {
     if (event.key in ARROWS) shift(ARROWS[event.key]!);
     else if (event.key in ZOOMS) this.zoomBy(ZOOMS[event.key]!);
     else if (event.key === "0") this.fit();
+    else if (event.key === "Enter") this.pickMiddle();
+    else if (event.key === "Escape") this.handlers.leave();
     else return;
     event.preventDefault();
   }
@@ -260,10 +300,10 @@ export class Maps {
     setTimeout(() => (this.nudge.hidden = true), 1200);
   }
 
-  private fail(error: Error): void {
-    if (this.element.querySelector(".failed")) return;
-    console.warn(error.message);
-    const text = "This browser cannot draw the map (WebGL is off). The numbers and the list of zones are complete without it.";
-    this.titles.append(h("p", { class: "failed" }, text));
+  private fail(error?: Error): void {
+    if (this.failed) return;
+    if (error) console.warn(error.message);
+    this.failed = true;
+    this.element.append(h("p", { class: "failed" }, "This browser cannot draw the map (WebGL is off). The numbers and the list of zones are complete without it."));
   }
 }

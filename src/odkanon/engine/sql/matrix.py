@@ -29,6 +29,7 @@ from odkanon.model.od import AXES, Axis, ODMatrix
 from odkanon.model.placement import Deviation
 from odkanon.model.release import Classes, Release, add_companion, published_classes
 from odkanon.model.rule import Rule
+from odkanon.zoning.attributes import AttributeAxis
 from odkanon.zoning.hierarchy import Cut, Hierarchy
 from odkanon.zoning.zones import Zones, zones_of_cut
 
@@ -64,11 +65,17 @@ class SqlMatrix:
     pairs: Stored
     visits: Mapping[str, Relation]
     summary: Summary
+    axes: tuple[AttributeAxis, ...] = ()
 
     def side(self, axis: Axis) -> Side:
         """Return an axis as an engine sees it."""
         tree = self.origins if axis == "origin" else self.destinations
         return Side(tree, self.keys[AXES.index(axis)], np.arange(len(tree.leaves)))
+
+    def on_trees(self, origins: tuple[Hierarchy, Ints], destinations: tuple[Hierarchy, Ints]) -> SqlMatrix:
+        """Return the matrix over other trees of the same leaves, each with where its leaves stood before."""
+        keys = self.keys[0][origins[1]], self.keys[1][destinations[1]]
+        return replace(self, origins=origins[0], destinations=destinations[0], keys=keys)
 
     @property
     def scale(self) -> int | None:

@@ -134,7 +134,7 @@ def matrix_of_records(
         named = backend.execute(f"SELECT COUNT(*) AS n, COUNT({name}) AS p FROM {records} WHERE reason = 0")
         count = named.to_pylist()[0]
         warn_of_nobody(name, count["n"] - count["p"], count["n"])
-    return _matrix(backend, pairs, seen, source, rows.scale if weighted else None, tree)
+    return _matrix(backend, pairs, seen, source, rows.scale if weighted else None, tree, within)
 
 
 def _matrix(
@@ -144,10 +144,11 @@ def _matrix(
     source: Source,
     scale: int | None,
     tree: Hierarchy | None,
+    within: Area | None,
 ) -> SqlMatrix:
     keys = leaf_keys(backend, pairs, "origin"), leaf_keys(backend, pairs, "destination")
     if tree is None:
-        origins, destinations = (h3_hierarchy(key.astype(np.uint64)) for key in keys)
+        origins, destinations = (replace(h3_hierarchy(key.astype(np.uint64)), within=within) for key in keys)
     else:
         origins, destinations = (_observed(tree, key) for key in keys)
     whole = totals(backend, str(pairs), ("pairs", "trips") if scale is None else ("pairs", "trips", "weight"))

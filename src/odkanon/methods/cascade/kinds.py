@@ -13,12 +13,14 @@ import numpy as np
 
 from odkanon.core.arrays import Bools, Ints
 from odkanon.zoning.cells import Cells, cell_to_parent, cell_to_resolution, is_pentagon
+from odkanon.zoning.fine import FIRST_HALF, FIRST_PAIR, PAIR_OF_DIGIT, child_digit, group_parts
 from odkanon.zoning.hierarchy import Hierarchy
 from odkanon.zoning.zones import find_nodes
 
-HEXAGON, PENTAGON = 0, 1
-_CHILDREN = np.array([[7, 0], [5, 1]])
-"""Hexagons and pentagons among the children of a hexagon and of a pentagon."""
+_WHOLE_OWNER = np.repeat([0, 1], [7, 6])
+_WHOLE_DIGIT = np.array([0, 1, 2, 3, 4, 5, 6, 0, 2, 3, 4, 5, 6])
+_WHOLE_CHILD = np.repeat([0, 1, 0], [7, 1, 5])
+"""The children of a hexagon (0) and of a pentagon (1): their digits, and what they are."""
 _BASE_CELLS = np.array([110, 12])
 
 
@@ -109,26 +111,54 @@ def _levels_of_lookup(tree: Hierarchy) -> tuple[Level, ...]:
 
 def _levels_of_cells(tree: Hierarchy) -> tuple[Level, ...]:
     assert tree.resolution is not None
-    mask = tree.mask if tree.mask is not None else np.empty(0, dtype=np.uint64)
+    mask = np.empty(0, dtype=np.uint64) if tree.within is None else tree.within.mask(tree.resolution)
     mask_resolution = cell_to_resolution(mask)
     levels = [leaf_level(len(tree.leaves))]
-    # The first two nodes of every level are a whole hexagon and a whole pentagon; then come those the mask cuts.
+    # The first two cells of every resolution are a whole hexagon and a whole pentagon; then come those the mask names.
     cells = np.unique(cell_to_parent(mask[mask_resolution >= tree.resolution], tree.resolution))
     kind = np.zeros(2 + len(cells), dtype=np.int64)
-    for at in range(1, tree.resolution + 1):
-        finer, whole = cells, mask[mask_resolution == tree.resolution - at]
-        parents = cell_to_parent(finer, tree.resolution - at)
-        cells = np.unique(parents[~np.isin(parents, whole)])
-        inside = np.isin(parents, cells)
-        parts = [(np.repeat(kind[:2], _CHILDREN[of]), np.full(_CHILDREN[of].sum(), of)) for of in (HEXAGON, PENTAGON)]
-        parts.append((kind[2:][inside], 2 + np.searchsorted(cells, parents[inside])))
-        of_child, owner = (np.concatenate(each).astype(np.int64) for each in zip(*parts, strict=True))
-        kind, child, count = number_kinds(of_child, owner, 2 + len(cells))
-        cells, kind = _with_whole(cells, kind, whole)
-        levels.append(level_above(levels[-1], _kinds_of(tree, at, cells, kind), child, count))
-    of_base = kind[2:] if tree.mask is not None else np.repeat(kind[:2], _BASE_CELLS)
+    for finer in range(tree.resolution, 0, -1):
+        whole = mask[mask_resolution == finer - 1]
+        part = np.unique(cell_to_parent(cells, finer - 1))
+        part = part[~np.isin(part, whole)]
+        cells, kind = _with_whole(part, _step(tree, levels, finer, (cells, kind), part), whole)
+    of_base = kind[2:] if tree.within is not None else np.repeat(kind[:2], _BASE_CELLS)
     _, child, count = number_kinds(of_base, np.zeros(len(of_base), dtype=np.int64), 1)
     return (*levels, level_above(levels[-1], np.zeros(1, dtype=np.int64), child, count))
+
+
+def _step(tree: Hierarchy, levels: list[Level], finer: int, below: tuple[Cells, Ints], part: Cells) -> Ints:
+    """Add the levels from a resolution to the next coarser one; return the kinds of its cells, whole ones first.
+
+    Parameters
+    ----------
+    below : tuple of array
+        The cells of the finer resolution that the mask names, and the kinds of two whole cells and of those.
+    part : array of uint64
+        The cells of the coarser resolution of which the mask names parts.
+    """
+    cells, kind = below
+    owner = _owners(cell_to_parent(cells, finer - 1), part)
+    inside = owner >= 2
+    keys = np.concatenate([_WHOLE_OWNER, owner[inside]])
+    of_child = np.concatenate([kind[:2][_WHOLE_CHILD], kind[2:][inside]])
+    if tree.steps > 1:
+        keys = 4 * keys + PAIR_OF_DIGIT[np.concatenate([_WHOLE_DIGIT, child_digit(cells[inside], finer)])]
+    for groups, first in ((4, FIRST_PAIR), (2, FIRST_HALF), (1, 0)) if tree.steps > 1 else ((1, 0),):
+        nodes, parent = np.unique(keys, return_inverse=True)
+        of_child, child, count = number_kinds(of_child, parent, len(nodes))
+        cell, group = group_parts(tree.ids[len(levels)])
+        observed = np.searchsorted(nodes, _owners(cell, part) * groups + group - first)
+        levels.append(level_above(levels[-1], of_child[observed], child, count))
+        keys = nodes // 2
+    return of_child
+
+
+def _owners(cells: Cells, part: Cells) -> Ints:
+    """Return the numbers of cells: two and more for those that the mask has a part of, else 0 or 1 for a pentagon."""
+    found = np.searchsorted(part, cells)
+    named = np.append(part, np.uint64(0))[found] == cells
+    return np.where(named & (found < len(part)), 2 + found, is_pentagon(cells).astype(np.int64))
 
 
 def _with_whole(cells: Cells, kind: Ints, whole: Cells) -> tuple[Cells, Ints]:
@@ -137,12 +167,3 @@ def _with_whole(cells: Cells, kind: Ints, whole: Cells) -> tuple[Cells, Ints]:
     order = np.argsort(every, kind="stable")
     of_every = np.concatenate([kind[2:], kind[:2][is_pentagon(whole).astype(np.int64)]])
     return every[order], np.concatenate([kind[:2], of_every[order]])
-
-
-def _kinds_of(tree: Hierarchy, level: int, cells: Cells, kind: Ints) -> Ints:
-    """Return the kinds of the observed nodes of a level: those that the mask names, else whole cells."""
-    nodes = tree.ids[level]
-    found = np.minimum(np.searchsorted(cells, nodes), max(len(cells) - 1, 0))
-    named = cells[found] == nodes if len(cells) else np.zeros(len(nodes), dtype=bool)
-    whole = kind[:2][is_pentagon(nodes).astype(np.int64)]
-    return np.where(named, kind[2:][found] if len(cells) else whole, whole)

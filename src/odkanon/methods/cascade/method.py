@@ -9,6 +9,7 @@ promise and its proof.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import ceil
 from typing import Any, Literal, get_args
 
@@ -19,6 +20,7 @@ from odkanon.engine.protocols import Matrix
 from odkanon.errors import InputError
 from odkanon.methods.cascade.fall import Fallen, Terms, fall
 from odkanon.methods.cascade.ladder import Ladder, in_turns, side_of
+from odkanon.methods.cascade.order import order_of
 from odkanon.model.account import Summary
 from odkanon.model.budget import Budget, BudgetOf
 from odkanon.model.release import Release
@@ -36,6 +38,7 @@ def cascade(
     budget: float | None = None,
     budget_of: BudgetOf = "trips",
     implications: Implications = "safe",
+    give_up: str | None = None,
 ) -> Release:
     """Anonymise with a cascade.
 
@@ -55,6 +58,9 @@ def cascade(
     implications : {"safe", "allowed"}
         ``safe``: no group below the rule can be shown to exist. ``allowed``: every row meets the rule, but whoever
         knows the method can work out smaller groups from several rows.
+    give_up : str, optional
+        For a matrix with attributes: in which order detail is given up, such as ``place:7,hour,mode,place``; see
+        `odkanon.methods.cascade.order.order_of`.
 
     Returns
     -------
@@ -73,7 +79,14 @@ def cascade(
         parameters |= {"budget": budget, "budget_of": budget_of}
     work = od.workspace()
     terms = Terms(rule, least_trips(rule, od.summary, safe=safe), safe)
-    ladder = ladder_of((od.origins, od.destinations), coarsest)
+    axes = od.axes
+    ladder = ladder_of((od.origins, od.destinations, *(axis.tree for axis in axes)), coarsest)
+    if axes:
+        tops = [ladder.levels[-1][0], ladder.levels[-1][1], *(side.top for side in ladder.sides[2:])]
+        order = order_of(give_up, [axis.name for axis in axes], [side.tree for side in ladder.sides], tops)
+        ladder, parameters["give_up"] = Ladder(ladder.sides, order.steps), order.text
+    elif give_up is not None:
+        raise InputError("there is nothing but places to give up detail of; publish by an attribute")
     rest = work.falling([side.nodes(0) for side in ladder.sides], rule.measures)
     fallen = fall(ladder, rest, terms)
     published = np.ones(len(fallen.rows), dtype=bool)
@@ -81,7 +94,7 @@ def cascade(
         published = within_budget(fallen, allowed, allowed.allowance(od.summary))
     if not published.any():
         return work.refuse(rule, "cascade", parameters, _refusal(fallen, rule, allowed))
-    nested = fallen.nested(published)
+    nested = replace(fallen.nested(published), axes=axes)
     return work.nested_release(rule, nested, budget=allowed, method="cascade", parameters=parameters)
 
 
@@ -101,7 +114,7 @@ def least_trips(rule: Rule, whole: Summary, *, safe: bool) -> int:
 def ladder_of(trees: Sequence[Hierarchy], coarsest: int | None) -> Ladder:
     """Return the ladder over some trees, up to their public roots or to the coarsest level that is wanted."""
     sides = tuple(side_of(tree) for tree in trees)
-    return Ladder(sides, in_turns([_last(side.tree, coarsest) for side in sides]))
+    return Ladder(sides, in_turns([_last(side.tree, coarsest if at < 2 else None) for at, side in enumerate(sides)]))
 
 
 def _last(tree: Hierarchy, coarsest: int | None) -> int:

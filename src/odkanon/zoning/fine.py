@@ -1,0 +1,121 @@
+"""Finer steps: two levels between an H3 cell and its parent, made of neighbouring siblings, the same for all data.
+
+The children of a cell lie around its centre child 0 in the order 4, 6, 2, 3, 1, 5. Pairs of neighbours come first:
+{0, 4}, {6, 2}, {3, 1} and {5}; then halves, {0, 4, 6, 2} and {3, 1, 5}; then the cell. A pentagon has no child 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from odkanon.core.arrays import Ints
+from odkanon.zoning.cells import (
+    MAX_RESOLUTION,
+    WORLD,
+    Cells,
+    cell_to_parent,
+    cell_to_resolution,
+    cell_to_str,
+    is_pentagon,
+)
+from odkanon.zoning.hierarchy import Hierarchy, make_levels
+
+STEPS = 3
+"""Levels from a resolution to the next."""
+
+DIGITS = np.array([0, 4, 6, 2, 3, 1, 5])
+"""The children of a cell, so that those of a pair and of a half stand next to each other."""
+PAIR_OF_DIGIT = np.array([0, 2, 1, 2, 0, 3, 1])
+"""For each child, its pair; pairs 0 and 1 make the first half, 2 and 3 the second."""
+
+_GROUP_SHIFT = np.uint64(56)
+_GROUP_MASK = np.uint64(0b111 << 56)
+FIRST_HALF, FIRST_PAIR = 1, 3
+"""Halves have the numbers 1 and 2 in three bits that no cell uses, pairs 3 to 6."""
+
+
+def fine_hierarchy(tree: Hierarchy) -> tuple[Hierarchy, Ints]:
+    """Return an H3 hierarchy with the levels in between, and where its leaves stood in the plain one."""
+    assert tree.resolution is not None
+    order = np.argsort(_in_order(tree.leaves), kind="stable")
+    fine = make_levels(ids_above(tree.leaves[order]), tree.resolution)
+    return replace(fine, steps=STEPS, within=tree.within), order
+
+
+def ids_above(cells: Cells) -> list[Cells]:
+    """Return for each level, from the cells themselves to the virtual root, the id of the node over each cell."""
+    resolution = int(cell_to_resolution(cells[:1]).max(initial=0))
+    ids = [cells]
+    for finer in range(resolution, 0, -1):
+        parent = cell_to_parent(cells, finer - 1)
+        pair = PAIR_OF_DIGIT[child_digit(cells, finer)]
+        ids += [group_ids(parent, FIRST_PAIR + pair), group_ids(parent, FIRST_HALF + pair // 2), parent]
+    return [*ids, np.full(len(cells), WORLD)]
+
+
+def child_digit(cells: Cells, resolution: int) -> npt.NDArray[np.int64]:
+    """Return which child of its parent each cell of a resolution is, 0 to 6."""
+    shift = np.uint64(3 * (MAX_RESOLUTION - resolution))
+    return ((cells >> shift) & np.uint64(7)).astype(np.int64)
+
+
+def group_ids(parents: Cells, group: npt.NDArray[np.int64]) -> Cells:
+    """Return the ids of pairs (3 to 6) and halves (1, 2) of the children of cells; 0 is the cell itself."""
+    return parents | (group.astype(np.uint64) << _GROUP_SHIFT)
+
+
+def group_parts(ids: Cells) -> tuple[Cells, npt.NDArray[np.int64]]:
+    """Return the cell whose children an id stands for, and which of them; see `group_ids`."""
+    return ids & ~_GROUP_MASK, ((ids & _GROUP_MASK) >> _GROUP_SHIFT).astype(np.int64)
+
+
+def fine_labels(ids: Cells) -> npt.NDArray[np.str_]:
+    """Return the names of nodes: those of cells, else that of the cell with its children, as in ``...-0462``."""
+    parents, group = group_parts(ids)
+    pentagon = is_pentagon(parents)
+    suffix = np.array([["".join(map(str, _digits(at, five))) for at in range(7)] for five in (False, True)])
+    marked = np.char.add(np.char.add(cell_to_str(parents), "-"), suffix[pentagon.astype(np.int64), group])
+    return np.where(group > 0, marked, cell_to_str(parents))
+
+
+def fine_cells(ids: Cells) -> tuple[tuple[str, ...], ...]:
+    """Return the cells that each node consists of; the virtual root is its own."""
+    parents, group = group_parts(ids)
+    pentagon = is_pentagon(parents).astype(np.int64)
+    parts = [[_digits(at, five) for at in range(7)] for five in (False, True)]
+    count = np.array([[max(len(digits), 1) for digits in each] for each in parts])[pentagon, group]
+    owner, first = np.repeat(np.arange(len(ids)), count), np.cumsum(count) - count
+    table = np.array([[(digits + [0] * 4)[:4] for digits in each] for each in parts], dtype=np.uint64)
+    digit = table[pentagon[owner], group[owner], np.arange(len(owner)) - first[owner]]
+    names = cell_to_str(np.where(group[owner] > 0, _children(parents[owner], digit), parents[owner])).tolist()
+    return tuple(tuple(names[start : start + many]) for start, many in zip(first.tolist(), count.tolist(), strict=True))
+
+
+def _children(parents: Cells, digits: npt.NDArray[np.uint64]) -> Cells:
+    """Return one child of each cell; of cells that have none left, anything."""
+    finer = np.minimum(cell_to_resolution(parents) + 1, MAX_RESOLUTION).astype(np.uint64)
+    shift = np.uint64(3) * (np.uint64(MAX_RESOLUTION) - finer)
+    bare = parents & ~np.uint64(0xF << 52) & ~(np.uint64(7) << shift)
+    children: Cells = bare | (finer << np.uint64(52)) | (digits << shift)
+    return children
+
+
+def _digits(group: int, pentagon: bool) -> list[int]:
+    if group == 0:
+        return []
+    pairs = [group - FIRST_PAIR] if group >= FIRST_PAIR else [2 * group - 2, 2 * group - 1]
+    return [int(digit) for digit in DIGITS if PAIR_OF_DIGIT[digit] in pairs and not (pentagon and digit == 1)]
+
+
+def _in_order(cells: Cells) -> Cells:
+    """Return numbers that sort cells in the order of the finer tree: every digit becomes its place in the order."""
+    rank = np.full(8, 7, dtype=np.uint64)
+    rank[DIGITS] = np.arange(7, dtype=np.uint64)
+    keys = cells >> np.uint64(45)
+    for digit in range(1, MAX_RESOLUTION + 1):
+        shift = np.uint64(3 * (MAX_RESOLUTION - digit))
+        keys = (keys << np.uint64(3)) | rank[((cells >> shift) & np.uint64(7)).astype(np.int64)]
+    return keys
