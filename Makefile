@@ -47,5 +47,5 @@ pictures: $(PAGE)  ## make the screenshots and pictures of the docs anew
 	$(BIN)/python scripts/make_pictures.py
 
 clean:  ## remove what make created
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist $(PAGE) src/odkanon/publish/report/world.bin.gz
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist $(PAGE) src/odkanon/publish/report/world.bin.gz src/odkanon/publish/report/names.bin.gz
 	rm -rf web/node_modules tests/web/browser/node_modules tests/web/browser/unpacked

@@ -36,7 +36,7 @@ import pyarrow.parquet
 from bench_methods import K, generated_trips, seconds
 
 from odkanon import ODMatrix, Release, Rule, anonymize, h3_hierarchy, utility
-from odkanon.audit import TripsSource, audit
+from odkanon.audit import TripsSource, audit_releases
 from odkanon.model.account import Source
 from odkanon.model.od import od_matrix
 from odkanon.zoning.cells import Cells, cell_to_latlng, cell_to_str
@@ -179,7 +179,7 @@ def _audit_seconds(release: Release, origin: Cells, destination: Cells) -> float
         ends = dict(zip(ENDS, (cell_to_str(origin), cell_to_str(destination)), strict=True))
         pa.parquet.write_table(pa.table(ends), path)
         saved = release.save(Path(folder) / "release")
-        took, report = timed(lambda: audit([saved], trips=TripsSource(path)))
+        took, report = timed(lambda: audit_releases([saved], trips=TripsSource(path)))
         assert report.clean, report
         return took
 

@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 WEB = ROOT / "web"
 OUTPUT = ROOT / "src" / "odkanon" / "publish" / "report"
 PAGE = OUTPUT / "page.html"
-WORLD = OUTPUT / "world.bin.gz"
+BESIDE = (OUTPUT / "world.bin.gz", OUTPUT / "names.bin.gz")
 INSTALLED = WEB / "node_modules" / ".installed"
 
 
@@ -31,7 +31,7 @@ class NoNodeError(RuntimeError):
 def sources() -> Iterator[Path]:
     """Yield every file that the page is made of, in a fixed order."""
     yield from sorted(path for path in (WEB / "src").rglob("*") if path.is_file())
-    yield from (WEB / name for name in ("base.mjs", "build.mjs", "package.json", "package-lock.json"))
+    yield from (WEB / name for name in ("base.mjs", "build.mjs", "names.mjs", "package.json", "package-lock.json"))
 
 
 def stamp() -> str:
@@ -44,7 +44,7 @@ def stamp() -> str:
 
 def is_fresh() -> bool:
     """Tell whether the page was built from the sources as they are now."""
-    if not (PAGE.exists() and WORLD.exists()):
+    if not all(path.exists() for path in (PAGE, *BESIDE)):
         return False
     with PAGE.open(encoding="utf-8") as page:
         return f"sources: {stamp()}" in page.read(500)

@@ -6,6 +6,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { packWorld } from "./base.mjs";
+import { packNames } from "./names.mjs";
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 const output = path.resolve(process.argv[2] ?? path.join(here, "../src/odkanon/publish/report"));
@@ -72,5 +73,6 @@ const page = template.replace(/\{\{([A-Z_]+)\}\}/g, (_, name) => fill[name]);
 
 await mkdir(output, { recursive: true });
 await writeFile(path.join(output, "world.bin.gz"), await packWorld());
+await writeFile(path.join(output, "names.bin.gz"), packNames());
 await writeFile(path.join(output, "page.html"), page);
 console.log(`page.html: ${Math.round(page.length / 1024)} kB`);

@@ -2,6 +2,9 @@
 from odkanon import audit as audit
 from odkanon import spark as spark
 from odkanon._version import __version__ as __version__
+from odkanon.audit.report import Finding as Finding
+from odkanon.audit.report import Report as Report
+from odkanon.audit.run import audit_releases as audit_releases
 from odkanon.engine.anywhere import read_matrix as read_matrix
 from odkanon.errors import InputError as InputError
 from odkanon.errors import OdkanonError as OdkanonError

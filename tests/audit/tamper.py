@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
+
+from odkanon.publish.recipe import recipe_path
 
 Rows = list[dict[str, Any]]
 
@@ -42,7 +45,7 @@ def sign_again(folder: Path) -> None:
 
 
 def settle_accounts(folder: Path) -> None:
-    """Make sums, zones and claims match the flows, as a very careful forger would."""
+    """Make sums, zones and claims match the flows, in the folder and in the recipe, as a very careful forger would."""
     rows = read_rows(folder)
 
     def of_zones(content: Any) -> None:
@@ -53,16 +56,25 @@ def settle_accounts(folder: Path) -> None:
             about["weight"] = sum(row["weight"] for row in own)
 
     def of_release(content: Any) -> None:
-        published, suppressed = content["published"], content["suppressed"]
+        published = content["published"]
+        published["classes"] = len(rows)
         for name in ("trips", "weight"):
             now = sum(row[name] for row in rows)
-            suppressed[name] += published[name] - now
+            if "suppressed" in content:
+                content["suppressed"][name] += published[name] - now
             published[name] = now
-        published["classes"] = len(rows)
-        for measure, claim in content["privacy"].items():
+        for measure, claim in content.get("privacy", {}).items():
             claim["min"] = min(row[measure] for row in rows)
             claim["below"] = sum(row[measure] < claim["threshold"] for row in rows)
 
     edit_json(folder / "zones.geojson", of_zones)
     edit_json(folder / "release.json", of_release)
+    edit_json(recipe_path(folder), lambda content: of_release(content["about"]))
     sign_again(folder)
+
+
+def copy_release(folder: Path, target: Path) -> Path:
+    """Copy a release with its recipe."""
+    shutil.copytree(folder, target)
+    shutil.copy(recipe_path(folder), recipe_path(target))
+    return target

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from odkanon import Rule, anonymize, build_od, read_trips
-from odkanon.audit import audit
+from odkanon.audit import audit_releases
 from odkanon.model.account import Source
 from odkanon.publish.saved import read_release
 from odkanon.together.series import Zoning, release_on_zones, zoning_of
-from worlds.people import Trip, audit_with_trips, crowd, findings, matrix, release, write
+from worlds.people import Trip, audit_with_trips, crowd, findings, matrix, release, scattered, write
 
 RULE = Rule(trips=10)
 
@@ -30,7 +30,7 @@ def on(zoning: Zoning, path: Path, folder: Path, where: str | None = None) -> Pa
 
 
 def differences(*folders: Path, cumulative: bool = False) -> list[str]:
-    return [each.message for each in findings(audit(folders, cumulative=cumulative), "difference")]
+    return [each.message for each in findings(audit_releases(folders, cumulative=cumulative), "difference")]
 
 
 def test_everyone_minus_women_is_named(tmp_path: Path) -> None:
@@ -58,9 +58,9 @@ def test_a_segment_on_finer_zones_is_subtracted_too(tmp_path: Path) -> None:
 def test_women_and_men_minus_everyone_tells_what_was_suppressed(tmp_path: Path) -> None:
     trips = [Trip(who, 0, 8) for who in crowd(15, "Woman") + crowd(15, "Man")]
     trips += [Trip(who, 1, 8) for who in crowd(2, "Woman", prefix="x") + crowd(1, "Man", prefix="x")]
-    path = write(trips, tmp_path / "trips.parquet")
+    coarse = zoning_of(anonymize(matrix(write(trips, tmp_path / "some.parquet")), Rule(trips=33), budget=0.0))
+    path = write([*trips, *scattered()], tmp_path / "trips.parquet")
     on(zoning_of(anonymize(matrix(path), Rule(trips=1), budget=0.0)), path, tmp_path / "everyone")
-    coarse = zoning_of(anonymize(matrix(path), Rule(trips=33), budget=0.0))
     for name in ("Woman", "Man"):
         on(coarse, path, tmp_path / name, f"sex == '{name}'")
     found = differences(tmp_path / "everyone", tmp_path / "Woman", tmp_path / "Man")
@@ -70,8 +70,9 @@ def test_women_and_men_minus_everyone_tells_what_was_suppressed(tmp_path: Path) 
 def test_the_same_trips_on_other_zones(tmp_path: Path) -> None:
     """A revised release with finer zones shows, by subtraction, what it suppresses."""
     trips = [Trip(who, 0, 8) for who in crowd(20)] + [Trip(who, 1, 8) for who in crowd(4, prefix="x")]
-    path = write(trips, tmp_path / "trips.parquet")
-    on(zoning_of(anonymize(matrix(path), Rule(trips=24))), path, tmp_path / "first")
+    coarse = zoning_of(anonymize(matrix(write(trips, tmp_path / "some.parquet")), Rule(trips=24)))
+    path = write([*trips, *scattered()], tmp_path / "trips.parquet")
+    on(coarse, path, tmp_path / "first")
     on(zoning_of(anonymize(matrix(path), Rule(trips=1), budget=0.0)), path, tmp_path / "revised")
     (found,) = differences(tmp_path / "first", tmp_path / "revised")
     assert "first 24 - revised 20 = 4 trips" in found
@@ -112,7 +113,7 @@ def test_persons_of_a_remainder_are_counted_where_trips_are_given(tmp_path: Path
     assert differences(tmp_path / "everyone", tmp_path / "women") == []
     report = audit_with_trips(path, tmp_path / "everyone", tmp_path / "women")
     (found,) = findings(report, "difference")
-    assert "everyone - women = 12 trips of 1 persons" in found.message
+    assert "everyone 34 - women 22 = 12 trips of 1 persons" in found.message
 
 
 @pytest.mark.parametrize("method", ["odkanon", "oigh", "atg-soft", "mondrian"])

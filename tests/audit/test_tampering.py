@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import h3
 import pytest
 
-from audit.tamper import edit_json, read_rows, settle_accounts, sign_again, write_rows
+from audit.tamper import copy_release, edit_json, read_rows, settle_accounts, sign_again, write_rows
 from odkanon import InputError, Rule
-from odkanon.audit import audit
+from odkanon.audit import audit_releases
+from odkanon.publish.recipe import recipe_path
 from worlds.people import Trip, audit_with_trips, crowd, findings, places, release, write
 
 
@@ -20,7 +20,6 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     trips = [Trip(who, 0, 5) for who in crowd(20)]
     trips += [Trip(who, 0, 8) for who in crowd(14, prefix="x")]
     trips += [Trip(who, 5, 8) for who in crowd(12, prefix="y")]
-    trips += [Trip(who, 9, 10) for who in crowd(3, prefix="z")]
     path = write(trips, folder / "trips.parquet")
     made = release(path, folder / "release", Rule(trips=10, persons=10))
     assert len(made.classes) == 3
@@ -29,13 +28,13 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 @pytest.fixture
 def forged(world: tuple[Path, Path], tmp_path: Path) -> Path:
-    return Path(shutil.copytree(world[1], tmp_path / "release"))
+    return copy_release(world[1], tmp_path / "release")
 
 
 def messages(*arguments: Path) -> str:
     """Audit a release, or trips and a release, and return all findings."""
     *trips, folder = arguments
-    report = audit_with_trips(trips[0], folder) if trips else audit([folder])
+    report = audit_with_trips(trips[0], folder) if trips else audit_releases([folder])
     return "\n".join(each.message for each in findings(report))
 
 
@@ -150,7 +149,7 @@ def test_a_rule_lowered(forged: Path) -> None:
 
 
 def test_an_account_that_does_not_add_up(forged: Path) -> None:
-    edit_json(forged / "release.json", lambda content: content["suppressed"].update(trips=2))
+    edit_json(recipe_path(forged), lambda content: content["about"]["suppressed"].update(trips=2))
     assert "is not published 46 + suppressed 2" in messages(forged)
 
 
@@ -166,10 +165,10 @@ def test_a_file_that_cannot_be_read_any_more(forged: Path, name: str) -> None:
     content = (forged / name).read_bytes()
     (forged / name).write_bytes(content[: len(content) // 2])
     with pytest.raises(InputError, match=f"{name}.*truncated or damaged"):
-        audit([forged])
+        audit_releases([forged])
 
 
 def test_a_file_that_is_gone(forged: Path) -> None:
     (forged / "classes.csv").unlink()
     with pytest.raises(InputError, match=r"it has no classes\.csv"):
-        audit([forged])
+        audit_releases([forged])

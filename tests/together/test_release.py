@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from odkanon import InputError, RefusedError, Rule, read_release, read_trips
-from odkanon.audit import audit
+from odkanon.audit import audit_releases
 from odkanon.publish.segments import save_together
 from odkanon.together import make_dimensions, release_together
 from worlds.people import Trip, audit_with_trips, crowd, findings, populations, small_rules, together, write
@@ -32,7 +32,7 @@ def test_the_audit_of_segments_released_together_is_clean(
             made = together(path, folder, rule, segments, budget)
         except RefusedError:
             return
-        assert findings(audit([folder])) == []
+        assert findings(audit_releases([folder])) == []
         report = audit_with_trips(path, folder)
         found = findings(report) if rule.persons else [each for each in findings(report) if each.check != "persons"]
         assert found == []

@@ -11,7 +11,7 @@ import pyarrow.csv
 import pytest
 
 from odkanon import InputError, Rule, anonymize, build_od, lookup_hierarchy, read_od, read_release, read_trips
-from odkanon.audit import TripsSource, audit
+from odkanon.audit import TripsSource, audit_releases
 from odkanon.together.series import release_on_zones, zoning_of, zoning_of_features
 from worlds.people import Trip, crowd, findings, matrix, places, release, write
 
@@ -43,7 +43,7 @@ def test_new_places_are_counted_and_flows_below_the_rule_suppressed(january: Pat
     assert made.suppressed.trips == 13
     assert made.budget is None
     made.save(tmp_path / "february")
-    report = audit([tmp_path / "february"], trips=TripsSource(path))
+    report = audit_releases([tmp_path / "february"], trips=TripsSource(path))
     assert findings(report) == []
 
 
@@ -120,5 +120,5 @@ def test_a_release_on_a_lookup_table_is_audited_with_it(tmp_path: Path) -> None:
     pa.csv.write_csv(trips, tmp_path / "od.csv")
     rule = Rule(trips=10, persons=10)
     anonymize(read_od(tmp_path / "od.csv", hierarchy=tree), rule).save(tmp_path / "release")
-    report = audit([tmp_path / "release"], trips=TripsSource(tmp_path / "od.csv", hierarchy=tree))
+    report = audit_releases([tmp_path / "release"], trips=TripsSource(tmp_path / "od.csv", hierarchy=tree))
     assert findings(report) == []

@@ -167,6 +167,60 @@ def hexagons(folder: Path) -> Path:
     return save(folder, some_flows(origins, [coarse, *fine], 8))
 
 
+def nested(folder: Path, **about: Any) -> Path:
+    """A release with rows at four resolutions: what a fine row does not list stands in a coarser one.
+
+    Around the middle trips are known between cells of resolution 9, farther out between coarser ones; some trips stay
+    inside their cell.
+    """
+    dice = random.Random(3)
+    middle = h3.latlng_to_cell(*PARIS, 6)
+    flows: dict[tuple[str, str], int] = {}
+    for level, many in ((9, 160), (8, 90), (7, 40), (6, 8)):
+        cells = sorted(h3.cell_to_children(middle, level)) if level > 6 else disk(6, 1)
+        cells.sort(key=lambda cell: h3.great_circle_distance(PARIS, h3.cell_to_latlng(cell)))
+        cells = cells[: 40 if level > 7 else 12]
+        for number in range(many):
+            origin, destination = dice.choice(cells), dice.choice(cells)
+            if number % 6 == 0:
+                destination = origin
+            flows[origin, destination] = 10 + int(dice.paretovariate(1.0))
+    rows = [(origin, destination, trips) for (origin, destination), trips in sorted(flows.items())]
+    return save(folder, rows, weights=False, method="cascade", **about)
+
+
+def cube(folder: Path) -> Path:
+    """A nested release whose finer rows also tell the mode and the hour; coarser ones tell less."""
+    nested(folder)
+    path = folder / "classes.csv"
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    with path.open("w", newline="", encoding="utf-8") as file:
+        table = csv.writer(file)
+        table.writerow(["origin", "destination", "mode", "hour", "trips"])
+        for number, row in enumerate(rows):
+            level = h3.get_resolution(row["origin"])
+            mode = ("bus", "car")[number % 2] if level > 7 else ""
+            hour = ("06-09", "15-18")[number % 3 % 2] if level > 8 else ""
+            table.writerow([row["origin"], row["destination"], mode, hour, row["trips"]])
+    return folder
+
+
+def segments(folder: Path) -> Path:
+    """A folder of segments that were released together."""
+    zones = disk(8, 1)
+    for number, name in enumerate(("whole", "hour=06-09", "hour=15-18")):
+        save(folder / name, some_flows(zones, zones, 4, seed=number), parameters={"segment": {"hour": name[5:]}})
+    listed = [
+        {"dimension": "hour", "segment": "06-09", "folder": "hour=06-09"},
+        {"dimension": "hour", "segment": "15-18", "folder": "hour=15-18"},
+        {"dimension": "hour", "segment": "22-24", "folder": None},
+    ]
+    index = {"version": "0.1.0", "whole": "whole", "segments": listed}
+    (folder / "index.json").write_text(json.dumps(index), encoding="utf-8")
+    return folder
+
+
 def boxes(folder: Path) -> Path:
     """A Mondrian release: every class has its own, overlapping pair of boxes, and neither G nor E."""
     dice = random.Random(2)

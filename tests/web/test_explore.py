@@ -43,7 +43,7 @@ def wait_for(opened: Opened, **wanted: Any) -> None:
 
 def numbers(opened: Opened) -> dict[str, str]:
     tiles = opened.page.locator(".tile").all()
-    return {tile.locator("h3").inner_text(): tile.locator(".big").inner_text() for tile in tiles}
+    return {tile.locator("h2").inner_text(): tile.locator(".big").inner_text() for tile in tiles}
 
 
 def test_moving_k_changes_zones_and_numbers(live: Opened, server: ExploreServer) -> None:
@@ -53,11 +53,11 @@ def test_moving_k_changes_zones_and_numbers(live: Opened, server: ExploreServer)
     wait_for(live, k=40)
     live.settle(60)
     assert numbers(live)["Zones"] != before["Zones"]
-    assert numbers(live)["Coarseness (G)"] != before["Coarseness (G)"]
+    assert numbers(live)["How fine"] != before["How fine"]
     assert live.colours() != colours
     assert "at least 40 trips" in live.text(".statement")
     live.until("document.querySelectorAll('.curve polyline').length === 1", 60)
-    live.until("document.querySelector('.tiles').textContent.includes('at best')", 60)
+    live.until("document.querySelector('.utility').textContent.includes('at best')", 60)
     assert live.problems == []
     assert {url.rsplit("/", 1)[0] for url in live.requests if not url.startswith("data:")} == {server.url.rstrip("/")}
 
@@ -145,7 +145,9 @@ def test_how_long_the_map_takes_to_follow(live: Opened, record_property: Any) ->
     assert len(times) == 21
 
 
-def test_where_nothing_can_be_published_nothing_is_shown(browser: Browser, page_built: Path, tmp_path: Path) -> None:
+def test_where_nothing_can_be_published_a_sentence_says_so_and_the_rest_stays(
+    browser: Browser, page_built: Path, tmp_path: Path
+) -> None:
     source = tmp_path / "few.csv"
     row = "{},2024-01-01 0{}:00,48.85,2.35,48.86,2.36"
     rows = [row.format(person, hour) for person in "abc" for hour in range(8)]
@@ -156,13 +158,30 @@ def test_where_nothing_can_be_published_nothing_is_shown(browser: Browser, page_
         opened.page.goto(server.url)
         opened.page.wait_for_selector(".maps[data-drawn]", timeout=60_000)
         drag(opened, 11)
+        wait_for(opened, k=11)
         opened.page.get_by_role("checkbox", name="Different persons").check()
-        opened.page.get_by_text("Nothing can be published").wait_for(timeout=60_000)
-        assert opened.page.locator(".tiles").is_hidden()
-        assert opened.page.locator(".mapline").is_hidden()
+        problem = opened.page.get_by_text("Nothing can be published")
+        problem.wait_for(timeout=60_000)
+        said = problem.inner_text()
+        assert "at least 11 trips and at least 11 different persons in every flow" in said
+        assert "still shows k = 11" in said
+        assert "Rule(" not in said
+        assert opened.page.locator(".tiles").is_visible()
         opened.page.get_by_role("checkbox", name="Different persons").uncheck()
-        opened.page.locator(".tiles").wait_for(state="visible", timeout=60_000)
+        problem.wait_for(state="hidden", timeout=60_000)
         opened.page.context.close()
+
+
+def test_a_stopped_server_is_said_and_the_page_stays(browser: Browser, survey: Path, tmp_path: Path) -> None:
+    with serving(survey, tmp_path, within=WITHIN) as server:
+        opened = Opened(browser.new_context().new_page())
+        opened.page.goto(server.url)
+        opened.page.wait_for_selector(".maps[data-drawn]", timeout=60_000)
+    drag(opened, 33)
+    opened.page.get_by_text("ODkAnon no longer answers").wait_for(timeout=60_000)
+    assert opened.page.locator(".tiles").is_visible()
+    assert "Failed to fetch" not in opened.text("body")
+    opened.page.context.close()
 
 
 def test_the_file_that_opens_the_browser_leads_to_the_page(

@@ -13,7 +13,7 @@ import pyarrow.parquet
 from hypothesis import strategies as st
 
 from odkanon import ODMatrix, Release, Rule, anonymize, build_od, read_trips
-from odkanon.audit import Finding, Report, TripsSource, audit
+from odkanon.audit import Finding, Report, TripsSource, audit_releases
 from odkanon.publish.segments import save_together
 from odkanon.together import Together, make_dimensions, release_together
 
@@ -67,6 +67,12 @@ def crowd(count: int, sex: str = "Woman", age: int = 30, prefix: str = "") -> li
     return [Person(f"{prefix}{sex}{age}-{number}", sex, age, 1.0) for number in range(count)]
 
 
+def scattered() -> list[Trip]:
+    """Return trips of ten women and ten men in flows of less than ten: as many as may be suppressed for k = 10."""
+    few = [(5, "Woman", 5), (5, "Man", 4), (6, "Woman", 5), (6, "Man", 4), (4, "Man", 2)]
+    return [Trip(who, place, 9) for place, sex, count in few for who in crowd(count, sex, prefix=f"at{place}")]
+
+
 def write(trips: Sequence[Trip], path: Path) -> Path:
     pyarrow.parquet.write_table(table_of(trips), path)
     return path
@@ -95,7 +101,7 @@ def findings(report: Report, check: str | None = None) -> list[Finding]:
 
 
 def audit_with_trips(path: Path, *folders: Path) -> Report:
-    return audit(folders, trips=TripsSource(path))
+    return audit_releases(folders, trips=TripsSource(path))
 
 
 @st.composite

@@ -1,23 +1,28 @@
 /** Puts the page together and keeps map, legend and lists in step with what the reader chose. */
 
-import { difference } from "./compare";
+import type { Palette } from "./colour";
+import { difference, sameZones } from "./compare";
 import { h, replace } from "./dom";
-import { amount, axisTitle, plural } from "./format";
-import { boundsOf } from "./geometry";
+import { amount, area, axisTitle, other, plural, quantity } from "./format";
+import { boundsOf, type Point } from "./geometry";
 import { heart } from "./heart";
-import { flowLayer, flowLines, type Line } from "./map/arrows";
+import { changeMarks, flowLayer, flowMarks, ringLayer, staying, widest, type Line, type Ring } from "./map/arrows";
 import { baseLayers, zoneLayers, type Piece } from "./map/layers";
+import { bundleMarks, densityScale, placeLayers, roughLabels, softHeads, type Label, type Spot } from "./map/places";
 import { shade, type Panel } from "./map/shading";
 import { Maps } from "./map/view";
-import { AXES, unpack, type About, type Model, type PackedModel, type Release } from "./model";
+import { AXES, unpack, type About, type Axis, type Model, type PackedModel, type Release } from "./model";
+import { Names } from "./names";
+import { details, firstDetail, hasSeveral, ladder, see, type Seen } from "./places";
 import { account, asked } from "./panels/account";
 import { differences } from "./panels/differences";
 import { histograms } from "./panels/histogram";
-import { legend } from "./panels/legend";
+import { legend, placeLegend } from "./panels/legend";
+import { chips, PlacePanel, sentence, stripBar } from "./panels/places";
 import { privacy, utility } from "./panels/quality";
 import { caution, headline, statement } from "./panels/statement";
 import { toolbar } from "./panels/toolbar";
-import { zoneFacts, ZonePanel, zoneTitle } from "./panels/zones";
+import { ladderText, zoneFacts, ZonePanel, zoneTitle } from "./panels/zones";
 import { readBeneath } from "./beneath";
 import { Store, type State } from "./state";
 import { followTheme, palette, themeButton } from "./theme";
@@ -28,14 +33,27 @@ const LIVE = "This page talks to ODkAnon on this machine and to nobody else. It 
 
 const weighted = (releases: Release[]): boolean => releases.some((release) => release.origin.mass.weight);
 
+function firstShade(releases: Release[]): State["shade"] {
+  const [one, two] = releases;
+  if (releases.length === 2) return sameZones(one!, two!) ? "change" : "difference";
+  // Boxes all hold about the same mass; only their size tells them apart.
+  return releases.every(({ about }) => about.method === "mondrian") ? "density" : "total";
+}
+
 function first(releases: Release[]): State {
   const boxes = releases.every(({ about }) => about.method === "mondrian");
+  const places = releases.length === 1 && !boxes && hasSeveral(releases[0]!);
   return {
+    view: places ? "places" : "zones",
+    towards: "destination",
+    detail: firstDetail(releases[0]!),
+    place: null,
+    part: null,
+    only: {},
     axes: releases.length > 1 ? "origin" : "both",
     measure: "trips",
-    // Boxes all hold about the same mass; only their size tells them apart.
-    shade: releases.length === 2 ? "difference" : boxes ? "density" : "total",
-    flows: releases.length > 1 ? 0 : boxes ? 20 : 50,
+    shade: firstShade(releases),
+    flows: releases.length > 1 ? 0 : boxes || places ? 20 : 50,
     selected: null,
     theme: "auto",
   };
@@ -50,26 +68,40 @@ export class App {
   private readonly heading = h("div", {});
   private readonly footing = h("footer", {});
   private readonly zones: ZonePanel;
+  private readonly list: PlacePanel;
   private readonly tools = h("div", {});
+  private readonly answer = h("p", { class: "answer", role: "status" });
+  private readonly parts = h("div", { class: "below" });
   private panels: Panel[] = [];
+  private seen: Seen | null = null;
+  /** Releases that belong together, of which one is shown. */
+  private readonly together: Release[];
+  private names: Names;
+  /** The zone that was chosen before, to go back to. */
+  private before: string | null = null;
 
   constructor(
     readonly root: Element,
     public model: Model,
     private readonly controls: HTMLElement | null = null,
   ) {
+    this.together = model.switch === null ? [] : model.releases;
+    if (this.together.length) this.model = model = { ...model, releases: model.releases.slice(0, 1) };
     const { releases } = model;
     this.store = new Store(first(releases));
-    this.zones = new ZonePanel(releases, this.store);
+    this.names = new Names(model.names);
+    this.zones = new ZonePanel(releases, this.store, () => this.names);
+    this.list = new PlacePanel(this.zones.element, this.store, () => this.names);
     this.maps = new Maps({
       tooltip: (panel, layer, object) => this.tooltip(panel, layer, object),
-      click: (panel, layer, object) => this.click(panel, layer, object),
+      click: (panel, layer, object, place) => this.click(panel, layer, object, place),
+      leave: () => this.store.set({ selected: null, place: null }),
     });
     this.fillTools();
-    const mapped = h("section", { class: "card mapcard", "aria-label": "Map" }, this.tools, this.maps.element, this.legend);
+    const mapped = h("section", { class: "card mapcard", "aria-label": "Map" }, this.tools, this.answer, this.maps.element, this.legend, this.parts);
     replace(
       root,
-      h("header", {}, this.heading, themeButton(this.store)),
+      h("header", {}, this.heading, this.switcher(), themeButton(this.store)),
       h(
         "main",
         { class: controls && "explore" },
@@ -82,20 +114,45 @@ export class App {
     this.store.listen((_, changed) => this.update(changed));
     this.fillNumbers();
     this.arrange();
-    followTheme(this.store, () => this.draw());
+    if (this.store.state.view === "zones") this.zones.draw();
+    followTheme(this.store, (printing) => {
+      this.draw();
+      if (printing) this.maps.drawNow();
+    });
   }
 
   /** Shows another model in the same page: what the live explorer does after every change. */
   replaceModel(packed: PackedModel): void {
-    const { base, beneath, releases: before } = this.model;
+    const { base, beneath, names, releases: before } = this.model;
     const next = unpack(packed);
-    this.model = { ...next, base: next.base.box ? next.base : base, beneath };
+    this.model = { ...next, base: next.base.box ? next.base : base, beneath, names: next.names ?? names };
+    this.names = new Names(this.model.names);
+    this.follow(before);
+  }
+
+  /** Shows one of several releases that belong together. */
+  private turnTo(number: number): void {
+    const before = this.model.releases;
+    this.model = { ...this.model, releases: [this.together[number]!] };
+    this.follow(before);
+  }
+
+  /** Draws everything anew after the releases changed; the view and the choices stay. */
+  private follow(before: Release[]): void {
     this.maps.stay();
     this.keepState(before);
     this.zones.reset(this.model.releases);
     this.fillNumbers();
     this.arrange();
+    if (this.store.state.view === "zones") this.zones.draw();
     this.draw();
+  }
+
+  private switcher(): HTMLElement | null {
+    if (!this.together.length) return null;
+    const select = h("select", {}, ...this.together.map(({ name }, number) => h("option", { value: number }, name)));
+    select.addEventListener("change", () => this.turnTo(Number(select.value)));
+    return h("label", { class: "switch" }, "Show ", select);
   }
 
   /** Adds what took longer to find out than the release itself. */
@@ -110,12 +167,18 @@ export class App {
     const { selected, theme, ...chosen } = this.store.state;
     const fresh = before.length === releases.length && weighted(before) === weighted(releases) ? chosen : first(releases);
     const there = selected && releases.some((release) => release[selected.axis].number.has(selected.id));
-    this.store.state = { ...fresh, theme, selected: there ? selected : null };
-    if (fresh !== chosen) this.fillTools();
+    const ranks = details(releases[0]!);
+    const detail = ranks.includes(fresh.detail) ? fresh.detail : firstDetail(releases[0]!);
+    this.store.state = { ...fresh, detail, theme, selected: there ? selected : null };
+    this.fillTools();
   }
 
+  /** Builds the choices above the map; whoever was in them with the keyboard stays there. */
   private fillTools(): void {
+    const focus = this.tools.contains(document.activeElement) ? (document.activeElement as HTMLInputElement) : null;
+    const same = focus && (focus.id ? `#${focus.id}` : `[name="${focus.name}"][value="${focus.value}"]`);
     replace(this.tools, toolbar(this.model.releases, this.store, (file) => void this.addBeneath(file)));
+    if (same) this.tools.querySelector<HTMLElement>(same)?.focus();
   }
 
   /** Ids of the zones of a panel that stand out because the other release lacks them. */
@@ -127,7 +190,8 @@ export class App {
 
   private fillHeading(): void {
     const { releases } = this.model;
-    const names = releases.map((release) => release.name).join(" · ");
+    const all = this.model.switch === null ? [] : [this.model.switch];
+    const names = [...all, ...releases.map((release) => release.name)].join(" · ");
     document.title = `${names} – ODkAnon`;
     const single = releases.length === 1 ? releases[0] : null;
     const what = single ? `Origin–destination matrix protected with ${single.method.title}` : `${plural(releases.length, "release")} side by side`;
@@ -137,7 +201,7 @@ export class App {
     replace(
       this.footing,
       h("p", {}, this.controls ? LIVE : this.model.full ? FULL : PASSED_ON),
-      h("p", {}, made, made && ". ", "Base map: Natural Earth. ", input?.sha256 && h("span", { class: "sha", title: "fingerprint (SHA-256) of the input" }, `Input ${input.sha256.slice(0, 16)}…`)),
+      h("p", {}, made, made && ". ", "Base map: Natural Earth. ", this.names.towns.length > 0 && "Names: GeoNames, CC BY 4.0. ", input?.sha256 && h("span", { class: "sha", title: "fingerprint (SHA-256) of the input" }, `Input ${input.sha256.slice(0, 16)}…`)),
     );
   }
 
@@ -161,17 +225,18 @@ export class App {
   }
 
   private arrange(): void {
-    const { axes } = this.store.state;
+    const { axes, view, towards, shade: shading } = this.store.state;
     const { releases } = this.model;
-    const shown = AXES.filter((axis) => axes === "both" || axes === axis);
+    const shown = view === "places" ? [towards] : AXES.filter((axis) => axes === "both" || axes === axis);
+    const change = shading === "change" && releases.length === 2;
     const titled = shown.flatMap((axis) =>
       releases.map((release, number) => ({
         id: `r${number}-${axis}`,
         release: number,
         axis,
-        title: `${releases.length > 1 ? `${release.name} · ` : ""}${axisTitle[axis]} (${plural(release[axis].id.length, "zone")})`,
+        title: `${releases.length > 1 ? `${change ? "Change · " : `${release.name} · `}` : ""}${axisTitle[axis]} (${plural(release[axis].id.length, "zone")})`,
       })),
-    );
+    ).filter((panel) => !change || panel.release === 1);
     this.panels = titled;
     const all = releases.flatMap((release) => AXES.map((axis) => release[axis]));
     this.maps.show(titled, boundsOf(all.flatMap((zones) => zones.polygons.flat())), heart(all));
@@ -179,40 +244,112 @@ export class App {
 
   private draw(): void {
     const { state } = this.store;
+    if (state.view === "places") this.drawPlaces(palette(state));
+    else this.drawZones(palette(state));
+    this.answer.hidden = this.parts.hidden = state.view !== "places";
+  }
+
+  private drawZones(colours: Palette): void {
+    const { state } = this.store;
     const { releases } = this.model;
-    const colours = palette(state);
+    this.seen = null;
     const shadings = shade(releases, this.panels, state, colours);
     const differing = this.panels.map((panel) => this.differing(panel));
-    const lines = releases.map((release) => flowLines(release, state));
-    this.maps.draw([
-      ...baseLayers(this.model, colours),
-      ...this.panels.flatMap((panel, i) => zoneLayers(panel, releases[panel.release]!, shadings[i]!, differing[i]!, state, colours)),
-      ...lines.map((own, number) => flowLayer(`r${number}/flows`, own, colours)),
-    ]);
-    replace(this.legend, ...legend(releases, this.panels, shadings, differing, lines.flat(), state, colours));
+    const change = state.shade === "change" && releases.length === 2;
+    const marks = releases.map((release, number) => {
+      if (!change) return flowMarks(release, state);
+      return number ? changeMarks(releases[0]!, releases[1]!, state) : { lines: [], rings: [] };
+    });
+    const all = { lines: marks.flatMap(({ lines }) => lines), rings: marks.flatMap(({ rings }) => rings) };
+    const most = widest([...all.lines, ...all.rings]);
+    this.maps.draw(
+      [
+        ...baseLayers(this.model, colours),
+        ...this.panels.flatMap((panel, i) => zoneLayers(panel, releases[panel.release]!, shadings[i]!, differing[i]!, state, colours)),
+        ...marks.flatMap(({ lines, rings }, number) => [ringLayer(`r${number}/rings`, rings, most, colours), flowLayer(`r${number}/flows`, lines, most, colours)]),
+      ],
+      this.townLabels(),
+    );
+    const stay = releases.length === 1 ? staying(releases[0]!, state) : null;
+    replace(this.legend, ...legend(releases, this.panels, shadings, differing, all, stay, state, colours));
+  }
+
+  private drawPlaces(colours: Palette): void {
+    const { state } = this.store;
+    const release = this.model.releases[0]!;
+    const seen = (this.seen = see(release, state));
+    const { nest } = release[state.towards];
+    const scale = densityScale(seen, colours);
+    const marks = bundleMarks(release, seen, state.flows);
+    const most = widest([...marks.lines, ...marks.rings]);
+    const rough = roughLabels(nest, seen, state.detail);
+    this.maps.draw(
+      [
+        ...baseLayers(this.model, colours),
+        ...placeLayers(this.panels[0]!, release, other[state.towards], seen, state.detail, scale, colours),
+        softHeads("r0/soft", release, marks.lines, state.detail, colours),
+        ringLayer("r0/rings", marks.rings, most, colours),
+        flowLayer("r0/flows", marks.lines, most, colours),
+      ],
+      [...rough, ...this.townLabels()],
+    );
+    replace(this.legend, ...placeLegend(scale, rough.length > 0, marks, { mass: seen.stays, total: seen.total }, state, colours));
+    this.answer.textContent = sentence(seen, state, this.nameOf(release, seen));
+    replace(this.parts, stripBar(release, this.store), ...chips(release, state, this.store));
+    this.list.draw(release, seen);
+  }
+
+  /** What to call the chosen place: the town it is near, and how large the cell that stands for it is. */
+  private nameOf(release: Release, { node }: Seen): string | null {
+    const { place, towards } = this.store.state;
+    if (!place || node < 0) return null;
+    const size = release[other[towards]].nest.area[node]!;
+    const town = this.names.nearest(place);
+    return [town ?? "this place", size > 0 && `(${area(size)})`].filter(Boolean).join(" ");
+  }
+
+  private townLabels(): Label[] {
+    return this.names.towns.map(({ name, at }) => ({ at, text: name, kind: "town" }));
   }
 
   private update(changed: Set<keyof State>): void {
-    if (changed.has("axes")) this.arrange();
-    if (["axes", "measure", "selected"].some((key) => changed.has(key as keyof State))) this.zones.draw();
+    const any = (...keys: (keyof State)[]): boolean => keys.some((key) => changed.has(key));
+    if (any("view")) this.fillTools();
+    if (any("axes", "view", "towards") || (any("shade") && this.model.releases.length === 2)) this.arrange();
+    if (this.store.state.view === "zones" && any("axes", "measure", "selected", "view")) this.zones.draw(this.before);
+    this.before = this.store.state.selected?.id ?? null;
     if (!(changed.size === 1 && changed.has("theme"))) this.draw();
   }
 
   private tooltip(panel: Panel, layer: string, object: unknown): string[] | null {
     const release = this.model.releases[panel.release]!;
+    const { measure, towards } = this.store.state;
+    const near = (axis: Axis, node: number): string => {
+      const name = this.names.nearest(release[axis].nest.centre[node] ?? null);
+      return name ? ` near ${name}` : "";
+    };
     if (layer.endsWith("/fill")) {
       const { zone } = object as Piece;
-      return [zoneTitle(panel.axis, release[panel.axis].id[zone]!), ...zoneFacts(release, panel.axis, zone)];
+      return [zoneTitle(panel.axis, release[panel.axis].id[zone]!) + near(panel.axis, zone), ...zoneFacts(release, panel.axis, zone)];
+    }
+    if (layer.endsWith("/spots") && this.seen) {
+      const { node } = object as Spot;
+      const { nest } = release[towards];
+      const title = `${towards === "destination" ? "Trips to" : "Trips from"} ${nest.id[node]}${near(towards, node)}`;
+      return [title, ladderText(ladder(nest, this.seen.at, node), measure), `about ${quantity(this.seen.density[node])} per km² here (estimate)`];
+    }
+    if (layer.endsWith("/rings")) {
+      const { mass, id } = object as Ring;
+      return [amount(mass, measure), `stay inside ${id}`];
     }
     if (!layer.endsWith("/flows")) return null;
-    const { flow, mass } = object as Line;
-    const { origin, destination, flows } = release;
-    const from = origin.id[flows.end.origin[flow]!]!;
-    const to = destination.id[flows.end.destination[flow]!]!;
-    return [amount(mass, this.store.state.measure), `from origin zone ${from}`, `to destination zone ${to}`];
+    const { ends, mass, sign } = object as Line;
+    const more = sign && (sign > 0 ? " more than before" : " fewer than before");
+    return [amount(mass, measure) + (more || ""), `from origin zone ${ends[0]}`, `to destination zone ${ends[1]}`];
   }
 
-  private click(panel: Panel, layer: string, object: unknown): void {
+  private click(panel: Panel, layer: string, object: unknown, place: Point | null): void {
+    if (this.store.state.view === "places") return this.store.set({ place });
     if (!layer.endsWith("/fill")) return this.store.set({ selected: null });
     const id = this.model.releases[panel.release]![panel.axis].id[(object as Piece).zone]!;
     const { selected } = this.store.state;

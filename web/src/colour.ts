@@ -26,11 +26,19 @@ export interface Palette {
   common: Colour;
   /** Zones that only the first, only the second release has: blue and vermilion, as in the paper. */
   only: [Colour, Colour];
+  /** From much less over no change to much more. */
+  change: Colour[];
+  fresh: Colour;
+  gone: Colour;
 }
 
 // YlGnBu of ColorBrewer, without its palest step; dark runs the other way, so that much always stands out.
 const RAMP = ["#edf8b1", "#c7e9b4", "#7fcdbb", "#41b6c4", "#1d91c0", "#225ea8", "#0c2c84"];
 const DARK_RAMP = ["#173a5e", "#1f5a86", "#2a7ea6", "#41a3b5", "#74c6b6", "#b5e3ae", "#f3f9b5"];
+
+// Blue for less, orange for more, as for the zones of two releases.
+const LIGHT_CHANGE = ["#0b5a94", "#4f9ccb", "#b4d4e8", "#eceff1", "#f6cfae", "#e58a3f", "#b04a00"];
+const DARK_CHANGE = ["#5fc0ff", "#3683b5", "#27506d", "#3a414a", "#6d4526", "#b96a24", "#ffa04d"];
 
 export const LIGHT: Palette = {
   dark: false,
@@ -45,6 +53,9 @@ export const LIGHT: Palette = {
   beneath: hex("#8f8a7c", 160),
   common: hex("#9aa5b1", 90),
   only: [hex("#0072b2", 190), hex("#d55e00", 190)],
+  change: LIGHT_CHANGE.map((colour) => hex(colour, 235)),
+  fresh: hex("#009e73", 220),
+  gone: hex("#8c4a7a", 200),
 };
 
 export const DARK: Palette = {
@@ -60,6 +71,9 @@ export const DARK: Palette = {
   beneath: hex("#8b93a0", 150),
   common: hex("#7c8896", 80),
   only: [hex("#4db4f0", 200), hex("#ff8a3c", 200)],
+  change: DARK_CHANGE.map((colour) => hex(colour, 235)),
+  fresh: hex("#2fd3a2", 220),
+  gone: hex("#d79ac6", 200),
 };
 
 /** Rounds to 1, 1.5, 2, 3, 5 or 7 times a power of ten. */
@@ -105,4 +119,17 @@ export function makeScale(values: ArrayLike<number>, palette: Palette): Scale {
     return shades[bin]!;
   };
   return { breaks: bounds, shade, shades };
+}
+
+/** One scale for less and more: as far from nothing on either side means as much. */
+export function makeDiverging(values: ArrayLike<number>, palette: Palette): Scale {
+  const sizes = Float64Array.from(values, Math.abs);
+  const bounds = breaks(sizes, palette.change.length >> 1);
+  const middle = palette.change.length >> 1;
+  const shade = (value: number): Colour => {
+    if (!value) return palette.change[middle]!;
+    const steps = 1 + bounds.filter((bound) => Math.abs(value) >= bound).length;
+    return palette.change[middle + Math.sign(value) * steps]!;
+  };
+  return { breaks: bounds, shade, shades: palette.change.slice(middle - bounds.length - 1, middle + bounds.length + 2) };
 }

@@ -44,7 +44,7 @@ export interface Row {
 
 /** A table of labelled rows; every label carries its plain explanation. */
 export function table(head: Child[], rows: Row[], caption: string): HTMLElement {
-  const columns = Math.max(...rows.map((row) => row.cells.length));
+  const columns = Math.max(1, ...rows.map((row) => row.cells.length));
   const element = h(
     "div",
     { class: columns > 1 ? "scroll many" : "scroll", tabindex: 0, role: "region", "aria-label": caption },
@@ -53,7 +53,7 @@ export function table(head: Child[], rows: Row[], caption: string): HTMLElement 
       {},
       h("caption", { class: "hidden" }, caption),
       head.length > 0 &&
-        h("thead", {}, h("tr", {}, ...head.map((cell) => h("th", { scope: "col" }, cell)))),
+        h("thead", {}, h("tr", {}, ...head.map((cell) => (cell === "" ? h("th", { scope: "col", class: "corner" }, h("span", { class: "hidden" }, caption)) : h("th", { scope: "col" }, cell))))),
       h(
         "tbody",
         {},

@@ -5,14 +5,18 @@ import type { Axis, Count, Measure } from "./model";
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const three = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
 const exactly = new Intl.NumberFormat("en", { minimumSignificantDigits: 3, maximumSignificantDigits: 3 });
+const two = new Intl.NumberFormat("en", { maximumSignificantDigits: 2 });
 const tenths = new Intl.NumberFormat("en", { minimumFractionDigits: 1, maximumFractionDigits: 1 });
 const one = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
 
 /** A count: whole where it is whole or large, one decimal otherwise. */
 export function count(value: number | null | undefined): string {
   if (value == null) return "–";
-  return Number.isInteger(value) || Math.abs(value) >= 100_000 ? whole.format(value) : one.format(value);
+  return Number.isInteger(value) || Math.abs(value) >= 1000 ? whole.format(value) : one.format(value);
 }
+
+/** A threshold: with its decimal, however large, since it is a promise. */
+export const exact = (value: number | null | undefined): string => (value == null ? "–" : one.format(value));
 
 /** A measured quantity: three digits, or all of them before the decimal point. */
 export function quantity(value: number | null | undefined): string {
@@ -68,9 +72,7 @@ export function levelName(level: number | string | null, h3: boolean): string {
 }
 
 export function area(squareKilometres: number): string {
-  return squareKilometres < 0.1
-    ? `${three.format(squareKilometres * 100)} ha`
-    : `${three.format(squareKilometres)} km²`;
+  return `${(squareKilometres < 100 ? two : whole).format(squareKilometres)} km²`;
 }
 
 export const shadeUnit = (measure: Measure, perArea: boolean): string =>

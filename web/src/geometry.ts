@@ -61,6 +61,19 @@ export function measure(polygons: Polygon[]): { area: number; centre: Point | nu
   return { area: total, centre };
 }
 
+/** Whether a place lies in a polygon and in none of its holes. */
+export function inside(polygon: Polygon, [x, y]: Point): boolean {
+  let odd = false;
+  for (const ring of polygon) {
+    for (let i = 0, j = ring.length - 1; i < ring.length; j = i++) {
+      const [ax, ay] = ring[i]!;
+      const [bx, by] = ring[j]!;
+      if (ay > y !== by > y && x < ((bx - ax) * (y - ay)) / (by - ay) + ax) odd = !odd;
+    }
+  }
+  return odd;
+}
+
 /** South-west and north-east corner of everything given; null for nothing. */
 export function boundsOf(polygons: Iterable<Polygon>): Bounds | null {
   let [west, south, east, north] = [Infinity, Infinity, -Infinity, -Infinity];

@@ -2,11 +2,12 @@
 
 import { App } from "./app";
 import { h, replace } from "./dom";
+import { count } from "./format";
 import { unpack, type About, type PackedModel } from "./model";
 import { curve, type CurvePoint } from "./panels/curve";
 import { liveControls } from "./panels/live";
 import { savePanel } from "./panels/save";
-import { chosenMethod, type LiveSource, type Request } from "./source";
+import { chosenMethod, GoneError, type LiveSource, type Request } from "./source";
 
 /** After this long without an answer the page says that it is working. */
 const PATIENCE = 350;
@@ -14,7 +15,7 @@ const PATIENCE = 350;
 const REST = 150;
 
 export class Live {
-  /** What the page shows now: null before the first answer, and while nothing can be published. */
+  /** What the page shows now: null before the first answer. */
   shown: { request: Request; at: number } | null = null;
   private app: App | null = null;
   private request: Request;
@@ -61,18 +62,24 @@ export class Live {
       if (answer) this.show(answer, request);
     } catch (error) {
       this.done();
-      this.shown = null;
-      this.problem.textContent = (error as Error).message;
-      this.problem.hidden = false;
-      // What is on the page belongs to other parameters: better nothing than that.
-      this.root.setAttribute("data-blank", "");
+      this.tell(error as Error);
     }
+  }
+
+  /** Says what went wrong. What was there stays, marked as belonging to what was asked before. */
+  private tell(error: Error): void {
+    const last = this.shown?.request;
+    const still = last && !(error instanceof GoneError) ? ` The page still shows k = ${count(last.k)} with ${chosenMethod(this.source.offer, last).title}.` : "";
+    this.problem.textContent = error.message + still;
+    this.problem.hidden = false;
+    this.root.setAttribute("data-stale", "");
+    if (this.app) this.drawCurve(last ?? this.request);
   }
 
   private show(answer: PackedModel, request: Request): void {
     this.done();
     this.problem.hidden = true;
-    this.root.removeAttribute("data-blank");
+    this.root.removeAttribute("data-stale");
     if (this.app) this.app.replaceModel(answer);
     else this.announce((this.app = new App(this.root, unpack(answer), this.controls)), this);
     this.shown = { request, at: performance.now() };
@@ -93,10 +100,10 @@ export class Live {
     this.drawCurve();
   }
 
-  private drawCurve(): void {
-    const key = JSON.stringify({ ...this.request, k: 0, method: "" });
+  private drawCurve(request: Request = this.request): void {
+    const key = JSON.stringify({ ...request, k: 0, method: "" });
     const points = key === this.curveKey ? this.points : [];
-    replace(this.chart, curve(points, this.request, this.app!.model.releases));
+    replace(this.chart, curve(points, request, this.app!.model.releases));
   }
 
   private wait(request: Request): void {

@@ -23,6 +23,8 @@ function expose(app: App, live: Live | null = null): void {
       /** In the explorer: the parameters of the release that is on the page, and when it got there. */
       shown: () => live?.shown ?? null,
       state: () => app.store.state,
+      /** Page pixels of a longitude and latitude in a panel. */
+      spot: (panel: string, at: [number, number]) => app.maps.project(panel, at),
       /** Page pixels of the centre of a zone in a panel such as "r0-origin". */
       place: (panel: string, id: string) => {
         const [release, axis] = panel.slice(1).split("-") as [string, "origin" | "destination"];

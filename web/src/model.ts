@@ -1,5 +1,7 @@
 /** The model a page draws: how `src/odkanon/publish/report/model.py` packs it, and its unpacked form. */
 
+import type { PackedNames } from "./names";
+import { makeNest, type Nest, type PackedNest } from "./nest";
 import { measure, unpackLine, unpackShape, type Point, type Polygon } from "./geometry";
 
 export type Axis = "origin" | "destination";
@@ -18,6 +20,15 @@ export interface PackedZones {
   leaves?: (number | null)[];
   trips: number[];
   weight?: number[];
+  /** Square kilometres, where the release says them. */
+  area?: (number | null)[];
+  nest?: PackedNest;
+}
+
+/** What a row says besides its two places, such as the hour or the mode: the number of its value. */
+export interface Attribute {
+  values: string[];
+  of: number[];
 }
 
 export interface PackedFlows {
@@ -26,6 +37,7 @@ export interface PackedFlows {
   trips: number[];
   weight?: number[];
   persons?: number[];
+  attributes?: Record<string, Attribute>;
 }
 
 /** Quality in full or rounded, under its own name; protection only where it is more than the rows tell. */
@@ -59,6 +71,9 @@ export interface PackedModel {
   releases: PackedRelease[];
   base?: PackedBase | null;
   beneath?: { shapes: number[][][][]; lines: number[][] } | null;
+  names?: PackedNames | null;
+  /** The name of releases that belong together and are shown one at a time. */
+  switch?: string | null;
   live?: unknown;
   /** Whether the page tells more than the release: it is then for the steward alone. */
   full?: boolean;
@@ -80,7 +95,10 @@ export interface Protection {
   share: number;
 }
 
-/** What is said about a release: the content of release.json, and what only the steward knows where that is shown. */
+/**
+ * The content of release.json, or all that the steward has. What the public may not know is missing from the former:
+ * every such field is optional, and `unlisted` then says the most that can be missing.
+ */
 export interface About {
   version?: string;
   input?: Amounts & { sha256?: string; rejected?: Record<string, Amounts> };
@@ -88,10 +106,10 @@ export interface About {
   method: string;
   parameters: Record<string, unknown>;
   published: Amounts & { classes: number; origins: number; destinations: number; share?: number };
-  suppressed?: Amounts & { pairs: number; share: number };
+  suppressed?: Amounts & { pairs?: number; share?: number };
   /** How many trips can be missing at most, as far as the rows tell. */
   unlisted?: { at_most_trips: number | null };
-  utility: Partial<Record<Measure, Quality>>;
+  utility: Partial<Record<Measure, Partial<Quality>>>;
   privacy: Partial<Record<Count, Protection>>;
   limit?: { g: number | null } | null;
 }
@@ -107,6 +125,7 @@ export interface Zones {
   centre: (Point | null)[];
   area: number[];
   number: Map<string, number>;
+  nest: Nest;
 }
 
 export interface Flows {
@@ -115,6 +134,7 @@ export interface Flows {
   mass: Partial<Record<Count, ArrayLike<number>>>;
   /** For each axis: flows of zone z are `order[start[z] .. start[z + 1])`. */
   of: Record<Axis, { start: Uint32Array; order: Uint32Array }>;
+  attributes: Record<string, Attribute>;
 }
 
 export interface Release {
@@ -136,6 +156,8 @@ export interface Model {
   releases: Release[];
   base: Base;
   beneath: { polygons: Polygon[]; lines: Point[][] };
+  names: PackedNames | null;
+  switch: string | null;
   live: unknown;
   full: boolean;
 }
@@ -165,6 +187,9 @@ function unpackAbout({ quality, ...about }: PackedAbout, flows: Flows): About {
 function unpackZones(axis: Axis, packed: PackedZones, shapes: Polygon[][]): Zones {
   const polygons = packed.shape.map((number) => shapes[number] ?? []);
   const measured = polygons.map(measure);
+  const centre = measured.map((one) => one.centre);
+  const area = measured.map((one, zone) => packed.area?.[zone] ?? one.area);
+  const own = { id: packed.id, level: packed.level, polygons, centre, area };
   return {
     axis,
     h3: packed.h3,
@@ -173,10 +198,18 @@ function unpackZones(axis: Axis, packed: PackedZones, shapes: Polygon[][]): Zone
     leaves: packed.leaves ?? packed.id.map(() => null),
     mass: packed.weight ? { trips: packed.trips, weight: packed.weight } : { trips: packed.trips },
     polygons,
-    centre: measured.map((one) => one.centre),
-    area: measured.map((one) => one.area),
+    centre,
+    area,
     number: new Map(packed.id.map((id, number) => [id, number])),
+    nest: makeNest(own, addedCells(packed.nest, shapes), packed.nest?.parent ?? null),
   };
+}
+
+function addedCells(nest: PackedNest | undefined, shapes: Polygon[][]): Parameters<typeof makeNest>[1] {
+  const polygons = nest?.shape.map((number) => shapes[number] ?? []) ?? [];
+  const measured = polygons.map(measure);
+  const [centre, area] = [measured.map((one) => one.centre), measured.map((one) => one.area)];
+  return { id: nest?.id ?? [], level: nest?.level ?? [], polygons, centre, area };
 }
 
 /** Groups flows by the zone at one end (a counting sort). */
@@ -206,6 +239,7 @@ function unpackFlows(packed: PackedFlows, origins: number, destinations: number)
     end: { origin, destination },
     mass,
     of: { origin: groupBy(origin, origins), destination: groupBy(destination, destinations) },
+    attributes: packed.attributes ?? {},
   };
 }
 
@@ -234,6 +268,8 @@ export function unpack(packed: PackedModel): Model {
       polygons: beneath?.shapes.flatMap(unpackShape) ?? [],
       lines: beneath?.lines.map((line) => unpackLine(line)) ?? [],
     },
+    names: packed.names ?? null,
+    switch: packed.switch ?? null,
     live: packed.live ?? null,
     full: packed.full ?? false,
   };

@@ -56,6 +56,13 @@ export class EmbeddedSource implements DataSource {
   }
 }
 
+/** Nobody answers any more: ODkAnon was stopped, or the machine slept. */
+export class GoneError extends Error {
+  constructor() {
+    super("ODkAnon no longer answers: it was stopped, or its terminal was closed. What is on this page stays; to go on, start the explorer again and open its new address.");
+  }
+}
+
 type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
 /**
@@ -121,6 +128,9 @@ export class LiveSource implements DataSource {
       headers: { "content-type": "application/json", "x-odkanon-token": this.offer.token },
       body: JSON.stringify({ ...content, page: this.page, number: this.newest }),
       signal: signal ?? null,
+    }).catch((error: unknown) => {
+      // A browser says no more than "Failed to fetch" of a server that is gone.
+      throw error instanceof TypeError ? new GoneError() : error;
     });
     const answer = (await response.json()) as T & { error?: string };
     if (!response.ok) throw new Error(answer.error ?? `the server answered ${response.status}`);

@@ -12,10 +12,10 @@ const isDark = (theme: State["theme"]): boolean => !printing && (theme === "auto
 export const palette = (state: State): Palette => (isDark(state.theme) ? DARK : LIGHT);
 
 /** Keeps the document in step and calls back when colours change. */
-export function followTheme(store: Store, redraw: () => void): void {
+export function followTheme(store: Store, redraw: (printing: boolean) => void): void {
   const apply = (): void => {
     document.documentElement.dataset.theme = isDark(store.state.theme) ? "dark" : "light";
-    redraw();
+    redraw(printing);
   };
   system.addEventListener("change", apply);
   for (const [event, value] of [["beforeprint", true], ["afterprint", false]] as const) {

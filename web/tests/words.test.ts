@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { readBeneath } from "../src/beneath";
 import { breaks, LIGHT, makeScale } from "../src/colour";
-import { amount, area, count, percent, quantity, short } from "../src/format";
+import { amount, area, count, exact, percent, quantity, short } from "../src/format";
 import { scaleBar } from "../src/map/ruler";
 import { bins } from "../src/panels/histogram";
 import { caution, statement } from "../src/panels/statement";
@@ -10,7 +10,9 @@ import { unpack } from "../src/model";
 import { about, packed, publicAbout, release } from "./made";
 
 test("numbers read as people write them", () => {
-  assert.equal(count(26741.6), "26,741.6");
+  assert.equal(count(26741.6), "26,742");
+  assert.equal(count(552.75), "552.8");
+  assert.equal(exact(26741.6), "26,741.6");
   assert.equal(count(null), "–");
   assert.equal(quantity(852.31), "852");
   assert.equal(quantity(1.02345), "1.02");
@@ -19,7 +21,7 @@ test("numbers read as people write them", () => {
   assert.equal(percent(0.0004), "< 0.1 %");
   assert.equal(percent(0.9999), "> 99.9 %");
   assert.equal(percent(1), "100 %");
-  assert.equal(area(0.015), "1.5 ha");
+  assert.equal(area(0.015), "0.015 km²");
 });
 
 test("the statement names every threshold of the rule", () => {

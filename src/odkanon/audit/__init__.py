@@ -1,11 +1,12 @@
 """An independent second look at releases: from the written files, with SQL of its own.
 
-Nothing here calls what methods use for their bookkeeping (merging of flows, assembling of releases); what is shared
-is the reading of trips and the arithmetic of H3 cells.
+Nothing here calls what methods use for their bookkeeping (merging of flows, assembling of releases), nor what reads
+their input: trips are counted from the raw columns of a file. What is shared are the names of columns, areas and the
+arithmetic of H3 cells.
 """
 
-from odkanon.audit.report import Finding, Report
-from odkanon.audit.run import audit
-from odkanon.audit.trips import TripsSource
+from odkanon.audit.counting.scan import TripsSource
+from odkanon.audit.report import Comparison, Finding, Report
+from odkanon.audit.run import audit_releases
 
-__all__ = ["Finding", "Report", "TripsSource", "audit"]
+__all__ = ["Comparison", "Finding", "Report", "TripsSource", "audit_releases"]

@@ -8,9 +8,9 @@ import duckdb
 import numpy as np
 import numpy.typing as npt
 
+from odkanon.audit.differences import Family
 from odkanon.audit.folder import Published, rows
 from odkanon.audit.report import Finding
-from odkanon.audit.scope import Family
 
 Ints = npt.NDArray[np.int64]
 
@@ -22,7 +22,13 @@ def find_column_leaks(connection: duckdb.DuckDBPyConnection, families: Sequence[
     known, too. What is left of the total lies in the other flows of which the part is not published.
     """
     return [
-        finding for family in families if family.complete and not family.same for finding in _leaks(connection, family)
+        finding
+        for family in families
+        if family.complete
+        and not family.same
+        # Only totals that stand in the folders can be subtracted by others.
+        and all("suppressed" in each.manifest for each in (family.whole, *family.parts))
+        for finding in _leaks(connection, family)
     ]
 
 
@@ -35,7 +41,7 @@ def _leaks(connection: duckdb.DuckDBPyConnection, family: Family) -> list[Findin
     rest = totals - trips.sum(axis=1)
     hidden = (trips == 0) & (rest > 0)[:, None]
     outside = int(whole.manifest["suppressed"]["trips"])
-    least = max(whole.thresholds.get("trips", 0), whole.thresholds.get("persons", 0))
+    least = whole.few
     alone = hidden & (hidden.sum(axis=1) == 1)[:, None]
     suppressed = np.array([part.manifest["suppressed"]["trips"] for part in parts], dtype=np.int64)
     own = suppressed - (alone * rest[:, None]).sum(axis=0)

@@ -1,4 +1,4 @@
-"""What several releases give away together: differences that isolate a group below the rule.
+"""What several releases give away together by their published numbers, where the trips are not given.
 
 Three ways to subtract are tried, for a whole and disjoint parts of it (the same trips on other zones count as a part):
 
@@ -13,40 +13,95 @@ Zones nest by their nodes, so the zonings need not be the same.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import duckdb
 
 from odkanon.audit.checks import show
 from odkanon.audit.folder import AXES, Published, rows
+from odkanon.audit.relations import Relation
 from odkanon.audit.report import Finding
-from odkanon.audit.scope import Family
 
 
-def find_differences(
-    connection: duckdb.DuckDBPyConnection, families: Sequence[Family], *, exact: set[int]
-) -> list[Finding]:
-    """Return every difference that isolates a group with 0 < mass < threshold.
+@dataclass(frozen=True)
+class Family:
+    """A release and others that are disjoint parts of it.
 
-    Parameters
+    Attributes
     ----------
-    exact : set of int
-        Numbers of releases whose trips were all assigned from one reading, so that groups can be looked at directly.
+    whole : Published
+        The release of all.
+    parts : tuple of Published
+        Of some; no trip is in two of them.
+    complete : bool
+        Whether the parts are all there is.
+    same : bool
+        Whether the only part has the very same trips, on other zones.
     """
+
+    whole: Published
+    parts: tuple[Published, ...]
+    complete: bool
+    same: bool = False
+
+
+def families(related: Sequence[Relation]) -> list[Family]:
+    """Return which releases are disjoint parts of which."""
+    apart = {frozenset(each.names) for each in related if each.kind == "disjoint"}
+    parts: dict[str, list[Published]] = {}
+    found = []
+    for each in related:
+        if each.kind == "same" or (each.kind == "overlap" and each.how == "as you say"):
+            same = each.kind == "same"
+            found += [Family(each.one, (each.other,), False, same), Family(each.other, (each.one,), False, same)]
+        elif each.kind == "part":
+            parts.setdefault(each.other.name, []).append(each.one)
+    wholes = {each.other.name: each.other for each in related if each.kind == "part"}
+    for name, inside in parts.items():
+        groups = {tuple(sorted(_with(part, inside, apart), key=lambda each: each.number)) for part in inside}
+        groups |= set(_halves(wholes[name], inside))
+        found += [_family(wholes[name], group) for group in sorted(groups, key=lambda g: [r.number for r in g])]
+    return found
+
+
+def _with(part: Published, others: Sequence[Published], apart: set[frozenset[str]]) -> list[Published]:
+    """Return a part and as many others as share no trips with it or with each other."""
+    chosen = [part]
+    for other in others:
+        if all(frozenset((other.name, each.name)) in apart for each in chosen):
+            chosen.append(other)
+    return chosen
+
+
+def _family(whole: Published, parts: Sequence[Published]) -> Family:
+    totals = [part.total for part in parts]
+    complete = None not in totals and sum(filter(None, totals)) == whole.total
+    return Family(whole, tuple(parts), complete)
+
+
+def _halves(whole: Published, parts: Sequence[Published]) -> list[tuple[Published, Published]]:
+    """Return pairs of parts whose trips add up to the whole: one is probably the complement of the other."""
+    return [
+        (one, other)
+        for one, other in combinations(parts, 2)
+        if None not in (one.total, other.total, whole.total) and (one.total or 0) + (other.total or 0) == whole.total
+    ]
+
+
+def find_differences(connection: duckdb.DuckDBPyConnection, found: Sequence[Family]) -> list[Finding]:
+    """Return differences of published numbers that isolate a group with 0 < mass < threshold."""
     findings: list[Finding] = []
-    for family in families:
+    for family in found:
         whole, parts = family.whole, family.parts
-        if whole.has_boxes or any(part.has_boxes for part in parts):
-            continue
         _nest(connection, whole, parts)
         findings += _remainders(connection, family)
-        if {whole.number, *(part.number for part in parts)} <= exact:
-            findings += _few_persons(connection, family, findings)
         if family.same:
             continue  # the other way round is a family of its own
         if family.complete:
             findings += _suppressed_in_whole(connection, family)
-        if whole.manifest["suppressed"]["trips"] == 0:
+        if whole.about is not None and whole.about["suppressed"]["trips"] == 0:
             findings += _outside_the_part(connection, family)
     return _distinct(findings)
 
@@ -90,8 +145,7 @@ def _inside(inner: Sequence[int], outer: int) -> str:
 
 def _small(trips: str, weight: str, release: Published) -> str:
     """Return the SQL condition that a group is not empty and below the rule; as many persons need as many trips."""
-    least = max(release.thresholds.get("trips", 0), release.thresholds.get("persons", 0))
-    below = [f"{trips} < {least}"]
+    below = [f"{trips} < {release.few}"]
     if "weight" in release.thresholds:
         below.append(f"{weight} < {release.thresholds['weight']} * (1 - 1e-9)")
     return f"{trips} > 0 AND ({' OR '.join(below)})"
@@ -125,35 +179,9 @@ def _remainder(family: Family, row: dict[str, Any], names: dict[int, str]) -> Fi
 
 def _group(row: dict[str, Any], release: Published) -> str:
     """Return the mass of a group, in the measure in which it is too small."""
-    if row["rest"] < max(release.thresholds.get("trips", 0), release.thresholds.get("persons", 0)):
+    if row["rest"] < release.few:
         return f"{row['rest']:,} trips"
     return f"{row['rest']:,} trips of weight {show(row['rest_weight'])}, below {show(release.thresholds['weight'])},"
-
-
-def _few_persons(connection: duckdb.DuckDBPyConnection, family: Family, found: Sequence[Finding]) -> list[Finding]:
-    """Look at who is left of each flow of the whole, where the trips are known and the rule counts persons."""
-    whole = family.whole
-    if "persons" not in whole.thresholds:
-        return []
-    taken = " UNION ".join(f"SELECT id FROM member{part.number} WHERE co IS NOT NULL" for part in family.parts)
-    left = rows(
-        connection,
-        f"SELECT co AS origin, cd AS destination, sum(trips)::BIGINT AS rest, count(DISTINCT person) AS persons "
-        f"FROM member{whole.number} WHERE co IS NOT NULL AND id NOT IN ({taken}) GROUP BY 1, 2 "
-        f"HAVING count(DISTINCT person) < {whole.thresholds['persons']} ORDER BY 1, 2",
-    )
-    known = {(each.details[0]["origin"], each.details[0]["destination"]) for each in found if each.details}
-    names = tuple(part.name for part in family.parts)
-    return [
-        _difference(
-            (whole.name, *names),
-            f"{row['origin']} -> {row['destination']}: {whole.name} - {' - '.join(names)} = {row['rest']:,} trips of "
-            f"{row['persons']} persons",
-            row,
-        )
-        for row in left
-        if (row["origin"], row["destination"]) not in known
-    ]
 
 
 def _suppressed_in_whole(connection: duckdb.DuckDBPyConnection, family: Family) -> list[Finding]:

@@ -1,10 +1,10 @@
-"""A release as it was written: the files of its folder, read without trusting any of them."""
+"""A release as it was written: the files of its folder, or a bare table, read without trusting any of them."""
 
 from __future__ import annotations
 
-import hashlib
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -12,15 +12,19 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from odkanon.audit.counting.scan import TripsSource, plain_path, scan_of
+from odkanon.audit.measures import MEASURES, NAMES
 from odkanon.audit.report import Finding, Severity
 from odkanon.errors import InputError
-from odkanon.methods.registry import METHODS
-from odkanon.publish.recipe import read_recipe, with_leaves
-from odkanon.read.tables.open import quote_text
+from odkanon.publish.recipe import read_recipe
+from odkanon.read.tables.open import quote_name
 
 FILES = ("classes.csv", "classes.parquet", "zones.geojson", "release.json")
 AXES = ("origin", "destination")
-COLUMNS = ("origin", "destination", "trips", "weight", "persons")
+COLUMNS = (*AXES, *NAMES)
+WORLD = "world"
+
+Zone = tuple[dict[str, Any], Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,81 +37,140 @@ class Published:
         Its number in the database of the audit.
     name : str
         What to call it.
+    folder : Path
+        Where it is; the file itself for a bare table.
     manifest : dict
-        ``release.json``.
+        ``release.json``, which everybody reads.
+    about : dict or None
+        The steward's account of the same: that of the recipe, or of ``release.json`` where it holds one.
+    recipe : dict
+        All that the recipe says; empty without one.
     zones : dict
         For each axis, the properties and the geometry of each zone.
     measures : tuple of str
-        What its flows are counted in: trips, weight, persons.
+        What its flows are counted in.
+    demanded : mapping of str to float
+        Thresholds that the auditor asks for, whatever the release promises.
+    bare : bool
+        Whether it is a table without anything around it.
     """
 
     number: int
     name: str
     folder: Path
     manifest: dict[str, Any]
-    zones: dict[str, list[tuple[dict[str, Any], Any]]]
+    about: dict[str, Any] | None
+    recipe: dict[str, Any]
+    zones: dict[str, list[Zone]]
     measures: tuple[str, ...]
+    demanded: Mapping[str, float] = field(default_factory=dict)
+    bare: bool = False
+
+    @property
+    def promised(self) -> dict[str, float]:
+        """The thresholds that it says it meets, by measure."""
+        return {name: self.manifest["rule"][name] for name in NAMES if name in self.manifest["rule"]}
 
     @property
     def thresholds(self) -> dict[str, float]:
-        """The thresholds of the rule, by measure."""
+        """What its flows have to meet: the higher of what it promises and what the auditor asks for."""
+        own = self.promised
         return {
-            name: self.manifest["rule"][name]
-            for name in ("trips", "weight", "persons")
-            if name in self.manifest["rule"]
+            name: max(own.get(name, 0), self.demanded.get(name, 0))
+            for name in NAMES
+            if name in own or name in self.demanded
         }
+
+    @property
+    def few(self) -> int:
+        """Below how many trips a group is too small, whichever of trips, persons or households counts."""
+        return ceil(max((value for name, value in self.thresholds.items() if name != "weight"), default=0))
 
     @property
     def k(self) -> int:
         """What k the rule stands for."""
-        return ceil(float(self.manifest["rule"]["k"]))
-
-    @property
-    def nested(self) -> bool:
-        """Whether a flow may lie in another, and then tells only what the finer one does not."""
-        method = METHODS.get(str(self.manifest.get("method")))
-        return method is not None and method.nested
+        return ceil(float(self.manifest["rule"].get("k", self.few or 1)))
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """How it was made."""
-        parameters: dict[str, Any] = self.manifest.get("parameters", {})
+        """How it was made, as far as it says."""
+        parameters: dict[str, Any] = (self.about or self.manifest).get("parameters", {})
         return parameters
 
     @property
-    def total(self) -> int:
-        """Trips of the input that were not rejected."""
-        account = self.manifest["input"]
+    def total(self) -> int | None:
+        """Trips of the input that were not rejected; None where nobody says."""
+        if self.about is None:
+            return None
+        account = self.about["input"]
         return int(account["trips"] - sum(part["trips"] for part in account["rejected"].values()))
+
+    @property
+    def sha256(self) -> str | None:
+        """The digest of its input, where it is known."""
+        return None if self.about is None else self.about["input"].get("sha256")
 
     @property
     def has_boxes(self) -> bool:
         """Whether zones are boxes instead of nodes of a hierarchy."""
-        return any(about.get("leaves") is None for zones in self.zones.values() for about, _ in zones)
+        return any(is_box(about) for zones in self.zones.values() for about, _ in zones)
+
+    @property
+    def nested(self) -> bool:
+        """Whether a row lists only the trips that no finer row inside it lists."""
+        says = self.manifest.get("nested", self.manifest.get("parameters", {}).get("nested"))
+        return bool(self.manifest.get("method") == "cascade" if says is None else says)
+
+    @property
+    def thinned(self) -> bool:
+        """Whether pairs were taken out before flows were formed, so that a flow need not have all trips of its area."""
+        return bool(self.parameters.get("suppress") == "before")
+
+    def leaves(self, axis: str) -> dict[str, int]:
+        """Return how many places of the data each zone has, where that is told."""
+        ids = [about["id"] for about, _ in self.zones[axis]]
+        told = self.recipe.get("zones", {}).get(axis, {}).get("leaves")
+        if told is None:
+            told = [about.get("leaves") for about, _ in self.zones[axis]]
+        return {zone: count for zone, count in zip(ids, told, strict=False) if count is not None}
 
 
-def read_folder(connection: duckdb.DuckDBPyConnection, number: int, folder: Path, name: str) -> Published:
-    """Read a release and put its flows into the table ``classes``; raise where a file cannot be read at all."""
+def is_box(about: Mapping[str, Any]) -> bool:
+    """Tell whether a zone is a box: it says so, or it is neither a cell, nor several, nor a node of a table."""
+    if "kind" in about:
+        return bool(about["kind"] == "box")
+    return about["id"] != WORLD and all(about.get(name) is None for name in ("resolution", "level", "cells"))
+
+
+def read_release(
+    connection: duckdb.DuckDBPyConnection, number: int, path: Path, name: str, demanded: Mapping[str, float]
+) -> Published:
+    """Read a folder or a bare table, and put its flows into the table ``classes``; raise where that cannot be done."""
+    connection.execute(
+        "CREATE TABLE IF NOT EXISTS classes (release INTEGER, origin VARCHAR, destination VARCHAR, "
+        f"{', '.join(f'{measure.name} {measure.kind}' for measure in MEASURES)})"
+    )
+    if path.is_file():
+        return _read_table(connection, number, path, name, demanded)
     for file in FILES:
-        if not (folder / file).is_file():
+        if not (path / file).is_file():
             raise InputError(f"{name} is not a complete release: it has no {file}")
-    manifest, recipe = _json(folder / "release.json"), read_recipe(folder)
+    manifest, recipe = read_json(path / "release.json"), read_recipe(path) or {}
     try:
-        features = _json(folder / "zones.geojson")["features"]
-        if recipe is not None:
-            manifest, features = {**recipe["about"], **manifest}, with_leaves(features, recipe["zones"])
-        zones: dict[str, list[tuple[dict[str, Any], Any]]] = {axis: [] for axis in AXES}
-        for feature in features:
+        zones: dict[str, list[Zone]] = {axis: [] for axis in AXES}
+        for feature in read_json(path / "zones.geojson")["features"]:
             zones[feature["properties"]["axis"]].append((feature["properties"], feature.get("geometry")))
-        measures = _load_classes(connection, number, folder / "classes.parquet")
-        published = Published(number, name, folder, manifest, zones, measures)
-        _ = published.thresholds, published.k, published.total
+        measures = _load_classes(connection, number, path / "classes.parquet")
+        about = recipe.get("about") or (manifest if "input" in manifest else None)
+        published = Published(number, name, path, manifest, about, recipe, zones, measures, demanded)
+        _ = published.thresholds, published.k, published.total, published.has_boxes
         return published
     except (KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{name} lacks something that every release has ({error}); it was damaged or edited") from None
 
 
-def _json(path: Path) -> Any:
+def read_json(path: Path) -> Any:
+    """Read a JSON file, or say that it is damaged."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, OSError) as error:
@@ -115,11 +178,7 @@ def _json(path: Path) -> Any:
 
 
 def _load_classes(connection: duckdb.DuckDBPyConnection, number: int, path: Path) -> tuple[str, ...]:
-    connection.execute(
-        "CREATE TABLE IF NOT EXISTS classes (release INTEGER, origin VARCHAR, destination VARCHAR, trips BIGINT, "
-        "weight DOUBLE, persons BIGINT)"
-    )
-    scan = f"read_parquet({quote_text(str(path))}, hive_partitioning = false)"
+    scan = f"read_parquet({plain_path(path)}, hive_partitioning=false)"
     try:
         present = [row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {scan}").fetchall()]
         if present[:3] != list(COLUMNS[:3]):
@@ -129,62 +188,40 @@ def _load_classes(connection: duckdb.DuckDBPyConnection, number: int, path: Path
     except duckdb.Error as error:
         reason = str(error).splitlines()[0]
         raise InputError(f"{path} cannot be read ({reason}); the file is truncated or damaged") from None
-    return tuple(name for name in COLUMNS[2:] if name in present)
+    return tuple(name for name in NAMES if name in present)
 
 
-def check_files(connection: duckdb.DuckDBPyConnection, release: Published) -> list[Finding]:
-    """Compare the files of a release with their digests and with each other."""
-    findings = []
-    for file, digest in release.manifest.get("files", {}).items():
-        path = release.folder / file
-        if not path.is_file():
-            findings.append(_about(release, f"{file} is listed in release.json but missing"))
-        elif hashlib.sha256(path.read_bytes()).hexdigest() != digest:
-            findings.append(_about(release, f"{file} was changed after it was written: its sha256 is another one"))
-    if "files" not in release.manifest:
-        findings.append(_about(release, "release.json lists no digests, so edits of single files cannot be told"))
-    return findings + _compare_csv(connection, release)
-
-
-def _compare_csv(connection: duckdb.DuckDBPyConnection, release: Published) -> list[Finding]:
-    """Compare classes.csv with classes.parquet, flow by flow."""
-    names = ["origin", "destination", *release.measures]
-    path = release.folder / "classes.csv"
-    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    if not lines or lines[0].split(",") != names:
-        return [_about(release, f"classes.csv does not begin with the columns {', '.join(names)}")]
-    columns = ", ".join(f"'{name}': 'VARCHAR'" for name in names)
-    scan = (
-        f"read_csv({quote_text(str(path))}, auto_detect=false, header=true, delim=',', quote='\"', escape='\"', "
-        f"columns={{{columns}}}, null_padding=true, ignore_errors=true)"
-    )
-    counted = connection.execute(
-        f"SELECT (SELECT count(*) FROM {scan}), (SELECT count(*) FROM classes WHERE release = {release.number})"
-    ).fetchall()[0]
-    differs = " OR ".join(
-        f"abs(TRY_CAST(c.{name} AS DOUBLE) - p.{name}) > 1e-9 * abs(p.{name}) OR TRY_CAST(c.{name} AS DOUBLE) IS NULL"
-        for name in release.measures
-    )
-    other = connection.execute(
-        f"SELECT coalesce(c.origin, p.origin), coalesce(c.destination, p.destination), c.trips, p.trips FROM {scan} c "
-        f"FULL JOIN (FROM classes WHERE release = {release.number}) p USING (origin, destination) "
-        f"WHERE p.trips IS NULL OR {differs} ORDER BY 1, 2"
-    ).fetchall()
-    if not other and counted[0] == counted[1]:
-        return []
-    if counted[0] != counted[1]:
-        text = f"classes.csv has {counted[0]:,} flows and classes.parquet {counted[1]:,}: one was cut short or added to"
-    else:
-        text = "classes.csv and classes.parquet disagree"
-    if other:
-        origin, destination, in_csv, in_parquet = other[0]
-        text += f"; {origin} -> {destination} has {in_csv or 'no'} trips in the one, {in_parquet or 'no'} in the other"
-    return [_about(release, text, tuple({"origin": row[0], "destination": row[1]} for row in other))]
-
-
-def _about(release: Published, message: str, details: tuple[dict[str, Any], ...] = ()) -> Finding:
-    severity: Any = "note" if "no digests" in message else "finding"
-    return Finding("files", (release.name,), message, severity, details)
+def _read_table(
+    connection: duckdb.DuckDBPyConnection, number: int, path: Path, name: str, demanded: Mapping[str, float]
+) -> Published:
+    """Read a table of flows that makes no promise; the auditor says what it should meet."""
+    if not demanded:
+        raise InputError(
+            f"{name} is a table without a release around it, so it promises nothing; say what its flows should meet, "
+            "such as k = 10"
+        )
+    scan = scan_of(connection, TripsSource(path, kind="od"))
+    lower = {column.lower(): column for column in scan.columns}
+    found = {**{column: lower[column] for column in COLUMNS if column in lower}, **scan.found}
+    absent = [column for column in COLUMNS[:3] if column not in found]
+    if absent:
+        raise InputError(f"{name} has no column {absent[0]!r}; a table of flows has origin, destination and trips")
+    sql = {column: f"trim(CAST({quote_name(found[column])} AS VARCHAR))" for column in AXES}
+    sql |= {
+        measure.name: f"TRY_CAST({quote_name(found[measure.name])} AS {measure.kind})"
+        for measure in MEASURES
+        if measure.name in found
+    }
+    values = ", ".join(sql.get(column, f"NULL AS {column}") for column in COLUMNS)
+    connection.execute(f"INSERT INTO classes SELECT {number}, {values} FROM {scan.sql}")
+    zones: dict[str, list[Zone]] = {}
+    for axis in AXES:
+        ids = connection.execute(
+            f"SELECT DISTINCT {axis} FROM classes WHERE release = {number} AND {axis} IS NOT NULL ORDER BY 1"
+        ).fetchall()
+        zones[axis] = [({"id": row[0], "axis": axis, "kind": "place"}, None) for row in ids]
+    measures = tuple(column for column in NAMES if column in found)
+    return Published(number, name, path, {"rule": {}}, None, {}, zones, measures, demanded, bare=True)
 
 
 def rows(connection: duckdb.DuckDBPyConnection, query: str) -> tuple[dict[str, Any], ...]:

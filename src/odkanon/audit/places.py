@@ -6,7 +6,7 @@ up each zone, the table ``above`` which node lies below which; everything about 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import duckdb
@@ -14,13 +14,12 @@ import h3
 import numpy as np
 import pyarrow as pa
 
-from odkanon.audit.folder import AXES, Published, rows
+from odkanon.audit.folder import AXES, WORLD, Published, rows
+from odkanon.audit.nested import check_nesting
 from odkanon.audit.report import Finding
 from odkanon.methods.registry import METHODS
 from odkanon.zoning.cells import cell_to_parent, cell_to_resolution, cell_to_str, is_valid_cell, str_to_cell
 from odkanon.zoning.hierarchy import Hierarchy
-
-WORLD = "world"
 
 
 class Places:
@@ -91,6 +90,57 @@ class Places:
         kept = [at for at, ancestor in enumerate(ancestors) if ancestor in self._known]
         return [below[at] for at in kept], [ancestors[at] for at in kept]
 
+    def regions(self, axis: str, releases: Sequence[int]) -> list[frozenset[tuple[int, str]]]:
+        """Return the parts of an axis that the zones of some releases tell apart, each by the zones that it lies in.
+
+        A node less all finer nodes is a part, unless they make it up: places are those that the world knows.
+        """
+        numbers = ", ".join(map(str, releases))
+        listed = self._connection.execute(
+            f"SELECT node, release, zone FROM nodes WHERE axis = '{axis}' AND release IN ({numbers})"
+        ).fetchall()
+        zones: dict[str, set[tuple[int, str]]] = {}
+        for node, release, zone in listed:
+            zones.setdefault(node, set()).add((release, zone))
+        higher: dict[str, list[str]] = {node: [] for node in zones}
+        for node, ancestor in self._connection.execute("SELECT node, ancestor FROM above").fetchall():
+            if node in zones and ancestor in zones and node != ancestor:
+                higher[node].append(ancestor)
+        size = self._sizes(list(zones))
+        covered = dict.fromkeys(zones, 0)
+        for node, ancestors in higher.items():
+            if ancestors:
+                covered[min(ancestors, key=lambda each: size[each])] += size[node]
+        return sorted(
+            {
+                frozenset(zones[node].union(*(zones[each] for each in higher[node])))
+                for node in zones
+                if covered[node] < size[node]
+            },
+            key=sorted,
+        )
+
+    def _sizes(self, nodes: list[str]) -> dict[str, int]:
+        """Return how many places there are in each node, whether or not anybody goes there."""
+        if self._hierarchy is not None:
+            tree = self._hierarchy
+            size: dict[str, int] = {}
+            for level in range(tree.top + 1):
+                names, counts = np.unique(tree.labels(level)[tree.codes[level]].astype(np.str_), return_counts=True)
+                size |= {f"{level}:{name}": int(count) for name, count in zip(names, counts, strict=True)}
+            return {node: size.get(node, 1) for node in nodes}
+        cells = _cells(nodes)
+        finest = int(cell_to_resolution(cells).max(initial=0))
+        everything = 122 * 7**finest
+        return {
+            node: everything
+            if node == WORLD
+            else h3.cell_to_children_size(node, finest)
+            if h3.is_valid_cell(node)
+            else 1
+            for node in nodes
+        }
+
     def _insert(self, table: str, select: str, incoming: pa.Table) -> None:
         self._connection.register("incoming", incoming)
         self._connection.execute(f"INSERT INTO {table} {select}")
@@ -133,40 +183,25 @@ def _is_outline(cell: str, geometry: Any) -> bool:
 
 def check_overlap(connection: duckdb.DuckDBPyConnection, release: Published) -> list[Finding]:
     """Check that no place is in two zones (where zones are the same for all partners), and none in two flows."""
+    if release.nested:
+        return check_nesting(connection, release)
     if release.has_boxes:
         return _check_boxes(connection, release)
+    method = METHODS.get(release.manifest.get("method", ""))
     findings = []
     for axis in AXES:
         overlaps = rows(connection, f"SELECT DISTINCT outside, inside FROM ({_touching(release, axis)}) ORDER BY 1, 2")
-        if overlaps and not _may_overlap(release):
+        # Zones of one axis may depend on the other end; flows may never overlap.
+        if overlaps and not (method is not None and method.overlaps):
             first = overlaps[0]
             text = f"{axis} zone {first['inside']} lies in zone {first['outside']}: places must be in one zone only"
             findings.append(_finding(release, text, overlaps))
-    both = rows(connection, _crossing_flows(release) if release.nested else _overlapping_flows(release))
+    both = rows(connection, _overlapping_flows(release))
     if both:
         first = both[0]
-        what = "overlap, and neither lies in the other" if release.nested else "overlap"
-        text = f"{len(both):,} pairs of flows {what}: {first['one']} and {first['other']} count some trips twice"
+        text = f"{len(both):,} pairs of flows overlap: {first['one']} and {first['other']} count some trips twice"
         findings.append(_finding(release, text, both))
     return findings
-
-
-def _may_overlap(release: Published) -> bool:
-    """Tell whether zones of one axis may overlap, because they depend on the other end; flows may not."""
-    method = METHODS.get(str(release.manifest.get("method")))
-    return method is not None and method.overlaps
-
-
-def _crossing_flows(release: Published) -> str:
-    """Return the pairs of flows of which each is the larger one at one end."""
-    name = "{0}.origin || ' -> ' || {0}.destination"
-    return (
-        f"SELECT {name.format('c')} AS one, {name.format('e')} AS other FROM classes c "
-        f"JOIN ({_touching(release, 'origin')}) o ON o.outside = c.origin "
-        f"JOIN ({_touching(release, 'destination')}) d ON d.inside = c.destination "
-        "JOIN classes e ON e.origin = o.inside AND e.destination = d.outside AND e.release = c.release "
-        f"WHERE c.release = {release.number} ORDER BY 1, 2"
-    )
 
 
 def _touching(release: Published, axis: str) -> str:

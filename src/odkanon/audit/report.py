@@ -34,6 +34,29 @@ class Finding:
 
 
 @dataclass(frozen=True)
+class Comparison:
+    """Two releases, and how far they were compared.
+
+    Attributes
+    ----------
+    releases : tuple of str
+        The two.
+    relation : str
+        Whether they share no trips (``disjoint``), all (``same``), all of the first (``part``) or some (``overlap``);
+        or ``unknown``.
+    how : str
+        From where that is known.
+    compared : str
+        What was done.
+    """
+
+    releases: tuple[str, str]
+    relation: str
+    how: str
+    compared: str
+
+
+@dataclass(frozen=True)
 class Report:
     """The outcome of an audit.
 
@@ -47,12 +70,15 @@ class Report:
         What was looked at.
     findings : tuple of Finding
         What came out, findings before notes.
+    compared : tuple of Comparison
+        For each two releases, whether and how they were compared.
     """
 
     releases: tuple[str, ...]
     trips: str | None
     checks: tuple[str, ...]
     findings: tuple[Finding, ...] = field(default=())
+    compared: tuple[Comparison, ...] = field(default=())
 
     @property
     def clean(self) -> bool:

@@ -3,45 +3,66 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
 
 from odkanon.audit.checks import check_homogeneity, check_margins, check_persons, check_rule, check_totals
 from odkanon.audit.columns import find_column_leaks
-from odkanon.audit.differences import find_differences
-from odkanon.audit.folder import Published, check_files, read_folder
+from odkanon.audit.comparing import Comparing
+from odkanon.audit.counting.records import load_records
+from odkanon.audit.counting.scan import TripsSource
+from odkanon.audit.differences import families, find_differences
+from odkanon.audit.files import check_files
+from odkanon.audit.folder import Published, read_release
+from odkanon.audit.measures import NAMES
 from odkanon.audit.places import Places, check_outlines, check_overlap
 from odkanon.audit.recount import recount
-from odkanon.audit.report import Finding, Report
-from odkanon.audit.scope import attributes_of, families, filter_of
-from odkanon.audit.trips import Pass, TripsSource, load_records
+from odkanon.audit.relations import Relation, comparison, relations, scopes, unknown
+from odkanon.audit.report import Comparison, Finding, Report
+from odkanon.audit.scope import columns_needed
 from odkanon.errors import InputError
 from odkanon.zoning.hierarchy import Hierarchy
 
 INDEX = "index.json"
+ROWS, NUMBERS = "all combinations of rows compared", "published numbers compared"
+NEEDLESS, NOTHING = "nothing to compare", "not compared"
+TOGETHER = "each compared with its whole"
 
 
-def audit(
+def audit_releases(
     folders: Sequence[Path | str],
     *,
-    trips: TripsSource | None = None,
+    trips: TripsSource | Path | str | None = None,
     hierarchy: Hierarchy | None = None,
     cumulative: bool = False,
+    disjoint: bool = False,
+    k: int | None = None,
+    least: Mapping[str, float] | None = None,
 ) -> Report:
-    """Look at releases as an attacker and as an accountant would, from their files.
+    r"""Look at releases as an attacker and as an accountant would, from their files.
 
     Parameters
     ----------
     folders : sequence of path
-        Releases, or folders of segments released together.
-    trips : TripsSource, optional
-        The trips that the releases were made of; every flow is then counted again.
+        Releases, folders of segments released together, or bare tables ``origin, destination, trips``.
+    trips : TripsSource or path, optional
+        The trips that the releases were made of; every flow is then counted again, and releases are compared by the
+        very trips that they are about.
     hierarchy : Hierarchy, optional
         The lookup table on which zones were formed, where they are no H3 cells; tells which zone lies in which.
     cumulative : bool
-        Take every release for a part of each one with more trips, as in a series that grows.
+        Take releases that do not say how they are related for a series that grows: each contains those with fewer
+        trips.
+    disjoint : bool
+        Take such releases to be about different trips.
+    k : int, optional
+        What every flow should be shared by, whatever a release promises; in [1, inf). It counts for each measure of
+        the release's rule, for trips without one.
+    least : mapping of str to float, optional
+        The same by measure, such as ``{"trips": 10, "persons": 5}``.
 
     Returns
     -------
@@ -50,18 +71,31 @@ def audit(
 
     Examples
     --------
+    A bare table makes no promise; the auditor says what its flows should meet.
+
+    >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
-    >>> from odkanon import Rule, anonymize, build_od, make_survey, read_trips
-    >>> release = anonymize(build_od(read_trips(make_survey()), resolution=7), Rule(trips=10))
+    >>> from odkanon import audit_releases
     >>> with TemporaryDirectory() as folder:
-    ...     audit([release.save(Path(folder) / "release")]).clean
-    True
+    ...     table = Path(folder) / "flows.csv"
+    ...     _ = table.write_text("origin,destination,trips\nA,B,25\nB,A,7\n")
+    ...     report = audit_releases([table], k=10)
+    >>> report.clean
+    False
+    >>> print(report.findings[0].message)
+    1 flows are below your rule of 10 trips: B -> A has 7
     """
+    if isinstance(trips, str | Path):
+        trips = TripsSource(trips)
     connection = duckdb.connect(config={"autoinstall_known_extensions": "false"})
+    connection.execute("SET TimeZone = 'UTC'")
+    connection.execute("SET enable_progress_bar_print = false")
+    asked = _own_rule(k, least)
     listed, findings = _expand([Path(folder) for folder in folders])
     names = _short_names(listed)
     releases = [
-        read_folder(connection, at, path, name) for at, (path, name) in enumerate(zip(listed, names, strict=True))
+        _demand(read_release(connection, at, path, name, asked), k)
+        for at, (path, name) in enumerate(zip(listed, names, strict=True))
     ]
     hierarchy = trips.tree if trips is not None else hierarchy
     places = Places(connection, releases, hierarchy)
@@ -69,27 +103,95 @@ def audit(
         findings += _look_at(connection, release, with_trips=trips is not None)
     exact: set[int] = set()
     if trips is not None:
-        readings = _read(connection, releases, trips, places)
-        for release, reading in zip(releases, readings, strict=True):
-            findings += recount(connection, release, reading, trips)
-        exact = {release.number for release, reading in zip(releases, readings, strict=True) if reading is readings[0]}
-    related = families(releases, cumulative=cumulative)
-    findings += find_differences(connection, related, exact=exact)
-    findings += find_column_leaks(connection, related)
-    findings.sort(key=lambda each: each.severity)
+        records = load_records(connection, trips, columns_needed(releases, trips.filters))
+        places.add_nodes([places.name(leaf) for leaf in records.leaves])
+        for release in releases:
+            counted, same = recount(connection, release, records, trips)
+            findings += counted
+            exact |= {release.number} if same else set()
+    compared, differences = _compare(connection, places, releases, exact, cumulative=cumulative, disjoint=disjoint)
+    findings = sorted([*findings, *differences], key=lambda each: each.severity)
     checks = ["files", "rule", "totals", "zones", "margins", "homogeneity", "persons"]
     checks += ["recount", "dominance"] if trips is not None else []
-    checks += ["difference"] if len(releases) > 1 else []
-    return Report(tuple(names), None if trips is None else trips.name, tuple(checks), tuple(findings))
+    checks += ["relation", "difference"] if len(releases) > 1 else []
+    source = None if trips is None else trips.name
+    return Report(tuple(names), source, tuple(checks), tuple(findings), tuple(compared))
+
+
+def _own_rule(k: int | None, least: Mapping[str, float] | None) -> dict[str, float]:
+    """Return the thresholds that the auditor asks for; k is one on trips where a table does not say what it counts."""
+    demanded = {**({} if k is None else {"trips": float(k)}), **(least or {})}
+    for name, value in demanded.items():
+        if name not in NAMES:
+            raise InputError(f"{name!r} is nothing that can be counted; choose among {', '.join(NAMES)}")
+        if not value > 0 or value == float("inf"):
+            raise InputError(f"the least {name} of a flow must be a positive number, not {value}")
+    return demanded
+
+
+def _demand(release: Published, k: int | None) -> Published:
+    """Turn the auditor's k into thresholds on what the release counts."""
+    if k is None or not release.promised:
+        return release
+    rule = release.manifest["rule"]
+    mean = rule.get("w") or (rule["weight"] / rule["k"] if "weight" in rule and rule.get("k") else 0)
+    by_k = {name: k * mean if name == "weight" else float(k) for name in release.promised}
+    given = {name: value for name, value in release.demanded.items() if name != "trips" or value != k}
+    return replace(release, demanded={**by_k, **given})
+
+
+def _compare(
+    connection: duckdb.DuckDBPyConnection,
+    places: Places,
+    releases: Sequence[Published],
+    exact: set[int],
+    *,
+    cumulative: bool,
+    disjoint: bool,
+) -> tuple[list[Comparison], list[Finding]]:
+    """Compare each two releases as well as can be: by trips, by published numbers, or not at all."""
+    atoms = scopes(connection, [each for each in releases if each.number in exact])
+    related = relations(releases, atoms, exact, cumulative=cumulative, disjoint=disjoint)
+    by_trips, by_numbers, comparisons, findings = [], [], [], unknown(related)
+    for each in related:
+        done = _how(each, exact)
+        comparisons.append(comparison(each, done))
+        if done == ROWS:
+            by_trips.append(each)
+        elif done == NUMBERS:
+            by_numbers.append(each)
+        elif done == NOTHING and each.kind != "unknown":
+            text = f"{each.one.name} and {each.other.name} share trips, but on such zones they cannot be compared"
+            findings.append(Finding("relation", each.names, text))
+    findings += Comparing(connection, places, atoms).compare(by_trips) if by_trips else []
+    told = families([*by_numbers, *(each for each in related if each.kind == "disjoint")])
+    findings += find_differences(connection, told)
+    whole = families([each for each in related if each.kind in ("part", "disjoint")])
+    return comparisons, findings + find_column_leaks(connection, whole)
+
+
+def _how(relation: Relation, exact: set[int]) -> str:
+    """Return how two releases can be compared."""
+    both = (relation.one, relation.other)
+    if relation.kind == "disjoint":
+        return NEEDLESS
+    if relation.kind == "unknown" or any(each.nested for each in both):
+        return NOTHING
+    if {each.number for each in both} <= exact and not any(each.thinned for each in both):
+        return ROWS
+    if any(each.has_boxes for each in both):
+        return NOTHING
+    return TOGETHER if relation.how == "released together" else NUMBERS
 
 
 def _look_at(connection: duckdb.DuckDBPyConnection, release: Published, *, with_trips: bool) -> list[Finding]:
     try:
-        findings = check_files(connection, release)
-        findings += check_rule(connection, release)
-        findings += check_totals(connection, release)
-        findings += check_margins(connection, release)
-        findings += check_outlines(release)
+        findings = check_rule(connection, release, with_trips=with_trips)
+        if not release.bare:
+            findings = check_files(connection, release) + findings
+            findings += check_totals(connection, release)
+            findings += check_margins(connection, release)
+            findings += check_outlines(release)
         findings += check_overlap(connection, release)
         findings += check_homogeneity(connection, release)
         return findings if with_trips else findings + check_persons(connection, release)
@@ -102,6 +204,9 @@ def _expand(folders: list[Path]) -> tuple[list[Path], list[Finding]]:
     listed: list[Path] = []
     findings = []
     for folder in folders:
+        if folder.is_file():
+            listed.append(folder)
+            continue
         if not folder.is_dir():
             raise InputError(f"there is no folder {folder}; give the folders of releases")
         if not (folder / INDEX).is_file():
@@ -128,17 +233,3 @@ def _short_names(paths: Sequence[Path]) -> list[str]:
         if len(set(names)) == len(names):
             return names
     raise InputError("a release is given twice; name each folder once")
-
-
-def _read(
-    connection: duckdb.DuckDBPyConnection, releases: Sequence[Published], trips: TripsSource, places: Places
-) -> list[Pass]:
-    """Read the trips once for each filter that releases were made with."""
-    attributes = attributes_of(releases)
-    by_filter: dict[Sequence[str] | str | None, Pass] = {}
-    for release in releases:
-        where = trips.filters or filter_of(release)
-        if where not in by_filter:
-            by_filter[where] = load_records(connection, trips, len(by_filter), where, attributes)
-            places.add_nodes([places.name(leaf) for leaf in by_filter[where].leaves])
-    return [by_filter[trips.filters or filter_of(release)] for release in releases]

@@ -14,6 +14,7 @@ from odkanon.cli.audit import audit
 from odkanon.cli.clashes import check_clashes
 from odkanon.cli.compare import compare
 from odkanon.cli.demo import demo
+from odkanon.cli.explain import explain
 from odkanon.cli.explore import explore
 from odkanon.cli.export import export
 from odkanon.cli.netmob25 import netmob25
@@ -49,6 +50,7 @@ app = typer.Typer(
 for command in (
     anonymize,
     audit,
+    explain,
     report,
     explore,
     picture,

@@ -13,12 +13,18 @@ from odkanon.cli.reading import How, reads
 if TYPE_CHECKING:
     from odkanon.audit import Report
 
+RULE = "What flows should meet, whatever they promise"
+
 
 @reads
 def audit(
     how: How,
     releases: Annotated[
-        list[Path], typer.Argument(metavar="RELEASE...", help="Folders of releases, or of segments released together.")
+        list[Path],
+        typer.Argument(
+            metavar="RELEASE...",
+            help="Folders of releases, or of segments released together; or bare tables of origin, destination, trips.",
+        ),
     ],
     trips: Annotated[
         Path | None,
@@ -30,9 +36,21 @@ def audit(
     cumulative: Annotated[
         bool, typer.Option("--cumulative", help="Each release contains those with fewer trips, as in a growing series.")
     ] = False,
+    disjoint: Annotated[
+        bool, typer.Option("--disjoint", help="Releases that do not say how they are related share no trips.")
+    ] = False,
+    k: Annotated[int | None, typer.Option("--k", rich_help_panel=RULE, help="At least k of what it counts.")] = None,
+    min_trips: Annotated[int | None, typer.Option(rich_help_panel=RULE, help="At least so many trips.")] = None,
+    min_weight: Annotated[float | None, typer.Option(rich_help_panel=RULE, help="At least this weight.")] = None,
+    min_persons: Annotated[int | None, typer.Option(rich_help_panel=RULE, help="At least so many persons.")] = None,
+    min_households: Annotated[
+        int | None, typer.Option(rich_help_panel=RULE, help="At least so many households.")
+    ] = None,
     show: Annotated[int, typer.Option("--show", help="How many lines of each kind to print.")] = 20,
 ) -> None:
     """Check releases independently: rule, totals, zones, persons, and what several give away together.
+
+    What it finds it measures by the rule of each release, and by yours where that asks for more.
 
     Exit codes: 0 clean; 1 findings; 2 a file cannot be read.
 
@@ -40,16 +58,27 @@ def audit(
     --------
     `odkanon audit release --trips survey.parquet`
 
-    `odkanon audit everyone women men -o audit.json`
+    `odkanon audit everyone women men --trips survey.parquet -o audit.json`
+
+    `odkanon audit flows.csv --k 10`
     """
-    from odkanon.audit import audit as run
+    from odkanon.audit import audit_releases as run
     from odkanon.cli.show import stages
     from odkanon.core.outputs import write_text
 
+    asked = {"trips": min_trips, "weight": min_weight, "persons": min_persons, "households": min_households}
     reading = how(trips)
     with stages() as stage:
         stage(f"looking at {len(releases)} folders")
-        report = run(releases, trips=None if trips is None else reading, hierarchy=reading.tree, cumulative=cumulative)
+        report = run(
+            releases,
+            trips=None if trips is None else reading,
+            hierarchy=reading.tree,
+            cumulative=cumulative,
+            disjoint=disjoint,
+            k=k,
+            least={name: value for name, value in asked.items() if value is not None},
+        )
     show_report(report, show)
     if output is not None:
         write_text(output, json.dumps(report.as_dict(), indent=2, ensure_ascii=False) + "\n")
@@ -79,7 +108,30 @@ def show_report(report: Report, limit: int) -> None:
     for (severity, check), count in shown.items():
         if count > limit:
             console.print(f"... and {count - limit:,} more {severity}s on {check}; see them all with -o audit.json")
+    _show_compared(report)
     verdict = [f"Looked at: {', '.join(report.checks)}"]
     count = sum(each.severity == "finding" for each in report.findings)
     verdict.append("clean." if report.clean else f"{count:,} findings.")
     console.print("; ".join(verdict), style="bold green" if report.clean else "bold red")
+
+
+def _show_compared(report: Report) -> None:
+    """Print what was compared with what, and what was not."""
+    from odkanon.cli.show import console
+
+    groups: dict[tuple[str, str, str], list[str]] = {}
+    for each in report.compared:
+        groups.setdefault((each.compared, each.relation, each.how), []).append(" and ".join(each.releases))
+    for (compared, relation, how), names in groups.items():
+        more = f" and {len(names) - 3:,} more pairs" if len(names) > 3 else ""
+        text = f"{_RELATIONS[relation]} ({how}), {compared}: {'; '.join(names[:3])}{more}"
+        console.print(f"Compared: {text}".replace("[", "\\["), style="red" if relation == "unknown" else None)
+
+
+_RELATIONS = {
+    "disjoint": "no trips in common",
+    "same": "the same trips",
+    "part": "the first a part of the second",
+    "overlap": "some trips in common",
+    "unknown": "not known whether they share trips",
+}

@@ -95,17 +95,14 @@ def show_privacy(releases: list[tuple[str, Release]]) -> None:
 
 def show_usefulness(releases: list[tuple[str, Release]]) -> None:
     """Print how well releases answer what people ask of a matrix; nothing where it is not known where zones lie."""
-    table = Table(title="Usefulness (1 is best)", title_justify="left")
-    for heading in ("release", "counted in", "squares", "flows right", "large flows near", "stay inside", "lengths"):
+    table = Table(title="Usefulness: how far flows between squares are right (1 is best)", title_justify="left")
+    for heading in ("release", "counted in", "1 km", "2 km", "4 km", "8 km", "lengths", "stay in 2 km"):
         table.add_column(heading, justify="left" if heading in ("release", "counted in") else "right")
     for name, release in releases:
         for measure, found in release.usefulness.items():
-            for place in found.squares:
-                near = "-" if place.large_near is None else f"{place.large_near:.2f}"
-                after = "-" if place.inside_after is None else f"{place.inside_after:.2f}"
-                inside = f"{after} (input {place.inside_before:.2f})"
-                row = (place.name, f"{place.cpc:.3f}", near, inside, f"{found.length_overlap:.2f}")
-                table.add_row(name, MEASURES[measure].title, *row)
+            inside = f"{_number(found.squares[1].inside_after)} of {_number(found.squares[1].inside_before)}"
+            right = [_number(place.cpc) for place in found.squares]
+            table.add_row(name, MEASURES[measure].title, *right, _number(found.length_overlap), inside)
     if table.row_count == 0:
         return
     console.print(table)

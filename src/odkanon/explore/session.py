@@ -21,6 +21,7 @@ from odkanon.publish.manifest import limit_account, manifest
 from odkanon.publish.recipe import with_leaves, zone_account
 from odkanon.publish.report.base import build_base
 from odkanon.publish.report.model import build_model
+from odkanon.publish.report.names import build_names
 from odkanon.publish.saved import SavedRelease
 from odkanon.quality.utility import utility
 
@@ -99,6 +100,7 @@ class Session:
         model = build_model(saved)
         if base:
             model["base"] = build_base(model["shapes"])
+            model["names"] = build_names(model["shapes"])
         return model | {"number": number}
 
     def limits(self, request: Request, page: str, number: int) -> dict[str, Any]:
@@ -120,8 +122,11 @@ class Session:
         """Write what is shown as a folder beside where the explorer was started."""
         targets = [self.target(name, part if request.split else None) for part in request.parts]
         releases = [self._release(part, "", 0) for part in request.parts]
+        by, _, value = request.segment.partition(": ")
+        # Without it, an audit could not tell which trips the release is about.
+        segment = {"segment": {by: value}} if value else {}
         for release, target in zip(releases, targets, strict=True):
-            release.save(target)
+            replace(release, parameters={**release.parameters, **segment}).save(target)
         return {"saved": [target.name for target in targets]}
 
     def target(self, name: Any, part: Request | None = None) -> Path:

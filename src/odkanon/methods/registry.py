@@ -39,8 +39,6 @@ class Method:
         Whether it only works on H3 cells.
     overlaps : bool
         Whether zones of one axis may overlap, because they depend on the other end.
-    nested : bool
-        Whether a flow may lie in another, and then tells only what the finer one does not.
     on_tree : bool
         Whether its zones are nodes of the hierarchies, so that the steps of these can be chosen.
     slow : bool
@@ -54,7 +52,6 @@ class Method:
     any_engine: bool = False
     needs_cells: bool = False
     overlaps: bool = False
-    nested: bool = False
     on_tree: bool = True
     slow: bool = False
 
@@ -119,7 +116,6 @@ METHODS: dict[str, Method] = {
             "cascade.method:cascade",
             any_engine=True,
             overlaps=True,
-            nested=True,
         ),
         Method(
             "treecut",

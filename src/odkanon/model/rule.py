@@ -183,6 +183,10 @@ class Rule:
             if measure not in available:
                 _required(None, measure)
 
+    def __str__(self) -> str:
+        asked = [f"at least {float(value):,.10g} {MEASURES[name].title}" for name, value in self.thresholds.items()]
+        return f"the rule ({' and '.join(asked)} in every flow)"
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Rule) and self._identity == other._identity
 

@@ -61,7 +61,7 @@ class SavedRelease:
     zones : list of dict
         The zones of both axes as GeoJSON features.
     flows : pyarrow.Table
-        ``origin, destination, trips`` and, where known, the other measures.
+        ``origin, destination, trips`` and, where known, the other measures; then what rows say besides, as text.
     """
 
     name: str
@@ -207,7 +207,10 @@ def _read_flows(folder: Path) -> pa.Table:
         if missing:
             raise InputError(f"{path} lacks the column(s) {', '.join(missing)}; save the release again")
         known = [name for name in types if name in flows.column_names]
-        return flows.select(known).cast(pa.schema([(name, types[name]) for name in known]))
+        # What rows say besides, such as the hour or the mode, is text, whatever it looks like.
+        others = [name for name in flows.column_names if name not in types]
+        wanted = [*((name, types[name]) for name in known), *((name, pa.string()) for name in others)]
+        return flows.select([*known, *others]).cast(pa.schema(wanted))
     except (OSError, pa.ArrowException) as error:
         raise InputError(f"{path} cannot be read ({error}); save the release again") from None
 

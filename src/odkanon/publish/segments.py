@@ -58,7 +58,8 @@ def save_together(
             write_public(release, made / name, name)
         write_json(made / INDEX, _index(together.whole.rule, shown, made), indent=2)
         told = {**_shares(together), "releases": {name: account(release) for name, release in releases.items()}}
-        read = {"sha256": together.whole.input.source.sha256, **(source or {})}
+        origin = together.whole.input.source
+        read = {"sha256": origin.sha256, **(origin.reading if source is None else source)}
         recipe = make_recipe(folder, told, digest=sha256(made / INDEX), source=read, command=command)
         beside = partial / recipe_path(folder).name
         write_json(beside, recipe, indent=2)

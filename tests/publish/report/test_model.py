@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from odkanon.errors import InputError
-from odkanon.publish.report.model import Shapes, build_model, pack_line
+from odkanon.publish.report.model import AXES, Shapes, build_model, pack_line
 from odkanon.publish.saved import SavedRelease, read_release
 from web import made
 
@@ -45,8 +45,31 @@ def test_row_order_does_not_matter(tmp_path: Path) -> None:
 
 def test_a_shape_is_stored_once_for_all_axes_and_releases(tmp_path: Path) -> None:
     first, second = (read_release(folder) for folder in made.pair(tmp_path))
-    shapes = build_model([first, second])["shapes"]
-    assert len(shapes) == len({json.dumps(zone["geometry"]) for zone in (*first.zones, *second.zones)})
+    model = build_model([first, second])
+    zones = {zone["properties"]["id"] for zone in (*first.zones, *second.zones)}
+    above = {cell for release in model["releases"] for axis in AXES for cell in release[axis]["nest"]["id"]}
+    assert len(model["shapes"]) == len({json.dumps(shape) for shape in model["shapes"]}) == len(zones | above)
+
+
+def test_what_rows_say_besides_their_places_is_packed_once_a_value(tmp_path: Path) -> None:
+    saved = read_release(made.cube(tmp_path / "cube"))
+    flows = build_model([saved])["releases"][0]["flows"]
+    mode = flows["attributes"]["mode"]
+    assert mode["values"] == ["", "bus", "car"]
+    told: dict[str, int] = {}
+    for value, trips in zip(mode["of"], flows["trips"], strict=True):
+        told[mode["values"][value]] = told.get(mode["values"][value], 0) + trips
+    wanted: dict[str, int] = {}
+    for text, trips in zip(*(saved.flows.column(name).to_pylist() for name in ("mode", "trips")), strict=True):
+        wanted[text or ""] = wanted.get(text or "", 0) + trips
+    assert told == wanted
+
+
+def test_a_column_with_a_value_for_every_row_is_no_attribute(tmp_path: Path) -> None:
+    saved = read_release(made.hexagons(tmp_path / "release"))
+    numbered = saved.flows.append_column("row", pa.array(range(len(saved.flows))))
+    flows = build_model([SavedRelease(saved.name, saved.about, saved.zones, numbered)])["releases"][0]["flows"]
+    assert "attributes" not in flows
 
 
 def test_shapes_keep_their_corners() -> None:

@@ -13,7 +13,7 @@ export interface Piece {
   polygon: Polygon;
 }
 
-interface Segment {
+export interface Segment {
   zone: number;
   from: Point;
   to: Point;
@@ -43,7 +43,7 @@ function drawing(zones: Zones): Drawing {
   return made;
 }
 
-function closed(ring: Point[]): Point[] {
+export function closed(ring: Point[]): Point[] {
   const [first, last] = [ring[0], ring.at(-1)];
   return first && last && (first[0] !== last[0] || first[1] !== last[1]) ? [...ring, first] : ring;
 }
@@ -69,7 +69,7 @@ function depthOf(zones: Zones): number {
 }
 
 /** Plain segments instead of deck.gl's paths: half the time to the first picture where no graphics card helps. */
-function strokes(id: string, data: Segment[], getWidth: (segment: Segment) => number, colour: Colour, key: unknown): Layer {
+export function strokes(id: string, data: Segment[], getWidth: (segment: Segment) => number, colour: Colour, key: unknown): Layer {
   return new LineLayer<Segment>({
     id,
     data,
@@ -133,6 +133,9 @@ export function zoneLayers(
     }
     const value = shading.values[zone]!;
     if (Number.isNaN(value)) return palette.empty;
+    const kind = shading.kinds?.[zone];
+    if (kind === "new") return palette.fresh;
+    if (kind === "gone") return palette.gone;
     const [r, g, b, a] = shading.scale.shade(value);
     return [r, g, b, thin ? faint(a, depth) : a];
   };
@@ -159,7 +162,7 @@ export function zoneLayers(
   ];
 }
 
-function chosenLayer(panel: Panel, polygons: Polygon[], palette: Palette): Layer {
+export function chosenLayer(panel: Panel, polygons: Polygon[], palette: Palette): Layer {
   return new PathLayer<Point[]>({
     id: `${panel.id}/chosen`,
     data: polygons.flatMap((polygon) => polygon.map(closed)),

@@ -1,6 +1,7 @@
 /** Which value each zone is shaded by, and the scales that turn values into colours. */
 
-import { makeScale, type Palette, type Scale } from "../colour";
+import { makeDiverging, makeScale, type Palette, type Scale } from "../colour";
+import { partnerChanges, zoneChanges, type Kind } from "../compare";
 import { partners } from "../flows";
 import { other } from "../format";
 import type { Axis, Measure, Release, Zones } from "../model";
@@ -21,11 +22,14 @@ export interface Shading {
   partner: boolean;
   /** True where origins and destinations have a scale each. */
   apart: boolean;
+  /** In a map of change: how each zone came to be what it is. */
+  kinds?: (Kind | null)[];
 }
 
-export function ownValues(zones: Zones, measure: Measure, perArea: boolean): Float64Array {
+export function ownValues(zones: Zones, measure: Measure, shade: State["shade"]): Float64Array {
   const masses = zones.mass[measure] ?? zones.mass.trips!;
-  return Float64Array.from(masses, (mass, zone) => (perArea ? mass / (zones.area[zone] || NaN) : mass));
+  if (shade === "size") return Float64Array.from(zones.area, (area) => area || NaN);
+  return Float64Array.from(masses, (mass, zone) => (shade === "density" ? mass / (zones.area[zone] || NaN) : mass));
 }
 
 /** Mass of the flows between the selected zone and each zone of the other axis. */
@@ -46,27 +50,49 @@ function median(values: Float64Array): number {
 
 /** Axes whose typical values differ more than this would leave one of two maps in a single colour. */
 const APART = 3;
+const SAMPLE = 200;
+
+/** Equally many values of each map, so that a release with many zones does not set the scale alone. */
+function sample(values: Float64Array): number[] {
+  const sorted = values.filter((value) => value > 0).sort();
+  if (sorted.length <= SAMPLE) return Array.from({ length: sorted.length ? SAMPLE : 0 }, (_, i) => sorted[Math.floor((i * sorted.length) / SAMPLE)]!);
+  return Array.from({ length: SAMPLE }, (_, i) => sorted[Math.floor((i * (sorted.length - 1)) / (SAMPLE - 1))]!);
+}
 
 /**
  * Shadings of all panels. Panels that show the same kind of value share one scale, so that colours compare, unless
- * origins and destinations are too different for that.
+ * origins and destinations are too different for that. Choosing a zone does not change the scales of zones.
  */
 export function shade(releases: Release[], panels: Panel[], state: State, palette: Palette): Shading[] {
-  const drafts = panels.map((panel) => {
-    const release = releases[panel.release]!;
-    const partner = state.selected !== null && panel.axis === other[state.selected.axis];
-    const values = partner
-      ? partnerValues(release, state.selected!, state.measure)
-      : ownValues(release[panel.axis], state.measure, state.shade === "density");
-    return { axis: panel.axis, values, partner };
-  });
-  const medians = drafts.filter((draft) => !draft.partner).map((draft) => median(draft.values));
+  if (state.shade === "change") return changes(releases, panels, state, palette);
+  const own = panels.map((panel) => ownValues(releases[panel.release]![panel.axis], state.measure, state.shade));
+  const medians = own.map(median);
   const apart = Math.max(...medians) > APART * Math.min(...medians);
-  const key = (draft: (typeof drafts)[0]): string => `${draft.partner} ${apart && draft.axis}`;
+  const join = (parts: Float64Array[]): Scale => makeScale(parts.length > 1 ? parts.flatMap(sample) : (parts[0] ?? []), palette);
   const scales = new Map<string, Scale>();
-  for (const kind of new Set(drafts.map(key))) {
-    const values = drafts.filter((draft) => key(draft) === kind).flatMap((draft) => Array.from(draft.values));
-    scales.set(kind, makeScale(values, palette));
+  for (const key of new Set(panels.map((panel) => (apart ? panel.axis : "")))) {
+    scales.set(key, join(own.filter((_, i) => !apart || panels[i]!.axis === key)));
   }
-  return drafts.map((draft) => ({ ...draft, scale: scales.get(key(draft))!, apart }));
+  const { selected } = state;
+  const flows = panels.map((panel) => (selected && panel.axis === other[selected.axis] ? partnerValues(releases[panel.release]!, selected, state.measure) : null));
+  const partnerScale = join(flows.filter((values) => values !== null));
+  return panels.map(({ axis }, i) => {
+    const values = flows[i];
+    return { axis, values: values ?? own[i]!, partner: !!values, apart, scale: values ? partnerScale : scales.get(apart ? axis : "")! };
+  });
+}
+
+/** Second release minus first, on one diverging scale for all panels. */
+function changes(releases: Release[], panels: Panel[], state: State, palette: Palette): Shading[] {
+  const [first, second] = releases as [Release, Release];
+  const drafts = panels.map(({ axis, release }) => {
+    const partner = state.selected !== null && axis === other[state.selected.axis];
+    const found = partner ? partnerChanges(first, second, state.selected!, state.measure) : zoneChanges(first, second, axis, state.measure);
+    const { id } = releases[release]![axis];
+    const kinds = id.map((one) => found.get(one)?.kind ?? null);
+    return { axis, partner, apart: false, kinds, values: Float64Array.from(id, (one) => found.get(one)?.by ?? NaN) };
+  });
+  const values = drafts.flatMap((draft) => Array.from(draft.values).filter((value, zone) => draft.kinds[zone] === "both" && value));
+  const scale = makeDiverging(values, palette);
+  return drafts.map((draft) => ({ ...draft, scale }));
 }

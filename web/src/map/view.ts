@@ -4,6 +4,7 @@ import { Deck, MapView, WebMercatorViewport, type Layer, type PickingInfo } from
 import { h, replace } from "../dom";
 import type { Bounds, Point } from "../geometry";
 import { scaleBar } from "./ruler";
+import type { Label } from "./places";
 import type { Panel } from "./shading";
 
 interface ViewState {
@@ -16,7 +17,9 @@ interface ViewState {
 
 export interface Handlers {
   tooltip: (panel: Panel, layer: string, object: unknown) => string[] | null;
-  click: (panel: Panel, layer: string, object: unknown) => void;
+  click: (panel: Panel, layer: string, object: unknown, place: Point | null) => void;
+  /** Escape was pressed on the map. */
+  leave: () => void;
 }
 
 const ARROWS: Record<string, Point> = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
@@ -24,11 +27,24 @@ const ZOOMS: Record<string, number> = { "+": 0.5, "=": 0.5, "-": -0.5 };
 const GAP = 6;
 const NARROW = 620;
 const PAPER = 640;
+/** About how wide a letter and how high a line of a label is. */
+const [LETTER, LINE] = [6.4, 19];
+
+/** Asked before the map is: a browser that cannot draw says so in many different ways later. */
+function hasWebGL(): boolean {
+  try {
+    return h("canvas").getContext("webgl2") !== null;
+  } catch {
+    return false;
+  }
+}
 
 export class Maps {
   readonly element: HTMLElement;
   private readonly canvas = h("div", { class: "canvas" });
   private readonly titles = h("div", { class: "titles" });
+  private readonly names = h("div", { class: "names", "aria-hidden": "true" });
+  private labels: Label[] = [];
   private readonly tip = h("div", { class: "tip", hidden: true, role: "status" });
   private readonly nudge = h("div", { class: "nudge", hidden: true }, "Click the map first, then scroll to zoom");
   private readonly ruler = h("div", { class: "ruler" });
@@ -39,6 +55,7 @@ export class Maps {
   private bounds: Bounds | null = null;
   private heart: Bounds | null = null;
   private moved = false;
+  private failed = false;
 
   constructor(private readonly handlers: Handlers) {
     this.element = h(
@@ -48,12 +65,13 @@ export class Maps {
         tabindex: 0,
         role: "application",
         "aria-label":
-          "Map of the zones. Arrow keys move it, plus and minus zoom, 0 shows everything. The same zones are in the list.",
+          "Map of the zones. Arrow keys move it, plus and minus zoom, 0 shows everything, Enter chooses what is in the middle, Escape lets go. The same zones are in the list.",
         onkeydown: (event: KeyboardEvent) => this.key(event),
         onpointerdown: () => this.element.focus({ preventScroll: true }),
         onpointerleave: () => (this.tip.hidden = true),
       },
       this.canvas,
+      this.names,
       this.titles,
       this.tip,
       this.nudge,
@@ -78,6 +96,10 @@ export class Maps {
 
   /** Starts drawing; call once the element is in the page. */
   start(): void {
+    new ResizeObserver(() => this.layout()).observe(this.element);
+    addEventListener("beforeprint", () => this.fitPaper(true));
+    addEventListener("afterprint", () => this.fitPaper(false));
+    if (!hasWebGL()) return this.fail();
     this.deck = new Deck({
       parent: this.canvas as HTMLDivElement,
       views: [],
@@ -99,9 +121,6 @@ export class Maps {
       onError: (error) => this.fail(error),
       getCursor: ({ isDragging, isHovering }) => (isDragging ? "grabbing" : isHovering ? "pointer" : "grab"),
     });
-    new ResizeObserver(() => this.layout()).observe(this.element);
-    addEventListener("beforeprint", () => this.fitPaper(true));
-    addEventListener("afterprint", () => this.fitPaper(false));
   }
 
   /** Sets the panels; the view starts at `heart` (or everything) and can always go out to `bounds`. */
@@ -117,8 +136,39 @@ export class Maps {
     this.moved = true;
   }
 
-  draw(layers: Layer[]): void {
+  draw(layers: Layer[], labels: Label[] = []): void {
+    // What the pointer was on may be gone.
+    this.tip.hidden = true;
+    this.labels = labels;
     this.deck?.setProps({ layers });
+    this.write();
+  }
+
+  /** Draws at once instead of with the next frame: paper does not wait for one. */
+  drawNow(): void {
+    const deck = this.deck as unknown as { layerManager?: { updateLayers: () => void } } | null;
+    deck?.layerManager?.updateLayers();
+    this.deck?.redraw("print");
+  }
+
+  /** Puts the labels where they belong; of those that would overlap the first one stays. */
+  private write(): void {
+    const taken: { x: number; y: number; half: number }[] = [];
+    const shown = this.rectangles.flatMap((rectangle) => {
+      const viewport = new WebMercatorViewport({ ...this.view, ...rectangle });
+      return this.labels.flatMap(({ at, text, kind }) => {
+        const [left, top] = viewport.project(at) as Point;
+        const half = (text.length * LETTER) / 2 + 6;
+        if (left < half || top < 34 || left > rectangle.width - half || top > rectangle.height - 14) return [];
+        const [x, y] = [rectangle.x + left, rectangle.y + top];
+        if (taken.some((one) => Math.abs(one.x - x) < one.half + half && Math.abs(one.y - y) < LINE)) return [];
+        taken.push({ x, y, half });
+        const element = h("span", { class: kind }, text);
+        Object.assign(element.style, { left: `${x}px`, top: `${y}px` });
+        return [element];
+      });
+    });
+    replace(this.names, ...shown);
   }
 
   /** Where a place appears inside a panel, in pixels of the page. */
@@ -167,6 +217,7 @@ export class Maps {
     this.ruler.style.width = `${pixels}px`;
     this.ruler.textContent = text;
     this.deck?.setProps({ viewState: view as never });
+    this.write();
   }
 
   private columns(width: number): number {
@@ -203,11 +254,12 @@ export class Maps {
     const empty = !this.bounds && h("p", { class: "failed" }, "These zones have no shapes to draw. They are in the list, with all their flows.");
     replace(this.titles, ...this.panels.map((panel, i) => this.title(panel.title, i)), empty);
     if (!this.moved) this.fit(this.heart ?? this.bounds);
+    this.write();
   }
 
   private title(text: string, number: number): HTMLElement {
     const { x, y, width, height } = this.rectangles[number]!;
-    const frame = h("div", { class: "frame" }, h("span", {}, text));
+    const frame = h("div", { class: "frame" }, h("span", {}, text), number === 0 && h("i", { class: "cross" }));
     Object.assign(frame.style, { left: `${x}px`, top: `${y}px`, width: `${width}px`, height: `${height}px` });
     return frame;
   }
@@ -235,7 +287,16 @@ export class Maps {
     // An arrow must not stand in the way of the zone below it.
     const layerIds = [`${panel.id}/fill`];
     const zone = info.layer?.id === layerIds[0] ? info : this.deck?.pickObject({ x: info.x, y: info.y, layerIds });
-    this.handlers.click(panel, zone?.layer?.id ?? "", zone?.object);
+    this.handlers.click(panel, zone?.layer?.id ?? "", zone?.object, (info.coordinate as Point | undefined) ?? null);
+  }
+
+  /** Chooses what lies in the middle of the first panel, as a click there would. */
+  private pickMiddle(): void {
+    const [panel, rectangle] = [this.panels[0], this.rectangles[0]];
+    if (!panel || !rectangle) return;
+    const [x, y] = [rectangle.x + rectangle.width / 2, rectangle.y + rectangle.height / 2];
+    const found = this.deck?.pickObject({ x, y, layerIds: [`${panel.id}/fill`] });
+    this.handlers.click(panel, found?.layer?.id ?? "", found?.object, [this.view.longitude, this.view.latitude]);
   }
 
   private key(event: KeyboardEvent): void {
@@ -248,6 +309,8 @@ export class Maps {
     if (event.key in ARROWS) shift(ARROWS[event.key]!);
     else if (event.key in ZOOMS) this.zoomBy(ZOOMS[event.key]!);
     else if (event.key === "0") this.fit();
+    else if (event.key === "Enter") this.pickMiddle();
+    else if (event.key === "Escape") this.handlers.leave();
     else return;
     event.preventDefault();
   }
@@ -260,10 +323,10 @@ export class Maps {
     setTimeout(() => (this.nudge.hidden = true), 1200);
   }
 
-  private fail(error: Error): void {
-    if (this.element.querySelector(".failed")) return;
-    console.warn(error.message);
-    const text = "This browser cannot draw the map (WebGL is off). The numbers and the list of zones are complete without it.";
-    this.titles.append(h("p", { class: "failed" }, text));
+  private fail(error?: Error): void {
+    if (this.failed) return;
+    if (error) console.warn(error.message);
+    this.failed = true;
+    this.element.append(h("p", { class: "failed" }, "This browser cannot draw the map (WebGL is off). The numbers and the list of zones are complete without it."));
   }
 }

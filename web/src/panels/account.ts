@@ -1,7 +1,7 @@
 /** What was asked, and where every trip of the input went. */
 
 import { card, h, table, type Row } from "../dom";
-import { amount, count, percent, quantity, short } from "../format";
+import { amount, count, exact, percent, plural, quantity, short } from "../format";
 import { COUNTS, type About, type Release } from "../model";
 
 const RULES = {
@@ -29,7 +29,9 @@ const PARAMETERS: Record<string, [string, string]> = {
 function parameter(name: string, value: unknown): string {
   if (value == null) return "–";
   if (typeof value === "number") return name === "budget" || name === "duality_gap" ? percent(value) : quantity(value);
-  return typeof value === "object" ? JSON.stringify(value) : String(value);
+  if (Array.isArray(value)) return value.map((one) => parameter("", one)).join(", ");
+  if (typeof value === "object") return Object.entries(value).map(([key, one]) => `${key} ${parameter("", one)}`).join(", ");
+  return String(value);
 }
 
 /** The rule, the method and its settings. */
@@ -38,7 +40,7 @@ export function asked(releases: Release[]): HTMLElement {
   for (const name of COUNTS) {
     if (!releases.some(({ about }) => about.rule[name] != null)) continue;
     const [label, hint] = RULES[name];
-    const cells = releases.map(({ about: { rule } }) => (rule[name] == null ? "not asked" : `≥ ${count(rule[name])}`));
+    const cells = releases.map(({ about: { rule } }) => (rule[name] == null ? "not asked" : `≥ ${exact(rule[name])}`));
     rows.push({ label, hint, cells });
   }
   const hints = new Set(releases.map(({ method }) => method.hint));
@@ -62,11 +64,14 @@ function rejectedTrips(about: About): number {
   return Object.values(about.input?.rejected ?? {}).reduce((sum, one) => sum + (one.trips ?? one.rows ?? 0), 0);
 }
 
+/** The most trips of the input that can be missing: exactly where that may be known, else what the rows imply. */
+export const missing = ({ suppressed, unlisted }: About): number => suppressed?.trips ?? unlisted?.at_most_trips ?? 0;
+
 /** A bar of published, left out and rejected trips, drawn to scale. */
 function bar({ about }: Release): HTMLElement {
   const parts = [
     ["published", about.published.trips ?? 0, "published"],
-    ["suppressed", about.suppressed?.trips ?? 0, "left out"],
+    ["suppressed", missing(about), about.suppressed ? "left out" : "at most not listed"],
     ["rejected", rejectedTrips(about), "rejected"],
   ] as const;
   const total = parts.reduce((sum, [, trips]) => sum + trips, 0) || 1;
@@ -83,57 +88,57 @@ function bar({ about }: Release): HTMLElement {
   return element;
 }
 
-const number = (value: number | undefined, share?: number): string =>
-  value == null ? "–" : share == null ? short(value) : `${short(value)} (${percent(share)})`;
+const number = (value: number | undefined, share?: number): string | null =>
+  value == null ? null : share == null ? short(value) : `${short(value)} (${percent(share)})`;
 
-/** What the rows of a release tell, where the rest is not published. */
-function publicAccount(releases: Release[]): HTMLElement {
-  const cells = (pick: (about: About) => string) => releases.map(({ about }) => pick(about));
-  const rows: Row[] = [{ label: "Published", hint: "trips inside the published flows", cells: cells(({ published }) => count(published.trips)) }];
-  if (releases.some(({ about }) => about.published.weight != null)) {
-    rows.push({ label: "Published, weighted", hint: "the same, seen from the population", cells: cells(({ published }) => short(published.weight)) });
-  }
-  const most = ({ unlisted }: About): string => (unlisted?.at_most_trips == null ? "not published" : `at most ${count(unlisted.at_most_trips)}`);
-  rows.push({ label: "Not listed", hint: "trips too rare to be shown without exposing someone; the exact number could do so, too", cells: cells(most) });
-  return card("Where the trips went", "account", table(heads(releases), rows, "Where the trips went"));
+const counted = (value: number | null | undefined): string | null => (value == null ? null : count(value));
+
+/** One line of the account; it is left out where no release may say the number. */
+type Entry = [label: string, hint: string, pick: (about: About) => string | null];
+
+const ENTRIES: Entry[] = [
+  ["Rows read", "lines of the input files", ({ input }) => counted(input?.rows)],
+  ["Trips in the input", "all that were read, usable or not", ({ input }) => counted(input?.trips)],
+  ["Persons in the input", "people who made these trips", ({ input }) => counted(input?.persons)],
+  ["Weighted trips in the input", "what these trips stand for in the population", ({ input }) => number(input?.weight)],
+  [
+    "Usable trips",
+    "after rejecting; what was to be protected",
+    ({ published, suppressed }) => (suppressed?.trips == null ? null : counted((published.trips ?? 0) + suppressed.trips)),
+  ],
+  ["Published", "trips inside the published flows", ({ published }) => number(published.trips, published.share)],
+  ["Published, weighted", "the same, seen from the population", ({ published }) => number(published.weight)],
+  ["Left out (suppressed)", "too rare to be shown without exposing someone", ({ suppressed }) => number(suppressed?.trips, suppressed?.share)],
+  ["Left out, weighted", "the same, seen from the population", ({ suppressed }) => number(suppressed?.weight)],
+  [
+    "Not listed",
+    "trips too rare to be shown without exposing someone; the exact number could do so, too",
+    ({ suppressed, unlisted }) => (suppressed ? null : unlisted?.at_most_trips == null ? "not published" : `at most ${count(unlisted.at_most_trips)}`),
+  ],
+];
+
+function rejectedEntries(releases: Release[]): Entry[] {
+  const reasons = new Set(releases.flatMap(({ about }) => Object.keys(about.input?.rejected ?? {})));
+  if (!reasons.size) return [["Rejected", "unusable rows of the input", ({ input }) => (input?.rejected ? "none" : null)]];
+  return [...reasons].map((reason) => [
+    `Rejected: ${reason.includes(" ") ? reason : reason.replaceAll("_", " ")}`,
+    "not usable, or not asked for",
+    ({ input }) => {
+      const one = input?.rejected?.[reason];
+      return one ? plural(one.rows ?? one.trips ?? 0, "row") : null;
+    },
+  ]);
 }
 
-/** Input, rejected, suppressed, published. */
+/** Input, rejected, suppressed, published: as much of it as the page may say. */
 export function account(releases: Release[]): HTMLElement {
-  if (!releases.every(({ about }) => about.input && about.suppressed)) return publicAccount(releases);
-  const weighted = releases.some(({ about }) => about.input?.weight != null);
-  const cells = (pick: (about: About) => string) => releases.map(({ about }) => pick(about));
-  const rows: Row[] = [
-    { label: "Rows read", hint: "lines of the input files", cells: cells(({ input }) => count(input?.rows)) },
-    { label: "Trips in the input", hint: "all that were read, usable or not", cells: cells(({ input }) => count(input?.trips)) },
-  ];
-  if (releases.some(({ about }) => about.input?.persons != null)) {
-    rows.push({ label: "Persons in the input", hint: "people who made these trips", cells: cells(({ input }) => count(input?.persons)) });
-  }
-  if (weighted) {
-    rows.push({ label: "Weighted trips in the input", hint: "what these trips stand for in the population", cells: cells(({ input }) => short(input?.weight)) });
-  }
-  rows.push({ label: "Usable trips", hint: "after rejecting; what was to be protected", cells: cells(({ published, suppressed }) => count((published.trips ?? 0) + (suppressed?.trips ?? 0))) });
-  rows.push({ label: "Published", hint: "trips inside the published flows", cells: cells(({ published }) => number(published.trips, published.share)) });
-  if (weighted) rows.push({ label: "Published, weighted", hint: "the same, seen from the population", cells: cells(({ published }) => short(published.weight)) });
-  rows.push({ label: "Left out (suppressed)", hint: "too rare to be shown without exposing someone", cells: cells(({ suppressed }) => number(suppressed?.trips, suppressed?.share)) });
-  if (weighted) rows.push({ label: "Left out, weighted", hint: "the same, seen from the population", cells: cells(({ suppressed }) => short(suppressed?.weight)) });
-  const reasons = new Set(releases.flatMap(({ about }) => Object.keys(about.input?.rejected ?? {})));
-  for (const reason of reasons) {
-    const pick = ({ input }: About): string => {
-      const one = input?.rejected?.[reason];
-      return one ? `${count(one.rows ?? one.trips)} rows` : "–";
-    };
-    rows.push({ label: `Rejected: ${reason.includes(" ") ? reason : reason.replaceAll("_", " ")}`, hint: "not usable, or not asked for", cells: cells(pick) });
-  }
-  if (!reasons.size) rows.push({ label: "Rejected", hint: "unusable rows of the input", cells: cells(() => "none") });
+  const rows = [...ENTRIES, ...rejectedEntries(releases)].flatMap(([label, hint, pick]): Row[] => {
+    const found = releases.map(({ about }) => pick(about));
+    return found.some((cell) => cell != null) ? [{ label, hint, cells: found.map((cell) => cell ?? "–") }] : [];
+  });
   const bars = releases.map((release) => h("div", { class: "barline" }, releases.length > 1 && h("span", {}, release.name), bar(release)));
-  const key = h(
-    "p",
-    { class: "key" },
-    ...[["published", "published"], ["suppressed", "left out"], ["rejected", "rejected"]].map(([kind, word]) =>
-      h("span", {}, h("i", { class: kind }), word!),
-    ),
-  );
+  const known = releases.some(({ about }) => about.suppressed);
+  const kinds = [["published", "published"], ["suppressed", known ? "left out" : "at most not listed"], ["rejected", "rejected"]];
+  const key = h("p", { class: "key" }, ...kinds.slice(0, known ? 3 : 2).map(([kind, word]) => h("span", {}, h("i", { class: kind }), word!)));
   return card("Where the trips went", "account", ...bars, key, table(heads(releases), rows, "Where the trips went"));
 }

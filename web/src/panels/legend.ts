@@ -1,10 +1,10 @@
 /** What the colours, outlines and arrows of the map mean. */
 
-import { css, type Palette, type Scale } from "../colour";
+import { css, type Colour, type Palette, type Scale } from "../colour";
 import { h, type Child } from "../dom";
-import { amount, axisName, measureName, plural, shadeUnit, short } from "../format";
+import { amount, axisName, measureName, percent, plural, shadeUnit, short } from "../format";
 import type { Release } from "../model";
-import type { Line } from "../map/arrows";
+import { widest, type Line, type Ring } from "../map/arrows";
 import type { Panel, Shading } from "../map/shading";
 import type { State } from "../state";
 
@@ -27,21 +27,73 @@ function scaleKey(title: string, scale: Scale): HTMLElement {
 
 const legendNumber = (value: number): string => (value >= 1e6 ? short(value) : value.toLocaleString("en", { maximumSignificantDigits: 2 }));
 
+/** Swatches of a map of change: less, more, newly listed, no longer listed. */
+function changeKey([first, second]: Release[], shadings: Shading[], palette: Palette): Child[] {
+  const { breaks, shades } = shadings[0]!.scale;
+  const middle = shades.length >> 1;
+  const text = (i: number): string => {
+    if (i === middle) return "no change";
+    const steps = Math.abs(i - middle);
+    const sign = i < middle ? "−" : "+";
+    const [low, high] = [breaks[steps - 2], breaks[steps - 1]];
+    if (high === undefined) return low === undefined ? (sign === "+" ? "more" : "less") : `${sign}${legendNumber(low)} and beyond`;
+    return low === undefined ? `up to ${sign}${legendNumber(high)}` : `${sign}${legendNumber(low)} to ${sign}${legendNumber(high)}`;
+  };
+  const kinds = shadings.flatMap((shading) => shading.kinds ?? []);
+  const told = (kind: string, colour: Colour, words: string): Child => kinds.includes(kind as never) && swatch(css(colour), words);
+  return [
+    h("div", { class: "scale" }, h("b", {}, `Change: ${second!.name} minus ${first!.name}`), ...shades.map((shade, i) => swatch(css(shade), text(i)))),
+    told("new", palette.fresh, `only listed in ${second!.name}`),
+    told("gone", palette.gone, `only listed in ${first!.name}: none in the other, or too few`),
+  ];
+}
+
+/** What the widths of arrows and the rings mean, and how many trips stay inside. */
+function marksKey({ lines, rings }: Marks, stay: Stay | null, state: State, palette: Palette): Child[] {
+  const most = widest([...lines, ...rings]);
+  return [
+    lines.length > 0 && h("span", { class: "swatch" }, arrow(palette), `Arrows: ${amount(most, state.measure)} at the widest`),
+    stay && stay.mass > 0 && h("span", { class: "swatch" }, ring(palette), `Rings: trips that stay inside (${amount(stay.mass, state.measure)}, ${percent(stay.mass / (stay.total || 1))})`),
+  ];
+}
+
+export interface Marks {
+  lines: Line[];
+  rings: Ring[];
+}
+
+export interface Stay {
+  mass: number;
+  total: number;
+}
+
+/** The legend of the map of places. */
+export function placeLegend(scale: Scale, rough: boolean, marks: Marks, stay: Stay, state: State, palette: Palette): Child[] {
+  return [
+    scaleKey(`${state.towards === "destination" ? "Destinations" : "Origins"}: ${measureName[state.measure]} per km², an estimate`, scale),
+    h("span", {}, "Each row is spread evenly over its cell."),
+    rough && h("span", { class: "swatch" }, h("i", { class: "hatched" }), "hatched, dashed: only known to lie somewhere in here"),
+    ...marksKey(marks, stay, state, palette),
+  ];
+}
+
 export function legend(
   releases: Release[],
   panels: Panel[],
   shadings: Shading[],
   differing: (Set<string> | null)[],
-  lines: Line[],
+  marks: Marks,
+  stay: Stay | null,
   state: State,
   palette: Palette,
 ): Child[] {
+  if (state.shade === "change") return [...changeKey(releases, shadings, palette), ...marksKey(marks, stay, state, palette)];
   const parts: Child[] = [];
   const own = shadings.filter((shading, i) => !shading.partner && shadings.findIndex((one) => one.scale === shading.scale) === i);
   const partner = shadings.find((shading) => shading.partner);
   if (own.length && differing.some(Boolean)) parts.push(...differenceKey(releases, panels, differing, palette));
   else {
-    const unit = shadeUnit(state.measure, state.shade === "density");
+    const unit = state.shade === "size" ? "size in km²" : shadeUnit(state.measure, state.shade === "density");
     parts.push(...own.map(({ apart, axis, scale }) => scaleKey(`${apart ? `${axisName[axis]} zones` : "Zones"}: ${unit}`, scale)));
   }
   if (partner && state.selected) {
@@ -51,8 +103,7 @@ export function legend(
   }
   const leveled = panels.some((panel) => new Set(releases[panel.release]![panel.axis].level).size > 1);
   if (leveled) parts.push(h("span", {}, "Thicker outline: coarser zone."));
-  const most = lines.reduce((max, line) => Math.max(max, line.mass), 0);
-  if (most) parts.push(h("span", { class: "swatch" }, arrow(palette), `Arrows: ${amount(most, state.measure)} at the widest`));
+  parts.push(...marksKey(marks, stay, state, palette));
   return parts;
 }
 
@@ -71,4 +122,10 @@ function arrow(palette: Palette): HTMLElement {
   const line = h("i", { class: "arrow" });
   line.style.background = css(palette.flow);
   return line;
+}
+
+function ring(palette: Palette): HTMLElement {
+  const circle = h("i", { class: "ring" });
+  circle.style.borderColor = css(palette.flow);
+  return circle;
 }

@@ -1,7 +1,7 @@
 /** How useful the release is, and how well it protects, each seen from trips, population and persons. */
 
 import { card, h, table, type Child, type Row } from "../dom";
-import { count, measureTitle, percent, quantity, short } from "../format";
+import { count, exact, measureTitle, percent, quantity, short } from "../format";
 import { COUNTS, MEASURES, type Measure, type Quality, type Release } from "../model";
 
 const METRICS: [keyof Quality, string, string, (value: number | null | undefined) => string][] = [
@@ -56,7 +56,7 @@ export function privacy(releases: Release[]): HTMLElement {
         hint: guarded ? "protected by the rule" : "not asked for; shown to compare",
         cells: [
           short(one.min),
-          guarded ? count(one.threshold) : h("span", { class: "none" }, `(${count(one.threshold)})`),
+          guarded ? exact(one.threshold) : h("span", { class: "none" }, `(${exact(one.threshold)})`),
           one.below === 0
             ? h("span", { class: "good" }, "✓ none")
             : h("span", { class: "warn" }, count(one.below), h("small", {}, `${percent(one.share)} of all flows`)),

@@ -1,8 +1,9 @@
 /** The k-anonymity statement in one plain sentence, and the headline figures. */
 
 import { h, type Child } from "../dom";
-import { amount, count, percent, plural, quantity } from "../format";
+import { amount, area, count, exact, percent, plural } from "../format";
 import { COUNTS, type About, type Release } from "../model";
+import { typicalSize } from "../places";
 
 const THINGS = { trips: "trips", weight: "weighted trips of the population", persons: "different persons" };
 
@@ -13,22 +14,22 @@ function list(parts: string[]): string {
 /** What every published number is guaranteed to count. */
 export function statement(about: About): string {
   const parts = COUNTS.filter((name) => about.rule[name] != null).map(
-    (name) => `at least ${count(about.rule[name])} ${THINGS[name]}`,
+    (name) => `at least ${exact(about.rule[name])} ${THINGS[name]}`,
   );
   if (!about.published.classes) {
     return `Nothing is published: even the coarsest zones would not have given every flow ${list(parts)}.`;
   }
-  return `Every published flow counts ${list(parts)}${leftOut(about)}.`;
+  return `Every published flow counts ${list(parts)}; ${leftOut(about)}.`;
 }
 
+/** What is missing, as exactly as the page may say it. */
 function leftOut({ suppressed, unlisted }: About): string {
-  if (suppressed) {
-    return suppressed.share > 0
-      ? `; ${percent(suppressed.share)} of the trips could not reach this and are left out`
-      : "; no trip had to be left out";
+  if (suppressed?.share != null) {
+    return suppressed.share > 0 ? `${percent(suppressed.share)} of the trips could not reach this and are left out` : "no trip had to be left out";
   }
-  if (unlisted?.at_most_trips == null) return "";
-  return unlisted.at_most_trips ? `; at most ${amount(unlisted.at_most_trips, "trips")} are not listed` : "; no trip had to be left out";
+  const most = unlisted?.at_most_trips;
+  if (most == null) return "trips that could not reach this are not listed";
+  return most > 0 ? `at most ${amount(most, "trips")} ${most === 1 ? "is" : "are"} not listed` : "every trip is listed";
 }
 
 /** What the rule does not promise, said as plainly as what it does. */
@@ -42,48 +43,52 @@ export function caution(about: About): string | null {
 }
 
 const tile = (title: string, value: Child, ...notes: Child[]): HTMLElement =>
-  h("div", { class: "tile" }, h("h3", {}, title), h("p", { class: "big" }, value), ...notes.map((note) => note && h("p", {}, note)));
+  h("div", { class: "tile" }, h("h2", {}, title), h("p", { class: "big" }, value), ...notes.map((note) => note && h("p", {}, note)));
+
+function publishedTile({ about: { published, suppressed, input } }: Release): HTMLElement {
+  const weighted = published.weight != null && `standing for ${amount(published.weight, "weight")}`;
+  if (published.share == null || suppressed?.trips == null) return tile("Published", count(published.trips), "trips in the published flows", weighted);
+  const rejected = Object.entries(input?.rejected ?? {}).map(([why, one]) => `${count(one.rows ?? one.trips)} ${why.replaceAll("_", " ")}`);
+  return tile(
+    "Published",
+    percent(published.share),
+    `${count(published.trips)} trips of ${count((published.trips ?? 0) + suppressed.trips)} usable`,
+    rejected.length > 0 && `besides rows that cannot be used: ${rejected.join(", ")}`,
+    weighted,
+  );
+}
+
+function leftOutTile({ about: { suppressed, unlisted } }: Release): HTMLElement {
+  if (suppressed?.share == null) {
+    const most = unlisted?.at_most_trips;
+    return tile("Not listed to protect people", most == null ? "–" : `≤ ${count(most)}`, most == null ? "how many trips is not published" : "trips; the exact number is not published");
+  }
+  return tile(
+    "Left out to protect people",
+    percent(suppressed.share),
+    `${amount(suppressed.trips, "trips")}${suppressed.pairs == null ? "" : `, in ${plural(suppressed.pairs, "origin–destination pair")}`}`,
+  );
+}
 
 /** Four figures that a reader should take away from one release. */
-export function headline({ about }: Release): HTMLElement {
-  const { published, suppressed, unlisted, utility, limit } = about;
-  const g = utility.trips?.g;
-  const best = limit?.g;
+export function headline(release: Release): HTMLElement {
+  const { published } = release.about;
+  const size = typicalSize(release);
   return h(
     "div",
     { class: "tiles" },
-    tile(
-      "Published",
-      suppressed ? percent(published.share) : count(published.trips),
-      suppressed ? `${count(published.trips)} trips of ${count((published.trips ?? 0) + (suppressed.trips ?? 0))} usable` : "trips in the published flows",
-      published.weight != null && `standing for ${amount(published.weight, "weight")}`,
-    ),
+    publishedTile(release),
     tile(
       "Zones",
       h("span", {}, count(published.origins), h("span", { class: "times" }, " × "), count(published.destinations)),
       "origin zones × destination zones",
-      `${count(published.classes)} flows between them are published`,
+      `${plural(published.classes, "flow")} between them ${published.classes === 1 ? "is" : "are"} published`,
     ),
-    suppressed
-      ? tile(
-          "Left out to protect people",
-          percent(suppressed.share),
-          `${amount(suppressed.trips, "trips")}, in ${plural(suppressed.pairs, "origin–destination pair")}`,
-        )
-      : tile(
-          "Not listed to protect people",
-          unlisted?.at_most_trips == null ? "–" : `≤ ${count(unlisted.at_most_trips)}`,
-          unlisted?.at_most_trips == null ? "how many trips is not published" : "trips; the exact number is not published",
-        ),
     tile(
-      "Coarseness (G)",
-      g == null ? "–" : quantity(g),
-      g == null
-        ? utility.trips ? "not defined for this method" : "published for large inputs only"
-        : best == null
-          ? "finest cells in the two zones of an average trip; less is better"
-          : `at best ${quantity(best)} on this data with nested zones`,
-      g != null && best != null && "finest cells in the two zones of an average trip",
+      "How fine",
+      size == null ? "–" : area(size),
+      size == null ? "these zones have no shapes to measure" : "or less at both ends, for half of the published trips",
     ),
+    leftOutTile(release),
   );
 }

@@ -1,12 +1,26 @@
-/** The list beside the map: the largest zones, or the flows of the chosen one. Works without a map. */
+/** The list beside the map: all zones, or the flows of the chosen one. Works without a map. */
 
 import { h, replace, type Child } from "../dom";
+import { zoneChanges, type Changed } from "../compare";
 import { partners } from "../flows";
 import { amount, area, axisName, count, levelName, other, percent, plural, short } from "../format";
-import type { Axis, Release } from "../model";
-import type { State, Store } from "../state";
+import type { Axis, Measure, Release } from "../model";
+import type { Names } from "../names";
+import { nodeAt } from "../nest";
+import { ladder, type Rung } from "../places";
+import type { Store } from "../state";
+import { listing, Memory, type Entry } from "./listing";
 
-const FEW = 14;
+/** "14 in this cell (0.7 km²) + 426 in the surrounding 5 km² + 288 in 32 km²". */
+export function ladderText(rungs: Rung[], measure: Measure): string {
+  const size = ({ area: own }: Rung): string => (own > 0 ? area(own) : "an unknown area");
+  return rungs
+    .map((rung, i) => {
+      if (i === 0) return `${amount(rung.mass, measure)} in this cell (${size(rung)})`;
+      return i === 1 ? `${count(rung.mass)} in the surrounding ${size(rung)}` : `${count(rung.mass)} in ${size(rung)}`;
+    })
+    .join(" + ");
+}
 
 /** Facts of one zone in plain words; also the tooltip. */
 export function zoneFacts(release: Release, axis: Axis, zone: number): string[] {
@@ -14,7 +28,10 @@ export function zoneFacts(release: Release, axis: Axis, zone: number): string[] 
   const facts: string[] = [];
   const verb = axis === "origin" ? "start" : "end";
   const trips = zones.mass.trips![zone]!;
-  facts.push(`${amount(trips, "trips")} ${verb}${trips === 1 ? "s" : ""} here (${percent(trips / (release.about.published.trips || NaN))} of all published)`);
+  const rungs = ladder(zones.nest, zones.mass.trips!, zone);
+  // Where zones lie in each other, what is listed here is not all that happens here.
+  if (rungs.length > 1) facts.push(`Trips that ${verb} here: ${ladderText(rungs, "trips")}`);
+  else facts.push(`${amount(trips, "trips")} ${verb}${trips === 1 ? "s" : ""} here (${percent(trips / (release.about.published.trips || NaN))} of all published)`);
   if (zones.mass.weight) facts.push(`standing for ${amount(zones.mass.weight[zone]!, "weight")} of the population`);
   const size = zones.area[zone]! > 0 ? `about ${area(zones.area[zone]!)}` : "no shape to draw";
   const leaves = zones.leaves[zone];
@@ -25,97 +42,95 @@ export function zoneFacts(release: Release, axis: Axis, zone: number): string[] 
 
 export const zoneTitle = (axis: Axis, id: string): string => `${axis === "origin" ? "Origin" : "Destination"} zone ${id}`;
 
-function rows(
-  head: [string, string, string],
-  entries: { id: string; mass: number; share: number }[],
-  pick: (id: string) => void,
-  state: State,
-): HTMLElement {
-  return h(
-    "table",
-    { class: "zonelist" },
-    h("thead", {}, h("tr", {}, ...head.map((text) => h("th", { scope: "col" }, text)))),
-    h(
-      "tbody",
-      {},
-      ...entries.map(({ id, mass, share }) =>
-        h(
-          "tr",
-          {},
-          h("th", { scope: "row" }, h("button", { type: "button", class: "link", onclick: () => pick(id) }, id)),
-          h("td", {}, state.measure === "weight" ? short(mass) : count(mass)),
-          h("td", {}, percent(share)),
-        ),
-      ),
-    ),
-  );
-}
+/** "+12" and the like; what is not listed in the other release may be none, or too few. */
+export const changeWords = ({ kind, by }: Changed): string =>
+  kind === "gone" ? "not in the other" : kind === "new" ? "only in the other" : by === 0 ? "no change" : `${by > 0 ? "+" : "−"}${short(Math.abs(by))}`;
 
 export class ZonePanel {
-  readonly element = h("aside", { class: "zones card", "aria-live": "polite" });
-  private all = false;
+  readonly element = h("aside", { class: "zones card", "aria-label": "Zones and flows" });
+  private memory = new Memory();
 
   constructor(
     private releases: Release[],
     private readonly store: Store,
+    private readonly names: () => Names,
   ) {
-    this.draw();
+    this.element.addEventListener("keydown", (event) => {
+      if (event.key === "Escape" && this.store.state.selected) this.store.set({ selected: null });
+    });
   }
 
   reset(releases: Release[]): void {
     this.releases = releases;
-    this.draw();
   }
 
-  draw(): void {
+  /** Draws the list; whoever was in it with the keyboard stays in it. */
+  draw(before: string | null = null): void {
+    const inside = this.element.contains(document.activeElement);
     const { selected } = this.store.state;
     if (selected) this.drawChosen();
-    else this.drawLargest();
+    else this.drawAll();
+    if (!inside) return;
+    const button = before && !selected ? this.element.querySelector<HTMLElement>(`[data-id="${CSS.escape(before)}"]`) : null;
+    (button ?? this.element.querySelector<HTMLElement>("h2"))?.focus();
   }
 
   private select(axis: Axis, id: string): void {
-    this.all = false;
+    this.memory = new Memory();
     this.store.set({ selected: { axis, id } });
   }
 
-  private drawLargest(): void {
+  private near(release: Release, axis: Axis, zone: number): string | null {
+    return this.names().nearest(release[axis].centre[zone] ?? null);
+  }
+
+  private drawAll(): void {
     const { state } = this.store;
     const axis: Axis = state.axes === "destination" ? "destination" : "origin";
     const first = this.releases[0]!;
     const zones = first[axis];
     const masses = zones.mass[state.measure] ?? zones.mass.trips!;
     const total = masses.reduce((sum, mass) => sum + mass, 0) || 1;
-    const order = zones.id.map((_, zone) => zone).sort((a, b) => masses[b]! - masses[a]! || a - b);
-    const entries = order.slice(0, FEW).map((zone) => ({ id: zones.id[zone]!, mass: masses[zone]!, share: masses[zone]! / total }));
+    const changes = this.releases.length === 2 ? zoneChanges(first, this.releases[1]!, axis, state.measure) : null;
+    const entries = zones.id.map((id, zone): Entry => ({
+      id,
+      near: this.near(first, axis, zone),
+      mass: masses[zone]!,
+      share: masses[zone]! / total,
+      area: zones.area[zone]!,
+      note: changes && h("small", {}, changeWords(changes.get(id)!)),
+    }));
+    const listed = { what: `${axisName[axis]} zone`, measure: state.measure, entries, pick: (id: string) => this.select(axis, id), find: (text: string) => this.find(text) };
     replace(
       this.element,
-      h("h2", {}, `Largest ${axisName[axis]} zones`),
+      h("h2", { tabindex: -1 }, `All ${plural(zones.id.length, `${axisName[axis]} zone`)}`),
       this.releases.length > 1 && h("p", { class: "note" }, `of ${first.name}`),
       h("p", { class: "note" }, "Choose a zone here or on the map to see its flows."),
-      this.search(),
-      rows(["zone", state.measure === "weight" ? "weighted trips" : "trips", "share"], entries, (id) => this.select(axis, id), state),
+      listing(listed, this.memory),
     );
   }
 
-  private search(): HTMLElement {
-    const hint = h("span", { class: "note", role: "status" });
-    const find = (text: string): void => {
-      const id = text.trim();
-      for (const axis of ["origin", "destination"] as const) {
-        if (this.releases.some((release) => release[axis].number.has(id))) return this.select(axis, id);
-      }
-      hint.textContent = id ? "There is no such zone." : "";
-    };
-    const input = h("input", { type: "search", "aria-label": "Find a zone by its id", placeholder: "Find a zone by its id", spellcheck: "false" });
-    input.addEventListener("change", () => find(input.value));
-    return h("div", { class: "search" }, input, hint);
+  /** Chooses a zone by its id, or the one at a town. */
+  private find(text: string): string | null {
+    for (const axis of ["origin", "destination"] as const) {
+      if (this.releases.some((release) => release[axis].number.has(text))) return this.select(axis, text), null;
+    }
+    const town = this.names().find(text);
+    if (!town) return "There is no such zone or town here.";
+    const axis: Axis = this.store.state.axes === "destination" ? "destination" : "origin";
+    const { nest } = this.releases[0]![axis];
+    const node = nodeAt(nest, town.at);
+    if (node < 0 || node >= nest.zones) return `No zone is published at ${town.name}.`;
+    return this.select(axis, nest.id[node]!), null;
   }
 
   private drawChosen(): void {
     const { axis, id } = this.store.state.selected!;
-    const parts: Child[] = this.releases.flatMap((release) => this.flowsOf(release, axis, id));
+    const release = this.releases.find((one) => one[axis].number.has(id));
+    const near = release ? this.near(release, axis, release[axis].number.get(id)!) : null;
+    const parts: Child[] = this.releases.flatMap((one) => this.flowsOf(one, axis, id));
     const close = h("button", { type: "button", class: "close", onclick: () => this.store.set({ selected: null }) }, "Back to all zones");
-    replace(this.element, h("h2", {}, zoneTitle(axis, id)), close, ...parts);
+    replace(this.element, h("h2", { tabindex: -1 }, zoneTitle(axis, id), near && h("small", {}, ` near ${near}`)), close, ...parts);
   }
 
   private flowsOf(release: Release, axis: Axis, id: string): Child[] {
@@ -126,17 +141,26 @@ export class ZonePanel {
     const far = release[other[axis]];
     const found = partners(release.flows, axis, zone, state.measure);
     const total = found.reduce((sum, partner) => sum + partner.mass, 0) || 1;
-    const shown = this.all ? found : found.slice(0, FEW);
-    const entries = shown.map((one) => ({ id: far.id[one.zone]!, mass: one.mass, share: one.mass / total }));
-    const where = axis === "origin" ? "destination" : "origin";
-    const more = found.length > shown.length &&
-      h("button", { type: "button", onclick: () => { this.all = true; this.draw(); } }, `Show all ${count(found.length)}`);
+    const entries = found.map((one): Entry => ({
+      id: far.id[one.zone]!,
+      near: this.near(release, other[axis], one.zone),
+      mass: one.mass,
+      share: one.mass / total,
+      area: far.area[one.zone]!,
+      note: far.id[one.zone] === id && h("small", {}, "stay inside"),
+    }));
+    const listed = {
+      what: axis === "origin" ? "to zone" : "from zone",
+      measure: state.measure,
+      entries,
+      pick: (next: string) => this.select(other[axis], next),
+      find: (text: string) => this.find(text),
+    };
     return [
       title,
       h("ul", { class: "facts" }, ...zoneFacts(release, axis, zone).map((fact) => h("li", {}, fact))),
-      h("p", {}, `${axis === "origin" ? "Goes to" : "Comes from"} ${plural(found.length, `${where} zone`)}:`),
-      rows([axis === "origin" ? "to zone" : "from zone", state.measure === "weight" ? "weighted trips" : "trips", "share"], entries, (next) => this.select(other[axis], next), state),
-      more,
+      h("p", {}, `${axis === "origin" ? "Goes to" : "Comes from"} ${plural(found.length, `${other[axis]} zone`)}:`),
+      listing(listed, this.memory),
     ];
   }
 }

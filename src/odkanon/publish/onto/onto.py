@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from odkanon.core.arrays import Ints
 from odkanon.errors import InputError
 from odkanon.publish.onto.shares import Shapes, Weights, zone_shares
 from odkanon.publish.onto.spread import DECIMALS, Cells, spread_rows
-from odkanon.publish.saved import read_release, to_shapes
+from odkanon.publish.saved import SavedRelease, read_release, to_shapes
 from odkanon.quality.usefulness.rows import around_rows, corrected
 from odkanon.read.polygons import Polygons
 from odkanon.zoning.cells import WORLD, Floats, is_valid_cell, str_to_cell
@@ -80,9 +79,9 @@ def release_onto(folder: str | Path, polygons: Polygons, *, weights: Weights | N
     weights : Weights, optional
         What to spread by instead of area; see `odkanon.publish.onto.shares.read_weights`.
     """
-    folder = Path(folder)
-    flows = read_release(folder).flows
-    shapes, names = _zones(folder)
+    release = read_release(folder)
+    flows = release.flows
+    shapes, names = _zones(release)
     shares = zone_shares(shapes, polygons.shapes, weights)
     number = {name: position for position, name in enumerate(names)}
     origin, destination = (
@@ -98,15 +97,14 @@ def release_onto(folder: str | Path, polygons: Polygons, *, weights: Weights | N
     return _on(polygons, cells)
 
 
-def _zones(folder: Path) -> tuple[Shapes, list[tuple[str, str]]]:
+def _zones(release: SavedRelease) -> tuple[Shapes, list[tuple[str, str]]]:
     """Return the outlines of all zones, and axis and name of each."""
-    features = json.loads((folder / "zones.geojson").read_text(encoding="utf-8"))["features"]
-    names = [(feature["properties"]["axis"], feature["properties"]["id"]) for feature in features]
-    shapes = to_shapes([feature["geometry"] for feature in features])
+    names = [(feature["properties"]["axis"], feature["properties"]["id"]) for feature in release.zones]
+    shapes = to_shapes([feature.get("geometry") for feature in release.zones])
     import shapely
 
     if shapely.is_missing(shapes).all():
-        raise InputError(f"no zone of {folder} has an outline, so that nothing can be spread over others")
+        raise InputError(f"no zone of {release.name} has an outline, so that nothing can be spread over others")
     return shapes, names
 
 

@@ -11,6 +11,7 @@ import pyarrow.parquet
 
 from odkanon.errors import InputError, nearest
 from odkanon.publish.export.matrixfile import write_matrices
+from odkanon.publish.files import guard_text
 from odkanon.publish.onto.onto import OntoZones, release_onto
 from odkanon.publish.onto.shares import read_weights
 from odkanon.read.polygons import read_polygons
@@ -40,7 +41,7 @@ def write_onto(
         _write_omx(found, output)
     for name, table in (("zones", found.zones()), ("flows", found.table())):
         if to == "csv":
-            write_csv(table, output / f"{name}.csv")
+            write_csv(guard_text(table), output / f"{name}.csv")
         elif to == "parquet":
             pyarrow.parquet.write_table(table, output / f"{name}.parquet")
 

@@ -46,7 +46,7 @@ def build_base(shapes: Iterable[Shape]) -> dict[str, Any] | None:
         ``unit`` (steps per degree), ``box``, ``land`` (closed rings) and ``borders`` (open lines), packed like the
         rings of a shape. None where no shape is to be drawn or the world was not built.
     """
-    corners = [corner for shape in shapes for polygon in shape for corner in _unpack(polygon[0])]
+    corners = list(corners_of(shapes))
     if not corners or not WORLD.exists():
         return None
     box = _surroundings(corners)
@@ -60,6 +60,11 @@ def build_base(shapes: Iterable[Shape]) -> dict[str, Any] | None:
         "land": [_pack(ring) for ring in rings if len(ring) > 2],
         "borders": [_pack(line) for line in lines],
     }
+
+
+def corners_of(shapes: Iterable[Shape]) -> Iterator[Point]:
+    """Yield the corners of the outer rings of some shapes, in thousandths of a degree."""
+    return (corner for shape in shapes for polygon in shape for corner in _unpack(polygon[0]))
 
 
 def read_beneath(path: Path) -> dict[str, list[Any]]:

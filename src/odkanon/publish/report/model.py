@@ -14,11 +14,14 @@ from typing import Any
 from odkanon.errors import InputError
 from odkanon.methods.registry import words_for
 from odkanon.model.measures import MEASURES
+from odkanon.publish.report.nest import pack_nest, roof_of
 from odkanon.publish.saved import SavedRelease
 
 FORMAT = 1
 PER_DEGREE = 1_000_000
 AXES = ("origin", "destination")
+MOST_VALUES = 60
+"""A column of a release with more distinct values than this is nothing that a reader chooses by."""
 
 Ring = list[int]
 Shape = list[list[Ring]]
@@ -97,21 +100,23 @@ def pack_release(release: SavedRelease, shapes: Shapes) -> dict[str, Any]:
     words = words_for(str(release.about.get("method")))
     packed: dict[str, Any] = {"name": release.name, "about": about, "method": words}
     numbers: dict[str, dict[str, int]] = {}
+    roof = roof_of([zone["properties"].get("resolution") for zone in release.zones])
     for axis in AXES:
         zones = sorted(
             (zone for zone in release.zones if zone["properties"]["axis"] == axis),
             key=lambda zone: str(zone["properties"]["id"]),
         )
-        packed[axis] = _pack_zones(zones, shapes)
+        packed[axis] = _pack_zones(zones, shapes, roof)
         numbers[axis] = {identifier: number for number, identifier in enumerate(packed[axis]["id"])}
     packed["flows"] = _pack_flows(release, numbers)
     return packed
 
 
-def _pack_zones(zones: Sequence[dict[str, Any]], shapes: Shapes) -> dict[str, Any]:
+def _pack_zones(zones: Sequence[dict[str, Any]], shapes: Shapes, roof: int) -> dict[str, Any]:
     properties = [zone["properties"] for zone in zones]
+    h3 = any(own.get("resolution") is not None for own in properties)
     columns: dict[str, Any] = {
-        "h3": any(own.get("resolution") is not None for own in properties),
+        "h3": h3,
         "id": [str(own["id"]) for own in properties],
         "shape": [shapes.number(zone.get("geometry")) for zone in zones],
         "level": [_level(own) for own in properties],
@@ -120,6 +125,11 @@ def _pack_zones(zones: Sequence[dict[str, Any]], shapes: Shapes) -> dict[str, An
     }
     if all(own.get("weight") is not None for own in properties):
         columns["weight"] = [_short(own["weight"]) for own in properties]
+    if any(own.get("area_km2") is not None for own in properties):
+        columns["area"] = [own.get("area_km2") for own in properties]
+    if h3 and (nest := pack_nest(columns["id"], roof)):
+        columns["nest"], outlines = nest
+        columns["nest"]["shape"] = [shapes.number(outline) for outline in outlines]
     return columns
 
 
@@ -128,7 +138,7 @@ def _level(own: dict[str, Any]) -> Any:
     return own.get("level") if resolution is None else resolution
 
 
-def _pack_flows(release: SavedRelease, numbers: dict[str, dict[str, int]]) -> dict[str, list[Any]]:
+def _pack_flows(release: SavedRelease, numbers: dict[str, dict[str, int]]) -> dict[str, Any]:
     classes = release.flows.to_pydict()
     try:
         ends = [[numbers[axis][str(zone)] for zone in classes[axis]] for axis in AXES]
@@ -138,12 +148,22 @@ def _pack_flows(release: SavedRelease, numbers: dict[str, dict[str, int]]) -> di
     per_origin = [0] * len(numbers["origin"])
     for origin in ends[0]:
         per_origin[origin] += 1
-    flows: dict[str, list[Any]] = {"per_origin": per_origin, "destination": [ends[1][row] for row in order]}
+    flows: dict[str, Any] = {"per_origin": per_origin, "destination": [ends[1][row] for row in order]}
     for name in MEASURES:
         if name in classes:
             values = classes[name]
             flows[name] = [_short(values[row]) for row in order]
-    return flows
+    others = {name: _pack_attribute(classes[name], order) for name in classes if name not in {*AXES, *MEASURES}}
+    attributes = {name: packed for name, packed in others.items() if len(packed["values"]) <= MOST_VALUES}
+    return flows | ({"attributes": attributes} if attributes else {})
+
+
+def _pack_attribute(values: Sequence[Any], order: Sequence[int]) -> dict[str, list[Any]]:
+    """Pack what a row says besides its places: each distinct value once; None and empty text are "not given"."""
+    texts = ["" if value is None else str(value) for value in values]
+    distinct = sorted(set(texts))
+    number = {text: position for position, text in enumerate(distinct)}
+    return {"values": distinct, "of": [number[texts[row]] for row in order]}
 
 
 def _short(value: float) -> float:

@@ -14,6 +14,8 @@ from odkanon.publish.files import PAGE
 from odkanon.publish.recipe import INDEX
 from odkanon.publish.report.base import build_base, read_beneath
 from odkanon.publish.report.model import build_model
+from odkanon.publish.report.names import build_names
+from odkanon.publish.report.segments import is_index, read_index
 from odkanon.publish.saved import SavedRelease, read_full, read_release
 
 TEMPLATE = "page.html"
@@ -32,7 +34,8 @@ def render(folders: Sequence[Path], *, beneath: Path | None = None) -> str:
     Parameters
     ----------
     folders : sequence of Path
-        Saved releases. Two are compared zone by zone; more stand side by side.
+        Saved releases. Two are compared zone by zone; more stand side by side. A single folder of segments that were
+        released together becomes one page with a switch.
     beneath : Path, optional
         A GeoJSON file of the user's to draw beneath the zones. Its attributes are not copied.
 
@@ -58,22 +61,31 @@ def render(folders: Sequence[Path], *, beneath: Path | None = None) -> str:
     """
     if not folders:
         raise InputError("no release given; name at least one saved release folder")
-    return page_of([read_release(folder) for folder in folders], beneath=beneath)
+    paths = [Path(folder) for folder in folders]
+    if len(paths) == 1 and is_index(paths[0]):
+        return page_of(read_index(paths[0]), beneath=beneath, switch=paths[0].resolve().name)
+    return page_of([read_release(path) for path in paths], beneath=beneath)
 
 
-def page_of(releases: Sequence[SavedRelease], *, beneath: Path | None = None, full: bool = False) -> str:
+def page_of(
+    releases: Sequence[SavedRelease], *, beneath: Path | None = None, full: bool = False, switch: str | None = None
+) -> str:
     """Make one page of releases whose files have been read, or are about to be written; see `render`.
 
-    ``full`` says on the page that it tells more than the releases do.
+    ``full`` says on the page that it tells more than the releases do. With a `switch`, which is the name of them all,
+    one release is shown at a time.
     """
-    model = build_model(releases) | {"full": full}
+    model = build_model(releases) | {"full": full, "switch": switch}
     model["base"] = build_base(model["shapes"])
+    model["names"] = build_names(model["shapes"])
     model["beneath"] = None if beneath is None else read_beneath(beneath)
     return fill_template(model)
 
 
 def write_report(folder: Path, *, beneath: Path | None = None) -> Path:
     """Write ``report.html`` into a saved release folder and return its path.
+
+    The page of a folder of segments goes beside it, as ``NAME.html``: nothing but releases may be in there.
 
     Examples
     --------
@@ -84,7 +96,8 @@ def write_report(folder: Path, *, beneath: Path | None = None) -> Path:
     ...     write_report(release.save(Path(folder) / "release")).name
     'report.html'
     """
-    target = Path(folder) / PAGE
+    folder = Path(folder)
+    target = folder.absolute().with_name(f"{folder.resolve().name}.html") if is_index(folder) else folder / PAGE
     write_whole(target, render([Path(folder)], beneath=beneath))
     return target
 

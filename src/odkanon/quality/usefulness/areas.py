@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from odkanon.core.arrays import Bools, Ints
 from odkanon.quality.usefulness.places import Places, Shares, collected
-from odkanon.zoning.cells import Cells, Floats, cell_to_latlng, cell_to_resolution, str_to_cell
+from odkanon.zoning.cells import WORLD, Cells, Floats, cell_to_latlng, cell_to_resolution, str_to_cell
 from odkanon.zoning.hierarchy import Hierarchy
 from odkanon.zoning.projection import Projection
 from odkanon.zoning.zones import Zones
@@ -81,8 +81,11 @@ def areas_of(zones: Zones, leaf_resolution: int | None, projection: Projection) 
         x, y = projection.to_metres(np.concatenate([south, north]), np.concatenate([west, east]))
         return Boxes(np.stack([x[: len(west)], y[: len(west)], x[len(west) :], y[len(west) :]], axis=1))
     if zones.cells is not None:
-        members, zone = [cell for cells in zones.cells for cell in cells], [len(cells) for cells in zones.cells]
-        return _cells(str_to_cell(pa.array(members, pa.string())), np.array(zone), leaf_resolution or 0, projection)
+        members = str_to_cell(pa.array([cell for cells in zones.cells for cell in cells], pa.string()))
+        zone = np.repeat(np.arange(len(zones)), [len(cells) for cells in zones.cells])
+        real = members != WORLD
+        counts = np.bincount(zone[real], minlength=len(zones))
+        return _cells(members[real], counts, leaf_resolution or 0, projection)
     if zones.resolution is not None:
         real = zones.resolution >= 0
         cells = str_to_cell(pa.array(zones.ids[real].tolist(), pa.string()))
@@ -123,10 +126,13 @@ def _cells(cells: Cells, counts: Ints, leaf_resolution: int, projection: Project
 
 def _below(cells: Cells, resolution: int) -> tuple[Cells, Ints]:
     """Return all cells of a resolution below some cells, and how many there are below each."""
-    batch = pa.record_batch(h3ronpy.change_resolution_paired(pa.array(cells), resolution))
+    distinct, which = np.unique(cells, return_inverse=True)  # zones that overlap share cells
+    batch = pa.record_batch(h3ronpy.change_resolution_paired(pa.array(distinct), resolution))
     before = batch.column("cell_before").to_numpy()
     opens = np.flatnonzero(np.concatenate([[True], before[1:] != before[:-1]]))
-    return batch.column("cell_after").to_numpy(), np.diff(opens, append=len(before))
+    counts = np.diff(opens, append=len(before))[which]
+    at = np.repeat(opens[which] - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())
+    return batch.column("cell_after").to_numpy()[at], counts
 
 
 def _parts(x: Floats, y: Floats, counts: Ints) -> Parts:

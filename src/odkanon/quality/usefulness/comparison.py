@@ -66,11 +66,9 @@ def _range(shares: Shares) -> tuple[Ints, Ints]:
     return low, high
 
 
-def on_places_compared(
-    places: Places, km: float | None, counted: Counted, rows: Rows, areas: tuple[Parts | Boxes, Parts | Boxes]
-) -> list[OnPlaces]:
-    """Return for each measure how well flows between places come out."""
-    found = compare_on(places, counted, rows, areas)
+def measured(places: Places, km: float | None, found: Comparison, rows: Rows) -> list[OnPlaces]:
+    """Return for each measure how well flows between places come out; trips are the first measure."""
+    counted = found.counted
     large = counted.mass[:, 0] >= LARGE
     stays = counted.origin == counted.destination
     results = []

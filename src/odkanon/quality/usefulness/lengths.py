@@ -30,17 +30,26 @@ def lengths_after(rows: Rows, areas: tuple[Parts | Boxes, Parts | Boxes]) -> tup
     return steps, rows.mass[row[known]] / count
 
 
+def length_bands(steps: Ints, masses: Floats, index: int = 0) -> Floats:
+    """Return the share of the mass in each band of lengths."""
+    edges = np.array(LENGTHS) * 1000 / LENGTH_STEP
+    band = np.searchsorted(edges, steps, side="right") - 1
+    mass = np.bincount(band, weights=masses[:, index], minlength=len(edges))
+    return mass / (float(mass.sum()) or 1.0)
+
+
 def compare_lengths(before: tuple[Ints, Floats], after: tuple[Ints, Floats]) -> list[tuple[float, float, float | None]]:
     """Return for each measure what the lengths have in common, and both means in km."""
-    edges = np.array(LENGTHS) * 1000 / LENGTH_STEP
     results = []
     for index in range(before[1].shape[1]):
-        bands, means = [], []
-        for steps, masses in (before, after):
-            mass, total = masses[:, index], float(masses[:, index].sum())
-            band = np.bincount(np.searchsorted(edges, steps, side="right"), weights=mass, minlength=len(edges) + 1)
-            bands.append(band / total if total else band)
-            means.append(float((mass * steps).sum()) / total * LENGTH_STEP / 1000 if total else None)
-        assert means[0] is not None
-        results.append((float(np.minimum(*bands).sum()), means[0], means[1]))
+        common = np.minimum(length_bands(*before, index), length_bands(*after, index))
+        mean = _mean(*before, index)
+        assert mean is not None
+        results.append((float(common.sum()), mean, _mean(*after, index)))
     return results
+
+
+def _mean(steps: Ints, masses: Floats, index: int) -> float | None:
+    mass = masses[:, index]
+    total = float(mass.sum())
+    return float((mass * steps).sum()) / total * LENGTH_STEP / 1000 if total else None

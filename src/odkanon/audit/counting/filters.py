@@ -1,0 +1,110 @@
+"""Which rows of a file a release is about: the audit's own reading of filters, as SQL over the raw columns."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from odkanon.errors import InputError
+from odkanon.read.tables.open import quote_name, quote_text
+
+_SIGNS: dict[type[ast.cmpop], str] = {
+    ast.Eq: "=",
+    ast.NotEq: "<>",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.In: "IN",
+    ast.NotIn: "NOT IN",
+}
+_CLOCK = re.compile(r"\d{1,2}:\d{2}(:\d{2})?$")
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}$")
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A column of the file: its SQL, and whether it holds times."""
+
+    sql: str
+    is_time: bool = False
+
+
+Column = Callable[[str], Kept]
+"""From the name of a column to the column."""
+
+
+def filter_sql(texts: Sequence[str], column: Column) -> str:
+    """Return the SQL condition under which a row passes all filters; a missing value passes none.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        Such as ``'age >= 18 and mode in [1, 2]'``; all must hold.
+    column : callable
+        Gives a column by its name, or raises.
+    """
+    return " AND ".join(f"coalesce({_condition(_parse(text), text, column)}, false)" for text in texts) or "true"
+
+
+def names_in(text: str) -> list[str]:
+    """Return the columns that a filter names."""
+    return sorted({node.id for node in ast.walk(_parse(text)) if isinstance(node, ast.Name)})
+
+
+def _parse(text: str) -> ast.expr:
+    try:
+        return ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise _unclear(text) from None
+
+
+def _condition(node: ast.expr, text: str, column: Column) -> str:
+    if isinstance(node, ast.BoolOp):
+        word = " AND " if isinstance(node.op, ast.And) else " OR "
+        return f"({word.join(_condition(part, text, column) for part in node.values)})"
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return f"(NOT {_condition(node.operand, text, column)})"
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.left, ast.Name):
+        sign, right = _SIGNS.get(type(node.ops[0])), node.comparators[0]
+        several = isinstance(right, ast.List | ast.Tuple)
+        if sign is not None and several == sign.endswith("IN"):
+            values = [_literal(each, text) for each in (right.elts if several else [right])]  # type: ignore[attr-defined]
+            return _comparison(column(node.left.id), sign, values)
+    raise _unclear(text)
+
+
+def _comparison(column: Kept, sign: str, values: Sequence[int | float | str]) -> str:
+    if all(isinstance(value, int | float) for value in values):
+        left, listed = f"TRY_CAST({column.sql} AS DOUBLE)", [repr(value) for value in values]
+    elif column.is_time:
+        # Times compare as times, as exactly as they are written: '9:30' comes before '10:00', as a text it does not.
+        texts = [str(value).strip() for value in values]
+        kind = "TIME" if all(map(_CLOCK.match, texts)) else "DATE" if all(map(_DAY.match, texts)) else "TIMESTAMP"
+        exact = f"date_trunc('second', {column.sql})" if kind == "TIME" else column.sql
+        left, listed = f"CAST({exact} AS {kind})", [f"TRY_CAST({quote_text(text)} AS {kind})" for text in texts]
+    else:
+        left, listed = f"CAST({column.sql} AS VARCHAR)", [quote_text(str(value)) for value in values]
+    right = f"({', '.join(listed)})" if sign.endswith("IN") else listed[0]
+    return f"({left} {sign} {right})"
+
+
+def _literal(node: ast.expr, text: str) -> int | float | str:
+    try:
+        value = ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+        raise _unclear(text) from None
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise _unclear(text)
+    return value
+
+
+def _unclear(text: str) -> InputError:
+    return InputError(f"the filter {text!r} of a release is not understood, so its trips cannot be found again")
+
+
+def quoted(name: str) -> str:
+    """Return the raw column of the table ``records`` that keeps a column of the file."""
+    return quote_name(f"raw {name}")

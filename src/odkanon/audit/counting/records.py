@@ -1,0 +1,240 @@
+"""The trips of a file, counted by the audit's own rules, into the table ``records``.
+
+Each row has the number of its *trip*: copies of a row have the same. Weights are exact decimals of what is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from odkanon.audit.counting.filters import Kept, quoted
+from odkanon.audit.counting.persons import person_sql
+from odkanon.audit.counting.scan import Scan, TripsSource, scan_of
+from odkanon.audit.measures import HEADS, MEASURES
+from odkanon.errors import InputError, nearest
+from odkanon.read.area import Area
+from odkanon.read.tables.open import quote_text
+from odkanon.zoning.cells import cell_to_latlng, cell_to_parent, cell_to_str, is_valid_cell, latlng_to_cell, str_to_cell
+
+DECIMAL = "DECIMAL(38, 15)"
+PLACES = ("start_lat", "start_lon", "end_lat", "end_lon")
+_TIMES = ("start_time", "end_time")
+_OFFSET = r"(?i)^(.*:\d{2}(\.\d+)?)\s*(Z|UTC|GMT|[+-]\d{2}(:?\d{2})?)$"
+
+
+@dataclass(frozen=True)
+class Records:
+    """What the table ``records`` holds.
+
+    Attributes
+    ----------
+    sha256 : str or None
+        Of the file.
+    measures : tuple of str
+        What its trips can be counted in.
+    leaves : list of str
+        The places that occur.
+    columns : dict of str to str
+        The columns of the file that were kept for filters and segments: ``"time"``, or as what type they stand there.
+    """
+
+    sha256: str | None
+    measures: tuple[str, ...]
+    leaves: list[str]
+    columns: dict[str, str]
+
+
+def load_records(connection: duckdb.DuckDBPyConnection, source: TripsSource, wanted: Sequence[str]) -> Records:
+    """Read a file into the table ``records``.
+
+    Parameters
+    ----------
+    wanted : sequence of str
+        Columns, by their names or ours, that filters and segments need.
+    """
+    scan = scan_of(connection, source)
+    # An hour that is no column of the file is that of the start.
+    kept = {name: _column_of(scan, name) for name in wanted if name != "hour" or name in scan.columns}
+    present = _filled(connection, scan)
+    values = _values(scan, present, source.timezone)
+    values |= {f"raw {name}": _raw(scan, column, source.timezone) for name, column in kept.items()}
+    try:
+        connection.execute(
+            f"CREATE TABLE raw AS SELECT row_number() OVER () AS row, "
+            f"{', '.join(f'{sql} AS {_name(name)}' for name, sql in values.items())} FROM {scan.sql}"
+        )
+    except duckdb.Error as error:
+        raise InputError(f"{source.name} cannot be read ({str(error).splitlines()[0]})") from None
+    (_trips if scan.kind == "trips" else _flows)(connection, scan, source, present)
+    leaves = connection.execute(
+        "SELECT origin FROM records UNION SELECT destination FROM records ORDER BY 1"
+    ).fetchall()
+    measures = tuple(each.name for each in MEASURES if each.name == "trips" or each.column in present)
+    return Records(scan.sha256, measures, [row[0] for row in leaves], _kinds(connection, scan, kept))
+
+
+def _raw(scan: Scan, column: str, zone: str | None) -> str:
+    """Return a column as it stands in the file, but times as they are on the clock."""
+    is_time = column in (scan.found.get(name) for name in _TIMES)
+    return _clock(_name(column), zone) if is_time else _name(column)
+
+
+def _kinds(connection: duckdb.DuckDBPyConnection, scan: Scan, kept: Mapping[str, str]) -> dict[str, str]:
+    types = {row[0]: str(row[1]) for row in connection.execute("DESCRIBE records").fetchall()}
+    return {name: types[f"raw {name}"] for name in kept}
+
+
+def _name(column: str) -> str:
+    return '"' + column.replace('"', '""') + '"'
+
+
+def _column_of(scan: Scan, name: str) -> str:
+    lower = {column.lower(): column for column in scan.columns}
+    column = name if name in scan.columns else scan.found.get(name, lower.get(name.lower()))
+    if column is None:
+        raise InputError(
+            f"{scan.name} has no column {name!r}, by which a release was made{nearest(name, scan.columns)}"
+        )
+    return column
+
+
+def _filled(connection: duckdb.DuckDBPyConnection, scan: Scan) -> set[str]:
+    """Return which of our columns have a value at all; one that is empty throughout counts as absent."""
+    ours = [name for name in ("weight", *HEADS, "trips", *_TIMES) if name in scan.found]
+    if not ours:
+        return set()
+    tests = {name: f"{_name(scan.found[name])} IS NOT NULL" for name in ours}
+    tests |= {name: f"{person_sql(_name(scan.found[name]))} IS NOT NULL" for name in HEADS if name in ours}
+    row = connection.execute(
+        f"SELECT {', '.join(f'coalesce(bool_or({tests[name]}), false)' for name in ours)} FROM {scan.sql}"
+    ).fetchall()[0]
+    return {name for name, filled in zip(ours, row, strict=True) if filled}
+
+
+def _values(scan: Scan, present: set[str], zone: str | None) -> dict[str, str]:
+    """Return what is taken from each row, by our names."""
+    values = {}
+    for name in HEADS:
+        values[name] = person_sql(_name(scan.found[name])) if name in present else "NULL::VARCHAR"
+    text = f"trim(CAST({_name(scan.found['weight'])} AS VARCHAR))" if "weight" in present else None
+    values["weight"] = f"TRY_CAST({text} AS {DECIMAL})" if text else f"NULL::{DECIMAL}"
+    for name in _TIMES:
+        values[name] = _clock(_name(scan.found[name]), zone) if name in present else "NULL::TIMESTAMP"
+        missing = f"({_name(scan.found[name])} IS NULL)" if name in present else "true"
+        values[f"no {name}"] = missing
+    if scan.kind == "trips":
+        values |= {name: f"TRY_CAST({_name(scan.found[name])} AS DOUBLE)" for name in PLACES if name in scan.found}
+        absent = [name for name in PLACES if name not in scan.found]
+        if absent:
+            raise InputError(f"{scan.name} has no column for {', '.join(absent)}; name it with columns")
+    else:
+        for end in ("origin", "destination"):
+            if end not in scan.found:
+                raise InputError(f"{scan.name} has no column for {end}; name it with columns")
+            values[end] = f"trim(CAST({_name(scan.found[end])} AS VARCHAR))"
+        count = f"TRY_CAST({_name(scan.found['trips'])} AS {DECIMAL})" if "trips" in scan.found else "1"
+        values["trips"] = count
+    return values
+
+
+def _clock(column: str, zone: str | None) -> str:
+    """Return the SQL for a time as it is on the clock: that of a zone, or the one by which it is written."""
+    text = f"CAST({column} AS VARCHAR)"
+    zoned = f"regexp_matches({text}, '{_OFFSET}')"
+    local = f"TRY_CAST(regexp_extract({text}, '{_OFFSET}', 1) AS TIMESTAMP)"
+    if zone is not None:
+        local = f"timezone({quote_text(zone)}, TRY_CAST({text} AS TIMESTAMPTZ))"
+    return f"CASE WHEN {zoned} THEN {local} ELSE TRY_CAST({column} AS TIMESTAMP) END"
+
+
+def _good(present: set[str], more: Sequence[str]) -> str:
+    tests = [*more, *(f'("no {name}" OR {name} IS NOT NULL)' for name in _TIMES)]
+    if "weight" in present:
+        tests.append("coalesce(weight > 0, false)")
+    return " AND ".join(tests)
+
+
+def _trips(connection: duckdb.DuckDBPyConnection, scan: Scan, source: TripsSource, present: set[str]) -> None:
+    places = [f"coalesce(isfinite({name}), false)" for name in PLACES]
+    if source.crs is None:
+        places += [f"abs({name}) <= {90 if name.endswith('lat') else 180}" for name in PLACES]
+    places += ["NOT (start_lat = 0 AND start_lon = 0)", "NOT (end_lat = 0 AND end_lon = 0)"]
+    rows = connection.sql(f"SELECT row, {', '.join(PLACES)} FROM raw WHERE {_good(present, places)}").fetchnumpy()
+    ends = [np.asarray(rows[name], dtype=np.float64) for name in PLACES]
+    row = np.asarray(rows["row"], dtype=np.int64)
+    if source.crs is not None:
+        from odkanon.read.crs import ends_in_degrees
+
+        ends, on_globe = ends_in_degrees(ends, source.crs)
+        ends, row = [values[on_globe] for values in ends], row[on_globe]
+    cells = [latlng_to_cell(ends[at], ends[at + 1], source.finest) for at in (0, 2)]
+    _insert(connection, row, [cell_to_str(values) for values in cells], "1::BIGINT")
+
+
+def _flows(connection: duckdb.DuckDBPyConnection, scan: Scan, source: TripsSource, present: set[str]) -> None:
+    whole = ["origin IS NOT NULL", "destination IS NOT NULL", "coalesce(trips > 0 AND trips = floor(trips), false)"]
+    table = connection.sql(f"SELECT row, origin, destination FROM raw WHERE {_good(present, whole)}").to_arrow_table()
+    texts = [table.column(end).combine_chunks() for end in ("origin", "destination")]
+    row = table.column("row").to_numpy()
+    if source.tree is not None:
+        known = pa.array(source.tree.leaves.tolist())
+        good = np.logical_and(*(np.asarray(pa.compute.is_in(text, value_set=known)) for text in texts))
+        _insert(connection, row[good], [text.filter(pa.array(good)) for text in texts], "trips::BIGINT")
+        return
+    cells = [str_to_cell(text) if len(text) else np.empty(0, dtype=np.uint64) for text in texts]
+    good = is_valid_cell(cells[0]) & is_valid_cell(cells[1])
+    cells = [values[good] for values in cells]
+    if source.resolution is not None:
+        cells = [cell_to_parent(values, source.resolution) for values in cells]
+    _insert(connection, row[good], [cell_to_str(values) for values in cells], "trips::BIGINT")
+
+
+def _insert(connection: duckdb.DuckDBPyConnection, row: Any, ends: Sequence[Any], trips: str) -> None:
+    """Make the table ``records`` of the good rows; copies, alike in all that is known of a trip, are one trip."""
+    connection.register("incoming", pa.table({"row": row, "o": ends[0], "d": ends[1]}))
+    columns = [each[0] for each in connection.execute("DESCRIBE raw").fetchall()]
+    same = [*HEADS, "weight", *_TIMES, *(name for name in PLACES if name in columns), "i.o", "i.d"]
+    copied = "person IS NOT NULL AND start_time IS NOT NULL" if PLACES[0] in columns else "false"
+    first = f"min(row) OVER (PARTITION BY {', '.join(same)})"
+    ours = {"row", "origin", "destination", "trips"}
+    rest = ", ".join(_name(name) for name in columns if name not in ours)
+    connection.execute(
+        f"CREATE TABLE records AS SELECT row, CASE WHEN {copied} THEN {first} ELSE row END AS trip, "
+        f"i.o AS origin, i.d AS destination, {trips} AS trips, {rest} FROM raw JOIN incoming i USING (row)"
+    )
+    connection.execute("DROP TABLE raw")
+    connection.unregister("incoming")
+
+
+def raw_column(records: Records, name: str) -> Kept:
+    """Return a column as it stands in the file; ``hour`` may also be that of the start."""
+    if name in records.columns:
+        return Kept(quoted(name), records.columns[name].startswith(("TIMESTAMP", "DATE")))
+    if name == "hour":
+        return Kept("extract(hour FROM start_time)", False)
+    raise InputError(f"the trips have no column {name!r}, by which a release was made")
+
+
+def add_area(connection: duckdb.DuckDBPyConnection, records: Records, number: int, area: Area | None) -> str:
+    """Return the SQL condition that both ends of a trip are in an area, of which the table ``area<number>`` is made."""
+    if area is None:
+        return "true"
+    inside = area.contains(str_to_cell(pa.array(records.leaves, pa.string())))
+    connection.register("incoming", pa.table({"leaf": pa.array(records.leaves).filter(pa.array(inside))}))
+    connection.execute(f"CREATE OR REPLACE TABLE area{number} AS FROM incoming")
+    connection.unregister("incoming")
+    return " AND ".join(f"{end} IN (SELECT leaf FROM area{number})" for end in ("origin", "destination"))
+
+
+def add_centres(connection: duckdb.DuckDBPyConnection, leaves: list[str]) -> None:
+    """Make the table ``centres`` of the middle of each leaf cell, which decides in which box it is."""
+    lat, lon = cell_to_latlng(str_to_cell(pa.array(leaves, pa.string())))
+    connection.register("incoming", pa.table({"leaf": leaves, "lat": lat, "lon": lon}))
+    connection.execute("CREATE OR REPLACE TABLE centres AS FROM incoming")
+    connection.unregister("incoming")

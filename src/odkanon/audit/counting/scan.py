@@ -1,0 +1,138 @@
+"""A file of trips as raw columns for DuckDB, and which of them is which."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, cast
+
+import duckdb
+
+from odkanon.errors import InputError
+from odkanon.read.reading import Reading
+from odkanon.read.tables.columns import kind_of, resolve
+from odkanon.read.tables.layouts import layout_of
+from odkanon.read.tables.open import quote_text
+
+_CHUNK = 1 << 20
+
+TripsSource = Reading
+"""A file of trips and how to read it. What a release says of its filter goes before ``where``."""
+
+
+@dataclass(frozen=True)
+class Scan:
+    """A file that DuckDB can scan.
+
+    Attributes
+    ----------
+    sql : str
+        What to select from; every column of a CSV is text.
+    columns : tuple of str
+        Names as they stand in the file.
+    found : mapping of str to str
+        Which column stands for which of our names.
+    kind : str
+        ``"trips"`` with coordinates, or ``"od"`` for records between zones.
+    """
+
+    sql: str
+    columns: tuple[str, ...]
+    name: str
+    sha256: str | None
+    found: Mapping[str, str]
+    kind: str
+
+
+@dataclass(frozen=True)
+class _Header:
+    columns: tuple[str, ...]
+    name: str
+
+
+def scan_of(connection: duckdb.DuckDBPyConnection, source: TripsSource) -> Scan:
+    """Open a table of trips: CSV and Parquet as they are, what else there is as the program opens it."""
+    path = Path(source.source) if isinstance(source.source, str | Path) else None
+    sql, digest = (None, None) if path is None else _file_sql(path, source)
+    if sql is None or layout_of(_described(connection, sql, source.name)) is not None:
+        table = source.open()
+        good = [f"NOT coalesce({check.condition}, false)" for check in table.checks]
+        query = f"SELECT * FROM {table.scan} WHERE {' AND '.join(good) or 'true'}"
+        connection.register("opened", table.connection.sql(query).to_arrow_table())
+        sql, digest = "opened", table.sha256
+    columns = _described(connection, sql, source.name)
+    header = _Header(columns, source.name)
+    found = resolve(header, source.columns, also=None)
+    kind = source.kind or ("od" if source.tree is not None else kind_of(header, found))
+    return Scan(sql, columns, source.name, digest, found, kind)
+
+
+def _file_sql(path: Path, source: TripsSource) -> tuple[str | None, str | None]:
+    """Return the SQL for one CSV or Parquet file, and its digest; None for anything else."""
+    if path.is_dir():
+        return None, None
+    if not path.is_file():
+        raise InputError(f"there is no file {path}; check the path of the trips")
+    with path.open("rb") as file:
+        magic = file.read(4)
+        file.seek(0)
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if magic == b"PAR1":
+        return f"read_parquet({plain_path(path)}, hive_partitioning=false)", digest
+    gzipped = magic[:2] == b"\x1f\x8b"
+    if path.suffixes[-1:] in ([".gz"], [".csv"], [".txt"], [".tsv"]) or gzipped:
+        return _csv_sql(path, source, gzipped=gzipped), digest
+    return None, None
+
+
+def plain_path(path: Path) -> str:
+    """Return a path as SQL, each letter for itself: DuckDB takes ``[``, ``*`` and ``?`` for patterns."""
+    return quote_text(re.sub(r"([*?\[])", r"[\1]", str(path)))
+
+
+def _described(connection: duckdb.DuckDBPyConnection, sql: str, path: object) -> tuple[str, ...]:
+    try:
+        return tuple(row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {sql}").fetchall())
+    except duckdb.Error as error:
+        raise InputError(f"{path} cannot be read ({str(error).splitlines()[0]})") from None
+
+
+def _csv_sql(path: Path, source: TripsSource, *, gzipped: bool) -> str:
+    def opened() -> IO[bytes]:
+        return cast("IO[bytes]", gzip.open(path)) if gzipped else path.open("rb")
+
+    try:
+        with opened() as file:
+            first = file.readline()
+        with opened() as file:
+            encoding = source.encoding or ("utf-8" if _is_utf8(file) else "latin-1")
+    except (OSError, EOFError) as error:
+        raise InputError(f"{path} cannot be unpacked ({error})") from None
+    line = first.decode("utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding).rstrip("\r\n")
+    delimiter = source.delimiter or max(",;\t|", key=line.count)
+    names = [name.strip() for name in next(csv.reader([line], delimiter=delimiter), [])]
+    if len(set(names)) < len(names) or not any(names):
+        raise InputError(f"the first line of {path} is no header with one name for each column")
+    types = ", ".join(f"{quote_text(name)}: 'VARCHAR'" for name in names)
+    return (
+        f"read_csv({plain_path(path)}, auto_detect=false, header=true, delim={quote_text(delimiter)}, quote='\"', "
+        f"escape='\"', columns={{{types}}}, compression='{'gzip' if gzipped else 'none'}', ignore_errors=true, "
+        f"encoding='{encoding}')"
+    )
+
+
+def _is_utf8(file: IO[bytes]) -> bool:
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        while chunk := file.read(_CHUNK):
+            decoder.decode(chunk)
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    return True

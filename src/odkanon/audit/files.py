@@ -1,0 +1,87 @@
+"""The files of a release against their digests, against each other, and against the recipe."""
+
+from __future__ import annotations
+
+import hashlib
+
+import duckdb
+
+from odkanon.audit.counting.scan import plain_path
+from odkanon.audit.folder import AXES, Published, finding_on
+from odkanon.audit.report import Finding
+
+SHARED = ("method", "rule", "published", "statement")
+"""What the public manifest and the steward's recipe both say."""
+
+
+def check_files(connection: duckdb.DuckDBPyConnection, release: Published) -> list[Finding]:
+    """Compare the files of a release with their digests and with each other."""
+    findings = []
+    for file, digest in release.manifest.get("files", {}).items():
+        path = release.folder / file
+        if not path.is_file():
+            findings.append(finding_on("files", release, f"{file} is listed in release.json but missing"))
+        elif hashlib.sha256(path.read_bytes()).hexdigest() != digest:
+            text = f"{file} was changed after it was written: its sha256 is another one"
+            findings.append(finding_on("files", release, text))
+    if "files" not in release.manifest:
+        text = "release.json lists no digests, so edits of single files cannot be told"
+        findings.append(finding_on("files", release, text, "note"))
+    return findings + _compare_recipe(release) + _compare_csv(connection, release)
+
+
+def _compare_recipe(release: Published) -> list[Finding]:
+    """Compare what everybody reads with what the steward keeps."""
+    if release.about is None:
+        text = "there is no recipe beside it: what it was made of, and what was suppressed, is not known here"
+        return [finding_on("files", release, text, "note")]
+    findings = []
+    for part in SHARED if release.recipe else ():
+        public, private = release.manifest.get(part), release.about.get(part)
+        if isinstance(public, dict) and isinstance(private, dict):
+            names = sorted(name for name in public.keys() & private.keys() if public[name] != private[name])
+        else:
+            names = [part] if None not in (public, private) and public != private else []
+        for name in names:
+            text = f"release.json and the recipe disagree on {part if name == part else f'{part}, {name}'}"
+            findings.append(finding_on("files", release, text))
+    return findings
+
+
+def _compare_csv(connection: duckdb.DuckDBPyConnection, release: Published) -> list[Finding]:
+    """Compare classes.csv with classes.parquet, flow by flow."""
+    names = ["origin", "destination", *release.measures]
+    path = release.folder / "classes.csv"
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    if not lines or lines[0].split(",") != names:
+        return [finding_on("files", release, f"classes.csv does not begin with the columns {', '.join(names)}")]
+    columns = ", ".join(f"'{name}': 'VARCHAR'" for name in names)
+    # A spreadsheet would run a code that begins like a formula, so an apostrophe may stand before it.
+    plain = ", ".join(f"regexp_replace({axis}, '^''([=+@-])', '\\1') AS {axis}" for axis in AXES)
+    scan = (
+        f"(SELECT * REPLACE ({plain}) FROM read_csv({plain_path(path)}, auto_detect=false, header=true, delim=',', "
+        f"quote='\"', escape='\"', columns={{{columns}}}, null_padding=true, ignore_errors=true))"
+    )
+    counted = connection.execute(
+        f"SELECT (SELECT count(*) FROM {scan}), (SELECT count(*) FROM classes WHERE release = {release.number})"
+    ).fetchall()[0]
+    differs = " OR ".join(
+        f"abs(TRY_CAST(c.{name} AS DOUBLE) - p.{name}) > 1e-9 * abs(p.{name}) OR TRY_CAST(c.{name} AS DOUBLE) IS NULL"
+        for name in release.measures
+    )
+    other = connection.execute(
+        f"SELECT coalesce(c.origin, p.origin), coalesce(c.destination, p.destination), c.trips, p.trips FROM {scan} c "
+        f"FULL JOIN (FROM classes WHERE release = {release.number}) p USING (origin, destination) "
+        f"WHERE p.trips IS NULL OR {differs} ORDER BY 1, 2"
+    ).fetchall()
+    if not other and counted[0] == counted[1]:
+        return []
+    if counted[0] != counted[1]:
+        text = f"classes.csv has {counted[0]:,} flows and classes.parquet {counted[1]:,}: one was cut short or added to"
+    else:
+        text = "classes.csv and classes.parquet disagree"
+    if other:
+        origin, destination, in_csv, in_parquet = other[0]
+        text += f"; {origin} -> {destination} has {in_csv or 'no'} trips in the one, {in_parquet or 'no'} in the other"
+    details = tuple({"origin": row[0], "destination": row[1]} for row in other)
+    return [finding_on("files", release, text, details=details)]

@@ -1,0 +1,113 @@
+"""Nested rows: each lists the trips between its two zones that no finer row inside it lists.
+
+Rows of a ladder form a tree: of two that overlap, one lies inside the other on both axes. A trip belongs to the finest
+row above it, except that a row may be capped, and pass what is too much to the next coarser row above it.
+"""
+
+from __future__ import annotations
+
+import duckdb
+
+from odkanon.audit.folder import Published, finding_on, rows
+from odkanon.audit.report import Finding
+
+
+def _nesting(number: int) -> str:
+    """Return, in SQL, which zone lies in which, ``axis, inside, outside``, each in itself included."""
+    return (
+        "SELECT i.axis, i.zone AS inside, o.zone AS outside FROM nodes i JOIN above a ON a.node = i.node "
+        f"JOIN nodes o ON o.node = a.ancestor AND o.axis = i.axis AND o.release = {number} "
+        f"WHERE i.release = {number} GROUP BY ALL HAVING count(DISTINCT i.node) = any_value(i.size)"
+    )
+
+
+def _rows_inside(number: int) -> str:
+    """Return, in SQL, each row with each other row in which it lies: ``origin, destination, oo, od``."""
+    return (
+        f"SELECT c.origin, c.destination, e.origin AS oo, e.destination AS od FROM classes c "
+        f"JOIN ({_nesting(number)}) o ON o.axis = 'origin' AND o.inside = c.origin "
+        f"JOIN ({_nesting(number)}) d ON d.axis = 'destination' AND d.inside = c.destination "
+        "JOIN classes e ON e.origin = o.outside AND e.destination = d.outside AND e.release = c.release "
+        f"WHERE c.release = {number} AND (c.origin, c.destination) <> (e.origin, e.destination)"
+    )
+
+
+def check_nesting(connection: duckdb.DuckDBPyConnection, release: Published) -> list[Finding]:
+    """Check that of two rows that share a place at both ends, one lies inside the other."""
+    number = release.number
+    touching = (
+        "SELECT i.axis, i.zone AS one, o.zone AS other FROM nodes i JOIN above a ON a.node = i.node "
+        f"JOIN nodes o ON o.node = a.ancestor AND o.axis = i.axis AND o.release = {number} WHERE i.release = {number}"
+    )
+    both = f"SELECT axis, one, other FROM ({touching}) UNION SELECT axis, other, one FROM ({touching})"
+    crossing = rows(
+        connection,
+        "SELECT c.origin || ' -> ' || c.destination AS one, e.origin || ' -> ' || e.destination AS other "
+        f"FROM classes c JOIN ({both}) o ON o.axis = 'origin' AND o.one = c.origin "
+        f"JOIN ({both}) d ON d.axis = 'destination' AND d.one = c.destination "
+        "JOIN classes e ON e.origin = o.other AND e.destination = d.other AND e.release = c.release "
+        f"WHERE c.release = {number} AND (c.origin, c.destination) < (e.origin, e.destination) "
+        f"AND NOT EXISTS (SELECT 1 FROM ({_rows_inside(number)}) n WHERE (n.origin, n.destination, n.oo, n.od) IN "
+        "((c.origin, c.destination, e.origin, e.destination), (e.origin, e.destination, c.origin, c.destination))) "
+        "ORDER BY 1, 2",
+    )
+    if not crossing:
+        return []
+    text = (
+        f"{len(crossing):,} pairs of rows overlap without one lying in the other, as rows of a ladder do: "
+        f"{crossing[0]['one']} and {crossing[0]['other']}"
+    )
+    return [finding_on("zones", release, text, details=crossing)]
+
+
+def finest_flows(flows: str, number: int) -> str:
+    """Return, in SQL, of the rows ``co, cd`` above each pair ``o, d`` the one that lies in no coarser one of them."""
+    return (
+        f"SELECT f.* FROM ({flows}) f WHERE NOT EXISTS (SELECT 1 FROM ({flows}) g JOIN ({_rows_inside(number)}) n "
+        "ON n.origin = g.co AND n.destination = g.cd AND n.oo = f.co AND n.od = f.cd "
+        "WHERE g.o = f.o AND g.d = f.d)"
+    )
+
+
+def check_nested_counts(connection: duckdb.DuckDBPyConnection, release: Published) -> list[Finding]:
+    """Compare rows with the trips whose finest row they are, allowing for what capped rows passed up.
+
+    A row lists no more than its own trips and what the rows inside it passed up, and all but so many trips as
+    ``release.json`` says are listed.
+    """
+    number = release.number
+    own = (
+        f"SELECT c.origin, c.destination, c.trips AS said, coalesce(sum(m.trips), 0)::BIGINT AS own FROM classes c "
+        f"LEFT JOIN member{number} m ON m.co = c.origin AND m.cd = c.destination WHERE c.release = {number} "
+        "GROUP BY ALL"
+    )
+    wrong = rows(
+        connection,
+        f"WITH own AS ({own}), below AS ({_rows_inside(number)}) "
+        "SELECT t.origin, t.destination, t.said, (t.own + coalesce(sum(b.own - b.said), 0))::BIGINT AS true "
+        "FROM own t LEFT JOIN below n ON n.oo = t.origin AND n.od = t.destination "
+        "LEFT JOIN own b ON b.origin = n.origin AND b.destination = n.destination "
+        "GROUP BY t.origin, t.destination, t.own, t.said "
+        "HAVING t.said > t.own + coalesce(sum(b.own - b.said), 0) ORDER BY 1, 2",
+    )
+    findings = []
+    if wrong:
+        first = wrong[0]
+        text = (
+            f"{first['origin']} -> {first['destination']} lists {first['said']:,} trips, but only {first['true']:,} "
+            "of the data are in it and in no finer row"
+        )
+        findings.append(finding_on("recount", release, text, details=wrong))
+    listed = rows(
+        connection,
+        f"SELECT (SELECT coalesce(sum(trips), 0) FROM classes WHERE release = {number})::BIGINT AS said, "
+        f"(SELECT coalesce(sum(trips), 0) FROM scope{number})::BIGINT AS there",
+    )[0]
+    most = release.manifest.get("unlisted", {}).get("at_most_trips")
+    if most is not None and listed["there"] - listed["said"] > most:
+        text = (
+            f"{listed['there'] - listed['said']:,} trips are in no row, but release.json says that at most "
+            f"{most:,} are not listed"
+        )
+        findings.append(finding_on("recount", release, text))
+    return findings

@@ -1,0 +1,150 @@
+"""Which releases are about the same trips: by the trips themselves, or as far as the releases say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal
+
+import duckdb
+
+from odkanon.audit.folder import Published
+from odkanon.audit.report import Comparison, Finding
+from odkanon.audit.scope import filters_of, hides_filter, segment_of
+
+Kind = Literal["disjoint", "same", "part", "overlap", "unknown"]
+
+
+@dataclass(frozen=True)
+class Relation:
+    """How the trips of two releases lie to each other.
+
+    Attributes
+    ----------
+    one, other : Published
+        For a part: the part, and that of which it is one.
+    kind : {"disjoint", "same", "part", "overlap", "unknown"}
+        Whether they share no trips, all, all of ``one``, or some.
+    how : str
+        From where it is known.
+    """
+
+    one: Published
+    other: Published
+    kind: Kind
+    how: str
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """What to call the two."""
+        return self.one.name, self.other.name
+
+
+def scopes(connection: duckdb.DuckDBPyConnection, releases: Iterable[Published]) -> list[tuple[frozenset[int], int]]:
+    """Return for which sets of releases there are trips that just these are about, and how many."""
+    listed = " UNION ALL ".join(f"SELECT trip, {each.number} AS release FROM scope{each.number}" for each in releases)
+    if not listed:
+        return []
+    counted = connection.execute(
+        "SELECT members, count(*) FROM (SELECT list(release ORDER BY release) AS members "
+        f"FROM ({listed}) GROUP BY trip) GROUP BY 1 ORDER BY 1"
+    ).fetchall()
+    return [(frozenset(members), int(count)) for members, count in counted]
+
+
+def relations(
+    releases: Sequence[Published],
+    known: Sequence[tuple[frozenset[int], int]],
+    exact: set[int],
+    *,
+    cumulative: bool,
+    disjoint: bool,
+) -> list[Relation]:
+    """Return how each two releases lie to each other.
+
+    Parameters
+    ----------
+    known : sequence
+        What `scopes` returns, for the releases in ``exact``.
+    exact : set of int
+        Numbers of the releases whose trips were found.
+    cumulative, disjoint : bool
+        What the auditor says of releases that do not tell: that they contain those with fewer trips, or share none.
+    """
+    found = []
+    for one, other in combinations(releases, 2):
+        if {one.number, other.number} <= exact:
+            found.append(_by_trips(one, other, known))
+            continue
+        told = _told(one, other)
+        if told.kind == "unknown" and disjoint:
+            told = Relation(one, other, "disjoint", "as you say")
+        elif told.kind == "unknown" and cumulative and one.total is not None and other.total is not None:
+            # With as many trips each may have some that the other has not: one was swapped.
+            part, whole = (one, other) if one.total <= other.total else (other, one)
+            told = Relation(part, whole, "overlap" if one.total == other.total else "part", "as you say")
+        found.append(told)
+    return found
+
+
+def _by_trips(one: Published, other: Published, known: Sequence[tuple[frozenset[int], int]]) -> Relation:
+    both = sum(count for members, count in known if {one.number, other.number} <= members)
+    first = sum(count for members, count in known if one.number in members)
+    second = sum(count for members, count in known if other.number in members)
+    how = "by the trips"
+    if both == 0:
+        return Relation(one, other, "disjoint", how)
+    if both == first:
+        return Relation(one, other, "same" if both == second else "part", how)
+    return Relation(other, one, "part", how) if both == second else Relation(one, other, "overlap", how)
+
+
+def _told(one: Published, other: Published) -> Relation:
+    """Return what two releases say: parts of one file are told apart by segments and filters on one attribute."""
+    how = "by what they say"
+    if one.sha256 is None or one.sha256 != other.sha256 or hides_filter(one) or hides_filter(other):
+        return Relation(one, other, "unknown", how)
+    first, second = segment_of(one), segment_of(other)
+    if any(_apart(name, one, other) for name in first.keys() & second.keys() if first[name] != second[name]):
+        return Relation(one, other, "disjoint", how)
+    if first == second:
+        return Relation(one, other, "same" if one.total == other.total else "unknown", how)
+    for part, whole, inner, outer in ((one, other, first, second), (other, one, second, first)):
+        if outer.items() <= inner.items() and (part.total or 0) <= (whole.total or 0):
+            return Relation(part, whole, "part", how)
+    kind: Kind = "overlap" if together(one, other) else "unknown"
+    return Relation(one, other, kind, "released together" if kind == "overlap" else how)
+
+
+def _apart(name: str, one: Published, other: Published) -> bool:
+    """Tell whether two values of an attribute exclude each other; bands of ages and hours may overlap."""
+    if name.startswith("filter "):
+        return False
+    banded = name in ("age", "hour") and not (filters_of(one) and filters_of(other))
+    return not banded or one.parameters.get("dimension") == other.parameters.get("dimension")
+
+
+def together(*releases: Published) -> bool:
+    """Tell whether releases were made in one run, as segments that stay safe side by side."""
+    folders = {each.folder.resolve().parent for each in releases}
+    return len(folders) == 1 and all((folder / "index.json").is_file() for folder in folders)
+
+
+def unknown(found: Sequence[Relation]) -> list[Finding]:
+    """Return a finding for each two releases of which it is not known whether they share trips."""
+    return [
+        Finding(
+            "relation",
+            each.names,
+            f"whether {each.one.name} and {each.other.name} are about the same trips is not known, so they cannot be "
+            "compared; give the trips, or say --disjoint if they are about different trips",
+        )
+        for each in found
+        if each.kind == "unknown"
+    ]
+
+
+def comparison(relation: Relation, compared: str) -> Comparison:
+    """Return what a report says of two releases."""
+    return Comparison(relation.names, relation.kind, relation.how, compared)

@@ -1,0 +1,211 @@
+"""The rows of releases as equations over what they tell apart: places at both ends, and whom each is about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+import numpy as np
+
+from odkanon.audit.folder import AXES, Published
+from odkanon.audit.measures import MEASURES
+from odkanon.audit.places import Places
+from odkanon.audit.shown import System
+from odkanon.core.arrays import Bools, Ints
+
+MOST_CELLS = 20_000_000
+"""From how many pairs of places on empty ones are left out, which can only make groups look smaller."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The rows of all releases, numbered through: release, origin, destination, trips."""
+
+    release: Ints
+    origin: list[str]
+    destination: list[str]
+    trips: Ints
+
+
+def number_rows(connection: duckdb.DuckDBPyConnection) -> Rows:
+    """Make the table ``numbered`` of all published rows, and return it."""
+    connection.execute(
+        "CREATE OR REPLACE TABLE numbered AS SELECT row_number() OVER (ORDER BY release, origin, destination) - 1 "
+        "AS number, * FROM classes"
+    )
+    table = connection.sql("SELECT release, origin, destination, trips FROM numbered ORDER BY number").to_arrow_table()
+    columns = table.to_pydict()
+    return Rows(
+        np.array(columns["release"], dtype=np.int64),
+        columns["origin"],
+        columns["destination"],
+        np.array(columns["trips"], dtype=np.int64),
+    )
+
+
+def make_system(
+    connection: duckdb.DuckDBPyConnection,
+    places: Places,
+    sides: Sequence[Sequence[Published]],
+    atoms: Sequence[frozenset[int]],
+) -> System:
+    """Return the rows of some releases as a system.
+
+    Parameters
+    ----------
+    sides : sequence of sequence of Published
+        The releases of a side share no trips.
+    atoms : sequence of set of int
+        Which releases, by number, some trip is about all at once: a place may have such a trip wherever it is.
+    """
+    releases = [release for side in sides for release in side]
+    names = [each.name for each in MEASURES if each.adds_up and _asked(releases, each.name)]
+    others = [each for each in MEASURES if not each.adds_up and any(each.name in r.thresholds for r in releases)]
+    counted = _counted(connection, sides, names, [each.column for each in others])
+    signature = np.column_stack([np.asarray(counted[f"s{at}"], dtype=np.int64) for at in range(len(sides))])
+    possible = _possible(connection, places, sides, atoms)
+    missing = possible[~_contained(possible, signature)] if possible is not None else signature[:0]
+    mass = np.zeros((len(signature) + len(missing), len(names)))
+    more = np.zeros((len(signature) + len(missing), len(others)), dtype=np.int64)
+    for at, name in enumerate(names):
+        mass[: len(signature), at] = counted[name]
+    for at, each in enumerate(others):
+        more[: len(signature), at] = counted[f"n_{each.column}"]
+    least = [float(max(r.few for r in releases)) if name == "trips" else _most(releases, name) for name in names]
+    return System(
+        np.concatenate([signature, missing]),
+        mass,
+        more,
+        np.array(least),
+        np.array([int(_most(releases, each.name)) for each in others], dtype=np.int64),
+    )
+
+
+def _asked(releases: Sequence[Published], name: str) -> bool:
+    return name == "trips" or any(name in release.thresholds for release in releases)
+
+
+def _most(releases: Sequence[Published], name: str) -> float:
+    """Return the highest threshold of the releases; a hair below it is not below, after sums of floats."""
+    return float(max(release.thresholds.get(name, 0) for release in releases)) * (1 - 1e-12)
+
+
+def _memberships(sides: Sequence[Sequence[Published]]) -> str:
+    """Return, in SQL, for each trip its row on each side: ``trip, s0, s1, ...``, -1 where it is in none."""
+    tables = []
+    for at, side in enumerate(sides):
+        members = " UNION ALL ".join(
+            f"SELECT m.trip, n.number AS s{at} FROM member{each.number} m LEFT JOIN numbered n "
+            f"ON n.release = {each.number} AND n.origin = m.co AND n.destination = m.cd"
+            for each in side
+        )
+        tables.append(f"({members}) t{at}")
+    joined = " FULL JOIN ".join([tables[0], *(f"{table} USING (trip)" for table in tables[1:])])
+    return f"SELECT trip, {', '.join(f'coalesce(s{at}, -1) AS s{at}' for at in range(len(sides)))} FROM {joined}"
+
+
+_TRIPS = "(SELECT DISTINCT ON (trip) * FROM records ORDER BY trip, row)"
+
+
+def _counted(
+    connection: duckdb.DuckDBPyConnection,
+    sides: Sequence[Sequence[Published]],
+    names: Sequence[str],
+    who: Sequence[str],
+) -> dict[str, Any]:
+    """Return the trips counted by the rows that they are in."""
+    keys = [f"s{at}" for at in range(len(sides))]
+    counts = [f"CAST(sum({name}) AS DOUBLE) AS {name}" for name in names]
+    counts += [f"count(DISTINCT {column}) AS n_{column}" for column in who]
+    found: dict[str, Any] = connection.sql(
+        f"SELECT {', '.join(keys + counts)} FROM ({_memberships(sides)}) JOIN {_TRIPS} r USING (trip) "
+        f"WHERE {' OR '.join(f'{key} >= 0' for key in keys)} GROUP BY {', '.join(keys)} ORDER BY {', '.join(keys)}"
+    ).fetchnumpy()
+    return found
+
+
+def distinct_in(
+    connection: duckdb.DuckDBPyConnection, sides: Sequence[Sequence[Published]], signature: Ints, column: str
+) -> int:
+    """Return how many different persons (or households) are in some columns, given by their rows."""
+    keys = ", ".join(f"s{at}" for at in range(len(sides)))
+    wanted = ", ".join(f"({', '.join(map(str, row))})" for row in signature.tolist())
+    row = connection.execute(
+        f"SELECT count(DISTINCT {column}) FROM ({_memberships(sides)}) JOIN {_TRIPS} r USING (trip) "
+        f"WHERE ({keys}) IN ({wanted})"
+    ).fetchall()
+    return int(row[0][0])
+
+
+def _possible(
+    connection: duckdb.DuckDBPyConnection,
+    places: Places,
+    sides: Sequence[Sequence[Published]],
+    atoms: Sequence[frozenset[int]],
+) -> Ints | None:
+    """Return in which rows a trip between any two places may be; None where places cannot be listed."""
+    releases = [release for side in sides for release in side]
+    if any(release.has_boxes for release in releases):
+        return None
+    regions = {axis: places.regions(axis, [each.number for each in releases]) for axis in AXES}
+    shape = tuple(len(regions[axis]) for axis in AXES)
+    if shape[0] * shape[1] > MOST_CELLS:
+        return None
+    grids = {each.number: _grid(connection, each, regions, shape) for each in releases}
+    nothing = np.full(shape, -1, dtype=np.int64).ravel()
+    found = []
+    for chosen in sorted({tuple(_member(side, atom) for side in sides) for atom in atoms}):
+        columns = np.column_stack([nothing if number < 0 else grids[number] for number in chosen])
+        found.append(_distinct(columns[(columns >= 0).any(axis=1)]))
+    return _distinct(np.concatenate(found)) if found else None
+
+
+def _member(side: Sequence[Published], atom: frozenset[int]) -> int:
+    return next((release.number for release in side if release.number in atom), -1)
+
+
+def _grid(
+    connection: duckdb.DuckDBPyConnection,
+    release: Published,
+    regions: dict[str, list[frozenset[tuple[int, str]]]],
+    shape: tuple[int, ...],
+) -> Ints:
+    """Return, for each two regions, the row of the release between them."""
+    inside: list[dict[str, Bools]] = []
+    for axis in AXES:
+        zones = {about["id"] for about, _ in release.zones[axis]}
+        inside.append(
+            {zone: np.array([(release.number, zone) in region for region in regions[axis]]) for zone in zones}
+        )
+    grid = np.full(shape, -1, dtype=np.int64)
+    listed = connection.execute(
+        f"SELECT origin, destination, number FROM numbered WHERE release = {release.number} ORDER BY number"
+    ).fetchall()
+    where = [{zone: np.flatnonzero(which) for zone, which in axis.items()} for axis in inside]
+    for origin, destination, number in listed:
+        if origin in where[0] and destination in where[1]:
+            grid[np.ix_(where[0][origin], where[1][destination])] = number
+    return grid.ravel()
+
+
+def _keys(*tables: Ints) -> list[Ints]:
+    """Return one number for each column of several tables, the same for the same rows."""
+    width = max(int(table.max(initial=-1)) for table in tables) + 2
+    if width ** tables[0].shape[1] < 2**62:
+        powers = width ** np.arange(tables[0].shape[1], dtype=np.int64)
+        return [(table + 1) @ powers for table in tables]
+    _, number = np.unique(np.concatenate(tables), axis=0, return_inverse=True)
+    return np.split(number.ravel(), np.cumsum([len(table) for table in tables])[:-1])
+
+
+def _distinct(columns: Ints) -> Ints:
+    _, first = np.unique(_keys(columns)[0], return_index=True)
+    return columns[first]
+
+
+def _contained(columns: Ints, known: Ints) -> Bools:
+    """Tell for each column whether it is among the known ones."""
+    here, there = _keys(columns, known)
+    return np.isin(here, there)

@@ -1,0 +1,37 @@
+"""Segments that were released together, read for one page that shows them one at a time."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from odkanon.errors import InputError
+from odkanon.publish.recipe import INDEX
+from odkanon.publish.saved import SavedRelease, read_release
+
+
+def is_index(folder: Path) -> bool:
+    """Tell whether a folder holds segments released together instead of one release."""
+    return (folder / INDEX).is_file()
+
+
+def read_index(folder: Path) -> list[SavedRelease]:
+    """Read a folder of segments: the whole, then each published segment, named by what it is.
+
+    Raises
+    ------
+    InputError
+        If the index or one of the releases that it names cannot be read.
+    """
+    try:
+        content = json.loads((folder / INDEX).read_text(encoding="utf-8"))
+        parts = [(str(content["whole"]), str(content["whole"]))]
+        parts += [
+            (f"{part['dimension']}: {part['segment']}", str(part["folder"]))
+            for part in content["segments"]
+            if part["folder"] is not None
+        ]
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{folder / INDEX} does not list its segments ({error}); save them again") from None
+    return [replace(read_release(folder / name), name=title) for title, name in parts]

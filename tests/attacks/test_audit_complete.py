@@ -1,0 +1,186 @@
+"""What an exhaustive linear attacker finds in two or three releases, the audit names, and nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from hypothesis import Phase, find, given, settings
+from hypothesis import strategies as st
+
+from attacks.linear import Knowledge, Row, shown_groups
+from odkanon import Hierarchy, InputError, Rule, anonymize, audit_releases, lookup_hierarchy, read_od
+from odkanon.audit import Report, TripsSource
+from odkanon.together.series import AxisZones, Zoning, release_on_zones
+
+TREE = {"a1": "A", "a2": "A", "b1": "B", "b2": "B", "c1": "C"}
+"""Places and their districts, which are in one town; C has a single place."""
+
+
+class Move(NamedTuple):
+    person: int
+    origin: str
+    destination: str
+    sex: str
+    age: int
+    month: int
+
+
+class Plan(NamedTuple):
+    """How a release is made."""
+
+    where: str | None
+    k: int
+    method: str
+
+
+FILTERS = (None, 'sex == "W"', 'sex == "M"', "age >= 18", "age >= 19", "month == 1", "month == 2", "person != 3")
+METHODS = ("odkanon", "oigh", "atg-soft", "leaves", "districts")
+
+
+def tree() -> Hierarchy:
+    table = pa.table(
+        {"leaf": list(TREE), "district": list(TREE.values()), "town": ["town"] * len(TREE)},
+    )
+    return lookup_hierarchy(table)
+
+
+@st.composite
+def moves(draw: st.DrawFn) -> list[Move]:
+    """A few dozen trips between five places, most between a few of them."""
+    busy = draw(st.lists(st.sampled_from(sorted(TREE)), min_size=1, max_size=3))
+    place = st.sampled_from(busy) | st.sampled_from(sorted(TREE))
+    move = st.builds(
+        Move,
+        st.integers(1, 12),
+        place,
+        place,
+        st.sampled_from("WWM"),
+        st.sampled_from([17, 18, 18, 19, 40]),
+        st.sampled_from([1, 2]),
+    )
+    return draw(st.lists(move, min_size=12, max_size=45))
+
+
+plans = st.lists(
+    st.builds(Plan, st.sampled_from(FILTERS), st.sampled_from([3, 3, 4]), st.sampled_from(METHODS)),
+    min_size=2,
+    max_size=3,
+    unique=True,
+)
+
+
+def keeps(plan: Plan, move: Move) -> bool:
+    """Tell whom a filter keeps, without the program."""
+    return {
+        None: True,
+        'sex == "W"': move.sex == "W",
+        'sex == "M"': move.sex == "M",
+        "age >= 18": move.age >= 18,
+        "age >= 19": move.age >= 19,
+        "month == 1": move.month == 1,
+        "month == 2": move.month == 2,
+        "person != 3": move.person != 3,
+    }[plan.where]
+
+
+def zones(level: int) -> Zoning:
+    """Return all places, or all districts, whatever the data."""
+    names = np.array(sorted(set(TREE.values()) if level else TREE))
+    numbers = np.arange(len(names))
+    axis = AxisZones(names, names, numbers, np.full(len(names), level), {})
+    return Zoning(axis, axis)
+
+
+def save(path: Path, plan: Plan, folder: Path) -> bool:
+    """Make a release; tell whether there is one."""
+    try:
+        od = read_od(path, hierarchy=tree(), where=plan.where)
+    except InputError:
+        return False
+    rule = Rule(trips=plan.k)
+    if plan.method in ("leaves", "districts"):
+        made = release_on_zones(od, rule, zones(int(plan.method == "districts")), full=tree())
+    else:
+        made = anonymize(od, rule, method=plan.method)
+    if made.refusal is None:
+        made.save(folder)
+    return made.refusal is None
+
+
+def below(zone: dict[str, object]) -> frozenset[str]:
+    """Return the places of a zone by its public properties."""
+    name, level = zone["id"], zone.get("level") or 0
+    chain = {place: (place, district, "town") for place, district in TREE.items()}
+    return frozenset(place for place, above in chain.items() if above[int(str(level))] == name)
+
+
+def learn(trips: Sequence[Move], made: Sequence[tuple[Plan, Path]]) -> Knowledge:
+    """Read the published tables."""
+    rows = []
+    for number, (_, folder) in enumerate(made):
+        features = json.loads((folder / "zones.geojson").read_text())["features"]
+        places = {
+            (each["properties"]["axis"], each["properties"]["id"]): below(each["properties"]) for each in features
+        }
+        rows += [
+            Row(number, places["origin", row["origin"]], places["destination", row["destination"]], row["trips"])
+            for row in pyarrow.parquet.read_table(folder / "classes.parquet").to_pylist()
+        ]
+    people = [frozenset(at for at, (plan, _) in enumerate(made) if keeps(plan, move)) for move in trips]
+    cells = [(o, d, who) for o in TREE for d in TREE for who in sorted(set(people), key=sorted) if who]
+    counts = Counter((move.origin, move.destination, who) for move, who in zip(trips, people, strict=True))
+    return Knowledge(cells, rows, np.array([float(counts[cell]) for cell in cells]))
+
+
+def release_all(trips: Sequence[Move], chosen: Sequence[Plan], folder: Path) -> tuple[Path, list[tuple[Plan, Path]]]:
+    path = folder / "trips.parquet"
+    pyarrow.parquet.write_table(pa.Table.from_pylist([move._asdict() for move in trips]), path)
+    folders = [folder / f"release{at}" for at in range(len(chosen))]
+    return path, [(plan, each) for plan, each in zip(chosen, folders, strict=True) if save(path, plan, each)]
+
+
+def audited(path: Path, made: Sequence[tuple[Plan, Path]]) -> Report:
+    source = TripsSource(path, hierarchy=tree())
+    return audit_releases([folder for _, folder in made], trips=source)
+
+
+def compare(trips: Sequence[Move], chosen: Sequence[Plan]) -> tuple[list[int], list[int]]:
+    """Return the sizes of the groups that the attacker finds, and of those that the audit names."""
+    with TemporaryDirectory() as name:
+        path, made = release_all(trips, chosen, Path(name))
+        if len(made) < 2:
+            return [], []
+        knowledge = learn(trips, made)
+        k = max(plan.k for plan, _ in made)
+        found = sorted({int(knowledge.truth[group].sum()) for group in shown_groups(knowledge, k)})
+        report = audited(path, made)
+        assert not [each for each in report.findings if each.check == "recount" and each.severity == "finding"]
+        told = [each for each in report.findings if each.check == "difference"]
+        return found, sorted({each.details[0]["rest"] for each in told})
+
+
+@settings(max_examples=12)
+@given(moves(), plans)
+def test_the_audit_names_what_an_exhaustive_attacker_finds_and_no_more(trips: list[Move], chosen: list[Plan]) -> None:
+    found, named = compare(trips, chosen)
+    assert found == named
+
+
+@pytest.mark.parametrize("number", [2, 3])
+def test_the_attacker_finds_something_in_such_worlds(number: int) -> None:
+    """The test above would be worth nothing if there were nothing to find."""
+    trips, chosen = find(
+        st.tuples(moves(), plans),
+        lambda world: len(world[1]) == number and bool(compare(*world)[0]),
+        settings=settings(max_examples=60, phases=(Phase.generate,), database=None),
+    )
+    assert compare(trips, chosen)[1]

@@ -1,0 +1,110 @@
+"""The auditor's own rule, bare tables, and promises that promise nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from cli.runner import odkanon, output
+from odkanon import InputError, Rule, audit_releases
+from worlds.people import Trip, crowd, findings, places, release, write
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> tuple[Path, Path]:
+    trips = [Trip(who, 0, 8) for who in crowd(12)] + [Trip(crowd(1, prefix="x")[0], 5, 8) for _ in range(25)]
+    path = write(trips, tmp_path / "trips.parquet")
+    release(path, tmp_path / "release", Rule(trips=10))
+    return path, tmp_path / "release"
+
+
+def text(*folders: Path, trips: Path | None = None, k: int | None = None, **least: float) -> str:
+    report = audit_releases(folders, trips=trips, k=k, least=least)
+    return "\n".join(each.message for each in findings(report))
+
+
+def test_a_release_is_held_against_the_rule_of_the_auditor(made: tuple[Path, Path]) -> None:
+    assert text(made[1]) == ""
+    assert "1 flows are below your rule of 20 trips" in text(made[1], k=20)
+    assert "1 flows are below your rule of 30 weight" not in text(made[1], weight=5)
+    assert "2 flows are below your rule of 30 weight" in text(made[1], weight=30)
+
+
+def test_persons_are_counted_from_the_table_or_from_the_trips(made: tuple[Path, Path]) -> None:
+    assert "1 flows are below your rule of 5 persons" in text(made[1], persons=5)
+    found = text(made[1], trips=made[0], persons=5)
+    assert "counted from the trips, 1 flows are below the rule of 5 persons" in found
+
+
+def test_what_nobody_can_count_is_not_clean(made: tuple[Path, Path]) -> None:
+    assert "the rule counts households, but no flow says how many it has" in text(made[1], households=2)
+    found = text(made[1], trips=made[0], households=2)
+    assert "the rule counts households, but the trips given do not name any" in found
+
+
+def test_households_are_counted_where_the_file_names_them(made: tuple[Path, Path], tmp_path: Path) -> None:
+    table = pyarrow.parquet.read_table(made[0])
+    homes = [f"h{at % 3}" for at in range(len(table))]
+    pyarrow.parquet.write_table(table.append_column("household", pa.array(homes)), tmp_path / "homes.parquet")
+    found = text(made[1], trips=tmp_path / "homes.parquet", households=4)
+    assert "2 flows are below the rule of 4 households" in found
+
+
+def test_k_of_one_protects_nobody(tmp_path: Path) -> None:
+    path = write([Trip(who, 0, 8) for who in crowd(12)], tmp_path / "trips.parquet")
+    release(path, tmp_path / "release", Rule(trips=1))
+    assert "it protects nobody" in text(tmp_path / "release")
+
+
+def test_a_threshold_that_cannot_be(made: tuple[Path, Path]) -> None:
+    with pytest.raises(InputError, match="choose among trips, weight, persons, households"):
+        text(made[1], people=3)
+    with pytest.raises(InputError, match="positive number"):
+        text(made[1], k=0)
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    lines = ["origin,destination,trips", f"{places()[0]},{places()[8]},12", f"{places()[5]},{places()[8]},25"]
+    (tmp_path / "flows.csv").write_text("\n".join(lines) + "\n")
+    return tmp_path / "flows.csv"
+
+
+def test_a_bare_table_needs_a_rule(table: Path) -> None:
+    with pytest.raises(InputError, match="promises nothing"):
+        audit_releases([table])
+    assert text(table, k=10) == ""
+    assert "below your rule of 20 trips" in text(table, k=20)
+
+
+def test_a_bare_table_is_counted_again_and_compared(made: tuple[Path, Path], table: Path, tmp_path: Path) -> None:
+    assert "fewer than 10 different persons" in text(table, trips=made[0], k=10)
+    other = tmp_path / "other.parquet"
+    flows = {"origin": [places()[0], places()[5]], "destination": [places()[8]] * 2, "trips": [11, 25]}
+    pyarrow.parquet.write_table(pa.table(flows), other)
+    assert "has 11 trips in the release, but 12 in the data" in text(other, trips=made[0], k=10)
+    assert "cannot be compared" in text(table, other, k=10)
+
+
+def test_a_bare_table_with_overlapping_zones(tmp_path: Path) -> None:
+    import h3
+
+    inside, outside = places()[0], h3.cell_to_parent(places()[0], 8)
+    lines = ["origin,destination,trips", f"{inside},{places()[8]},12", f"{outside},{places()[8]},25"]
+    (tmp_path / "flows.csv").write_text("\n".join(lines) + "\n")
+    assert "places must be in one zone only" in text(tmp_path / "flows.csv", k=10)
+
+
+def test_the_command_takes_the_rule_and_says_what_was_compared(made: tuple[Path, Path], table: Path) -> None:
+    done = odkanon("audit", table, "--k", 20)
+    assert done.returncode == 1
+    assert "below your rule of 20 trips" in output(done)
+    done = odkanon("audit", made[1], table, "--min-trips", 10)
+    assert done.returncode == 1
+    assert "not known whether they share trips" in output(done)
+    done = odkanon("audit", made[1], table, "--min-trips", 10, "--disjoint")
+    assert done.returncode == 0, output(done)
+    assert "no trips in common (as you say)" in output(done)

@@ -1,0 +1,222 @@
+"""Which releases are about the same trips, and what follows: nothing that shares trips, or may, is passed over."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import h3
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+from audit.tamper import edit_json
+from cli.runner import odkanon, output
+from odkanon import Rule, anonymize, audit_releases, build_od, read_trips
+from odkanon.audit import Report
+from odkanon.publish.saved import read_release
+from odkanon.together.series import release_on_zones, zoning_of
+from worlds.people import (
+    Person,
+    Trip,
+    audit_with_trips,
+    crowd,
+    findings,
+    matrix,
+    places,
+    release,
+    scattered,
+    together,
+    write,
+)
+
+RULE = Rule(trips=10)
+
+
+def busy(sex: str = "Woman", prefix: str = "") -> list[Trip]:
+    """Return enough trips for several flows."""
+    people = [Person(f"{prefix}{sex}{at}", sex, 18 + at % 3, 1.0) for at in range(40)]
+    return [Trip(who, at % 4, 7 + at % 2) for at, who in enumerate(people)]
+
+
+def on_zones_of(first: Path, path: Path, folder: Path, where: str | None = None, rule: Rule = RULE) -> Path:
+    return release_on_zones(matrix(path, where), rule, read_release(first).zoning).save(folder)
+
+
+def kinds(report: Report) -> dict[tuple[str, str], str]:
+    return {each.releases: each.relation for each in report.compared}
+
+
+def rests(report: Report) -> list[int]:
+    return sorted(each.details[0]["rest"] for each in findings(report, "difference"))
+
+
+def without_person(tmp_path: Path) -> tuple[Path, Path, Path]:
+    """Release women, and women without one person who made 18 trips, on the same zones."""
+    one = Person("one", "Woman", 30, 1.0)
+    trips = busy() + busy("Man") + [Trip(one, 0, 7) for _ in range(9)] + [Trip(one, 1, 8) for _ in range(9)]
+    path = write(trips, tmp_path / "trips.parquet")
+    release(path, tmp_path / "women", RULE, where='sex == "Woman"')
+    where = 'sex == "Woman" and person != "one"'
+    on_zones_of(tmp_path / "women", path, tmp_path / "without", where)
+    return path, tmp_path / "women", tmp_path / "without"
+
+
+def test_women_without_one_person_show_that_person(tmp_path: Path) -> None:
+    path, *folders = without_person(tmp_path)
+    report = audit_with_trips(path, *folders)
+    assert kinds(report) == {("without", "women"): "part"}
+    assert rests(report) == [9, 9]
+
+
+def test_two_filters_without_the_trips_cannot_be_compared(tmp_path: Path) -> None:
+    _, *folders = without_person(tmp_path)
+    report = audit_releases(folders)
+    (found,) = findings(report, "relation")
+    assert "say --disjoint if they are about different trips" in found.message
+    assert [each.compared for each in report.compared] == ["not compared"]
+    assert audit_releases(folders, disjoint=True).clean
+
+
+def test_ages_from_18_and_from_19(tmp_path: Path) -> None:
+    path = write(busy() + busy("Man"), tmp_path / "trips.parquet")
+    release(path, tmp_path / "from18", RULE, where="age >= 18")
+    on_zones_of(tmp_path / "from18", path, tmp_path / "from19", "age >= 19")
+    report = audit_with_trips(path, tmp_path / "from18", tmp_path / "from19")
+    assert rests(report)
+    assert all(rest < 10 for rest in rests(report))
+
+
+def test_a_copy_of_the_file_with_one_more_column_gives_the_same_findings(tmp_path: Path) -> None:
+    path, women, without = without_person(tmp_path)
+    table = pyarrow.parquet.read_table(path)
+    other = tmp_path / "more.parquet"
+    pyarrow.parquet.write_table(table.append_column("more", pa.array(["x"] * len(table))), other)
+    on_zones_of(women, other, tmp_path / "copy" / "without", 'sex == "Woman" and person != "one"')
+    expected = rests(audit_with_trips(path, women, without))
+    assert rests(audit_with_trips(path, women, tmp_path / "copy" / "without")) == expected
+    assert rests(audit_with_trips(other, women, tmp_path / "copy" / "without")) == expected
+    assert findings(audit_releases([women, tmp_path / "copy" / "without"]), "relation")
+
+
+def test_csv_beside_parquet(tmp_path: Path) -> None:
+    trips = [Trip(who, 0, 8) for who in crowd(20)] + [Trip(who, 1, 8) for who in crowd(4, prefix="x")]
+    coarse = zoning_of(anonymize(matrix(write(trips, tmp_path / "some.parquet")), Rule(trips=24)))
+    path = write([*trips, *scattered()], tmp_path / "trips.parquet")
+    pyarrow.csv.write_csv(pyarrow.parquet.read_table(path), tmp_path / "trips.csv")
+    release_on_zones(matrix(path), RULE, coarse).save(tmp_path / "ten")
+    fine = zoning_of(anonymize(matrix(path), Rule(trips=1), budget=0.0))
+    release_on_zones(matrix(tmp_path / "trips.csv"), Rule(trips=11), fine).save(tmp_path / "eleven")
+    folders = [tmp_path / "ten", tmp_path / "eleven"]
+    assert findings(audit_releases(folders), "relation")
+    report = audit_with_trips(path, *folders)
+    assert rests(report) == [4]
+    assert kinds(report) == {("ten", "eleven"): "same"}
+
+
+def test_a_series_that_grows_by_a_trip_that_was_swapped(tmp_path: Path) -> None:
+    january = [Trip(who, 0, 8) for who in crowd(20)] + [Trip(who, 5, 9) for who in crowd(20, prefix="x")]
+    release(write(january, tmp_path / "january.parquet"), tmp_path / "january", RULE)
+    swapped = write([*january[:-1], Trip(crowd(1, prefix="y")[0], 0, 8)], tmp_path / "february.parquet")
+    on_zones_of(tmp_path / "january", swapped, tmp_path / "february")
+    report = audit_releases([tmp_path / "january", tmp_path / "february"], cumulative=True)
+    assert rests(report) == [1, 1]
+
+
+@pytest.mark.parametrize("other", ["mondrian", "odkanon"])
+def test_boxes_are_compared_by_the_trips_and_not_passed_over_without(tmp_path: Path, other: str) -> None:
+    trips = [Trip(who, 0, 8) for who in crowd(22, "Woman") + crowd(3, "Man")]
+    trips += [Trip(who, 5, 9) for who in crowd(30, "Woman", prefix="x")]
+    path = write(trips, tmp_path / "trips.parquet")
+    release(path, tmp_path / "boxes", RULE, method="mondrian")
+    release(path, tmp_path / "other", RULE, method=other, where='sex != "Man"')
+    folders = [tmp_path / "boxes", tmp_path / "other"]
+    (found,) = findings(audit_releases(folders), "relation")
+    assert "cannot be compared" in found.message
+    report = audit_with_trips(path, *folders)
+    assert not findings(report, "relation")
+    assert [each.compared for each in report.compared] == ["all combinations of rows compared"]
+    assert rests(report) == [3]
+
+
+def test_months_of_different_trips_are_clean_with_the_trips(tmp_path: Path) -> None:
+    trips = [trip._replace(hour=7) for trip in busy()] + [trip._replace(hour=18) for trip in busy("Man")]
+    path = write(trips, tmp_path / "trips.parquet")
+    release(path, tmp_path / "women", RULE, where='sex == "Woman"')
+    on_zones_of(tmp_path / "women", path, tmp_path / "men", 'sex == "Man"')
+    report = audit_with_trips(path, tmp_path / "women", tmp_path / "men")
+    assert not findings(report, "difference")
+    assert kinds(report) == {("women", "men"): "disjoint"}
+
+
+def test_three_filters_that_overlap_are_combined(tmp_path: Path) -> None:
+    """Women and men are everyone: the rest of a coarse flow of everyone is seen only with both."""
+    trips = [Trip(who, 0, 8) for who in crowd(15, "Woman") + crowd(15, "Man")]
+    trips += [Trip(who, 1, 8) for who in crowd(2, "Woman", prefix="x") + crowd(1, "Man", prefix="x")]
+    coarse = zoning_of(anonymize(matrix(write(trips, tmp_path / "some.parquet")), Rule(trips=33), budget=0.0))
+    path = write([*trips, *scattered()], tmp_path / "trips.parquet")
+    fine = zoning_of(anonymize(matrix(path), Rule(trips=1), budget=0.0))
+    release_on_zones(matrix(path), RULE, coarse).save(tmp_path / "everyone")
+    for name in ("Woman", "Man"):
+        release_on_zones(matrix(path, f"sex != '{name}'"), RULE, fine).save(tmp_path / f"not{name}")
+    folders = [tmp_path / name for name in ("everyone", "notWoman", "notMan")]
+    assert 3 in rests(audit_with_trips(path, *folders))
+
+
+def test_segments_released_together_are_clean_and_said_to_be_compared(tmp_path: Path) -> None:
+    path = write(busy() + busy("Man") + busy(prefix="x") + busy("Man", "x"), tmp_path / "trips.parquet")
+    together(path, tmp_path / "both", Rule(trips=4), ["sex", "age"])
+    report = audit_with_trips(path, tmp_path / "both")
+    assert not findings(report, "difference")
+    assert not findings(report, "relation")
+    assert len(report.compared) == len(report.releases) * (len(report.releases) - 1) // 2
+    assert set(report.as_dict()["compared"][0]) == {"releases", "relation", "how", "compared"}
+
+
+def test_a_public_folder_without_its_recipe_says_what_cannot_be_checked(tmp_path: Path) -> None:
+    path = write(busy(), tmp_path / "trips.parquet")
+    release(path, tmp_path / "release", RULE)
+    (tmp_path / "release.recipe.json").unlink()
+    report = audit_releases([tmp_path / "release"])
+    assert report.clean
+    assert any("there is no recipe beside it" in each.message for each in report.findings)
+    assert not findings(audit_with_trips(path, tmp_path / "release"), "recount")
+
+
+def test_the_folder_must_say_what_the_recipe_says(tmp_path: Path) -> None:
+    _, women, _ = without_person(tmp_path)
+
+    def forge(content: Any) -> None:
+        content["about"]["published"]["trips"] += 1
+
+    edit_json(tmp_path / "women.recipe.json", forge)
+    found = [each.message for each in findings(audit_releases([women]))]
+    assert any("release.json and the recipe disagree on published, trips" in each for each in found)
+
+
+def test_several_filters_all_hold(tmp_path: Path) -> None:
+    path = write(busy() + busy("Man"), tmp_path / "trips.parquet")
+    trips = read_trips(path, where=['sex == "Woman"', "age >= 19"])
+    anonymize(build_od(trips), RULE).save(tmp_path / "release")
+    assert not findings(audit_with_trips(path, tmp_path / "release"), "recount")
+
+
+def test_a_filter_that_nobody_tells_is_asked_for(tmp_path: Path) -> None:
+    path, women, without = without_person(tmp_path)
+
+    def forget(content: Any) -> None:
+        del content["input"]["where"]
+
+    edit_json(tmp_path / "women.recipe.json", forget)
+    (found,) = findings(audit_with_trips(path, women, without), "recount")
+    assert "give the file, filter, area and resolution that it was made with" in found.message
+    assert findings(audit_releases([women, without]), "relation")
+
+
+def test_the_area_of_a_recipe_is_used(tmp_path: Path) -> None:
+    path = write(busy(), tmp_path / "trips.parquet")
+    area = str(h3.cell_to_parent(places()[0], 7))
+    done = odkanon("anonymize", path, "-o", tmp_path / "release", "--within", area)
+    assert done.returncode == 0, output(done)
+    assert not findings(audit_with_trips(path, tmp_path / "release"), "recount")

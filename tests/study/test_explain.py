@@ -1,0 +1,108 @@
+"""What a release lost: the table adds up, the page needs nothing else, and neither goes into the release."""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+
+import geopandas
+import numpy as np
+import pyarrow.parquet
+import pytest
+import shapely
+
+from cli.runner import odkanon, output
+from odkanon import InputError, Rule, anonymize
+from odkanon.model.od import ODMatrix
+from odkanon.read.polygons import Polygons
+from odkanon.study.explain import explain
+from odkanon.study.explain_page import page
+from worlds.matrices import town
+
+METHODS = ["odkanon", "atg-soft", "mondrian", "freezones"]
+
+
+@pytest.fixture(scope="module")
+def od() -> ODMatrix:
+    return town(4)
+
+
+@pytest.fixture(scope="module", params=METHODS)
+def saved(od: ODMatrix, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    release = anonymize(od, Rule(trips=10), method=request.param)
+    folder = release.save(tmp_path_factory.mktemp("release") / request.param)
+    (folder.parent / "cpc").write_text(repr(release.usefulness["trips"].squares[1].cpc))
+    return folder
+
+
+def test_a_saved_release_is_measured_as_it_was_when_it_was_made(od: ODMatrix, saved: Path) -> None:
+    told = explain(saved, od, km=2.0)
+    assert told.summary.cpc == pytest.approx(float((saved.parent / "cpc").read_text()), abs=1e-6)
+    assert told.before.sum() == od.trips
+    published = sum(told.after) + told.elsewhere
+    assert published == pytest.approx(
+        int(pyarrow.parquet.read_table(saved / "classes.parquet")["trips"].to_numpy().sum())
+    )
+    assert told.elsewhere >= 0
+    assert sum(before for _, before, _ in told.lengths) == pytest.approx(1)
+    assert sum(after for _, _, after in told.lengths) == pytest.approx(1)
+
+
+def test_the_worst_flow_comes_first_and_has_a_verdict(od: ODMatrix, saved: Path) -> None:
+    rows = explain(saved, od, km=1.0).table().to_pylist()
+    off = [abs(row["difference"]) for row in rows]
+    assert off == sorted(off, reverse=True)
+    for row in rows:
+        ratio = row["release"] / row["trips"]
+        expected = "gone" if ratio < 0.05 else "less" if ratio <= 0.75 else "near" if ratio < 1.25 else "more"
+        assert row["verdict"] == expected
+    assert {row["verdict"] for row in rows} >= {"gone"}
+
+
+def test_on_zones_of_ones_own(od: ODMatrix, saved: Path) -> None:
+    west, east = shapely.box(-5, 40, 2.35, 55), shapely.box(2.35, 40, 9, 55)
+    told = explain(saved, od, polygons=Polygons(["west", "east"], np.array([west, east])))
+    assert told.places == ["west", "east"]
+    assert told.before.sum() == od.trips
+    assert told.summary.cpc > 0.6
+    text = page(told)
+    assert "west" in text
+    assert text.count("<path") == 2
+
+
+def test_the_page_is_whole_and_says_what_it_is(od: ODMatrix, saved: Path) -> None:
+    text = page(explain(saved, od))
+    assert "Not for publication" in text
+    assert "<svg" in text
+    assert not re.search(r"https?://|<script|<link|url\(", text)
+
+
+def test_other_trips_are_noticed(od: ODMatrix, saved: Path) -> None:
+    few = od.take(np.arange(len(od)) < 50)
+    with pytest.raises(InputError, match="made of other ones"):
+        explain(saved, few)
+
+
+def test_the_command_writes_beside_and_never_into_the_release(tmp_path: Path) -> None:
+    assert odkanon("sample", "-o", tmp_path / "survey.csv").returncode == 0
+    made = odkanon("anonymize", tmp_path / "survey.csv", "-o", tmp_path / "release")
+    assert made.returncode == 0, made
+    assert "are right to" in output(made)
+    wanted = ["explain", tmp_path / "release", "--trips", tmp_path / "survey.csv", "-o"]
+    inside = odkanon(*wanted, tmp_path / "release/lost.html")
+    assert inside.returncode == 2
+    assert "lies in the release" in output(inside)
+    frame = geopandas.GeoDataFrame(
+        {"CODE": [1, 2]}, geometry=[shapely.box(1, 48, 2.35, 50), shapely.box(2.35, 48, 4, 50)]
+    )
+    frame.set_crs("EPSG:4326").to_file(tmp_path / "halves.gpkg")
+    done = odkanon(*wanted, tmp_path / "lost.html", "--onto", tmp_path / "halves.gpkg", "--id", "CODE")
+    assert done.returncode == 0, done
+    assert "not for publication" in output(done)
+    with (tmp_path / "lost.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["origin"] for row in rows} <= {"1", "2", "outside"}
+    again = odkanon(*wanted, tmp_path / "lost.html")
+    assert again.returncode == 2
+    assert "--force" in output(again)

@@ -1,0 +1,101 @@
+"""Two releases side by side: one scale for both, and a map of what changed."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import h3
+from playwright.sync_api import Browser
+
+from web import made
+from web.driver import PIXELS, Opened, open_report
+
+ZONES = made.disk(8, 1)
+
+
+def masses(folder: Path, end: str) -> dict[str, int]:
+    found: dict[str, int] = {}
+    with (folder / "classes.csv").open(newline="") as file:
+        for row in csv.DictReader(file):
+            found[row[end]] = found.get(row[end], 0) + int(row["trips"])
+    return found
+
+
+def pair(folder: Path) -> tuple[Path, Path]:
+    """Two releases on the same zones; the second has one origin that grew, one that shrank, one as before."""
+    shared = [(ZONES[5], ZONES[1], 50), (ZONES[5], ZONES[2], 50)]
+    first = [(origin, ZONES[0], 100) for origin in ZONES] + [(ZONES[3], ZONES[1], 11), *shared]
+    grown, shrunk = ZONES[1], ZONES[2]
+    change = {grown: 300, shrunk: 20}
+    second = [(origin, ZONES[0], change.get(origin, 100)) for origin in ZONES] + [(ZONES[3], ZONES[2], 11)]
+    more = [*second, *shared, (ZONES[4], ZONES[1], 11)]
+    return made.save(folder / "march", sorted(first)), made.save(folder / "april", sorted(more))
+
+
+def warm(colour: tuple[int, int, int]) -> int:
+    return colour[0] - colour[2]
+
+
+def test_the_same_zones_open_as_a_map_of_signed_change(browser: Browser, tmp_path: Path) -> None:
+    folders = pair(tmp_path)
+    opened = open_report(browser, tmp_path / "change.html", folders)
+    assert opened.page.locator('input[name="shade"][value="change"]').is_checked()
+    assert opened.page.locator(".frame").count() == 1
+    assert "april minus march" in opened.text(".legend")
+    before, after = (masses(folder, "origin") for folder in folders)
+    colours = opened.zone_colours("r1-origin", ZONES)
+    for zone, colour in colours.items():
+        by = after[zone] - before[zone]
+        assert (warm(colour) > 40) == (by > 0), (zone, by, colour)
+        assert (warm(colour) < -40) == (by < 0), (zone, by, colour)
+    changes = opened.page.locator(".flowchanges")
+    changes.locator("summary").click()
+    told = changes.inner_text()
+    assert "9 flows in both, 2 only in april, 1 only in march" in told
+    assert {"+200", "−80", "newly listed", "no longer listed"} <= {
+        cell for row in changes.locator("tbody tr").all() for cell in row.locator("td").all_inner_texts()
+    }
+    _check_one_zone(opened)
+    assert opened.problems == []
+    opened.page.context.close()
+
+
+def _check_one_zone(opened: Opened) -> None:
+    """The flows of a chosen zone: newly and no longer listed ones have colours of their own."""
+    opened.pick("axes", "destination")
+    opened.page.evaluate("document.activeElement.blur()")
+    opened.pick("axes", "both")
+    opened.page.locator(".search input").fill(ZONES[3])
+    opened.page.locator(".search input").press("Enter")
+    opened.settle()
+    legend = opened.text(".legend")
+    assert "only listed in april" in legend
+    assert "only listed in march: none in the other, or too few" in legend
+    colours = opened.zone_colours("r1-destination", [ZONES[1], ZONES[2]])
+    assert len(set(colours.values())) == 2
+
+
+def test_arrows_of_two_releases_share_one_scale(browser: Browser, tmp_path: Path) -> None:
+    one = made.save(tmp_path / "much", [(ZONES[0], ZONES[3], 400), (ZONES[1], ZONES[4], 400)])
+    two = made.save(tmp_path / "little", [(ZONES[0], ZONES[3], 20), (ZONES[1], ZONES[4], 20)])
+    opened = open_report(browser, tmp_path / "arrows.html", [one, two])
+    opened.pick("shade", "total").page.locator("#flows").fill("1")
+    opened.settle()
+    assert "400 trips at the widest" in opened.text(".legend")
+    widths = [_red_across(opened, f"r{number}-origin") for number in (0, 1)]
+    assert widths[0] > 2 * widths[1] > 0, widths
+    opened.page.context.close()
+
+
+def _red_across(opened: Opened, panel: str) -> int:
+    """How many pixels of an arrow lie on a line across it, in the middle between its ends."""
+    places = [h3.cell_to_latlng(zone)[::-1] for zone in (ZONES[0], ZONES[3])]
+    (ax, ay), (bx, by) = (
+        opened.page.evaluate("([panel, at]) => odkanon.spot(panel, at)", [panel, at]) for at in places
+    )
+    length = ((bx - ax) ** 2 + (by - ay) ** 2) ** 0.5
+    x, y = (-(by - ay) / length, (bx - ax) / length)
+    middle = [(ax + bx) / 2, (ay + by) / 2]
+    points = [[middle[0] + step / 2 * x, middle[1] + step / 2 * y] for step in range(-30, 31)]
+    return sum(red - blue > 110 for red, _, blue in opened.page.evaluate(PIXELS, points))

@@ -1,0 +1,267 @@
+"""The map of places in a real browser: one place is answered by rows of every size, and no trip is lost on the way."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import h3
+import pytest
+from playwright.sync_api import Browser
+
+from odkanon.publish.report import write_full_report
+from web import made
+from web.driver import PHONE, Opened, open_page, open_report
+
+DETAILS = range(4)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return made.nested(tmp_path_factory.mktemp("made") / "nested")
+
+
+@pytest.fixture(scope="module")
+def rows(folder: Path) -> list[tuple[str, str, int]]:
+    with (folder / "classes.csv").open(newline="") as file:
+        return [(row["origin"], row["destination"], int(row["trips"])) for row in csv.DictReader(file)]
+
+
+@pytest.fixture(scope="module")
+def opened(browser: Browser, folder: Path) -> Iterator[Opened]:
+    opened = open_report(browser, folder.parent / "nested.html", [folder])
+    yield opened
+    opened.page.context.close()
+
+
+@pytest.fixture
+def places(opened: Opened) -> Opened:
+    """The map as it opens, whatever the test before did to it."""
+    opened.page.keyboard.press("Escape")
+    opened.page.locator('input[name="view"][value="places"]').check()
+    opened.page.locator('input[name="towards"][value="destination"]').check()
+    opened.page.locator("#detail").fill("3")
+    opened.page.locator("#flows").fill("0")
+    opened.page.locator(".maps").focus()
+    opened.page.keyboard.press("Escape")
+    return opened.settle()
+
+
+def spot(opened: Opened, cell: str) -> tuple[float, float]:
+    latitude, longitude = h3.cell_to_latlng(cell)
+    x, y = opened.page.evaluate("(at) => odkanon.spot('r0-destination', at)", [longitude, latitude])
+    return x, y
+
+
+def answer(opened: Opened) -> tuple[int, str]:
+    text = opened.text(".answer")
+    found = re.search(r": ([\d,]+) published trips", text)
+    assert found, text
+    return int(found[1].replace(",", "")), text
+
+
+def choose(opened: Opened, cell: str) -> None:
+    opened.page.mouse.click(*spot(opened, cell))
+    opened.until("odkanon.state().place !== null")
+    opened.settle()
+
+
+def within(cell: str, area: str) -> bool:
+    level = h3.get_resolution(area)
+    return h3.get_resolution(cell) >= level and bool(h3.cell_to_parent(cell, level) == area)
+
+
+def busiest(rows: list[tuple[str, str, int]], level: int) -> str:
+    masses: dict[str, int] = {}
+    for origin, _, trips in rows:
+        if h3.get_resolution(origin) == level:
+            masses[origin] = masses.get(origin, 0) + trips
+    return max(sorted(masses), key=lambda cell: masses[cell])
+
+
+def test_rows_at_several_resolutions_open_as_one_map(places: Opened) -> None:
+    assert places.page.locator(".frame").count() == 1
+    assert places.page.locator('input[name="view"][value="places"]').is_checked()
+    assert places.problems == []
+
+
+def test_the_slider_keeps_the_total_and_the_pixels_follow(places: Opened, rows: list[tuple[str, str, int]]) -> None:
+    total = sum(trips for _, _, trips in rows)
+    seen = []
+    for detail in DETAILS:
+        places.page.locator("#detail").fill(str(detail))
+        seen.append(places.settle().colours())
+        assert answer(places)[0] == total
+    assert all(one != two for one, two in pairwise(seen))
+
+
+def test_a_place_is_answered_by_every_row_that_covers_it(places: Opened, rows: list[tuple[str, str, int]]) -> None:
+    fine = busiest(rows, 9)
+    choose(places, fine)
+    for detail in reversed(DETAILS):
+        places.page.locator("#detail").fill(str(detail))
+        places.settle()
+        area = h3.cell_to_parent(fine, 6 + detail)
+        inside = sum(trips for origin, _, trips in rows if within(origin, area))
+        around = sum(trips for origin, _, trips in rows if origin != area and within(area, origin))
+        total, text = answer(places)
+        assert total == inside
+        assert (f"Another {around:,} trip" in text) == (around > 0)
+        assert "placed within 1 km²" in text
+
+
+def test_coarser_rows_are_never_hidden(places: Opened, rows: list[tuple[str, str, int]]) -> None:
+    labels = places.page.locator(".names .rough")
+    coarse = {f"somewhere in here: {mass}" for mass in _masses(rows, finest=8).values()}
+    assert labels.count() > 0
+    assert set(labels.all_inner_texts()) <= coarse
+    places.page.locator("#detail").fill("0")
+    places.settle()
+    assert labels.count() == 0
+
+
+def _masses(rows: list[tuple[str, str, int]], finest: int) -> dict[str, int]:
+    masses: dict[str, int] = {}
+    for _, destination, trips in rows:
+        if h3.get_resolution(destination) <= finest:
+            masses[destination] = masses.get(destination, 0) + trips
+    return masses
+
+
+def test_the_pointer_shows_the_ladder(places: Opened, rows: list[tuple[str, str, int]]) -> None:
+    masses = _masses(rows, finest=9)
+    chains = {
+        cell: [h3.cell_to_parent(cell, level) for level in range(h3.get_resolution(cell), 5, -1)] for cell in masses
+    }
+    cell = max(sorted(masses), key=lambda one: (sum(part in masses for part in chains[one]), masses[one]))
+    rungs = [masses[part] for part in chains[cell] if part in masses]
+    assert len(rungs) >= 3
+    places.page.mouse.move(*spot(places, cell))
+    tip = places.page.locator(".tip")
+    tip.wait_for(state="visible")
+    told = [int(number.replace(",", "")) for number in re.findall(r"([\d,]+)(?: trips?)? in", tip.inner_text())]
+    assert told == rungs
+    assert "in the surrounding" in tip.inner_text()
+    assert "estimate" in tip.inner_text()
+    assert "estimate" in places.text(".legend")
+
+
+def test_the_strip_adds_up_and_each_part_can_be_seen(places: Opened, rows: list[tuple[str, str, int]]) -> None:
+    total = sum(trips for _, _, trips in rows)
+    assert [name.split()[0] for name in places.page.locator(".part").all_inner_texts()] == ["precise", "coarse", "left"]
+    seen = 0
+    for part in ("precise", "coarse"):
+        places.page.locator(f".part.{part}").click()
+        seen += answer(places)[0]
+        places.page.locator(f".part.{part}").click()
+    assert seen == total
+    places.page.locator(".part.out").click()
+    assert "are not listed" in places.text(".strip")
+
+
+def test_rings_and_arrows_show_the_twenty_strongest(places: Opened, rows: list[tuple[str, str, int]]) -> None:
+    without = places.colours()
+    places.page.locator("#flows").fill("2")
+    assert places.text(".flows output") == f"strongest 20 of {len(rows)}"
+    assert places.settle().colours() != without
+    assert "Rings: trips that stay inside" in places.text(".legend")
+
+
+def test_trips_to_here_count_the_other_way(places: Opened, rows: list[tuple[str, str, int]]) -> None:
+    place = busiest([(destination, origin, trips) for origin, destination, trips in rows], 9)
+    choose(places, place)
+    places.page.locator('input[name="towards"][value="origin"]').check()
+    total, text = answer(places)
+    assert text.startswith("To around")
+    assert total == sum(trips for _, destination, trips in rows if destination == place)
+
+
+def test_the_keyboard_chooses_a_place_and_lets_go(places: Opened) -> None:
+    places.page.locator(".maps").focus()
+    places.page.keyboard.press("Enter")
+    assert places.page.evaluate("odkanon.state().place") is not None
+    places.page.keyboard.press("Escape")
+    assert places.page.evaluate("odkanon.state().place") is None
+    places.page.locator(".zonelist tbody button").first.focus()
+    places.page.keyboard.press("Enter")
+    assert places.page.evaluate("odkanon.state().place") is not None
+    assert places.page.evaluate("document.activeElement.tagName") == "H2"
+
+
+def test_towns_have_names_and_are_found_by_them(places: Opened) -> None:
+    names = places.page.locator(".names .town").all_inner_texts()
+    assert {"Vincennes", "Clichy"} & set(names)
+    assert "near " in places.text(".zonelist")
+    places.page.locator(".search input").fill("paris")
+    places.page.keyboard.press("Enter")
+    assert answer(places)[1].startswith("From around Paris")
+    assert "GeoNames, CC BY 4.0" in places.text("footer")
+
+
+def test_the_zones_of_the_same_release_are_one_switch_away(places: Opened) -> None:
+    places.pick("view", "zones")
+    assert places.page.locator(".frame").count() == 2
+    assert places.page.evaluate("document.activeElement.value") == "zones"
+
+
+def test_a_homogeneous_release_has_the_map_too(browser: Browser, tmp_path: Path) -> None:
+    folder = made.hexagons(tmp_path / "hexagons")
+    opened = open_report(browser, tmp_path / "plain.html", [folder])
+    opened.pick("view", "places")
+    with (folder / "classes.csv").open(newline="") as file:
+        total = sum(int(row["trips"]) for row in csv.DictReader(file))
+    for detail in range(int(opened.page.locator("#detail").get_attribute("max") or 0) + 1):
+        opened.page.locator("#detail").fill(str(detail))
+        opened.settle()
+        assert answer(opened)[0] == total
+    assert opened.problems == []
+    opened.page.context.close()
+
+
+def test_a_phone_shows_it_without_sideways_scrolling(browser: Browser, folder: Path) -> None:
+    opened = open_report(browser, folder.parent / "phone.html", [folder], size=PHONE, theme="dark")
+    assert opened.page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
+    assert opened.problems == []
+    opened.page.context.close()
+
+
+def test_a_public_page_says_what_it_may_and_a_full_one_everything(browser: Browser, tmp_path: Path) -> None:
+    folder = made.nested(tmp_path / "release")
+    public = open_report(browser, tmp_path / "public.html", [folder])
+    told = json.loads((folder / "release.json").read_text())
+    text = public.text("body")
+    most = told["unlisted"]["at_most_trips"]
+    assert f"at most {most:,} trips are not listed" in text
+    assert not {"undefined", "NaN"} & set(re.findall(r"\w+", text))
+    public.page.locator(".part.out").click()
+    assert f"At most {most:,} trips are not listed" in public.text(".strip")
+    full = open_page(browser, write_full_report(folder))
+    full.page.locator(".part.out").click()
+    assert "1,234 origin–destination pairs" in full.text(".strip")
+    assert "1,234" not in public.text("body")
+    assert [*public.problems, *full.problems] == []
+    for opened in (public, full):
+        opened.page.context.close()
+
+
+def test_attributes_are_chips_with_what_is_not_given(browser: Browser, tmp_path: Path) -> None:
+    folder = made.cube(tmp_path / "cube")
+    opened = open_report(browser, tmp_path / "cube.html", [folder])
+    with (folder / "classes.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    whole = sum(int(row["trips"]) for row in rows)
+    chips = opened.page.locator('.chips[aria-label="mode"] .chip')
+    assert [chip.locator("span").inner_text() for chip in chips.all()] == ["bus", "car", "not given"]
+    for value in ("bus", ""):
+        opened.page.locator(f'.chips[aria-label="mode"] .chip[data-value="{value}"]').click()
+        assert answer(opened)[0] == sum(int(row["trips"]) for row in rows if row["mode"] == value)
+        opened.page.locator('.chips[aria-label="mode"] .chip[aria-pressed="true"]').click()
+    assert answer(opened)[0] == whole
+    opened.page.locator(".part.place").click()
+    assert answer(opened)[0] == sum(int(row["trips"]) for row in rows if not (row["mode"] and row["hour"]))
+    assert opened.problems == []
+    opened.page.context.close()

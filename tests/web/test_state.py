@@ -1,0 +1,170 @@
+"""What the page does over time: lists, tooltips, scales, paper, and browsers that cannot draw."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+
+from web import made
+from web.driver import Opened, open_report
+from web.once import load
+
+WEB = Path(__file__).resolve().parents[2] / "web"
+AXE = WEB / "node_modules" / "axe-core" / "axe.min.js"
+
+
+@pytest.fixture(scope="module")
+def hexagons(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return made.hexagons(tmp_path_factory.mktemp("made") / "hexagons")
+
+
+@pytest.fixture(scope="module")
+def opened(browser: Browser, hexagons: Path) -> Iterator[Opened]:
+    opened = open_report(browser, hexagons.parent / "state.html", [hexagons])
+    yield opened
+    opened.page.context.close()
+
+
+def test_the_list_is_complete_sorted_and_searched(opened: Opened) -> None:
+    buttons = opened.page.locator(".zonelist tbody button")
+    assert buttons.count() == 19
+    first = [int(cell.split()[0]) for cell in opened.page.locator(".zonelist tbody td:nth-child(2)").all_inner_texts()]
+    assert first == sorted(first, reverse=True)
+    opened.page.locator(".sort", has_text="trips").click()
+    assert opened.page.locator('th[aria-sort="ascending"]').inner_text() == "trips"
+    again = [int(cell.split()[0]) for cell in opened.page.locator(".zonelist tbody td:nth-child(2)").all_inner_texts()]
+    assert again == sorted(first)
+    wanted = buttons.nth(4).inner_text()
+    opened.page.locator(".search input").fill(wanted)
+    assert buttons.all_inner_texts() == [wanted]
+    opened.page.locator(".search input").fill("")
+    opened.page.locator(".sort", has_text="trips").click()
+
+
+def test_the_flows_are_never_more_than_there_are(opened: Opened) -> None:
+    slider = opened.page.locator("#flows")
+    slider.fill(slider.get_attribute("max") or "")
+    assert opened.text(".flows output") == "all 152"
+    slider.fill("3")
+    assert opened.text(".flows output") == "strongest 50 of 152"
+
+
+def test_choosing_a_zone_does_not_change_the_scale_of_zones(opened: Opened) -> None:
+    key = ".legend .scale"
+    before = opened.page.locator(key).first.inner_text()
+    opened.page.locator(".zonelist tbody button").first.click()
+    assert opened.page.locator(key).first.inner_text() == before
+    opened.page.keyboard.press("Escape")
+    assert opened.page.evaluate("odkanon.state().selected") is None
+
+
+def test_focus_stays_in_the_list(opened: Opened) -> None:
+    button = opened.page.locator(".zonelist tbody button").nth(2)
+    zone = button.inner_text()
+    button.focus()
+    opened.page.keyboard.press("Enter")
+    assert opened.page.evaluate("document.activeElement.textContent").startswith(f"Origin zone {zone}")
+    opened.page.keyboard.press("Escape")
+    assert opened.page.evaluate("document.activeElement.textContent") == zone
+
+
+def test_the_map_shows_the_size_of_zones(opened: Opened) -> None:
+    opened.pick("shade", "size")
+    assert "size in km²" in opened.text(".legend")
+    opened.pick("shade", "total")
+
+
+def test_a_tooltip_goes_when_the_map_changes(opened: Opened) -> None:
+    zone = opened.page.locator(".zonelist tbody button").first.inner_text()
+    opened.page.locator("#flows").fill("0")
+    opened.settle()
+    opened.page.mouse.move(*opened.place("r0-origin", zone))
+    opened.page.locator(".tip").wait_for(state="visible")
+    opened.page.locator("#flows").focus()
+    opened.page.keyboard.press("ArrowRight")
+    assert opened.page.locator(".tip").is_hidden()
+
+
+def test_paper_is_light_at_once_also_where_the_system_is_dark(browser: Browser, hexagons: Path) -> None:
+    dark = open_report(browser, hexagons.parent / "dark.html", [hexagons], theme="dark")
+    light = open_report(browser, hexagons.parent / "light.html", [hexagons])
+    zone = dark.page.locator(".zonelist tbody button").first.inner_text()
+    for page in (dark, light):
+        page.page.locator("#flows").fill("0")
+        page.settle()
+    script = """([panel, zone]) => {
+      const [x, y] = odkanon.place(panel, zone), source = document.querySelector(".canvas canvas");
+      const frame = source.getBoundingClientRect(), scale = source.width / frame.width;
+      dispatchEvent(new Event("beforeprint"));
+      const copy = document.createElement("canvas");
+      [copy.width, copy.height] = [source.width, source.height];
+      const context = copy.getContext("2d");
+      context.drawImage(source, 0, 0);
+      return [...context.getImageData((x - frame.left) * scale, (y - frame.top) * scale, 1, 1).data].slice(0, 3);
+    }"""
+    printed = dark.page.evaluate(script, ["r0-origin", zone])
+    shown = light.zone_colours("r0-origin", [zone])[zone]
+    assert all(abs(one - two) <= 2 for one, two in zip(printed, shown, strict=True))
+    assert dark.page.evaluate("document.documentElement.dataset.theme") == "light"
+    for page in (dark, light):
+        page.page.context.close()
+
+
+def test_without_webgl_the_page_says_so_and_has_everything_else(browser: Browser, hexagons: Path) -> None:
+    context = browser.new_context(offline=True)
+    context.add_init_script("HTMLCanvasElement.prototype.getContext = () => null")
+    page = Opened(context.new_page())
+    page.page.on("pageerror", lambda error: page.problems.append(str(error)))
+    target = hexagons.parent / "state.html"
+    if not target.exists():
+        open_report(browser, target, [hexagons]).page.context.close()
+    page.page.goto(target.as_uri())
+    assert "WebGL is off" in page.text(".failed")
+    assert page.page.locator(".zonelist tbody tr").count() == 19
+    assert page.page.locator(".tiles").is_visible()
+    assert page.problems == []
+    context.close()
+
+
+def test_segments_are_one_page_with_a_switch(browser: Browser, tmp_path: Path) -> None:
+    folder = made.segments(tmp_path / "by hour")
+    opened = open_report(browser, tmp_path / "segments.html", [folder])
+    switch = opened.page.locator(".switch select")
+    assert switch.locator("option").all_inner_texts() == ["whole", "hour: 06-09", "hour: 15-18"]
+    before = opened.text(".tiles")
+    switch.select_option(label="hour: 15-18")
+    assert opened.text("h1") == "by hour · hour: 15-18"
+    assert opened.text(".tiles") != before
+    assert "{" not in opened.text(".asked")
+    assert "hour 15-18" in opened.text(".asked")
+    assert opened.problems == []
+    opened.page.context.close()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing(browser: Browser, tmp_path: Path, theme: str) -> None:
+    build = load(WEB.parent / "scripts" / "build_web.py")
+    build.install(build.node_tools()[1])
+    page = open_report(browser, tmp_path / f"{theme}.html", [made.nested(tmp_path / "nested")], theme=theme)
+    for view in ("places", "zones"):
+        page.pick("view", view)
+        found = page.page.evaluate(
+            AXE.read_text(encoding="utf-8")
+            + """; axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) =>
+              violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html.slice(0, 99)).join(" | ")}`))"""
+        )
+        assert found == []
+    page.page.context.close()
+
+
+def test_forced_colours_keep_what_colours_mean(browser: Browser, hexagons: Path) -> None:
+    page = open_report(browser, hexagons.parent / "forced.html", [hexagons])
+    script = """[...document.querySelectorAll('.swatch i')].map((i) => getComputedStyle(i).backgroundColor)"""
+    before = page.page.evaluate(script)
+    page.page.emulate_media(forced_colors="active")
+    assert page.page.evaluate(script) == before
+    assert len(set(before)) > 3
+    page.page.context.close()

@@ -1,0 +1,140 @@
+/** The map of places: an estimate of trips per square kilometre that never paints one place twice. */
+
+import type { Layer } from "@deck.gl/core";
+import { ScatterplotLayer, SolidPolygonLayer } from "@deck.gl/layers";
+import { makeScale, type Colour, type Palette, type Scale } from "../colour";
+import { short } from "../format";
+import type { Point, Polygon } from "../geometry";
+import type { Axis, Release } from "../model";
+import type { Nest } from "../nest";
+import type { Seen } from "../places";
+import type { Line, Ring } from "./arrows";
+import { chosenLayer, closed, strokes, type Segment } from "./layers";
+import type { Panel } from "./shading";
+import { dashes, hatch } from "./texture";
+
+export interface Spot {
+  node: number;
+  polygon: Polygon;
+}
+
+export interface Label {
+  at: Point;
+  text: string;
+  kind: string;
+}
+
+const KM_PER_DEGREE = 111.195;
+/** Hatched lines across a cell. */
+const LINES = 9;
+const LABELS = 5;
+
+export const densityScale = ({ density }: Seen, palette: Palette): Scale => makeScale(density.filter((value) => value > 0), palette);
+
+/** Nodes with trips and a shape, coarse ones first: what is finer is painted over them, opaque. */
+function painted(nest: Nest, { at }: Seen): number[] {
+  const nodes = nest.id.map((_, node) => node).filter((node) => at[node]! > 0 && nest.polygons[node]!.length > 0);
+  return nodes.sort((a, b) => nest.rank[a]! - nest.rank[b]! || nest.area[b]! - nest.area[a]! || a - b);
+}
+
+const opaque = ([r, g, b]: Colour): Colour => [r, g, b, 255];
+
+function segments(pieces: [Point, Point][]): Segment[] {
+  return pieces.map(([from, to]) => ({ zone: 0, from, to }));
+}
+
+function fillLayer(id: string, nest: Nest, nodes: number[], seen: Seen, scale: Scale, key: unknown): Layer {
+  return new SolidPolygonLayer<Spot>({
+    id,
+    data: nodes.flatMap((node) => nest.polygons[node]!.map((polygon) => ({ node, polygon }))),
+    pickable: true,
+    parameters: { depthCompare: "always" },
+    getPolygon: (spot) => spot.polygon,
+    getFillColor: (spot) => opaque(scale.shade(seen.density[spot.node]!)),
+    updateTriggers: { getFillColor: key },
+  });
+}
+
+/** One rank that is coarser than the chosen detail: hatched, with a dashed edge. */
+function roughLayers(id: string, nest: Nest, nodes: number[], palette: Palette): Layer[] {
+  const spacing = Math.sqrt(nest.area[nodes[0]!]!) / KM_PER_DEGREE / LINES;
+  const polygons = nodes.flatMap((node) => nest.polygons[node]!);
+  const lines = segments(polygons.flatMap((polygon) => hatch(polygon, spacing)));
+  const edges = segments(polygons.flatMap((polygon) => polygon.flatMap(dashes)));
+  const [r, g, b] = palette.outline;
+  return [
+    strokes(`${id}/hatch`, lines, () => 1, [r, g, b, 110], palette.dark),
+    strokes(`${id}/dashes`, edges, () => 1.6, [r, g, b, 235], palette.dark),
+  ];
+}
+
+/** All layers below the arrows; `near` is the cell that stands for the chosen place. */
+export function placeLayers(panel: Panel, release: Release, near: Axis, seen: Seen, detail: number, scale: Scale, palette: Palette): Layer[] {
+  const nest = release[panel.axis].nest;
+  const nodes = painted(nest, seen);
+  const rough = [...new Set(nodes.map((node) => nest.rank[node]!))].filter((rank) => rank < detail);
+  const fine = nodes.filter((node) => nest.rank[node]! >= detail);
+  const key = [palette.dark, scale.breaks.join()];
+  const edges = segments(fine.flatMap((node) => nest.polygons[node]!.flatMap((polygon) => polygon.flatMap((ring) => pairs(closed(ring))))));
+  const [r, g, b] = palette.outline;
+  const chosen = seen.node >= 0 ? release[near].nest.polygons[seen.node]! : [];
+  return [
+    ...rough.flatMap((rank) => {
+      const own = nodes.filter((node) => nest.rank[node] === rank);
+      const id = `${panel.id}/rank${rank}`;
+      return [fillLayer(`${id}/spots`, nest, own, seen, scale, key), ...roughLayers(id, nest, own, palette)];
+    }),
+    fillLayer(`${panel.id}/spots`, nest, fine, seen, scale, key),
+    strokes(`${panel.id}/edges`, edges, () => 0.7, [r, g, b, 110], palette.dark),
+    ...(chosen.length ? [chosenLayer(panel, chosen, palette)] : []),
+  ];
+}
+
+const pairs = (ring: Point[]): [Point, Point][] => ring.slice(1).map((to, i) => [ring[i]!, to]);
+
+/** "somewhere in here: 112" for the largest rows that are coarser than the chosen detail. */
+export function roughLabels(nest: Nest, { at }: Seen, detail: number): Label[] {
+  const nodes = nest.id.map((_, node) => node).filter((node) => at[node]! > 0 && nest.rank[node]! < detail && nest.centre[node]);
+  nodes.sort((a, b) => at[b]! - at[a]!);
+  return nodes.slice(0, LABELS).map((node) => ({ at: nest.centre[node]!, text: `somewhere in here: ${short(at[node])}`, kind: "rough" }));
+}
+
+/** Arrows and rings at the chosen detail, the strongest `limit` of both together. */
+export function bundleMarks({ origin, destination }: Release, { bundles }: Seen, limit: number): { lines: Line[]; rings: Ring[] } {
+  const marks: { lines: Line[]; rings: Ring[] } = { lines: [], rings: [] };
+  for (const one of bundles) {
+    if (marks.lines.length + marks.rings.length >= limit) break;
+    const [from, to] = [origin.nest.centre[one.origin], destination.nest.centre[one.destination]];
+    if (!from || !to) continue;
+    const ends: Line["ends"] = [origin.nest.id[one.origin]!, destination.nest.id[one.destination]!];
+    if (one.stays) marks.rings.push({ at: origin.nest.area[one.origin]! < destination.nest.area[one.destination]! ? from : to, mass: one.mass, id: ends[0] });
+    else marks.lines.push({ from, to, mass: one.mass, ends });
+  }
+  return marks;
+}
+
+const SOFT = [1, 0.86, 0.72, 0.58, 0.44, 0.3];
+
+/** Soft discs where an arrow ends in a cell coarser than the detail: its head does not know where exactly. */
+export function softHeads(id: string, { origin, destination }: Release, lines: Line[], detail: number, palette: Palette): Layer {
+  const discs: { at: Point; radius: number }[] = [];
+  const numbers = [origin, destination].map(({ nest }) => new Map(nest.id.map((one, node) => [one, node])));
+  for (const line of lines) {
+    [origin, destination].forEach(({ nest }, end) => {
+      const node = numbers[end]!.get(line.ends[end]!)!;
+      if (nest.rank[node]! >= detail) return;
+      const radius = Math.sqrt(nest.area[node]! / Math.PI) * 500;
+      for (const share of SOFT) discs.push({ at: end ? line.to : line.from, radius: radius * share });
+    });
+  }
+  const [r, g, b] = palette.flow;
+  return new ScatterplotLayer<{ at: Point; radius: number }>({
+    id,
+    data: discs,
+    parameters: { depthCompare: "always" },
+    getPosition: (disc) => disc.at,
+    getRadius: (disc) => disc.radius,
+    getFillColor: [r, g, b, 13],
+    updateTriggers: { getFillColor: palette.dark },
+  });
+}

@@ -1,0 +1,177 @@
+/** The words around the map of places: the sentence, the detail slider, the strip, the chips, the list. */
+
+import { choices, h, replace, type Child } from "../dom";
+import { amount, area, count, measureName, other, percent, plural, short } from "../format";
+import type { Axis, Release } from "../model";
+import type { Names } from "../names";
+import { details, DISTRICT, isNotGiven, SHARP, strip, valuesOf, type Asked, type Part, type Seen } from "../places";
+import type { State, Store } from "../state";
+import { missing } from "./account";
+import { listing, Memory, type Entry } from "./listing";
+
+const whole = (share: number): string => (share > 0 && share < 0.005 ? "< 1 %" : `${Math.round(share * 100)} %`);
+
+/** "61 % placed within 1 km², 30 % within 7 km², 9 % only roughly". */
+export function sharpness({ total, sharp, district, rough }: Seen): string {
+  if (!total) return "";
+  const parts: string[] = [];
+  if (sharp) parts.push(`${whole(sharp / total)} placed within ${SHARP} km²`);
+  if (district) parts.push(`${whole(district / total)} ${parts.length ? "" : "placed "}within ${DISTRICT} km²`);
+  if (rough) parts.push(`${whole(rough / total)} only roughly`);
+  return parts.join(", ");
+}
+
+/** What the map answers, in one or two sentences. */
+export function sentence(seen: Seen, asked: Asked, where: string | null): string {
+  const from = asked.towards === "destination";
+  const { measure, place } = asked;
+  if (place && seen.node < 0) return `Nothing is published ${from ? "from" : "to"} here: there were no trips, or too few.`;
+  const start = place ? `${from ? "From" : "To"} around ${where ?? "this place"}` : "Everywhere";
+  const stays = seen.stays > 0 ? ` ${whole(seen.stays / (seen.total || 1))} stay inside their cell at this detail.` : "";
+  const around = seen.around > 0 ? ` Another ${amount(seen.around, measure)} ${from ? "start" : "end"} somewhere in larger areas around it.` : "";
+  const published = measure === "trips" ? `${count(seen.total)} published ${seen.total === 1 ? "trip" : "trips"}` : `${short(seen.total)} published ${measureName[measure]}`;
+  return `${start}: ${[published, sharpness(seen)].filter(Boolean).join("; ")}.${around}${stays}`;
+}
+
+/** The controls of the map of places. */
+export function placeTools(release: Release, store: Store): Child[] {
+  const ranks = details(release);
+  const last = ranks.length - 1;
+  const input = h("input", { id: "detail", type: "range", min: 0, max: last, step: 1 });
+  const output = h("output", { for: "detail" });
+  const show = (state: State): void => {
+    const at = Math.max(0, ranks.indexOf(state.detail));
+    const words = detailWords(release, ranks[at]!);
+    input.value = String(at);
+    output.textContent = words;
+    input.setAttribute("aria-valuetext", words);
+  };
+  input.addEventListener("input", () => store.set({ detail: ranks[Number(input.value)]! }));
+  show(store.state);
+  store.listen((state, changed) => changed.has("detail") && show(state), "detail");
+  return [
+    choices("towards", "Trips", [
+      { value: "destination", label: "from here", title: "where trips from the chosen place go" },
+      { value: "origin", label: "to here", title: "where trips to the chosen place come from" },
+    ], store.state.towards, (towards) => store.set({ towards })),
+    last > 0 && h("div", { class: "choices detail" }, h("label", { for: "detail" }, "Detail: region"), input, h("span", { class: "note" }, "street"), output),
+  ];
+}
+
+/** About how large a cell of a detail is. */
+function detailWords({ origin, destination }: Release, rank: number): string {
+  const areas = [origin, destination].flatMap(({ nest }) => nest.area.filter((size, node) => nest.rank[node] === rank && size > 0)).sort((a, b) => a - b);
+  return areas.length ? `cells of ${area(areas[areas.length >> 1]!)}` : "";
+}
+
+const PARTS: [Part | "out", string, string][] = [
+  ["precise", "precise", `both ends within ${SHARP} km²`],
+  ["coarse", "coarse", `an end larger than ${SHARP} km²`],
+  ["place", "place only", "the place is told, not everything else"],
+  ["out", "left out", "not in any row"],
+];
+
+/** Precise, coarse, place only, left out: the same on every page, and a way to see each part. */
+export function stripBar(release: Release, store: Store): HTMLElement {
+  const { measure, part: chosen } = store.state;
+  const sums = strip(release, measure);
+  const out = measure === "trips" ? missing(release.about) : (release.about.suppressed?.weight ?? 0);
+  const masses = { ...sums, out };
+  const total = Object.values(masses).reduce((sum, mass) => sum + mass, 0) || 1;
+  const said = h("p", { class: "note", role: "status" });
+  const buttons = PARTS.filter(([part]) => masses[part] > 0).map(([part, title, hint]) => {
+    const least = part === "out" && !release.about.suppressed ? "at most " : "";
+    const pick = (): void => {
+      if (part !== "out") return store.set({ part: chosen === part ? null : part });
+      said.textContent = leftOut(release, out);
+    };
+    const button = h(
+      "button",
+      { type: "button", class: `part ${part}`, title: hint, "aria-pressed": part === "out" ? null : String(chosen === part), onclick: pick },
+      h("b", {}, title),
+      ` ${least}${percent(masses[part] / total)}`,
+    );
+    button.style.flexGrow = String(Math.max(0.02, masses[part] / total));
+    return button;
+  });
+  return h("div", { class: "strip", role: "group", "aria-label": "How precisely trips are published" }, h("div", { class: "parts" }, ...buttons), said);
+}
+
+function leftOut({ about }: Release, out: number): string {
+  const { suppressed } = about;
+  if (!suppressed) return `At most ${amount(out, "trips")} are not listed. Where they were cannot be said: they were too few to be shown anywhere.`;
+  const pairs = suppressed.pairs == null ? "" : `, in ${plural(suppressed.pairs, "origin–destination pair")}`;
+  return `${amount(out, "trips")} are left out${pairs}. Where they were cannot be said: they were too few to be shown anywhere.`;
+}
+
+/** For each attribute of a row a group of chips with small bars; "not given" is one of them. */
+export function chips(release: Release, asked: Asked, store: Store): HTMLElement[] {
+  return Object.keys(release.flows.attributes).map((name) => {
+    const values = valuesOf(release, name, asked);
+    const most = Math.max(...values.map(({ mass }) => mass)) || 1;
+    const pick = (value: string): void => {
+      const { [name]: now, ...only } = store.state.only;
+      store.set({ only: now === value ? only : { ...only, [name]: value } });
+    };
+    const made = values.map(({ value, mass }) => {
+      const bar = h("i", {});
+      bar.style.width = `${(100 * mass) / most}%`;
+      const title = isNotGiven(value) ? "not given" : value;
+      const pressed = asked.only[name] === value;
+      return h("button", { type: "button", class: "chip", "data-value": value, "aria-pressed": String(pressed), onclick: () => pick(value) }, h("span", {}, title), h("small", {}, short(mass)), bar);
+    });
+    return h("div", { class: "chips", role: "group", "aria-label": name }, h("b", {}, name.replaceAll("_", " ")), ...made);
+  });
+}
+
+/** The list beside the map of places. */
+export class PlacePanel {
+  private memory = new Memory();
+
+  constructor(
+    private readonly element: HTMLElement,
+    private readonly store: Store,
+    private readonly names: () => Names,
+  ) {}
+
+  draw(release: Release, seen: Seen): void {
+    const { towards, place, measure } = this.store.state;
+    const inside = this.element.contains(document.activeElement);
+    const nest = release[towards].nest;
+    const nodes = nest.id.map((_, node) => node).filter((node) => seen.at[node]! > 0);
+    const entries = nodes.map((node): Entry => ({
+      id: nest.id[node]!,
+      near: this.names().nearest(nest.centre[node] ?? null),
+      mass: seen.at[node]!,
+      share: seen.at[node]! / (seen.total || 1),
+      area: nest.area[node]!,
+      note: nest.rank[node]! < this.store.state.detail && h("small", {}, "somewhere in it"),
+    }));
+    const go = (id: string): void => {
+      const centre = nest.centre[nest.id.indexOf(id)];
+      if (centre) this.store.set({ place: centre });
+    };
+    const title = place ? (towards === "destination" ? "Where they go" : "Where they come from") : towards === "destination" ? "Where all trips end" : "Where all trips start";
+    const back = place && h("button", { type: "button", class: "close", onclick: () => this.store.set({ place: null }) }, "Back to everywhere");
+    const listed = { what: towards === "destination" ? "to" : "from", measure, entries, pick: go, find: (text: string) => this.find(release, text) };
+    replace(
+      this.element,
+      h("h2", { tabindex: -1 }, title),
+      back,
+      !place && h("p", { class: "note" }, "Click a place on the map, or find it by its name."),
+      listing(listed, this.memory),
+    );
+    if (inside && !this.element.contains(document.activeElement)) this.element.querySelector<HTMLElement>("h2")?.focus();
+  }
+
+  private find(release: Release, text: string): string | null {
+    const near: Axis = other[this.store.state.towards];
+    const { nest } = release[near];
+    const town = this.names().find(text);
+    const place = town?.at ?? nest.centre[nest.id.indexOf(text)];
+    if (!place) return "There is no such place here.";
+    this.memory = new Memory();
+    this.store.set({ place });
+    return null;
+  }
+}

@@ -1,0 +1,239 @@
+/**
+ * A release seen from a place: which rows cover it, rolled up to a detail, without ever losing or counting a trip twice.
+ * Every row stays where it is published or moves up to the cell that holds it; no row is ever split.
+ */
+
+import { other } from "./format";
+import type { Point } from "./geometry";
+import type { Axis, Flows, Measure, Release } from "./model";
+import { chain, climb, isNested, nodeAt, type Nest } from "./nest";
+
+/** Square kilometres up to which a row counts as placed precisely, and up to which it still tells a district. */
+export const SHARP = 1;
+export const DISTRICT = 7;
+
+export type Part = "precise" | "coarse" | "place";
+
+export interface Asked {
+  measure: Measure;
+  /** The axis that is painted: where trips from here go, or where trips to here come from. */
+  towards: Axis;
+  /** The finest rank to show. */
+  detail: number;
+  place: Point | null;
+  part: Part | null;
+  /** For each attribute the value that rows must have. */
+  only: Readonly<Record<string, string>>;
+}
+
+/** True where a release has rows at several resolutions, at either end. */
+export const hasSeveral = ({ origin, destination }: Release): boolean => isNested(origin.nest) || isNested(destination.nest);
+
+/** The ranks at which a release can be looked at, coarsest first. */
+export function details({ origin, destination }: Release): number[] {
+  return [...new Set([...origin.nest.ranks, ...destination.nest.ranks])].sort((a, b) => a - b);
+}
+
+const MOSTLY = 2 / 3;
+
+/** The finest rank at which most trips are known at both ends: where to start looking. */
+export function firstDetail(release: Release): number {
+  const ranks = details(release);
+  const { flows, origin, destination } = release;
+  const masses = massesOf(flows, "trips");
+  const sums = new Map<number, number>();
+  let total = 0;
+  for (let row = 0; row < flows.count; row++) {
+    const rank = Math.min(origin.nest.rank[flows.end.origin[row]!]!, destination.nest.rank[flows.end.destination[row]!]!);
+    sums.set(rank, (sums.get(rank) ?? 0) + masses[row]!);
+    total += masses[row]!;
+  }
+  let known = 0;
+  for (const rank of ranks.toReversed()) if ((known += sums.get(rank) ?? 0) >= MOSTLY * total) return rank;
+  return ranks[0] ?? 0;
+}
+
+export const massesOf = (flows: Flows, measure: Measure): ArrayLike<number> => flows.mass[measure] ?? flows.mass.trips!;
+
+/** The larger of the two areas that a row names. */
+function sizeOf({ origin, destination, flows }: Release, row: number): number {
+  return Math.max(known(origin.area[flows.end.origin[row]!]!), known(destination.area[flows.end.destination[row]!]!));
+}
+
+/** A zone without a shape can be anywhere. */
+const known = (area: number): number => (area > 0 ? area : Infinity);
+
+/** Square kilometres within which half of the published trips are known at both ends; null without shapes. */
+export function typicalSize(release: Release): number | null {
+  const masses = massesOf(release.flows, "trips");
+  const rows = Array.from({ length: release.flows.count }, (_, row) => [sizeOf(release, row), masses[row]!] as const);
+  rows.sort((a, b) => a[0] - b[0]);
+  const half = rows.reduce((sum, [, mass]) => sum + mass, 0) / 2;
+  let seen = 0;
+  for (const [size, mass] of rows) if ((seen += mass) >= half) return Number.isFinite(size) ? size : null;
+  return null;
+}
+
+/** Which part of the fixed strip a row belongs to. */
+export function partOf(release: Release, row: number): Part {
+  for (const { values, of } of Object.values(release.flows.attributes)) {
+    if (isNotGiven(values[of[row]!]!)) return "place";
+  }
+  return sizeOf(release, row) <= SHARP ? "precise" : "coarse";
+}
+
+/** How a release says that a row does not tell an attribute. */
+export const isNotGiven = (value: string): boolean => ["", "any", "all", "*", "not given"].includes(value.toLowerCase());
+
+/** Mass of each part of the strip. */
+export function strip(release: Release, measure: Measure): Record<Part, number> {
+  const found = { precise: 0, coarse: 0, place: 0 };
+  const masses = massesOf(release.flows, measure);
+  for (let row = 0; row < release.flows.count; row++) found[partOf(release, row)] += masses[row]!;
+  return found;
+}
+
+/** The node that stands for a place at a detail; -1 where nothing is published around it. */
+export const standsFor = (nest: Nest, place: Point, detail: number): number => {
+  const finest = nodeAt(nest, place);
+  return finest < 0 ? -1 : climb(nest, finest, detail);
+};
+
+/** Rows that meet the choices, apart from the place. */
+function chosenRows(release: Release, { part, only }: Asked): (row: number) => boolean {
+  const tests: ((row: number) => boolean)[] = [];
+  if (part) tests.push((row) => partOf(release, row) === part);
+  for (const [name, value] of Object.entries(only)) {
+    const attribute = release.flows.attributes[name];
+    if (!attribute) continue;
+    const wanted = attribute.values.indexOf(value);
+    tests.push((row) => attribute.of[row] === wanted);
+  }
+  return (row) => tests.every((test) => test(row));
+}
+
+export interface Bundle {
+  origin: number;
+  destination: number;
+  mass: number;
+  /** One end lies in the other: these trips stay inside. */
+  stays: boolean;
+}
+
+export interface Seen {
+  /** The node that was asked for; -1: none, everything is seen. */
+  node: number;
+  /** Mass of all rows that answer. */
+  total: number;
+  /** Mass of rows whose near end is larger than the place: some part of them may belong to it. */
+  around: number;
+  /** Mass of the answering rows by the size of their far end. */
+  sharp: number;
+  district: number;
+  rough: number;
+  stays: number;
+  /** Mass for each node of the far axis, rolled up; rows coarser than the detail stay where they are. */
+  at: Float64Array;
+  /** The estimate: trips per square kilometre, each row spread evenly over its cell. NaN: nothing here. */
+  density: Float64Array;
+  /** Flows between nodes at this detail, largest first. */
+  bundles: Bundle[];
+}
+
+/** Answers one question; see `Seen`. */
+export function see(release: Release, asked: Asked): Seen {
+  const { towards, detail, place, measure } = asked;
+  const near = release[other[towards]].nest;
+  const far = release[towards].nest;
+  const node = place ? standsFor(near, place, detail) : -1;
+  const role = place ? roles(near, node) : null;
+  const [nearAt, farAt] = [near, far].map((nest) => Int32Array.from({ length: nest.zones }, (_, zone) => climb(nest, zone, detail)));
+  const masses = massesOf(release.flows, measure);
+  const [nearEnd, farEnd] = [release.flows.end[other[towards]], release.flows.end[towards]];
+  const fits = chosenRows(release, asked);
+  const found = { total: 0, around: 0, sharp: 0, district: 0, rough: 0, stays: 0 };
+  const at = new Float64Array(far.id.length);
+  const bundles = new Map<number, number>();
+  for (let row = 0; row < release.flows.count; row++) {
+    const inside = role ? role[nearEnd[row]!]! : INSIDE;
+    if (inside === OUTSIDE || !fits(row)) continue;
+    const mass = masses[row]!;
+    if (inside === AROUND) {
+      found.around += mass;
+      continue;
+    }
+    const end = farAt![farEnd[row]!]!;
+    const size = known(far.area[farEnd[row]!]!);
+    found.total += mass;
+    found[size <= SHARP ? "sharp" : size <= DISTRICT ? "district" : "rough"] += mass;
+    at[end]! += mass;
+    const key = nearAt![nearEnd[row]!]! * far.id.length + end;
+    bundles.set(key, (bundles.get(key) ?? 0) + mass);
+  }
+  const list = bundlesOf(bundles, near, far, towards);
+  found.stays = list.reduce((sum, one) => sum + (one.stays ? one.mass : 0), 0);
+  return { ...found, node, at, density: densities(far, at), bundles: list };
+}
+
+const [OUTSIDE, INSIDE, AROUND] = [0, 1, 2];
+
+/** For each zone: it lies in the node, it is larger than the node and holds it, or neither. */
+function roles(nest: Nest, node: number): Uint8Array {
+  const found = new Uint8Array(nest.zones);
+  if (node < 0) return found;
+  const above = new Set(chain(nest, node).slice(1));
+  for (let zone = 0; zone < nest.zones; zone++) {
+    if (above.has(zone)) found[zone] = AROUND;
+    else if (chain(nest, zone).includes(node)) found[zone] = INSIDE;
+  }
+  return found;
+}
+
+/** Every node's own mass by its area, plus that of all it lies in. */
+function densities(nest: Nest, at: Float64Array): Float64Array {
+  return Float64Array.from(at, (mass, node) => {
+    if (!mass) return NaN;
+    return chain(nest, node).reduce((sum, one) => sum + (nest.area[one]! > 0 ? at[one]! / nest.area[one]! : 0), 0);
+  });
+}
+
+function bundlesOf(found: Map<number, number>, near: Nest, far: Nest, towards: Axis): Bundle[] {
+  const list = Array.from(found, ([key, mass]): Bundle => {
+    const [start, end] = [Math.floor(key / far.id.length), key % far.id.length];
+    const stays = holdsById(near, start, far, end) || holdsById(far, end, near, start);
+    return towards === "destination" ? { origin: start, destination: end, mass, stays } : { origin: end, destination: start, mass, stays };
+  });
+  return list.sort((a, b) => b.mass - a.mass || a.origin - b.origin || a.destination - b.destination);
+}
+
+/** Whether a node of one axis is, or lies in, a node of the other. */
+function holdsById(one: Nest, node: number, two: Nest, outer: number): boolean {
+  const id = two.id[outer]!;
+  for (let at = node; at >= 0; at = one.parent[at]!) if (one.id[at] === id) return true;
+  return false;
+}
+
+export interface Rung {
+  node: number;
+  mass: number;
+  area: number;
+}
+
+/** What is published at a place: in its finest cell, in the one around it, and so on. */
+export function ladder(nest: Nest, at: ArrayLike<number>, node: number): Rung[] {
+  return chain(nest, node)
+    .filter((one) => at[one]! > 0)
+    .map((one) => ({ node: one, mass: at[one]!, area: nest.area[one]! }));
+}
+
+/** For each value of an attribute the mass of the rows that meet all other choices; "not given" comes last. */
+export function valuesOf(release: Release, name: string, asked: Asked): { value: string; mass: number }[] {
+  const { [name]: _, ...only } = asked.only;
+  const fits = chosenRows(release, { ...asked, only, part: null });
+  const { values, of } = release.flows.attributes[name]!;
+  const masses = massesOf(release.flows, asked.measure);
+  const sums = new Float64Array(values.length);
+  for (let row = 0; row < of.length; row++) if (fits(row)) sums[of[row]!]! += masses[row]!;
+  const found = values.map((value, number) => ({ value, mass: sums[number]! }));
+  return [...found.filter(({ value }) => !isNotGiven(value)), ...found.filter(({ value }) => isNotGiven(value))];
+}

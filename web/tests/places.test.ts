@@ -1,0 +1,182 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { flowChanges, sameZones, zoneChanges } from "../src/compare";
+import { LIGHT, makeDiverging } from "../src/colour";
+import { dashes, hatch } from "../src/map/texture";
+import { unpack, type PackedModel, type PackedRelease, type Release } from "../src/model";
+import { Names } from "../src/names";
+import { chain, nodeAt } from "../src/nest";
+import { details, firstDetail, hasSeveral, ladder, partOf, see, strip, typicalSize, valuesOf, type Asked } from "../src/places";
+import { sentence } from "../src/panels/places";
+import { ladderText } from "../src/panels/zones";
+import { about, packed, release } from "./made";
+
+/** A square with its south-west corner and side in degrees. */
+const square = (x: number, y: number, side: number): number[][][] => {
+  const whole = (degrees: number): number => Math.round(degrees * 1e6);
+  const step = whole(side);
+  return [[[whole(x), whole(y), step, 0, 0, step, -step, 0, 0, -step]]];
+};
+
+// A large square W with the quarters A (south-west) and B (south-east); A holds the small a1 and a2. B is no zone itself:
+// it is a cell above b1.
+const SHAPES = [square(0, 0, 0.04), square(0, 0, 0.02), square(0, 0, 0.01), square(0.01, 0, 0.01), square(0.02, 0, 0.01), square(0.02, 0, 0.02)];
+const zones = {
+  h3: true,
+  id: ["W", "A", "a1", "a2", "b1"],
+  shape: [0, 1, 2, 3, 4],
+  level: [1, 2, 3, 3, 3],
+  leaves: [null, null, null, null, null],
+  nest: { id: ["B"], shape: [5], level: [2], parent: [-1, 0, 1, 1, 5, 0] },
+};
+
+function nested(attributes?: Record<string, { values: string[]; of: number[] }>): Release {
+  const one: PackedRelease = {
+    name: "nested",
+    about: { ...about, method: "cascade" },
+    method: { title: "Cascade", hint: "" },
+    origin: { ...zones, trips: [0, 40, 100, 0, 20] },
+    destination: { ...zones, trips: [30, 20, 60, 40, 10] },
+    // A->A 20, A->a2 20, a1->W 30, a1->a1 60, a1->b1 10, b1->a2 20
+    flows: { per_origin: [0, 2, 3, 0, 1], destination: [1, 3, 0, 2, 4, 3], trips: [20, 20, 30, 60, 10, 20], ...(attributes ? { attributes } : {}) },
+  };
+  const model: PackedModel = { format: 1, shapes: SHAPES, releases: [one], base: null };
+  return unpack(model).releases[0]!;
+}
+
+const asked: Asked = { measure: "trips", towards: "destination", detail: 3, place: null, part: null, only: {} };
+
+test("a release at several resolutions is known as one, and a plain one is not", () => {
+  assert.equal(hasSeveral(nested()), true);
+  assert.equal(hasSeveral(unpack(packed(release("one"))).releases[0]!), false);
+  assert.deepEqual(details(nested()), [1, 2, 3]);
+});
+
+test("a place is in its finest cell and in all around it", () => {
+  const { nest } = nested().origin;
+  assert.deepEqual(chain(nest, nodeAt(nest, [0.005, 0.005])).map((node) => nest.id[node]), ["a1", "A", "W"]);
+  assert.equal(nest.id[nodeAt(nest, [0.03, 0.015])], "B");
+  assert.equal(nodeAt(nest, [1, 1]), -1);
+});
+
+test("rolling up never loses a trip and never counts one twice", () => {
+  for (const place of [null, [0.005, 0.005], [0.025, 0.005]] as const) {
+    const totals = details(nested()).map((detail) => {
+      const seen = see(nested(), { ...asked, place: place && [...place], detail });
+      assert.equal(seen.at.reduce((sum, mass) => sum + mass, 0), seen.total);
+      assert.equal(seen.bundles.reduce((sum, one) => sum + one.mass, 0), seen.total);
+      assert.equal(seen.sharp + seen.district + seen.rough, seen.total);
+      return seen.total + seen.around;
+    });
+    if (!place) assert.deepEqual(totals, [160, 160, 160]);
+  }
+});
+
+test("rows coarser than the detail stay where they are, finer ones move up", () => {
+  const { at } = see(nested(), { ...asked, detail: 2 });
+  const { nest } = nested().destination;
+  const told = Object.fromEntries(nest.id.map((id, node) => [id, at[node]]));
+  assert.deepEqual(told, { W: 30, A: 120, a1: 0, a2: 0, b1: 0, B: 10 });
+});
+
+test("a place is answered by all rows that cover it, larger ones apart", () => {
+  const seen = see(nested(), { ...asked, place: [0.005, 0.005] });
+  assert.deepEqual([seen.total, seen.around], [100, 40]);
+  const coarse = see(nested(), { ...asked, place: [0.005, 0.005], detail: 2 });
+  assert.deepEqual([coarse.total, coarse.around], [140, 0]);
+  const back = see(nested(), { ...asked, place: [0.015, 0.005], towards: "origin" });
+  assert.deepEqual([back.total, back.around], [40, 50]);
+});
+
+test("the estimate spreads each row evenly over its cell: it adds up to the total again", () => {
+  const here = nested();
+  const { nest } = here.destination;
+  const { density, at } = see(here, asked);
+  const area = (id: string): number => nest.area[nest.id.indexOf(id)]!;
+  const value = (id: string): number => density[nest.id.indexOf(id)]!;
+  const [w, a, a1, a2, b1] = ["W", "A", "a1", "a2", "b1"].map(area) as [number, number, number, number, number];
+  const painted = value("a1") * a1 + value("a2") * a2 + value("A") * (a - a1 - a2) + value("b1") * b1 + value("W") * (w - a - b1);
+  const total = at.reduce((sum, mass) => sum + mass, 0);
+  assert.ok(Math.abs(painted / total - 1) < 1e-9, `${painted} ${total}`);
+});
+
+test("trips that stay inside are told, also where one end is larger", () => {
+  assert.equal(see(nested(), asked).stays, 20 + 20 + 30 + 60);
+  assert.equal(see(nested(), { ...asked, detail: 1 }).stays, 160);
+});
+
+test("the ladder tells what is listed here and what in the cells around", () => {
+  const { destination } = nested();
+  const { at } = see(nested(), asked);
+  const rungs = ladder(destination.nest, at, destination.nest.id.indexOf("a1"));
+  assert.deepEqual(rungs.map(({ mass }) => mass), [60, 20, 30]);
+  assert.match(ladderText(rungs, "trips"), /^60 trips in this cell \(1\.2 km²\) \+ 20 in the surrounding 4\.9 km² \+ 30 in 20 km²$/);
+});
+
+test("the sentence says how many, how precisely, and what else there is", () => {
+  const here = nested();
+  const seen = see(here, { ...asked, place: [0.005, 0.005] });
+  assert.equal(
+    sentence(seen, { ...asked, place: [0.005, 0.005] }, "Maipú"),
+    "From around Maipú: 100 published trips; 70 % placed within 7 km², 30 % only roughly. Another 40 trips start somewhere in larger areas around it. 90 % stay inside their cell at this detail.",
+  );
+  const nowhere = { ...asked, place: [9, 9] as [number, number] };
+  assert.match(sentence(see(here, nowhere), nowhere, null), /^Nothing is published from here/);
+});
+
+test("the map starts at the finest detail at which most trips are known", () => {
+  assert.equal(firstDetail(nested()), 2);
+  assert.ok(Math.abs(typicalSize(nested())! - 1.24) < 0.01);
+});
+
+test("values of an attribute are chips, and what is not given is one of them", () => {
+  const here = nested({ mode: { values: ["", "bus", "car"], of: [1, 1, 0, 2, 2, 2] } });
+  assert.deepEqual(valuesOf(here, "mode", asked), [{ value: "bus", mass: 40 }, { value: "car", mass: 90 }, { value: "", mass: 30 }]);
+  assert.equal(see(here, { ...asked, only: { mode: "car" } }).total, 90);
+  assert.equal(partOf(here, 2), "place");
+  assert.deepEqual(strip(here, "trips"), { precise: 0, coarse: 130, place: 30 });
+  assert.equal(see(here, { ...asked, part: "place" }).total, 30);
+});
+
+test("zones that are no H3 cells nest by their outlines", () => {
+  const { nest: _, ...plain } = zones;
+  const one: PackedRelease = { ...release("own"), origin: { ...plain, h3: false, trips: [1, 1, 1, 1, 1] } };
+  const model: PackedModel = { format: 1, shapes: SHAPES, releases: [one], base: null };
+  const { nest } = unpack(model).releases[0]!.origin;
+  assert.deepEqual([...nest.parent], [-1, 0, 1, 1, 0]);
+});
+
+test("changes are signed, and what only one release lists is told apart", () => {
+  const [one, two] = unpack(packed(release("one"), { ...release("two", ["a", "c"]), flows: { per_origin: [2, 1], destination: [0, 1, 1], trips: [40, 35, 20] } })).releases as [Release, Release];
+  assert.equal(sameZones(one, one), true);
+  assert.equal(sameZones(one, two), false);
+  const kinds = Object.fromEntries(flowChanges(one, two, "trips").map(({ origin, destination, kind, by }) => [`${origin}${destination}`, [kind, by]]));
+  assert.deepEqual(kinds, { ax: ["both", -10], ay: ["both", 15], az: ["gone", -10], by: ["gone", -15], cy: ["new", 20] });
+  assert.deepEqual(zoneChanges(one, two, "origin", "trips").get("c")?.kind, "new");
+});
+
+test("as much more and as much less are as far from the middle", () => {
+  const { shade, shades } = makeDiverging([-100, -10, -1, 0, 1, 10, 100], LIGHT);
+  for (const size of [1, 10, 100]) {
+    const [less, more] = [shades.indexOf(shade(-size)), shades.indexOf(shade(size))];
+    assert.equal(less + more, shades.length - 1);
+    assert.ok(less < more);
+  }
+  assert.equal(shade(0), shades[shades.length >> 1]);
+});
+
+test("hatching stays inside its polygon, dashes on its edge", () => {
+  const ring: [number, number][] = [[0, 0], [4, 0], [4, 4], [0, 4], [0, 0]];
+  const lines = hatch([ring], 0.5);
+  assert.ok(lines.length > 10);
+  for (const [from, to] of lines) for (const [x, y] of [from, to]) assert.ok(x >= 0 && x <= 4 && y >= 0 && y <= 4);
+  for (const [from, to] of dashes(ring)) assert.ok(from[0] === to[0] || from[1] === to[1]);
+});
+
+test("towns are found by their name without its accents, and the nearest one is named", () => {
+  const names = new Names({ unit: 1000, name: ["Maipú", "Maipú Viejo", "Faraway"], place: [0, 0, 100, 0, 9000, 0], people: [500_000, 900, 10] });
+  assert.equal(names.find("maipu")?.name, "Maipú");
+  assert.equal(names.find("far")?.name, "Faraway");
+  assert.equal(names.nearest([0.09, 0]), "Maipú Viejo");
+  assert.equal(names.nearest([4, 0]), null);
+});
