@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 PAGE := src/odkanon/publish/report/page.html
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test wheel-test lint docs bench pictures clean
+.PHONY: help demo test wheel-test lint docs mutants bench pictures clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -39,6 +39,9 @@ lint: $(READY)  ## ruff and mypy only
 
 docs: $(READY)  ## build the documentation into build/site; nothing in it needs a network
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
+mutants: $(READY)  ## change one thing at a time and see whether a test notices; modules go into MUTANTS='...'
+	$(BIN)/python scripts/mutants.py $(MUTANTS)
 
 bench: $(READY)  ## measure the speed claims, as ratios; options of benchmarks/run.py go into BENCH='...'
 	$(BIN)/python benchmarks/run.py $(BENCH)

@@ -72,6 +72,20 @@ def shoot_reports(browser: Browser, folder: Path) -> None:
         shoot(page, "report-two")
 
 
+def shoot_places(browser: Browser, folder: Path) -> None:
+    """Take pictures of the map of places: everywhere, from one place, finer, and on a phone in the dark."""
+    file = folder / "places.html"
+    file.write_text(render([folder / "cascade"]), encoding="utf-8")
+    with opened(browser, file.as_uri(), WIDE, "light") as page:
+        shoot(page, "places")
+        page.locator(".search input").fill("Montreuil")
+        page.keyboard.press("Enter")
+        shoot(page, "places-from")
+    with opened(browser, file.as_uri(), PHONE, "dark") as page:
+        page.evaluate("document.querySelector('.mapcard').scrollIntoView()")
+        shoot(page, "places-phone")
+
+
 def shoot_explorer(browser: Browser, url: str) -> None:
     """Take pictures of the explorer with one release, and with two side by side."""
     for name, theme, k, split in (("explorer", "light", 20, False), ("explorer-split", "dark", 10, True)):
@@ -101,6 +115,7 @@ def save_releases(source: Path, folder: Path) -> None:
     od = matrix_of(Reading(source, within=",".join(CENTRAL_CELLS)))
     for target in ("participants", "population"):
         anonymize(od, Rule.protect(target, k=10, of=od)).save(folder / target)
+    anonymize(od, Rule(trips=10), method="cascade").save(folder / "cascade")
 
 
 def main() -> int:
@@ -118,6 +133,7 @@ def main() -> int:
             executable_path=executable, args=FLAGS, chromium_sandbox=False, env={**os.environ, **environment}
         )
         shoot_reports(browser, folder)
+        shoot_places(browser, folder)
         with serving(source, folder) as url:
             shoot_explorer(browser, url)
         browser.close()

@@ -24,6 +24,11 @@ from odkanon.publish.report.picture import write_picture as write_picture
 from odkanon.publish.saved import SavedRelease as SavedRelease
 from odkanon.publish.saved import read_release as read_release
 from odkanon.publish.segments import save_together as save_together
+from odkanon.publish.view import View as View
+from odkanon.publish.view import save_view as save_view
+from odkanon.publish.view import view_release as view_release
+from odkanon.quality.known import Known as Known
+from odkanon.quality.known import known as known
 from odkanon.quality.limit.limit import Limit as Limit
 from odkanon.quality.limit.limit import limit as limit
 from odkanon.quality.privacy import Privacy as Privacy
@@ -48,6 +53,7 @@ from odkanon.sample.survey import make_survey as make_survey
 from odkanon.study.experiment import Experiment as Experiment
 from odkanon.study.tables import paper_tables as paper_tables
 from odkanon.study.tradeoffs import tradeoff as tradeoff
+from odkanon.together.axes import cube_of as cube_of
 from odkanon.together.dimensions import Dimension as Dimension
 from odkanon.together.dimensions import make_dimensions as make_dimensions
 from odkanon.together.release import Together as Together
@@ -55,9 +61,8 @@ from odkanon.together.release import release_together as release_together
 from odkanon.together.series import Zoning as Zoning
 from odkanon.together.series import release_on_zones as release_on_zones
 from odkanon.together.series import zoning_of as zoning_of
+from odkanon.zoning.attributes import AttributeAxis as AttributeAxis
 from odkanon.zoning.hierarchy import Hierarchy as Hierarchy
 from odkanon.zoning.hierarchy import h3_hierarchy as h3_hierarchy
 
 __all__: list[str]
-from odkanon.together.axes import cube_of as cube_of
-from odkanon.zoning.attributes import AttributeAxis as AttributeAxis

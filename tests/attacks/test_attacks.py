@@ -22,7 +22,7 @@ from worlds.people import Trip, places, populations, release, together, write
 
 K = 4
 RULE = Rule(trips=K)
-SEXES = ("Woman", "Man", "missing")
+SEXES = ("Woman", "Man", "missing", "other")
 Table = dict[tuple[str, str], int]
 few = settings(max_examples=15)
 first = settings(max_examples=300, phases=(Phase.generate,), database=None)  # any world will do, it need not be small

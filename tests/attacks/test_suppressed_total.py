@@ -18,6 +18,7 @@ from odkanon.engine.duckdb.backend import DuckDb
 from odkanon.engine.duckdb.input import DuckInput
 from odkanon.model.companion import ALONE
 from odkanon.model.flows import Totals
+from odkanon.publish.manifest import manifest
 from odkanon.read.reading import Reading
 from odkanon.read.tables.open import open_table
 from worlds.records import World, budgets, h3_worlds, limits_of, rules, table_of, worlds
@@ -84,6 +85,8 @@ def test_the_smallest_class_goes_with_what_is_too_few_and_may_go_beyond_the_budg
     assert sorted(release.classes.trips.tolist()) == [13, 40]
     assert release.companion == Totals(1, 12, 12 * release.classes.scale)
     assert release.suppressed.trips == 16
+    assert manifest(release, with_limit=False)["companion"]["trips"] == 12
+    assert "companion" not in manifest(anonymize(world.od, Rule(trips=10), budget=0.0), with_limit=False)
     assert release.budget is not None
     assert release.budget.allowance(release.input) == 6
 

@@ -67,7 +67,7 @@ def test_other_trips_are_told(survey: Path, tmp_path: Path) -> None:
     odkanon("anonymize", survey, "-o", tmp_path / "r", *WITHIN)
     done = odkanon("audit", tmp_path / "r", "--trips", survey)
     assert done.returncode == 1
-    assert "give the file, --filter, --within and --resolution" in output(done)
+    assert "give the file, filter, area and resolution" in output(done)
 
 
 def test_the_same_zones_again(survey: Path, tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def test_zone_codes_with_polygons_through_the_commands(tmp_path: Path) -> None:
     common = ("anonymize", tmp_path / "trips.csv", "-o", tmp_path / "out")
     alone = odkanon(*common, "--zones-geojson", polygons)
     assert alone.returncode == 2
-    assert "--zones-geojson goes with --hierarchy" in output(alone)
+    assert "--zones-geojson does not apply without --hierarchy" in output(alone)
     zoning = ("--hierarchy", tmp_path / "zones.csv", "--zones-geojson", polygons, "--budget", 0)
     done = odkanon(*common, *zoning)
     assert done.returncode == 0, done.stderr

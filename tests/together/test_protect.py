@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from importlib import import_module
 from itertools import chain, combinations
 from typing import Any
 
@@ -124,3 +125,73 @@ def test_small_tables_by_hand(table: list[list[int]], suppressed: set[tuple[int,
         cells, np.zeros(len(cells), dtype=bool), nothing, np.zeros(len(table[0]), dtype=np.int64), Rule(trips=7)
     )
     assert {keys[at] for at in np.flatnonzero(result.suppressed)} == suppressed
+
+
+# Fresh randomness: the examples above are the same in every run, and a mistake that they do not meet stays.
+
+
+def isolated_groups(cells: Flows, suppressed: list[int], column: list[int]) -> list[tuple[int, ...]]:
+    """As `groups_given_away`, for all sets at once: a sum is known where it is a combination of the known sums."""
+    rows = [[int(cells.origin[cell] == row) for cell in suppressed] for row in sorted(set(cells.origin.tolist()))]
+    columns = [[int(column[cell] == value) for cell in suppressed] for value in sorted(set(column))]
+    known = np.array(rows + columns, dtype=float)
+    _, sizes, directions = np.linalg.svd(known, full_matrices=False)
+    basis = directions[sizes > 1e-9]
+    sets = (np.arange(1, 2 ** len(suppressed))[:, None] >> np.arange(len(suppressed))) & 1
+    off = np.abs(sets - (sets @ basis.T) @ basis).max(axis=1)
+    return [tuple(np.array(suppressed)[each > 0].tolist()) for each in sets[off < 1e-9]]
+
+
+def random_table(rng: np.random.Generator) -> Flows:
+    """Few people with many trips, so that the same ones are met again in other rows."""
+    shape = int(rng.integers(2, 5)), int(rng.integers(2, 5))
+    trips, persons = {}, {}
+    for key in np.ndindex(shape):
+        count = int(rng.choice([0, 1, 2, 3, 4, 6, 9]))
+        if count:
+            trips[key] = count
+            persons[key] = set(rng.integers(0, 12, count).tolist())
+    if not trips:
+        return random_table(rng)
+    return cells_of(persons, trips)
+
+
+def leaks(table: Flows, rule: Rule) -> list[tuple[int, ...]]:
+    """Protect a table and its whole, and return the groups below the rule that are given away."""
+    whole, _ = table.merge(table.origin, np.zeros(len(table), dtype=np.int32))
+    hidden = protect_whole(whole, np.zeros(len(whole), dtype=bool), rule)
+    gone = np.isin(table.origin, whole.origin[hidden])
+    cells, _ = table.merge(np.where(gone, 99, table.origin).astype(np.int32), table.destination)
+    no_value = np.zeros(int(cells.destination.max()) + 1, dtype=bool)
+    result = protect_partition(cells, cells.origin == 99, no_value, np.zeros(len(no_value), dtype=np.int64), rule)
+    suppressed = np.flatnonzero(result.suppressed).tolist()
+    if hidden.all() or result.withheld.all() or not 0 < len(suppressed) <= 12:
+        return []
+    column = np.where(result.withheld[cells.destination], 99, cells.destination).tolist()
+    return [group for group in isolated_groups(cells, suppressed, column) if not met(cells, group, rule)]
+
+
+RANDOM_RULES = [Rule(persons=3), Rule(persons=5), Rule(trips=4, persons=4), Rule(trips=5), Rule(weight=14)]
+
+
+@pytest.mark.parametrize("rule", RANDOM_RULES, ids=str)
+def test_a_random_attacker_finds_nothing(rule: Rule) -> None:
+    seed = int(np.random.SeedSequence().generate_state(1)[0])
+    for number in range(120):
+        cells = random_table(np.random.default_rng([seed, number]))
+        assert leaks(cells, rule) == [], f"seed {seed}, table {number}"
+
+
+def test_the_random_attacker_notices_heads_counted_in_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The mistake that 100 fixed examples did not meet: persons of a column, wherever they are suppressed."""
+    module = import_module("odkanon.together.protect")
+    plain = module._heads
+
+    def careless(cells: Flows, measure: str, hidden: Any, row: Any, column: Any, mask: Any) -> Any:
+        return plain(cells, measure, hidden, row, column, np.ones_like(mask))
+
+    monkeypatch.setattr(module, "_heads", careless)
+    found = [
+        number for number in range(120) if leaks(random_table(np.random.default_rng([7, number])), RANDOM_RULES[1])
+    ]
+    assert len(found) >= 3

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, FilePayload
 
 from web import made
 from web.driver import Opened, open_report
@@ -14,6 +15,10 @@ from web.once import load
 
 WEB = Path(__file__).resolve().parents[2] / "web"
 AXE = WEB / "node_modules" / "axe-core" / "axe.min.js"
+STOP = """(() => {
+  const stop = document.activeElement;
+  return `${stop.tagName}: ${stop.ariaLabel ?? stop.labels?.[0]?.textContent ?? stop.textContent}`;
+})()"""
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +74,25 @@ def test_focus_stays_in_the_list(opened: Opened) -> None:
     assert opened.page.evaluate("document.activeElement.textContent").startswith(f"Origin zone {zone}")
     opened.page.keyboard.press("Escape")
     assert opened.page.evaluate("document.activeElement.textContent") == zone
+
+
+def test_every_stop_of_the_keyboard_has_a_name(opened: Opened) -> None:
+    opened.page.evaluate("document.activeElement.blur()")
+    stops: list[str] = []
+    for _ in range(12):
+        opened.page.keyboard.press("Tab")
+        stops.append(opened.page.evaluate(STOP))
+    assert not [stop for stop in stops if stop.startswith("CANVAS") or stop.endswith(": ")]
+    assert any(stop.startswith("DIV: Map of the zones") for stop in stops)
+
+
+def test_streets_of_ones_own_lie_over_the_zones(opened: Opened) -> None:
+    before = opened.settle().colours()
+    line = {"type": "LineString", "coordinates": [[2.30, 48.84], [2.40, 48.87]]}
+    file: FilePayload = {"name": "street.geojson", "mimeType": "application/json", "buffer": json.dumps(line).encode()}
+    opened.page.locator(".file input").set_input_files(file)
+    opened.page.wait_for_timeout(300)
+    assert opened.settle().colours() != before
 
 
 def test_the_map_shows_the_size_of_zones(opened: Opened) -> None:

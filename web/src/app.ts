@@ -1,19 +1,21 @@
 /** Puts the page together and keeps map, legend and lists in step with what the reader chose. */
 
 import type { Palette } from "./colour";
-import { difference, sameZones } from "./compare";
+import { difference } from "./compare";
 import { h, replace } from "./dom";
-import { amount, area, axisTitle, other, plural, quantity } from "./format";
+import { first, kept } from "./first";
+import { area, axisTitle, other, plural } from "./format";
 import { boundsOf, type Point } from "./geometry";
 import { heart } from "./heart";
-import { changeMarks, flowLayer, flowMarks, ringLayer, staying, widest, type Line, type Ring } from "./map/arrows";
-import { baseLayers, zoneLayers, type Piece } from "./map/layers";
-import { bundleMarks, densityScale, placeLayers, roughLabels, softHeads, type Label, type Spot } from "./map/places";
+import { changeMarks, flowLayer, flowMarks, ringLayer, staying, widest } from "./map/arrows";
+import { baseLayers, ownLayer, zoneLayers, type Piece } from "./map/layers";
+import { bundleMarks, densityScale, placeLayers, roughLabels, softHeads, type Label } from "./map/places";
 import { shade, type Panel } from "./map/shading";
+import { tooltip } from "./map/tooltip";
 import { Maps } from "./map/view";
-import { AXES, unpack, type About, type Axis, type Model, type PackedModel, type Release } from "./model";
+import { AXES, unpack, type About, type Model, type PackedModel, type Release } from "./model";
 import { Names } from "./names";
-import { details, firstDetail, hasSeveral, ladder, see, type Seen } from "./places";
+import { see, type Seen } from "./places";
 import { account, asked } from "./panels/account";
 import { differences } from "./panels/differences";
 import { histograms } from "./panels/histogram";
@@ -22,7 +24,7 @@ import { chips, PlacePanel, sentence, stripBar } from "./panels/places";
 import { privacy, utility } from "./panels/quality";
 import { caution, headline, statement } from "./panels/statement";
 import { toolbar } from "./panels/toolbar";
-import { ladderText, zoneFacts, ZonePanel, zoneTitle } from "./panels/zones";
+import { ZonePanel } from "./panels/zones";
 import { readBeneath } from "./beneath";
 import { Store, type State } from "./state";
 import { followTheme, palette, themeButton } from "./theme";
@@ -30,34 +32,6 @@ import { followTheme, palette, themeButton } from "./theme";
 const PASSED_ON = "This file holds only what the release publishes, asks for nothing from the network, and can be passed on like the release itself.";
 const FULL = "This page tells more than the release does. It is for whoever keeps the data, and not for publication.";
 const LIVE = "This page talks to ODkAnon on this machine and to nobody else. It is sent releases that meet the rule above, never trips; save one to pass it on.";
-
-const weighted = (releases: Release[]): boolean => releases.some((release) => release.origin.mass.weight);
-
-function firstShade(releases: Release[]): State["shade"] {
-  const [one, two] = releases;
-  if (releases.length === 2) return sameZones(one!, two!) ? "change" : "difference";
-  // Boxes all hold about the same mass; only their size tells them apart.
-  return releases.every(({ about }) => about.method === "mondrian") ? "density" : "total";
-}
-
-function first(releases: Release[]): State {
-  const boxes = releases.every(({ about }) => about.method === "mondrian");
-  const places = releases.length === 1 && !boxes && hasSeveral(releases[0]!);
-  return {
-    view: places ? "places" : "zones",
-    towards: "destination",
-    detail: firstDetail(releases[0]!),
-    place: null,
-    part: null,
-    only: {},
-    axes: releases.length > 1 ? "origin" : "both",
-    measure: "trips",
-    shade: firstShade(releases),
-    flows: releases.length > 1 ? 0 : boxes || places ? 20 : 50,
-    selected: null,
-    theme: "auto",
-  };
-}
 
 export class App {
   readonly store: Store;
@@ -163,13 +137,7 @@ export class App {
 
   /** What the reader chose stays, unless the new model has no such thing. Nobody is told: all is drawn anew anyway. */
   private keepState(before: Release[]): void {
-    const { releases } = this.model;
-    const { selected, theme, ...chosen } = this.store.state;
-    const fresh = before.length === releases.length && weighted(before) === weighted(releases) ? chosen : first(releases);
-    const there = selected && releases.some((release) => release[selected.axis].number.has(selected.id));
-    const ranks = details(releases[0]!);
-    const detail = ranks.includes(fresh.detail) ? fresh.detail : firstDetail(releases[0]!);
-    this.store.state = { ...fresh, detail, theme, selected: there ? selected : null };
+    this.store.state = kept(this.store.state, before, this.model.releases);
     this.fillTools();
   }
 
@@ -266,6 +234,7 @@ export class App {
       [
         ...baseLayers(this.model, colours),
         ...this.panels.flatMap((panel, i) => zoneLayers(panel, releases[panel.release]!, shadings[i]!, differing[i]!, state, colours)),
+        ownLayer(this.model, colours),
         ...marks.flatMap(({ lines, rings }, number) => [ringLayer(`r${number}/rings`, rings, most, colours), flowLayer(`r${number}/flows`, lines, most, colours)]),
       ],
       this.townLabels(),
@@ -287,6 +256,7 @@ export class App {
       [
         ...baseLayers(this.model, colours),
         ...placeLayers(this.panels[0]!, release, other[state.towards], seen, state.detail, scale, colours),
+        ownLayer(this.model, colours),
         softHeads("r0/soft", release, marks.lines, state.detail, colours),
         ringLayer("r0/rings", marks.rings, most, colours),
         flowLayer("r0/flows", marks.lines, most, colours),
@@ -322,30 +292,7 @@ export class App {
   }
 
   private tooltip(panel: Panel, layer: string, object: unknown): string[] | null {
-    const release = this.model.releases[panel.release]!;
-    const { measure, towards } = this.store.state;
-    const near = (axis: Axis, node: number): string => {
-      const name = this.names.nearest(release[axis].nest.centre[node] ?? null);
-      return name ? ` near ${name}` : "";
-    };
-    if (layer.endsWith("/fill")) {
-      const { zone } = object as Piece;
-      return [zoneTitle(panel.axis, release[panel.axis].id[zone]!) + near(panel.axis, zone), ...zoneFacts(release, panel.axis, zone)];
-    }
-    if (layer.endsWith("/spots") && this.seen) {
-      const { node } = object as Spot;
-      const { nest } = release[towards];
-      const title = `${towards === "destination" ? "Trips to" : "Trips from"} ${nest.id[node]}${near(towards, node)}`;
-      return [title, ladderText(ladder(nest, this.seen.at, node), measure), `about ${quantity(this.seen.density[node])} per km² here (estimate)`];
-    }
-    if (layer.endsWith("/rings")) {
-      const { mass, id } = object as Ring;
-      return [amount(mass, measure), `stay inside ${id}`];
-    }
-    if (!layer.endsWith("/flows")) return null;
-    const { ends, mass, sign } = object as Line;
-    const more = sign && (sign > 0 ? " more than before" : " fewer than before");
-    return [amount(mass, measure) + (more || ""), `from origin zone ${ends[0]}`, `to destination zone ${ends[1]}`];
+    return tooltip(this.model.releases[panel.release]!, panel.axis, layer, object, this.store.state, this.seen, this.names);
   }
 
   private click(panel: Panel, layer: string, object: unknown, place: Point | null): void {

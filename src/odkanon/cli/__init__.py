@@ -24,6 +24,7 @@ from odkanon.cli.report import report
 from odkanon.cli.sample import sample
 from odkanon.cli.tradeoff import tradeoff
 from odkanon.cli.trips import trips
+from odkanon.cli.view import view
 from odkanon.errors import OdkanonError, is_disk_full
 
 EXTRA_OF = {
@@ -54,6 +55,7 @@ for command in (
     report,
     explore,
     picture,
+    view,
     export,
     compare,
     tradeoff,

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from odkanon.cli.clashes import was_given
+from odkanon.cli.cube import METHOD, anonymize_cube
 from odkanon.cli.options import Engine, Input, MemoryLimit, SparkMaster, command_account
 from odkanon.cli.pandas import allow_pandas
 from odkanon.cli.protecting import Wanted, protects
 from odkanon.cli.reading import How, reads
 from odkanon.cli.segments import anonymize_segments, read_earlier_zones
+from odkanon.errors import InputError
 from odkanon.methods.registry import DEFAULT_METHOD, describe_methods
 from odkanon.read.tables.datasets import remote
 
@@ -136,11 +139,31 @@ def anonymize(
             show_default=False,
         ),
     ] = [],  # noqa: B006 - typer copies it
+    by: Annotated[
+        list[str],
+        typer.Option(
+            "--by",
+            metavar="NAME",
+            rich_help_panel="One table by kind of trip",
+            help="Publish by this as well, as far as k share it: any column, mode:car=1+2,bus=3 (the rest is other), "
+            "purpose:LOOKUP.csv, hour, hour:7-9,9-17, weekday, date or age. Repeatable; implies --method cascade.",
+            show_default=False,
+        ),
+    ] = [],  # noqa: B006 - typer copies it
+    give_up: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ORDER",
+            rich_help_panel="One table by kind of trip",
+            help="With --by: in which order detail is given up, such as place:7,hour,mode,place. "
+            "[default: places up to 5 km2, then the last --by first, then places]",
+        ),
+    ] = None,
     age_bands: Annotated[
         str | None,
         typer.Option(
             rich_help_panel="Releases that stay safe together",
-            help="With --segment age: where bands begin. [default: 10,20,30,40,50,60,70]",
+            help="With --segment age or --by age: where bands begin. [default: 10,20,30,40,50,60,70]",
         ),
     ] = None,
     segment_budget: Annotated[
@@ -171,10 +194,12 @@ def anonymize(
 
     `odkanon anonymize survey.parquet -o releases --segment sex --segment age`
 
+    `odkanon anonymize survey.parquet -o cube --by mode --by hour:0-7,7-9,9-17,17-20,20-24`
+
     `odkanon anonymize february.csv -o february --zones january`
     """
     chosen: EngineChoice | None = None if engine is None else engine.value
-    if chosen == "spark" or spark_master or remote(source) is not None:
+    if chosen == "spark" or spark_master or any(remote(each) is not None for each in source):
         allow_pandas()
     from odkanon.cli.cautions import warn_of_rule
     from odkanon.cli.show import show_files, show_release, stages
@@ -196,9 +221,24 @@ def anonymize(
         "coarsest": coarsest,
         "implications": implications,
         "steps": steps,
+        "give_up": give_up,
     }
     options = {name: value for name, value in asked.items() if value is not None}
     limit = None if memory_limit is None else parse_bytes(memory_limit)
+    if by:
+        if method != METHOD and was_given(context, "method"):
+            raise InputError(f"--by publishes with {METHOD}, not with {method}; leave out --method")
+        anonymize_cube(
+            how(source),
+            output,
+            by=by,
+            age_bands=age_bands,
+            make_rule=wanted,
+            options=options,
+            force=force,
+            command=command_account(context),
+        )
+        return
     if segment:
         anonymize_segments(
             how(source),
@@ -217,7 +257,7 @@ def anonymize(
     check_target(output, force=force)
     zoning, reading = read_earlier_zones(zones), how(source)
     with stages() as stage:
-        stage(f"reading {source}")
+        stage(f"reading {reading.name}")
         od = load(reading, engine=chosen, memory_limit=limit, spark_master=spark_master)
         rule = wanted(od)
         if zoning is None:

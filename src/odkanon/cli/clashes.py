@@ -47,7 +47,12 @@ CLASHES = (
     Clash(("hierarchy",), True, ("resolution", "within", "crs"), "the zones are yours, not H3 cells"),
     Clash(("hierarchy",), True, ("segment", "all_segments"), "segments need trips with coordinates"),
     Clash(("hierarchy",), False, ("outlines",), "H3 cells have their own outlines"),
-    Clash(("segment", "all_segments"), False, ("segment_budget", "age_bands"), "nothing is split"),
+    Clash(("segment", "all_segments"), False, ("segment_budget",), "nothing is split"),
+    Clash(("segment", "all_segments", "by"), False, ("age_bands",), "nothing is split"),
+    Clash(("by",), True, ("segment", "zones"), "it makes one table, on zones of its own"),
+    Clash(("by",), True, ("hierarchy",), "attributes need trips with coordinates"),
+    Clash(("by",), True, ("engine", "memory_limit", "spark_master"), "kinds of trips are counted in memory"),
+    Clash(("by",), False, ("give_up",), "there are only places to give up detail of"),
     Clash(("segment",), True, ("engine", "memory_limit", "spark_master"), "segments are split in memory"),
     Clash(tuple(THRESHOLDS), True, ("protect", "k"), "the thresholds are given one by one"),
     Clash(("sample",), True, ("source",), "the built-in survey is the input"),
@@ -61,7 +66,7 @@ def check_clashes(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def wrapped(context: typer.Context, **given: Any) -> None:
         spelling = {each.name: each.opts[0] for each in context.command.params}
-        asked = {name for name in spelling if _was_given(context, name or "")}
+        asked = {name for name in spelling if was_given(context, name or "")}
         for clash in CLASHES:
             here = [name for name in clash.options if name in spelling]
             beside = [name for name in here if name in asked]
@@ -76,6 +81,7 @@ def check_clashes(command: Callable[..., None]) -> Callable[..., None]:
     return with_parameters(wrapped, command, add=[] if takes_context else [context])
 
 
-def _was_given(context: typer.Context, name: str) -> bool:
+def was_given(context: typer.Context, name: str) -> bool:
+    """Tell whether somebody has given a value to a parameter."""
     source = context.get_parameter_source(name)
     return source is not None and source.name in ("COMMANDLINE", "ENVIRONMENT", "PROMPT")

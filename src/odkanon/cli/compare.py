@@ -43,11 +43,12 @@ def compare(
         str | None, typer.Option(help="With age: where bands begin. [default: 10,20,30,40,50,60,70]")
     ] = None,
     methods: Annotated[
-        str | None, typer.Option(metavar="NAME,...", help="Which rows. [default: the paper's four, ODkAnon twice]")
+        str | None,
+        typer.Option(metavar="NAME,...", help="Which rows. [default: the paper's four, ODkAnon and OIGH twice]"),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Start anew instead of going on with a stopped grid.")] = False,
 ) -> None:
-    """Run methods x protection targets x segments and write the paper's tables 4 to 20.
+    """Run methods x protection targets x segments and write the paper's tables 3 to 19.
 
     A grid that was stopped goes on where it was when the same command is given again.
 

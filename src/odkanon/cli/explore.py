@@ -31,11 +31,12 @@ def explore(
     from odkanon.cli.show import stages
     from odkanon.explore import ExploreServer, Session, data_of_input, opened_in_browser
 
+    reading = how(source)
     with stages() as stage:
-        stage(f"reading {source}")
-        session = Session(data_of_input(how(source)), Path.cwd())
+        stage(f"reading {reading.name}")
+        session = Session(data_of_input(reading), Path.cwd())
     with ExploreServer(session, port) as server, suppress(KeyboardInterrupt):
-        typer.echo(f"Exploring {source} at {server.url}")
+        typer.echo(f"Exploring {reading.name} at {server.url}")
         typer.echo("Whoever has this address can see the page while this runs. Stop with Ctrl+C.")
         with nullcontext() if no_open else opened_in_browser(server.url):
             server.serve_forever(poll_interval=0.2)

@@ -23,11 +23,12 @@ class EngineName(StrEnum):
 
 
 Input = Annotated[
-    Path,
+    list[Path],
     typer.Argument(
-        metavar="INPUT",
+        metavar="INPUT...",
         help="Trips (person, start_time, end_time, start_lat, start_lon, end_lat, end_lon, weight, ...) or an OD table "
-        "(origin, destination, trips, weight). CSV, gzipped CSV or Parquet; told apart by the columns.",
+        "(origin, destination, trips, weight). CSV, Parquet, Arrow, JSON Lines or a spreadsheet, zipped or not; "
+        "several files with the same columns; - for standard input.",
         show_default=False,
     ),
 ]

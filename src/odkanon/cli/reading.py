@@ -124,6 +124,22 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
         ],
         None,
     ),
+    "decimal": (
+        Annotated[
+            str | None,
+            _option("--decimal", "CHAR", "Before the fraction of numbers: , or . [default: told by coordinates]"),
+        ],
+        None,
+    ),
+    "time_format": (
+        Annotated[
+            str | None,
+            _option(
+                "--time-format", "FORMAT", "How times are written, such as '%d/%m/%Y %H:%M'. [default: as they look]"
+            ),
+        ],
+        None,
+    ),
 }
 """By name of the parameter: how typer is to take it, and the default."""
 
@@ -138,6 +154,8 @@ class How:
         """Return the description of an input, with what the command itself has to say about it."""
         from odkanon.read.reading import Reading
 
+        if isinstance(source, list) and len(source) == 1:
+            source = source[0]
         said = dict(self.said)
         read_as: ReadAs | None = said.pop("read_as")
         said["columns"] = column_mapping(said.pop("column"))

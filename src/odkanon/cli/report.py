@@ -29,7 +29,7 @@ def report(
 ) -> None:
     """Make a page with maps and numbers: one file, no network needed.
 
-    Two releases are compared zone by zone, more stand side by side.
+    Two releases are compared zone by zone, more stand side by side. Segments are one page with a switch.
 
     Examples
     --------

@@ -57,8 +57,9 @@ def tradeoff(
         check_new(path, force=force)
     wanted_ks, shares = _numbers(ks, int, "--k"), _numbers(budgets, float, "--budget")
     with stages() as stage:
-        stage(f"reading {source}")
-        od = matrix_of(how(source))
+        reading = how(source)
+        stage(f"reading {reading.name}")
+        od = matrix_of(reading)
         stage(f"trying {len(wanted_ks) * len(shares)} settings")
         rows = run(
             od,

@@ -77,7 +77,7 @@ def partial_folder(target: Path) -> Iterator[Path]:
 def check_new(path: Path, *, force: bool = False) -> None:
     """Raise if there is something at a path that may not be replaced; worth asking before the work begins."""
     if os.path.lexists(path) and not force:
-        raise InputError(f"{path} exists already; choose another name, or replace it with --force")
+        raise InputError(f"{path} exists already; choose another name, or have it replaced", option="force")
 
 
 def write_whole(path: Path, text: str) -> None:

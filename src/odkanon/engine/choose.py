@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -25,15 +26,17 @@ _CSV_BYTES_PER_TRIP = 60
 """A row of a CSV has some hundred bytes; fewer, to be on the safe side and for compressed ones."""
 
 
+Source = str | Path | Sequence[str | Path]
 EngineName = Literal["memory", "duckdb", "spark"]
 
 
-def choose_engine(source: str | Path, *, memory_limit: int | None = None) -> EngineName:
+def choose_engine(source: Source, *, memory_limit: int | None = None) -> EngineName:
     """Return the engine for an input: memory if it fits there comfortably, DuckDB if not, Spark for object stores."""
-    if remote(source) is not None:
+    paths = [source] if isinstance(source, str | Path) else [each for each in source if isinstance(each, str | Path)]
+    if any(remote(path) is not None for path in paths):
         return "spark"
     limit = memory_limit or machine_memory() // 2
-    return "memory" if _rows(source) * _BYTES_PER_TRIP <= limit else "duckdb"
+    return "memory" if sum(map(_rows, paths)) * _BYTES_PER_TRIP <= limit else "duckdb"
 
 
 def _rows(source: str | Path) -> int:
@@ -82,9 +85,15 @@ def load(
     if engine == "spark":
         from odkanon.engine.spark.backend import open_spark_input
 
-        idle = [name for name in ("encoding", "delimiter", "timezone") if getattr(reading, name) is not None]
+        if not isinstance(reading.source, str | Path):
+            raise InputError("Spark takes one file, folder, pattern or address; put several files into one folder")
+        idle = [
+            name
+            for name in ("encoding", "delimiter", "timezone", "decimal", "time_format")
+            if getattr(reading, name) is not None
+        ]
         if idle:
-            raise InputError(f"Spark reads Parquet, whose times are in the zone of its session; leave out {idle[0]}")
+            raise InputError(f"Spark reads Parquet, with times in the zone of its session; leave out {idle[0]}")
         return load_table(open_spark_input(reading.source, master=spark_master), reading)
     return load_table(DuckInput(reading.open(), DuckDb(memory_limit=memory_limit)), reading)
 

@@ -43,6 +43,8 @@ class Method:
         Whether its zones are nodes of the hierarchies, so that the steps of these can be chosen.
     slow : bool
         Whether it may take longer than a slider allows.
+    bounded : bool
+        Whether the limit of G holds for it: its zones are nodes of the tree, and no class lies in another.
     """
 
     name: str
@@ -54,6 +56,7 @@ class Method:
     overlaps: bool = False
     on_tree: bool = True
     slow: bool = False
+    bounded: bool = True
 
     @cached_property
     def function(self) -> Callable[..., Release]:
@@ -108,6 +111,7 @@ METHODS: dict[str, Method] = {
             on_tree=False,
             overlaps=True,
             slow=True,
+            bounded=False,
         ),
         Method(
             "cascade",
@@ -116,6 +120,7 @@ METHODS: dict[str, Method] = {
             "cascade.method:cascade",
             any_engine=True,
             overlaps=True,
+            bounded=False,
         ),
         Method(
             "treecut",
@@ -132,6 +137,7 @@ METHODS: dict[str, Method] = {
             needs_cells=True,
             on_tree=False,
             slow=True,
+            bounded=False,
         ),
     )
 }

@@ -27,6 +27,7 @@ from odkanon.zoning.zones import Zones, zones_of_cut
 
 if TYPE_CHECKING:
     from odkanon.engine.protocols import Matrix
+    from odkanon.publish.view import View
     from odkanon.quality.limit.limit import Limit
     from odkanon.quality.usefulness.result import Usefulness
 
@@ -276,6 +277,12 @@ class Release:
         from odkanon.publish.save import save_release
 
         return save_release(self, Path(folder), force=force)
+
+    def view(self, where: str | None = None) -> View:
+        """Return some of the trips of a cube as a matrix; see `odkanon.view_release`."""
+        from odkanon.publish.view import view_in_memory
+
+        return view_in_memory(self, where)
 
     def table(self) -> pa.Table:
         """Return the published flows as an Arrow table, which pandas, polars and DuckDB can take over."""

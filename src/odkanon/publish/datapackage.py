@@ -41,6 +41,8 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "weight": ("number", "Sum of the weights of these trips; unit: trips of the population that they stand for"),
 } | {name: ("integer", f"Number of {measure.title} behind these trips") for name, measure in HEADS.items()}
 
+_KIND = ("string", "What kind of trips; any where that was given up")
+
 
 def describe_package(
     name: str,
@@ -128,12 +130,13 @@ def _resource(file: str, size: int, digest: str, *, columns: Sequence[str], rule
     if kind != "csv":
         return resource
     fields = [_field(column, rule) for column in columns]
-    schema = {"fields": fields, "primaryKey": ["origin", "destination"], "missingValues": [""]}
+    key = [column for column in columns if COLUMNS.get(column, _KIND)[0] == "string"]
+    schema = {"fields": fields, "primaryKey": key, "missingValues": [""]}
     return resource | {"profile": "tabular-data-resource", "encoding": "utf-8", "schema": schema}
 
 
 def _field(column: str, rule: Mapping[str, Any]) -> dict[str, Any]:
-    kind, meaning = COLUMNS[column]
+    kind, meaning = COLUMNS.get(column, _KIND)
     constraints: dict[str, Any] = {"required": True}
     # A threshold on weight has gone through decimals, and a hair below it is not below.
     if kind == "integer" and column in rule:

@@ -18,6 +18,7 @@ from odkanon._version import __version__
 from odkanon.core.arrays import Ints
 from odkanon.core.weights import from_units
 from odkanon.methods.registry import METHODS
+from odkanon.model.flows import Totals
 from odkanon.model.measures import ADDITIVE, HEADS
 from odkanon.model.od import AXES, Axis
 from odkanon.model.release import Release
@@ -49,6 +50,7 @@ def public_manifest(release: Release) -> dict[str, Any]:
         "parameters": public_parameters(release),
         "resolution": None if matrix is None else matrix.origins.resolution,
         "zones": {axis: _kinds(axis_of(release, axis)[0]) for axis in AXES},
+        **public_axes(release),
         "published": _published(release),
         "unlisted": {"at_most_trips": at_most_unlisted(release)},
         "quality": public_quality(release),
@@ -58,6 +60,23 @@ def public_manifest(release: Release) -> dict[str, Any]:
             "area_km2": "square kilometres",
         },
     }
+
+
+def public_axes(release: Release) -> dict[str, Any]:
+    """Return the axes of a cube besides its places; nothing for other releases.
+
+    Of each axis the levels are told as a table is, by columns: first its values, whether they occur or not, then for
+    each value the group that it lies in, and so on up to ``any``.
+    """
+    matrix = release.matrix
+    if matrix is None or not matrix.axes:
+        return {}
+    told = []
+    for axis in matrix.axes:
+        tree = axis.public
+        levels = [ids[code].tolist() for ids, code in zip(tree.ids, tree.codes, strict=True)]
+        told.append({"name": axis.name, "levels": levels})
+    return {"axes": told}
 
 
 def public_rule(rule: Rule) -> dict[str, Any]:
@@ -150,7 +169,6 @@ def manifest(release: Release, *, with_limit: bool = True) -> dict[str, Any]:
     with_limit : bool
         Find out how good it could be at best, which takes longer than all the rest.
     """
-    suppressed = release.suppressed
     published = _published(release)
     return {
         "version": __version__,
@@ -160,12 +178,8 @@ def manifest(release: Release, *, with_limit: bool = True) -> dict[str, Any]:
         "method": release.method,
         "parameters": dict(release.parameters),
         "published": {**published, "share": published["trips"] / release.input.trips},
-        "suppressed": {
-            "pairs": suppressed.pairs,
-            "trips": suppressed.trips,
-            **({} if suppressed.weight is None else {"weight": from_units(suppressed.weight, release.input.scale)}),
-            "share": suppressed.trips / release.input.trips,
-        },
+        "suppressed": _totals(release, release.suppressed),
+        **({} if release.companion is None else {"companion": _totals(release, release.companion)}),
         "utility": {
             measure: asdict(utility(release.input, release, measure=measure)) for measure in _additive(release)
         },
@@ -185,6 +199,11 @@ def promise(release: Release) -> str:
     else:
         more = "Whoever knows the method can work out smaller groups from several rows."
     return f"{told} A row lists the trips that no finer row lists. {more}"
+
+
+def _totals(release: Release, part: Totals) -> dict[str, Any]:
+    weight = {} if part.weight is None else {"weight": from_units(part.weight, release.input.scale)}
+    return {"pairs": part.pairs, "trips": part.trips, **weight, "share": part.trips / release.input.trips}
 
 
 def statement(rule: Rule) -> str:

@@ -61,8 +61,7 @@ def save_release(
     with partial_folder(folder) as partial:
         made = partial / "release"
         write_public(release, made, folder.name)
-        origin = release.input.source
-        read = {"sha256": origin.sha256, **(origin.reading if source is None else source)}
+        read = {"sha256": release.input.source.sha256, **release.input.source.reading, **(source or {})}
         digest = sha256(made / MANIFEST)
         recipe = make_recipe(folder, _with_files(account(release), made), digest=digest, source=read, command=command)
         beside = partial / recipe_path(folder).name

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -61,7 +61,7 @@ class SavedRelease:
     zones : list of dict
         The zones of both axes as GeoJSON features.
     flows : pyarrow.Table
-        ``origin, destination, trips`` and, where known, the other measures; then what rows say besides, as text.
+        ``origin, destination``, the axes of a cube, ``trips`` and, where known, the other measures.
     """
 
     name: str
@@ -72,7 +72,7 @@ class SavedRelease:
     def measure(self, name: str) -> Floats:
         """Return the trips or the weight of each flow."""
         if name not in self.flows.column_names:
-            known = ", ".join(self.flows.column_names[2:])
+            known = ", ".join(own for own in self.flows.column_names if own in MEASURES)
             raise InputError(f"the release {self.name} has no {name}; choose among {known}")
         return np.asarray(self.flows.column(name).to_numpy(), dtype=np.float64)
 
@@ -82,8 +82,26 @@ class SavedRelease:
         return [name for name in ADDITIVE if name in self.flows.column_names]
 
     @property
+    def axes(self) -> list[str]:
+        """The axes of a cube besides the two places; none for other releases."""
+        return [axis["name"] for axis in self.about.get("axes", [])]
+
+    def over_places(self) -> SavedRelease:
+        """Return the same flows with all kinds of trips added up, one for each pair of zones."""
+        if not self.axes:
+            return self
+        sums = self.flows.group_by(list(AXES), use_threads=False).aggregate([(name, "sum") for name in self.measures])
+        sums = sums.rename_columns([*AXES, *self.measures])
+        return replace(self, flows=sums.sort_by([(axis, "ascending") for axis in AXES]))
+
+    @property
     def zoning(self) -> Zoning:
         """The zones without their numbers, to be laid over other data; see `odkanon.together.series`."""
+        if self.axes:
+            raise InputError(
+                f"{self.name} is a cube, whose zones lie in each other and differ by kind of trip; they cannot be used "
+                "for other data: make a cube of that data"
+            )
         return zoning_of_features(self.zones, self.name)
 
     @cached_property
@@ -160,7 +178,7 @@ def read_release(folder: str | Path) -> SavedRelease:
     if (folder / INDEX).is_file():
         raise InputError(f"{folder} holds several releases; give one of them, such as {folder / WHOLE}")
     about, zones = _read_json(folder / MANIFEST), _read_json(folder / ZONES).get("features")
-    flows = _read_flows(folder)
+    flows = _read_flows(folder, _axis_names(about, folder))
     release = SavedRelease(folder.resolve().name, about, zones if isinstance(zones, list) else [], flows)
     _check_zones(release, folder)
     return release
@@ -194,16 +212,27 @@ def _read_json(path: Path) -> dict[str, Any]:
     return content
 
 
-def _read_flows(folder: Path) -> pa.Table:
+def _axis_names(about: dict[str, Any], folder: Path) -> list[str]:
+    """Return the axes of a cube as its manifest lists them."""
+    try:
+        for axis in about.get("axes", []):
+            if not all(len(level) == len(axis["levels"][0]) for level in axis["levels"]):
+                raise ValueError(f"the levels of {axis['name']!r} differ in length")
+        return [str(axis["name"]) for axis in about.get("axes", [])]
+    except (KeyError, TypeError, IndexError, ValueError) as error:
+        raise InputError(f"the axes in {folder / MANIFEST} lack something ({error}); save the release again") from None
+
+
+def _read_flows(folder: Path, axes: list[str]) -> pa.Table:
     path = next((folder / name for name in (PARQUET, CSV) if (folder / name).exists()), None)
     if path is None:
         raise InputError(f"{folder} has neither {PARQUET} nor {CSV}; save the release again")
-    types = {"origin": pa.string(), "destination": pa.string(), **dict.fromkeys(MEASURES, pa.int64())}
+    types = dict.fromkeys([*AXES, *axes], pa.string()) | dict.fromkeys(MEASURES, pa.int64())
     types["weight"] = pa.float64()
     try:
         # Not as part of a dataset: a folder called sex=Woman is no column.
         flows = pyarrow.parquet.ParquetFile(path).read() if path.name == PARQUET else read_rows(path, types)
-        missing = [name for name in ("origin", "destination", "trips") if name not in flows.column_names]
+        missing = [name for name in (*AXES, *axes, "trips") if name not in flows.column_names]
         if missing:
             raise InputError(f"{path} lacks the column(s) {', '.join(missing)}; save the release again")
         known = [name for name in types if name in flows.column_names]

@@ -58,8 +58,8 @@ def save_together(
             write_public(release, made / name, name)
         write_json(made / INDEX, _index(together.whole.rule, shown, made), indent=2)
         told = {**_shares(together), "releases": {name: account(release) for name, release in releases.items()}}
-        origin = together.whole.input.source
-        read = {"sha256": origin.sha256, **(origin.reading if source is None else source)}
+        own = together.whole.input.source
+        read = {"sha256": own.sha256, **own.reading, **(source or {})}
         recipe = make_recipe(folder, told, digest=sha256(made / INDEX), source=read, command=command)
         beside = partial / recipe_path(folder).name
         write_json(beside, recipe, indent=2)

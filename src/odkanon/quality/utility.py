@@ -33,7 +33,7 @@ class Utility:
         is no hierarchy (Mondrian) or nothing is published.
     e : float or None
         Reconstruction loss, in [0, 2]: 0 where nothing changed, 1 where nothing is published. None where there is
-        no hierarchy.
+        no hierarchy, and for a cube, whose rows are not of pairs alone.
     """
 
     c_dm: float
@@ -83,6 +83,8 @@ def utility(od: ODMatrix | Summary, release: Release, *, measure: UtilityMeasure
     sizes = _sizes(release)
     own = release.classes.own_pairs
     leaf_pairs = own if own is not None or sizes is None else sizes[0] * sizes[1]
+    if release.classes.kinds:
+        leaf_pairs = None
     return Utility(
         c_dm=float(np.sum(classes**2)) + total * suppressed,
         c_avg=None if empty else published / len(classes) / k,

@@ -14,9 +14,10 @@ from odkanon.model.account import Rejected, Source
 from odkanon.read.area import Area, read_area
 from odkanon.read.lookup import read_hierarchy
 from odkanon.read.outlines import with_outlines
-from odkanon.read.tables.columns import ALIASES, Kind, kind_of, resolve
+from odkanon.read.tables.columns import ALIASES, COORDINATES, Kind, kind_of, resolve
 from odkanon.read.tables.layouts import open_trips
 from odkanon.read.tables.open import Check, Named, Table, Typed
+from odkanon.read.tables.spelling import Spelling, in_plain_spelling
 from odkanon.read.tables.text import TextFormat
 from odkanon.read.tables.times import TimeColumn, check_timezone
 from odkanon.read.tables.where import FILTERED, HOUR, Scope, filter_check, filter_names
@@ -36,9 +37,10 @@ class Reading:
 
     Attributes
     ----------
-    source : path or table
-        CSV, gzipped CSV or Parquet; or a table of pandas, polars, Arrow or DuckDB. The layouts of bike share, taxi
-        and other data in `odkanon.read.tables.layouts` and `odkanon.read.tables.columns` are recognised.
+    source : path, sequence of paths, or table
+        CSV, Parquet, Arrow (Feather), JSON Lines or a spreadsheet, gzipped or zipped; ``-`` for standard input; several
+        files with the same columns; or a table of pandas, polars, Arrow or DuckDB. The layouts of bike share, taxi and
+        other data in `odkanon.read.tables.layouts` and `odkanon.read.tables.columns` are recognised.
     columns : mapping of str to str, optional
         ``{ours: theirs}`` for columns whose names are not recognised.
     where : str or sequence of str, optional
@@ -61,6 +63,8 @@ class Reading:
     timezone : str, optional
         On which clock hours are, such as ``"America/Santiago"``, where times are written with ``Z`` or an offset; as
         they are written by default.
+    decimal, time_format : str, optional
+        How numbers and times are written, where that is in doubt; see `odkanon.read.tables.spelling.Spelling`.
     """
 
     source: Any = None
@@ -75,9 +79,11 @@ class Reading:
     encoding: str | None = None
     delimiter: str | None = None
     timezone: str | None = None
+    decimal: str | None = None
+    time_format: str | None = None
 
     def __post_init__(self) -> None:
-        _ = self.text
+        _ = self.text, self.spelling
         check_timezone(self.timezone)
         if self.resolution is not None:
             check_resolution(self.resolution)
@@ -89,12 +95,20 @@ class Reading:
     @property
     def name(self) -> str:
         """What to call the input."""
-        return str(self.source) if isinstance(self.source, str | Path) else "the table"
+        paths = self._paths
+        return " and ".join([str(paths[0]), f"{len(paths) - 1} more"][: len(paths)]) if paths else "the table"
 
     @property
     def title(self) -> str:
         """What to call the input on a page."""
-        return Path(self.source).stem if isinstance(self.source, str | Path) else self.name
+        return Path(self._paths[0]).stem if len(self._paths) == 1 else self.name
+
+    @property
+    def _paths(self) -> tuple[str | Path, ...]:
+        if isinstance(self.source, str | Path):
+            return (self.source,)
+        several = isinstance(self.source, list | tuple) and all(isinstance(each, str | Path) for each in self.source)
+        return tuple(self.source) if several else ()
 
     @property
     def filters(self) -> tuple[str, ...]:
@@ -112,6 +126,11 @@ class Reading:
     def text(self) -> TextFormat:
         """How a text file is written."""
         return TextFormat(self.encoding, self.delimiter)
+
+    @property
+    def spelling(self) -> Spelling:
+        """How numbers and times are written."""
+        return Spelling(self.decimal, self.time_format)
 
     @property
     def uses_hours(self) -> bool:
@@ -141,8 +160,16 @@ class Reading:
         return tree if self.outlines is None else with_outlines(tree, Path(self.outlines))
 
     def open(self) -> Table:
-        """Open the source; a table in a known layout gets our columns besides its own."""
-        return open_trips(self.source, self.text)
+        """Open the source, in our words: a known layout gets our columns, numbers get points, times their order."""
+        table = open_trips(self.source, self.text)
+        found = resolve(table, self.columns, also=None)
+        return in_plain_spelling(
+            table,
+            self.spelling,
+            degrees=[found[name] for name in COORDINATES if name in found and self.crs is None],
+            numbers=[found[name] for name in (*COORDINATES, "weight", "trips") if name in found],
+            times=[found[name] for name in TIMES if name in found],
+        )
 
     def kind_of(self, table: Named) -> Kind:
         """Tell what a table holds; raise if it does not go with the rest."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -142,14 +142,14 @@ def trips_of(reading: Reading, attributes: Sequence[str] | None = None, *, table
     values = trip_values(found, times) | {name: quote_name(column) for name, column in kept.items()}
     identity = trip_values(found, times) | {name: value_text(column) for name, column in kept.items()}
     values |= {f"{name} zoned": time.zoned for name, time in times.items()}
-    checks, crs = trip_checks(found, degrees=reading.crs is None), reading.crs
+    checks, crs = trip_checks(found, degrees=reading.crs is None, times=reading.uses_hours), reading.crs
     rows = checked_rows(table, found, values, checks, where=reading.check(table, found, times), identity=identity)
     rows = replace(rows, source=reading.account(rows.source, table.lines))
     hint_at_swap(rows.source.rejected)
     if crs is not None:
         rows = to_degrees(rows, crs)
     if len(rows.table) == 0:
-        raise no_rows(table, rows.source)
+        raise no_rows(table, rows.source, example=example_of(table, found, checks, rows.source.rejected))
     rows = _without_offsets(table, found, rows, times)
     warn_of_missing(rows.heads)
     ends = [rows.table.column(name).to_numpy() for name in COORDINATES]
@@ -220,9 +220,26 @@ def od_of_records(
     )
 
 
-def no_rows(table: Named, source: Source, hint: str = "", option: str | None = None) -> InputError:
+class Shown(Named, Protocol):
+    """A table of which a row can be shown."""
+
+    def example(self, condition: str, columns: Sequence[str]) -> str: ...  # noqa: D102
+
+
+def example_of(
+    table: Shown, found: Mapping[str, str], checks: Sequence[Check], rejected: Mapping[str, Rejected]
+) -> str:
+    """Return a row that was turned away for the most frequent reason; empty where none can be shown."""
+    reason = max(rejected, key=lambda each: rejected[each].rows, default=None)
+    check = next((each for each in checks if each.reason == reason), None)
+    columns = [] if check is None else [name for name in found.values() if quote_name(name) in check.condition]
+    return table.example(check.condition, columns) if check is not None and columns else ""
+
+
+def no_rows(table: Named, source: Source, hint: str = "", option: str | None = None, example: str = "") -> InputError:
     """Return the error for a table without a single usable row, and with what may help."""
     reasons = "; ".join(f"{part.rows:,} {reason}" for reason, part in source.rejected.items())
+    hint = f"; for instance in {example}{hint}" if example else hint
     return InputError(
         f"{table.name} has no usable row ({reasons or 'there are no rows below the header'}){hint}", option=option
     )
@@ -246,11 +263,16 @@ def trip_values(found: Mapping[str, str], times: Mapping[str, TimeColumn]) -> di
     return {name: number_sql(found[name]) for name in COORDINATES} | {name: time.clock for name, time in times.items()}
 
 
-def trip_checks(found: Mapping[str, str], *, degrees: bool = True) -> list[Check]:
-    """Return the reasons to turn a trip away; the range of coordinates counts where they are degrees."""
+def trip_checks(found: Mapping[str, str], *, degrees: bool = True, times: bool = True) -> list[Check]:
+    """Return the reasons to turn a trip away; the range of coordinates counts where they are degrees.
+
+    Times have to be readable where something needs them (``times``): a filter, or the search for copies, which goes by
+    person and time.
+    """
     places = [found[name] for name in COORDINATES]
     ends = coordinate_checks(places[0::2], places[1::2], degrees=degrees)
-    return [*ends, *_time_checks(found, [name for name in TIMES if name in found])]
+    needed = TIMES if times or "person" in found else ()
+    return [*ends, *_time_checks(found, [name for name in needed if name in found])]
 
 
 def hint_at_swap(rejected: Mapping[str, Rejected]) -> None:

@@ -7,16 +7,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from odkanon.errors import InputError, OdkanonError
 from odkanon.methods import METHODS, anonymize
+from odkanon.model.budget import Budget
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
-from odkanon.quality.limit.limit import limit
+from odkanon.quality.limit.limit import limit_within, spending
 from odkanon.quality.privacy import privacy
-from odkanon.quality.utility import utility
+from odkanon.quality.utility import UtilityMeasure, utility
 from odkanon.read.area import Area
 from odkanon.read.trips import Trips, build_od
 from odkanon.together.dimensions import AGE_BANDS, MISSING, make_dimensions
@@ -53,7 +54,8 @@ METHOD_ROWS: dict[str, MethodRow] = {name: MethodRow(name) for name in METHODS} 
 }
 """Every row that can be asked for: each method as it is, and some with options."""
 
-PAPER_ROWS = ("odkanon-published", "odkanon", "atg-soft", "oigh", "mondrian")
+PAPER_ROWS = ("odkanon-published", "odkanon", "atg-soft", "oigh", "oigh-no-budget", "mondrian")
+"""The paper's methods. It gives OIGH no budget, unlike the others; which of the two beats ODkAnon depends on that."""
 
 
 @dataclass(frozen=True)
@@ -82,8 +84,9 @@ class Outcome:
         How long the method took.
     utility, privacy : dict
         By measure, as in ``release.json``.
-    limit_g : float or None
-        The G, in trips, that no method over the hierarchies can beat with this budget of trips.
+    limit_g : dict
+        By measure, the G that no method over the hierarchies can beat with the budget of this very run; empty where
+        the limit does not hold for it.
     usefulness : dict
         By measure, as `odkanon.Usefulness.as_dict` tells it; empty where it is not known where zones lie.
     """
@@ -98,7 +101,7 @@ class Outcome:
     seconds: float
     utility: dict[str, dict[str, float | None]]
     privacy: dict[str, dict[str, float | None]]
-    limit_g: float | None = None
+    limit_g: dict[str, float | None] = field(default_factory=dict)
     refusal: str | None = None
     usefulness: dict[str, dict[str, Any]] = field(default_factory=dict)
 
@@ -182,14 +185,20 @@ class Experiment:
             release = anonymize(od, rule, method=row.method, **row.options, **options)
         except OdkanonError as error:
             return Outcome(cell, od.trips, len(od), 0, 0, 0, 1.0, 0.0, {}, {}, refusal=str(error))
-        return _describe(cell, release, self._limit(od, rule))
+        measures: list[UtilityMeasure] = [measure for measure in get_args(UtilityMeasure) if measure in od.measures]
+        limits: dict[str, float | None] = {}
+        if METHODS[row.method].bounded and release.refusal is None:
+            limits = {measure: self._limit(od, rule, *spending(release), measure) for measure in measures}
+        return _describe(cell, release, measures, limits)
 
     @cache  # noqa: B019 - an experiment lives as long as its command
-    def _limit(self, od: ODMatrix, rule: Rule) -> float | None:
-        return limit(od, rule, budget=self.budget).g
+    def _limit(self, od: ODMatrix, rule: Rule, budget: Budget, allowance: int, measure: UtilityMeasure) -> float | None:
+        return limit_within(od, rule, budget, allowance, measure).g
 
 
-def _describe(cell: Cell, release: Release, limit_g: float | None) -> Outcome:
+def _describe(
+    cell: Cell, release: Release, measures: Sequence[UtilityMeasure], limits: dict[str, float | None]
+) -> Outcome:
     od = release.od
     return Outcome(
         cell,
@@ -200,9 +209,9 @@ def _describe(cell: Cell, release: Release, limit_g: float | None) -> Outcome:
         classes=len(release.classes),
         suppressed=1 - int(release.classes.trips.sum()) / od.trips,
         seconds=release.seconds,
-        utility={m: asdict(utility(od, release, measure=m)) for m in ("trips", "weight") if m in od.measures},
+        utility={measure: asdict(utility(od, release, measure=measure)) for measure in measures},
         privacy={measure: asdict(report) for measure, report in privacy(release).items()},
-        limit_g=limit_g,
+        limit_g=limits,
         refusal=release.refusal,
         usefulness={measure: found.as_dict() for measure, found in release.usefulness.items()},
     )

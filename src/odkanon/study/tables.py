@@ -1,4 +1,4 @@
-"""The paper's tables 4 to 20 from the outcomes of its experiment, as Markdown, LaTeX and CSV."""
+"""The paper's tables 3 to 19 from the outcomes of its experiment, as Markdown, LaTeX and CSV."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import pyarrow as pa
 
 from odkanon.study.experiment import METHOD_ROWS, TARGETS, WHOLE, Outcome
 
-FIRST_TABLE = {WHOLE: 5, "sex": 9, "age": 13, "category": 17}
+PRIVACY_TABLE = 3
+FIRST_TABLE = {WHOLE: 4, "sex": 8, "age": 12, "category": 16}
+"""The numbers that the paper's tables have: two targets x two perspectives for each way to split the trips."""
 _MEASURES = {"trips": "participants", "weight": "population"}
 _HEADINGS = ("C_DM", "C_AVG", "G", "E", "G at best", "CPC 2 km", "CPC 4 km", "Suppressed", "Time (s)")
 _LATEX_HEADINGS = (
@@ -90,7 +92,8 @@ def _privacy_table(outcomes: Sequence[Outcome]) -> PaperTable:
         shown = [cell for pair in zip(cells, below, strict=True) for cell in pair]
         rows.append((METHOD_ROWS[outcome.cell.row].title, outcome.cell.target, *_or_note(outcome, shown)))
     headings = ("Method", "Protected", "k_dataset", "below", "k_population", "below", "k_persons", "below")
-    return PaperTable("Table 4. Smallest class from each perspective, and classes below k.", headings, tuple(rows))
+    caption = f"Table {PRIVACY_TABLE}. Smallest class from each perspective, and classes below k."
+    return PaperTable(caption, headings, tuple(rows))
 
 
 def _utility_table(
@@ -105,8 +108,7 @@ def _utility_table(
         score = outcome.utility.get(measure, {})
         zones = f"{outcome.origins} x {outcome.destinations}"
         cells = [_c_dm(score.get("c_dm")), *(_decimal(score.get(name)) for name in ("c_avg", "g", "e"))]
-        best = outcome.limit_g if measure == "trips" and score.get("g") is not None else None
-        cells += [_decimal(best), *(_decimal(cpc(outcome, measure, km)) for km in (2, 4))]
+        cells += [_decimal(outcome.limit_g.get(measure)), *(_decimal(cpc(outcome, measure, km)) for km in (2, 4))]
         cells += [f"{outcome.suppressed:.1%}", f"{outcome.seconds:.3f}"]
         names = (METHOD_ROWS[outcome.cell.row].title, "-" if dimension == WHOLE else outcome.cell.segment)
         rows.append((*names, zones, *_or_note(outcome, cells)))
@@ -154,7 +156,7 @@ def long_table(outcomes: Sequence[Outcome]) -> pa.Table:
                     "classes": outcome.classes,
                     **{name: outcome.utility.get(measure, {}).get(name) for name in ("c_dm", "c_avg", "g", "e")},
                     **{f"cpc_{km}km": cpc(outcome, measure, km) for km in (1, 2, 4, 8)},
-                    "limit_g": outcome.limit_g if measure == "trips" else None,
+                    "limit_g": outcome.limit_g.get(measure),
                     "suppressed_share": outcome.suppressed,
                     "seconds": outcome.seconds,
                     "smallest_class": told.get("min"),

@@ -1,12 +1,14 @@
 """Axes besides the two places: hour, mode, sex, age; each with a hierarchy of its own, up to ``any``.
 
 What a hierarchy lists is public knowledge: all hours of a day, all bands of ages, the values that were named. Of a
-column that is taken as it is, the values that occur are taken for its public list of codes.
+column that is taken as it is, the values that occur are taken for its public list of codes. ``missing`` and ``other``
+belong to an axis where they occur: who knows that everybody's sex is known must not be able to leave a third value out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,9 @@ import pyarrow as pa
 
 from odkanon.core.arrays import Codes
 from odkanon.errors import InputError, nearest
-from odkanon.model.od import ODMatrix, od_matrix
+from odkanon.methods.cascade.order import PLACE
+from odkanon.model.measures import MEASURES
+from odkanon.model.od import AXES, ODMatrix, od_matrix
 from odkanon.read.area import Area
 from odkanon.read.lookup import lookup_hierarchy, read_hierarchy
 from odkanon.read.trips import OUTSIDE, Trips
@@ -85,9 +89,9 @@ def cube_of(
     names = [name_of(spec) for spec in specs]
     if not specs or len(set(names)) < len(names):
         raise InputError("name each attribute to publish by once, and at least one")
-    taken = {"origin", "destination", "trips", "weight"} & set(names)
+    taken = {*AXES, PLACE, *MEASURES} & set(names)
     if taken:
-        raise InputError(f"an attribute cannot be called {min(taken)!r}, which is a column of every release")
+        raise InputError(f"an attribute cannot be called {min(taken)!r}, which means something else in a release")
     if within is not None:
         cells = trips.cells(resolution)
         inside = within.contains(cells[0]) & within.contains(cells[1])
@@ -114,32 +118,37 @@ def cube_of(
 def _axis(trips: Trips, spec: str, age_bands: Sequence[int]) -> tuple[AttributeAxis, Codes]:
     """Return an axis over the values that occur, and for each trip the number of its value."""
     levels, labels = _levels(trips, spec, age_bands)
+    occurring = np.unique(labels)
+    if ANY in occurring:
+        raise InputError(f"{spec!r} has the value {ANY!r}, which means a detail that was given up; rename the value")
+    rest = [value for value in (OTHER, MISSING) if value in occurring and value not in levels[0]]
+    levels = [[*level, *rest] for level in levels]
     if len(levels[0]) > MAX_VALUES:
         raise InputError(f"{spec!r} has {len(levels[0]):,} values, more than a table can be published by; group them")
     columns = {f"level {at}": list(level) for at, level in enumerate(levels)}
-    full = lookup_hierarchy(pa.table(columns | {ANY: [ANY] * len(levels[0])}))
+    # The root is any kind of trip; a lookup table would have the world above it.
+    full = replace(lookup_hierarchy(pa.table(columns | {ANY: [ANY] * len(levels[0])})), public=None)
     seen = np.zeros(len(full.leaves), dtype=bool)
-    seen[find_nodes(full, 0, np.unique(labels))] = True
+    seen[find_nodes(full, 0, occurring)] = True
     tree = full.restrict(seen)
     return AttributeAxis(name_of(spec), tree), find_nodes(tree, 0, labels).astype(np.int32)
 
 
 def _levels(trips: Trips, spec: str, age_bands: Sequence[int]) -> tuple[list[Sequence[str]], Labels]:
-    """Return the public levels of an axis, for each value that there can be, and the value of each trip."""
+    """Return the public levels of an axis, for each value but ``other`` and ``missing``, and the value of each trip."""
     name, _, more = (part.strip() for part in spec.partition(":"))
     if name == "hour":
         return _hours(trips, more, spec)
     if name in ("weekday", "date"):
         return _days(trips, name, more)
     if name == "age":
-        bands = [[*band_names(age_bands), MISSING], [*_wider(age_bands), MISSING]]
-        return list(bands), band_labels(trips, age_bands)
+        return [band_names(age_bands), _wider(age_bands)], band_labels(trips, age_bands)
     if name not in trips.table.column_names:
         known = nearest(name, trips.table.column_names)
         raise InputError(f"the trips have no column {name!r} to publish by{known}")
     labels = value_labels(trips, name)
     if not more:
-        return [np.unique([*labels, MISSING]).tolist()], labels
+        return [np.unique(labels).tolist()], labels
     return _grouped(labels, more, spec) if "=" in more else _looked_up(labels, more)
 
 
@@ -157,10 +166,10 @@ def _hours(trips: Trips, slots: str, spec: str) -> tuple[list[Sequence[str]], La
     hour = hours_of(trips)
     if slots:
         names = [*slot_names(slots, spec), MISSING]
-        return [list(dict.fromkeys(names))], np.array(names)[hour]
-    names = [*(f"{each:02}" for each in range(24)), MISSING]
-    parts = [*(f"{low:02}-{high:02}" for low, high in DAY for _ in range(low, high)), MISSING]
-    return [names, parts], np.array(names)[hour]
+        return [[name for name in dict.fromkeys(names) if name != MISSING]], np.array(names)[hour]
+    names = [f"{each:02}" for each in range(24)]
+    parts = [f"{low:02}-{high:02}" for low, high in DAY for _ in range(low, high)]
+    return [names, parts], np.array([*names, MISSING])[hour]
 
 
 def _days(trips: Trips, name: str, more: str) -> tuple[list[Sequence[str]], Labels]:
@@ -174,12 +183,12 @@ def _days(trips: Trips, name: str, more: str) -> tuple[list[Sequence[str]], Labe
     if name == "weekday":
         # 1 January 1970 was a Thursday.
         labels = np.array([*WEEK, MISSING])[np.where(known, (days + 3) % 7, 7)]
-        return [[*WEEK, MISSING], [*["working days"] * 5, *["weekend"] * 2, MISSING]], labels
+        return [WEEK, ["working days"] * 5 + ["weekend"] * 2], labels
     dates = days.astype("datetime64[D]").astype(str)
     labels = np.where(known, dates, MISSING)
     first, last = (int(days[known].min()), int(days[known].max())) if known.any() else (0, -1)
     every = np.arange(first, last + 1).astype("datetime64[D]").astype(str).tolist()
-    return [[*every, MISSING], [*(day[:7] for day in every), MISSING]], labels
+    return [every, [day[:7] for day in every]], labels
 
 
 def _grouped(labels: Labels, groups: str, spec: str) -> tuple[list[Sequence[str]], Labels]:
@@ -194,13 +203,12 @@ def _grouped(labels: Labels, groups: str, spec: str) -> tuple[list[Sequence[str]
                 raise InputError(f"the value {value.strip()!r} lies in two groups of {spec!r}; put it into one")
     distinct, number = np.unique(labels, return_inverse=True)
     shown = np.array([names.get(value, MISSING if value == MISSING else OTHER) for value in distinct.tolist()])
-    return [list(dict.fromkeys([*names.values(), OTHER, MISSING]))], shown[number]
+    return [list(dict.fromkeys(names.values()))], shown[number]
 
 
 def _looked_up(labels: Labels, file: str) -> tuple[list[Sequence[str]], Labels]:
     """Return the levels of a table of nested values; values that it does not list are ``other``."""
     tree = read_hierarchy(file)
     levels: list[Any] = [tree.ids[at][tree.codes[at]].tolist() for at in range(tree.top + (len(tree.ids[-1]) > 1))]
-    levels = [[*level, OTHER, MISSING] for level in levels[: max(len(levels), 1)]]
     known = np.isin(labels, [*tree.leaves.tolist(), MISSING])
     return levels, np.where(known, labels, OTHER)

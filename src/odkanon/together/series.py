@@ -76,6 +76,8 @@ def zoning_of(release: Release) -> Zoning:
     >>> len(zoning_of(release).origins.ids) == len(release.origins)
     True
     """
+    if release.classes.kinds:
+        raise InputError("the zones of a cube differ by kind of trip; they cannot be used for other data")
     return Zoning(_of_zones(release.origins), _of_zones(release.destinations))
 
 

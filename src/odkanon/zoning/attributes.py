@@ -24,3 +24,8 @@ class AttributeAxis:
 
     name: str
     tree: Hierarchy
+
+    @property
+    def public(self) -> Hierarchy:
+        """The tree as the world knows it, with values that do not occur."""
+        return self.tree.public or self.tree

@@ -121,6 +121,6 @@ def test_the_sample_never_replaces_a_stranger_folder(tmp_path: Path, survey: pa.
     with pytest.raises(InputError, match="is not such a survey"):
         write_netmob25(survey, tmp_path, force=True)
     write_netmob25(survey, tmp_path / "survey")
-    with pytest.raises(InputError, match="--force"):
+    with pytest.raises(InputError, match="exists already"):
         write_netmob25(survey, tmp_path / "survey")
     assert write_netmob25(survey, tmp_path / "survey", force=True) == len(points_of_trips(survey))

@@ -91,9 +91,14 @@ function segmentsOnce(owner: object, make: () => Point[][]): Segment[] {
   return made;
 }
 
-export function baseLayers({ base, beneath }: Model, palette: Palette): Layer[] {
-  const borders = segmentsOnce(base, () => [...base.land.map(closed), ...base.borders]);
+/** The reader's own streets or districts: lines over the fills, or nobody would see them. */
+export function ownLayer({ beneath }: Model, palette: Palette): Layer {
   const own = segmentsOnce(beneath, () => [...beneath.polygons.flat().map(closed), ...beneath.lines]);
+  return strokes("all/beneath", own, () => 1.2, palette.beneath, palette.dark);
+}
+
+export function baseLayers({ base }: Model, palette: Palette): Layer[] {
+  const borders = segmentsOnce(base, () => [...base.land.map(closed), ...base.borders]);
   return [
     new SolidPolygonLayer<Point[]>({
       id: "all/land",
@@ -104,7 +109,6 @@ export function baseLayers({ base, beneath }: Model, palette: Palette): Layer[] 
       updateTriggers: { getFillColor: palette.dark },
     }),
     strokes("all/borders", borders, () => 1, palette.border, palette.dark),
-    strokes("all/beneath", own, () => 1.2, palette.beneath, palette.dark),
   ];
 }
 

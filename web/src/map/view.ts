@@ -4,16 +4,9 @@ import { Deck, MapView, WebMercatorViewport, type Layer, type PickingInfo } from
 import { h, replace } from "../dom";
 import type { Bounds, Point } from "../geometry";
 import { scaleBar } from "./ruler";
+import { placed, type Rectangle, type ViewState } from "./labels";
 import type { Label } from "./places";
 import type { Panel } from "./shading";
-
-interface ViewState {
-  longitude: number;
-  latitude: number;
-  zoom: number;
-  minZoom: number;
-  maxZoom: number;
-}
 
 export interface Handlers {
   tooltip: (panel: Panel, layer: string, object: unknown) => string[] | null;
@@ -27,8 +20,6 @@ const ZOOMS: Record<string, number> = { "+": 0.5, "=": 0.5, "-": -0.5 };
 const GAP = 6;
 const NARROW = 620;
 const PAPER = 640;
-/** About how wide a letter and how high a line of a label is. */
-const [LETTER, LINE] = [6.4, 19];
 
 /** Asked before the map is: a browser that cannot draw says so in many different ways later. */
 function hasWebGL(): boolean {
@@ -51,7 +42,7 @@ export class Maps {
   private deck: Deck<MapView[]> | null = null;
   private view: ViewState = { longitude: 0, latitude: 0, zoom: 1, minZoom: 0, maxZoom: 17 };
   private panels: (Panel & { title: string })[] = [];
-  private rectangles: { x: number; y: number; width: number; height: number }[] = [];
+  private rectangles: Rectangle[] = [];
   private bounds: Bounds | null = null;
   private heart: Bounds | null = null;
   private moved = false;
@@ -119,6 +110,8 @@ export class Maps {
       onClick: (info) => this.pick(info),
       onAfterRender: () => this.element.setAttribute("data-drawn", String(performance.now())),
       onError: (error) => this.fail(error),
+      // The map itself takes the keys; a second stop without a name would only be in the way.
+      onLoad: () => this.canvas.querySelectorAll("canvas").forEach((canvas) => (canvas.tabIndex = -1)),
       getCursor: ({ isDragging, isHovering }) => (isDragging ? "grabbing" : isHovering ? "pointer" : "grab"),
     });
   }
@@ -151,24 +144,8 @@ export class Maps {
     this.deck?.redraw("print");
   }
 
-  /** Puts the labels where they belong; of those that would overlap the first one stays. */
   private write(): void {
-    const taken: { x: number; y: number; half: number }[] = [];
-    const shown = this.rectangles.flatMap((rectangle) => {
-      const viewport = new WebMercatorViewport({ ...this.view, ...rectangle });
-      return this.labels.flatMap(({ at, text, kind }) => {
-        const [left, top] = viewport.project(at) as Point;
-        const half = (text.length * LETTER) / 2 + 6;
-        if (left < half || top < 34 || left > rectangle.width - half || top > rectangle.height - 14) return [];
-        const [x, y] = [rectangle.x + left, rectangle.y + top];
-        if (taken.some((one) => Math.abs(one.x - x) < one.half + half && Math.abs(one.y - y) < LINE)) return [];
-        taken.push({ x, y, half });
-        const element = h("span", { class: kind }, text);
-        Object.assign(element.style, { left: `${x}px`, top: `${y}px` });
-        return [element];
-      });
-    });
-    replace(this.names, ...shown);
+    replace(this.names, ...placed(this.labels, this.view, this.rectangles));
   }
 
   /** Where a place appears inside a panel, in pixels of the page. */

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-import duckdb
 import pyarrow as pa
 
 from odkanon.engine.duckdb.backend import DuckDb, clear_errors
@@ -57,6 +57,11 @@ class DuckInput:
         """Rows that a text file should have by its lines; None where that cannot be told."""
         return self.table.lines
 
+    def example(self, condition: str, columns: Sequence[str]) -> str:
+        """Return the first row that meets a condition, for a message."""
+        with self._reading():
+            return self.table.example(condition, columns)
+
     def types(self) -> dict[str, str]:
         """Return the SQL type of each column."""
         return self.table.types()
@@ -98,12 +103,4 @@ class DuckInput:
 
     def unreadable_lines(self) -> int:
         """Return how many lines of a text file could not be split into columns, once read."""
-        lines = "SELECT DISTINCT scan_id, file_id, line FROM reject_errors"
-        try:
-            # Read more than once, and each time it is all written down again.
-            rows = self.table.connection.execute(
-                f"SELECT max(n) FROM (SELECT count(*) AS n FROM ({lines}) GROUP BY scan_id)"
-            ).fetchall()
-        except duckdb.CatalogException:
-            return 0
-        return int(rows[0][0] or 0)
+        return self.table.unreadable_lines()

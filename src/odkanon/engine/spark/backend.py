@@ -144,6 +144,11 @@ class SparkInput:
         """None: Parquet has no lines."""
         return
 
+    def example(self, condition: str, columns: Sequence[str]) -> str:
+        """Return nothing: rows have no order here."""
+        del condition, columns
+        return ""
+
     @property
     def checks(self) -> tuple[Check, ...]:
         """None: no layout of files is known here."""

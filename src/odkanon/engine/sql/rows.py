@@ -29,6 +29,10 @@ class SqlInput(Checkable, Protocol):
         """Rows that a text file should have by its lines; None where that cannot be told."""
         ...
 
+    def example(self, condition: str, columns: Sequence[str]) -> str:
+        """Return the first row that meets a condition, for a message; empty where that takes too long to find."""
+        ...
+
     @property
     def backend(self) -> Backend:
         """Where to work on it."""

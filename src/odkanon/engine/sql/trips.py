@@ -22,7 +22,7 @@ from odkanon.read.crs import check_crs, ends_in_degrees, nowhere
 from odkanon.read.land import warn_if_misplaced
 from odkanon.read.reading import Reading
 from odkanon.read.tables.columns import COORDINATES, missing
-from odkanon.read.trips import OUTSIDE, hint_at_swap, no_rows, trip_checks, trip_values, warn_of_nobody
+from odkanon.read.trips import OUTSIDE, example_of, hint_at_swap, no_rows, trip_checks, trip_values, warn_of_nobody
 from odkanon.zoning.hierarchy import Hierarchy, h3_hierarchy
 
 _SAMPLE = 10_000
@@ -41,7 +41,10 @@ def load_trips(table: SqlInput, reading: Reading) -> SqlMatrix:
         check_crs(crs)
     times = reading.times(table, found)
     values, written = trip_values(found, times), offset_kinds(times)
-    where, checks = reading.check(table, found, times), trip_checks(found, degrees=crs is None)
+    where, checks = (
+        reading.check(table, found, times),
+        trip_checks(found, degrees=crs is None, times=reading.uses_hours),
+    )
     rows = counted_rows(table, found, checks, where=where, identity=values | written)
     ends = {name: values[name] for name in COORDINATES}
     degrees = None if crs is None else ToDegrees(crs, len(rows.reasons) + 1)
@@ -50,7 +53,7 @@ def load_trips(table: SqlInput, reading: Reading) -> SqlMatrix:
     source = reading.account(_account(table, rows, records, copies, crs), table.lines)
     hint_at_swap(source.rejected)
     if source.rows == sum(part.rows for part in source.rejected.values()):
-        raise no_rows(table, source)
+        raise no_rows(table, source, example=example_of(table, found, checks, source.rejected))
     refuse_mixed_offsets(table, found, records, written, copies)
     _warn_if_misplaced(table, rows, ends, crs)
     less = None if copies is None else copies.taken_off(table.backend, resolution)

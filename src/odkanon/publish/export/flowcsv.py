@@ -16,6 +16,7 @@ from odkanon.read.tables.open import write_csv
 def write_flowmap(release: SavedRelease, folder: Path, measure: str) -> None:
     """Write ``locations.csv`` (id, name, lat, lon) and ``flows.csv`` (origin, dest, count), for flowmap.blue."""
     release.check_outlines("a flow map")
+    release = release.over_places()
     lon, lat = release.centres.round(7).T
     ids = _ids(release)
     locations = pa.table({"id": ids, "name": ids, "lat": lat, "lon": lon})
@@ -29,6 +30,7 @@ def write_skmob(release: SavedRelease, folder: Path, measure: str) -> None:
     Zones of some methods overlap; flows still name theirs by ``tile_ID``.
     """
     release.check_outlines("a tessellation")
+    release = release.over_places()
     features = [
         {"type": "Feature", "properties": {"tile_ID": zone}, "geometry": outline}
         for zone, outline in zip(_ids(release).to_pylist(), release.places.outlines, strict=True)

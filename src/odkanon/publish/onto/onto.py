@@ -80,6 +80,11 @@ def release_onto(folder: str | Path, polygons: Polygons, *, weights: Weights | N
         What to spread by instead of area; see `odkanon.publish.onto.shares.read_weights`.
     """
     release = read_release(folder)
+    if release.axes:
+        raise InputError(
+            f"{release.name} is a cube: a coarse row may hold trips of other kinds where a finer one lies, so that it "
+            "cannot be spread over other zones; make a release of places for that"
+        )
     flows = release.flows
     shapes, names = _zones(release)
     shares = zone_shares(shapes, polygons.shapes, weights)

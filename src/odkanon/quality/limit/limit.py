@@ -117,12 +117,13 @@ def limit(
     2.52
     """
     allowed = Budget(budget, budget_of)
-    return _limit(od, rule, allowed, allowed.allowance(od.summary), measure, thorough=thorough)
+    return limit_within(od, rule, allowed, allowed.allowance(od.summary), measure, thorough=thorough)
 
 
-def _limit(
+def limit_within(
     od: Matrix, rule: Rule, allowed: Budget, allowance: int, measure: UtilityMeasure, *, thorough: bool = False
 ) -> Limit:
+    """Return the bounds for so many suppressed rows or trips, whatever share of the input they are; see `limit`."""
     whole, budget, budget_of = od.summary, allowed.share, allowed.of
     if measure not in whole.measures:
         raise InputError(f"a limit in {measure} needs an input with {measure}")
@@ -146,18 +147,24 @@ def _limit(
     return Limit(g, max(g, sharper), size, loss, lost, budget, budget_of, measure)
 
 
-def limit_of(release: Release, measure: UtilityMeasure = "trips") -> Limit | None:
-    """Return what the best release over the same hierarchies, with the same rule and budget, could reach.
+def limit_of(release: Release) -> Limit | None:
+    """Return what the best release over the same hierarchies, with the same rule and budget, could reach in trips.
+
+    None for a cube, whose flows of other kinds could be published at other places.
+    """
+    if release.matrix is None or release.matrix.axes:
+        return None
+    return limit_within(release.matrix, release.rule, *spending(release), "trips")
+
+
+def spending(release: Release) -> tuple[Budget, int]:
+    """Return the budget of a release, and how many rows or trips it stands for.
 
     Where a class had to go with what is suppressed, beyond the budget, as much is allowed to the best one.
     """
-    if release.matrix is None:
-        return None
     budget = release.budget or Budget(0.0, "trips")
     allowance = budget.allowance(release.input)
-    if release.companion is not None:
-        allowance = max(allowance, budget.mass(release.suppressed))
-    return _limit(release.matrix, release.rule, budget, allowance, measure)
+    return budget, allowance if release.companion is None else max(allowance, budget.mass(release.suppressed))
 
 
 @dataclass(frozen=True, eq=False)

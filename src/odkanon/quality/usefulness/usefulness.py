@@ -30,6 +30,9 @@ def usefulness(
 ) -> dict[str, Usefulness]:
     """Measure how useful a release is, in each measure of the input; empty where it is not known where zones lie.
 
+    Empty for a cube, too: a coarse row may hold trips of other kinds where a finer one lies, so that it does not stand
+    for the rest of its area.
+
     T is the input counted on places that no method had a hand in: squares on an equal-area map around the data, and
     the user's own zones if given. M is the release on the same places, each row spread evenly over the area of its two
     zones; a row that has finer rows inside it stands for the rest of its area. Linear in the pairs of the input, which
@@ -54,7 +57,7 @@ def usefulness(
     'Flows between places of 4 km are right to 100%; good from 1 km upward.'
     """
     matrix = release.matrix
-    found = None if matrix is None else map_of(matrix)
+    found = None if matrix is None or matrix.axes else map_of(matrix)
     if matrix is None or found is None:
         return {}
     about, ends = found

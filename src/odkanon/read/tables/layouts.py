@@ -59,7 +59,7 @@ def _porto_taxis(table: Table, columns: Mapping[str, str]) -> Table:
     track = f"trim(CAST({quote_name(columns['polyline'])} AS VARCHAR))"
     tail = f"right({track}, 120)"
     points = f"(length({track}) - length(replace({track}, '[', '')) - 1)"
-    start = TimeColumn(table, columns["timestamp"]).clock
+    start = f"make_timestamptz({TimeColumn(table, columns['timestamp']).instant})"
     added = {
         "person": quote_name(columns["taxi_id"]),
         "start_time": start,

@@ -82,9 +82,9 @@ class TextFile:
 class Copy:
     """A copy of a file in a scratch folder; removed with the last reference to it."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = "table") -> None:
         claim = Claim(Path(tempfile.gettempdir()), "odkanon-text-")
-        self.path = claim.path / "text.csv"
+        self.path = claim.path / name
         weakref.finalize(self, claim.release)
 
 
@@ -94,38 +94,41 @@ def file_sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def look_at_text(path: Path, said: TextFormat = TextFormat()) -> TextFile:  # noqa: B008 - it is frozen
-    """Look through a text file once, and have it in UTF-8."""
+def look_at_text(path: Path, said: TextFormat = TextFormat(), name: str | None = None) -> TextFile:  # noqa: B008
+    """Look through a text file once, and have it in UTF-8; ``name`` is what to call it."""
+    name = name or str(path)
     with path.open("rb") as file:
         gzipped = file.read(2) == GZIP
     try:
-        return _looked_at(path, said, gzipped=gzipped)
+        return _looked_at(path, said, name, gzipped=gzipped)
     except (OSError, EOFError) as error:
         if isinstance(error, gzip.BadGzipFile | EOFError):
-            raise InputError(f"{path} cannot be unpacked ({error}); it may be truncated, so copy it again") from None
+            raise InputError(f"{name} cannot be unpacked ({error}); it may be truncated, so copy it again") from None
         raise
 
 
-def _looked_at(path: Path, said: TextFormat, *, gzipped: bool) -> TextFile:
+def _looked_at(path: Path, said: TextFormat, name: str, *, gzipped: bool) -> TextFile:
     with _opened(path, gzipped=gzipped) as file:
         head = file.read(_CHUNK)
-    encoding = said.encoding or next((name for mark, name in _MARKS.items() if head.startswith(mark)), None)
+    encoding = said.encoding or next((told for mark, told in _MARKS.items() if head.startswith(mark)), None)
     if encoding is None and b"\0" in head:
-        raise InputError(f"{path} is a binary file; give a CSV, gzipped CSV or Parquet file")
+        raise InputError(
+            f"{name} is a binary file of an unknown kind; give CSV, Parquet, Arrow, JSON Lines or a spreadsheet"
+        )
     with _opened(path, gzipped=gzipped) as file:
         lines, utf8 = _count_lines(file)
     if encoding is None and not utf8:
-        encoding = _told_encoding(path, gzipped=gzipped)
+        encoding = _told_encoding(path, name, gzipped=gzipped)
     if encoding is None or codecs.lookup(encoding).name == "utf-8":
         if not utf8:
-            raise InputError(f"{path} is not UTF-8 text; say which encoding it is in", option="encoding")
-        return TextFile(path, gzipped, *_header(path, head, said), lines)
-    copy = Copy()
+            raise InputError(f"{name} is not UTF-8 text; say which encoding it is in", option="encoding")
+        return TextFile(path, gzipped, *_header(name, head, said), lines)
+    copy = Copy(path.name)
     with _opened(path, gzipped=gzipped) as file:
-        lines = _transcode(file, encoding, copy.path, path)
+        lines = _transcode(file, encoding, copy.path, name)
     with copy.path.open("rb") as file:
         head = file.read(_CHUNK)
-    return TextFile(copy.path, False, *_header(path, head, said), lines, copy)
+    return TextFile(copy.path, False, *_header(name, head, said), lines, copy)
 
 
 def _opened(path: Path, *, gzipped: bool) -> BinaryIO:
@@ -162,7 +165,7 @@ def _lone_return(chunk: bytes) -> bool:
     return b"\r" in chunk and b"\r" in chunk.replace(b"\r\n", b"")
 
 
-def _transcode(file: BinaryIO, encoding: str, target: Path, name: Path) -> int | None:
+def _transcode(file: BinaryIO, encoding: str, target: Path, name: str) -> int | None:
     try:
         with target.open("w", encoding="utf-8", newline="") as written:
             reader = codecs.getreader(encoding)(file)
@@ -176,7 +179,7 @@ def _transcode(file: BinaryIO, encoding: str, target: Path, name: Path) -> int |
         return _count_lines(again)[0]
 
 
-def _told_encoding(path: Path, *, gzipped: bool) -> str:
+def _told_encoding(path: Path, name: str, *, gzipped: bool) -> str:
     """Tell an encoding by the lines that are not plain ASCII, and say so."""
     import charset_normalizer
 
@@ -191,18 +194,18 @@ def _told_encoding(path: Path, *, gzipped: bool) -> str:
                 break
     matches = list(charset_normalizer.from_bytes(b"".join(strange)))
     likely = [match for match in matches if match.chaos <= matches[0].chaos + _AS_LIKELY]
-    names = {name for match in likely for name in match.could_be_from_charset}
-    natural = (name for name in _WESTERN if name in names and _is_natural(b" ".join(strange), name))
+    names = {each for match in likely for each in match.could_be_from_charset}
+    natural = (each for each in _WESTERN if each in names and _is_natural(b" ".join(strange), each))
     encoding = next(natural, likely[0].encoding if likely else None)
     if encoding is None:
         raise InputError(
-            f"{path} is not UTF-8 text (line {first}: {_strange_word(strange[0])!r}); say which encoding it is in",
+            f"{name} is not UTF-8 text (line {first}: {_strange_word(strange[0])!r}); say which encoding it is in",
             option="encoding",
         )
     shown = _strange_word(strange[0]).decode(encoding, errors="replace")
     log.warning(
         "%s is not UTF-8; it is read as %s (line %s: %s); name the encoding if that looks wrong",
-        path,
+        name,
         encoding,
         first,
         shown,
@@ -226,7 +229,7 @@ def _strange_word(line: bytes) -> bytes:
     return next(word for word in re.split(rb"[\s,;|\"]+", line) if not word.isascii())[:40]
 
 
-def _header(path: Path, head: bytes, said: TextFormat) -> tuple[str, tuple[str, ...]]:
+def _header(path: str, head: bytes, said: TextFormat) -> tuple[str, tuple[str, ...]]:
     text = head.decode("utf-8-sig", errors="ignore")
     if not text.strip():
         raise InputError(f"the first line of {path} has no header; give each column one name")

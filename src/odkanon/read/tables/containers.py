@@ -1,0 +1,186 @@
+"""Tables inside something: a zip archive, a spreadsheet, an Arrow file, JSON Lines, standard input."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import shutil
+import sys
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, time
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import pyarrow as pa
+
+from odkanon.errors import InputError
+from odkanon.read.tables.text import GZIP, Copy, file_sha256
+
+_ZIP, _OLD_EXCEL, _ARROW, _OLD_FEATHER = b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"ARRO", b"FEA1"
+
+
+@dataclass(frozen=True)
+class Unpacked:
+    """A file that is text or Parquet by now, or a table.
+
+    Attributes
+    ----------
+    path : Path
+        Of the file, or of what was inside it.
+    name : str
+        What to call it in messages.
+    sha256 : str
+        Of the file that was given.
+    table : pyarrow.Table, optional
+        What it holds, where that is no file any more.
+    keeper : object
+        What keeps a copy of the inside.
+    """
+
+    path: Path
+    name: str
+    sha256: str
+    table: pa.Table | None = None
+    keeper: object = None
+
+
+def unpack(path: Path) -> Unpacked:
+    """Return what is inside a file; most are what they are. ``-`` is standard input."""
+    copy = None
+    name = str(path)
+    if name == "-":
+        copy, name = Copy(), "standard input"
+        with copy.path.open("wb") as written:
+            shutil.copyfileobj(sys.stdin.buffer, written)
+        path = copy.path
+    _check_file(path, name)
+    sha256 = file_sha256(path)
+    with path.open("rb") as file:
+        magic = file.read(4)
+    if magic == _ZIP and not _is_spreadsheet(path):
+        copy, inside = _extracted(path, name)
+        name = f"{inside} in {name}"
+        path = copy.path
+        with path.open("rb") as file:
+            magic = file.read(4)
+    table = _table_of(path, magic, name)
+    return Unpacked(path, name, sha256, table, copy)
+
+
+def _check_file(path: Path, name: str) -> None:
+    if not path.is_file():
+        raise InputError(f"there is no file {name}; check the path")
+    if path.stat().st_size == 0:
+        raise InputError(f"{name} is empty; it needs a header and rows")
+
+
+def _table_of(path: Path, magic: bytes, name: str) -> pa.Table | None:
+    """Return the table in a file that is neither text nor Parquet; None for those."""
+    try:
+        if magic in (_ARROW, _OLD_FEATHER):
+            import pyarrow.feather
+
+            return pyarrow.feather.read_table(path)
+        if _starts_with_brace(path, magic):
+            return _json_lines(path, magic)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InputError(
+            f"{name} cannot be read ({str(error).splitlines()[0]}); it may be truncated or mixed"
+        ) from None
+    return _spreadsheet(path, name) if magic in (_ZIP, _OLD_EXCEL) else None
+
+
+def _starts_with_brace(path: Path, magic: bytes) -> bool:
+    try:
+        with gzip.open(path) if magic.startswith(GZIP) else path.open("rb") as file:
+            return file.read(64).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{")
+    except (OSError, EOFError):
+        return False  # reading it as text will say what is wrong with it
+
+
+def _json_lines(path: Path, magic: bytes) -> pa.Table:
+    import pyarrow.json
+
+    if magic.startswith(GZIP):
+        return pyarrow.json.read_json(pa.CompressedInputStream(pa.OSFile(str(path)), "gzip"))
+    return pyarrow.json.read_json(str(path))
+
+
+def _is_spreadsheet(path: Path) -> bool:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+    except zipfile.BadZipFile as error:
+        raise InputError(f"{path} cannot be unpacked ({error}); it may be truncated, so copy it again") from None
+    return any(name.startswith("xl/workbook") or name == "content.xml" for name in names)
+
+
+def _extracted(path: Path, name: str) -> tuple[Copy, str]:
+    copy = Copy()
+    with zipfile.ZipFile(path) as archive:
+        parts = [each for each in archive.infolist() if not each.is_dir() and not _is_hidden(each.filename)]
+        if len(parts) != 1:
+            listed = ", ".join(each.filename for each in parts[:5]) or "nothing"
+            raise InputError(f"{name} should hold one table, and holds {listed}; take out the one you mean")
+        if parts[0].flag_bits & 1:
+            raise InputError(f"{name} is locked with a password; unpack it first")
+        try:
+            with archive.open(parts[0]) as packed, copy.path.open("wb") as written:
+                shutil.copyfileobj(packed, written)
+        except (zipfile.BadZipFile, NotImplementedError, OSError) as error:
+            raise InputError(f"{name} cannot be unpacked ({error}); it may be truncated, so copy it again") from None
+    _check_file(copy.path, f"{parts[0].filename} in {name}")
+    return copy, parts[0].filename
+
+
+def _is_hidden(name: str) -> bool:
+    """Tell whether a file is one that Macs put beside others."""
+    return any(part.startswith((".", "__MACOSX")) for part in PurePosixPath(name).parts)
+
+
+def _spreadsheet(path: Path, name: str) -> pa.Table:
+    try:
+        import python_calamine
+    except ImportError:
+        raise InputError("spreadsheets need python-calamine: pip install 'odkanon[excel]'") from None
+    try:
+        book = python_calamine.CalamineWorkbook.from_filelike(io.BytesIO(path.read_bytes()))
+        sheets = {each: book.get_sheet_by_name(each).to_python() for each in book.sheet_names}
+    except (python_calamine.CalamineError, ValueError, OSError) as error:
+        raise InputError(f"{name} cannot be read as a spreadsheet ({error}); save it again, or as CSV") from None
+    filled = {title: rows for title, rows in sheets.items() if len(rows) > 1}
+    if len(filled) != 1:
+        listed = ", ".join(map(repr, filled)) or "none"
+        raise InputError(
+            f"{name} should have one sheet with a header and rows, and has {listed}; keep the one you mean"
+        )
+    header, *rows = next(iter(filled.values()))
+    names = [str(each).strip() for each in header]
+    repeated = [each for each in names if names.count(each) > 1 or not each]
+    if repeated:
+        raise InputError(
+            f"the first row of {name} names column {repeated[0]!r} twice or not at all; give each one name"
+        )
+    return pa.table({each: _column([row[at] for row in rows]) for at, each in enumerate(names)})
+
+
+def _column(values: Sequence[Any]) -> pa.Array:
+    """Return the cells of a column as numbers or moments where all are such, and as texts otherwise."""
+    filled = [None if value == "" else value for value in values]
+    kinds = {type(value) for value in filled if value is not None}
+    if kinds and kinds <= {int, float}:
+        whole = all(value is None or float(value).is_integer() for value in filled)
+        return pa.array(filled, pa.float64()).cast(pa.int64() if whole else pa.float64())
+    if kinds and kinds <= {datetime, date}:
+        return pa.array([None if each is None else _moment(each) for each in filled], pa.timestamp("us"))
+    return pa.array([None if each is None else _text(each) for each in filled], pa.string())
+
+
+def _moment(value: date) -> datetime:
+    return value if isinstance(value, datetime) else datetime.combine(value, time())
+
+
+def _text(value: Any) -> str:
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)

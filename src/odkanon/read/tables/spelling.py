@@ -1,0 +1,165 @@
+"""Numbers with a decimal comma and times in local spelling, put into the words that SQL knows.
+
+What a file says beyond doubt is understood, and said; what could be read in two ways is refused with both readings.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import product
+
+from odkanon.errors import InputError
+from odkanon.read.tables.table import Table, quote_name, quote_text
+
+log = logging.getLogger(__name__)
+
+_LOOKED_AT = 1_000
+_DEGREES = r"^\s*[-+]?\d{1,3},\d+\s*$"
+_DAYS = tuple(order.replace("/", mark) for mark in "/.-" for order in ("%d/%m/%Y", "%m/%d/%Y"))
+_CLOCKS = ("%H:%M:%S", "%H:%M", "%I:%M:%S %p", "%I:%M %p")
+FORMATS = (
+    *(" ".join(parts) for parts in product((*_DAYS, "%Y/%m/%d"), _CLOCKS)),
+    *_DAYS,
+    *(f"%Y-%m-%d {clock}" for clock in _CLOCKS[2:]),
+    *_CLOCKS,
+)
+"""Ways to write a time that are understood besides 2022-11-14 08:00:00; strptime's letters."""
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """How numbers and times are written, as far as it was said.
+
+    Attributes
+    ----------
+    decimal : {",", "."}, optional
+        What stands before the fraction of a number; a comma also where coordinates leave no doubt.
+    time_format : str, optional
+        How times are written, such as ``%d/%m/%Y %H:%M``; told by the times themselves by default.
+    """
+
+    decimal: str | None = None
+    time_format: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.decimal not in (None, ",", "."):
+            raise InputError(f"the decimal sign is ',' or '.'; not {self.decimal!r}")
+        if self.time_format is not None and "%" not in self.time_format:
+            raise InputError(f"a time format is written like %d/%m/%Y %H:%M; not {self.time_format!r}")
+
+
+def in_plain_spelling(
+    table: Table, said: Spelling, *, degrees: Sequence[str], numbers: Sequence[str], times: Sequence[str]
+) -> Table:
+    """Return a table whose numbers have a decimal point, and whose times are written from year to second.
+
+    Parameters
+    ----------
+    degrees : sequence of str
+        Columns of coordinates in degrees, which tell a decimal comma from one between thousands.
+    numbers, times : sequence of str
+        All columns of numbers, and of times.
+
+    Notes
+    -----
+    What cannot be read stays as it is, to be counted as such. Where the comma is decimal, a point is not a number's.
+    """
+    kinds = table.types()
+    texts = [name for name in numbers if kinds[name] == "VARCHAR"]
+    written: dict[str, str] = {}
+    if texts and _has_comma(table, said.decimal, [name for name in degrees if name in texts]):
+        written |= {name: f"translate({quote_name(name)}, ',.', '.?')" for name in texts}
+    for name in times:
+        form = (said.time_format or _told_format(table, name)) if kinds[name] == "VARCHAR" else None
+        if form is not None:
+            read = f"try_strptime(trim({quote_name(name)}), {quote_text(form)})"
+            written[name] = f"coalesce(strftime({read}, '%Y-%m-%d %H:%M:%S'), {quote_name(name)})"
+    if not written:
+        return table
+    replaced = ", ".join(f"{expression} AS {quote_name(name)}" for name, expression in written.items())
+    return replace(table, scan=f"(SELECT * REPLACE ({replaced}) FROM {table.scan})")
+
+
+def _has_comma(table: Table, decimal: str | None, degrees: Sequence[str]) -> bool:
+    if decimal is not None or not degrees:
+        return decimal == ","
+    with_comma, with_point, example = 0, 0, ""
+    for name in degrees:
+        values = _values(table, name)
+        commas = [value for value in values if "," in value]
+        with_point += sum("." in value for value in values)
+        with_comma += len(commas)
+        example = example or next(iter(commas), "")
+        if any(not _is_degrees(value) for value in commas):
+            return False
+    if not with_comma or with_point:
+        return False
+    log.warning("%s: numbers are read with a decimal comma (%s)", table.name, example, extra={"option": "decimal"})
+    return True
+
+
+def _is_degrees(value: str) -> bool:
+    try:
+        return value.count(",") == 1 and abs(float(value.replace(",", "."))) <= 180
+    except ValueError:
+        return False
+
+
+def _told_format(table: Table, name: str) -> str | None:
+    """Return the one way in which times are written; None where SQL reads them as they are, or nobody does."""
+    values = _values(table, name)
+    if not values or any(map(_is_plain, values)):
+        return None
+    counts = {form: sum(_fits(value, form) for value in values) for form in FORMATS}
+    most = max(counts.values())
+    if most * 2 <= len(values):
+        return None
+    best = [form for form, count in counts.items() if count == most]
+    if len(best) > 1:
+        best = _by_all_rows(table, name, best)
+    if len(best) > 1:
+        value = next(value for value in values if _fits(value, best[0]))
+        readings = " or ".join(f"{datetime.strptime(value, form):%d %B %Y} ({form})" for form in best)
+        raise InputError(
+            f"{value!r} in column {name!r} of {table.name} could be {readings}; say which format it is",
+            option="time-format",
+        )
+    log.warning("%s: times in %s are read as %s", table.name, name, best[0], extra={"option": "time-format"})
+    return best[0]
+
+
+def _by_all_rows(table: Table, name: str, forms: Iterable[str]) -> list[str]:
+    """Return the formats that read the most rows of the whole column: a 13 is no month."""
+    forms = list(forms)
+    column = f"trim({quote_name(name)})"
+    counted = table.fetch(
+        [f"count(try_strptime({column}, {quote_text(form)})) AS n{at}" for at, form in enumerate(forms)]
+    )
+    counts = [counted.column(f"n{at}")[0].as_py() for at in range(len(forms))]
+    return [form for form, count in zip(forms, counts, strict=True) if count == max(counts)]
+
+
+def _values(table: Table, name: str) -> list[str]:
+    """Return what stands in the first rows of a column."""
+    try_few = replace(table, scan=f"(SELECT {quote_name(name)} FROM {table.scan} LIMIT {_LOOKED_AT})")
+    found = try_few.fetch([quote_name(name)]).column(0).to_pylist()
+    return [value.strip() for value in found if value is not None and value.strip()]
+
+
+def _fits(value: str, form: str) -> bool:
+    try:
+        datetime.strptime(value, form)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_plain(value: str) -> bool:
+    try:
+        datetime.fromisoformat(value)
+    except ValueError:
+        return value.isdigit()
+    return True

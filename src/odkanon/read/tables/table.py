@@ -1,0 +1,163 @@
+"""A table that DuckDB can scan, and the few words of SQL that everything about tables shares."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+import duckdb
+import pyarrow as pa
+
+from odkanon.errors import InputError, is_disk_full
+
+_WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
+"""Types of DuckDB whose values are 64-bit integers."""
+
+
+class Named(Protocol):
+    """Anything with columns, and a name for messages."""
+
+    @property
+    def columns(self) -> tuple[str, ...]: ...  # noqa: D102
+    @property
+    def name(self) -> str: ...  # noqa: D102
+
+
+class Typed(Named, Protocol):
+    """Anything with columns whose types are known."""
+
+    def types(self) -> Mapping[str, str]: ...  # noqa: D102
+
+
+@dataclass(frozen=True)
+class Check:
+    """A reason to turn a row away, and the SQL condition under which it applies."""
+
+    reason: str
+    condition: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table that DuckDB can scan.
+
+    Attributes
+    ----------
+    connection : duckdb.DuckDBPyConnection
+        A connection of its own.
+    scan : str
+        What to select from.
+    columns : tuple of str
+        Names as they stand in the source.
+    name : str
+        What to call the table in messages.
+    sha256 : str or None
+        Of the file.
+    checks : tuple of Check
+        Reasons of the format itself to turn rows away.
+    lines : int or None
+        Rows that a text file should have by its lines; None where that cannot be told.
+    keeper : object
+        What has to live as long as the table.
+    """
+
+    connection: duckdb.DuckDBPyConnection
+    scan: str
+    columns: tuple[str, ...]
+    name: str
+    sha256: str | None = None
+    checks: tuple[Check, ...] = ()
+    lines: int | None = None
+    keeper: object = None
+
+    def fetch(self, expressions: Sequence[str]) -> pa.Table:
+        """Return the given expressions over all readable rows."""
+        try:
+            return self.connection.sql(f"SELECT {', '.join(expressions)} FROM {self.scan}").to_arrow_table()
+        except duckdb.Error as error:
+            raise InputError(f"{self.name} cannot be read: {first_line(error)}") from None
+
+    def kept(self) -> Table:
+        """Return the table with its rows at hand, to be read more than once without its file."""
+        try:
+            self.connection.execute(f"CREATE TABLE kept AS SELECT * FROM {self.scan}")
+        except duckdb.Error as error:
+            raise InputError(f"{self.name} cannot be read: {first_line(error)}") from None
+        return replace(self, scan="kept")
+
+    def example(self, condition: str, columns: Sequence[str]) -> str:
+        """Return the first row that meets a condition, for a message: where it is, and what stands there."""
+        names = ", ".join(map(quote_name, columns))
+        rows = self.connection.execute(
+            f"SELECT n, {names} FROM (SELECT row_number() OVER () AS n, {names}, ({condition}) AS met "
+            f"FROM {self.scan}) WHERE met LIMIT 1"
+        ).fetchall()
+        if not rows:
+            return ""
+        number, *values = rows[0]
+        where = f"row {number}" if self.lines is None else f"line {number + 1}"
+        return f"{where}: {', '.join(f'{name} = {value!r}' for name, value in zip(columns, values, strict=True))}"
+
+    def types(self) -> dict[str, str]:
+        """Return the SQL type of each column."""
+        rows = self.connection.execute(f"DESCRIBE SELECT * FROM {self.scan}").fetchall()
+        return {row[0]: row[1] for row in rows}
+
+    def is_whole(self, column: str) -> bool:
+        """Tell whether a column holds integers of up to 64 bits."""
+        return self.types()[column] in _WHOLE
+
+    def unreadable_lines(self) -> int:
+        """Return how many lines of a CSV had too few or too many columns or were not UTF-8, once fetched."""
+        try:
+            # What is read more than once is written down each time.
+            rows = self.connection.execute(
+                "SELECT count(*) FROM (SELECT DISTINCT file_path, line FROM reject_errors JOIN reject_scans "
+                "USING (scan_id, file_id))"
+            ).fetchall()
+        except duckdb.CatalogException:
+            return 0
+        return int(rows[0][0])
+
+
+def connect() -> duckdb.DuckDBPyConnection:
+    """Return a DuckDB of its own that fetches nothing, prints nothing, and does not depend on the machine's zone."""
+    connection = duckdb.connect(config={"autoinstall_known_extensions": "false"})
+    connection.execute("SET TimeZone = 'UTC'")
+    connection.execute("SET enable_progress_bar_print = false")
+    return connection
+
+
+def literal(path: Path) -> str:
+    """Return a path as an SQL literal of which DuckDB takes no character for a pattern."""
+    return quote_text("".join(f"[{each}]" if each in "*?[" else each for each in str(path)))
+
+
+def quote_text(text: str) -> str:
+    """Return a text as an SQL literal."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def quote_name(name: str) -> str:
+    """Return a name as an SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def write_csv(table: pa.Table, path: Path) -> None:
+    """Write a table as CSV (gzipped if the name ends in .gz), quoting only what needs it."""
+    connection = connect()
+    connection.register("written", table)
+    try:
+        connection.execute(f"COPY (SELECT * FROM written) TO {quote_text(str(path))} (FORMAT csv, HEADER)")
+    except duckdb.IOException as error:
+        code = errno.ENOSPC if is_disk_full(error) else errno.EIO
+        raise OSError(code, os.strerror(code), str(path)) from None
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of what an error says."""
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

@@ -1,0 +1,94 @@
+"""The order in which ODkAnon merges: the balance of the axes, and ties."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from odkanon import Rule, lookup_hierarchy, read_od
+from odkanon.engine.presuppress import presuppress
+from odkanon.methods.odkanon import MergeOrder, alternate
+from odkanon.model.budget import Budget
+from odkanon.zoning.zones import zones_of_cut
+
+
+def naive_order(origins: list[int], destinations: list[int]) -> list[int] | None:
+    """Section 6 in fractions; None where a ratio is just at the limit, which numbers with a point may miss."""
+    start = Fraction(origins[0], destinations[0])
+    merged = [0, 0]
+    path = [0]
+    for step in range(len(origins) + len(destinations) - 2):
+        drift = Fraction(origins[merged[0]], destinations[merged[1]]) / start - 1
+        if abs(drift) == Fraction(3, 100):
+            return None
+        axis = 0 if drift > Fraction(3, 100) else 1 if drift < -Fraction(3, 100) else step % 2
+        if merged[axis] == len((origins, destinations)[axis]) - 1:
+            axis = 1 - axis
+        merged[axis] += 1
+        path.append(merged[0])
+    return path
+
+
+def falling(rng: np.random.Generator) -> list[int]:
+    """Numbers of zones after each merge: some merges take seven zones into one, some none."""
+    gone = rng.choice([0, 0, 1, 2, 6], rng.integers(5, 60))
+    return [int(count) for count in 1 + gone.sum() + rng.integers(0, 400) - np.concatenate([[0], np.cumsum(gone)])]
+
+
+def test_axes_take_turns_within_three_percent() -> None:
+    rng = np.random.default_rng(11)
+    checked = 0
+    for _ in range(300):
+        origins, destinations = falling(rng), falling(rng)
+        expected = naive_order(origins, destinations)
+        if expected is not None:
+            checked += 1
+            assert alternate(np.array(origins), np.array(destinations)).tolist() == expected
+    assert checked > 200
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_the_limit_is_three_percent_on_both_sides(axis: int) -> None:
+    """One merge takes 2.9 % or 3.1 % of an axis; then it is that axis' turn again, or not."""
+    paths = []
+    for left in (971, 969):
+        zones = [[1000, left, left, left - 2, left - 4], [1000, 1000, 1000, 1000, 1000]]
+        first, second = zones[:: -1 if axis else 1]
+        paths.append(alternate(np.array(first), np.array(second)).tolist())
+        assert paths[-1] == naive_order(first, second)
+    assert paths[0] != paths[1]
+
+
+TABLE = pa.table(
+    {
+        "block": ["1", "2", "3", "4", "5", "6"],
+        "town": ["z", "z", "a", "a", "m", "m"],
+        "region": ["X", "X", "Y", "Y", "Y", "Y"],
+    }
+)
+
+
+def test_of_equal_masses_the_finest_and_then_the_smallest_id_is_merged_first() -> None:
+    """The towns lie in the tree as z, a, m; their ids say a, m, z. A region of the same mass comes after them."""
+    tree = lookup_hierarchy(TABLE)
+    masses = [np.full(len(ids), 10) for ids in tree.ids]
+    order = MergeOrder.of(tree, tuple(masses))
+    cuts = [set(zones_of_cut(tree, order.cut(step))[0].ids.tolist()) for step in range(len(order.zones))]
+    merged = [min(after - before) for before, after in pairwise(cuts)]
+    assert merged[:5] == ["a", "m", "z", "X", "Y"]
+
+
+@pytest.mark.parametrize(("share", "gone"), [(0.2, [("1", "2")]), (0.4, [("1", "2"), ("1", "5")])])
+def test_of_equal_pairs_the_first_by_origin_and_destination_goes(share: float, gone: list[tuple[str, str]]) -> None:
+    flows = [("5", "1"), ("3", "3"), ("1", "5"), ("1", "2"), ("2", "4")]
+    table = pa.table({"origin": [o for o, _ in flows], "destination": [d for _, d in flows]})
+    od = read_od(table, hierarchy=lookup_hierarchy(TABLE))
+    early = presuppress(od, Rule(trips=4), levels=0, budget=Budget(share, "rows"))
+    names = [
+        tree.labels(0)[leaf] for tree, leaf in ((od.origins, od.flows.origin), (od.destinations, od.flows.destination))
+    ]
+    assert sorted(zip(names[0][early].tolist(), names[1][early].tolist(), strict=True)) == gone

@@ -1,0 +1,249 @@
+"""The same trips in every kind of file that people have them in; each is read without an option, or refused plainly."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import logging
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+
+from odkanon import InputError, Reading, read_hierarchy, read_trips
+from odkanon.engine.choose import load
+from odkanon.read.matrix import matrix_of
+from odkanon.read.tables.spelling import FORMATS
+from worlds.files import spreadsheet, trips_table, trips_text, write
+
+ROWS = [line.split(",") for line in trips_text().splitlines()]
+NUMBERS = slice(3, None)
+
+
+def typed() -> list[dict[str, Any]]:
+    header, *rows = ROWS
+    return [
+        {**dict(zip(header[:3], row[:3], strict=True)), **dict(zip(header[3:], map(float, row[3:]), strict=True))}
+        for row in rows
+    ]
+
+
+def zipped(path: Path, **parts: str) -> Path:
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in parts.items():
+            archive.writestr(name.replace("_csv", ".csv").replace("MAC_", "__MACOSX/"), content)
+    return path
+
+
+def local(time: str, **how: Any) -> str:
+    """Trips whose times are written in another way."""
+    return trips_text(time=time, **how)
+
+
+FILES: dict[str, Any] = {
+    "csv": lambda p: write(p / "t.csv", trips_text()),
+    "csv.gz": lambda p: write(p / "t.csv.gz", gzip.compress(trips_text().encode())),
+    "csv without a name that says so": lambda p: write(p / "trips", trips_text()),
+    "semicolons": lambda p: write(p / "t.csv", trips_text().replace(",", ";")),
+    "tabs": lambda p: write(p / "t.tsv", trips_text().replace(",", "\t")),
+    "pipes": lambda p: write(p / "t.txt", trips_text().replace(",", "|")),
+    "quotes": lambda p: write(p / "t.csv", "\n".join(",".join(f'"{v}"' for v in row) for row in ROWS)),
+    "decimal commas": lambda p: write(p / "t.csv", trips_text().replace(",", ";").replace(".", ",")),
+    "quoted decimal commas": lambda p: write(
+        p / "t.csv", "\n".join(",".join(f'"{v}"' for v in row) for row in [ROWS[0], *_commas()])
+    ),
+    "Windows": lambda p: write(p / "t.csv", b"\xef\xbb\xbf" + trips_text().replace("\n", "\r\n").encode()),
+    "UTF-16": lambda p: write(p / "t.csv", trips_text().encode("utf-16")),
+    "Excel's Unicode text": lambda p: write(p / "t.txt", trips_text().replace(",", "\t").encode("utf-16")),
+    "day, month, year": lambda p: write(p / "t.csv", local("25/07/2024 {hour:02}:30")),
+    "dots": lambda p: write(p / "t.csv", local("25.07.2024 {hour:02}:30:00")),
+    "month, day, year": lambda p: write(p / "t.csv", local("07/25/2024 {hour:02}:30:00")),
+    "slashes from the year on": lambda p: write(p / "t.csv", local("2024/07/25 {hour:02}:30:00")),
+    "the clock alone": lambda p: write(p / "t.csv", local("{hour:02}:30")),
+    "zip": lambda p: zipped(p / "t.zip", trips_csv=trips_text()),
+    "zip from a Mac": lambda p: zipped(p / "t.zip", trips_csv=trips_text(), MAC_trips_csv="rubbish"),
+    "parquet": lambda p: _parquet(p / "t.parquet"),
+    "zipped parquet": lambda p: _zipped_parquet(p),
+    "feather": lambda p: _feather(p / "t.feather"),
+    "json lines": lambda p: write(p / "t.jsonl", "\n".join(map(json.dumps, typed()))),
+    "json lines, gzipped": lambda p: write(p / "t.gz", gzip.compress("\n".join(map(json.dumps, typed())).encode())),
+    "spreadsheet": lambda p: spreadsheet(p / "t.xlsx", [ROWS[0], *_cells()]),
+    "two files": lambda p: [_part(p / "a.csv", 0, 30), _part(p / "b.csv", 30, 48)],
+    "a pattern of files": lambda p: _pattern(p),
+    "folder of parquet": lambda p: _parquet(p / "set" / "a.parquet").parent,
+}
+
+
+def _commas() -> list[list[str]]:
+    return [[*row[:3], *(value.replace(".", ",") for value in row[3:])] for row in ROWS[1:]]
+
+
+def _cells() -> list[list[Any]]:
+    return [[*row[:3], *map(float, row[3:])] for row in ROWS[1:]]
+
+
+def _parquet(path: Path) -> Path:
+    path.parent.mkdir(exist_ok=True)
+    pyarrow.parquet.write_table(trips_table(), path)
+    return path
+
+
+def _zipped_parquet(folder: Path) -> Path:
+    with zipfile.ZipFile(folder / "t.zip", "w") as archive:
+        archive.write(_parquet(folder / "t.parquet"), "t.parquet")
+    return folder / "t.zip"
+
+
+def _feather(path: Path) -> Path:
+    pyarrow.feather.write_feather(trips_table(), str(path))
+    return path
+
+
+def _part(path: Path, begin: int, end: int) -> Path:
+    lines = trips_text().splitlines()
+    return write(path, "\n".join([lines[0], *lines[1 + begin : 1 + end]]))
+
+
+def _pattern(folder: Path) -> str:
+    _part(folder / "jan.csv", 0, 24)
+    _part(folder / "feb.csv", 24, 48)
+    return str(folder / "*.csv")
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_every_kind_of_file_holds_the_same_trips(tmp_path: Path, kind: str, caplog: pytest.LogCaptureFixture) -> None:
+    source = FILES[kind](tmp_path)
+    trips = read_trips(source)
+    plain = read_trips(trips_table())
+    assert (len(trips), trips.source.rows, dict(trips.source.rejected)) == (48, 48, {})
+    for name in ("start_lat", "start_lon", "end_lat", "end_lon", "sex"):
+        assert sorted(trips.table.column(name).to_pylist()) == sorted(plain.table.column(name).to_pylist())
+    assert trips.weight is not None
+    assert sum(trips.weight.tolist()) / trips.scale == 48 * 11
+    assert len(set(trips.heads["persons"].tolist())) == 48
+    hours = [time.hour for time in trips.table.column("start_time").to_pylist()]
+    assert sorted(hours) == sorted([*range(24)] * 2)
+    assert matrix_of(Reading(source, where="hour in [7, 8]")).trips == 4
+    assert load(Reading(source, where="hour in [7, 8]"), engine="duckdb").summary.trips == 4
+
+
+@pytest.mark.parametrize("hour", ["%I:%M %p", "%I:%M:%S %p"])
+def test_mornings_and_evenings(tmp_path: Path, hour: str) -> None:
+    lines = trips_text().splitlines()
+    twelve = [
+        line.replace("2024-07-01", "07/25/2024").replace(":30:00", ":30:00 AM" if "%S" in hour else ":30 AM")
+        for line in lines
+    ]
+    path = write(tmp_path / "t.csv", "\n".join(twelve[:1] + [line for line in twelve[1:] if " 00:" not in line][:11]))
+    assert len(read_trips(path, where="hour < 12")) == 11
+    evening = write(tmp_path / "e.csv", path.read_text().replace(" AM", " PM"))
+    assert len(read_trips(evening, where="hour > 12")) == 11
+
+
+def test_a_date_that_can_be_read_in_two_ways_is_refused_with_both(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.csv", trips_text(time="03/04/2024 {hour:02}:30"))
+    with pytest.raises(InputError, match=r"'03/04/2024 00:30'.*03 April 2024 \(%d/%m/%Y %H:%M\) or 04 March 2024"):
+        read_trips(path)
+    first = read_trips(path, time_format="%d/%m/%Y %H:%M").table.column("start_time")[0].as_py()
+    assert (first.month, first.day) == (4, 3)
+    # Far down, one line settles it.
+    late = write(
+        tmp_path / "l.csv",
+        trips_text(1500, time="03/04/2024 {hour:02}:30") + trips_text(1, time="13/04/2024 08:00").splitlines()[1],
+    )
+    assert read_trips(late).table.column("start_time")[0].as_py().month == 4
+
+
+def test_what_was_understood_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING)
+    content = trips_text(time="25/07/2024 {hour:02}:30").replace(",", ";").replace(".", ",")
+    read_trips(write(tmp_path / "t.csv", content))
+    assert "numbers are read with a decimal comma (48,8566)" in caplog.text
+    assert "times in start_time are read as %d/%m/%Y %H:%M" in caplog.text
+
+
+def test_where_the_comma_is_decimal_a_point_is_not_a_number(tmp_path: Path) -> None:
+    """1.234 would be 1234 in such a file; nobody knows."""
+    content = trips_text().replace(",", ";").replace(".", ",").replace(";11\n", ";1.234\n")
+    trips = read_trips(write(tmp_path / "t.csv", content))
+    ((reason, part),) = trips.source.rejected.items()
+    assert (reason, part.rows) == ("with a weight that is not a finite number", 16)
+
+
+def test_a_declared_decimal_sign_settles_it(tmp_path: Path) -> None:
+    header, *lines = trips_text().replace(",", ";").replace(".", ",").splitlines()
+    lines[0] = trips_text(1).splitlines()[1].replace(",", ";")
+    path = write(tmp_path / "t.csv", "\n".join([header, *lines]))
+    assert len(read_trips(path, decimal=",")) == 47
+    # Undeclared, commas and points together are in doubt: points are numbers, and the others are counted.
+    assert len(read_trips(path)) == 1
+    with pytest.raises(InputError, match="the decimal sign is"):
+        Reading(path, decimal=";")
+
+
+def test_times_that_nothing_needs_cost_no_trip(tmp_path: Path) -> None:
+    """Without persons there are no copies to look for; a filter by time does need them."""
+    content = trips_text(time="sometime {hour}").replace("person", "ride", 1)
+    path = write(tmp_path / "t.csv", content)
+    assert len(read_trips(path)) == 48
+    assert load(Reading(path), engine="duckdb").summary.trips == 48
+    with pytest.raises(InputError, match="matches none"):
+        read_trips(path, where="hour == 7")
+    with pytest.raises(InputError, match="no usable row"):
+        read_trips(write(tmp_path / "p.csv", trips_text(time="sometime {hour}")))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda p: zipped(p / "t.zip", a_csv="x", b_csv="y"), "should hold one table, and holds a.csv, b.csv"),
+        (lambda p: write(p / "t.zip", b"PK\x03\x04 and nothing else"), "cannot be unpacked"),
+        (lambda p: spreadsheet(p / "t.xlsx", [["a"], [1]], [["b"], [2]]), "should have one sheet .* 'S1', 'S2'"),
+        (lambda p: spreadsheet(p / "t.xlsx", [["a", "a"], [1, 2]]), "names column 'a' twice"),
+        (lambda p: write(p / "t.jsonl", '{"a": 1}\n{"a": '), "t.jsonl cannot be read"),
+        (lambda p: write(p / "t.arrow", b"ARROW1 and nothing else"), "t.arrow cannot be read"),
+        (lambda p: [write(p / "a.csv", trips_text()), write(p / "b.csv", "x,y\n1,2\n")], "has other columns than"),
+        (lambda p: [write(p / "a.csv", trips_text()), p / "a.csv"], "is given twice"),
+        (lambda p: [write(p / "a.csv", trips_text()), _parquet(p / "b.parquet")], "files of several kinds"),
+        (lambda p: p / "*.csv", "no file matches"),
+    ],
+)
+def test_what_cannot_be_read_is_said(tmp_path: Path, make: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read_trips(make(tmp_path))
+
+
+@pytest.mark.parametrize("engine", ["memory", "duckdb"])
+def test_a_refusal_shows_one_value_and_its_line(tmp_path: Path, engine: Any) -> None:
+    path = write(tmp_path / "t.csv", trips_text().replace("48.8566", "north"))
+    with pytest.raises(
+        InputError, match=r"48 with coordinates that are not numbers\); for instance in line 2: start_lat = 'north'"
+    ):
+        load(Reading(path), engine=engine)
+    metres = write(tmp_path / "m.csv", trips_text().replace("48.8566", "6861000"))
+    with pytest.raises(InputError, match=r"for instance in line 2: start_lat = '6861000'"):
+        load(Reading(metres), engine=engine)
+
+
+def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    for content in (trips_text().encode(), gzip.compress(trips_text().encode())):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+        trips = read_trips("-")
+        assert len(trips) == 48
+    assert Reading("-").name == "-"
+
+
+def test_lookup_tables_come_in_every_kind_too(tmp_path: Path) -> None:
+    path = spreadsheet(tmp_path / "zones.xlsx", [["leaf", "parent"], [7, "x"], [8, "x"]])
+    assert read_hierarchy(path).leaves.tolist() == ["7", "8"]
+
+
+def test_every_format_tells_the_days_of_a_year_apart() -> None:
+    assert len(set(FORMATS)) == len(FORMATS)
+    assert pa.__version__

@@ -1,0 +1,90 @@
+"""Small cubes: places and kinds of trips as public trees, and every trip a number in a box of leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from attacks.cascades import World
+from odkanon.model.account import Source
+from odkanon.model.od import ODMatrix, od_matrix
+from odkanon.zoning.attributes import ANY, AttributeAxis
+from odkanon.zoning.hierarchy import Hierarchy
+
+
+@dataclass(frozen=True)
+class Cube(World):
+    """A world whose ladder coarsens its axes in an order of its own: origins, destinations, then attributes."""
+
+    order: tuple[int, ...] = ()
+
+    @cached_property
+    def rungs(self) -> tuple[tuple[int, ...], ...]:
+        """The level vectors of the ladder."""
+        at = [0] * len(self.trees)
+        found = [tuple(at)]
+        for axis in self.order:
+            at[axis] += 1
+            found.append(tuple(at))
+        assert found[-1] == tuple(len(levels) - 1 for levels in self.levels), "the ladder must reach the root"
+        return tuple(found)
+
+    @property
+    def names(self) -> list[str]:
+        """What the attributes are called."""
+        return [f"a{axis}" for axis in range(2, len(self.trees))]
+
+    def give_up(self) -> str:
+        """Return the order as it is asked for; it coarsens both places before it turns to something else."""
+        at, words = [0] * len(self.trees), []
+        for axis in self.order:
+            at[axis] += 1
+            if axis != 0:
+                words.append(f"place:{at[axis]}" if axis == 1 else f"a{axis}:{at[axis]}")
+        return ",".join(words)
+
+
+def tree_of(levels: Sequence[Sequence[tuple[int, int]]], top: str | None = None) -> Hierarchy:
+    """Return a level of intervals as a hierarchy; ids are level and first leaf, the root may have a name."""
+    ids = [np.array([f"{at}:{start}" for start, _ in level], dtype=np.str_) for at, level in enumerate(levels)]
+    if top is not None:
+        ids[-1] = np.array([top])
+    return Hierarchy(tuple(ids), tuple(np.array([start for start, _ in level]) for level in levels))
+
+
+def cube_matrix(world: World, counts: np.ndarray, weight: np.ndarray | None = None) -> ODMatrix:
+    """Return the matrix of one input of a world; its trees keep only the leaves that occur."""
+    at = np.nonzero(counts.reshape(world.shape))
+    trips = counts.reshape(world.shape)[at].astype(np.int64)
+    axes, kinds = [], []
+    for number, (levels, leaf) in enumerate(zip(world.levels[2:], at[2:], strict=True), 2):
+        tree = tree_of(levels, ANY)
+        seen = np.unique(leaf)
+        keep = np.zeros(len(tree.leaves), dtype=bool)
+        keep[seen] = True
+        axes.append(AttributeAxis(f"a{number}", tree.restrict(keep)))
+        kinds.append(np.searchsorted(seen, leaf).astype(np.int32))
+    return od_matrix(
+        tree_of(world.levels[0]),
+        tree_of(world.levels[1]),
+        at[0].astype(np.int32),
+        at[1].astype(np.int32),
+        trips=trips,
+        weight=None if weight is None else weight.reshape(world.shape)[at].astype(np.int64),
+        heads={"persons": np.arange(len(trips), dtype=np.int32)},
+        axes=tuple(axes),
+        kinds=tuple(kinds),
+        source=Source(rows=int(trips.sum())),
+    )
+
+
+def random_counts(world: World, k: int, seed: int, busy: float = 0.5) -> np.ndarray:
+    """Return one input with 0 to k + 1 trips in some of its leaf boxes."""
+    random = np.random.default_rng(seed)
+    counts = random.integers(0, k + 2, int(np.prod(world.shape)))
+    counts *= random.random(counts.shape) < busy
+    counts[0] += 1
+    return counts

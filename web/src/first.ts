@@ -1,0 +1,46 @@
+/** What a page shows before the reader chose anything, and what stays of the choices when the releases change. */
+
+import { sameZones } from "./compare";
+import type { Release } from "./model";
+import { details, firstDetail, hasSeveral } from "./places";
+import type { State } from "./state";
+
+const weighted = (releases: Release[]): boolean => releases.some((release) => release.origin.mass.weight);
+
+function firstShade(releases: Release[]): State["shade"] {
+  const [one, two] = releases;
+  if (releases.length === 2) return sameZones(one!, two!) ? "change" : "difference";
+  // Boxes all hold about the same mass; only their size tells them apart.
+  return releases.every(({ about }) => about.method === "mondrian") ? "density" : "total";
+}
+
+export function first(releases: Release[]): State {
+  const boxes = releases.every(({ about }) => about.method === "mondrian");
+  const places = releases.length === 1 && !boxes && hasSeveral(releases[0]!);
+  return {
+    view: places ? "places" : "zones",
+    towards: "destination",
+    detail: firstDetail(releases[0]!),
+    place: null,
+    part: null,
+    only: {},
+    axes: releases.length > 1 ? "origin" : "both",
+    measure: "trips",
+    shade: firstShade(releases),
+    flows: releases.length > 1 ? 0 : boxes || places ? 20 : 50,
+    selected: null,
+    theme: "auto",
+  };
+}
+
+/** The choices that still mean something for other releases than those before. */
+export function kept(state: State, before: Release[], releases: Release[]): State {
+  const { selected, theme, ...chosen } = state;
+  const fresh = before.length === releases.length && weighted(before) === weighted(releases) ? chosen : first(releases);
+  const there = selected && releases.some((release) => release[selected.axis].number.has(selected.id));
+  const detail = details(releases[0]!).includes(fresh.detail) ? fresh.detail : firstDetail(releases[0]!);
+  // Rows at several resolutions are read on the map of places; what one had before is another kind of map.
+  const kind = (all: Release[]): boolean => all.length === 1 && hasSeveral(all[0]!);
+  const view = kind(before) === kind(releases) ? fresh.view : first(releases).view;
+  return { ...fresh, view, detail, theme, selected: there ? selected : null };
+}
