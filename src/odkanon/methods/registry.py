@@ -39,6 +39,8 @@ class Method:
         Whether it only works on H3 cells.
     overlaps : bool
         Whether zones of one axis may overlap, because they depend on the other end.
+    nested : bool
+        Whether a flow may lie in another, and then tells only what the finer one does not.
     on_tree : bool
         Whether its zones are nodes of the hierarchies, so that the steps of these can be chosen.
     slow : bool
@@ -54,6 +56,7 @@ class Method:
     any_engine: bool = False
     needs_cells: bool = False
     overlaps: bool = False
+    nested: bool = False
     on_tree: bool = True
     slow: bool = False
     bounded: bool = True
@@ -121,6 +124,7 @@ METHODS: dict[str, Method] = {
             any_engine=True,
             overlaps=True,
             bounded=False,
+            nested=True,
         ),
         Method(
             "treecut",
