@@ -47,6 +47,7 @@ SHORTHANDS = {
     ("model/release", "publish/notebook"),
     ("model/release", "publish/files"),
     ("model/release", "publish/save"),
+    ("model/release", "publish/view"),
     ("model/release", "quality/limit/limit"),
     ("model/release", "quality/usefulness/result"),
     ("model/release", "quality/usefulness/usefulness"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from types import FrameType
 from typing import Any, NamedTuple
@@ -62,7 +63,7 @@ def test_schema(survey: Survey) -> None:
     text, degrees, time = pa.string(), pa.float64(), pa.timestamp("s")
     expected = {"person": text, "start_time": time, "end_time": time}
     expected |= dict.fromkeys(["start_lat", "start_lon", "end_lat", "end_lon", "weight"], degrees)
-    expected |= {"sex": text, "age": pa.int16(), "category": text}
+    expected |= {"sex": text, "age": pa.int16(), "category": text, "mode": text, "purpose": text}
     assert survey.table.schema == pa.schema(list(expected.items()))
     assert all(column.null_count == 0 for column in survey.table.columns)
 
@@ -108,6 +109,31 @@ def test_weights_belong_to_persons_and_add_up_to_the_population(survey: Survey) 
 def test_attributes_belong_to_persons(survey: Survey, attribute: str) -> None:
     values = survey.column[attribute]
     assert np.all((values[1:] == values[:-1])[survey.follows])
+
+
+def test_modes_and_purposes_are_as_in_a_large_city(survey: Survey) -> None:
+    shares: dict[str, float] = {}
+    for name in ("mode", "purpose"):
+        values, counts = np.unique(survey.column[name].astype(str), return_counts=True)
+        shares |= dict(zip(values.tolist(), (counts / counts.sum()).tolist(), strict=True))
+    assert 0.25 < shares["walk"] < 0.45
+    assert 0.25 < shares["car"] < 0.45
+    assert 0.15 < shares["transit"] < 0.35
+    assert 0.02 < shares["bike"] < 0.08
+    assert 0.005 < shares["motorcycle"] < 0.04
+    assert 0.25 < shares["home"] < 0.45
+    assert 0.1 < shares["work"] < 0.25
+    assert min(shares[name] for name in ("study", "shopping", "errand", "leisure")) > 0.02
+    walked = metres(survey, "end", "start", 0)[survey.column["mode"] == "walk"]
+    assert np.median(walked) < 1_000
+
+
+def test_other_columns_are_as_they_were_before_there_were_modes(survey: Survey) -> None:
+    digest = hashlib.sha256()
+    for name in ("start_lat", "end_lon", "weight"):
+        digest.update(survey.column[name].tobytes())
+    digest.update("".join(survey.column["category"][::97].astype(str)).encode())
+    assert digest.hexdigest()[:16] == "5ceb5e0fde3291e4"
 
 
 def test_every_segment_of_the_paper_has_central_trips(survey: Survey) -> None:

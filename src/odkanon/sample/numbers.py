@@ -79,3 +79,38 @@ VISITS = np.array(
 )
 SCATTER_KM = np.array([0.014, 0.014, 0.016, 0.016, 0.035, 0.016, 0.016, 0.025, 0.9, 0.6])
 PAUSE = np.array([3.0, 12.0, 0.2, 0.2, 2.0, 1.5, 1.0, 3.0, 0.6, 0.6])  # relative length of a stay
+
+# What a trip is for, by the anchor that it leads to. What is work for others is school for most of the students.
+PURPOSES = np.array(["home", "work", "study", "shopping", "errand", "leisure"])
+PURPOSE_SHARES = np.array(
+    [  # home work study shopping errand leisure
+        [1, 0, 0, 0, 0, 0],  # home
+        [0, 1, 0, 0, 0, 0],  # work
+        [0, 5, 5, 25, 35, 30],  # station near home
+        [0, 40, 5, 20, 20, 15],  # station near work
+        [0, 10, 0, 45, 10, 35],  # centre
+        [0, 0, 0, 40, 35, 25],  # habit
+        [0, 20, 5, 25, 25, 25],  # place near work
+        [0, 5, 0, 15, 10, 70],  # outing
+        [0, 0, 0, 35, 45, 20],  # errand near home
+        [0, 45, 0, 15, 30, 10],  # errand near work
+    ]
+)
+STUDENTS, WORK, AT_SCHOOL = 6, 1, 0.9  # a row of CATEGORIES, a purpose, and how often it is school
+
+# How people travel, by the length of a trip and by whether both its ends are near the centre.
+MODES = np.array(["walk", "bike", "transit", "car", "motorcycle"])
+MODE_KM = np.array([1.0, 3.0, 8.0])
+CENTRE_KM = 6.0
+MODE_SHARES = np.array(
+    [  # walk bike transit car motorcycle
+        [89, 4, 4, 2, 1],  # in the centre, up to 1 km
+        [55, 10, 26, 6, 3],  # 3 km
+        [9, 10, 63, 13, 5],  # 8 km
+        [0, 4, 72, 19, 5],  # further
+        [80, 3, 2, 14, 1],  # elsewhere, up to 1 km
+        [40, 4, 11, 43, 2],
+        [4, 3, 28, 63, 2],
+        [0, 0, 40, 58, 2],
+    ]
+)

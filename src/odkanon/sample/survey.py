@@ -37,6 +37,7 @@ _MONDAY = np.datetime64("2022-11-14T00:00:00", "s")
 _LAT, _LON = 48.853, 2.3499
 _KM_NORTH, _KM_EAST = 111.2, 73.2
 
+_KINDS = 1_000_003
 _STATIONS, _CENTRES = 420, 14  # places that strangers share; the first few stations draw people from afar
 _FIRST_FIX_KM = 0.015  # how far a trip in the centre has got, at most, when the receiver finds itself
 _SHORTEST_STAY = 240  # seconds; a gap of up to 180 would not have ended the trip
@@ -204,6 +205,19 @@ def _draw_weights(draws: _Draws, people: _Persons, trips: IntArray) -> FloatArra
     return _apportion(base * (constant + slope * trips), _POPULATION * 10**6) / 1e6
 
 
+def _draw_purposes(draws: _Draws, people: _Persons, stops: _Stops) -> IntArray:
+    purpose = draws.pick(tables.PURPOSE_SHARES, stops.column)
+    at_school = draws.uniform(_TRIPS) < tables.AT_SCHOOL
+    student = people.category[stops.person] == tables.STUDENTS
+    return np.where((purpose == tables.WORK) & student & at_school, tables.WORK + 1, purpose)
+
+
+def _draw_modes(draws: _Draws, start: PlaneArray, end: PlaneArray) -> IntArray:
+    longer = np.searchsorted(tables.MODE_KM, np.abs(end - start))
+    outside = np.maximum(np.abs(start), np.abs(end)) > tables.CENTRE_KM
+    return draws.pick(tables.MODE_SHARES, longer + (len(tables.MODE_KM) + 1) * outside)
+
+
 def _degrees(points: PlaneArray) -> tuple[FloatArray, FloatArray]:
     return np.round(_LAT + points.imag / _KM_NORTH, 6), np.round(_LON + points.real / _KM_EAST, 6)
 
@@ -233,8 +247,8 @@ def make_survey(seed: int = 2025) -> pa.Table:
     pyarrow.Table
         One row a trip, by person and then by time, without nulls: ``person``; ``start_time`` and
         ``end_time`` (local, no zone); ``start_lat``, ``start_lon``, ``end_lat`` and ``end_lon`` (degrees);
-        the ``weight``, ``sex``, ``age`` and ``category`` of the person. A trip begins within 110 m of where
-        the person's last one ended, as a receiver needs a moment to find itself.
+        the ``weight``, ``sex``, ``age`` and ``category`` of the person; ``mode`` and ``purpose`` of the trip. A
+        trip begins within 110 m of where the person's last one ended, as a receiver needs a moment to find itself.
 
     Examples
     --------
@@ -248,6 +262,9 @@ def make_survey(seed: int = 2025) -> pa.Table:
     departure, arrival = _draw_times(draws, stops, np.abs(end - start))
     weight = _draw_weights(draws, people, np.bincount(stops.person, minlength=_PERSONS))
     (start_lat, start_lon), (end_lat, end_lon) = _degrees(start), _degrees(end)
+    # Of a generator of their own, so that everything else is as it was before there were modes and purposes.
+    kinds = _Draws(seed + _KINDS)
+    purpose, mode = _draw_purposes(kinds, people, stops), _draw_modes(kinds, start, end)
     owner = stops.person
     return pa.table(
         {
@@ -262,5 +279,7 @@ def make_survey(seed: int = 2025) -> pa.Table:
             "sex": pa.array(["Man", "Woman"]).take(pa.array(people.woman[owner].astype(np.int8))),
             "age": people.age[owner].astype(np.int16),
             "category": pa.array(tables.CATEGORIES["name"]).take(pa.array(people.category[owner])),
+            "mode": pa.array(tables.MODES).take(pa.array(mode)),
+            "purpose": pa.array(tables.PURPOSES).take(pa.array(purpose)),
         }
     )

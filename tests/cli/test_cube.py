@@ -1,0 +1,79 @@
+"""``odkanon anonymize --by`` and ``odkanon view``, as a planner runs them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from cli.runner import odkanon, output
+from odkanon import make_survey, read_release
+
+BY = ("--by", "mode", "--by", "hour:0-7,7-9,9-17,17-20,20-24", "--resolution", "8")
+
+
+@pytest.fixture(scope="module")
+def trips(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("cube") / "survey.parquet"
+    pyarrow.parquet.write_table(make_survey().slice(0, 9000), path)
+    return path
+
+
+def test_a_cube_and_its_views(trips: Path, tmp_path: Path) -> None:
+    done = odkanon("anonymize", trips, "-o", tmp_path / "cube", *BY, "--give-up", "place:6,hour,mode,place")
+    assert done.returncode == 0, done.stderr
+    assert "Share of trips by what is known of them" in output(done)
+    assert "mode and hour" in output(done)
+    saved = read_release(tmp_path / "cube")
+    assert saved.axes == ["mode", "hour"]
+    assert saved.about["parameters"]["give_up"] == "place:6,hour,mode,place"
+    where = 'mode == "car" and hour == "09-17"'
+    view = odkanon("view", tmp_path / "cube", "--where", where, "-o", tmp_path / "cars")
+    assert view.returncode == 0, view.stderr
+    about = json.loads((tmp_path / "cars" / "view.json").read_text())
+    rows = [row for row in saved.flows.to_pylist() if (row["mode"], row["hour"]) == ("car", "09-17")]
+    assert about["sums"]["trips"] == sum(row["trips"] for row in rows) > 0
+    report = odkanon("report", tmp_path / "cube", "-o", tmp_path / "page.html")
+    assert report.returncode == 0, report.stderr
+    for refused in (
+        ("anonymize", trips, "-o", tmp_path / "next", "--zones", tmp_path / "cube"),
+        ("audit", tmp_path / "cube"),
+    ):
+        done = odkanon(*refused)
+        assert done.returncode == 2
+        assert "kind of trip" in output(done)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("--method", "oigh"), "--by publishes with cascade"),
+        (("--segment", "sex"), "--segment does not apply with --by"),
+        (("--engine", "duckdb"), "--engine does not apply with --by"),
+        (("--hierarchy", "zones.csv"), "--hierarchy does not apply with --by"),
+        (("--give-up", "colour"), "no 'colour' to give up"),
+        (("--by", "colour"), "colour"),
+    ],
+)
+def test_what_does_not_go_with_a_cube_is_said(trips: Path, tmp_path: Path, more: tuple[str, ...], said: str) -> None:
+    done = odkanon("anonymize", trips, "-o", tmp_path / "cube", "--by", "mode", *more)
+    assert done.returncode == 2
+    assert said in output(done)
+    assert not (tmp_path / "cube").exists()
+
+
+def test_an_order_needs_a_cube(trips: Path, tmp_path: Path) -> None:
+    done = odkanon("anonymize", trips, "-o", tmp_path / "cube", "--give-up", "mode", "--method", "cascade")
+    assert done.returncode == 2
+    assert "--give-up does not apply without --by" in output(done)
+
+
+def test_a_table_between_zones_has_no_kinds(tmp_path: Path) -> None:
+    table = pa.table({"origin": ["8a1fb4671017fff"] * 3, "destination": ["8a1fb4671007fff"] * 3, "trips": [5, 6, 7]})
+    pyarrow.parquet.write_table(table, tmp_path / "od.parquet")
+    done = odkanon("anonymize", tmp_path / "od.parquet", "-o", tmp_path / "cube", "--by", "hour")
+    assert done.returncode == 2
+    assert "start_lat" in output(done)

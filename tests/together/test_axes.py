@@ -1,0 +1,160 @@
+"""Cubes from trips: what axes list, what a cube says, and that neither depends on the order of rows."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from odkanon import InputError, Release, Rule, anonymize, cube_of, export_release, known, read_area, read_trips
+from odkanon.quality.usefulness.usefulness import usefulness
+from odkanon.together.axes import columns_of_axes
+from odkanon.together.series import zoning_of
+
+MODES = np.array(["car", "bus", "walk", "bike"])
+RULES = [Rule(trips=5), Rule(trips=5, persons=4)]
+
+
+def survey(rows: int = 1500, seed: int = 0, **more: Any) -> pa.Table:
+    random = np.random.default_rng(seed)
+    places = np.array([(48.85, 2.35), (48.86, 2.36), (48.84, 2.30), (48.90, 2.40), (48.80, 2.20)])
+    ends = [places[random.integers(0, 5, rows) * (random.random(rows) < 0.6)] for _ in range(2)]
+    ends = [end + random.normal(0, 0.004, (rows, 2)) for end in ends]
+    hour = random.choice(24, rows)
+    return pa.table(
+        {
+            "person": [f"p{each}" for each in random.integers(0, rows // 2, rows)],
+            "start_time": [datetime(2024, 3, 4) + timedelta(hours=int(at), minutes=7) for at in hour],
+            "start_lat": ends[0][:, 0],
+            "start_lon": ends[0][:, 1],
+            "end_lat": ends[1][:, 0],
+            "end_lon": ends[1][:, 1],
+            "weight": random.integers(1, 40, rows) / 4,
+            "mode": MODES[np.minimum(random.poisson(0.8, rows), 3)],
+            "sex": np.array(["f", "m"])[random.integers(0, 2, rows)],
+            "age": random.integers(5, 90, rows),
+            **more,
+        }
+    )
+
+
+def cube(table: pa.Table, specs: list[str], rule: Rule = RULES[0], **more: Any) -> Release:
+    trips = read_trips(table, attributes=columns_of_axes(specs))
+    return anonymize(cube_of(trips, specs, resolution=8, **more), rule, method="cascade")
+
+
+def levels(specs: list[str], table: pa.Table | None = None) -> list[list[list[str]]]:
+    trips = read_trips(survey() if table is None else table, attributes=columns_of_axes(specs))
+    return [[ids.tolist() for ids in axis.public.ids] for axis in cube_of(trips, specs, resolution=8).axes]
+
+
+def test_axes_list_what_is_public() -> None:
+    slots, hours, sex = levels(["hour:7-9,9-17"])[0], levels(["hour"])[0], levels(["sex"])[0]
+    assert slots == [["07-09", "09-17", "other"], ["any"]]
+    assert [len(ids) for ids in hours] == [24, 5, 1]
+    assert sex == [["f", "m"], ["any"]]
+    assert len(levels(["weekday"])[0][0]) == 7
+    assert levels(["mode:private=car,soft=walk+bike+ferry"])[0] == [["other", "private", "soft"], ["any"]]
+    assert levels(["mode:all=car+walk+bike+bus,ferry=boat"])[0] == [["all", "ferry"], ["any"]]
+
+
+def test_missing_is_a_value_where_it_occurs() -> None:
+    table = survey(mode=pa.array([None if at % 7 == 0 else "car" for at in range(1500)], pa.string()))
+    assert levels(["mode"], table)[0] == [["car", "missing"], ["any"]]
+    release = cube(table, ["mode"])
+    assert set(release.classes.kinds["mode"].tolist()) <= {"car", "missing", "any"}
+    assert int(release.classes.trips.sum()) + release.suppressed.trips == 1500
+
+
+@pytest.mark.parametrize(
+    ("specs", "said"),
+    [
+        (["mode", "mode"], "once"),
+        ([], "at least one"),
+        (["trips"], "cannot be called 'trips'"),
+        (["place"], "cannot be called 'place'"),
+        (["weekday:Monday"], "nothing behind a colon"),
+        (["mode:car=1,bus=1"], "two groups"),
+        (["mode:car"], "car"),
+    ],
+)
+def test_what_cannot_be_an_axis_is_said(specs: list[str], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        cube_of(read_trips(survey(50), attributes=["mode"]), specs)
+
+
+def test_a_value_called_any_is_refused() -> None:
+    with pytest.raises(InputError, match="given up"):
+        cube(survey(mode=["any"] * 1500), ["mode"])
+
+
+@pytest.mark.parametrize("rule", RULES, ids=str)
+def test_rows_meet_the_rule_and_publish_no_persons(rule: Rule) -> None:
+    release = cube(survey(), ["mode", "hour:0-7,7-9,9-17,17-20,20-24"], rule)
+    table = release.table()
+    assert table.column_names == ["origin", "destination", "mode", "hour", "trips", "weight"]
+    assert min(table["trips"].to_pylist()) >= 5
+    assert table.group_by(["origin", "destination", "mode", "hour"]).aggregate([]).num_rows == table.num_rows
+    assert {"car", "any"} <= set(table["mode"].to_pylist())
+    assert release.limit is None
+    assert usefulness(release) == {}
+
+
+@pytest.mark.parametrize("rule", RULES, ids=str)
+def test_the_order_of_rows_changes_nothing(rule: Rule, tmp_path: Path) -> None:
+    table, specs = survey(), ["mode", "age", "hour"]
+    shuffled = table.take(np.random.default_rng(5).permutation(len(table)))
+    folders = []
+    for name, each in (("one", table), ("again", table), ("other", shuffled)):
+        (tmp_path / name).mkdir()
+        folders.append(cube(each, specs, rule).save(tmp_path / name / "cube"))
+    for file in ("classes.csv", "classes.parquet", "zones.geojson", "release.json", "report.html"):
+        if (folders[0] / file).exists():
+            assert len({(folder / file).read_bytes() for folder in folders}) == 1, file
+
+
+def test_only_trips_within_an_area_count() -> None:
+    trips = read_trips(survey(), attributes=["mode"])
+    area = read_area("861fb4667ffffff")
+    inside = cube_of(trips, ["mode"], resolution=8, within=area)
+    assert 0 < inside.trips < len(trips)
+    assert int(area.contains(inside.origins.leaves).sum()) == len(inside.origins.leaves)
+
+
+def test_what_is_known_adds_up() -> None:
+    release = cube(survey(), ["mode", "hour"])
+    mode, hour, both = known(release)
+    kinds, trips = release.classes.kinds, release.classes.trips
+    assert mode.full == mode.part == trips[kinds["mode"] != "any"].sum() / 1500
+    assert hour.part == trips[kinds["hour"] != "any"].sum() / 1500
+    assert hour.full == trips[np.char.str_len(kinds["hour"]) == 2].sum() / 1500
+    assert both.full <= min(mode.full, hour.full)
+    assert both.part <= min(mode.part, hour.part)
+
+
+def test_zones_of_a_cube_are_not_for_other_data() -> None:
+    with pytest.raises(InputError, match="kind of trip"):
+        zoning_of(cube(survey(), ["mode"]))
+
+
+def test_exports_keep_kinds_apart(tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    release = cube(survey(), ["mode", "sex"])
+    folder = release.save(tmp_path / "cube")
+    export_release(folder, "omx", tmp_path / "cube.omx")
+    with h5py.File(tmp_path / "cube.omx") as file:
+        cores = {name: np.asarray(core) for name, core in file["data"].items()}
+    parts = [core for name, core in cores.items() if name.startswith("trips ")]
+    assert {"trips mode=car sex=f", "trips mode=any sex=any", "weight mode=car sex=f"} <= cores.keys()
+    assert np.array_equal(sum(parts), cores["trips"])
+    assert cores["trips"].sum() == release.classes.trips.sum()
+    export_release(folder, "geojson", tmp_path / "gis")
+    assert '"mode": "car"' in (tmp_path / "gis" / "flows.geojson").read_text()
+    export_release(folder, "flowmap", tmp_path / "map")
+    lines = (tmp_path / "map" / "flows.csv").read_text().splitlines()
+    pairs = [line.rpartition(",")[0] for line in lines]
+    assert len(set(pairs)) == len(pairs)
