@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from odkanon import InputError, Release, Rule, anonymize, read_release, save_view, view_release
+from odkanon import InputError, RefusedError, Release, Rule, anonymize, known, read_release, save_view, view_release
 from worlds.cubes import Cube, cube_matrix, random_counts
 
 PAIR, THREE = (0, 0), (0, 0, 0)
@@ -113,6 +113,15 @@ def test_a_view_is_written_with_the_release_that_it_is_of(tmp_path: Path) -> Non
 def test_what_is_not_understood_is_said(where: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
         release_of(WORLDS[1], 3, 5).view(where)
+
+
+def test_nothing_published_has_no_views() -> None:
+    counts = np.zeros(WORLDS[0].shape, dtype=np.int64)
+    counts[0, 0, 0] = 1
+    release = anonymize(cube_matrix(WORLDS[0], counts), Rule(trips=5), method="cascade")
+    for ask in (release.view, lambda: known(release)):
+        with pytest.raises(RefusedError, match="nothing can be published"):
+            ask()
 
 
 def test_a_release_of_places_has_no_views(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import pyarrow.parquet
 
 from odkanon.core.arrays import Bools
 from odkanon.core.outputs import check_new, move_into_place, partial_folder
-from odkanon.errors import InputError, nearest
+from odkanon.errors import InputError, RefusedError, nearest
 from odkanon.model.od import AXES
 from odkanon.model.release import Release
 from odkanon.publish.files import MANIFEST, classes_table, guard_text, sha256, write_json
@@ -122,6 +122,8 @@ def view_release(folder: str | Path, where: str | None = None) -> View:
 
 def view_in_memory(release: Release, where: str | None = None) -> View:
     """Return some of the trips of a cube that was not saved; see `view_release`."""
+    if release.refusal:
+        raise RefusedError(f"nothing can be published: {release.refusal}")
     return view_of(SavedRelease(release.method, public_axes(release), [], classes_table(release)), where)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from odkanon.core.arrays import Bools
-from odkanon.errors import InputError
+from odkanon.errors import InputError, RefusedError
 from odkanon.model.release import Release
 from odkanon.zoning.attributes import ANY, AttributeAxis
 
@@ -45,6 +45,8 @@ def known(release: Release) -> list[Known]:
     """
     if release.matrix is None or not release.matrix.axes:
         raise InputError("the release tells of places only; publish by an attribute")
+    if release.refusal:
+        raise RefusedError(f"nothing can be published: {release.refusal}")
     axes = release.matrix.axes
     found = [_known(release, [axis]) for axis in axes]
     return found if len(axes) == 1 else [*found, _known(release, axes)]
