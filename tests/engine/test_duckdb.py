@@ -61,7 +61,10 @@ def test_trips_inside_an_area() -> None:
     area = Area(cells=np.unique(str_to_cell(pa.array(CENTRAL_CELLS))))
     table = pa.concat_tables([survey(), survey().slice(0, 500)])
     check_same(
-        build_od(read_trips(table), within=area), in_duckdb(table, fetchable=0, within=area), RULES[:1], WAYS[:2]
+        build_od(read_trips(table), within=area),
+        in_duckdb(table, fetchable=0, within=area),
+        RULES[:1],
+        [*WAYS[:2], {"method": "cascade"}],
     )
     nowhere = Area(cells=str_to_cell(pa.array(["8009fffffffffff"])))
     assert outcome(lambda: build_od(read_trips(table), within=nowhere)) == outcome(

@@ -108,7 +108,8 @@ class ODMatrix(ByHeads):
     def on_trees(self, origins: tuple[Hierarchy, Ints], destinations: tuple[Hierarchy, Ints]) -> ODMatrix:
         """Return the matrix over other trees of the same leaves, each with where its leaves stood before."""
         first, second = (np.argsort(order).astype(np.int32) for _, order in (origins, destinations))
-        flows, _ = self.flows.merge(first[self.flows.origin], second[self.flows.destination])
+        moved = replace(self.flows, origin=first[self.flows.origin], destination=second[self.flows.destination])
+        flows = moved.merge_kinds() if self.axes else moved.merge(moved.origin, moved.destination)[0]
         return replace(self, origins=origins[0], destinations=destinations[0], flows=flows)
 
     def in_memory(self) -> ODMatrix:
