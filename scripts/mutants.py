@@ -295,6 +295,7 @@ def survivors_of(mutants: list[Mutant], jobs: int) -> list[Mutant]:
                 continue
             if done:
                 del running[child]
+                print(f"\r{len(waiting) + len(running)} left ", end="", file=sys.stderr, flush=True)
                 if os.waitstatus_to_exitcode(status) == 0:
                     alive.append(mutant)
                     print(f"survives: {mutant.module}:{mutant.line} {mutant.name}", flush=True)
@@ -318,10 +319,10 @@ def main() -> int:
     parser.add_argument("modules", nargs="*", choices=[*MODULES, []], default=[], metavar="MODULE")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--list", action="store_true", help="only show what would be changed")
-    parser.add_argument("--skip", type=int, default=0, help="leave out the first so many")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="only every N-th, for a first look")
     asked = parser.parse_args()
     known = equivalent()
-    mutants = [each for module in asked.modules or MODULES for each in mutants_of(module)][asked.skip :]
+    mutants = [each for module in asked.modules or MODULES for each in mutants_of(module)][:: asked.every]
     fresh = [each for each in mutants if (each.module, each.name) not in known]
     if asked.list:
         print(*(f"{each.module}:{each.line} {each.name}" for each in mutants), sep="\n")
