@@ -94,7 +94,8 @@ def test_why_a_rule_makes_no_sense(thresholds: dict[str, Any], why: str) -> None
 @pytest.mark.parametrize(
     ("targets", "k", "why"),
     [
-        (["participants"], 2.5, "whole number"),
+        (["participants"], 2.5, "k must be a whole number"),
+        (["population"], 2.5, "k must be a whole number"),
         (["participants"], 0, "at least 1"),
         (["participants"], -3, "at least 1"),
         (["people"], 3, "choose what to protect"),

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from odkanon import Rule
 from odkanon.model.flows import Flows, Visits
-from odkanon.together.protect import protect_partition, protect_whole
+from odkanon.together.protect import _columns, _withhold, protect_partition, protect_whole
 
 
 def cells_of(masses: dict[tuple[int, int], set[int]], trips: dict[tuple[int, int], int]) -> Flows:
@@ -226,3 +226,27 @@ def test_the_random_attacker_notices_heads_counted_in_all_rows(monkeypatch: pyte
         number for number in range(120) if leaks(random_table(np.random.default_rng([7, number])), RANDOM_RULES[1])
     ]
     assert len(found) >= 3
+
+
+def test_values_without_a_table_are_one_column_for_each_value_above_them() -> None:
+    columns = _columns(np.array([False, True, True, False]), np.array([0, 0, 1, 1]))
+    assert columns.tolist() == [0, 4, 5, 3]
+
+
+@pytest.mark.parametrize(
+    ("withheld", "group", "pair", "expected"),
+    [
+        ("....", [0, 0, 1, 1], (0, 2), "xx.."),  # its own table, and the other one of its group
+        ("..x.", [0, 0, 1, 1], (5, 0), "..xx"),  # what has no table in group 1 grows by the rest of it
+        ("xx..", [0, 0, 1, 1], (4, 2), "xxxx"),  # group 0 has nothing left to give, so the second column does
+        ("....", [0, 0, 0, 0], (1, 3), "xx.."),  # the smallest of the others
+        ("x...", [0, 1, 2, 3], (4, 1), "xxxx"),  # nothing can be joined: no tables at all
+    ],
+)
+def test_tables_are_given_up_within_a_group_the_smallest_first(
+    withheld: str, group: list[int], pair: tuple[int, int], expected: str
+) -> None:
+    cells = cells_of({(0, value): {0} for value in range(4)}, {(0, value): [5, 9, 7, 8][value] for value in range(4)})
+    without = np.array([each == "x" for each in withheld])
+    _withhold(cells, without, np.array(group), pair)
+    assert "".join("x" if each else "." for each in without) == expected
