@@ -10,18 +10,25 @@ import pytest
 from attacks.cascades import Replay, World, every_input
 from methods.test_cascade import matrix
 from odkanon import Rule, anonymize
+from worlds.cubes import Cube, cube_matrix
 
 WORLDS = [World(((0, 0, 0), (0, 0, 0))), World((((0, 0), (0, 0)), (0, 0)))]
 
+CUBES = [
+    (Cube(((0, 0, 0), (0,), (0, 0, 0)), (2, 0, 1)), "a2,place"),
+    (Cube(((0, 0), (0, 0), (0, 0)), (0, 1, 2)), "place,a2"),
+]
 
-def folder_of(world: World, counts: np.ndarray, path: Path) -> dict[str, bytes]:
+
+def folder_of(world: World, counts: np.ndarray, path: Path, give_up: str | None = None) -> dict[str, bytes]:
     """Return every file that the program publishes of one input."""
-    saved = anonymize(matrix(world, counts.astype(np.int64)), Rule(trips=2), method="cascade").save(path)
+    od = matrix(world, counts.astype(np.int64)) if give_up is None else cube_matrix(world, counts.astype(np.int64))
+    saved = anonymize(od, Rule(trips=2), method="cascade", give_up=give_up).save(path)
     return {file.name: file.read_bytes() for file in saved.iterdir()}
 
 
-@pytest.mark.parametrize("world", WORLDS)
-def test_inputs_with_the_same_rows_have_the_same_folder(world: World, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("world", "give_up"), [*((world, None) for world in WORLDS), *CUBES])
+def test_inputs_with_the_same_rows_have_the_same_folder(world: World, give_up: str | None, tmp_path: Path) -> None:
     inputs = every_input(world, 2)
     signature = Replay(world, inputs, 2).run().signature()
     distinct, number, sizes = np.unique(signature, return_inverse=True, return_counts=True)
@@ -29,7 +36,9 @@ def test_inputs_with_the_same_rows_have_the_same_folder(world: World, tmp_path: 
     groups = random.choice(np.flatnonzero((distinct != 0) & (sizes > 20)), 4, replace=False)
     for group in groups.tolist():
         chosen = random.choice(np.flatnonzero(number == group), 3, replace=False).tolist()
-        first, *others = (folder_of(world, inputs[at], tmp_path / f"{group}-{at}" / "release") for at in chosen)
+        first, *others = (
+            folder_of(world, inputs[at], tmp_path / f"{group}-{at}" / "release", give_up) for at in chosen
+        )
         assert len(first) >= 4
         for other in others:
             assert other == first

@@ -54,6 +54,7 @@ def test_a_cube_and_its_views(trips: Path, tmp_path: Path) -> None:
         (("--segment", "sex"), "--segment does not apply with --by"),
         (("--engine", "duckdb"), "--engine does not apply with --by"),
         (("--hierarchy", "zones.csv"), "--hierarchy does not apply with --by"),
+        (("--steps", "fine"), "--steps does not apply with --by"),
         (("--give-up", "colour"), "no 'colour' to give up"),
         (("--by", "colour"), "colour"),
     ],

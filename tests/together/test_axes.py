@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import h3
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -122,7 +123,28 @@ def test_only_trips_within_an_area_count() -> None:
     area = read_area("861fb4667ffffff")
     inside = cube_of(trips, ["mode"], resolution=8, within=area)
     assert 0 < inside.trips < len(trips)
+    assert inside.origins.within is inside.destinations.within is area
     assert int(area.contains(inside.origins.leaves).sum()) == len(inside.origins.leaves)
+
+
+def test_places_outside_an_area_carry_nothing() -> None:
+    """Three trips on each pair of two cells: if there are no others, twelve would show that every cell has some."""
+    cells = sorted(h3.cell_to_children("861fb4667ffffff", 7))[:2]
+    pairs = [(h3.cell_to_latlng(one), h3.cell_to_latlng(other)) for one in cells for other in cells for _ in range(3)]
+    table = pa.table(
+        {
+            "start_lat": [start[0] for start, _ in pairs],
+            "start_lon": [start[1] for start, _ in pairs],
+            "end_lat": [end[0] for _, end in pairs],
+            "end_lon": [end[1] for _, end in pairs],
+            "mode": ["car"] * len(pairs),
+        }
+    )
+    trips = read_trips(table, attributes=["mode"])
+    for within, published in ((None, 12), (read_area(",".join(cells)), 8)):
+        od = cube_of(trips, ["mode:car=car,bus=bus,walk=walk"], resolution=7, within=within)
+        release = anonymize(od, Rule(trips=5), method="cascade", give_up="place:6,mode,place")
+        assert int(release.classes.trips.sum()) == published
 
 
 def test_what_is_known_adds_up() -> None:

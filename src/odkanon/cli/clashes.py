@@ -50,6 +50,7 @@ CLASHES = (
     Clash(("segment", "all_segments"), False, ("segment_budget",), "nothing is split"),
     Clash(("segment", "all_segments", "by"), False, ("age_bands",), "nothing is split"),
     Clash(("by",), True, ("segment", "zones"), "it makes one table, on zones of its own"),
+    Clash(("by",), True, ("steps",), "attributes are given up between whole H3 levels"),
     Clash(("by",), True, ("hierarchy",), "attributes need trips with coordinates"),
     Clash(("by",), True, ("engine", "memory_limit", "spark_master"), "kinds of trips are counted in memory"),
     Clash(("by",), False, ("give_up",), "there are only places to give up detail of"),

@@ -209,8 +209,10 @@ def anonymize(od: Matrix, rule: Rule, *, method: str = DEFAULT_METHOD, **options
     if od.axes and "give_up" not in chosen.options:
         by_kind = ", ".join(name for name, method in METHODS.items() if "give_up" in method.options)
         raise InputError(f"{method} publishes places only; by attributes, choose {by_kind}")
-    start = time.perf_counter()
     steps = options.pop("steps", "plain")
+    if od.axes and steps != "plain":
+        raise InputError("attributes are given up between whole H3 levels; leave out the finer steps")
+    start = time.perf_counter()
     tree = with_steps(od, steps)
     release = chosen.function(tree if chosen.any_engine else tree.in_memory(), rule, **options)
     asked = release.parameters if steps == "plain" else {**release.parameters, "steps": steps}

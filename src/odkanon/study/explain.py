@@ -98,6 +98,10 @@ def explain(folder: str | Path, od: ODMatrix, *, km: float = 2.0, polygons: Poly
     release, found = read_release(folder), map_of(od)
     if found is None:
         raise InputError("flows can only be explained where it is known where zones lie; give their polygons")
+    if release.axes:
+        raise InputError(
+            f"{release.name} is a cube, whose coarse rows hold other kinds of trips; explain one of places"
+        )
     published = int(release.measure("trips").sum())
     if published > od.trips:
         raise InputError(

@@ -100,7 +100,8 @@ def cube_of(
         trips = trips.reject(~inside, OUTSIDE)
     made = [_axis(trips, spec, age_bands) for spec in specs]
     origin, destination = trips.cells(resolution)
-    origins, destinations = h3_hierarchy(origin), h3_hierarchy(destination)
+    # The area is public: who knows that there is nothing outside it must not find rows to have had room there.
+    origins, destinations = (replace(h3_hierarchy(cells), within=within) for cells in (origin, destination))
     return od_matrix(
         origins,
         destinations,
