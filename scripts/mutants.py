@@ -168,6 +168,8 @@ def _body(statements: list[ast.stmt]) -> list[ast.stmt]:
 def _versions(node: ast.AST) -> list[ast.AST]:
     """Return what a node is changed to."""
     if isinstance(node, ast.Compare) and len(node.ops) == 1:
+        if isinstance(node.ops[0], ast.NotEq) and isinstance(getattr(node.comparators[0], "value", None), str):
+            return [ast.Compare(node.left, [ast.Eq()], node.comparators)]  # texts have no order that matters
         return [ast.Compare(node.left, [other()], node.comparators) for other in COMPARED[type(node.ops[0])]]
     if isinstance(node, ast.BoolOp):
         return [ast.BoolOp(ast.Or() if isinstance(node.op, ast.And) else ast.And(), node.values)]
@@ -295,6 +297,7 @@ def survivors_of(mutants: list[Mutant], jobs: int) -> list[Mutant]:
                 continue
             if done:
                 del running[child]
+                print(f"\r{len(waiting) + len(running)} left ", end="", file=sys.stderr, flush=True)
                 if os.waitstatus_to_exitcode(status) == 0:
                     alive.append(mutant)
                     print(f"survives: {mutant.module}:{mutant.line} {mutant.name}", flush=True)
@@ -318,10 +321,12 @@ def main() -> int:
     parser.add_argument("modules", nargs="*", choices=[*MODULES, []], default=[], metavar="MODULE")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--list", action="store_true", help="only show what would be changed")
-    parser.add_argument("--skip", type=int, default=0, help="leave out the first so many")
+    parser.add_argument("--only", default="", metavar="TEXT", help="those whose name has this text")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="only every N-th, for a first look")
     asked = parser.parse_args()
     known = equivalent()
-    mutants = [each for module in asked.modules or MODULES for each in mutants_of(module)][asked.skip :]
+    mutants = [each for module in asked.modules or MODULES for each in mutants_of(module) if asked.only in each.name]
+    mutants = mutants[:: asked.every]
     fresh = [each for each in mutants if (each.module, each.name) not in known]
     if asked.list:
         print(*(f"{each.module}:{each.line} {each.name}" for each in mutants), sep="\n")

@@ -149,6 +149,14 @@ def test_the_audit_reads_what_anonymize_reads(tmp_path: Path) -> None:
     assert "recount" in done.output
 
 
+def test_the_audit_understands_local_numbers_and_times(tmp_path: Path) -> None:
+    content = trips_text(time="25/07/2024 {hour:02}:30").replace(",", ";").replace(".", ",")
+    path = write(tmp_path / "t.csv", content)
+    assert run("anonymize", path, "-o", tmp_path / "out", "--k", 4, "--filter", "hour >= 7").exit_code == 0
+    done = run("audit", tmp_path / "out", "--trips", path)
+    assert done.exit_code == 0, done.output
+
+
 def test_compare_takes_zones_with_codes(tmp_path: Path) -> None:
     lookup = write(tmp_path / "zones.csv", "leaf,parent\na,x\nb,x\nc,x\n")
     od = write(tmp_path / "od.csv", "origin,destination,trips\na,b,30\nb,a,20\nc,a,2\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -70,3 +71,118 @@ def test_decimal_weights_add_up_to_the_last_digit(weights: list[Fraction]) -> No
 def test_weights_too_large_to_add_up() -> None:
     with pytest.raises(InputError, match="too large"):
         weight_scale(10, 1e300)
+
+
+@pytest.mark.parametrize(
+    ("thresholds", "why"),
+    [
+        ({"tripz": 3}, "a rule counts trips, weight, persons, households; not tripz"),
+        ({"trips": 3, "cars": 3}, "not cars"),
+        ({"trips": None}, "at least one threshold"),
+        ({"trips": float("inf")}, "positive number"),
+        ({"weight": float("inf")}, "positive number"),
+        ({"weight": 0}, "positive number"),
+        ({"persons": 2, "weight": -1}, "positive number"),
+        ({"households": 1.5}, "whole number"),
+    ],
+)
+def test_why_a_rule_makes_no_sense(thresholds: dict[str, Any], why: str) -> None:
+    with pytest.raises(InputError, match=why):
+        Rule(**thresholds)
+
+
+@pytest.mark.parametrize(
+    ("targets", "k", "why"),
+    [
+        (["participants"], 2.5, "k must be a whole number"),
+        (["population"], 2.5, "k must be a whole number"),
+        (["participants"], 0, "at least 1"),
+        (["participants"], -3, "at least 1"),
+        (["people"], 3, "choose what to protect"),
+        (["participants", "people"], 3, "not 'people'"),
+        ([], 3, "choose what to protect"),
+    ],
+)
+def test_why_nothing_is_protected(targets: list[str], k: Any, why: str) -> None:
+    with pytest.raises(InputError, match=why):
+        Rule.protect(*targets, k=k, of=matrix([1.0, 2.0]))
+
+
+def test_what_protection_means_and_what_a_rule_remembers() -> None:
+    od = matrix([1.0, 2.0, 6.0])
+    rule = Rule.protect("participants", "population", "persons", "households", k=5, of=od)
+    assert rule.thresholds == {"trips": 5, "weight": 15, "persons": 5, "households": 5}
+    assert rule.k == 5
+    assert rule.mean_weight == 3
+    assert Rule.protect("participants", k=1, of=od).mean_weight == 3
+    unweighted = read_od(pa.table({"origin": [FROM], "destination": [TO]}))
+    assert Rule.protect("participants", k=5, of=unweighted).mean_weight is None
+    part = Rule.protect("population", k=5, of=od)
+    assert part.k_of("trips", Fraction(100)) == 5
+    assert part.k_of("weight", Fraction(100)) == 15
+
+
+def test_k_of_rules_that_say_only_their_thresholds() -> None:
+    assert (Rule(trips=10, persons=5).k, Rule(persons=5).k, Rule(households=3, persons=5).k) == (10, 5, 5)
+    assert Rule(weight=30, trips=4, mean_weight=Fraction(3)).k == 4
+    assert Rule(weight=30, mean_weight=Fraction(3)).k == 10
+    assert Rule(weight=31, mean_weight=Fraction(3)).k == pytest.approx(31 / 3)
+    assert isinstance(Rule(trips=10).k, int)
+    assert Rule(weight=30).k == 1
+    assert Rule(weight=30).k_of("trips", Fraction(5)) == 6
+    assert Rule(weight=30, mean_weight=Fraction(3)).k_of("trips", Fraction(5)) == 10
+    assert Rule(weight=30, persons=4).k_of("weight", Fraction(5)) == 30
+    assert Rule(trips=10).k_of("weight", Fraction(5)) == 50
+    assert Rule(trips=10).k_of("weight") == 10
+    assert Rule(k=7, weight=30, mean_weight=Fraction(3)).k_of("weight") == 21
+
+
+def test_the_first_measure_orders_merges() -> None:
+    assert Rule(persons=3, trips=2).measures == ("trips", "persons")
+    assert Rule(persons=3, trips=2).main_measure == "trips"
+    assert Rule(persons=3, weight=2).main_measure == "weight"
+    assert Rule(trips=2).persons is None
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = Rule(trips=2).nothing
+
+
+def test_a_raised_rule_keeps_k_and_rounds_up() -> None:
+    rule = Rule(k=10, mean_weight=Fraction(3), trips=10, weight=30, persons=4)
+    raised = rule.scaled(1.26)
+    assert raised.thresholds == {"trips": 13, "weight": pytest.approx(37.8), "persons": 6}
+    assert raised.k == 10
+    assert raised.mean_weight == 3
+
+
+def test_what_the_input_lacks_is_said() -> None:
+    bare = read_od(pa.table({"origin": [FROM], "destination": [TO]}))
+    with pytest.raises(InputError, match="counts weight, but the input has no weight column"):
+        Rule(weight=2).met(bare.flows)
+    with pytest.raises(InputError, match="counts persons, but the input has no person column"):
+        Rule(trips=1, persons=2).check_available(("trips", "weight"))
+    Rule(trips=1, weight=2).check_available(("trips", "weight"))
+
+
+def test_rules_are_equal_if_all_that_they_remember_is() -> None:
+    rule = Rule(trips=10, mean_weight=Fraction(3))
+    assert rule == Rule(trips=10, mean_weight=Fraction(3))
+    assert hash(rule) == hash(Rule(trips=10, mean_weight=Fraction(3)))
+    assert rule != Rule(trips=10)
+    assert rule != Rule(trips=10, k=9, mean_weight=Fraction(3))
+    assert rule != Rule(trips=11, mean_weight=Fraction(3))
+    assert rule != "Rule(trips >= 10)"
+
+
+@pytest.mark.parametrize(
+    ("share", "of", "why"), [(1.0, "trips", "below 1"), (-0.1, "trips", "from 0"), (0.1, "km", "rows or")]
+)
+def test_budgets_that_make_no_sense(share: float, of: Any, why: str) -> None:
+    with pytest.raises(InputError, match=why):
+        Budget(share, of)
+
+
+def test_a_budget_counts_rows_or_trips_of_some_flows() -> None:
+    od = matrix([1.0] * 7)
+    assert (Budget(0.5, "rows").mass(od.flows), Budget(0.5, "trips").mass(od.flows)) == (1, 7)
+    assert Budget(0.5, "trips").mass(od.flows, np.array([False])) == 0
+    assert (Budget(0.5, "rows").allowance(od.flows), Budget(0.5, "trips").allowance(od.flows)) == (0, 3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from fractions import Fraction
 from importlib import import_module
 from itertools import chain, combinations
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from odkanon import Rule
 from odkanon.model.flows import Flows, Visits
-from odkanon.together.protect import protect_partition, protect_whole
+from odkanon.together.protect import _columns, _withhold, protect_partition, protect_whole
 
 
 def cells_of(masses: dict[tuple[int, int], set[int]], trips: dict[tuple[int, int], int]) -> Flows:
@@ -142,9 +143,9 @@ def isolated_groups(cells: Flows, suppressed: list[int], column: list[int]) -> l
     return [tuple(np.array(suppressed)[each > 0].tolist()) for each in sets[off < 1e-9]]
 
 
-def random_table(rng: np.random.Generator) -> Flows:
+def random_table(rng: np.random.Generator, columns: int | None = None) -> Flows:
     """Few people with many trips, so that the same ones are met again in other rows."""
-    shape = int(rng.integers(2, 5)), int(rng.integers(2, 5))
+    shape = int(rng.integers(2, 5)), columns or int(rng.integers(2, 5))
     trips, persons = {}, {}
     for key in np.ndindex(shape):
         count = int(rng.choice([0, 1, 2, 3, 4, 6, 9]))
@@ -152,23 +153,43 @@ def random_table(rng: np.random.Generator) -> Flows:
             trips[key] = count
             persons[key] = set(rng.integers(0, 12, count).tolist())
     if not trips:
-        return random_table(rng)
+        return random_table(rng, columns)
     return cells_of(persons, trips)
 
 
-def leaks(table: Flows, rule: Rule) -> list[tuple[int, ...]]:
-    """Protect a table and its whole, and return the groups below the rule that are given away."""
+def leaks(
+    table: Flows, rule: Rule, group: list[int] | None = None, rare: Collection[int] = ()
+) -> list[tuple[int, ...]]:
+    """Protect a table and its whole, and return the groups below the rule that are given away.
+
+    Values are those of one dimension, or of a finer one: then ``group`` has the value above each, whose sums are known.
+    """
     whole, _ = table.merge(table.origin, np.zeros(len(table), dtype=np.int32))
     hidden = protect_whole(whole, np.zeros(len(whole), dtype=bool), rule)
     gone = np.isin(table.origin, whole.origin[hidden])
     cells, _ = table.merge(np.where(gone, 99, table.origin).astype(np.int32), table.destination)
-    no_value = np.zeros(int(cells.destination.max()) + 1, dtype=bool)
-    result = protect_partition(cells, cells.origin == 99, no_value, np.zeros(len(no_value), dtype=np.int64), rule)
+    values = int(cells.destination.max()) + 1
+    above = np.array(group or [0] * values, dtype=np.int64)[:values]
+    without = np.isin(np.arange(values), list(rare))
+    result = protect_partition(cells, cells.origin == 99, without, above, rule)
+    assert result.withheld[without].all()
+    shown = ~result.suppressed
+    assert rule.met(cells)[shown].all()
+    assert not result.withheld[cells.destination[shown]].any()
     suppressed = np.flatnonzero(result.suppressed).tolist()
     if hidden.all() or result.withheld.all() or not 0 < len(suppressed) <= 12:
         return []
-    column = np.where(result.withheld[cells.destination], 99, cells.destination).tolist()
-    return [group for group in isolated_groups(cells, suppressed, column) if not met(cells, group, rule)]
+    column = np.where(result.withheld[cells.destination], 99 + above[cells.destination], cells.destination).tolist()
+    return [each for each in isolated_groups(cells, suppressed, column) if not met(cells, each, rule)]
+
+
+def enough_without_a_table(table: Flows, rule: Rule, group: list[int]) -> set[int]:
+    """The values below the rule, of groups in which these meet it together; the others have left the whole before."""
+    values = sorted(set(table.destination.tolist()))
+    cells = {value: tuple(np.flatnonzero(table.destination == value).tolist()) for value in values}
+    rare = [value for value in values if not met(table, cells[value], rule)]
+    together = {each: tuple(at for value in rare if group[value] == each for at in cells[value]) for each in set(group)}
+    return {value for value in rare if met(table, together[group[value]], rule)}
 
 
 RANDOM_RULES = [Rule(persons=3), Rule(persons=5), Rule(trips=4, persons=4), Rule(trips=5), Rule(weight=14)]
@@ -180,6 +201,16 @@ def test_a_random_attacker_finds_nothing(rule: Rule) -> None:
     for number in range(120):
         cells = random_table(np.random.default_rng([seed, number]))
         assert leaks(cells, rule) == [], f"seed {seed}, table {number}"
+
+
+@pytest.mark.parametrize("rule", RANDOM_RULES, ids=str)
+def test_a_random_attacker_finds_nothing_in_finer_dimensions(rule: Rule) -> None:
+    seed = int(np.random.SeedSequence().generate_state(1)[0])
+    for number in range(80):
+        rng = np.random.default_rng([seed, number])
+        table, group = random_table(rng, columns=5), rng.integers(0, 3, 5).tolist()
+        rare = enough_without_a_table(table, rule, group)
+        assert leaks(table, rule, group, rare) == [], f"seed {seed}, table {number}"
 
 
 def test_the_random_attacker_notices_heads_counted_in_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,3 +226,27 @@ def test_the_random_attacker_notices_heads_counted_in_all_rows(monkeypatch: pyte
         number for number in range(120) if leaks(random_table(np.random.default_rng([7, number])), RANDOM_RULES[1])
     ]
     assert len(found) >= 3
+
+
+def test_values_without_a_table_are_one_column_for_each_value_above_them() -> None:
+    columns = _columns(np.array([False, True, True, False]), np.array([0, 0, 1, 1]))
+    assert columns.tolist() == [0, 4, 5, 3]
+
+
+@pytest.mark.parametrize(
+    ("withheld", "group", "pair", "expected"),
+    [
+        ("....", [0, 0, 1, 1], (0, 2), "xx.."),  # its own table, and the other one of its group
+        ("..x.", [0, 0, 1, 1], (5, 0), "..xx"),  # what has no table in group 1 grows by the rest of it
+        ("xx..", [0, 0, 1, 1], (4, 2), "xxxx"),  # group 0 has nothing left to give, so the second column does
+        ("....", [0, 0, 0, 0], (1, 3), "xx.."),  # the smallest of the others
+        ("x...", [0, 1, 2, 3], (4, 1), "xxxx"),  # nothing can be joined: no tables at all
+    ],
+)
+def test_tables_are_given_up_within_a_group_the_smallest_first(
+    withheld: str, group: list[int], pair: tuple[int, int], expected: str
+) -> None:
+    cells = cells_of({(0, value): {0} for value in range(4)}, {(0, value): [5, 9, 7, 8][value] for value in range(4)})
+    without = np.array([each == "x" for each in withheld])
+    _withhold(cells, without, np.array(group), pair)
+    assert "".join("x" if each else "." for each in without) == expected

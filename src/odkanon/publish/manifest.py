@@ -111,7 +111,7 @@ def public_quality(release: Release) -> dict[str, Any] | None:
     if release.input.trips < ENOUGH_TRIPS:
         return None
     sizes = [public_leaves(release, axis) for axis in AXES]
-    quality = {}
+    quality: dict[str, dict[str, Any]] = {}
     for measure in _additive(release):
         masses = getattr(release.classes, measure)
         g = None
@@ -120,6 +120,9 @@ def public_quality(release: Release) -> dict[str, Any] | None:
             g = float(np.sum(spread * (masses / masses.sum())))
         told = {**asdict(utility(release.input, release, measure=measure)), "g": g}
         quality[measure] = {name: None if value is None else two_digits(value) for name, value in told.items()}
+        if measure in release.usefulness:
+            squares = release.usefulness[measure].squares
+            quality[measure]["cpc"] = {place.name: two_digits(place.cpc) for place in squares}
     return quality
 
 
@@ -167,7 +170,7 @@ def manifest(release: Release, *, with_limit: bool = True) -> dict[str, Any]:
     Parameters
     ----------
     with_limit : bool
-        Find out how good it could be at best, which takes longer than all the rest.
+        Find out how good it could be at best and how useful it is, which takes longer than all the rest.
     """
     published = _published(release)
     return {
@@ -184,6 +187,7 @@ def manifest(release: Release, *, with_limit: bool = True) -> dict[str, Any]:
             measure: asdict(utility(release.input, release, measure=measure)) for measure in _additive(release)
         },
         "limit": limit_account(release) if with_limit else None,
+        "usefulness": {name: found.as_dict() for name, found in release.usefulness.items()} if with_limit else None,
         "privacy": {measure: asdict(report) for measure, report in privacy(release).items()},
         "seconds": round(release.seconds, 6),
     }

@@ -228,7 +228,7 @@ class Reading:
     def said(self) -> dict[str, Any]:
         """Return what was said, as JSON can hold it, without what was left to be found out."""
         told = {each.name: _plain(getattr(self, each.name)) for each in fields(self)}
-        return {name: value for name, value in told.items() if value is not None}
+        return {name: value for name, value in told.items() if value not in (None, {}, [])}
 
 
 def _plain(value: Any) -> Any:

@@ -60,8 +60,8 @@ def scan_of(connection: duckdb.DuckDBPyConnection, source: TripsSource) -> Scan:
     """Open a table of trips: CSV and Parquet as they are, what else there is as the program opens it."""
     path = Path(source.source) if isinstance(source.source, str | Path) else None
     sql, digest = (None, None) if path is None else _file_sql(path, source)
-    if sql is None or layout_of(_described(connection, sql, source.name)) is not None:
-        table = source.open()
+    table = source.open()
+    if sql is None or layout_of(_described(connection, sql, source.name)) is not None or not table.plain:
         good = [f"NOT coalesce({check.condition}, false)" for check in table.checks]
         query = f"SELECT * FROM {table.scan} WHERE {' AND '.join(good) or 'true'}"
         connection.register("opened", table.connection.sql(query).to_arrow_table())

@@ -80,7 +80,7 @@ def in_plain_spelling(
     if not written:
         return table
     replaced = ", ".join(f"{expression} AS {quote_name(name)}" for name, expression in written.items())
-    return replace(table, scan=f"(SELECT * REPLACE ({replaced}) FROM {table.scan})")
+    return replace(table, scan=f"(SELECT * REPLACE ({replaced}) FROM {table.scan})", plain=False)
 
 
 def _has_comma(table: Table, decimal: str | None, degrees: Sequence[str]) -> bool:

@@ -61,6 +61,8 @@ class Table:
         Reasons of the format itself to turn rows away.
     lines : int or None
         Rows that a text file should have by its lines; None where that cannot be told.
+    plain : bool
+        Whether numbers and times stand as in the file, and not respelled by `odkanon.read.tables.spelling`.
     keeper : object
         What has to live as long as the table.
     """
@@ -72,6 +74,7 @@ class Table:
     sha256: str | None = None
     checks: tuple[Check, ...] = ()
     lines: int | None = None
+    plain: bool = True
     keeper: object = None
 
     def fetch(self, expressions: Sequence[str]) -> pa.Table:
