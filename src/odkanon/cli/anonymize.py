@@ -156,7 +156,7 @@ def anonymize(
             metavar="ORDER",
             rich_help_panel="One table by kind of trip",
             help="With --by: in which order detail is given up, such as place:7,hour,mode,place. "
-            "[default: places up to 5 km2, then the last --by first, then places]",
+            "[default: places up to 36 km2, then the last --by first, then places]",
         ),
     ] = None,
     age_bands: Annotated[

