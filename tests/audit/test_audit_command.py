@@ -30,7 +30,7 @@ def test_participants_alone_leave_flows_of_few_persons(survey: Path, tmp_path: P
     assert "flows have fewer than 10 different persons" in output(done)
     report = json.loads((tmp_path / "audit.json").read_text())
     (persons,) = [each for each in report["findings"] if each["severity"] == "finding"]
-    said = json.loads((tmp_path / "r" / "release.json").read_text())["privacy"]["persons"]
+    said = json.loads((tmp_path / "r.recipe.json").read_text())["about"]["privacy"]["persons"]
     assert len(persons["details"]) == said["below"] > 0
     assert min(flow["persons"] for flow in persons["details"]) == said["min"]
 

@@ -124,7 +124,7 @@ def test_a_refused_run_is_a_row_that_says_why(tmp_path: Path) -> None:
         ([], "either a file of trips, or --sample"),
         (["--sample", "--methods", "odkanom"], "did you mean 'odkanon'?"),
         (["--sample", "--segment", "sexe"], "did you mean 'sex'?"),
-        (["--sample", "--age-bands", "20,x"], "at which bands begin"),
+        (["--sample", "--segment", "age", "--age-bands", "20,x"], "at which bands begin"),
         (["--sample", "--segment", "age", "--age-bands", "30,20"], "ascending"),
         (["--sample", "--budget", "2"], "from 0 up to below 1"),
     ],

@@ -39,7 +39,7 @@ def test_golden(case: Path) -> None:
     )
     assert release.origins.ids.tolist() == expected["origins"]
     assert release.destinations.ids.tolist() == expected["destinations"]
-    assert release.parameters["steps"] == expected["steps"]
+    assert release.parameters["merges"] == expected["steps"]
     assert np.count_nonzero(~release.published) == expected["suppressed_pairs"]
     measure = expected["measure"]
     got = [
@@ -82,7 +82,7 @@ def test_equals_the_naive_version(
         assert len(release.classes) == 0
         assert not release.published.any()
         return
-    assert release.parameters["steps"] == expected.steps
+    assert release.parameters["merges"] == expected.steps
     assert _suppressed(world, release) == expected.suppressed
     assert _classes(release) == {
         (oracle.name(o), oracle.name(d)): (mass.trips, mass.weight, len(mass.persons))

@@ -84,7 +84,7 @@ def odkanon(
     if found is None:
         return work.refuse(rule, "odkanon", parameters, refusal(left, rule))
     step, classes = found
-    parameters["steps"] = step
+    parameters["merges"] = step
     return work.release(rule, classes, path.cuts(step), budget=allowed, method="odkanon", parameters=parameters)
 
 

@@ -66,7 +66,7 @@ def paper_tables(outcomes: Sequence[Outcome]) -> list[PaperTable]:
     >>> grid = Experiment(read_trips(make_survey()), k=10, budget=0.1, dimensions=(), rows=("oigh",), resolution=7)
     >>> outcomes = [run() for _, run in grid.run({})]
     >>> [table.caption for table in paper_tables(outcomes)][:1]
-    ['Table 4. Smallest class from each perspective, and classes below k.']
+    ['Table 3. Smallest class from each perspective, and classes below k.']
     """
     dimensions = list(dict.fromkeys(outcome.cell.dimension for outcome in outcomes))
     tables = [_privacy_table(outcomes)]
