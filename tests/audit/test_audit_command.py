@@ -30,7 +30,7 @@ def test_participants_alone_leave_flows_of_few_persons(survey: Path, tmp_path: P
     assert "flows have fewer than 10 different persons" in output(done)
     report = json.loads((tmp_path / "audit.json").read_text())
     (persons,) = [each for each in report["findings"] if each["severity"] == "finding"]
-    said = json.loads((tmp_path / "r" / "release.json").read_text())["privacy"]["persons"]
+    said = json.loads((tmp_path / "r.recipe.json").read_text())["about"]["privacy"]["persons"]
     assert len(persons["details"]) == said["below"] > 0
     assert min(flow["persons"] for flow in persons["details"]) == said["min"]
 
@@ -65,9 +65,10 @@ def test_segments_with_persons_are_clean_with_the_trips_too(survey: Path, tmp_pa
 
 def test_other_trips_are_told(survey: Path, tmp_path: Path) -> None:
     odkanon("anonymize", survey, "-o", tmp_path / "r", *WITHIN)
-    done = odkanon("audit", tmp_path / "r", "--trips", survey)
+    pyarrow.parquet.write_table(make_survey().slice(1000), tmp_path / "fewer.parquet")
+    done = odkanon("audit", tmp_path / "r", "--trips", tmp_path / "fewer.parquet")
     assert done.returncode == 1
-    assert "give the file, --filter, --within and --resolution" in output(done)
+    assert "give the file, filter, area and resolution" in output(done)
 
 
 def test_the_same_zones_again(survey: Path, tmp_path: Path) -> None:
