@@ -11,7 +11,6 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from odkanon.errors import InputError, nearest
-from odkanon.methods.steps import with_steps
 
 if TYPE_CHECKING:
     from odkanon.engine.protocols import Matrix
@@ -208,6 +207,8 @@ def anonymize(od: Matrix, rule: Rule, *, method: str = DEFAULT_METHOD, **options
     if od.axes and "give_up" not in chosen.options:
         by_kind = ", ".join(name for name, method in METHODS.items() if "give_up" in method.options)
         raise InputError(f"{method} publishes places only; by attributes, choose {by_kind}")
+    from odkanon.methods.steps import with_steps
+
     start = time.perf_counter()
     steps = options.pop("steps", "plain")
     tree = with_steps(od, steps)
