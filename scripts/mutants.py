@@ -34,7 +34,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 EQUIVALENT = Path(__file__).with_name("mutants-equivalent.txt")
-EXAMPLES, SECONDS = 40, 240
+EXAMPLES, SECONDS = 25, 400
 
 MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
     "rule": ("model/rule.py", ("model/test_checks.py", "model/test_rule.py")),
@@ -53,10 +53,15 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
     "cuts": ("methods/mondrian/cuts.py", ("methods/test_mondrian.py",)),
     "protect": ("together/protect.py", ("together/test_protect.py",)),
     "joining": ("together/joining.py", ("together/test_joining.py", "together/test_release.py")),
-    "checks": ("audit/checks.py", ("audit/test_tampering.py",)),
-    "recount": ("audit/recount.py", ("audit/test_tampering.py", "audit/test_differences.py")),
+    "caps": ("methods/cascade/caps.py", ("methods/test_cascade.py", "attacks/test_cascade.py")),
+    "fall": ("methods/cascade/fall.py", ("methods/test_cascade.py", "attacks/test_cascade.py")),
+    "checks": ("audit/checks.py", ("audit/test_own_rule.py", "audit/test_tampering.py")),
+    "recount": ("audit/recount.py", ("audit/test_counting.py", "audit/test_tampering.py")),
     "differences": ("audit/differences.py", ("audit/test_differences.py",)),
     "columns": ("audit/columns.py", ("audit/test_differences.py",)),
+    "relations": ("audit/relations.py", ("audit/test_relations.py",)),
+    "shown": ("audit/shown.py", ("audit/test_shown.py",)),
+    "systems": ("audit/systems.py", ("audit/test_relations.py", "attacks/test_audit_complete.py")),
 }
 """What is changed, and the tests (below ``tests``) that should notice; the quick ones first."""
 

@@ -20,12 +20,13 @@ from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
 from odkanon.quality.usefulness.comparison import LARGE, NEAR
 from odkanon.quality.usefulness.places import GivenPlaces, Squares
-from odkanon.quality.usefulness.rows import around_rows, corrected
+from odkanon.quality.usefulness.rows import Nodes, around_rows, corrected, masses_to_spread, nodes_of
 from odkanon.quality.usefulness.usefulness import map_of, usefulness
 from odkanon.read.reading import Reading
 from odkanon.read.tables.open import open_table
 from odkanon.sample.survey import make_survey
 from odkanon.zoning.projection import Projection
+from odkanon.zoning.zones import Zones
 from worlds.matrices import cells_below, random_od, town
 
 AXES = ("origins", "destinations")
@@ -164,6 +165,12 @@ def test_boxes_are_spread_over_their_area() -> None:
     assert 0.02 < found.cpc < 0.95
 
 
+def nodes(names: list[str]) -> Nodes:
+    found = nodes_of(names)
+    assert found is not None
+    return found
+
+
 LEVELS = [(10, 10), (9, 10), (9, 9), (8, 9), (8, 8)]
 
 
@@ -178,7 +185,7 @@ def test_rows_inside_rows_share_the_area_that_no_finer_row_covers(seed: int, cou
         names = [h3.int_to_str(int(random.choice(leaves[:14]))) for _ in range(2)]
         rows[h3.cell_to_parent(names[0], row), h3.cell_to_parent(names[1], column)] = int(random.integers(1, 50))
     keys = sorted(rows)
-    origin, destination = (np.array([h3.str_to_int(key[end]) for key in keys], dtype=np.uint64) for end in (0, 1))
+    origin, destination = (nodes([key[end] for key in keys]) for end in (0, 1))
     mass = np.array([[float(rows[key])] for key in keys])
     found = corrected(mass, origin, destination)[:, 0]
     assert found.sum() == pytest.approx(mass.sum())
@@ -204,8 +211,43 @@ def test_a_row_lies_in_the_finest_row_around_it() -> None:
     leaf, parent, above = "8a1fb4671017fff", "891fb467103ffff", "881fb46711fffff"
     assert h3.cell_to_parent(leaf, 9) == parent
     rows = [(leaf, leaf), (parent, parent), (above, above), (leaf, above)]
-    origin, destination = (np.array([h3.str_to_int(row[end]) for row in rows], dtype=np.uint64) for end in (0, 1))
+    origin, destination = (nodes([row[end] for row in rows]) for end in (0, 1))
     assert around_rows(origin, destination)[:3].tolist() in ([1, 2, -1], [3, 2, -1])
+
+
+@pytest.mark.parametrize("steps", ["plain", "fine"])
+def test_a_cascade_is_spread_over_what_finer_rows_leave(steps: str) -> None:
+    """Each public leaf pair gets what the finest row over it has for it."""
+    od = town(5, trips=400, spread=0.004)
+    release = anonymize(od, Rule(trips=10), method="cascade", steps=steps, coarsest=8)
+    classes, zones = release.classes, (release.origins, release.destinations)
+    leaves = [
+        [{leaf for cell in (cells or [name]) for leaf in h3.cell_to_children(cell, 10)} for name, cells in named(side)]
+        for side in zones
+    ]
+    universe = [sorted(set.union(*side)) for side in leaves]
+    place = [{leaf: number for number, leaf in enumerate(side)} for side in universe]
+    inside = [[np.array([place[end][leaf] for leaf in zone]) for zone in side] for end, side in enumerate(leaves)]
+    ends = list(zip(classes.origin.tolist(), classes.destination.tolist(), strict=True))
+    sizes = np.array([len(inside[0][o]) * len(inside[1][d]) for o, d in ends])
+    finest = np.full([len(side) for side in universe], -1)
+    for row in np.argsort(-sizes, kind="stable").tolist():
+        finest[np.ix_(inside[0][ends[row][0]], inside[1][ends[row][1]])] = row
+    own = np.bincount(finest[finest >= 0], minlength=len(ends))
+    expected = np.where(finest >= 0, (classes.trips / np.maximum(own, 1))[finest], 0.0)
+    for row in np.flatnonzero(own == 0).tolist():
+        expected[np.ix_(inside[0][ends[row][0]], inside[1][ends[row][1]])] += classes.trips[row] / sizes[row]
+    masses = masses_to_spread(classes.trips[:, None].astype(np.float64), zones, tuple(np.array(ends).T))
+    spread = np.zeros_like(expected)
+    for (o, d), mass, size in zip(ends, masses[:, 0], sizes, strict=True):
+        spread[np.ix_(inside[0][o], inside[1][d])] += mass / size
+    assert np.abs(spread - expected).max() < 1e-9
+    assert (masses[:, 0] != classes.trips).any()
+
+
+def named(zones: Zones) -> list[tuple[str, list[str]]]:
+    cells = zones.cells or ((),) * len(zones)
+    return [(str(name), list(part)) for name, part in zip(zones.ids, cells, strict=True)]
 
 
 @pytest.mark.parametrize("fetchable", [0, None])

@@ -206,6 +206,8 @@ def test_a_hierarchy_and_its_outlines_are_read_when_needed(tmp_path: Path) -> No
     lookup = write(tmp_path / "zones.csv", "leaf,parent\na,x\nb,x\n")
     od = write(tmp_path / "od.csv", "origin,destination,trips\na,b,30\n")
     assert matrix_of(Reading(od, hierarchy=lookup)).trips == read_od(od, hierarchy=Reading(hierarchy=lookup).tree).trips
+    with pytest.raises(InputError, match="a resolution is that of H3 cells"):
+        matrix_of(Reading(od, hierarchy=lookup, resolution=8))
     with pytest.raises(InputError, match="outlines of zones go with a hierarchy"):
         Reading(od, outlines="zones.geojson")
 

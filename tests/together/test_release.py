@@ -103,7 +103,7 @@ def test_rare_values_that_are_enough_together_have_a_table_together(path: Path, 
 
 def test_a_folder_is_replaced_only_when_asked_and_only_if_it_is_ours(path: Path, tmp_path: Path) -> None:
     made = together(path, tmp_path / "releases", Rule(trips=10), ["sex"])
-    with pytest.raises(InputError, match="--force"):
+    with pytest.raises(InputError, match="have it replaced"):
         save_together(made, tmp_path / "releases")
     save_together(made, tmp_path / "releases", force=True)
     (tmp_path / "mine").mkdir()

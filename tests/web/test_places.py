@@ -199,6 +199,11 @@ def test_towns_have_names_and_are_found_by_them(places: Opened) -> None:
     places.page.locator(".search input").fill("paris")
     places.page.keyboard.press("Enter")
     assert answer(places)[1].startswith("From around Paris")
+    frame = places.page.locator(".frame").bounding_box()
+    assert frame is not None
+    x, y = places.page.evaluate("odkanon.spot('r0-destination', odkanon.state().place)")
+    assert frame["x"] + 0.2 * frame["width"] < x < frame["x"] + 0.8 * frame["width"]
+    assert frame["y"] + 0.2 * frame["height"] < y < frame["y"] + 0.8 * frame["height"]
     assert "GeoNames, CC BY 4.0" in places.text("footer")
 
 

@@ -288,6 +288,7 @@ export class App {
     if (any("axes", "view", "towards") || (any("shade") && this.model.releases.length === 2)) this.arrange();
     if (this.store.state.view === "zones" && any("axes", "measure", "selected", "view")) this.zones.draw(this.before);
     this.before = this.store.state.selected?.id ?? null;
+    if (any("place") && this.store.state.place) this.maps.reveal(this.store.state.place);
     if (!(changed.size === 1 && changed.has("theme"))) this.draw();
   }
 

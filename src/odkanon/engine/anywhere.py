@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ ENGINES: tuple[EngineName, ...] = ("memory", "duckdb", "spark")
 
 
 def read_matrix(
-    source: str | Path,
+    source: str | Path | Sequence[str | Path],
     *,
     engine: EngineName | None = None,
     memory_limit: int | str | None = None,
@@ -25,8 +26,8 @@ def read_matrix(
 
     Parameters
     ----------
-    source : str or path
-        A file, or a folder or pattern of Parquet files.
+    source : path or sequence of paths
+        A file of any kind that `odkanon.Reading` lists, several with the same columns, or a folder of Parquet files.
     engine : {"memory", "duckdb", "spark"}, optional
         Where the pairs are kept. By default in memory as long as they fit there comfortably, else in DuckDB; what
         lies in an object store goes to Spark.

@@ -199,6 +199,8 @@ def anonymize(od: Matrix, rule: Rule, *, method: str = DEFAULT_METHOD, **options
     >>> anonymize(od, Rule(trips=100)).refusal[:42]
     'even with all 25 remaining trips in one cl'
     """
+    from odkanon.methods.steps import with_steps  # which needs numpy, and help does without
+
     chosen = find_method(method)
     for name in options:
         if name not in chosen.options:

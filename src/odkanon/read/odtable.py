@@ -16,9 +16,10 @@ from odkanon.model.od import ODMatrix, od_matrix
 from odkanon.read.area import Area
 from odkanon.read.checks import Checked, checked_rows, drop_rows, finite
 from odkanon.read.reading import Reading
+from odkanon.read.remarks import no_rows, warn_of_missing
 from odkanon.read.tables.columns import ENDS, missing
 from odkanon.read.tables.open import Check, Named, Table, quote_name
-from odkanon.read.trips import no_rows, od_of_records, warn_of_missing
+from odkanon.read.trips import od_of_records
 from odkanon.zoning.cells import (
     Cells,
     cell_to_parent,

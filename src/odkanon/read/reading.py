@@ -177,9 +177,9 @@ class Reading:
             "od" if self.hierarchy is not None else kind_of(table, resolve(table, self.columns, also=None))
         )
         if kind == "od" and self.hierarchy is not None and self.within is not None:
-            raise InputError(
-                "areas are of H3 cells; with zones of your own, filter by a column instead", option="filter"
-            )
+            raise InputError("areas are of H3 cells; with zones of your own, filter by a column", option="filter")
+        if kind == "od" and self.hierarchy is not None and self.resolution is not None:
+            raise InputError("a resolution is that of H3 cells; zones of your own have none")
         if kind == "od" and self.crs is not None:
             raise InputError("a reference system is for coordinates; the ends of these trips are zones")
         return kind

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,17 +14,17 @@ import pyarrow as pa
 from odkanon.core.arrays import Bools, Codes, Ints
 from odkanon.errors import InputError, nearest
 from odkanon.model.account import Rejected, Source
-from odkanon.model.measures import HEADS
 from odkanon.model.od import ODMatrix, od_matrix
 from odkanon.read.area import Area
 from odkanon.read.checks import Checked, checked_rows, whole_mean
-from odkanon.read.coordinates import OUT_OF_RANGE, SWAPPED, coordinate_checks, number_sql
+from odkanon.read.coordinates import coordinate_checks, number_sql
 from odkanon.read.crs import to_degrees
 from odkanon.read.identity import value_text
 from odkanon.read.land import warn_if_misplaced
 from odkanon.read.reading import TIMES, Reading
+from odkanon.read.remarks import example_of, hint_at_swap, no_rows, warn_of_missing
 from odkanon.read.tables.columns import ATTRIBUTES, COORDINATES, missing
-from odkanon.read.tables.open import Check, Named, Table, quote_name
+from odkanon.read.tables.open import Check, Table, quote_name
 from odkanon.read.tables.times import TimeColumn, mixed_offsets
 from odkanon.zoning.cells import Cells, latlng_to_cell
 from odkanon.zoning.hierarchy import h3_hierarchy
@@ -32,8 +32,6 @@ from odkanon.zoning.hierarchy import h3_hierarchy
 log = logging.getLogger(__name__)
 
 OUTSIDE = "outside the area"
-_MANY = 0.2
-"""From which share on it is said that trips name nobody."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,31 +218,6 @@ def od_of_records(
     )
 
 
-class Shown(Named, Protocol):
-    """A table of which a row can be shown."""
-
-    def example(self, condition: str, columns: Sequence[str]) -> str: ...  # noqa: D102
-
-
-def example_of(
-    table: Shown, found: Mapping[str, str], checks: Sequence[Check], rejected: Mapping[str, Rejected]
-) -> str:
-    """Return a row that was turned away for the most frequent reason; empty where none can be shown."""
-    reason = max(rejected, key=lambda each: rejected[each].rows, default=None)
-    check = next((each for each in checks if each.reason == reason), None)
-    columns = [] if check is None else [name for name in found.values() if quote_name(name) in check.condition]
-    return table.example(check.condition, columns) if check is not None and columns else ""
-
-
-def no_rows(table: Named, source: Source, hint: str = "", option: str | None = None, example: str = "") -> InputError:
-    """Return the error for a table without a single usable row, and with what may help."""
-    reasons = "; ".join(f"{part.rows:,} {reason}" for reason, part in source.rejected.items())
-    hint = f"; for instance in {example}{hint}" if example else hint
-    return InputError(
-        f"{table.name} has no usable row ({reasons or 'there are no rows below the header'}){hint}", option=option
-    )
-
-
 def _attributes(table: Table, found: Mapping[str, str], wanted: Sequence[str] | None) -> dict[str, str]:
     lower = {name.lower(): name for name in table.columns}
     if wanted is None:
@@ -273,37 +246,6 @@ def trip_checks(found: Mapping[str, str], *, degrees: bool = True, times: bool =
     ends = coordinate_checks(places[0::2], places[1::2], degrees=degrees)
     needed = TIMES if times or "person" in found else ()
     return [*ends, *_time_checks(found, [name for name in needed if name in found])]
-
-
-def hint_at_swap(rejected: Mapping[str, Rejected]) -> None:
-    """Warn where latitudes are out of range but would do as longitudes, or where coordinates are no degrees."""
-    if SWAPPED in rejected:
-        log.warning("%s rows have a latitude out of range; are lat and lon swapped?", f"{rejected[SWAPPED].rows:,}")
-    elif OUT_OF_RANGE in rejected:
-        log.warning(
-            "%s rows have coordinates out of range; if they are not degrees, name their reference system",
-            f"{rejected[OUT_OF_RANGE].rows:,}",
-            extra={"option": "crs"},
-        )
-
-
-def warn_of_missing(heads: Mapping[str, Codes]) -> None:
-    """Warn where many rows name no head; given the numbers of the heads of all rows, by measure."""
-    for measure, head in heads.items():
-        warn_of_nobody(measure, int(np.count_nonzero(head < 0)), len(head))
-
-
-def warn_of_nobody(measure: str, without: int, trips: int) -> None:
-    """Warn where so many trips name nobody that counts of heads mean little."""
-    if trips and without >= _MANY * trips:
-        log.warning(
-            "%s of %s trips (%s %%) name no %s; they count as nobody, so flows have more %s than can be shown",
-            f"{without:,}",
-            f"{trips:,}",
-            f"{100 * without / trips:.0f}",
-            HEADS[measure].column,
-            measure,
-        )
 
 
 def _time_checks(found: Mapping[str, str], times: Sequence[str]) -> list[Check]:

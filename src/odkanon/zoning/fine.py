@@ -90,11 +90,11 @@ def fine_cells(ids: Cells) -> tuple[tuple[str, ...], ...]:
     owner, first = np.repeat(np.arange(len(ids)), count), np.cumsum(count) - count
     table = np.array([[(digits + [0] * 4)[:4] for digits in each] for each in parts], dtype=np.uint64)
     digit = table[pentagon[owner], group[owner], np.arange(len(owner)) - first[owner]]
-    names = cell_to_str(np.where(group[owner] > 0, _children(parents[owner], digit), parents[owner])).tolist()
+    names = cell_to_str(np.where(group[owner] > 0, child_of(parents[owner], digit), parents[owner])).tolist()
     return tuple(tuple(names[start : start + many]) for start, many in zip(first.tolist(), count.tolist(), strict=True))
 
 
-def _children(parents: Cells, digits: npt.NDArray[np.uint64]) -> Cells:
+def child_of(parents: Cells, digits: npt.NDArray[np.uint64]) -> Cells:
     """Return one child of each cell; of cells that have none left, anything."""
     finer = np.minimum(cell_to_resolution(parents) + 1, MAX_RESOLUTION).astype(np.uint64)
     shift = np.uint64(3) * (np.uint64(MAX_RESOLUTION) - finer)

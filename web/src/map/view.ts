@@ -20,6 +20,8 @@ const ZOOMS: Record<string, number> = { "+": 0.5, "=": 0.5, "-": -0.5 };
 const GAP = 6;
 const NARROW = 620;
 const PAPER = 640;
+/** This share of a panel on each side is its edge. */
+const EDGE = 0.22;
 
 /** Asked before the map is: a browser that cannot draw says so in many different ways later. */
 function hasWebGL(): boolean {
@@ -168,6 +170,15 @@ export class Maps {
     const [whole, shown] = [this.bounds, part].map((bounds) => viewport.fitBounds(bounds, { padding, maxZoom: 15 }));
     const { longitude, latitude, zoom } = shown!;
     this.place({ longitude, latitude, zoom, minZoom: Math.max(0, whole!.zoom - 1.5), maxZoom: 17 });
+  }
+
+  /** Moves a place that was found by its name, or lies at the edge, into the middle. */
+  reveal(place: Point): void {
+    const rectangle = this.rectangles[0];
+    if (!rectangle) return;
+    const [x, y] = new WebMercatorViewport({ ...this.view, ...rectangle }).project(place) as Point;
+    const inside = (at: number, size: number): boolean => at > size * EDGE && at < size * (1 - EDGE);
+    if (!inside(x, rectangle.width) || !inside(y, rectangle.height)) this.move({ ...this.view, longitude: place[0], latitude: place[1] });
   }
 
   zoomBy(steps: number): void {

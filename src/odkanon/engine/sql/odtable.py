@@ -27,8 +27,8 @@ from odkanon.read.odtable import (
     same_resolution,
 )
 from odkanon.read.reading import Reading
+from odkanon.read.remarks import no_rows
 from odkanon.read.tables.columns import ENDS, missing
-from odkanon.read.trips import no_rows
 from odkanon.zoning.cells import cell_to_resolution, is_valid_cell, str_to_cell
 from odkanon.zoning.zones import find_nodes
 

@@ -21,8 +21,9 @@ from odkanon.read.area import Area
 from odkanon.read.crs import check_crs, ends_in_degrees, nowhere
 from odkanon.read.land import warn_if_misplaced
 from odkanon.read.reading import Reading
+from odkanon.read.remarks import example_of, hint_at_swap, no_rows, warn_of_nobody
 from odkanon.read.tables.columns import COORDINATES, missing
-from odkanon.read.trips import OUTSIDE, example_of, hint_at_swap, no_rows, trip_checks, trip_values, warn_of_nobody
+from odkanon.read.trips import OUTSIDE, trip_checks, trip_values
 from odkanon.zoning.hierarchy import Hierarchy, h3_hierarchy
 
 _SAMPLE = 10_000

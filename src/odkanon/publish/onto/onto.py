@@ -14,9 +14,9 @@ from odkanon.errors import InputError
 from odkanon.publish.onto.shares import Shapes, Weights, zone_shares
 from odkanon.publish.onto.spread import DECIMALS, Cells, spread_rows
 from odkanon.publish.saved import SavedRelease, read_release, to_shapes
-from odkanon.quality.usefulness.rows import around_rows, corrected
+from odkanon.quality.usefulness.rows import around_rows, corrected, nodes_of
 from odkanon.read.polygons import Polygons
-from odkanon.zoning.cells import WORLD, Floats, is_valid_cell, str_to_cell
+from odkanon.zoning.cells import Floats
 
 OUTSIDE = "outside"
 _MEASURES = ("trips", "weight")
@@ -120,12 +120,13 @@ def _units(values: Floats) -> Ints:
 
 def _corrected(units: Ints, names: list[str], origin: Ints, destination: Ints, size: Floats | None) -> Ints:
     """Return what to spread where rows lie inside rows between H3 cells; otherwise the units themselves."""
-    cells = np.where(np.array(names) == "world", WORLD, str_to_cell(pa.array(names, pa.string())))
-    if not bool((is_valid_cell(cells) | (cells == WORLD)).all()):
+    nodes = nodes_of(names)
+    if nodes is None:
         return units
-    if (around_rows(cells[origin], cells[destination]) < 0).all():
+    ends = nodes.take(origin), nodes.take(destination)
+    if (around_rows(*ends) < 0).all():
         return units
-    exact = corrected(units[:, None].astype(np.float64), cells[origin], cells[destination], size)[:, 0]
+    exact = corrected(units[:, None].astype(np.float64), *ends, size)[:, 0]
     spread: Ints = np.rint(exact).astype(np.int64)
     spread[np.argmax(spread)] += int(units.sum()) - int(spread.sum())
     return spread

@@ -8,7 +8,6 @@ import gzip
 import hashlib
 import io
 import logging
-import re
 import tempfile
 import weakref
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from typing import BinaryIO
 
 from odkanon.core.outputs import Claim
 from odkanon.errors import InputError
+from odkanon.read.tables.encodings import told_encoding
 
 log = logging.getLogger(__name__)
 
@@ -25,11 +25,6 @@ GZIP = b"\x1f\x8b"
 _CHUNK = 1 << 20
 _DELIMITERS = ",;\t|"
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
-_WESTERN = ("cp1252", "latin_1", "mac_roman", "cp850")
-"""Read alike by far the most files that are not UTF-8; taken where they are as likely as anything else."""
-_SIGNS = "€£–—’‘“”«»°ºª²³·…§µ×\xa0"
-_AS_LIKELY = 0.05
-_STRANGE_LINES = 200
 
 
 @dataclass(frozen=True)
@@ -118,7 +113,8 @@ def _looked_at(path: Path, said: TextFormat, name: str, *, gzipped: bool) -> Tex
     with _opened(path, gzipped=gzipped) as file:
         lines, utf8 = _count_lines(file)
     if encoding is None and not utf8:
-        encoding = _told_encoding(path, name, gzipped=gzipped)
+        with _opened(path, gzipped=gzipped) as file:
+            encoding = told_encoding(file, name)
     if encoding is None or codecs.lookup(encoding).name == "utf-8":
         if not utf8:
             raise InputError(f"{name} is not UTF-8 text; say which encoding it is in", option="encoding")
@@ -177,56 +173,6 @@ def _transcode(file: BinaryIO, encoding: str, target: Path, name: str) -> int | 
         ) from None
     with target.open("rb") as again:
         return _count_lines(again)[0]
-
-
-def _told_encoding(path: Path, name: str, *, gzipped: bool) -> str:
-    """Tell an encoding by the lines that are not plain ASCII, and say so."""
-    import charset_normalizer
-
-    strange: list[bytes] = []
-    first = 0
-    with _opened(path, gzipped=gzipped) as file:
-        for number, line in enumerate(file, 1):
-            if not line.isascii():
-                strange.append(line[:1000])
-                first = first or number
-            if len(strange) == _STRANGE_LINES:
-                break
-    matches = list(charset_normalizer.from_bytes(b"".join(strange)))
-    likely = [match for match in matches if match.chaos <= matches[0].chaos + _AS_LIKELY]
-    names = {each for match in likely for each in match.could_be_from_charset}
-    natural = (each for each in _WESTERN if each in names and _is_natural(b" ".join(strange), each))
-    encoding = next(natural, likely[0].encoding if likely else None)
-    if encoding is None:
-        raise InputError(
-            f"{name} is not UTF-8 text (line {first}: {_strange_word(strange[0])!r}); say which encoding it is in",
-            option="encoding",
-        )
-    shown = _strange_word(strange[0]).decode(encoding, errors="replace")
-    log.warning(
-        "%s is not UTF-8; it is read as %s (line %s: %s); name the encoding if that looks wrong",
-        name,
-        encoding,
-        first,
-        shown,
-        extra={"option": "encoding"},
-    )
-    return encoding
-
-
-def _is_natural(content: bytes, encoding: str) -> bool:
-    """Tell whether words look like words: letters only, and none large in the middle of small ones."""
-    text = re.sub(f"[\0-\x40\x5b-\x60\x7b-\x7f{_SIGNS}]+", " ", content.decode(encoding, errors="replace"))
-    return all(
-        word.isalpha() and (word.isupper() or word[1:] == word[1:].lower())
-        for word in text.split()
-        if not word.isascii()
-    )
-
-
-def _strange_word(line: bytes) -> bytes:
-    """Return the first word that is not plain ASCII; the rest of the line is nobody's business."""
-    return next(word for word in re.split(rb"[\s,;|\"]+", line) if not word.isascii())[:40]
 
 
 def _header(path: str, head: bytes, said: TextFormat) -> tuple[str, tuple[str, ...]]:

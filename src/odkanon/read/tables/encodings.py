@@ -1,0 +1,66 @@
+"""Which encoding a text is in, told by its words that are not plain ASCII."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable
+
+from odkanon.errors import InputError
+
+log = logging.getLogger(__name__)
+
+_WESTERN = ("cp1252", "latin_1", "mac_roman", "cp850")
+"""Read alike by far the most files that are not UTF-8; taken where they are as likely as anything else."""
+_SIGNS = "€£–—’‘“”«»°ºª²³·…§µ×\xa0"
+_AS_LIKELY = 0.05
+_STRANGE_LINES = 200
+
+
+def told_encoding(lines: Iterable[bytes], name: str) -> str:
+    """Tell an encoding by the lines that are not plain ASCII, and say so."""
+    import charset_normalizer
+
+    strange: list[bytes] = []
+    first = 0
+    for number, line in enumerate(lines, 1):
+        if not line.isascii():
+            strange.append(line[:1000])
+            first = first or number
+        if len(strange) == _STRANGE_LINES:
+            break
+    matches = list(charset_normalizer.from_bytes(b"".join(strange)))
+    likely = [match for match in matches if match.chaos <= matches[0].chaos + _AS_LIKELY]
+    names = {each for match in likely for each in match.could_be_from_charset}
+    natural = (each for each in _WESTERN if each in names and _is_natural(b" ".join(strange), each))
+    encoding = next(natural, likely[0].encoding if likely else None)
+    if encoding is None:
+        raise InputError(
+            f"{name} is not UTF-8 text (line {first}: {_strange_word(strange[0])!r}); say which encoding it is in",
+            option="encoding",
+        )
+    shown = _strange_word(strange[0]).decode(encoding, errors="replace")
+    log.warning(
+        "%s is not UTF-8; it is read as %s (line %s: %s); name the encoding if that looks wrong",
+        name,
+        encoding,
+        first,
+        shown,
+        extra={"option": "encoding"},
+    )
+    return encoding
+
+
+def _is_natural(content: bytes, encoding: str) -> bool:
+    """Tell whether words look like words: letters only, and none large in the middle of small ones."""
+    text = re.sub(f"[\0-\x40\x5b-\x60\x7b-\x7f{_SIGNS}]+", " ", content.decode(encoding, errors="replace"))
+    return all(
+        word.isalpha() and (word.isupper() or word[1:] == word[1:].lower())
+        for word in text.split()
+        if not word.isascii()
+    )
+
+
+def _strange_word(line: bytes) -> bytes:
+    """Return the first word that is not plain ASCII; the rest of the line is nobody's business."""
+    return next(word for word in re.split(rb"[\s,;|\"]+", line) if not word.isascii())[:40]
