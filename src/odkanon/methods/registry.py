@@ -209,8 +209,6 @@ def anonymize(od: Matrix, rule: Rule, *, method: str = DEFAULT_METHOD, **options
     if od.axes and "give_up" not in chosen.options:
         by_kind = ", ".join(name for name, method in METHODS.items() if "give_up" in method.options)
         raise InputError(f"{method} publishes places only; by attributes, choose {by_kind}")
-    from odkanon.methods.steps import with_steps
-
     start = time.perf_counter()
     steps = options.pop("steps", "plain")
     tree = with_steps(od, steps)
