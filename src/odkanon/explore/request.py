@@ -44,8 +44,9 @@ class Request:
     @property
     def options(self) -> dict[str, Any]:
         """What the method takes of the request; the command line passes the same."""
-        accepted = METHODS[self.method].options
-        return {name: getattr(self, name) for name in ("budget", "suppress") if name in accepted}
+        method = METHODS[self.method]
+        asked = {"budget": _has_budget(method), "suppress": "suppress" in method.options}
+        return {name: getattr(self, name) for name, taken in asked.items() if taken}
 
     @property
     def parts(self) -> tuple[Request, ...]:
@@ -119,9 +120,14 @@ class Offer:
         )
 
 
+def _has_budget(method: Method) -> bool:
+    """Tell whether a release to be published takes a budget; with nested flows it is only for comparing methods."""
+    return method.takes_budget and not method.nested
+
+
 def for_controls(method: Method) -> dict[str, Any]:
     """Return what the page says of a method, and which controls mean something for it."""
-    controls = {"slow": method.slow, "budget": method.takes_budget, "suppress": "suppress" in method.options}
+    controls = {"slow": method.slow, "budget": _has_budget(method), "suppress": "suppress" in method.options}
     return {"name": method.name, **words_for(method.name), **controls}
 
 
