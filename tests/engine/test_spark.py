@@ -128,7 +128,7 @@ def test_reference_systems_and_offsets_as_in_memory(session: Any, tmp_path: Path
 
 
 def test_the_taxis_of_porto_are_for_duckdb(session: Any, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"Porto taxis .* use --engine duckdb"):
+    with pytest.raises(InputError, match=r"Porto taxis .* use DuckDB"):
         on_spark(session, saved(porto(), tmp_path / "train.parquet"))
 
 

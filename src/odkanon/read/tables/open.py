@@ -11,6 +11,7 @@ import duckdb
 import pyarrow as pa
 
 from odkanon.errors import InputError
+from odkanon.model.measures import MEASURES
 from odkanon.read.tables.containers import Unpacked, unpack
 from odkanon.read.tables.datasets import dataset_files, dataset_sha256, partitions, remote
 from odkanon.read.tables.table import (
@@ -158,8 +159,10 @@ def _open_dataset(connection: duckdb.DuckDBPyConnection, name: str, files: list[
     for key, folder in made.items():
         if key.lower() in map(str.lower, own):
             raise InputError(f"{name} has a column {key!r}, which folder {folder!r} would replace; rename one of them")
-    if made:
-        log.warning("%s: what the names of folders say is read as columns (%s)", name, ", ".join(made.values()))
+    counted = ("trips", *(measure.column for measure in MEASURES.values() if measure.column))
+    told = [folder for key, folder in made.items() if any(word in key.lower() for word in counted)]
+    if told:
+        log.warning("%s: what the names of folders say is read as columns (%s)", name, ", ".join(told))
     scan = f"read_parquet({listed}, hive_partitioning=true)"
     return Table(connection, scan, _described(connection, scan, name), name, dataset_sha256(files))
 
