@@ -18,6 +18,7 @@ NEEDS = {
     "publish/test_onto.py": ("geopandas", "h5py", "openmatrix", "shapely"),
     "read/test_formats.py": ("pyproj",),
     "read/test_outlines.py": ("shapely",),
+    "study/test_explain.py": ("geopandas", "shapely"),
     "web": ("playwright",),
 }
 """Tests that cannot be loaded without packages that `odkanon` itself does without; the extra ``dev`` has them all."""

@@ -181,6 +181,6 @@ def test_the_attacker_finds_something_in_such_worlds(number: int) -> None:
     trips, chosen = find(
         st.tuples(moves(), plans),
         lambda world: len(world[1]) == number and bool(compare(*world)[0]),
-        settings=settings(max_examples=60, phases=(Phase.generate,), database=None),
+        settings=settings(max_examples=400, phases=(Phase.generate,), database=None),
     )
     assert compare(trips, chosen)[1]
