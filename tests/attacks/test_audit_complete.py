@@ -176,7 +176,7 @@ def test_the_audit_names_what_an_exhaustive_attacker_finds_and_no_more(trips: li
 
 
 @pytest.mark.xfail(
-    reason="open: sixty drawn worlds rarely show anything since what is suppressed meets the rule; a world made by hand is due",
+    reason="open: since what is suppressed meets the rule, sixty drawn worlds rarely show anything; make one by hand",
     strict=False,
 )
 @pytest.mark.parametrize("number", [2, 3])

@@ -22,7 +22,7 @@ specs = st.sampled_from(
 
 
 @pytest.mark.xfail(
-    reason="open: the audit by numbers subtracts segments of two dimensions whose totals happen to add up to the whole; "
+    reason="open: the audit by numbers subtracts segments of two dimensions whose totals add up to the whole; "
     "whether it is right about a weight of a few units has not been settled",
     strict=False,
 )
