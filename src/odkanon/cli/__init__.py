@@ -30,9 +30,11 @@ from odkanon.errors import OdkanonError, is_disk_full
 EXTRA_OF = {
     "h5py": "omx",
     "matplotlib": "plot",
+    "opendp": "evidence",
     "pandas": "spark",
     "pyproj": "geo",
     "pyspark": "spark",
+    "scipy": "evidence",
     "shapely": "geo",
 }
 """Packages that only some commands need, and how to ask for each."""
