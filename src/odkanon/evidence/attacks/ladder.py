@@ -86,14 +86,14 @@ class Reader:
                 above.add(parent)
             here = above
 
-    def shown(self, node: Node) -> Iterator[tuple[Box, int]]:
-        """Yield the boxes inside a row that cannot be empty, and how many trips are there at least."""
+    def shown(self, node: Node) -> Iterator[tuple[Box, int, int]]:
+        """Yield the boxes inside a row that cannot be empty, how many there are of each, and the least trips there."""
         if node.rung == 0:
             return
-        for box in self.boxes(node):
+        for box, times in self.boxes(node):
             least = self.rows[node] - self._held(node, box)
             if least > 0:
-                yield box, least
+                yield box, times, least
 
     def bound(self, node: Node) -> int:
         """Return the most that a node lists: what its parts can pass while any one box of them is empty."""
@@ -101,11 +101,11 @@ class Reader:
             axis = self.ladder.axes[node.rung - 1]
             level = self.ladder.level(node.rung, axis)
             single = bool(level.single[self._kind(node, axis)])
-            self._bounds[node] = 0 if single else min(self._held(node, box) for box in self.boxes(node))
+            self._bounds[node] = 0 if single else min(self._held(node, box) for box, _ in self.boxes(node))
         return self._bounds[node]
 
-    def boxes(self, node: Node) -> Iterator[Box]:
-        """Yield the largest proper boxes of a node: those with rows, and one of each kind without."""
+    def boxes(self, node: Node) -> Iterator[tuple[Box, int]]:
+        """Yield the largest proper boxes of a node: those with rows, and one of each kind without, with their number."""
         for axis in range(len(node.codes)):
             found = self._step(axis, self.ladder.levels[node.rung][axis], self._kind(node, axis))
             if found is None:
@@ -115,8 +115,8 @@ class Reader:
             for code in sorted(self.parts[node][axis]):
                 kind = int(self.ladder.sides[axis].levels[at].kind[code])
                 left[kind] -= 1
-                yield Box(axis, at, code, kind)
-            yield from (Box(axis, at, None, kind) for kind, count in left.items() if count > 0)
+                yield Box(axis, at, code, kind), 1
+            yield from ((Box(axis, at, None, kind), count) for kind, count in left.items() if count > 0)
 
     def _parent(self, node: Node) -> Node:
         axis = self.ladder.axes[node.rung]
@@ -266,7 +266,7 @@ def groups_on_ladder(case: Case) -> Finding:
     shown, tried = [], 0
     # From the leaves up, so that what is asked about nodes further down is known already.
     for tried, node in enumerate(sorted(listed), 1):
-        shown += [(listed[node][1], box, least) for box, least in reader.shown(node)]
+        shown += [(listed[node][1], box, least) for box, times, least in reader.shown(node) for _ in range(times)]
         if not case.watch.goes_on(tried, len(listed), len(shown)):
             break
     concerned = len({name for name, _, _ in shown})
