@@ -14,6 +14,7 @@ from odkanon.cli.audit import audit
 from odkanon.cli.clashes import check_clashes
 from odkanon.cli.compare import compare
 from odkanon.cli.demo import demo
+from odkanon.cli.evidence import check, evidence, policy
 from odkanon.cli.explain import explain
 from odkanon.cli.explore import explore
 from odkanon.cli.export import export
@@ -53,6 +54,9 @@ app = typer.Typer(
 for command in (
     anonymize,
     audit,
+    evidence,
+    check,
+    policy,
     explain,
     report,
     explore,

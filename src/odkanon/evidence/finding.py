@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from time import monotonic
 from typing import Any, Literal
 
-Verdict = Literal["clean", "found", "limit", "open", "not run"]
+Verdict = Literal["clean", "found", "limit", "open", "not run", "does not apply"]
 Question = Literal["singling out", "linkability", "inference"]
 """What the Article 29 working party asks of an anonymised table (Opinion 05/2014)."""
 
@@ -34,6 +34,8 @@ class Finding:
         The first of what was found. They name flows: not for publication.
     skipped : str or None
         Why it was not run, where it was not.
+    applies : bool
+        Whether there was anything to attack.
     """
 
     message: str
@@ -44,6 +46,7 @@ class Finding:
     numbers: Mapping[str, float | int | None] = field(default_factory=dict)
     examples: tuple[str, ...] = ()
     skipped: str | None = None
+    applies: bool = True
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything, for files."""
@@ -51,8 +54,13 @@ class Finding:
 
 
 def not_run(reason: str) -> Finding:
-    """Return that an attack does not apply, and why."""
+    """Return that an attack could not be made, and why."""
     return Finding(reason, skipped=reason)
+
+
+def does_not_apply(reason: str) -> Finding:
+    """Return that there is nothing for an attack to look at, and why."""
+    return Finding(reason, skipped=reason, applies=False)
 
 
 def verdict(finding: Finding, *, breaks: bool) -> Verdict:
@@ -62,7 +70,7 @@ def verdict(finding: Finding, *, breaks: bool) -> Verdict:
     never ruled out, for the steward to weigh; ``open`` means that not everything was settled in time.
     """
     if finding.skipped is not None:
-        return "not run"
+        return "not run" if finding.applies else "does not apply"
     if finding.found:
         return "found" if breaks else "limit"
     return "open" if finding.tried < finding.of or finding.unsettled else "clean"

@@ -1,96 +1,87 @@
-"""From a release and its trips to evidence: every attack in turn, each with its own time; each can be stopped."""
+"""From a release and its trips to evidence."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from time import monotonic
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 
-from odkanon.evidence.attacks.registry import ATTACKS, Attack
-from odkanon.evidence.case import Case
-from odkanon.evidence.finding import Finding, Verdict, Watch, verdict
+from odkanon.errors import InputError
+from odkanon.evidence.attempts import SECONDS, Stage, attempt_all
+from odkanon.evidence.case import open_case
+from odkanon.evidence.checking import check_release
+from odkanon.evidence.finding import Watch
+from odkanon.evidence.policy import read_policy
+from odkanon.evidence.sampling import sampling_of
+from odkanon.evidence.sheet import Evidence, make_sheet, with_policy
+from odkanon.evidence.yardstick import yardstick
+from odkanon.publish.files import sha256
+from odkanon.read.reading import Reading
 
-SECONDS = 30.0
-"""How long an attack may take."""
 
-Stage = Callable[[str], None]
+def gather_evidence(
+    release: Path | str,
+    trips: Reading | Path | str,
+    *,
+    earlier: Sequence[Path | str] = (),
+    policy: Path | str | None = None,
+    seconds: float = SECONDS,
+    with_yardstick: bool = True,
+    stage: Stage | None = None,
+) -> Evidence:
+    """Attack a release with the trips that it was made of, and put what comes out on a sheet.
 
-
-@dataclass(frozen=True)
-class Attempt:
-    """An attack that was made.
-
-    Attributes
+    Parameters
     ----------
-    attack : Attack
-        Which.
-    finding : Finding
-        What came out.
+    release : path
+        The folder of a release, with its recipe beside it.
+    trips : Reading or path
+        The trips, to be read as they were then.
+    earlier : sequence of path
+        Other releases of the same trips, which an attacker has, too.
+    policy : path, optional
+        The policy of the office; the releases that it names are compared with as well.
     seconds : float
-        How long it took.
-    stopped : bool
-        Whether somebody stopped it.
+        How long each attack may take, in (0, inf).
+    with_yardstick : bool
+        Compare with differential privacy, too; needs OpenDP.
+    stage : callable, optional
+        Told what is going on.
+
+    Returns
+    -------
+    Evidence
+        `Evidence.clean` tells whether anything speaks against signing.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from odkanon import Reading, Rule, anonymize, build_od, make_survey, read_trips
+    >>> import pyarrow.parquet
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "survey.parquet"
+    ...     pyarrow.parquet.write_table(make_survey().slice(0, 4000), file)
+    ...     made = anonymize(build_od(read_trips(file), resolution=7), Rule(trips=10, persons=10))
+    ...     saved = made.save(Path(folder) / "release")
+    ...     evidence = gather_evidence(saved, Reading(file, resolution=7), with_yardstick=False)
+    >>> evidence.clean, evidence.content["attacks"][0]["verdict"]
+    (True, 'clean')
     """
-
-    attack: Attack
-    finding: Finding
-    seconds: float
-    stopped: bool = False
-
-    @property
-    def verdict(self) -> Verdict:
-        """What it means."""
-        return verdict(self.finding, breaks=self.attack.breaks)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return everything, for files."""
-        return {
-            "attack": self.attack.name,
-            "title": self.attack.title,
-            "asks": self.attack.asks,
-            "question": self.attack.question,
-            "verdict": self.verdict,
-            **self.finding.as_dict(),
-            "seconds": round(self.seconds, 2),
-            "stopped": self.stopped,
-        }
-
-
-def attempt(case: Case, attack: Attack, *, seconds: float = SECONDS, stage: Stage | None = None) -> Attempt:
-    """Make one attack; whoever interrupts it gets what it had done."""
-    watch = Watch(seconds, None if stage is None else lambda text: stage(f"{attack.title.lower()}: {text}"))
-    start = monotonic()
-    try:
-        finding, stopped = attack.run(replace(case, watch=watch)), False
-    except KeyboardInterrupt:
-        finding, stopped = _stopped(watch), True
-    return Attempt(attack, finding, monotonic() - start, stopped)
-
-
-def _stopped(watch: Watch) -> Finding:
-    return Finding(
-        f"Stopped by hand after {watch.tried:,} of {watch.of or 1:,}; {watch.found:,} found until then.",
-        found=watch.found,
-        tried=watch.tried,
-        of=max(watch.of, watch.tried + 1),
-    )
-
-
-def attempt_all(
-    case: Case, names: Iterable[str] = tuple(ATTACKS), *, seconds: float = SECONDS, stage: Stage | None = None
-) -> tuple[Attempt, ...]:
-    """Make several attacks; after one was stopped by hand, the others are not begun."""
-    made: list[Attempt] = []
-    for name in names:
-        if stage is not None:
-            stage(ATTACKS[name].title.lower())
-        made.append(attempt(case, ATTACKS[name], seconds=seconds, stage=stage))
-        if made[-1].stopped:
-            break
-    return tuple(made)
-
-
-def broken(made: Sequence[Attempt]) -> list[str]:
-    """Return a line for each attack that found something the release promises not to have."""
-    return [f"{each.attack.title}: {each.finding.message}" for each in made if each.verdict == "found"]
+    if not seconds > 0:
+        raise InputError(f"an attack needs some time; {seconds:g} seconds are none")
+    asked = None if policy is None else read_policy(policy)
+    told = stage or (lambda text: None)
+    told("reading the release and the trips")
+    known = {Path(each).resolve(): Path(each) for each in (*earlier, *(() if asked is None else asked.compare))}
+    case = open_case(release, trips, earlier=list(known.values()))
+    made = attempt_all(case, seconds=seconds, stage=stage)
+    noise = None
+    if with_yardstick and not made[-1].stopped:
+        told("yardstick")
+        watch = Watch(2 * seconds, lambda text: told(f"yardstick: {text}"))
+        noise = yardstick(replace(case, watch=watch))
+    content = make_sheet(case, made, sampling=sampling_of(case), yardstick=noise)
+    if asked is not None and policy is not None:
+        broken = check_release(release, asked, content)
+        content = with_policy(content, Path(policy).name, sha256(Path(policy)), broken)
+    return Evidence(content)

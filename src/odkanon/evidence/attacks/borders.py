@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from odkanon.core.arrays import Bools
 from odkanon.evidence.case import Case
-from odkanon.evidence.finding import EXAMPLES, Finding, not_run
+from odkanon.evidence.finding import EXAMPLES, Finding, does_not_apply
 from odkanon.zoning.cells import Floats, cell_to_latlng, str_to_cell
 
 REACH = 0.02
@@ -29,7 +29,7 @@ def borders(case: Case) -> Finding:
     """
     release = case.release
     if not release.has_boxes or case.opened.records is None:
-        return not_run("The zones are no boxes: their outlines are those of public cells, whatever the trips.")
+        return does_not_apply("The zones are no boxes: their outlines are those of public cells, whatever the trips.")
     lat, lon = cell_to_latlng(str_to_cell(pa.array(case.opened.records.leaves, pa.string())))
     corners = np.array(
         [ring for zones in release.zones.values() for _, shape in zones for ring in shape["coordinates"][0]]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from odkanon.audit.folder import Published
 from odkanon.audit.run import compare_opened
 from odkanon.evidence.case import Case
-from odkanon.evidence.finding import EXAMPLES, Finding, not_run
+from odkanon.evidence.finding import EXAMPLES, Finding, does_not_apply
 
 
 def differencing(case: Case) -> Finding:
@@ -19,8 +20,8 @@ def differencing(case: Case) -> Finding:
     """
     others = case.earlier
     if not others:
-        return not_run("No other release was given to compare with; those of the same trips belong here.")
-    rounds = [(case.release, each) for each in others]
+        return does_not_apply("No other release was given to compare with; those of the same trips belong here.")
+    rounds: list[tuple[Published, ...]] = [(case.release, each) for each in others]
     if len(others) > 1:
         rounds.append((case.release, *others))
     shown: dict[str, None] = {}

@@ -6,7 +6,7 @@ import numpy as np
 
 from odkanon.core.arrays import group_sum
 from odkanon.evidence.case import Case
-from odkanon.evidence.finding import EXAMPLES, Finding, not_run
+from odkanon.evidence.finding import EXAMPLES, Finding, does_not_apply
 
 MOST = 0.5
 """From which share of its trips on one person is said to dominate a row."""
@@ -23,7 +23,7 @@ def dominance(case: Case) -> Finding:
     """
     trips = case.trips
     if trips.persons == 0:
-        return not_run("The trips name no persons, so that nobody can be said to dominate a row.")
+        return does_not_apply("The trips name no persons, so that nobody can be said to dominate a row.")
     inside = (trips.row >= 0) & (trips.person >= 0)
     key = trips.row[inside] * trips.persons + trips.person[inside]
     keys, number = np.unique(key, return_inverse=True)

@@ -105,7 +105,7 @@ class Reader:
         return self._bounds[node]
 
     def boxes(self, node: Node) -> Iterator[tuple[Box, int]]:
-        """Yield the largest proper boxes of a node: those with rows, and one of each kind without, with their number."""
+        """Yield the largest proper boxes of a node and their number: each with rows, and one of each kind without."""
         for axis in range(len(node.codes)):
             found = self._step(axis, self.ladder.levels[node.rung][axis], self._kind(node, axis))
             if found is None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from odkanon.core.arrays import Ints, group_sum
 from odkanon.evidence.case import Case
-from odkanon.evidence.finding import Finding, not_run
+from odkanon.evidence.finding import Finding, does_not_apply
 from odkanon.zoning.cells import Floats
 
 TARGETS, WORLDS = 400, 64
@@ -39,7 +39,7 @@ def membership(case: Case) -> Finding:
     """
     trips = case.trips
     if trips.persons < 2:
-        return not_run("The trips name no persons.")
+        return does_not_apply("The trips name no persons.")
     listed = (trips.row >= 0) & (trips.person >= 0)
     seen = len(np.unique(trips.person[listed]))
     share = seen / trips.persons
@@ -71,7 +71,8 @@ def outsider(person: Ints, row: Ints, trips: Ints, rows: int, case: Case) -> tup
     persons = np.unique(person)
     number = np.searchsorted(persons, person)
     present = random.random((WORLDS, len(persons))) < 0.5
-    counts = np.stack([np.bincount(row, weights=trips * world[number], minlength=rows) for world in present])
+    made = [np.bincount(row, weights=trips * world[number], minlength=rows) for world in present]
+    counts = np.stack(made).astype(np.float64)
     counts[counts < case.few] = 0
     order = np.argsort(number, kind="stable")
     ends = np.searchsorted(number[order], np.arange(len(persons) + 1))

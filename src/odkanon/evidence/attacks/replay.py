@@ -89,7 +89,7 @@ def _is_release(case: Case, made: Release) -> bool:
 def _settle(case: Case, made: Release, groups: list[Group], random: np.random.Generator) -> tuple[int, list[Group]]:
     """Return how many groups another world is known without, and those for which none was found."""
     waiting = [(groups, 0)] if groups else []
-    held, unsettled = 0, []
+    held, unsettled = 0, list[Group]()
     nested = case.release.nested
     while waiting and case.watch.goes_on(held + len(unsettled), len(groups)):
         some, tries = waiting.pop()

@@ -6,7 +6,7 @@ import numpy as np
 
 from odkanon.core.arrays import Ints
 from odkanon.evidence.case import Case
-from odkanon.evidence.finding import Finding, not_run
+from odkanon.evidence.finding import Finding, does_not_apply
 
 KNOWN = (1, 2, 4)
 """How many trips of a person the attacker knows."""
@@ -25,7 +25,7 @@ def uniqueness(case: Case) -> Finding:
     """
     trips = case.trips
     if trips.persons == 0:
-        return not_run("The trips name no persons.")
+        return does_not_apply("The trips name no persons.")
     known = trips.person >= 0
     before = unique_shares(trips.person[known], trips.pair[known], case)
     listed = known & (trips.row >= 0)
