@@ -243,7 +243,7 @@ def test_what_breaks_the_promise_is_listed(case: Case) -> None:
     def finds(case: Case) -> Finding:
         return Finding("three groups", found=3, tried=3, of=3)
 
-    breaks = Attack("x", "X", "?", "inference", True, finds)
+    breaks = Attack("x", "X", "?", "inference", "groups", True, finds)
     weighs = replace(breaks, breaks=False)
     made = [attempt(case, breaks), attempt(case, weighs)]
     assert [each.verdict for each in made] == ["found", "limit"]

@@ -17,12 +17,12 @@ table { border-collapse: collapse; width: 100%; margin: .3rem 0; }
 th, td { border-bottom: 1px solid #ddd; padding: .2rem .4rem; text-align: left; vertical-align: top; }
 td.number, th.number { text-align: right; white-space: nowrap; }
 .notice { background: #8b0000; color: #fff; padding: .4rem .7rem; font-weight: 600; }
-.private { color: #8b0000; font-size: .8rem; font-weight: 400; }
+.private { color: #8b0000; font-size: .8em; font-weight: 400; }
 .verdict { font-weight: 600; white-space: nowrap; }
 .clean { color: #1b5e20; } .found { color: #b71c1c; } .limit, .open { color: #7a4f01; }
 .sign { display: flex; gap: 2rem; margin-top: 2.2rem; }
-.sign div { flex: 1; border-top: 1px solid #1a1a1a; padding-top: .2rem; font-size: .85rem; }
-code { font-size: .78rem; overflow-wrap: anywhere; }
+.sign div { flex: 1; border-top: 1px solid #1a1a1a; padding-top: .2rem; font-size: .9em; }
+code { font-size: .9em; overflow-wrap: anywhere; }
 @media print {
   body { font-size: 9.4px; line-height: 1.3; margin: 0; max-width: none; padding: 0; }
   h1 { font-size: 16px; } h2 { font-size: 11.5px; margin: 6px 0 1px; break-after: avoid; }
@@ -107,11 +107,17 @@ def _questions(questions: Iterable[Mapping[str, Any]]) -> list[str]:
         (
             f"<strong>{escape(each['question'].capitalize())}</strong>",
             escape(each["answer"]),
-            "<br>".join(f"{escape(one['title'])}: {_WORDS[one['verdict']]}" for one in each["attacks"]),
+            "<br>".join(_answer(one) for one in each["attacks"]),
         )
         for each in questions
     ]
     return [_heading("Three questions of the Article 29 working party (opinion 05/2014)", private=True), _table(rows)]
+
+
+def _answer(one: Mapping[str, Any]) -> str:
+    """Return the outcome of an attack in a few words, with the number that matters most."""
+    told = f"{escape(one['title'])}: {_WORDS[one['verdict']]}"
+    return told if one["value"] is None else f"{told} ({escape(one['number'])}: {one['value']:.4g})"
 
 
 def _yardstick(found: Mapping[str, Any] | None) -> list[str]:
@@ -123,12 +129,17 @@ def _yardstick(found: Mapping[str, Any] | None) -> list[str]:
         (
             f"noise, {point['unit']} level",
             f"{point['epsilon']:g}",
-            f"{point['scale']:.3g}",
+            f"{point['scale']:,.1f}",
             *(f"{cpc:.2f}" for cpc in point["cpc"].values()),
         )
         for point in order
     ]
-    headings = ("", "epsilon", "scale of the noise", *(f"right on squares of {name}" for name in found["release"]))
+    headings = (
+        "",
+        "epsilon",
+        "scale of the noise",
+        *(f"share right on squares of {name}" for name in found["release"]),
+    )
     return [_heading("Why not noise?", private=True), f"<p>{escape(found['words'])}</p>", _table(rows, headings)]
 
 

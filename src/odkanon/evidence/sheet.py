@@ -100,7 +100,7 @@ def _release(release: Published) -> dict[str, Any]:
 def _trips(case: Case) -> dict[str, Any]:
     records = case.opened.records
     return {
-        "name": Path(case.reading.title).name,
+        "name": Path(case.reading.name).name,
         "sha256": None if records is None else records.sha256,
         "trips": int(case.trips.trips.sum()),
         "persons": case.trips.persons or None,
@@ -150,7 +150,13 @@ def questions(made: Sequence[Attempt], release: Published) -> list[dict[str, Any
             "question": question,
             "answer": answer,
             "attacks": [
-                {"attack": each.attack.name, "title": each.attack.title, "verdict": each.verdict}
+                {
+                    "attack": each.attack.name,
+                    "title": each.attack.title,
+                    "verdict": each.verdict,
+                    "number": each.attack.number,
+                    "value": each.finding.numbers.get(each.attack.number),
+                }
                 for each in made
                 if each.attack.question == question
             ],

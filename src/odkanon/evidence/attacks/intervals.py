@@ -68,7 +68,7 @@ def _alone(case: Case) -> Finding:
         "trips; none can be shown to have any.",
         tried=groups,
         of=groups,
-        numbers={"groups": groups, "least": 0, "most": upper},
+        numbers={"shown to exist": 0, "groups": groups, "most": upper},
     )
 
 

@@ -30,6 +30,8 @@ class Attack:
         What the attacker tries, as a question.
     question : {"singling out", "linkability", "inference"}
         Which of the working party's questions it helps to answer.
+    number : str
+        Which of the numbers that it finds answers that question best.
     breaks : bool
         Whether what it finds breaks the promise of a release; else it is for the steward to weigh.
     run : callable
@@ -40,6 +42,7 @@ class Attack:
     title: str
     asks: str
     question: Question
+    number: str
     breaks: bool
     run: Callable[[Case], Finding]
 
@@ -52,6 +55,7 @@ ATTACKS: dict[str, Attack] = {
             "Complement",
             "Do rows, margins or totals show a group below the rule?",
             "singling out",
+            "rows",
             True,
             complement,
         ),
@@ -60,6 +64,7 @@ ATTACKS: dict[str, Attack] = {
             "Differencing",
             "Do differences with other releases show a group below the rule?",
             "linkability",
+            "groups",
             True,
             differencing,
         ),
@@ -68,6 +73,7 @@ ATTACKS: dict[str, Attack] = {
             "Intervals",
             "Can a group that is not listed be shown to exist?",
             "inference",
+            "shown to exist",
             True,
             intervals,
         ),
@@ -76,17 +82,25 @@ ATTACKS: dict[str, Attack] = {
             "Replay",
             "Do the method's own decisions show that a finer group exists?",
             "inference",
+            "no other world found",
             True,
             replay,
         ),
         Attack(
-            "borders", "Borders", "Do the sides of boxes name places that have trips?", "singling out", True, borders
+            "borders",
+            "Borders",
+            "Do the sides of boxes name places that have trips?",
+            "singling out",
+            "half-way",
+            True,
+            borders,
         ),
         Attack(
             "membership",
             "Membership",
             "Can somebody tell whether a person is in the data?",
             "inference",
+            "outsider AUC",
             False,
             membership,
         ),
@@ -95,6 +109,7 @@ ATTACKS: dict[str, Attack] = {
             "Homogeneity",
             "Is where somebody starts also where they go?",
             "inference",
+            "share of trips",
             False,
             homogeneity,
         ),
@@ -103,6 +118,7 @@ ATTACKS: dict[str, Attack] = {
             "Dominance",
             "Did one person make most of the trips of a row?",
             "inference",
+            "largest share",
             False,
             dominance,
         ),
@@ -111,6 +127,7 @@ ATTACKS: dict[str, Attack] = {
             "Uniqueness before",
             "How few trips tell a person from all others in the input?",
             "linkability",
+            "unique by 4 trips, before",
             False,
             uniqueness,
         ),
