@@ -15,7 +15,18 @@ import pytest
 
 from audit.tamper import edit_json
 from evidence.towns import attack, made, release, write_town
-from odkanon import InputError, Reading, Rule, anonymize, lookup_hierarchy, read_od
+from odkanon import (
+    InputError,
+    Reading,
+    Rule,
+    anonymize,
+    lookup_hierarchy,
+    make_dimensions,
+    read_od,
+    read_trips,
+    release_together,
+    save_together,
+)
 from odkanon.evidence.attacks.borders import between
 from odkanon.evidence.attacks.registry import ATTACKS, Attack
 from odkanon.evidence.attempts import attempt, attempt_all
@@ -74,6 +85,20 @@ def test_a_differencing_pair_is_found(town: Path, folders: dict[str, Path]) -> N
     assert found.found
     assert verdict(found, breaks=True) == "found"
     assert attack("differencing", folders["odkanon"], town).skipped
+
+
+def test_segments_made_together_show_nothing_by_differences(town: Path, tmp_path: Path) -> None:
+    trips = read_trips(town)
+    together = release_together(trips, Rule(trips=10), make_dimensions(trips, ["sex"]), segment_budget=0.5)
+    save_together(together, tmp_path / "segments")
+    parts = [path for path in (tmp_path / "segments").iterdir() if path.name.startswith("sex")]
+    assert parts
+    found = attack("differencing", tmp_path / "segments" / "whole", town, *parts)
+    assert verdict(found, breaks=True) == "clean"
+
+
+def test_a_filter_must_be_given_to_make_the_release_again(town: Path, folders: dict[str, Path]) -> None:
+    assert "filter" in str(attack("replay", folders["women"], town).skipped)
 
 
 def test_intervals_of_a_differencing_pair_show_groups(town: Path, folders: dict[str, Path]) -> None:

@@ -117,6 +117,11 @@ class Case:
         """The input as a matrix."""
         return matrix_of(self.reading)
 
+    @property
+    def reads_alike(self) -> bool:
+        """Whether the matrix has the trips of the release: the audit finds its filter by itself, a reading does not."""
+        return self.od.trips == int(self.trips.trips.sum())
+
     @cached_property
     def rule(self) -> Rule:
         """The rule of the release, with its mean weight as the input has it."""

@@ -70,7 +70,7 @@ class Yardstick:
 def yardstick(case: Case, *, epsilons: Sequence[float] = EPSILONS) -> Yardstick | None:
     """Compare the release with noise of several strengths; None where zones are no H3 cells or its CPC is not known."""
     od, own = case.od, cpc_of_release(case)
-    if own is None or od.origins.resolution is None or od.destinations.resolution is None or map_of(od) is None:
+    if own is None or od.origins.resolution is None or map_of(od) is None or not case.reads_alike:
         return None
     at_most = trips_of_a_person(case)
     counts: dict[Unit, Ints] = {"trip": od.flows.trips}

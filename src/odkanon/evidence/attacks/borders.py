@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import sqrt
+
 import numpy as np
 import pyarrow as pa
 
@@ -10,11 +12,11 @@ from odkanon.evidence.case import Case
 from odkanon.evidence.finding import EXAMPLES, Finding, does_not_apply
 from odkanon.zoning.cells import Floats, cell_to_latlng, str_to_cell
 
-REACH = 0.02
+REACH = 0.01
 """How far, in degrees, the two cells next to a border may lie from it."""
 EXACT = 1e-9
-CHANCE = 0.02
-"""Which share of borders may lie in such a middle by chance."""
+SIGMAS = 5
+"""How many standard deviations above chance are no chance any more."""
 
 
 def borders(case: Case) -> Finding:
@@ -38,16 +40,17 @@ def borders(case: Case) -> Finding:
     named = {name: between(border, values) for name, (border, values) in sides.items()}
     total = sum(len(border) for border, _ in sides.values())
     found = sum(int(which.sum()) for which in named.values())
-    by_chance = found <= max(3, CHANCE * total)
+    chance = sum(float(chances(border, values).sum()) for border, values in sides.values())
+    by_chance = found <= chance + SIGMAS * sqrt(chance) + 3
     said = f"{found:,} of {total:,} borders lie half-way between two places of the data"
     return Finding(
-        f"{said}, as many as by chance: they name no place."
+        f"{said}, and about {chance:,.0f} would by chance: they name no place."
         if by_chance
         else f"{said}: whoever knows all cells can name the two, and knows that both have trips.",
         found=0 if by_chance else found,
         tried=total,
         of=total,
-        numbers={"borders": total, "half-way": found},
+        numbers={"borders": total, "half-way": found, "by chance": round(chance, 1)},
         examples=()
         if by_chance
         else tuple(
@@ -68,3 +71,13 @@ def between(border: Floats, values: Floats) -> Bools:
             off = np.minimum(np.abs(values[near] - mirror), np.abs(values[near - 1] - mirror))
             found[at] = bool((off < EXACT).any())
     return found
+
+
+def chances(border: Floats, values: Floats) -> Floats:
+    """Return for each border how likely it is the middle of two near values if it has nothing to do with them."""
+    values = np.unique(values.round(9))
+    at = np.searchsorted(values, border)
+    below = at - np.searchsorted(values, border - REACH)
+    above = np.searchsorted(values, border + REACH) - at
+    likely: Floats = 1 - np.exp(-below * above / REACH * 2 * EXACT)
+    return likely

@@ -15,6 +15,8 @@ from odkanon.model.release import Release
 
 GROUPS = 256
 """How many groups are looked at."""
+TOGETHER = 32
+"""How many of them are emptied at once."""
 AGAIN = 4
 """How often another world is looked for, for a group of which the first one did not do."""
 LEVELS = ((0, 0), (1, 0), (0, 1), (1, 1), (2, 2))
@@ -57,6 +59,8 @@ def replay(case: Case) -> Finding:
             "How the release was made is not known well enough to make it again (no recipe, or one of several)."
         )
     od = case.od
+    if not case.reads_alike:
+        return not_run("The trips were not read as the release was made: give its filter and its area.")
     made = anonymize(od, case.rule, method=case.method, **case.options)
     if made.refusal is not None or not _is_release(case, made):
         return not_run("Made again from the trips, the release has other rows: it was made otherwise, or changed.")
@@ -88,7 +92,7 @@ def _is_release(case: Case, made: Release) -> bool:
 
 def _settle(case: Case, made: Release, groups: list[Group], random: np.random.Generator) -> tuple[int, list[Group]]:
     """Return how many groups another world is known without, and those for which none was found."""
-    waiting = [(groups, 0)] if groups else []
+    waiting = [(groups[at : at + TOGETHER], 0) for at in range(0, len(groups), TOGETHER)][::-1]
     held, unsettled = 0, list[Group]()
     nested = case.release.nested
     while waiting and case.watch.goes_on(held + len(unsettled), len(groups)):
