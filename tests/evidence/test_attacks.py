@@ -207,10 +207,10 @@ def test_uniqueness_before_and_by_rows(town: Path, folders: dict[str, Path]) -> 
 
 
 def test_other_worlds_publish_the_same_rows(town: Path, folders: dict[str, Path]) -> None:
-    for name in ("odkanon", "capped"):
+    for name in ("odkanon", "capped", "boxes"):
         found = attack("replay", folders[name], town)
         assert found.of > 5
-        assert found.numbers["not shown"] >= 0.9 * found.of  # type: ignore[operator]
+        assert found.numbers["not shown"] >= 0.8 * found.of  # type: ignore[operator]
         assert found.tried == found.of
 
 

@@ -9,9 +9,11 @@ import numpy as np
 from odkanon.core.arrays import Bools, Ints
 from odkanon.evidence.case import Case
 from odkanon.evidence.finding import EXAMPLES, Finding, not_run
+from odkanon.methods.mondrian.grid import Grid
 from odkanon.methods.registry import METHODS, anonymize
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
+from odkanon.zoning.cells import cell_to_latlng
 
 GROUPS = 256
 """How many groups are looked at."""
@@ -94,10 +96,11 @@ def _settle(case: Case, made: Release, groups: list[Group], random: np.random.Ge
     """Return how many groups another world is known without, and those for which none was found."""
     waiting = [(groups[at : at + TOGETHER], 0) for at in range(0, len(groups), TOGETHER)][::-1]
     held, unsettled = 0, list[Group]()
-    nested = case.release.nested
+    square = squares_of(made.od) if case.release.has_boxes else None
+    first = case.release.nested or square is not None
     while waiting and case.watch.goes_on(held + len(unsettled), len(groups)):
         some, tries = waiting.pop()
-        other = emptied(made.od, some, random, case.few, beside=nested != (tries % 2 == 1))
+        other = emptied(made.od, some, random, case.few, square, beside=first != (tries % 2 == 1))
         if _same_rows(made, anonymize(other, case.rule, method=case.method, **case.options)):
             held += len(some)
         elif len(some) > 1:
@@ -140,7 +143,7 @@ def small_groups(od: ODMatrix, made: Release, few: int, seed: int) -> list[Group
         if row in chosen:
             continue
         own = by_row[ends[row] : ends[row + 1]]
-        up, down = LEVELS[int(random.integers(len(LEVELS)))]
+        up, down = (0, 0) if made.origins.bounds is not None else LEVELS[int(random.integers(len(LEVELS)))]
         inside = _within(od, own, at, up, down)
         if flows.trips[own[inside]].sum() >= few or inside.all():
             inside, up, down = own == at, 0, 0
@@ -161,7 +164,17 @@ def _within(od: ODMatrix, pairs: Ints, pair: int, up: int, down: int) -> Bools:
     return found
 
 
-def emptied(od: ODMatrix, groups: list[Group], random: np.random.Generator, few: int, *, beside: bool) -> ODMatrix:
+def squares_of(od: ODMatrix) -> Ints:
+    """Return for each origin its square of the public grid; borders do not tell places in one square apart."""
+    assert od.origins.resolution is not None
+    lat, lon = cell_to_latlng(od.origins.leaves)
+    column, row = Grid.of_resolution(od.origins.resolution).squares(lon, lat)
+    return np.unique(column * (int(row.max(initial=0)) + 1) + row, return_inverse=True)[1]
+
+
+def emptied(
+    od: ODMatrix, groups: list[Group], random: np.random.Generator, few: int, square: Ints | None, *, beside: bool
+) -> ODMatrix:
     """Return the matrix in which the trips of some groups are made elsewhere.
 
     ``beside`` them: from a place next to theirs from which so many more are still below the rule; else between other
@@ -169,7 +182,7 @@ def emptied(od: ODMatrix, groups: list[Group], random: np.random.Generator, few:
     """
     origin, destination = od.flows.origin.copy(), od.flows.destination.copy()
     for group in groups:
-        place = _place_beside(od, group, random, few) if beside else None
+        place = _place_beside(od, group, random, few, square) if beside else None
         if place is not None:
             origin[group.pairs] = place
             continue
@@ -180,15 +193,18 @@ def emptied(od: ODMatrix, groups: list[Group], random: np.random.Generator, few:
     return moved.take(np.ones(len(merged), dtype=bool))
 
 
-def _place_beside(od: ODMatrix, group: Group, random: np.random.Generator, few: int) -> int | None:
-    """Return an origin with the same parent as that of a group, which has room for its trips; None for none."""
+def _place_beside(od: ODMatrix, group: Group, random: np.random.Generator, few: int, square: Ints | None) -> int | None:
+    """Return an origin next to that of a group, which has room for its trips; None for none.
+
+    Next to it: with the same parent, or in the same square of a grid.
+    """
     up, down = group.levels
     origins, flows, first = od.origins, od.flows, group.pairs[0]
-    if up >= origins.top:
+    if square is None and up >= origins.top:
         return None
-    own, parents = origins.codes[up], origins.codes[up + 1]
+    own, around = origins.codes[up], origins.codes[up + 1] if square is None else square
     start = flows.origin[first]
-    candidates = np.flatnonzero((parents == parents[start]) & (own != own[start]))
+    candidates = np.flatnonzero((around == around[start]) & (own != own[start]))
     end = od.destinations.codes[min(down, od.destinations.top)]
     there = end[flows.destination] == end[flows.destination[first]]
     trips = np.bincount(own[flows.origin[there]], weights=flows.trips[there], minlength=int(own.max()) + 1)
