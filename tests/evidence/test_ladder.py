@@ -7,7 +7,7 @@ import pytest
 
 from attacks.cascades import Mode, Replay, World, every_input
 from methods.test_cascade import hierarchy
-from odkanon.evidence.attacks.ladder import Node, Reader
+from odkanon.evidence.attacks.reader import Node, Reader
 from odkanon.methods.cascade.method import ladder_of
 
 THREE, PAIR, SINGLE = (0, 0, 0), (0, 0), (0,)

@@ -55,25 +55,71 @@ class Trips:
 
 
 @dataclass(frozen=True, eq=False)
+class Known:
+    """What several attacks need, worked out when the first asks for it."""
+
+    opened: Opened
+    reading: Reading
+
+    @cached_property
+    def od(self) -> ODMatrix:
+        """The input as a matrix."""
+        return matrix_of(self.reading)
+
+    @cached_property
+    def trips(self) -> Trips:
+        """The trips of the release."""
+        number = self.opened.releases[0].number
+        connection = self.opened.connection
+        listed = connection.execute(
+            f"SELECT origin || ' -> ' || destination FROM classes WHERE release = {number} ORDER BY origin, destination"
+        ).fetchall()
+        found = connection.sql(
+            "SELECT coalesce(c.row, -1) AS row, coalesce(p.person, -1) AS person, q.pair, m.trips "
+            f"FROM member{number} m "
+            f"LEFT JOIN (SELECT origin, destination, row_number() OVER (ORDER BY origin, destination) - 1 AS row "
+            f"FROM classes WHERE release = {number}) c ON c.origin = m.co AND c.destination = m.cd "
+            "LEFT JOIN (SELECT person AS name, row_number() OVER (ORDER BY person) - 1 AS person FROM "
+            f"(SELECT DISTINCT person FROM member{number} WHERE person IS NOT NULL)) p ON p.name = m.person "
+            "JOIN (SELECT origin, destination, row_number() OVER (ORDER BY origin, destination) - 1 AS pair FROM "
+            f"(SELECT DISTINCT origin, destination FROM member{number})) q "
+            "ON q.origin = m.origin AND q.destination = m.destination ORDER BY m.row"
+        ).fetchnumpy()
+        row, person, pair, trips = (
+            np.asarray(found[name], dtype=np.int64) for name in ("row", "person", "pair", "trips")
+        )
+        return Trips(
+            row, person, pair, trips, len(listed), int(person.max(initial=-1)) + 1, [name for (name,) in listed]
+        )
+
+
+@dataclass(frozen=True, eq=False)
 class Case:
     """What attacks are given.
 
     Attributes
     ----------
-    opened : Opened
-        The release (number 0) and the earlier ones in the audit's database, with the trips.
-    reading : Reading
-        The trips and how they are read.
+    known : Known
+        The releases, the trips, and what was worked out of them.
     watch : Watch
         How much time the attack has.
     seed : int
         For drawing samples; the same seed draws the same.
     """
 
-    opened: Opened
-    reading: Reading
+    known: Known
     watch: Watch = field(default_factory=lambda: Watch(UNLIMITED))
     seed: int = 0
+
+    @property
+    def opened(self) -> Opened:
+        """The release (number 0) and the earlier ones in the audit's database, with the trips."""
+        return self.known.opened
+
+    @property
+    def reading(self) -> Reading:
+        """The trips and how they are read."""
+        return self.known.reading
 
     @property
     def release(self) -> Published:
@@ -112,10 +158,10 @@ class Case:
         """Whether trips are all that the rule counts."""
         return set(self.release.promised) == {"trips"}
 
-    @cached_property
+    @property
     def od(self) -> ODMatrix:
         """The input as a matrix."""
-        return matrix_of(self.reading)
+        return self.known.od
 
     @property
     def reads_alike(self) -> bool:
@@ -132,31 +178,10 @@ class Case:
             thresholds["weight"] = told["k"] * mean
         return Rule(k=told.get("k"), mean_weight=mean, **thresholds)
 
-    @cached_property
+    @property
     def trips(self) -> Trips:
         """The trips of the release."""
-        number = self.release.number
-        connection = self.opened.connection
-        listed = connection.execute(
-            f"SELECT origin || ' -> ' || destination FROM classes WHERE release = {number} ORDER BY origin, destination"
-        ).fetchall()
-        found = connection.sql(
-            "SELECT coalesce(c.row, -1) AS row, coalesce(p.person, -1) AS person, q.pair, m.trips "
-            f"FROM member{number} m "
-            f"LEFT JOIN (SELECT origin, destination, row_number() OVER (ORDER BY origin, destination) - 1 AS row "
-            f"FROM classes WHERE release = {number}) c ON c.origin = m.co AND c.destination = m.cd "
-            "LEFT JOIN (SELECT person AS name, row_number() OVER (ORDER BY person) - 1 AS person FROM "
-            f"(SELECT DISTINCT person FROM member{number} WHERE person IS NOT NULL)) p ON p.name = m.person "
-            "JOIN (SELECT origin, destination, row_number() OVER (ORDER BY origin, destination) - 1 AS pair FROM "
-            f"(SELECT DISTINCT origin, destination FROM member{number})) q "
-            "ON q.origin = m.origin AND q.destination = m.destination ORDER BY m.row"
-        ).fetchnumpy()
-        row, person, pair, trips = (
-            np.asarray(found[name], dtype=np.int64) for name in ("row", "person", "pair", "trips")
-        )
-        return Trips(
-            row, person, pair, trips, len(listed), int(person.max(initial=-1)) + 1, [name for (name,) in listed]
-        )
+        return self.known.trips
 
 
 def open_case(
@@ -186,4 +211,4 @@ def open_case(
         raise InputError(
             f"there is no evidence without the trips of the release: {told[0] if told else 'these are other ones'}"
         )
-    return Case(opened, reading, seed=seed)
+    return Case(Known(opened, reading), seed=seed)
