@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 PAGE := src/odkanon/publish/report/page.html
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test wheel-test lint docs mutants bench pictures clean
+.PHONY: help demo test wheel-test cluster-test lint docs mutants bench pictures clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -31,6 +31,9 @@ test: lint $(PAGE)  ## run the linters, the type checker and every test
 
 wheel-test: $(PAGE)  ## build wheel and source archive, and run them in empty environments (minutes)
 	$(BIN)/python -m pytest tests/outside/wheel.py
+
+cluster-test: $(PAGE)  ## start a small Spark cluster on this machine and run on it (minutes)
+	$(BIN)/python -m pytest tests/outside/cluster.py
 
 lint: $(READY)  ## ruff and mypy only
 	$(BIN)/ruff check .
