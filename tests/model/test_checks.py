@@ -167,10 +167,10 @@ def test_a_weight_threshold_is_never_rounded_down(scale: int) -> None:
     """Just below and just above a whole number of units, and at it."""
     for whole in (1, 7, 26_741):
         at = Fraction(whole)
-        assert Rule(weight=at).weight_units(scale) == whole * scale
-        assert Rule(weight=at + Fraction(1, 10**9)).weight_units(scale) == whole * scale + 1
-        assert Rule(weight=at - Fraction(1, 10**9)).weight_units(scale) == whole * scale
-        assert Fraction(Rule(weight=at / 3).weight_units(scale), scale) >= at / 3
+        assert Rule(weight=at).units("weight", scale) == whole * scale
+        assert Rule(weight=at + Fraction(1, 10**9)).units("weight", scale) == whole * scale + 1
+        assert Rule(weight=at - Fraction(1, 10**9)).units("weight", scale) == whole * scale
+        assert Fraction(Rule(weight=at / 3).units("weight", scale), scale) >= at / 3
     rule = Rule(weight=Fraction(2_674_16, 100) * 10)
     assert not rule.met(_weighing(26_741, 1)).any()
     assert rule.met(_weighing(26_742, 1)).all()
