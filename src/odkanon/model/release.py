@@ -27,6 +27,7 @@ from odkanon.zoning.zones import Zones, zones_of_cut
 
 if TYPE_CHECKING:
     from odkanon.engine.protocols import Matrix
+    from odkanon.publish.notebook import Map
     from odkanon.publish.view import View
     from odkanon.quality.limit.limit import Limit
     from odkanon.quality.usefulness.result import Usefulness
@@ -289,6 +290,12 @@ class Release:
         from odkanon.publish.files import classes_table
 
         return classes_table(self)
+
+    def map(self, *, height: int = 800) -> Map:
+        """Show the release as a page inside a notebook; see `odkanon.publish.notebook.release_map`."""
+        from odkanon.publish.notebook import release_map
+
+        return release_map(self, height=height)
 
     def _repr_html_(self) -> str:
         from odkanon.publish.notebook import release_html
