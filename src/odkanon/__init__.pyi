@@ -16,6 +16,8 @@ from odkanon.methods.registry import anonymize as anonymize
 from odkanon.model.od import ODMatrix as ODMatrix
 from odkanon.model.release import Release as Release
 from odkanon.model.rule import Rule as Rule
+from odkanon.publish.catalogue import Publisher as Publisher
+from odkanon.publish.catalogue import describe_catalogue as describe_catalogue
 from odkanon.publish.export.export import export_release as export_release
 from odkanon.publish.recipe import read_recipe as read_recipe
 from odkanon.publish.report.page import render as render

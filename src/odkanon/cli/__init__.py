@@ -11,6 +11,7 @@ import typer
 from odkanon._version import __version__
 from odkanon.cli.anonymize import anonymize
 from odkanon.cli.audit import audit
+from odkanon.cli.catalogue import catalogue
 from odkanon.cli.clashes import check_clashes
 from odkanon.cli.compare import compare
 from odkanon.cli.demo import demo
@@ -57,6 +58,7 @@ for command in (
     picture,
     view,
     export,
+    catalogue,
     compare,
     tradeoff,
     trips,
