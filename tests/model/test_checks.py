@@ -156,6 +156,11 @@ def test_deviations_are_about_all_of_the_input(good: dict[str, Any], measure: st
     refused(good, f"the {measure} compared", deviations={measure: replace(fine, outside=outside - lost)})
 
 
+def test_no_more_is_missing_than_is_told(good: dict[str, Any]) -> None:
+    assert Release(**good, unlisted=12).unlisted == 12
+    refused(good, "12 trips suppressed, more than 11 at most", unlisted=11)
+
+
 def test_a_refused_release_needs_no_budget(good: dict[str, Any]) -> None:
     empty = Release.empty(good["placement"].od, Rule(trips=1000), "by hand", {}, "too few")
     assert empty.suppressed.trips == 47
