@@ -42,6 +42,11 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
         "model/release.py",
         ("model/test_checks.py", "attacks/test_suppressed_total.py", "methods/test_order.py", "model/test_release.py"),
     ),
+    "classes": ("model/classes.py", ("model/test_checks.py", "publish/test_save.py", "model/test_release.py")),
+    "assemble": (
+        "model/assemble.py",
+        ("attacks/test_suppressed_total.py", "methods/test_order.py", "model/test_release.py"),
+    ),
     "companion": (
         "model/companion.py",
         ("model/test_checks.py", "attacks/test_suppressed_total.py", "together/test_protect.py"),

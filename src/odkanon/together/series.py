@@ -12,8 +12,9 @@ import pyarrow as pa
 
 from odkanon.core.arrays import Codes, Ints
 from odkanon.errors import InputError
+from odkanon.model.assemble import assemble
 from odkanon.model.od import AXES, ODMatrix
-from odkanon.model.release import Release, assemble
+from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.zoning.cells import (
     WORLD,

@@ -21,13 +21,15 @@ from odkanon.engine.sql.presuppress import presuppressed
 from odkanon.engine.sql.rest import finest_rows, sql_rest
 from odkanon.errors import InputError
 from odkanon.model.account import Summary
+from odkanon.model.assemble import add_companion
 from odkanon.model.budget import Budget
+from odkanon.model.classes import Classes, published_classes
 from odkanon.model.companion import ALONE
 from odkanon.model.flows import Flows, Totals, Visits
 from odkanon.model.measures import ADDITIVE, HEADS
 from odkanon.model.od import AXES, Axis, ODMatrix
 from odkanon.model.placement import Deviation
-from odkanon.model.release import Classes, Release, add_companion, published_classes
+from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.zoning.attributes import AttributeAxis
 from odkanon.zoning.hierarchy import Cut, Hierarchy
