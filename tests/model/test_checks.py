@@ -156,6 +156,29 @@ def test_deviations_are_about_all_of_the_input(good: dict[str, Any], measure: st
     refused(good, f"the {measure} compared", deviations={measure: replace(fine, outside=outside - lost)})
 
 
+@pytest.mark.parametrize(("trips", "weight"), [(6, 12), (5, 12), (7, 12), (6, 11), (6, 13)])
+def test_what_nested_classes_pass_on_is_accounted_for(
+    good: dict[str, Any], od: ODMatrix, trips: int, weight: int
+) -> None:
+    """One of the two small flows lies in a class that is full: six trips are published nowhere."""
+    small = np.flatnonzero(od.flows.trips < 10)
+    published = np.ones(len(od), dtype=bool)
+    published[small[1]] = False
+    area = good["placement"].area_of_pair.copy()
+    area[small[0]] = 0
+    passed_on = Totals(0, trips, weight * od.flows.scale)
+    parts = {
+        **good,
+        "classes": replace(good["classes"], own_pairs=np.array([1, 1])),
+        "suppressed": Totals(1, 12, 24 * od.flows.scale),
+        "placement": Placement(od, area, published, excess=passed_on),
+    }
+    if (trips, weight) == (6, 12):
+        assert len(Release(**parts).classes) == 2
+    else:
+        refused(parts, "what is suppressed is not what the unpublished pairs add up to")
+
+
 def test_no_more_is_missing_than_is_told(good: dict[str, Any]) -> None:
     assert Release(**good, unlisted=12).unlisted == 12
     refused(good, "12 trips suppressed, more than 11 at most", unlisted=11)
