@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 PAGE := src/odkanon/publish/report/page.html
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test wheel-test cluster-test lint docs mutants bench pictures clean
+.PHONY: help demo test wheel-test cluster-test lint docs notebooks mutants bench pictures clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -42,6 +42,12 @@ lint: $(READY)  ## ruff and mypy only
 
 docs: $(READY)  ## build the documentation into build/site; nothing in it needs a network
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
+notebooks: $(PAGE)  ## make and run the tutorials as notebooks, in build/notebooks
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[notebooks]'
+	mkdir -p build/notebooks
+	cp docs/tutorial-*.md build/notebooks
+	cd build/notebooks && ../../$(BIN)/jupytext --to ipynb --execute tutorial-*.md
 
 mutants: $(READY)  ## change one thing at a time and see whether a test notices; modules go into MUTANTS='...'
 	$(BIN)/python scripts/mutants.py $(MUTANTS)

@@ -22,7 +22,7 @@ from odkanon.audit.places import Places, check_outlines, check_overlap
 from odkanon.audit.recount import recount
 from odkanon.audit.relations import Relation, comparison, relations, scopes, unknown
 from odkanon.audit.report import Comparison, Finding, Report
-from odkanon.audit.scope import columns_needed
+from odkanon.audit.scope import columns_needed, finest_of
 from odkanon.errors import InputError
 from odkanon.zoning.hierarchy import Hierarchy
 
@@ -103,7 +103,7 @@ def audit_releases(
         findings += _look_at(connection, release, with_trips=trips is not None)
     exact: set[int] = set()
     if trips is not None:
-        records = load_records(connection, trips, columns_needed(releases, trips.filters))
+        records = load_records(connection, trips, columns_needed(releases, trips.filters), finest_of(releases, trips))
         places.add_nodes([places.name(leaf) for leaf in records.leaves])
         for release in releases:
             counted, same = recount(connection, release, records, trips)

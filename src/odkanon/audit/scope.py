@@ -36,6 +36,21 @@ def area_of(release: Published, source: TripsSource) -> Area | None:
     return read_area(told)
 
 
+def finest_of(releases: Sequence[Published], source: TripsSource) -> int:
+    """Return the H3 resolution to count trips in: as it is given, or else as the releases tell.
+
+    A cell does not contain its children exactly: in other cells than those of a release, there are other numbers.
+    """
+    told = {each.manifest["resolution"] for each in releases if isinstance(each.manifest.get("resolution"), int)}
+    if source.resolution is None and len(told) > 1:
+        raise InputError(
+            f"the releases were made on cells of resolution {' and '.join(map(str, sorted(told)))}, which do not lie "
+            "in each other exactly; audit those of one resolution at a time, or say in which to count",
+            option="resolution",
+        )
+    return next(iter(told)) if source.resolution is None and told else source.finest
+
+
 def segment_of(release: Published) -> dict[str, str]:
     """Return what sets the trips of a release apart: its segment, or a filter, as ``{attribute: value}``."""
     segment = {name: str(label) for name, label in release.parameters.get("segment", {}).items()}
