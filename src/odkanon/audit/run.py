@@ -24,6 +24,7 @@ from odkanon.audit.relations import Relation, comparison, relations, scopes, unk
 from odkanon.audit.report import Comparison, Finding, Report
 from odkanon.audit.scope import columns_needed, finest_of
 from odkanon.errors import InputError
+from odkanon.read.tables.table import connect
 from odkanon.zoning.hierarchy import Hierarchy
 
 INDEX = "index.json"
@@ -87,9 +88,7 @@ def audit_releases(
     """
     if isinstance(trips, str | Path):
         trips = TripsSource(trips)
-    connection = duckdb.connect(config={"autoinstall_known_extensions": "false"})
-    connection.execute("SET TimeZone = 'UTC'")
-    connection.execute("SET enable_progress_bar_print = false")
+    connection = connect()
     asked = _own_rule(k, least)
     listed, findings = _expand([Path(folder) for folder in folders])
     names = _short_names(listed)
