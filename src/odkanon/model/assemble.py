@@ -113,7 +113,7 @@ def _area(merged: Flows, class_of_merged: Codes, origin_zone: Codes, destination
     """For each pair, the class between its zones, also where the pair itself was suppressed before."""
     if len(merged) == 0:
         return np.full(len(origin_zone), -1, dtype=np.int32)
-    width = int(max(destination_zone.max(initial=0), merged.destination.max())) + 1
+    width = int(destination_zone.max()) + 1
     keys = merged.origin.astype(np.int64) * width + merged.destination
     wanted = origin_zone.astype(np.int64) * width + destination_zone
     at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
