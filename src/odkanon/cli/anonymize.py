@@ -236,6 +236,9 @@ def anonymize(
             make_rule=wanted,
             options=options,
             force=force,
+            engine=chosen,
+            memory_limit=limit,
+            spark_master=spark_master,
             command=command_account(context),
         )
         return

@@ -52,7 +52,6 @@ CLASHES = (
     Clash(("by",), True, ("segment", "zones"), "it makes one table, on zones of its own"),
     Clash(("by",), True, ("steps",), "attributes are given up between whole H3 levels"),
     Clash(("by",), True, ("hierarchy",), "attributes need trips with coordinates"),
-    Clash(("by",), True, ("engine", "memory_limit", "spark_master"), "kinds of trips are counted in memory"),
     Clash(("by",), False, ("give_up",), "there are only places to give up detail of"),
     Clash(("segment",), True, ("engine", "memory_limit", "spark_master"), "segments are split in memory"),
     Clash(tuple(THRESHOLDS), True, ("protect", "k"), "the thresholds are given one by one"),
