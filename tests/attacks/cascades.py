@@ -21,6 +21,7 @@ Node = tuple[int, Box]
 Mode = Literal["capped", "kept", "plain", "falling"]
 Tree = Any
 """Nested tuples; 0 is a leaf. All leaves of a tree are equally deep."""
+SINGLE, PAIR, THREE = (0,), (0, 0), (0, 0, 0)
 
 
 @dataclass(frozen=True)
@@ -219,6 +220,22 @@ def shown(replay: Replay, signature: npt.NDArray[np.uint64]) -> tuple[int, int]:
         least = np.minimum.reduceat(replay.residual(box)[order], starts)
         found[box not in on_ladder] += int(sizes[least > 0].sum())
     return found[0], found[1]
+
+
+def attack(worlds: Sequence[tuple[World, int]], mode: Mode) -> tuple[int, int, int]:
+    """Return how many inputs of worlds were tried, and how many groups were shown on the ladder and off it."""
+    tried, on, off = 0, 0, 0
+    for world, k in worlds:
+        replay = Replay(world, every_input(world, k), k, mode).run()
+        found = shown(replay, replay.signature())
+        tried, on, off = tried + len(replay.counts), on + found[0], off + found[1]
+    return tried, on, off
+
+
+def listed(world: World, counts: npt.NDArray[np.int64], k: int, mode: Mode = "capped") -> dict[Node, int]:
+    """Return the rows of one input."""
+    replay = Replay(world, counts.astype(np.int16).reshape(1, -1), k, mode).run()
+    return {node: int(rows[0]) for node, rows in replay.listed.items() if rows[0]}
 
 
 @dataclass
