@@ -52,6 +52,7 @@ from odkanon.read.trips import build_od as build_od
 from odkanon.read.trips import read_trips as read_trips
 from odkanon.sample.survey import make_survey as make_survey
 from odkanon.study.experiment import Experiment as Experiment
+from odkanon.study.orders import compare_orders as compare_orders
 from odkanon.study.tables import paper_tables as paper_tables
 from odkanon.study.tradeoffs import tradeoff as tradeoff
 from odkanon.together.dimensions import Dimension as Dimension

@@ -201,7 +201,7 @@ def anonymize(
     chosen: EngineChoice | None = None if engine is None else engine.value
     if chosen == "spark" or spark_master or any(remote(each) is not None for each in source):
         allow_pandas()
-    from odkanon.cli.cautions import warn_of_rule
+    from odkanon.cli.cautions import mention_cascade, warn_of_rule
     from odkanon.cli.show import show_files, show_release, stages
     from odkanon.engine.choose import load, parse_bytes
     from odkanon.methods import anonymize as run
@@ -276,6 +276,7 @@ def anonymize(
         save_release(release, output, force=force, source=reading.said(), command=command_account(context))
     show_release(od, release)
     warn_of_rule(release)
+    mention_cascade(od, release)
     if reading.uses_hours:
         typer.echo(reading.clock)
     if zoning is not None:

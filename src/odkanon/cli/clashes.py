@@ -53,6 +53,7 @@ CLASHES = (
     Clash(("by",), True, ("steps",), "attributes are given up between whole H3 levels"),
     Clash(("by",), True, ("hierarchy",), "attributes need trips with coordinates"),
     Clash(("by",), False, ("give_up",), "there are only places to give up detail of"),
+    Clash(("all_segments",), True, ("by", "give_up"), "a cube has no segments"),
     Clash(("segment",), True, ("engine", "memory_limit", "spark_master"), "segments are split in memory"),
     Clash(tuple(THRESHOLDS), True, ("protect", "k"), "the thresholds are given one by one"),
     Clash(("sample",), True, ("source",), "the built-in survey is the input"),

@@ -20,7 +20,7 @@ from odkanon.model.measures import ADDITIVE, MEASURES
 from odkanon.model.od import AXES
 from odkanon.publish.files import CSV, MANIFEST, PARQUET, ZONES, read_rows
 from odkanon.publish.recipe import INDEX, read_recipe, with_leaves
-from odkanon.together.series import Zoning, zoning_of_features
+from odkanon.together.series import OWN_ROWS, Zoning, zoning_of_features
 
 Floats = npt.NDArray[np.float64]
 WHOLE = "whole"
@@ -102,6 +102,9 @@ class SavedRelease:
                 f"{self.name} is a cube, whose zones lie in each other and differ by kind of trip; they cannot be used "
                 "for other data: make a cube of that data"
             )
+        method = METHODS.get(self.about.get("method", ""))
+        if method is not None and method.nested:
+            raise InputError(f"{self.name} is a cascade, {OWN_ROWS}")
         return zoning_of_features(self.zones, self.name)
 
     @cached_property
