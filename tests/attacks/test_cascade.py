@@ -9,7 +9,21 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from attacks.cascades import PAIR, SINGLE, THREE, Judged, Mode, Reader, Replay, World, attack, every_state, shown
+from attacks.cascades import (
+    PAIR,
+    SINGLE,
+    THREE,
+    Judged,
+    Mode,
+    Reader,
+    Replay,
+    World,
+    attack,
+    every_state,
+    inputs_up_to,
+    lasting,
+    shown,
+)
 from odkanon import Rule
 from worlds.cubes import cube_matrix, fallen, rows_by_box
 
@@ -96,6 +110,45 @@ def test_no_group_can_be_shown_where_persons_count(world: World) -> None:
     trips, people = every_state(world, PERSONS)
     judged = Judged(world, trips, 2, "kept", people=people, least=(0, 2)).run()
     assert shown(judged, judged.signature()) == (0, 0)
+
+
+# Rows of an earlier cascade for other trips.
+
+AGAIN = [
+    (World(((THREE, THREE),)), 2, 6),
+    (World(((THREE, SINGLE, PAIR),)), 2, 6),
+    (World((PAIR, THREE)), 2, 6),
+    (World((PAIR, (PAIR, PAIR))), 2, 5),
+    (World((((PAIR, PAIR), (PAIR,)),)), 3, 8),
+]
+
+
+def attack_again(*, all_rows: bool) -> tuple[int, int]:
+    """Return how many groups a reader is shown who knows which rows were given, and in how many of the sets of rows."""
+    found, sets = 0, 0
+    for world, k, trips in AGAIN:
+        inputs, nodes = inputs_up_to(world, trips), [node for at in range(len(world.rungs)) for node in world.nodes(at)]
+        for seed in range(12):
+            chosen = np.random.default_rng(seed).random(len(nodes)) < (0.3, 0.5, 0.8)[seed % 3]
+            rows = [node for node, takes in zip(nodes, chosen, strict=True) if takes]
+            # Of two rungs that are the same places, a release has one row.
+            rows = list({box: (rung, box) for rung, box in reversed(rows)}.values())
+            only = frozenset(rows) if all_rows else lasting(world, rows)
+            replay = Replay(world, inputs, k, "plain", only).run()
+            leaks = sum(shown(replay, replay.signature()))
+            found, sets = found + leaks, sets + (leaks > 0)
+    return found, sets
+
+
+def test_rows_that_last_show_no_group_of_other_trips() -> None:
+    assert attack_again(all_rows=False) == (0, 0)
+
+
+def test_any_rows_show_groups_of_other_trips() -> None:
+    """A row whose own places all lie in one part of it tells of that part."""
+    found, sets = attack_again(all_rows=True)
+    assert found > 1_000
+    assert sets > 10
 
 
 # Larger worlds: an exact attacker, who works with sets of possible residuals instead of trying inputs.

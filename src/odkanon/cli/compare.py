@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from odkanon.read.trips import Trips
     from odkanon.study.experiment import Cell, Experiment, Outcome
 
-RUNS = "runs.jsonl"
+RUNS, ORDERS = "runs.jsonl", "orders.csv"
 
 
 @reads
@@ -72,7 +72,7 @@ def compare(
 
     `odkanon compare survey.parquet --segment sex --methods odkanon,oigh -o tables`
 
-    `odkanon compare last-year.parquet --by mode --by hour --give-up hour,mode,place --give-up place:6,hour,mode -o orders`
+    `odkanon compare last-year.parquet --by mode --by hour --give-up hour,mode --give-up place:6,hour,mode -o orders`
     """
     from dataclasses import replace
 
@@ -82,7 +82,9 @@ def compare(
 
     if (source is None) == (not sample):
         raise InputError("give either a file of trips, or --sample for the built-in survey")
-    if output.exists() and not (output.is_dir() and ((output / RUNS).is_file() or not any(output.iterdir()))):
+    if output.exists() and not (
+        output.is_dir() and (any((output / name).is_file() for name in (RUNS, ORDERS)) or not any(output.iterdir()))
+    ):
         raise InputError(f"{output} exists and is not a folder of tables; choose another folder")
     dimensions = tuple(dict.fromkeys([*(segment or []), *(("sex", "age", "category") if all_segments else ())]))
     with stages() as stage:
@@ -123,7 +125,7 @@ def _compare_orders(
     from odkanon.read.tables.open import write_csv
     from odkanon.study.orders import compare_orders
 
-    target = output / "orders.csv"
+    target = output / ORDERS
     check_new(target, force=force)
     od = matrix_of(reading, kinds=kinds_of(by, parse_age_bands(age_bands)))
     kept = compare_orders(od, Rule(trips=k), orders)

@@ -19,8 +19,8 @@ def compare_orders(od: Matrix, rule: Rule, orders: Sequence[str]) -> pa.Table:
     """Return what each order keeps of the same trips, one row an order.
 
     Columns are the order (``give_up``), ``flows``, the share of trips that is ``published``, ``g`` of places, and for
-    each axis, and for all of them together, the share of trips of which it is known. Choose on other data than those to be
-    published: the promise takes the order for public knowledge, and one that was picked by its results tells of them.
+    each axis, and for all of them together, the share of trips of which it is known. Choose on other data than those to
+    be published: the promise takes the order for public knowledge, and one that was picked by results tells of them.
 
     Parameters
     ----------

@@ -27,12 +27,6 @@ from odkanon.zoning.cells import (
 from odkanon.zoning.hierarchy import Hierarchy
 from odkanon.zoning.zones import Zones, find_nodes
 
-OWN_ROWS = (
-    "whose rows are as fine as its own trips allow; on other trips they would show groups below the rule. Make a "
-    "cascade of the new data instead: those of different trips are safe side by side"
-)
-"""Why the rows of a cascade are not used again."""
-
 
 @dataclass(frozen=True, eq=False)
 class AxisZones:
@@ -85,7 +79,7 @@ def zoning_of(release: Release) -> Zoning:
     if release.classes.kinds:
         raise InputError("the zones of a cube differ by kind of trip; they cannot be used for other data")
     if release.classes.own_pairs is not None:
-        raise InputError(f"the release is a cascade, {OWN_ROWS}")
+        raise InputError("the release is a cascade: its rows lie in each other, and are no zoning")
     return Zoning(_of_zones(release.origins), _of_zones(release.destinations))
 
 
