@@ -46,9 +46,8 @@ class EarlierRows:
 
     def on(self, ladder: Ladder) -> list[Ints]:
         """Return for each rung of a ladder the keys of the rows that may be used; see `odkanon.engine.rest.keys_of`."""
-        if any(
-            side.tree.resolution is None or side.tree.steps > 1 or side.tree.within is not None for side in ladder.sides
-        ):
+        trees = [side.tree for side in ladder.sides]
+        if any(tree.resolution is None or tree.steps > 1 or tree.within is not None for tree in trees):
             raise InputError(
                 f"the rows of {self.name} can be used for other trips on plain H3 cells, without an area; make a "
                 "cascade of the new data instead"
