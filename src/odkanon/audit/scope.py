@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from odkanon.audit.conditions import age_condition, hour_condition, hours_of, text_condition
 from odkanon.audit.counting.filters import filter_sql, names_in
 from odkanon.audit.counting.records import Records, raw_column
 from odkanon.audit.counting.scan import TripsSource
 from odkanon.audit.folder import Published
-from odkanon.errors import InputError
 from odkanon.read.area import Area, read_area
 from odkanon.read.tables.open import quote_text
 from odkanon.read.tables.where import FILTERED
@@ -93,41 +93,13 @@ def scope_sql(release: Published, records: Records, where: Sequence[str]) -> str
 
 def _condition(name: str, label: str, release: Published, records: Records) -> str:
     if name == "age":
-        return _age_condition(label, raw_column(records, name).sql)
+        return age_condition(label, raw_column(records, name).sql)
     if name == "hour":
-        return _hour_condition(label, release)
-    text = f"coalesce(nullif(trim(CAST({raw_column(records, name).sql} AS VARCHAR)), ''), 'missing')"
-    return f"{text} = {quote_text(label)}"
+        return hour_condition(label, _slots(release) if label == "other" else ())
+    return f"{text_condition(raw_column(records, name).sql)} = {quote_text(label)}"
 
 
-def _age_condition(label: str, column: str) -> str:
-    age = f"TRY_CAST({column} AS DOUBLE)"
-    known = f"coalesce({age} >= 0 AND isfinite({age}), false)"
-    if label == "missing":
-        return f"NOT {known}"
-    match = re.fullmatch(r"(?:under (\d+))|(?:(\d+)-(\d+))|(?:(\d+)\+)", label)
-    if not match:
-        raise InputError(f"{label!r} is no age band that can be understood")
-    if match[1]:
-        return f"({known} AND {age} < {match[1]})"
-    if match[4]:
-        return f"({known} AND {age} >= {match[4]})"
-    return f"({known} AND {age} >= {match[2]} AND {age} < {int(match[3]) + 1})"
-
-
-def _hour_condition(label: str, release: Published) -> str:
-    hour = "extract(hour FROM start_time)"
-    if label == "missing":
-        return "start_time IS NULL"
-    if label == "other":
-        slots = next(part for part in release.parameters["dimension"].split("*") if part.strip().startswith("hour:"))
-        hours = [h for slot in slots.partition(":")[2].split(",") for h in _hours(slot)]
-        return f"{hour} NOT IN ({', '.join(map(str, hours))})"
-    return f"{hour} IN ({', '.join(map(str, _hours(label)))})"
-
-
-def _hours(slot: str) -> list[int]:
-    begin, dash, end = slot.strip().partition("-")
-    if not dash:
-        return [int(begin)]
-    return [(int(begin) + step) % 24 for step in range((int(end) - int(begin)) % 24 or 24)]
+def _slots(release: Published) -> list[int]:
+    """Return the hours that lie in the time slots of a release."""
+    slots = next(part for part in release.parameters["dimension"].split("*") if part.strip().startswith("hour:"))
+    return [hour for slot in slots.partition(":")[2].split(",") for hour in hours_of(slot)]

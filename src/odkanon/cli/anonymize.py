@@ -14,7 +14,7 @@ from odkanon.cli.options import Engine, Input, MemoryLimit, SparkMaster, command
 from odkanon.cli.pandas import allow_pandas
 from odkanon.cli.protecting import Wanted, protects
 from odkanon.cli.reading import How, reads
-from odkanon.cli.segments import anonymize_segments, read_earlier_zones
+from odkanon.cli.segments import anonymize_segments, read_earlier
 from odkanon.errors import InputError
 from odkanon.methods.registry import DEFAULT_METHOD, describe_methods
 from odkanon.read.tables.datasets import remote
@@ -179,7 +179,7 @@ def anonymize(
             "--zones",
             metavar="RELEASE",
             rich_help_panel="Releases that stay safe together",
-            help="Use the zones of this earlier release; no budget applies.",
+            help="Use the zones of this earlier release, or the rows of a cascade; no budget applies.",
         ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an earlier release in DIR.")] = False,
@@ -201,10 +201,11 @@ def anonymize(
     chosen: EngineChoice | None = None if engine is None else engine.value
     if chosen == "spark" or spark_master or any(remote(each) is not None for each in source):
         allow_pandas()
-    from odkanon.cli.cautions import warn_of_rule
+    from odkanon.cli.cautions import mention_cascade, warn_of_rule
     from odkanon.cli.show import show_files, show_release, stages
     from odkanon.engine.choose import load, parse_bytes
     from odkanon.methods import anonymize as run
+    from odkanon.methods.cascade.again import EarlierRows
     from odkanon.publish.save import check_target, save_release
     from odkanon.together.series import release_on_zones
 
@@ -236,6 +237,9 @@ def anonymize(
             make_rule=wanted,
             options=options,
             force=force,
+            engine=chosen,
+            memory_limit=limit,
+            spark_master=spark_master,
             command=command_account(context),
         )
         return
@@ -255,17 +259,19 @@ def anonymize(
         )
         return
     check_target(output, force=force)
-    zoning, reading = read_earlier_zones(zones), how(source)
+    earlier, reading = read_earlier(zones), how(source)
     with stages() as stage:
         stage(f"reading {reading.name}")
         od = load(reading, engine=chosen, memory_limit=limit, spark_master=spark_master)
         rule = wanted(od)
-        if zoning is None:
-            stage(f"protecting {od.summary.trips:,} trips with {method}")
+        on = f"with {method}" if earlier is None else f"on the zones of {zones}"
+        stage(f"protecting {od.summary.trips:,} trips {on}")
+        if earlier is None:
             release = run(od, rule, method=method, **options)
+        elif isinstance(earlier, EarlierRows):
+            release = run(od, rule, method=METHOD, rows=earlier)
         else:
-            stage(f"protecting {od.summary.trips:,} trips on the zones of {zones}")
-            release = release_on_zones(od.in_memory(), rule, zoning, full=reading.tree)
+            release = release_on_zones(od.in_memory(), rule, earlier, full=reading.tree)
         if release.refusal is None:
             stage("working out how good any release of this input could be")
             _ = release.limit  # kept by the release; on large inputs it takes longer than writing
@@ -273,9 +279,12 @@ def anonymize(
         save_release(release, output, force=force, source=reading.said(), command=command_account(context))
     show_release(od, release)
     warn_of_rule(release)
+    mention_cascade(od, release)
     if reading.uses_hours:
         typer.echo(reading.clock)
-    if zoning is not None:
+    if isinstance(earlier, EarlierRows):
+        typer.echo(f"This and {zones} are safe side by side if no trip is in both; of data that grow they are not.")
+    elif earlier is not None:
         outside = release.parameters["trips_outside"]
         typer.echo(f"{outside:,} trips begin or end outside the zones of {zones}; they are suppressed, too.")
     show_files(output)

@@ -79,7 +79,7 @@ def command_account(context: typer.Context) -> dict[str, Any]:
 
 def parse_age_bands(text: str | None) -> tuple[int, ...]:
     """Read ``--age-bands 18,40,65``."""
-    from odkanon.together.dimensions import AGE_BANDS
+    from odkanon.read.axes import AGE_BANDS
 
     if text is None:
         return AGE_BANDS

@@ -139,6 +139,15 @@ def _by_points(places: Places, box: Ints, sides: Floats, grid: int) -> tuple[Int
     return np.repeat(box, len(u)), places.of(x, y), np.full(len(x), 1 / len(u))
 
 
+def number_pairs(zone: Ints, place: Ints) -> tuple[tuple[Ints, Ints], Ints]:
+    """Return each zone and place that occur together, sorted, and how often they do."""
+    low = int(place.min(initial=0))
+    span = int(place.max(initial=0)) - low + 1
+    # Sorting numbers is several times as fast as finding the order of pairs of them.
+    key, many = np.unique(zone * span + (place - low), return_counts=True)
+    return (key // span, key % span + low), many
+
+
 def collected(zone: Ints, place: Ints, share: Floats, zones: int) -> Shares:
     """Return shares without repetition and without those of 0."""
     known = share > 0
