@@ -25,6 +25,8 @@ WAYS: list[dict[str, Any]] = [
     {"method": "cascade", "implications": "allowed", "budget": 0.2, "budget_of": "rows"},
 ]
 FINE: list[dict[str, Any]] = [{"method": method, "steps": "fine"} for method in ("odkanon", "oigh", "cascade")]
+FINE += [{"symmetric": True}, {"suppress": "before", "symmetric": True}, {"method": "oigh", "symmetric": True}]
+FINE += [{"method": "oigh", "level": resolution, "budget": 0.3} for resolution in (2, 6)]
 RULES = [Rule(trips=10), Rule(weight=20_000.5), Rule(persons=5), Rule(trips=8, weight=9_000, persons=3)]
 
 

@@ -145,6 +145,8 @@ METHODS: dict[str, Method] = {
     )
 }
 DEFAULT_METHOD = "odkanon"
+ONE_LEVEL = "oigh"
+"""The method of uniform levels, which can be told the level."""
 
 
 def find_method(name: str) -> Method:
@@ -199,9 +201,12 @@ def anonymize(od: Matrix, rule: Rule, *, method: str = DEFAULT_METHOD, **options
     >>> anonymize(od, Rule(trips=100)).refusal[:42]
     'even with all 25 remaining trips in one cl'
     """
-    from odkanon.methods.steps import with_steps  # which needs numpy, and help does without
+    from odkanon.methods.trees import with_steps  # which needs numpy, and help does without
 
     chosen = find_method(method)
+    if options.get("symmetric") and "symmetric" not in chosen.options:
+        able = ", ".join(name for name, each in METHODS.items() if "symmetric" in each.options)
+        raise InputError(f"zones of {method} depend on the other end, so that both cannot have the same; choose {able}")
     for name in options:
         if name not in chosen.options:
             known = f"it takes {', '.join(chosen.options)}" if chosen.options else "it takes none"

@@ -13,11 +13,13 @@ is connected in that sense.
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from math import inf
+from typing import Any
 
 import numpy as np
 
-from odkanon.core.arrays import Codes, Ints
+from odkanon.core.arrays import Codes, Ints, group_sum
 from odkanon.errors import InputError
 from odkanon.methods.freezones.annealing import Schedule, anneal
 from odkanon.methods.freezones.blocks import Blocks, blocks_of, children_of, islands
@@ -26,6 +28,7 @@ from odkanon.methods.odkanon import refusal
 from odkanon.methods.treecut.dp import PRICE, PUBLISHED, Problem, node_table
 from odkanon.methods.treecut.method import best_cuts, check_effort
 from odkanon.methods.treecut.search import Cuts
+from odkanon.methods.trees import of_one_height
 from odkanon.model.budget import Budget, BudgetOf
 from odkanon.model.od import AXES, ODMatrix
 from odkanon.model.release import Release, assemble, release_of_cuts
@@ -50,6 +53,7 @@ def freezones(
     compactness: float = 1.0,
     iterations: int = 200,
     time_limit: float | None = None,
+    symmetric: bool = False,
 ) -> Release:
     """Anonymise with zones that are free unions of neighbouring cells.
 
@@ -72,6 +76,8 @@ def freezones(
         Turns of annealing, in [0, inf). The result depends on nothing else; 0 returns the best cuts.
     time_limit : float, optional
         Seconds after which the best so far is returned, in (0, inf); ODkAnon's answer at least.
+    symmetric : bool
+        Whether both ends have one zoning.
     """
     check_effort(iterations, time_limit)
     if not 0 <= compactness < inf:
@@ -81,7 +87,7 @@ def freezones(
         if od.tree(axis).resolution is None:
             raise InputError("free zones need H3 cells, which know their neighbours; for lookup tables use treecut")
     allowed = Budget(budget, budget_of)
-    parameters = {
+    parameters: dict[str, Any] = {
         "budget": budget,
         "budget_of": budget_of,
         "measure": measure,
@@ -89,13 +95,19 @@ def freezones(
         "iterations": iterations,
     }
     deadline = inf if time_limit is None else time.monotonic() + time_limit
-    problem = Problem(od, rule, allowed, measure)
+    joint = None
+    if symmetric:
+        od, parameters["symmetric"] = of_one_height(od).in_memory(), True
+        problem, joint = Problem.square(od, rule, allowed, measure)
+    else:
+        problem = Problem(od, rule, allowed, measure)
     cuts = best_cuts(problem, "g", _TREE_ITERATIONS, None if time_limit is None else time_limit / 3, joint=False)
     if cuts is None:
         return Release.empty(od, rule, "freezones", parameters, refusal(od, rule))
     keep = np.ones(len(od), dtype=bool)
     plan = best_plan(problem, cuts, iterations, deadline, compactness)
     if plan is None:
+        cuts = cuts if joint is None else joint.cuts(cuts[0])
         return release_of_cuts(od, rule, *cuts, keep, allowed, "freezones", parameters)
     (origins, origin_zone), (destinations, destination_zone) = (zones_of_plan(plan, axis) for axis in (0, 1))
     return assemble(
@@ -103,8 +115,8 @@ def freezones(
         rule,
         origins=origins,
         destinations=destinations,
-        origin_zone=origin_zone[od.flows.origin],
-        destination_zone=destination_zone[od.flows.destination],
+        origin_zone=origin_zone[problem.od.flows.origin],
+        destination_zone=destination_zone[problem.od.flows.destination],
         candidate=keep,
         budget=allowed,
         method="freezones",
@@ -118,17 +130,31 @@ def best_plan(problem: Problem, cuts: Cuts, iterations: int, deadline: float, co
     g = float(totals[PRICE] / totals[PUBLISHED])
     if iterations == 0 or g <= 2:
         return None
-    od = problem.od
-    origin, destination = (
-        blocks_of(od.tree(axis), od.node_masses(axis, problem.measure), cut, _BLOCKS_PER_ZONE * len(cut))
-        for axis, cut in zip(AXES, cuts, strict=True)
-    )
+    od, (origin, destination) = problem.od, _blocks(problem, cuts)
     zones = (start_zones(origin, cuts[0].zone_of_leaf), start_zones(destination, cuts[1].zone_of_leaf))
     plan = Plan.of(problem, (origin, destination), zones)
     mean_weight = od.mean_weight if od.weight is not None else None
     k = float(problem.rule.k_of(problem.measure, mean_weight)) * (od.flows.scale if problem.measure == "weight" else 1)
     found, least = anneal(plan, Schedule(iterations, deadline, k, problem.allowance, compactness))
     return plan.with_zones(found) if least < g else None
+
+
+def _blocks(problem: Problem, cuts: Cuts) -> tuple[Blocks, Blocks]:
+    """Return the blocks of both axes; the same ones, each with the leaves of its axis, where one zoning is wanted."""
+    od, measure = problem.od, problem.measure
+    masses = [od.node_masses(axis, measure) for axis in AXES]
+    if problem.counts is None:
+        first, second = (
+            blocks_of(od.tree(axis), mass, cut, _BLOCKS_PER_ZONE * len(cut))
+            for axis, mass, cut in zip(AXES, masses, cuts, strict=True)
+        )
+        return first, second
+    mass = tuple(one + other for one, other in zip(*masses, strict=True))
+    both = blocks_of(od.origins, mass, cuts[0], _BLOCKS_PER_ZONE * len(cuts[0]))
+    first, second = (
+        replace(both, leaves=group_sum(both.block_of_leaf, len(both), counts)) for counts in problem.counts
+    )
+    return first, second
 
 
 def start_zones(blocks: Blocks, zone_of_leaf: Codes) -> Ints:
