@@ -142,8 +142,8 @@ def show_ranking(outcomes: Sequence[Outcome], target: str) -> None:
         "G: size of zones in observed cells, smaller is finer; it does not tell how useful they are.",
         style="dim",
     )
-    for use, outcome, km, right in choices(outcomes, target):
-        console.print(f"For {use}: {METHOD_ROWS[outcome.cell.row].title} ({right:.0%} right at {km:g} km).")
+    for use, chosen, km, share in choices(outcomes, target):
+        console.print(f"For {use}: {METHOD_ROWS[chosen.cell.row].title} ({share:.0%} right at {km:g} km).")
 
 
 def show_utility(releases: list[tuple[str, Release]]) -> None:

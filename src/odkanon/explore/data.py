@@ -68,7 +68,7 @@ class Data:
         finest = self.resolutions[-1]
         od = self.matrix(finest)
         targets = [measure for measure in MEASURES if measure in od.measures]
-        methods = [each.name for each in METHODS.values() if od.origins.resolution is not None or not each.needs_cells]
+        methods = [each.name for each in METHODS.values() if each.suits(od.origins)]
         most_k = max(2, min(MOST_K, od.trips // 2))
         first = Request(min(10, most_k), ("trips",), "odkanon", 0.1, "after", finest, EVERYONE)
         return Offer(most_k, targets, methods, self.resolutions, self.segments, first)
