@@ -31,6 +31,8 @@ CUBES: list[tuple[list[str], list[Rule]]] = [
 ]
 """What to publish by, and rules to do it under."""
 CUBE_WAYS: list[dict[str, Any]] = [{"method": "cascade"}]
+FINE += [{"symmetric": True}, {"suppress": "before", "symmetric": True}, {"method": "oigh", "symmetric": True}]
+FINE += [{"method": "oigh", "level": resolution, "budget": 0.3} for resolution in (2, 6)]
 RULES = [Rule(trips=10), Rule(weight=20_000.5), Rule(persons=5), Rule(trips=8, weight=9_000, persons=3)]
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from odkanon import InputError, Rule, anonymize, lookup_hierarchy, read_od
 from odkanon.engine.presuppress import presuppress
-from odkanon.methods.odkanon import MergeOrder, alternate
+from odkanon.methods.merging import MergeOrder, alternate
 from odkanon.model.budget import Budget
 from odkanon.zoning.zones import zones_of_cut
 

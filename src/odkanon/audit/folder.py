@@ -146,7 +146,7 @@ def is_box(about: Mapping[str, Any]) -> bool:
     """Tell whether a zone is a box: it says so, or it is neither a cell, nor several, nor a node of a table."""
     if "kind" in about:
         return bool(about["kind"] == "box")
-    return about["id"] != WORLD and all(about.get(name) is None for name in ("resolution", "level", "cells"))
+    return about["id"] != WORLD and all(about.get(name) is None for name in ("resolution", "level", "cells", "places"))
 
 
 def read_release(

@@ -10,6 +10,7 @@ from odkanon.audit.counting.filters import filter_sql, names_in
 from odkanon.audit.counting.records import Records, raw_column
 from odkanon.audit.counting.scan import TripsSource
 from odkanon.audit.folder import Published
+from odkanon.errors import InputError
 from odkanon.read.area import Area, read_area
 from odkanon.read.tables.open import quote_text
 from odkanon.read.tables.where import FILTERED

@@ -16,7 +16,7 @@ from odkanon.cli.protecting import Wanted, protects
 from odkanon.cli.reading import How, reads
 from odkanon.cli.segments import anonymize_segments, read_earlier
 from odkanon.errors import InputError
-from odkanon.methods.registry import DEFAULT_METHOD, describe_methods
+from odkanon.methods.registry import DEFAULT_METHOD, ONE_LEVEL, describe_methods
 from odkanon.read.tables.datasets import remote
 
 if TYPE_CHECKING:
@@ -125,6 +125,24 @@ def anonymize(
             "[default: plain]",
         ),
     ] = None,
+    level: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            rich_help_panel="How",
+            help="Publish at this level and nowhere else: a column of --hierarchy, or an H3 resolution. What fails the "
+            "rule there is suppressed, up to the budget; implies --method oigh.",
+        ),
+    ] = None,
+    symmetric: Annotated[
+        bool,
+        typer.Option(
+            "--symmetric",
+            rich_help_panel="How",
+            help="One zoning for origins and destinations, so that the matrix is square. With odkanon, oigh, treecut, "
+            "freezones.",
+        ),
+    ] = False,
     engine: Engine = None,
     memory_limit: MemoryLimit = None,
     spark_master: SparkMaster = None,
@@ -197,6 +215,8 @@ def anonymize(
     `odkanon anonymize survey.parquet -o cube --by mode --by hour:0-7,7-9,9-17,17-20,20-24`
 
     `odkanon anonymize february.csv -o february --zones january`
+
+    `odkanon anonymize trips.csv -o communes --hierarchy zones.csv --level commune --budget 0.2`
     """
     chosen: EngineChoice | None = None if engine is None else engine.value
     if chosen == "spark" or spark_master or any(remote(each) is not None for each in source):
@@ -223,8 +243,12 @@ def anonymize(
         "implications": implications,
         "steps": steps,
         "give_up": give_up,
+        "level": level,
+        "symmetric": symmetric or None,
     }
     options = {name: value for name, value in asked.items() if value is not None}
+    if level is not None and not was_given(context, "method"):
+        method = ONE_LEVEL
     limit = None if memory_limit is None else parse_bytes(memory_limit)
     if by:
         if method != METHOD and was_given(context, "method"):

@@ -15,7 +15,7 @@ from odkanon.cli.reading import OPTIONS, with_parameters
 from odkanon.errors import InputError
 
 _CHOOSING = ("method", "suppress", "budget", "budget_of", "levels", "target", "objective", "compactness")
-_SEARCHING = ("iterations", "time_limit")
+_SEARCHING = ("iterations", "time_limit", "level", "symmetric")
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,10 @@ CLASHES = (
     Clash(("by",), True, ("segment", "zones"), "it makes one table, on zones of its own"),
     Clash(("by",), True, ("steps",), "attributes are given up between whole H3 levels"),
     Clash(("by",), True, ("hierarchy",), "attributes need trips with coordinates"),
+    Clash(("by",), True, ("level", "symmetric"), "its rows are as fine as k share, at several levels"),
+    Clash(("segment",), True, ("level", "symmetric"), "zones become as coarse as all tables need"),
+    Clash(("level",), True, ("symmetric",), "one level is one zoning for both ends"),
+    Clash(("level",), True, ("steps",), "a level is a whole one"),
     Clash(("by",), False, ("give_up",), "there are only places to give up detail of"),
     Clash(("all_segments",), True, ("by", "give_up"), "a cube has no segments"),
     Clash(("segment",), True, ("engine", "memory_limit", "spark_master"), "segments are split in memory"),

@@ -144,6 +144,8 @@ def _parts(x: Floats, y: Floats, counts: Ints) -> Parts:
 def _polygons(zones: Zones, projection: Projection) -> Parts:
     outlines = [(zones.outlines or {}).get(str(zone)) for zone in zones.ids]
     finest = np.zeros(len(zones), dtype=bool) if zones.level is None else zones.level == 0
+    if zones.places is not None:
+        finest = np.array([len(part) == 1 for part in zones.places])
     points = [
         np.array([_middle(outline)]) if is_finest else _inside(outline)
         for outline, is_finest in zip(outlines, finest.tolist(), strict=True)
