@@ -10,10 +10,11 @@ import typer
 
 from odkanon.cli.clashes import was_given
 from odkanon.cli.cube import METHOD, anonymize_cube
-from odkanon.cli.options import Engine, Input, MemoryLimit, SparkMaster, command_account
+from odkanon.cli.options import FOR_EVERY_COMMAND, Engine, Input, MemoryLimit, SparkMaster, command_account
 from odkanon.cli.pandas import allow_pandas
 from odkanon.cli.protecting import Wanted, protects
 from odkanon.cli.reading import How, reads
+from odkanon.cli.say import say
 from odkanon.cli.segments import anonymize_segments, read_earlier_zones
 from odkanon.errors import InputError
 from odkanon.methods.registry import DEFAULT_METHOD, describe_methods
@@ -47,7 +48,7 @@ def anonymize(
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the release.")],
     method: Annotated[
         str,
-        typer.Option(rich_help_panel="How", help=f"One of {describe_methods()}"),
+        typer.Option(help=f"One of {describe_methods()}"),
     ] = DEFAULT_METHOD,
     suppress: Annotated[
         Suppress | None,
@@ -59,7 +60,6 @@ def anonymize(
     budget: Annotated[
         float | None,
         typer.Option(
-            rich_help_panel="How",
             help="Share that may be suppressed, from 0 to below 1. Mondrian takes none, cascade needs none. "
             "[default: 0.10]",
         ),
@@ -182,7 +182,9 @@ def anonymize(
             help="Use the zones of this earlier release; no budget applies.",
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an earlier release in DIR.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", rich_help_panel=FOR_EVERY_COMMAND, help="Replace an earlier release in DIR.")
+    ] = False,
 ) -> None:
     """Protect a file of trips or an OD table, and write the release to a folder.
 
@@ -202,7 +204,8 @@ def anonymize(
     if chosen == "spark" or spark_master or any(remote(each) is not None for each in source):
         allow_pandas()
     from odkanon.cli.cautions import warn_of_rule
-    from odkanon.cli.show import show_files, show_release, stages
+    from odkanon.cli.progress import stages
+    from odkanon.cli.show import show_files, show_release
     from odkanon.engine.choose import load, parse_bytes
     from odkanon.methods import anonymize as run
     from odkanon.publish.save import check_target, save_release
@@ -236,7 +239,7 @@ def anonymize(
             make_rule=wanted,
             options=options,
             force=force,
-            command=command_account(context),
+            command=command_account(context, output),
         )
         return
     if segment:
@@ -251,7 +254,7 @@ def anonymize(
             options=options,
             zones=zones,
             force=force,
-            command=command_account(context),
+            command=command_account(context, output),
         )
         return
     check_target(output, force=force)
@@ -270,12 +273,12 @@ def anonymize(
             stage("working out how good any release of this input could be")
             _ = release.limit  # kept by the release; on large inputs it takes longer than writing
         stage(f"writing {output}")
-        save_release(release, output, force=force, source=reading.said(), command=command_account(context))
+        save_release(release, output, force=force, source=reading.said(), command=command_account(context, output))
     show_release(od, release)
     warn_of_rule(release)
     if reading.uses_hours:
-        typer.echo(reading.clock)
+        say(reading.clock)
     if zoning is not None:
         outside = release.parameters["trips_outside"]
-        typer.echo(f"{outside:,} trips begin or end outside the zones of {zones}; they are suppressed, too.")
+        say(f"{outside:,} trips begin or end outside the zones of {zones}; they are suppressed, too.")
     show_files(output)

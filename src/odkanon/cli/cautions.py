@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from odkanon.cli.show import console
+from odkanon.cli.say import console
 from odkanon.model.release import Release
 from odkanon.quality.privacy import privacy
 

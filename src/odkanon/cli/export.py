@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from odkanon.cli.say import console, say
+
 
 class ExportFormat(StrEnum):
     """What to export to."""
@@ -89,4 +91,5 @@ def export(
     written = export_release(
         release, to.value, output, measure=measure.value, force=force, onto=onto, code=code, weights=weights
     )
-    typer.echo(f"Wrote {', '.join(str(path) for path in written)}")
+    console.tell(written=written)
+    say(f"Wrote {', '.join(str(path) for path in written)}")

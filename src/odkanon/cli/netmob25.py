@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from odkanon.cli.say import console, say
 from odkanon.cli.trips import Force, Gap, MinDistance, MinDuration, MinPoints, TripsFile, show_account
 
 
@@ -28,7 +29,7 @@ def netmob25(
     --------
     `odkanon sample --as netmob25 -o survey`, then `odkanon netmob25 survey -o trips.parquet`
     """
-    from odkanon.cli.show import console, stages
+    from odkanon.cli.progress import stages
     from odkanon.read.points.cutting import TripRule
     from odkanon.read.points.netmob25 import write_survey_trips
 
@@ -45,4 +46,5 @@ def netmob25(
         if count:
             console.print(f"  {count:,} {what}", style="yellow")
     show_account(account.points)
-    typer.echo(f"Wrote {account.points.trips:,} trips to {output}")
+    console.tell(written=[output])
+    say(f"Wrote {account.points.trips:,} trips to {output}")
