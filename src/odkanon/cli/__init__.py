@@ -25,6 +25,7 @@ from odkanon.cli.picture import picture
 from odkanon.cli.report import report
 from odkanon.cli.rerun import rerun
 from odkanon.cli.sample import sample
+from odkanon.cli.series import series
 from odkanon.cli.tradeoff import tradeoff
 from odkanon.cli.trips import trips
 from odkanon.cli.view import view
@@ -51,6 +52,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     explore,
     picture,
     view,
+    series,
     export,
     compare,
     tradeoff,

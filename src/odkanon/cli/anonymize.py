@@ -15,7 +15,7 @@ from odkanon.cli.pandas import allow_pandas
 from odkanon.cli.protecting import Wanted, protects
 from odkanon.cli.reading import How, reads
 from odkanon.cli.say import say
-from odkanon.cli.segments import anonymize_segments, read_earlier_zones
+from odkanon.cli.segments import anonymize_segments, read_after, read_earlier_zones
 from odkanon.errors import InputError
 from odkanon.methods.registry import DEFAULT_METHOD, describe_methods
 from odkanon.read.tables.datasets import remote
@@ -173,6 +173,15 @@ def anonymize(
             help="With --segment: share that the tables of a segment may suppress. [default: --budget]",
         ),
     ] = None,
+    after: Annotated[
+        Path | None,
+        typer.Option(
+            "--after",
+            metavar="RELEASE",
+            rich_help_panel="Releases that stay safe together",
+            help="Only trips after the period of this earlier release of the same, growing file.",
+        ),
+    ] = None,
     zones: Annotated[
         Path | None,
         typer.Option(
@@ -199,6 +208,8 @@ def anonymize(
     `odkanon anonymize survey.parquet -o cube --by mode --by hour:0-7,7-9,9-17,17-20,20-24`
 
     `odkanon anonymize february.csv -o february --zones january`
+
+    `odkanon anonymize all.csv -o february --after january --until 2024-03-01`
     """
     chosen: EngineChoice | None = None if engine is None else engine.value
     if chosen == "spark" or spark_master or any(remote(each) is not None for each in source):
@@ -226,13 +237,14 @@ def anonymize(
         "steps": steps,
         "give_up": give_up,
     }
+    reading = read_after(how(source), after)
     options = {name: value for name, value in asked.items() if value is not None}
     limit = None if memory_limit is None else parse_bytes(memory_limit)
     if by:
         if method != METHOD and was_given(context, "method"):
             raise InputError(f"--by publishes with {METHOD}, not with {method}; leave out --method")
         anonymize_cube(
-            how(source),
+            reading,
             output,
             by=by,
             age_bands=age_bands,
@@ -244,7 +256,7 @@ def anonymize(
         return
     if segment:
         anonymize_segments(
-            how(source),
+            reading,
             output,
             segments=segment,
             age_bands=age_bands,
@@ -258,7 +270,7 @@ def anonymize(
         )
         return
     check_target(output, force=force)
-    zoning, reading = read_earlier_zones(zones), how(source)
+    zoning = read_earlier_zones(zones)
     with stages() as stage:
         stage(f"reading {reading.name}")
         od = load(reading, engine=chosen, memory_limit=limit, spark_master=spark_master)

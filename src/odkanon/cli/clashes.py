@@ -47,6 +47,7 @@ _ABOUT_TRIPS = tuple(name for name in OPTIONS if name not in ("hierarchy", "outl
 
 CLASHES = (
     Clash(("zones",), True, (*_CHOOSING, *_SEARCHING, "segment_budget"), "the zones are given, none are chosen"),
+    Clash(("after",), True, ("since",), "the earlier release says where it ends"),
     Clash(("hierarchy",), True, ("resolution", "within", "crs"), "the zones are yours, not H3 cells"),
     Clash(("hierarchy",), True, ("segment", "all_segments"), "segments need trips with coordinates"),
     Clash(("hierarchy",), False, ("outlines",), "H3 cells have their own outlines"),

@@ -15,6 +15,7 @@ class ExportFormat(StrEnum):
     """What to export to."""
 
     omx = "omx"
+    gpkg = "gpkg"
     geoparquet = "geoparquet"
     geojson = "geojson"
     flowmap = "flowmap"
@@ -31,17 +32,21 @@ class Counted(StrEnum):
 
 
 def export(
-    release: Annotated[Path, typer.Argument(metavar="RELEASE", help="Folder of a release.", show_default=False)],
+    release: Annotated[
+        Path, typer.Argument(metavar="RELEASE", help="Folder of a release, or of segments.", show_default=False)
+    ],
     to: Annotated[
         ExportFormat,
         typer.Option(
             "--to",
-            help="omx: matrices for transport models. geoparquet, geojson: zones and flow lines for GIS. flowmap: "
+            help="omx: matrices for transport models. gpkg (GeoPackage), geoparquet, geojson: zones and flow lines for GIS. flowmap: "
             "tables for flowmap.blue. skmob: tessellation and flows for scikit-mobility. csv, parquet: with --onto.",
             show_default=False,
         ),
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="PATH", help="A file for omx, a folder otherwise.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="PATH", help="A file for omx and gpkg, else a folder.")
+    ],
     measure: Annotated[Counted, typer.Option(help="With flowmap and skmob: what flows count.")] = Counted.trips,
     onto: Annotated[
         Path | None,

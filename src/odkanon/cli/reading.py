@@ -70,6 +70,17 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
         ],
         None,
     ),
+    "since": (
+        Annotated[str | None, _option("--since", "DAY", "Keep trips that start on this day or later: 2024-02-01.")],
+        None,
+    ),
+    "until": (
+        Annotated[
+            str | None,
+            _option("--until", "DAY", "Keep trips that start before this day. The period is published with a release."),
+        ],
+        None,
+    ),
     "hierarchy": (
         Annotated[
             Path | None,

@@ -30,6 +30,10 @@ def rerun(
         Path | None,
         typer.Option("--output", "-o", metavar="DIR", help="Where to. [default: only compare with what is there]"),
     ] = None,
+    until: Annotated[
+        str | None,
+        typer.Option("--until", metavar="DAY", help="With --input: before which day the next period ends."),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an earlier release in DIR.")] = False,
 ) -> None:
     """Make a release again from its recipe, with the same options, and say what differs.
@@ -52,6 +56,9 @@ def rerun(
     command = _command(told, beside)
     there = command["folder"]
     changes: dict[str, Any] = {"source": [_seen_from(there, path) for path in source]} if source else {}
+    changes |= _next_period(
+        told, command["options"], until, os.path.relpath(beside / told["release"], there), new=bool(source)
+    )
     if not source and "-" in command["options"].get("source", ()):
         raise InputError("the release was made from standard input; give the file again with --input FILE")
     with TemporaryDirectory() if output is None else nullcontext() as kept:
@@ -80,6 +87,21 @@ def _command(told: Mapping[str, Any], beside: Path) -> dict[str, Any]:
     if not folder.is_dir():
         raise InputError(f"the release was made in {folder}, which is not there; put the recipe back where it was")
     return {**command, "folder": folder.resolve()}
+
+
+def _next_period(
+    told: Mapping[str, Any], options: dict[str, Any], until: str | None, release: str, *, new: bool
+) -> dict[str, Any]:
+    """Return the options for what comes after a release of a period; the same period twice would share trips."""
+    ends = told["input"].get("until")
+    if until is not None and (not new or ends is None):
+        raise InputError("another end is for another input of a release that has one; leave out --until")
+    if not new or ends is None:
+        return {}
+    if until is None:
+        raise InputError(f"the release ends before {ends}; say where the next one ends, with --until DAY")
+    options.pop("since", None)
+    return {"after": release, "until": until}
 
 
 def _seen_from(folder: Path, path: Path) -> str:

@@ -27,6 +27,14 @@ def read_earlier_zones(folder: Path | None) -> Zoning | None:
     return read_release(folder / WHOLE if (folder / INDEX).is_file() else folder).zoning
 
 
+def read_after(reading: Reading, earlier: Path | None) -> Reading:
+    """Return the part of an input that ``--after`` leaves: what is new since an earlier release."""
+    from odkanon.publish.recipe import read_recipe_file
+    from odkanon.together.growing import only_new
+
+    return reading if earlier is None else only_new(reading, read_recipe_file(earlier)["input"], str(earlier))
+
+
 def anonymize_segments(
     reading: Reading,
     output: Path,

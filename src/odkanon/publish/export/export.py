@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from odkanon.core.outputs import check_new, partial_folder
 from odkanon.errors import InputError, nearest
 from odkanon.publish.export.flowcsv import write_flowmap, write_skmob
-from odkanon.publish.export.geo import write_geojson, write_geoparquet
+from odkanon.publish.export.geo import write_geojson, write_geopackage, write_geoparquet
 from odkanon.publish.export.omx import write_omx
 from odkanon.publish.onto import write as onto_files
+from odkanon.publish.report.segments import index_folders, is_index
 from odkanon.publish.saved import SavedRelease, read_release
 
 Writer = Callable[[SavedRelease, Path, str], None]
 
 FILES: dict[str, tuple[str, ...]] = {
     "omx": (),
+    "gpkg": (),
     "geoparquet": ("zones.parquet", "flows.parquet"),
     "geojson": ("zones.geojson", "flows.geojson"),
     "flowmap": ("locations.csv", "flows.csv"),
@@ -26,6 +29,7 @@ FILES: dict[str, tuple[str, ...]] = {
 
 _WRITERS: dict[str, Writer] = {
     "omx": lambda release, path, measure: write_omx(release, path),
+    "gpkg": lambda release, path, measure: write_geopackage(release, path),
     "geoparquet": lambda release, path, measure: write_geoparquet(release, path),
     "geojson": lambda release, path, measure: write_geojson(release, path),
     "flowmap": write_flowmap,
@@ -49,11 +53,12 @@ def export_release(
     Parameters
     ----------
     folder : path
-        A release, as `Release.save` or ``odkanon anonymize`` has written it.
-    to : {"omx", "geoparquet", "geojson", "flowmap", "skmob"}
+        A release, as `Release.save` or ``odkanon anonymize`` has written it, or segments released together.
+    to : {"omx", "gpkg", "geoparquet", "geojson", "flowmap", "skmob"}
         The format.
     output : path
-        A file for OMX, a folder for the others.
+        A file for OMX and GeoPackage, a folder for the others. Of segments released together, always a folder, in
+        which each has its own, named as it is.
     measure : {"trips", "weight"}
         What flows count in formats that have a single number for each: flowmap and skmob.
     force : bool
@@ -86,6 +91,12 @@ def export_release(
     else:
         onto_files.check_format(to)
     output = Path(output)
+    if is_index(Path(folder)):
+        ending = "" if (FILES[to] if onto is None else onto_files.FILES[to]) else f".{to}"
+        parts = index_folders(Path(folder))
+        how: dict[str, Any] = {"measure": measure, "force": force, "onto": onto, "code": code, "weights": weights}
+        output.mkdir(parents=True, exist_ok=True)
+        return [path for part in parts for path in export_release(part, to, output / f"{part.name}{ending}", **how)]
     files = FILES[to] if onto is None else onto_files.FILES[to]
     targets = [output / name for name in files] or [output]
     _check(output, targets, single=not files, force=force)
