@@ -89,7 +89,9 @@ def series_of(releases: Sequence[SavedRelease]) -> Series:
             option="zones",
         )
     columns = [pa.array([own.get(flow) for flow in flows], pa.int64()) for own in trips]
-    made = {axis: pa.array([flow[at] for flow in flows], pa.string()) for at, axis in enumerate(AXES)}
+    made: dict[str, pa.Array] = {
+        axis: pa.array([flow[at] for flow in flows], pa.string()) for at, axis in enumerate(AXES)
+    }
     made |= {f"trips {name}": column for name, column in zip(names, columns, strict=True)}
     for name, before, after in zip(names[1:], trips, trips[1:], strict=False):
         change = [after[flow] - before[flow] if flow in before and flow in after else None for flow in flows]
@@ -118,8 +120,8 @@ def _check_comparable(release: SavedRelease) -> None:
     method = METHODS.get(str(release.about.get("method")))
     if release.axes or (method is not None and method.nested):
         raise InputError(
-            f"a row of {release.name} lists the trips that no finer row lists, so rows of two releases cannot be compared; "
-            "put both on the same zones first, with export and zones of your own"
+            f"a row of {release.name} lists the trips that no finer row lists, so rows of two releases cannot be "
+            "compared; put both on the same zones first, with export and zones of your own"
         )
     if any(zone["properties"].get("kind") == "box" for zone in release.zones):
         raise InputError(f"the zones of {release.name} are boxes of its own; choose a method on a hierarchy")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from odkanon.publish.export.geo import write_geojson, write_geopackage, write_ge
 from odkanon.publish.export.omx import write_omx
 from odkanon.publish.onto import write as onto_files
 from odkanon.publish.report.segments import index_folders, is_index
-from odkanon.publish.saved import SavedRelease, read_release
+from odkanon.publish.saved import SavedRelease, read_release, with_zones_of
 
 Writer = Callable[[SavedRelease, Path, str], None]
 
@@ -44,6 +44,7 @@ def export_release(
     *,
     measure: str = "trips",
     force: bool = False,
+    zones: Sequence[str | Path] = (),
     onto: str | Path | None = None,
     code: str | None = None,
     weights: str | Path | None = None,
@@ -63,6 +64,8 @@ def export_release(
         What flows count in formats that have a single number for each: flowmap and skmob.
     force : bool
         Replace files of the same name; other files in the folder stay.
+    zones : sequence of path
+        Releases whose zones are to be there as well, also where nothing flows, so that two months have the same shape.
     onto : path, optional
         A file of polygons to spread the release over, for "omx", "csv" and "parquet"; see `odkanon.publish.onto`.
     code : str, optional
@@ -89,12 +92,21 @@ def export_release(
         if to not in FILES:
             raise InputError(f"there is no format {to!r}; choose among {', '.join(FILES)}{nearest(to, FILES)}")
     else:
+        if zones:
+            raise InputError("on zones of your own all are there anyway; leave out the other releases")
         onto_files.check_format(to)
     output = Path(output)
     if is_index(Path(folder)):
         ending = "" if (FILES[to] if onto is None else onto_files.FILES[to]) else f".{to}"
         parts = index_folders(Path(folder))
-        how: dict[str, Any] = {"measure": measure, "force": force, "onto": onto, "code": code, "weights": weights}
+        how: dict[str, Any] = {
+            "measure": measure,
+            "force": force,
+            "zones": zones,
+            "onto": onto,
+            "code": code,
+            "weights": weights,
+        }
         output.mkdir(parents=True, exist_ok=True)
         return [path for part in parts for path in export_release(part, to, output / f"{part.name}{ending}", **how)]
     files = FILES[to] if onto is None else onto_files.FILES[to]
@@ -103,7 +115,8 @@ def export_release(
     with partial_folder(output) as partial:
         target = partial if files else partial / output.name
         if onto is None:
-            _WRITERS[to](read_release(Path(folder)), target, measure)
+            release = with_zones_of(read_release(Path(folder)), [read_release(each) for each in zones])
+            _WRITERS[to](release, target, measure)
         else:
             given = None if weights is None else Path(weights)
             onto_files.write_onto(Path(folder), to, target, onto=Path(onto), code=code, weights=given)
