@@ -40,8 +40,8 @@ def export(
         typer.Option(
             "--to",
             help="omx: matrices for transport models. gpkg (GeoPackage), geoparquet, geojson: zones and flow lines for "
-            "GIS. flowmap: tables for flowmap.blue. skmob: tessellation and flows for scikit-mobility. csv, parquet: with "
-            "--onto.",
+            "GIS. flowmap: tables for flowmap.blue. skmob: tessellation and flows for scikit-mobility. csv, parquet: "
+            "with --onto.",
             show_default=False,
         ),
     ],

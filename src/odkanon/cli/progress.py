@@ -24,7 +24,9 @@ class _Following(Progress):
             if share is not None:
                 self.update(task.id, total=STEPS, completed=round(share * STEPS))
             elif task.total is not None:
-                self.reset(task.id, total=None)
+                # Not reset(), which would draw again from within drawing, and keeps a total that is not known any more.
+                task.total, task.completed = None, 0
+                task._reset()
         yield from super().get_renderables()
 
 
@@ -56,7 +58,7 @@ def stages() -> Iterator[Callable[[str], None]]:
         task = bar.add_task("starting", total=None)
 
         def stage(text: str) -> None:
-            bar.reset(task, total=None, description=f"{text} ...")
+            bar.update(task, description=f"{text} ...")
 
         yield stage
 

@@ -65,6 +65,10 @@ class Counter:
         """Say how many steps are done."""
         self._done = done
 
+    def step(self) -> None:
+        """Say that one more step is done."""
+        self._done += 1
+
     def share(self) -> float:
         """Return the share that is done."""
         return self._done / self._steps

@@ -10,6 +10,7 @@ from math import inf
 import numpy as np
 
 from odkanon.core.arrays import Ints
+from odkanon.core.progress import counted
 from odkanon.methods.freezones.moves import sweep
 from odkanon.methods.freezones.sheet import Plan, Sheet
 
@@ -66,28 +67,30 @@ def anneal(plan: Plan, schedule: Schedule) -> tuple[tuple[Ints, Ints], float]:
     random = np.random.default_rng(_SEED)
     start = time.monotonic()
     best, least, multiplier, g = plan.zones, inf, 0.0, inf
-    for iteration in range(schedule.iterations + 1):
-        axis, progress = iteration % 2, schedule.progress(iteration, start)
-        sheet = plan.sheet(axis)
-        price, published, spent = sheet.totals()
-        if published > 0:
-            g = price / published
-            if spent <= schedule.allowance and g < least:
-                best, least = plan.zones, g
-        if progress >= 1:
-            break
-        excess = (spent - schedule.allowance) / max(schedule.allowance, 1.0)
-        if progress < _FREEZE:
-            multiplier = _DEAR * g
-        else:
-            multiplier *= float(np.exp(np.clip(0.5 * excess, -0.05, 0.05)))
-        heat = schedule.k * g * (1 - progress) ** 2 if progress < _QUENCH else 0.0
-        for _ in range(_SWEEPS):
-            if not sweep(sheet, multiplier, heat, schedule.compactness * schedule.k * g, random) and heat == 0:
+    with counted(1) as counter:
+        for iteration in range(schedule.iterations + 1):
+            axis, progress = iteration % 2, schedule.progress(iteration, start)
+            counter.at(progress)
+            sheet = plan.sheet(axis)
+            price, published, spent = sheet.totals()
+            if published > 0:
+                g = price / published
+                if spent <= schedule.allowance and g < least:
+                    best, least = plan.zones, g
+            if progress >= 1:
                 break
-        if progress < _FREEZE:
-            _resize(sheet, excess, multiplier)
-        plan = plan.with_zones((sheet.zone, plan.zones[1]) if axis == 0 else (plan.zones[0], sheet.zone))
+            excess = (spent - schedule.allowance) / max(schedule.allowance, 1.0)
+            if progress < _FREEZE:
+                multiplier = _DEAR * g
+            else:
+                multiplier *= float(np.exp(np.clip(0.5 * excess, -0.05, 0.05)))
+            heat = schedule.k * g * (1 - progress) ** 2 if progress < _QUENCH else 0.0
+            for _ in range(_SWEEPS):
+                if not sweep(sheet, multiplier, heat, schedule.compactness * schedule.k * g, random) and heat == 0:
+                    break
+            if progress < _FREEZE:
+                _resize(sheet, excess, multiplier)
+            plan = plan.with_zones((sheet.zone, plan.zones[1]) if axis == 0 else (plan.zones[0], sheet.zone))
     return best, least
 
 
