@@ -64,8 +64,9 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
             str | None,
             _option(
                 "--within",
-                "FILE|CELLS",
-                "Keep trips with both ends inside these H3 cells (separated by commas) or this GeoJSON outline.",
+                "FILE|CELLS|NAME",
+                "Keep trips with both ends inside these H3 cells (separated by commas) or this GeoJSON outline; "
+                "paris-centre are the five cells of the paper.",
             ),
         ],
         None,

@@ -65,7 +65,9 @@ def rerun(
         made = (Path(kept or "") / told["release"]) if output is None else output.absolute()
         changes["output"] = str(made) if output is None else _seen_from(there, output)
         with chdir(there), console.muted() if output is None else nullcontext():
-            _run(context, command["name"], command["options"] | changes, force=force)
+            # Without defaults: what odkanon.toml says by now has no part in what was said then.
+            options = command["options"] | changes | ({"force": True} if force else {})
+            run_command(context, command["name"], options, defaults={})
         again = read_recipe_file(made)
         differences = what_differs(told, again)
         if output is None:
@@ -111,14 +113,24 @@ def _seen_from(folder: Path, path: Path) -> str:
     return os.path.relpath(path, folder)
 
 
-def _run(context: typer.Context, name: str, options: Mapping[str, Any], *, force: bool) -> None:
+def run_command(
+    context: typer.Context, name: str, options: Mapping[str, Any], *, defaults: dict[str, Any] | None = None
+) -> None:
+    """Run another command of the program from within one.
+
+    Parameters
+    ----------
+    options : mapping
+        By name of the parameter.
+    defaults : dict, optional
+        What to take where an option is not given; by default what ``odkanon.toml`` says of that command.
+    """
     group: Any = context.find_root().command
     command = group.commands.get(name)
     if command is None:
         raise InputError(f"this version has no command {name!r}{nearest(name, group.commands)}")
-    words = [*(["--force"] if force else []), *words_of(command, options)]
-    # An empty map of defaults: what odkanon.toml says by now has no part in what was said then.
-    with command.make_context(name, words, parent=context.parent, default_map={}) as inner:
+    words = words_of(command, options)
+    with command.make_context(name, words, parent=context.parent, default_map=defaults) as inner:
         command.invoke(inner)
 
 

@@ -28,8 +28,8 @@ def trips(
         Path,
         typer.Argument(
             metavar="POINTS",
-            help="CSV, gzipped CSV or Parquet with person, time, lat, lon; or a folder with a CSV for each person, "
-            "named by the person's id.",
+            help="CSV, Parquet, GPX, GeoPackage or the like with person, time, lat, lon; or a folder with a CSV for "
+            "each person, named by the person's id.",
             show_default=False,
         ),
     ],

@@ -217,8 +217,8 @@ def check_rule(rule: TripRule) -> None:
     """Raise if a rule cannot make trips."""
     if not rule.gap > 0:
         raise InputError(f"the gap that ends a trip must be more than 0 seconds, not {rule.gap:g}")
-    if rule.min_points < 2:
-        raise InputError(f"a trip needs 2 points at least, a first and a last one; not {rule.min_points}")
+    if rule.min_points < 1:
+        raise InputError(f"a trip needs 1 point at least, or 2, a first and a last one; not {rule.min_points}")
 
 
 def _write_runs(batches: Iterator[pa.Table], path: Path) -> None:
