@@ -15,13 +15,28 @@ from odkanon.read.area import Area, read_area
 from odkanon.read.tables.open import quote_text
 from odkanon.read.tables.where import FILTERED
 
+_PERIOD = {"since": ">=", "until": "<"}
 _EQUALS = re.compile(r"""^\s*(\w+)\s*==\s*(?:"([^"]*)"|'([^']*)'|([\w.+-]+))\s*$""")
 
 
 def filters_of(release: Published) -> list[str]:
     """Return the filters with which a release was made, as its recipe tells."""
-    told = release.recipe.get("input", {}).get("where") or []
-    return [told] if isinstance(told, str) else [str(each) for each in told]
+    source = release.recipe.get("input", {})
+    told = source.get("where") or []
+    own = [told] if isinstance(told, str) else [str(each) for each in told]
+    return own + [f'start_time {sign} "{source[name]}"' for name, sign in _PERIOD.items() if source.get(name)]
+
+
+def apart_in_time(one: Published, other: Published) -> bool:
+    """Tell whether the periods that two releases say they are about exclude each other, on the same clock."""
+    first, second = (release.manifest.get("period", {}) for release in (one, other))
+    if not first or not second or first.get("timezone") != second.get("timezone"):
+        return False
+    return any(
+        str(before["until"]) <= str(after["since"])
+        for before, after in ((first, second), (second, first))
+        if before.get("until") and after.get("since")
+    )
 
 
 def hides_filter(release: Published) -> bool:

@@ -10,11 +10,12 @@ import typer
 
 from odkanon.cli.clashes import was_given
 from odkanon.cli.cube import METHOD, anonymize_cube
-from odkanon.cli.options import Engine, Input, MemoryLimit, SparkMaster, command_account
+from odkanon.cli.options import FOR_EVERY_COMMAND, Engine, Input, MemoryLimit, SparkMaster, command_account
 from odkanon.cli.pandas import allow_pandas
 from odkanon.cli.protecting import Wanted, protects
 from odkanon.cli.reading import How, reads
-from odkanon.cli.segments import anonymize_segments, read_earlier
+from odkanon.cli.say import say
+from odkanon.cli.segments import anonymize_segments, read_after, read_earlier
 from odkanon.errors import InputError
 from odkanon.methods.registry import DEFAULT_METHOD, ONE_LEVEL, describe_methods
 from odkanon.read.tables.datasets import remote
@@ -47,7 +48,7 @@ def anonymize(
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the release.")],
     method: Annotated[
         str,
-        typer.Option(rich_help_panel="How", help=f"One of {describe_methods()}"),
+        typer.Option(help=f"One of {describe_methods()}"),
     ] = DEFAULT_METHOD,
     suppress: Annotated[
         Suppress | None,
@@ -59,7 +60,6 @@ def anonymize(
     budget: Annotated[
         float | None,
         typer.Option(
-            rich_help_panel="How",
             help="Share that may be suppressed, from 0 to below 1. Mondrian takes none, cascade needs none. "
             "[default: 0.10]",
         ),
@@ -191,6 +191,15 @@ def anonymize(
             help="With --segment: share that the tables of a segment may suppress. [default: --budget]",
         ),
     ] = None,
+    after: Annotated[
+        Path | None,
+        typer.Option(
+            "--after",
+            metavar="RELEASE",
+            rich_help_panel="Releases that stay safe together",
+            help="Only trips after the period of this earlier release of the same, growing file.",
+        ),
+    ] = None,
     zones: Annotated[
         Path | None,
         typer.Option(
@@ -200,7 +209,9 @@ def anonymize(
             help="Use the zones of this earlier release, or the rows of a cascade; no budget applies.",
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an earlier release in DIR.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", rich_help_panel=FOR_EVERY_COMMAND, help="Replace an earlier release in DIR.")
+    ] = False,
 ) -> None:
     """Protect a file of trips or an OD table, and write the release to a folder.
 
@@ -217,12 +228,14 @@ def anonymize(
     `odkanon anonymize february.csv -o february --zones january`
 
     `odkanon anonymize trips.csv -o communes --hierarchy zones.csv --level commune --budget 0.2`
+    `odkanon anonymize all.csv -o february --after january --until 2024-03-01`
     """
     chosen: EngineChoice | None = None if engine is None else engine.value
     if chosen == "spark" or spark_master or any(remote(each) is not None for each in source):
         allow_pandas()
     from odkanon.cli.cautions import mention_cascade, warn_of_rule
-    from odkanon.cli.show import show_files, show_release, stages
+    from odkanon.cli.progress import stages
+    from odkanon.cli.show import show_files, show_release
     from odkanon.engine.choose import load, parse_bytes
     from odkanon.methods import anonymize as run
     from odkanon.methods.cascade.again import EarlierRows
@@ -246,6 +259,7 @@ def anonymize(
         "level": level,
         "symmetric": symmetric or None,
     }
+    reading = read_after(how(source), after)
     options = {name: value for name, value in asked.items() if value is not None}
     if level is not None and not was_given(context, "method"):
         method = ONE_LEVEL
@@ -254,7 +268,7 @@ def anonymize(
         if method != METHOD and was_given(context, "method"):
             raise InputError(f"--by publishes with {METHOD}, not with {method}; leave out --method")
         anonymize_cube(
-            how(source),
+            reading,
             output,
             by=by,
             age_bands=age_bands,
@@ -264,12 +278,12 @@ def anonymize(
             engine=chosen,
             memory_limit=limit,
             spark_master=spark_master,
-            command=command_account(context),
+            command=command_account(context, output),
         )
         return
     if segment:
         anonymize_segments(
-            how(source),
+            reading,
             output,
             segments=segment,
             age_bands=age_bands,
@@ -279,11 +293,11 @@ def anonymize(
             options=options,
             zones=zones,
             force=force,
-            command=command_account(context),
+            command=command_account(context, output),
         )
         return
     check_target(output, force=force)
-    earlier, reading = read_earlier(zones), how(source)
+    earlier = read_earlier(zones)
     with stages() as stage:
         stage(f"reading {reading.name}")
         od = load(reading, engine=chosen, memory_limit=limit, spark_master=spark_master)
@@ -300,15 +314,15 @@ def anonymize(
             stage("working out how good any release of this input could be")
             _ = release.limit  # kept by the release; on large inputs it takes longer than writing
         stage(f"writing {output}")
-        save_release(release, output, force=force, source=reading.said(), command=command_account(context))
+        save_release(release, output, force=force, source=reading.said(), command=command_account(context, output))
     show_release(od, release)
     warn_of_rule(release)
     mention_cascade(od, release)
     if reading.uses_hours:
-        typer.echo(reading.clock)
+        say(reading.clock)
     if isinstance(earlier, EarlierRows):
-        typer.echo(f"This and {zones} are safe side by side if no trip is in both; of data that grow they are not.")
+        say(f"This and {zones} are safe side by side if no trip is in both; of data that grow they are not.")
     elif earlier is not None:
         outside = release.parameters["trips_outside"]
-        typer.echo(f"{outside:,} trips begin or end outside the zones of {zones}; they are suppressed, too.")
+        say(f"{outside:,} trips begin or end outside the zones of {zones}; they are suppressed, too.")
     show_files(output)

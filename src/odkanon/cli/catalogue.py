@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from odkanon.cli.say import say
+
 
 def catalogue(
     releases: Annotated[list[Path], typer.Argument(metavar="RELEASE...", help="Saved releases.", show_default=False)],
@@ -36,4 +38,4 @@ def catalogue(
     check_new(output, force=force)
     made = describe_catalogue(releases, Publisher(publisher, homepage, licence, country, day))
     write_whole(output, json.dumps(made, indent=2, ensure_ascii=False) + "\n")
-    typer.echo(f"Wrote {output}: {len(releases)} {'entry' if len(releases) == 1 else 'entries'}.")
+    say(f"Wrote {output}: {len(releases)} {'entry' if len(releases) == 1 else 'entries'}.")

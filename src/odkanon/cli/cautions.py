@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from odkanon.cli.show import console
+from odkanon.cli.say import console
 from odkanon.engine.protocols import Matrix
 from odkanon.methods.registry import METHODS, anonymize
 from odkanon.model.release import Release

@@ -86,9 +86,12 @@ def compare(
     `odkanon compare last-year.parquet --by mode --by hour --give-up hour,mode --give-up place:6,hour,mode -o orders`
     `odkanon compare survey.parquet --protect participants --protect persons -o tables`
     """
+    import json
     from dataclasses import replace
 
-    from odkanon.cli.show import console, show_ranking, stages
+    from odkanon.cli.progress import stages
+    from odkanon.cli.say import console
+    from odkanon.cli.show import show_ranking
     from odkanon.sample.survey import CENTRAL_CELLS, make_survey
     from odkanon.study.experiment import read_outcomes
     from odkanon.study.figure import draw_targets
@@ -120,6 +123,7 @@ def compare(
     drawn = ", zones.png" if draw_targets(experiment, output / "zones.png") else ""
     for target in targets_of(outcomes):
         show_ranking(outcomes, target)
+    console.tell(outcomes=[json.loads(outcome.to_json()) for outcome in outcomes])
     refused = sum(outcome.refusal is not None for outcome in outcomes)
     console.print(
         f"Wrote {output}/tables.md, tables.csv, tables.tex{drawn}: {len(outcomes):,} runs, {refused:,} of them refused."
@@ -132,7 +136,7 @@ def _compare_orders(
     """Compare orders in which a cube gives up detail, and print and write what each keeps."""
     from rich.table import Table
 
-    from odkanon.cli.show import console
+    from odkanon.cli.say import console
     from odkanon.core.outputs import check_new
     from odkanon.model.rule import Rule
     from odkanon.read.axes import kinds_of
@@ -240,27 +244,22 @@ def _settings(experiment: Experiment, reading: Reading) -> dict[str, Any]:
 def _run(experiment: Experiment, done: Mapping[Cell, Outcome], log: Path, settings: dict[str, Any]) -> list[Outcome]:
     import json
 
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    from odkanon.cli.show import progress
+    from odkanon.cli.progress import runs
 
     outcomes = []
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     work = list(experiment.run(done))
     # What was done before is not given up before it has been written again.
     partial = log.with_suffix(".partial")
     kept = [json.dumps(settings), *(outcome.to_json() for outcome in done.values())]
     write_text(partial, "".join(f"{line}\n" for line in kept))
     partial.replace(log)
-    with log.open("a", encoding="utf-8", newline="\n") as file, Progress(*columns, console=progress) as bar:
-        task = bar.add_task("starting", total=len(work))
-        for cell, run in work:
-            bar.update(task, description=f"{cell.dimension} {cell.segment}, {cell.target}: {cell.row}")
+    with log.open("a", encoding="utf-8", newline="\n") as file, runs(len(work)) as at:
+        for done_so_far, (cell, run) in enumerate(work):
+            at(done_so_far, f"{cell.dimension} {cell.segment}, {cell.target}: {cell.row}")
             outcomes.append(run())
             if cell not in done:
                 file.write(outcomes[-1].to_json() + "\n")
                 file.flush()
-            bar.advance(task)
     return outcomes
 
 

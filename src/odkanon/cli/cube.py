@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from odkanon.cli.options import parse_age_bands
+from odkanon.cli.say import say
 
 if TYPE_CHECKING:
     from odkanon.engine.choose import EngineName
@@ -37,7 +36,8 @@ def anonymize_cube(
 ) -> None:
     """Read trips, release them by places and attributes, and say what came out."""
     from odkanon.cli.cautions import warn_of_rule
-    from odkanon.cli.show import show_files, show_release, stages
+    from odkanon.cli.progress import stages
+    from odkanon.cli.show import show_files, show_release
     from odkanon.engine.choose import load
     from odkanon.methods import anonymize
     from odkanon.publish.save import check_target, save_release
@@ -57,20 +57,20 @@ def anonymize_cube(
     show_known(release)
     warn_of_rule(release)
     if reading.uses_hours or "hour" in map(name_of, by):
-        typer.echo(reading.clock)
+        say(reading.clock)
     show_files(output)
 
 
 def show_known(release: Release) -> None:
     """Print the share of trips by what is known of them."""
-    from rich.table import Table
-
-    from odkanon.cli.show import console
+    from odkanon.cli.say import console, make_table
     from odkanon.quality.known import known
 
-    table = Table(title="Share of trips by what is known of them", title_justify="left")
-    for heading in ("known", "in full", "in part at least"):
-        table.add_column(heading, justify="left" if heading == "known" else "right")
+    table = make_table(
+        "Share of trips by what is known of them",
+        ("known", "in full", "in part at least"),
+        left=("known",),
+    )
     for found in known(release):
         table.add_row(" and ".join(found.axes), f"{found.full:.1%}", f"{found.part:.1%}")
     console.print(table)

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from odkanon.cli.options import parse_age_bands
+from odkanon.cli.say import say
 from odkanon.errors import InputError
 
 if TYPE_CHECKING:
@@ -41,6 +40,14 @@ def read_earlier_zones(folder: Path | None) -> Zoning | None:
     return earlier
 
 
+def read_after(reading: Reading, earlier: Path | None) -> Reading:
+    """Return the part of an input that ``--after`` leaves: what is new since an earlier release."""
+    from odkanon.publish.recipe import read_recipe_file
+    from odkanon.together.growing import only_new
+
+    return reading if earlier is None else only_new(reading, read_recipe_file(earlier)["input"], str(earlier))
+
+
 def anonymize_segments(
     reading: Reading,
     output: Path,
@@ -57,7 +64,8 @@ def anonymize_segments(
 ) -> None:
     """Read trips, release them by segments, and say what came out."""
     from odkanon.cli.cautions import warn_of_rule
-    from odkanon.cli.show import show_recipe, stages
+    from odkanon.cli.progress import stages
+    from odkanon.cli.show import show_recipe
     from odkanon.publish.segments import check_index_target, save_together
     from odkanon.read.trips import build_od, trips_of
     from odkanon.together import make_dimensions, release_together
@@ -87,17 +95,16 @@ def anonymize_segments(
     show_together(together)
     warn_of_rule(together.whole)
     if reading.uses_hours or any("hour" in dimension.keys for dimension in dimensions):
-        typer.echo(reading.clock)
+        say(reading.clock)
     written = 1 + sum(part.release is not None for part in together.parts)
-    typer.echo(f"Wrote {output}: {written} releases on the same zones, and index.json")
+    say(f"Wrote {output}: {written} releases on the same zones, and index.json")
     show_recipe(output)
 
 
 def show_together(together: Together) -> None:
     """Print the whole and each segment in one table."""
-    from rich.table import Table
-
-    from odkanon.cli.show import console, show_input, warn_of_few_persons
+    from odkanon.cli.say import console, make_table
+    from odkanon.cli.show import show_input, warn_of_few_persons
     from odkanon.publish.manifest import statement
     from odkanon.quality.privacy import privacy
     from odkanon.quality.utility import utility
@@ -111,9 +118,11 @@ def show_together(together: Together) -> None:
     show_input(together.whole.od)
     console.print(statement(together.whole.rule), style="bold")
     console.print("So is every group that sums and differences of the tables single out.", style="bold")
-    table = Table(title="The whole and its segments, on the same zones", title_justify="left")
-    for heading in ("table", "trips", "flows", "of few persons", "suppressed", "G"):
-        table.add_column(heading, justify="left" if heading == "table" else "right")
+    table = make_table(
+        "The whole and its segments, on the same zones",
+        ("table", "trips", "flows", "of few persons", "suppressed", "G"),
+        left=("table",),
+    )
     rows = [("whole", together.whole, None), *((part.title, part.release, part.reason) for part in together.parts)]
     for title, release, reason in rows:
         if release is None:

@@ -52,6 +52,7 @@ def public_manifest(release: Release) -> dict[str, Any]:
         "resolution": None if matrix is None else matrix.origins.resolution,
         "zones": {axis: _kinds(axis_of(release, axis)[0]) for axis in AXES},
         **public_axes(release),
+        **_period(release),
         "published": _published(release),
         "unlisted": {"at_most_trips": at_most_unlisted(release)},
         "quality": public_quality(release),
@@ -61,6 +62,13 @@ def public_manifest(release: Release) -> dict[str, Any]:
             "area_km2": "square kilometres",
         },
     }
+
+
+def _period(release: Release) -> dict[str, Any]:
+    """Return from which day to before which day trips start, and on which clock; nothing where that was not said."""
+    reading = release.input.source.reading
+    days = {name: reading[name] for name in ("since", "until", "timezone") if name in reading}
+    return {"period": days} if days.keys() - {"timezone"} else {}
 
 
 def public_axes(release: Release) -> dict[str, Any]:

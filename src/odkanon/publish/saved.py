@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
@@ -200,6 +201,16 @@ def read_release(folder: str | Path) -> SavedRelease:
     release = SavedRelease(folder.resolve().name, about, zones if isinstance(zones, list) else [], flows)
     _check_zones(release, folder)
     return release
+
+
+def with_zones_of(release: SavedRelease, others: Sequence[SavedRelease]) -> SavedRelease:
+    """Return a release with the zones of others as well, between which nothing flows."""
+    zones = {(zone["properties"]["axis"], zone["properties"]["id"]): zone for zone in release.zones}
+    for zone in (zone for other in others for zone in other.zones):
+        about = zone["properties"]
+        empty = {name: 0 if name in ADDITIVE else value for name, value in about.items()}
+        zones.setdefault((about["axis"], about["id"]), {**zone, "properties": empty})
+    return release if len(zones) == len(release.zones) else replace(release, zones=list(zones.values()))
 
 
 def read_full(folder: str | Path) -> SavedRelease:

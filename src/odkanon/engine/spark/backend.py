@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from odkanon.core.machine import machine_memory
+from odkanon.core.progress import watched
 from odkanon.engine.sql.backend import BYTES_PER_FLOW, Stored, Work, new_name
 from odkanon.engine.sql.cells import ToDegrees, place_batch
 from odkanon.errors import InputError
@@ -66,7 +67,7 @@ class Spark:
 
     def execute(self, sql: str) -> pa.Table:
         """Return the result of a query."""
-        with clear_errors():
+        with clear_errors(), watched(self.share):
             return self.session.sql(to_spark(sql)).toArrow()
 
     def register(self, name: str, table: pa.Table) -> None:
@@ -84,7 +85,8 @@ class Spark:
         from pyspark import StorageLevel
 
         frame = frame.persist(StorageLevel.MEMORY_AND_DISK)
-        rows = int(frame.count())
+        with watched(self.share):
+            rows = int(frame.count())
         frame.createOrReplaceTempView(name)
         self._kept[name] = frame
         self._fit(rows)
@@ -98,6 +100,17 @@ class Spark:
         context = self.session.sparkContext
         if self._own and not context.getConf().contains(_PARTS):
             self.session.conf.set(_PARTS, str(max(2 * context.defaultParallelism, -(-rows // _ROWS_IN_PART))))
+
+    def share(self) -> float | None:
+        """Return the share of tasks that are done, of the stages that Spark works on; None while there are none."""
+        try:
+            tracker = self.session.sparkContext.statusTracker()
+            stages = [tracker.getStageInfo(each) for each in tracker.getActiveStageIds()]
+        except Exception:  # a session that is elsewhere, or has ended, does not tell
+            return None
+        known = [stage for stage in stages if stage is not None]
+        tasks = sum(stage.numTasks for stage in known)
+        return sum(stage.numCompletedTasks for stage in known) / tasks if tasks else None
 
     def repeated(self, table: Stored, column: str) -> pa.Table:
         """Return the values of an integer column that occur more than once."""

@@ -13,6 +13,7 @@ from typing import Protocol
 import duckdb
 import pyarrow as pa
 
+from odkanon.core.progress import Share
 from odkanon.errors import InputError, is_disk_full
 
 _WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
@@ -126,6 +127,26 @@ class Table:
         except duckdb.CatalogException:
             return 0
         return int(rows[0][0])
+
+
+def measure_progress(connection: duckdb.DuckDBPyConnection) -> None:
+    """Let a connection tell how far its query is; nothing is printed."""
+    with contextlib.suppress(duckdb.InvalidInputException):  # a notebook in which DuckDB cannot draw a bar
+        connection.execute("SET enable_progress_bar = true")
+        connection.execute("SET enable_progress_bar_print = false")
+
+
+def share_of(connection: duckdb.DuckDBPyConnection) -> Share:
+    """Return how to ask for the share of a query that is done, while another thread waits for it."""
+
+    def share() -> float | None:
+        try:
+            percent = connection.query_progress()
+        except duckdb.Error:  # it has ended meanwhile
+            return None
+        return percent / 100 if percent > 0 else None
+
+    return share
 
 
 def connect() -> duckdb.DuckDBPyConnection:
