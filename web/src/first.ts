@@ -24,6 +24,7 @@ export function first(releases: Release[]): State {
     place: null,
     part: null,
     only: {},
+    each: null,
     axes: releases.length > 1 ? "origin" : "both",
     measure: "trips",
     shade: firstShade(releases),
@@ -42,5 +43,8 @@ export function kept(state: State, before: Release[], releases: Release[]): Stat
   // Rows at several resolutions are read on the map of places; what one had before is another kind of map.
   const kind = (all: Release[]): boolean => all.length === 1 && hasSeveral(all[0]!);
   const view = kind(before) === kind(releases) ? fresh.view : first(releases).view;
-  return { ...fresh, view, detail, theme, selected: there ? selected : null };
+  const names = new Set(releases[0]!.kinds.map(({ name }) => name));
+  const only = Object.fromEntries(Object.entries(fresh.only).filter(([name]) => names.has(name)));
+  const each = fresh.each !== null && names.has(fresh.each) ? fresh.each : null;
+  return { ...fresh, view, detail, only, each, theme, selected: there ? selected : null };
 }

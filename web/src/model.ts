@@ -1,5 +1,6 @@
 /** The model a page draws: how `src/odkanon/publish/report/model.py` packs it, and its unpacked form. */
 
+import { makeKinds, type Kind, type PackedKind } from "./kinds";
 import type { PackedNames } from "./names";
 import { makeNest, type Nest, type PackedNest } from "./nest";
 import { measure, unpackLine, unpackShape, type Point, type Polygon } from "./geometry";
@@ -112,6 +113,8 @@ export interface About {
   utility: Partial<Record<Measure, Partial<Quality>>>;
   privacy: Partial<Record<Count, Protection>>;
   limit?: { g: number | null } | null;
+  /** What rows tell besides their places, with the levels of its values. */
+  axes?: PackedKind[];
 }
 
 export interface Zones {
@@ -144,6 +147,7 @@ export interface Release {
   origin: Zones;
   destination: Zones;
   flows: Flows;
+  kinds: Kind[];
 }
 
 export interface Base {
@@ -257,6 +261,7 @@ export function unpack(packed: PackedModel): Model {
         origin: unpackZones("origin", release.origin, shapes),
         destination: unpackZones("destination", release.destination, shapes),
         flows,
+        kinds: makeKinds(flows.attributes, release.about.axes),
       };
     }),
     base: {

@@ -6,7 +6,10 @@ import { dashes, hatch } from "../src/map/texture";
 import { unpack, type PackedModel, type PackedRelease, type Release } from "../src/model";
 import { Names } from "../src/names";
 import { chain, nodeAt } from "../src/nest";
-import { details, firstDetail, hasSeveral, ladder, partOf, see, strip, typicalSize, valuesOf, type Asked } from "../src/places";
+import { details, firstDetail, hasSeveral, ladder, partOf, see, strip, typicalSize, type Asked } from "../src/places";
+import type { PackedKind } from "../src/kinds";
+import { mapsOf } from "../src/panels/kinds";
+import { sharesOf } from "../src/shares";
 import { sentence } from "../src/panels/places";
 import { ladderText } from "../src/panels/zones";
 import { about, packed, release } from "./made";
@@ -30,10 +33,10 @@ const zones = {
   nest: { id: ["B"], shape: [5], level: [2], parent: [-1, 0, 1, 1, 5, 0] },
 };
 
-function nested(attributes?: Record<string, { values: string[]; of: number[] }>): Release {
+function nested(attributes?: Record<string, { values: string[]; of: number[] }>, axes: PackedKind[] = []): Release {
   const one: PackedRelease = {
     name: "nested",
-    about: { ...about, method: "cascade" },
+    about: { ...about, method: "cascade", axes },
     method: { title: "Cascade", hint: "" },
     origin: { ...zones, trips: [0, 40, 100, 0, 20] },
     destination: { ...zones, trips: [30, 20, 60, 40, 10] },
@@ -131,11 +134,32 @@ test("the map starts at the finest detail at which most trips are known", () => 
 
 test("values of an attribute are chips, and what is not given is one of them", () => {
   const here = nested({ mode: { values: ["", "bus", "car"], of: [1, 1, 0, 2, 2, 2] } });
-  assert.deepEqual(valuesOf(here, "mode", asked), [{ value: "bus", mass: 40 }, { value: "car", mass: 90 }, { value: "", mass: 30 }]);
-  assert.equal(see(here, { ...asked, only: { mode: "car" } }).total, 90);
+  const { parts } = sharesOf(here, here.kinds[0]!, asked);
+  assert.deepEqual(parts, [{ value: "bus", mass: 40 }, { value: "car", mass: 90 }, { value: "", mass: 30 }]);
+  const cars = { ...asked, only: { mode: "car" } };
+  assert.deepEqual([see(here, cars).total, see(here, cars).loose], [90, 30]);
+  assert.match(sentence(see(here, cars), cars, null), /^Everywhere, mode car: 90 published trips; .* Another 30 trips may be among them: they do not tell the mode as exactly\./);
   assert.equal(partOf(here, 2), "place");
   assert.deepEqual(strip(here, "trips"), { precise: 0, coarse: 130, place: 30 });
   assert.equal(see(here, { ...asked, part: "place" }).total, 30);
+});
+
+test("hours lie in parts of the day, and every trip is in one part or not given", () => {
+  const hour = { values: ["07", "07-09", "08", "17", "any"], of: [0, 1, 2, 3, 4, 0] };
+  const levels = [["07", "08", "17"], ["07-09", "07-09", "17-20"], ["any", "any", "any"]];
+  const here = nested({ hour }, [{ name: "hour", levels }]);
+  const [kind] = here.kinds;
+  assert.equal(kind!.ordered, true);
+  const { finest, parts } = sharesOf(here, kind!, asked);
+  assert.deepEqual(finest.map(({ mass }) => mass), [40, 30, 60]);
+  assert.deepEqual(parts, [{ value: "07-09", mass: 90 }, { value: "17-20", mass: 60 }, { value: "any", mass: 10 }]);
+  assert.deepEqual(mapsOf(here, kind!, asked), parts);
+  const seven = see(here, { ...asked, only: { hour: "07" } });
+  assert.deepEqual([seven.total, seven.loose], [40, 30]);
+  const early = see(here, { ...asked, only: { hour: "07-09" } });
+  assert.deepEqual([early.total, early.loose], [90, 10]);
+  // From a1: 30 at eight, 60 at 17, 10 at no given hour.
+  assert.deepEqual(sharesOf(here, kind!, { ...asked, place: [0.005, 0.005] }).parts.map(({ mass }) => mass), [30, 60, 10]);
 });
 
 test("zones that are no H3 cells nest by their outlines", () => {

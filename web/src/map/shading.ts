@@ -11,6 +11,8 @@ export interface Panel {
   id: string;
   release: number;
   axis: Axis;
+  /** Of several small maps: the value of the attribute that this one shows. */
+  value?: string;
 }
 
 export interface Shading {
