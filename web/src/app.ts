@@ -9,6 +9,7 @@ import { valueTitle } from "./kinds";
 import { boundsOf, type Point } from "./geometry";
 import { heart } from "./heart";
 import { changeMarks, flowLayer, flowMarks, ringLayer, staying, widest } from "./map/arrows";
+import { stacked } from "./map/grid";
 import { baseLayers, ownLayer, zoneLayers, type Piece } from "./map/layers";
 import { bundleMarks, densityScale, placeLayers, roughLabels, softHeads, type Label } from "./map/places";
 import { shade, type Panel } from "./map/shading";
@@ -16,6 +17,7 @@ import { tooltip } from "./map/tooltip";
 import { Maps } from "./map/view";
 import { AXES, unpack, type About, type Model, type PackedModel, type Release } from "./model";
 import { Names } from "./names";
+import { nodeAt } from "./nest";
 import { see, type Seen } from "./places";
 import { account, asked } from "./panels/account";
 import { differences } from "./panels/differences";
@@ -333,8 +335,10 @@ export class App {
 
   private click(panel: Panel, layer: string, object: unknown, place: Point | null): void {
     if (this.store.state.view === "places") return this.store.set({ place });
-    if (!layer.endsWith("/fill")) return this.store.set({ selected: null });
-    const id = this.model.releases[panel.release]![panel.axis].id[(object as Piece).zone]!;
+    const zones = this.model.releases[panel.release]![panel.axis];
+    const zone = layer.endsWith("/fill") ? (object as Piece).zone : place && !this.store.state.selected && stacked(zones) ? nodeAt(zones.nest, place) : -1;
+    const id = zones.id[zone];
+    if (id === undefined) return this.store.set({ selected: null });
     const { selected } = this.store.state;
     const again = selected?.id === id && selected.axis === panel.axis;
     this.store.set({ selected: again ? null : { axis: panel.axis, id } });

@@ -18,8 +18,10 @@ export function unpackLine(packed: readonly number[], unit = PER_DEGREE): Point[
   return points;
 }
 
-export const unpackShape = (shape: number[][][]): Polygon[] =>
-  shape.map((polygon) => polygon.map((ring) => unpackLine(ring)));
+/** Rings of polygons; two corners alone are those of a box. */
+export const unpackShape = (shape: number[][][]): Polygon[] => shape.map((polygon) => polygon.map((ring) => (ring.length === 4 ? boxOf(unpackLine(ring)) : unpackLine(ring))));
+
+const boxOf = ([low, high]: Point[]): Point[] => [low!, [high![0], low![1]], high!, [low![0], high![1]]];
 
 /** Twice the signed area and the centre of a ring, in degrees. */
 function ringMoments(ring: Point[]): { area: number; centre: Point } {

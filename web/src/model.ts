@@ -34,7 +34,8 @@ export interface Attribute {
 
 export interface PackedFlows {
   per_origin: number[];
-  destination: number[];
+  /** For each flow, how much larger the number of its destination is than that of the flow before it from the same origin. */
+  destination_steps: number[];
   trips: number[];
   weight?: number[];
   persons?: number[];
@@ -228,14 +229,13 @@ function groupBy(ends: Uint32Array, zones: number): { start: Uint32Array; order:
 }
 
 function unpackFlows(packed: PackedFlows, origins: number, destinations: number): Flows {
-  const count = packed.destination.length;
-  const origin = new Uint32Array(count);
+  const count = packed.destination_steps.length;
+  const [origin, destination] = [new Uint32Array(count), new Uint32Array(count)];
   let flow = 0;
   for (const [zone, many] of packed.per_origin.entries()) {
     origin.fill(zone, flow, flow + many);
-    flow += many;
+    for (let end = 0, last = flow + many; flow < last; flow++) destination[flow] = end += packed.destination_steps[flow]!;
   }
-  const destination = Uint32Array.from(packed.destination);
   const mass: Flows["mass"] = {};
   for (const name of COUNTS) if (packed[name]) mass[name] = packed[name];
   return {

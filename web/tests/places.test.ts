@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { flowChanges, sameZones, zoneChanges } from "../src/compare";
 import { LIGHT, makeDiverging } from "../src/colour";
+import { measure, type Bounds, type Polygon } from "../src/geometry";
+import { gridOf } from "../src/map/grid";
 import { dashes, hatch } from "../src/map/texture";
 import { unpack, type PackedModel, type PackedRelease, type Release } from "../src/model";
 import { Names } from "../src/names";
@@ -41,7 +43,7 @@ function nested(attributes?: Record<string, { values: string[]; of: number[] }>,
     origin: { ...zones, trips: [0, 40, 100, 0, 20] },
     destination: { ...zones, trips: [30, 20, 60, 40, 10] },
     // A->A 20, A->a2 20, a1->W 30, a1->a1 60, a1->b1 10, b1->a2 20
-    flows: { per_origin: [0, 2, 3, 0, 1], destination: [1, 3, 0, 2, 4, 3], trips: [20, 20, 30, 60, 10, 20], ...(attributes ? { attributes } : {}) },
+    flows: { per_origin: [0, 2, 3, 0, 1], destination_steps: [1, 2, 0, 2, 2, 3], trips: [20, 20, 30, 60, 10, 20], ...(attributes ? { attributes } : {}) },
   };
   const model: PackedModel = { format: 1, shapes: SHAPES, releases: [one], base: null };
   return unpack(model).releases[0]!;
@@ -162,6 +164,23 @@ test("hours lie in parts of the day, and every trip is in one part or not given"
   assert.deepEqual(sharesOf(here, kind!, { ...asked, place: [0.005, 0.005] }).parts.map(({ mass }) => mass), [30, 60, 10]);
 });
 
+test("boxes on top of each other are added up without losing a trip", () => {
+  const many = 2100;
+  const shapes = Array.from({ length: many }, (_, i) => [[[2_000_000 + 97 * i, 48_000_000 + 31 * (i % 500), i % 7 ? 90_000 : 9, 60_000 + 11 * i]]]);
+  const own = { h3: false, id: shapes.map((_, i) => `b${i}`), shape: shapes.map((_, i) => i), level: shapes.map(() => null), trips: shapes.map((_, i) => 10 + (i % 9)) };
+  const one: PackedRelease = { ...release("boxes"), origin: own };
+  const { origin } = unpack({ format: 1, shapes, releases: [one], base: null }).releases[0]!;
+  const grid = gridOf(origin, "trips")!;
+  const cell = measure([rectangle(grid.bounds)]).area / (grid.columns * grid.rows);
+  const total = own.trips.reduce((sum, trips) => sum + trips, 0);
+  const summed = grid.density.reduce((sum, density) => sum + density * cell, 0);
+  assert.ok(Math.abs(summed / total - 1) < 1e-6, `${summed} of ${total}`);
+  assert.ok(Math.max(...grid.mass) <= total + 1e-6);
+  assert.equal(gridOf(nested().origin, "trips"), null);
+});
+
+const rectangle = ([[west, south], [east, north]]: Bounds): Polygon => [[[west, south], [east, south], [east, north], [west, north]]];
+
 test("zones that are no H3 cells nest by their outlines", () => {
   const { nest: _, ...plain } = zones;
   const one: PackedRelease = { ...release("own"), origin: { ...plain, h3: false, trips: [1, 1, 1, 1, 1] } };
@@ -171,7 +190,7 @@ test("zones that are no H3 cells nest by their outlines", () => {
 });
 
 test("changes are signed, and what only one release lists is told apart", () => {
-  const [one, two] = unpack(packed(release("one"), { ...release("two", ["a", "c"]), flows: { per_origin: [2, 1], destination: [0, 1, 1], trips: [40, 35, 20] } })).releases as [Release, Release];
+  const [one, two] = unpack(packed(release("one"), { ...release("two", ["a", "c"]), flows: { per_origin: [2, 1], destination_steps: [0, 1, 1], trips: [40, 35, 20] } })).releases as [Release, Release];
   assert.equal(sameZones(one, one), true);
   assert.equal(sameZones(one, two), false);
   const kinds = Object.fromEntries(flowChanges(one, two, "trips").map(({ origin, destination, kind, by }) => [`${origin}${destination}`, [kind, by]]));

@@ -6,6 +6,7 @@ import type { Colour, Palette } from "../colour";
 import { boundsOf, measure, type Point, type Polygon } from "../geometry";
 import type { Model, Release, Zones } from "../model";
 import type { State } from "../state";
+import { gridLayer } from "./grid";
 import type { Panel, Shading } from "./shading";
 
 export interface Piece {
@@ -127,6 +128,7 @@ export function zoneLayers(
   palette: Palette,
 ): Layer[] {
   const zones = release[panel.axis];
+  if (shading.grid && !state.selected) return [gridLayer(`${panel.id}/grid`, shading.grid.grid, shading.grid.values, shading.scale)];
   const { pieces, segments, width, depth } = drawing(zones);
   const overlapping = depth > OVERLAP || (panel.axis === "destination" && release.about.method.startsWith("atg"));
   const chosen = state.selected?.axis === panel.axis ? zones.number.get(state.selected.id) : undefined;
