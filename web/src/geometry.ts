@@ -63,6 +63,13 @@ export function measure(polygons: Polygon[]): { area: number; centre: Point | nu
   return { area: total, centre };
 }
 
+/** Whether a shape is one upright box. */
+export function isBox(polygons: Polygon[]): boolean {
+  const ring = polygons[0]?.[0];
+  const sides = (axis: 0 | 1): number => new Set(ring!.map((point) => point[axis])).size;
+  return polygons.length === 1 && !!ring && ring.length <= 5 && sides(0) === 2 && sides(1) === 2;
+}
+
 /** Whether a place lies in a polygon and in none of its holes. */
 export function inside(polygon: Polygon, [x, y]: Point): boolean {
   let odd = false;

@@ -4,7 +4,7 @@ import { BitmapLayer } from "@deck.gl/layers";
 import { COORDINATE_SYSTEM, type Layer } from "@deck.gl/core";
 import type { Scale } from "../colour";
 import { h } from "../dom";
-import { boundsOf, measure, type Bounds, type Point } from "../geometry";
+import { boundsOf, isBox, measure, type Bounds, type Point } from "../geometry";
 import type { Measure, Zones } from "../model";
 import type { State } from "../state";
 
@@ -25,8 +25,6 @@ const DEEP = 3;
 const boxed = new WeakMap<Zones, Bounds | null>();
 const grids = new WeakMap<Zones, Map<Measure, Grid>>();
 
-const isBox = (ring: Point[] | undefined): boolean => !!ring && ring.length <= 5 && new Set(ring.map(([x]) => x)).size === 2 && new Set(ring.map(([, y]) => y)).size === 2;
-
 const rectangle = ([[west, south], [east, north]]: Bounds): Point[][][] => [[[[west, south], [east, south], [east, north], [west, north]]]];
 
 /** The bounds of zones that are many boxes on top of each other; null for all others. */
@@ -37,7 +35,7 @@ export function stacked(zones: Zones): Bounds | null {
 }
 
 function look({ polygons, area }: Zones): Bounds | null {
-  if (polygons.length < MANY || !polygons.every((own) => own.length === 1 && isBox(own[0]![0]))) return null;
+  if (polygons.length < MANY || !polygons.every(isBox)) return null;
   const bounds = boundsOf(polygons.flat())!;
   return area.reduce((sum, one) => sum + one, 0) > DEEP * measure(rectangle(bounds)).area ? bounds : null;
 }

@@ -100,8 +100,6 @@ def draw_ground(axes: Any, window: Window) -> None:
 
 def draw_names(axes: Any, window: Window) -> None:
     """Write the names of the largest towns, each where no larger one stands."""
-    from matplotlib.patheffects import withStroke
-
     wide, high = window.east - window.west, window.north - window.south
     taken: list[tuple[float, float, float]] = []
     for name, x, y in _towns(window):
@@ -110,8 +108,9 @@ def draw_names(axes: Any, window: Window) -> None:
         if hidden or not window.west + half < x < window.east - half or len(taken) == MOST_NAMES:
             continue
         taken.append((x, half, y))
-        outline = [withStroke(linewidth=2.2, foreground="white", alpha=0.85)]
-        axes.text(x, y, name, ha="center", va="center", fontsize=7, color=NAME, path_effects=outline, clip_on=True)
+        # A pale ground instead of an outline of the letters: those would no longer be text in an SVG.
+        ground = {"facecolor": "white", "alpha": 0.6, "edgecolor": "none", "pad": 0.8}
+        axes.text(x, y, name, ha="center", va="center", fontsize=7, color=NAME, bbox=ground, clip_on=True)
 
 
 def _towns(window: Window) -> Iterator[tuple[str, float, float]]:

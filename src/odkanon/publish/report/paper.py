@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import h3
 import numpy as np
 
 from odkanon.publish.report.ground import Window, draw_ground, draw_names
-from odkanon.publish.report.picture import ONLY, Look, draw_map, new_figure, outlines_of
+from odkanon.publish.report.picture import ONLY, Look, bare, draw_map, new_figure, outlines_of
 from odkanon.publish.report.shapes import Outline
 from odkanon.publish.saved import SavedRelease
 
 FINEST, STEPS = 10, 5
-SHADES = ("#0c2c84", "#225ea8", "#1d91c0", "#41b6c4", "#7fcdbb", "#c7e9b4")
+STEPWISE = range(STEPS, 0, -1)
+SHADES = ("#0c2c84", "#225ea8", "#1d91c0", "#159a8c", "#d55e00", "#a11212")
 
 
 def draw_paper(first: SavedRelease, second: SavedRelease, look: Look) -> Any:
@@ -50,32 +52,26 @@ def _draw_hierarchy(axes: Any, place: tuple[float, float]) -> None:
     from matplotlib.collections import PolyCollection
 
     finest = h3.latlng_to_cell(place[1], place[0], FINEST)
-    axes.set_xticks([])
-    axes.set_yticks([])
-    top = h3.cell_to_parent(finest, FINEST - STEPS)
-    window = _around(top)
+    levels = [[h3.cell_to_parent(finest, FINEST - STEPS)]]
+    levels += [sorted(h3.cell_to_children(h3.cell_to_parent(finest, FINEST - up), FINEST - up + 1)) for up in STEPWISE]
+    bare(axes)
+    window = _around([cell for cells in levels[:3] for cell in cells])
     draw_ground(axes, window)
-    for step, shade in enumerate(SHADES):
-        resolution = FINEST - STEPS + step
-        cells = (
-            [top] if not step else sorted(h3.cell_to_children(h3.cell_to_parent(finest, resolution - 1), resolution))
-        )
+    for step, (cells, shade) in enumerate(zip(levels, SHADES, strict=True)):
         rings = [[(x, y) for y, x in h3.cell_to_boundary(cell)] for cell in cells]
+        resolution = FINEST - STEPS + step
         size = h3.average_hexagon_area(resolution, unit="km^2")
-        label = (
-            f"resolution {resolution}: {size:,.2g} km²" if size < 100 else f"resolution {resolution}: {size:,.0f} km²"
-        )
-        width = 2.4 - 0.38 * step
-        axes.add_collection(
-            PolyCollection(rings, facecolors=(shade, 0.12), edgecolors=shade, linewidths=width, label=label)
-        )
+        label = f"resolution {resolution}: {size:,.{0 if size >= 100 else 3}{'f' if size >= 100 else 'g'}} km²"
+        line = 2.4 - 0.36 * step
+        hexagons = PolyCollection(rings, facecolors=(shade, 0.1), edgecolors=shade, linewidths=line, label=label)
+        axes.add_collection(hexagons)
     draw_names(axes, window)
     axes.legend(loc="center left", bbox_to_anchor=(1.02, 0.5), frameon=False, title="H3 cells lie in each other")
     axes.set_title("Seven cells make (about) one of the next level", loc="left")
 
 
-def _around(cell: str) -> Window:
-    corners = h3.cell_to_boundary(cell)
+def _around(cells: Sequence[str]) -> Window:
+    corners = [corner for cell in cells for corner in h3.cell_to_boundary(cell)]
     (south, north), (west, east) = ((min(side), max(side)) for side in zip(*corners, strict=True))
-    margin = 0.06 * (north - south)
+    margin = 0.03 * (north - south)
     return Window(west - margin, south - margin, east + margin, north + margin)

@@ -151,7 +151,7 @@ def draw_one(release: SavedRelease, look: Look) -> Any:
     """Return a figure of the zones of a release, coloured by mass, above the sizes of its classes."""
     from matplotlib.ticker import LogLocator
 
-    figure = new_figure(6.3)
+    figure = new_figure(6.3, 5.0 if len(look.axes) == 1 else 9.0)
     grid = figure.add_gridspec(2, len(look.axes), height_ratios=[2.2, 1])
     drawn = {axis: outlines_of(release, axis, look.measure) for axis in look.axes}
     everything = [outline for axis in look.axes for outline in drawn[axis]]
@@ -190,11 +190,11 @@ def draw_two(first: SavedRelease, second: SavedRelease, look: Look) -> Any:
     return figure
 
 
-def new_figure(height: float) -> Any:
-    """Return an empty figure as wide as a page."""
+def new_figure(height: float, width: float = 9.0) -> Any:
+    """Return an empty figure, as wide as a page where nothing else is said."""
     from matplotlib.figure import Figure
 
-    return Figure(figsize=(9.0, height), layout="constrained")
+    return Figure(figsize=(width, height), layout="constrained")
 
 
 def _scale(masses: Sequence[float]) -> Any:
@@ -211,14 +211,19 @@ def outlines_of(release: SavedRelease, axis: str, measure: str) -> list[Outline]
     return sorted(found, key=lambda outline: (-outline.area, outline.id))
 
 
-def draw_map(
-    axes: Any, outlines: Sequence[Outline], colours: Sequence[Any], window: Window | None, alpha: float = 0.95
-) -> None:
-    """Draw zones over the plain map, and the names of towns over them."""
+def bare(axes: Any) -> None:
+    """Take the frame and the ticks off: degrees tell nothing on a map of a city."""
     axes.set_xticks([])
     axes.set_yticks([])
     for side in axes.spines.values():
         side.set_visible(False)
+
+
+def draw_map(
+    axes: Any, outlines: Sequence[Outline], colours: Sequence[Any], window: Window | None, alpha: float = 0.95
+) -> None:
+    """Draw zones over the plain map, and the names of towns over them."""
+    bare(axes)
     if window is None or not outlines:
         axes.text(0.5, 0.5, _NO_SHAPES, ha="center", va="center", transform=axes.transAxes)
         return
