@@ -8,6 +8,7 @@ import { amount, area, axisTitle, other, plural } from "./format";
 import { valueTitle } from "./kinds";
 import { boundsOf, type Point } from "./geometry";
 import { heart } from "./heart";
+import { moveOntoLand } from "./land";
 import { changeMarks, flowLayer, flowMarks, ringLayer, staying, widest } from "./map/arrows";
 import { stacked } from "./map/grid";
 import { baseLayers, ownLayer, zoneLayers, type Piece } from "./map/layers";
@@ -73,6 +74,7 @@ export class App {
     public model: Model,
     private readonly controls: HTMLElement | null = null,
   ) {
+    this.landward();
     this.together = model.switch === null ? [] : model.releases;
     if (this.together.length) this.model = model = { ...model, releases: model.releases.slice(0, 1) };
     const { releases } = model;
@@ -117,7 +119,12 @@ export class App {
     const next = unpack(packed);
     this.model = { ...next, base: next.base.box ? next.base : base, beneath, names: next.names ?? names };
     this.names = new Names(this.model.names);
+    this.landward();
     this.follow(before);
+  }
+
+  private landward(): void {
+    for (const release of this.model.releases) for (const axis of AXES) moveOntoLand(release[axis], this.model.base);
   }
 
   /** Shows one of several releases that belong together. */

@@ -3,7 +3,10 @@ import { test } from "node:test";
 import { flowChanges, sameZones, zoneChanges } from "../src/compare";
 import { LIGHT, makeDiverging } from "../src/colour";
 import { measure, type Bounds, type Polygon } from "../src/geometry";
+import { first } from "../src/first";
+import { middleOnLand } from "../src/land";
 import { gridOf } from "../src/map/grid";
+import { shade } from "../src/map/shading";
 import { dashes, hatch } from "../src/map/texture";
 import { unpack, type PackedModel, type PackedRelease, type Release } from "../src/model";
 import { Names } from "../src/names";
@@ -162,6 +165,27 @@ test("hours lie in parts of the day, and every trip is in one part or not given"
   assert.deepEqual([early.total, early.loose], [90, 10]);
   // From a1: 30 at eight, 60 at 17, 10 at no given hour.
   assert.deepEqual(sharesOf(here, kind!, { ...asked, place: [0.005, 0.005] }).parts.map(({ mass }) => mass), [30, 60, 10]);
+});
+
+test("the middle of a zone that is half sea lies on its land", () => {
+  const coast: [number, number][] = [[0.6, -1], [3, -1], [3, 3], [0.6, 3]];
+  const zone: Polygon[] = [[[[0, 0], [1, 0], [1, 1], [0, 1]]]];
+  const [x, y] = middleOnLand(zone, [coast])!;
+  assert.ok(x > 0.6 && x < 1 && Math.abs(y - 0.5) < 0.1, `${x} ${y}`);
+  assert.equal(middleOnLand(zone, [[[-1, -1], [3, -1], [3, 3], [-1, 3]]]), null);
+  assert.equal(middleOnLand(zone, [[[5, 5], [6, 5], [6, 6]]]), null);
+});
+
+test("a release with many zones does not flatten the scale of one with few", () => {
+  const [few, many] = [20, 2000].map((length, number) => {
+    const zones = { h3: false, id: Array.from({ length }, (_, i) => `z${i}`), shape: Array<number>(length).fill(0), level: Array<number>(length).fill(1), trips: Array.from({ length }, (_, i) => (number ? 10 + (i % 5) : 100 * (i + 1))) };
+    return { ...release(`r${number}`), origin: zones, flows: { per_origin: Array<number>(length).fill(0), destination_steps: [], trips: [] } };
+  });
+  const { releases } = unpack(packed(few!, many!));
+  const state = { ...first(releases), shade: "total" as const };
+  const panels = releases.map((_, number) => ({ id: `r${number}`, release: number, axis: "origin" as const }));
+  const [one] = shade(releases, panels, state, LIGHT);
+  assert.ok(new Set(Array.from(one!.values, (value) => String(one!.scale.shade(value)))).size >= 3);
 });
 
 test("boxes on top of each other are added up without losing a trip", () => {

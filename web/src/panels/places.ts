@@ -61,7 +61,7 @@ export function placeTools(release: Release, store: Store): Child[] {
       { value: "destination", label: "from here", title: "where trips from the chosen place go" },
       { value: "origin", label: "to here", title: "where trips to the chosen place come from" },
     ], store.state.towards, (towards) => store.set({ towards })),
-    last > 0 && h("div", { class: "choices detail" }, h("label", { for: "detail" }, "Detail: region"), input, h("span", { class: "note" }, "street"), output),
+    last > 0 && h("div", { class: "choices detail" }, h("label", { for: "detail" }, "Detail: region"), input, h("small", { class: "note" }, "street"), output),
   ];
 }
 
@@ -132,7 +132,7 @@ export class PlacePanel {
       mass: seen.at[node]!,
       share: seen.at[node]! / (seen.total || 1),
       area: nest.area[node]!,
-      note: nest.rank[node]! < this.store.state.detail && h("small", {}, "somewhere in it"),
+      note: nest.rank[node]! < this.store.state.detail && h("small", { title: "somewhere in this cell" }, "roughly"),
     }));
     const go = (id: string): void => {
       const centre = nest.centre[nest.id.indexOf(id)];
