@@ -27,7 +27,7 @@ from odkanon.sample.survey import CENTRAL_CELLS, make_survey
 from odkanon.together.axes import columns_of_axes, cube_of
 
 TARGET = ROOT / "docs" / "images"
-MOST_BYTES = {".png": 300_000, ".webp": 3_000_000}
+MOST_BYTES = {".png": 350_000, ".webp": 3_000_000}
 WIDE, PHONE = (1280, 900), (390, 844)
 WITHIN = ",".join(CENTRAL_CELLS)
 BY = ("mode", "hour:0-7,7-9,9-17,17-20,20-24")

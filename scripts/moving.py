@@ -52,6 +52,10 @@ def _finer(page: Page) -> None:
     detail.fill(str(int(detail.input_value()) + 1))
 
 
+def _nearer(page: Page) -> None:
+    page.get_by_role("button", name="Zoom in").click()
+
+
 def _look(page: Page) -> None:
     page.evaluate("document.querySelector('.mapcard').scrollIntoView()")
 
@@ -63,7 +67,8 @@ STEPS: list[Step] = [
     ("Protect participants, or the population? Zones that differ stand out", 4, _split(True)),
     ("Back to one", 1.2, _split(False)),
     ("Cascade: each trip at the finest place that k share", 3.5, _cascade),
-    ("Where do people from Montreuil go?", 4, _find("Montreuil")),
+    ("Where do people from Montreuil go?", 2, _find("Montreuil")),
+    ("Where do people from Montreuil go? To Bagnolet, Vincennes, Paris ...", 2, _nearer),
     ("Finer: what is known street by street, and what only roughly", 3.3, _finer),
     ("Where do people from Clichy go?", 3.5, _find("Clichy")),
 ]
@@ -76,6 +81,7 @@ def write_moving(browser: Browser, url: str, target: Path) -> None:
         for words, seconds, act in STEPS:
             act(page)
             _say(page, words)
+            _look(page)
             settle(page)
             frames.append(Image.open(io.BytesIO(page.screenshot())).convert("RGB"))
             durations.append(round(1000 * seconds))

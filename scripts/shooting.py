@@ -22,6 +22,8 @@ from odkanon.read.reading import Reading  # noqa: E402
 from web.conftest import FLAGS, find_browser  # noqa: E402
 from web.driver import Opened  # noqa: E402
 
+__all__ = ["ROOT", "Opened", "Reading", "a_browser", "opened", "serving", "settle", "shoot"]
+
 
 @contextmanager
 def a_browser() -> Iterator[Browser]:

@@ -229,12 +229,12 @@ def segments(folder: Path) -> Path:
     return folder
 
 
-def boxes(folder: Path) -> Path:
+def boxes(folder: Path, many: int = 60) -> Path:
     """A Mondrian release: every class has its own, overlapping pair of boxes, and neither G nor E."""
     dice = random.Random(2)
     shapes: dict[str, dict[str, dict[str, Any] | None]] = {axis: {} for axis in AXES}
     flows = []
-    for number in range(60):
+    for number in range(many):
         for axis in AXES:
             west, south = 2.2 + 0.2 * dice.random(), 48.8 + 0.1 * dice.random()
             shapes[axis][f"{axis[0]}{number}"] = box(west, south, west + 0.05, south + 0.03)

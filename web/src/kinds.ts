@@ -33,8 +33,10 @@ export function makeKinds(attributes: Record<string, Attribute>, packed: PackedK
     const given = attribute.values.filter((value) => !isNotGiven(value));
     const levels = packed.find((kind) => kind.name === name)?.levels ?? [given];
     const telling = levels.map((level) => [...new Set(level)].filter((value) => !isNotGiven(value))).filter((level) => level.length > 1);
-    const finest = telling[0] ?? given;
-    const numbers = finest.filter((value) => /^\d/.test(value));
+    const all = telling[0] ?? given;
+    const numbers = all.filter((value) => /^\d/.test(value));
+    // "(not listed)" and the like stand for what the list of values lacks: of interest only where rows have it.
+    const finest = all.filter((value) => numbers.includes(value) || attribute.values.includes(value));
     return { name, attribute, levels, finest, parts: telling.at(-1) ?? given, ordered: numbers.length > 2 && numbers.length >= finest.length - 2 };
   });
 }

@@ -64,7 +64,7 @@ class KindPanel {
     const { kind, store } = this;
     const { finest, parts } = sharesOf(release, kind, store.state);
     // Where the slider has the same values, chips would only say them again.
-    const again = kind.ordered && kind.parts.length === kind.finest.length;
+    const again = kind.ordered && kind.finest.every((value) => kind.parts.includes(value));
     refill(this.row, h("b", {}, this.title), ...this.chips(parts.filter(({ value }) => !again || isNotGiven(value)), parts), this.eachButton());
     if (kind.ordered) this.drawTime(finest);
   }
@@ -103,7 +103,7 @@ class KindPanel {
     this.output.textContent = words;
     const bars = shares.map(({ value, mass }, number) => {
       const bar = h("i", { title: `${value}: ${amount(mass, measure)}`, class: number + 1 === at && "now", onclick: () => this.choose(value) });
-      const [left, width] = [`calc(8px + (100% - 16px) * ${(number + 1) / shares.length})`, `calc((100% - 16px) / ${shares.length} * 0.72)`];
+      const [left, width] = [`calc(8px + (100% - 16px) * ${(number + 1) / shares.length})`, `min(26px, (100% - 16px) / ${shares.length} * 0.72)`];
       Object.assign(bar.style, { left, width, height: `${Math.max(3, (100 * mass) / most)}%` });
       return bar;
     });

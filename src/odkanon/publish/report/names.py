@@ -41,7 +41,8 @@ def build_names(shapes: Iterable[Shape]) -> dict[str, Any] | None:
     found = np.flatnonzero(inside)[:MOST]
     return {
         "unit": UNIT,
-        "name": [names[town] for town in found],
+        # Some names go on with the district and the country: the page needs what people say.
+        "name": [names[town].split(",")[0] for town in found],
         "place": places[found].ravel().tolist(),
         "people": people[found].tolist(),
     }
