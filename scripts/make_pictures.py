@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pyarrow.parquet
 from moving import write_moving
-from odkanon.together.axes import columns_of_axes, cube_of
 from playwright.sync_api import Browser, Page
 from shooting import ROOT, Opened, Reading, a_browser, opened, serving
 from shooting import shoot as shoot_to
@@ -22,8 +21,8 @@ from odkanon.methods import anonymize
 from odkanon.model.rule import Rule
 from odkanon.publish.report import render
 from odkanon.publish.report.picture import write_picture
+from odkanon.read.axes import kinds_of
 from odkanon.read.matrix import matrix_of
-from odkanon.read.trips import trips_of
 from odkanon.sample.survey import CENTRAL_CELLS, make_survey
 
 TARGET = ROOT / "docs" / "images"
@@ -95,9 +94,7 @@ def save_releases(source: Path, folder: Path) -> None:
     for target in ("participants", "population"):
         anonymize(od, Rule.protect(target, k=10, of=od)).save(folder / target)
     anonymize(od, Rule(trips=10), method="cascade").save(folder / "cascade")
-    trips = trips_of(reading, columns_of_axes(BY))
-    cube = cube_of(trips, BY, resolution=reading.finest, within=reading.area)
-    anonymize(cube, Rule(trips=10), method="cascade").save(folder / "cube")
+    anonymize(matrix_of(reading, kinds=kinds_of(BY)), Rule(trips=10), method="cascade").save(folder / "cube")
 
 
 def main() -> int:
