@@ -347,3 +347,15 @@ def test_whoever_leaves_a_row_may_be_anybody() -> None:
     assert stays.weight is not None
     assert goes.weight is not None
     assert int(stays.weight[0]) + int(goes.weight[0]) == 24
+
+
+@pytest.mark.parametrize("budget", [0.05, 0.1, 0.2, 0.3])
+def test_rows_that_a_budget_leaves_out_share_their_weight_with_others(budget: float) -> None:
+    """What left-out rows weigh may be above or below what their pairs do; nothing is lost either way."""
+    od = golden_od("tiny")
+    release = anonymize(od, Rule(trips=4), method="cascade", budget=budget)
+    assert release.refusal is None
+    assert release.classes.weight is not None
+    assert od.weight is not None
+    assert int(release.classes.weight.sum()) + (release.suppressed.weight or 0) == od.weight
+    assert release.suppressed.trips <= budget * od.trips
