@@ -13,7 +13,7 @@ from pathlib import Path
 TESTS = Path(__file__).parent.parent / "tests"
 sys.path.insert(0, str(TESTS))
 
-from attacks.cascades import Mode, Replay, World, every_input, shown  # noqa: E402
+from attacks.cascades import Mode, World, attack  # noqa: E402
 from attacks.views import SUBTRACTED, leaks  # noqa: E402
 from odkanon.methods import anonymize  # noqa: E402
 from odkanon.model.od import ODMatrix  # noqa: E402
@@ -54,7 +54,7 @@ def main() -> None:
     for name, od in (ods | {Path(file).stem: read_od(file) for file in given.files}).items():
         report(name, od)
     if given.attack:
-        attack()
+        attack_rows()
         attack_views()
 
 
@@ -81,15 +81,11 @@ def timed(od: ODMatrix, method: str, options: dict[str, object]) -> tuple[Releas
     return release, min(spent)
 
 
-def attack() -> None:
+def attack_rows() -> None:
     """Try every input of some worlds against every variant, and print how many groups are shown to exist."""
     modes: tuple[Mode, ...] = ("plain", "falling", "capped", "kept")
     for mode in modes:
-        tried, on, off = 0, 0, 0
-        for world, k in WORLDS:
-            replay = Replay(world, every_input(world, k), k, mode).run()
-            found = shown(replay, replay.signature())
-            tried, on, off = tried + len(replay.counts), on + found[0], off + found[1]
+        tried, on, off = attack(WORLDS, mode)
         print(f"{mode:8} {tried:,} inputs: {on:,} groups shown on the ladder, {off:,} off it", flush=True)
 
 

@@ -15,7 +15,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.same import CUBE_WAYS, CUBES, FINE, RULES, WAYS, check_same, messy, outcome, said, survey
+from engine.same import (
+    CASCADES,
+    CUBE_WAYS,
+    CUBES,
+    EVERY_RULE,
+    FINE,
+    RULES,
+    WAYS,
+    check_same,
+    homes,
+    messy,
+    outcome,
+    said,
+    survey,
+)
 from odkanon import Area, InputError, Rule, anonymize, build_od, lookup_hierarchy, read_od, read_trips
 from odkanon.engine.choose import choose_engine, load_table, parse_bytes
 from odkanon.engine.duckdb.backend import DuckDb, clear_errors
@@ -89,6 +103,12 @@ def test_golden_cases(case: str) -> None:
 def test_random_worlds(world: World, rule: Rule, way: dict[str, Any], budget: float, fetchable: int | None) -> None:
     other = in_duckdb(table_of(world.trips[::-1]), fetchable=fetchable)
     check_same(world.od, other, [rule], [{**way, "budget": budget}])
+
+
+def test_cascades_under_every_rule() -> None:
+    reference = build_od(read_trips(homes()), resolution=8)
+    assert set(reference.measures) == {"trips", "weight", "persons", "households"}
+    check_same(reference, in_duckdb(homes(), fetchable=0, resolution=8), EVERY_RULE, CASCADES)
 
 
 def test_finer_steps() -> None:

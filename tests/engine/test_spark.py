@@ -15,7 +15,7 @@ import pytest
 
 from engine.layouts import UTM, WRITTEN, porto, projected, same_clock, with_times
 from engine.needs import ON_SPARK
-from engine.same import CUBE_WAYS, CUBES, FINE, RULES, WAYS, check_same, messy, outcome
+from engine.same import CASCADES, CUBE_WAYS, CUBES, EVERY_RULE, FINE, RULES, WAYS, check_same, homes, messy, outcome
 from odkanon import Area, InputError, Rule, build_od, limit, lookup_hierarchy, read_od, read_trips
 from odkanon.engine.choose import load_table
 from odkanon.engine.spark.backend import Spark, _java_home, open_spark_input, to_spark
@@ -65,6 +65,12 @@ def test_every_statement_runs_on_spark(session: Any, tmp_path: Path) -> None:
     check_same(reference, other, [Rule(trips=5)], [{**FINE[2], "coarsest": 6}])
     rule = Rule(trips=5, persons=3)
     assert limit(on_spark(session, path, fetchable=0), rule) == limit(read_od(path), rule)
+
+
+def test_cascades_under_every_rule(session: Any, tmp_path: Path) -> None:
+    path = saved(homes(), tmp_path / "homes.parquet")
+    reference = build_od(read_trips(path), resolution=8)
+    check_same(reference, on_spark(session, path, resolution=8), EVERY_RULE, CASCADES)
 
 
 def test_cubes(session: Any, tmp_path: Path) -> None:
