@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from odkanon.read.trips import Trips
     from odkanon.study.experiment import Cell, Experiment, Outcome
 
-RUNS = "runs.jsonl"
+RUNS, ORDERS = "runs.jsonl", "orders.csv"
 
 
 @reads
@@ -57,6 +57,20 @@ def compare(
             show_default=False,
         ),
     ] = None,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="With --give-up: what a cube is published by, as for anonymize.", show_default=False
+        ),
+    ] = None,
+    give_up: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ORDER",
+            help="Compare orders in which a cube gives up detail, such as place:6,hour,mode,place. Repeatable.",
+            show_default=False,
+        ),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Start anew instead of going on with a stopped grid.")] = False,
 ) -> None:
     """Run methods x protection targets x segments, say which to choose for what, and write the paper's tables.
@@ -69,11 +83,15 @@ def compare(
 
     `odkanon compare survey.parquet --segment sex --methods odkanon,oigh -o tables`
 
+    `odkanon compare last-year.parquet --by mode --by hour --give-up hour,mode --give-up place:6,hour,mode -o orders`
     `odkanon compare survey.parquet --protect participants --protect persons -o tables`
     """
+    import json
     from dataclasses import replace
 
-    from odkanon.cli.show import console, show_ranking, stages
+    from odkanon.cli.progress import stages
+    from odkanon.cli.say import console
+    from odkanon.cli.show import show_ranking
     from odkanon.sample.survey import CENTRAL_CELLS, make_survey
     from odkanon.study.experiment import read_outcomes
     from odkanon.study.figure import draw_targets
@@ -81,7 +99,9 @@ def compare(
 
     if (source is None) == (not sample):
         raise InputError("give either a file of trips, or --sample for the built-in survey")
-    if output.exists() and not (output.is_dir() and ((output / RUNS).is_file() or not any(output.iterdir()))):
+    if output.exists() and not (
+        output.is_dir() and (any((output / name).is_file() for name in (RUNS, ORDERS)) or not any(output.iterdir()))
+    ):
         raise InputError(f"{output} exists and is not a folder of tables; choose another folder")
     dimensions = tuple(dict.fromkeys([*(segment or []), *(("sex", "age", "category") if all_segments else ())]))
     with stages() as stage:
@@ -89,6 +109,9 @@ def compare(
         reading = how(make_survey() if sample else source)
         if sample and reading.within is None:
             reading = replace(reading, within=",".join(CENTRAL_CELLS))
+        if give_up:
+            _compare_orders(reading, by or [], give_up, k, age_bands, output, force=force)
+            return
         experiment = _experiment(reading, dimensions, k, budget, age_bands, methods, protect)
     settings = _settings(experiment, reading)
     output.mkdir(parents=True, exist_ok=True)
@@ -100,10 +123,56 @@ def compare(
     drawn = ", zones.png" if draw_targets(experiment, output / "zones.png") else ""
     for target in targets_of(outcomes):
         show_ranking(outcomes, target)
+    console.tell(outcomes=[json.loads(outcome.to_json()) for outcome in outcomes])
     refused = sum(outcome.refusal is not None for outcome in outcomes)
     console.print(
         f"Wrote {output}/tables.md, tables.csv, tables.tex{drawn}: {len(outcomes):,} runs, {refused:,} of them refused."
     )
+
+
+def _compare_orders(
+    reading: Reading, by: list[str], orders: list[str], k: int, age_bands: str | None, output: Path, *, force: bool
+) -> None:
+    """Compare orders in which a cube gives up detail, and print and write what each keeps."""
+    from rich.table import Table
+
+    from odkanon.cli.say import console
+    from odkanon.core.outputs import check_new
+    from odkanon.model.rule import Rule
+    from odkanon.read.axes import kinds_of
+    from odkanon.read.matrix import matrix_of
+    from odkanon.read.tables.open import write_csv
+    from odkanon.study.orders import compare_orders
+
+    target = output / ORDERS
+    check_new(target, force=force)
+    od = matrix_of(reading, kinds=kinds_of(by, parse_age_bands(age_bands)))
+    kept = compare_orders(od, Rule(trips=k), orders)
+    output.mkdir(parents=True, exist_ok=True)
+    write_csv(kept, target)
+    table = Table(title="Share of trips of which a detail is known, by order", title_justify="left")
+    for name in kept.column_names:
+        table.add_column(
+            {"give_up": "given up", "g": "G"}.get(name, name), justify="left" if name == "give_up" else "right"
+        )
+    for row in kept.to_pylist():
+        told = [_told(name, value) for name, value in row.items()]
+        table.add_row(*told)
+    console.print(table)
+    console.print(
+        "Choose on other data than those to be published, such as last year's: an order that was picked by its results "
+        "tells of them.",
+        style="dim",
+    )
+    console.print(f"Wrote {target}.")
+
+
+def _told(name: str, value: Any) -> str:
+    if isinstance(value, str | int):
+        return f"{value:,}" if isinstance(value, int) else value
+    if value is None:
+        return "-"
+    return f"{value:,.1f}" if name == "g" else f"{value:.1%}"
 
 
 def _experiment(
@@ -175,27 +244,22 @@ def _settings(experiment: Experiment, reading: Reading) -> dict[str, Any]:
 def _run(experiment: Experiment, done: Mapping[Cell, Outcome], log: Path, settings: dict[str, Any]) -> list[Outcome]:
     import json
 
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    from odkanon.cli.show import progress
+    from odkanon.cli.progress import runs
 
     outcomes = []
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     work = list(experiment.run(done))
     # What was done before is not given up before it has been written again.
     partial = log.with_suffix(".partial")
     kept = [json.dumps(settings), *(outcome.to_json() for outcome in done.values())]
     write_text(partial, "".join(f"{line}\n" for line in kept))
     partial.replace(log)
-    with log.open("a", encoding="utf-8", newline="\n") as file, Progress(*columns, console=progress) as bar:
-        task = bar.add_task("starting", total=len(work))
-        for cell, run in work:
-            bar.update(task, description=f"{cell.dimension} {cell.segment}, {cell.target}: {cell.row}")
+    with log.open("a", encoding="utf-8", newline="\n") as file, runs(len(work)) as at:
+        for done_so_far, (cell, run) in enumerate(work):
+            at(done_so_far, f"{cell.dimension} {cell.segment}, {cell.target}: {cell.row}")
             outcomes.append(run())
             if cell not in done:
                 file.write(outcomes[-1].to_json() + "\n")
                 file.flush()
-            bar.advance(task)
     return outcomes
 
 

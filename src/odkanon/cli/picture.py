@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from odkanon.cli.say import console, say
+
 
 class ColourBy(StrEnum):
     """What zones are coloured by."""
@@ -38,4 +40,5 @@ def picture(
 
     check_new(output, force=force)
     write_picture([release] if other is None else [release, other], output, measure=measure.value)
-    typer.echo(f"Wrote {output}")
+    console.tell(written=[output])
+    say(f"Wrote {output}")

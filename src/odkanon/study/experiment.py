@@ -19,9 +19,10 @@ from odkanon.quality.limit.limit import limit_within, spending
 from odkanon.quality.privacy import privacy
 from odkanon.quality.utility import UtilityMeasure, utility
 from odkanon.read.area import Area
+from odkanon.read.axes import AGE_BANDS, MISSING
 from odkanon.read.trips import Trips, build_od
 from odkanon.study.people import People, people_in
-from odkanon.together.dimensions import AGE_BANDS, MISSING, make_dimensions
+from odkanon.together.dimensions import make_dimensions
 
 WHOLE = "whole"
 TARGETS = ("participants", "population")

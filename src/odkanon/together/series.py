@@ -12,8 +12,9 @@ import pyarrow as pa
 
 from odkanon.core.arrays import Codes, Ints
 from odkanon.errors import InputError
+from odkanon.model.assemble import assemble
 from odkanon.model.od import AXES, ODMatrix
-from odkanon.model.release import Release, assemble
+from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.zoning.cells import (
     WORLD,
@@ -84,6 +85,8 @@ def zoning_of(release: Release) -> Zoning:
     """
     if release.classes.kinds:
         raise InputError("the zones of a cube differ by kind of trip; they cannot be used for other data")
+    if release.classes.own_pairs is not None:
+        raise InputError("the release is a cascade: its rows lie in each other, and are no zoning")
     return Zoning(_of_zones(release.origins), _of_zones(release.destinations))
 
 

@@ -11,6 +11,7 @@ from math import inf
 import numpy as np
 
 from odkanon.core.arrays import Ints
+from odkanon.core.progress import counted
 from odkanon.methods.freezones.moves import sweep
 from odkanon.methods.freezones.sheet import Floats, Plan, Sheet
 
@@ -67,32 +68,34 @@ def anneal(plan: Plan, schedule: Schedule) -> tuple[tuple[Ints, Ints], float]:
     random = np.random.default_rng(_SEED)
     start = time.monotonic()
     best, least, multiplier, g = plan.zones, inf, 0.0, inf
-    for iteration in range(schedule.iterations + 1):
-        axis, progress = iteration % 2, schedule.progress(iteration, start)
-        sheets = plan.sheets(axis)
-        price, published, spent = sheets[0].totals()
-        if published > 0:
-            g = price / published
-            if spent <= schedule.allowance and g < least:
-                best, least = plan.zones, g
-        if progress >= 1:
-            break
-        excess = (spent - schedule.allowance) / max(schedule.allowance, 1.0)
-        if progress < _FREEZE:
-            multiplier = _DEAR * g
-        else:
-            multiplier *= float(np.exp(np.clip(0.5 * excess, -0.05, 0.05)))
-        heat = schedule.k * g * (1 - progress) ** 2 if progress < _QUENCH else 0.0
-        for _ in range(_SWEEPS):
-            if not sweep(sheets, multiplier, heat, schedule.compactness * schedule.k * g, random) and heat == 0:
+    with counted(1) as counter:
+        for iteration in range(schedule.iterations + 1):
+            axis, progress = iteration % 2, schedule.progress(iteration, start)
+            counter.at(progress)
+            sheets = plan.sheets(axis)
+            price, published, spent = sheets[0].totals()
+            if published > 0:
+                g = price / published
+                if spent <= schedule.allowance and g < least:
+                    best, least = plan.zones, g
+            if progress >= 1:
                 break
-            if plan.symmetric:
-                # What moved on one axis moved on the other, too, and the sheets see their partner standing still.
-                plan = plan.moved(axis, sheets[0].zone)
-                sheets = plan.sheets(axis)
-        if progress < _FREEZE:
-            _resize(sheets, excess, multiplier)
-        plan = plan.moved(axis, sheets[0].zone)
+            excess = (spent - schedule.allowance) / max(schedule.allowance, 1.0)
+            if progress < _FREEZE:
+                multiplier = _DEAR * g
+            else:
+                multiplier *= float(np.exp(np.clip(0.5 * excess, -0.05, 0.05)))
+            heat = schedule.k * g * (1 - progress) ** 2 if progress < _QUENCH else 0.0
+            for _ in range(_SWEEPS):
+                if not sweep(sheets, multiplier, heat, schedule.compactness * schedule.k * g, random) and heat == 0:
+                    break
+                if plan.symmetric:
+                    # What moved on one axis moved on the other, too, and the sheets see their partner standing still.
+                    plan = plan.moved(axis, sheets[0].zone)
+                    sheets = plan.sheets(axis)
+            if progress < _FREEZE:
+                _resize(sheets, excess, multiplier)
+            plan = plan.moved(axis, sheets[0].zone)
     return best, least
 
 

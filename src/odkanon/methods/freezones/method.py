@@ -30,9 +30,10 @@ from odkanon.methods.treecut.dp import PRICE, PUBLISHED, Problem, totals_of
 from odkanon.methods.treecut.method import best_cuts, check_effort
 from odkanon.methods.treecut.search import Cuts
 from odkanon.methods.trees import of_one_height
+from odkanon.model.assemble import assemble, release_of_cuts
 from odkanon.model.budget import Budget, BudgetOf
 from odkanon.model.od import AXES, ODMatrix
-from odkanon.model.release import Release, assemble, release_of_cuts
+from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.quality.utility import UtilityMeasure
 from odkanon.zoning.cells import Cells, cell_to_parent, cell_to_resolution, cell_to_str

@@ -24,9 +24,10 @@ from odkanon.methods.treecut.goal import Goal, Objective
 from odkanon.methods.treecut.search import Cuts, TreeSearch
 from odkanon.methods.treecut.square import SquareSearch
 from odkanon.methods.trees import of_one_height
+from odkanon.model.assemble import release_of_cuts
 from odkanon.model.budget import Budget, BudgetOf
 from odkanon.model.od import ODMatrix
-from odkanon.model.release import Release, release_of_cuts
+from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.quality.utility import UtilityMeasure
 from odkanon.zoning.hierarchy import Cut

@@ -8,6 +8,7 @@ from math import inf
 
 import numpy as np
 
+from odkanon.core.progress import counted
 from odkanon.methods.treecut.dp import SPENT, Floats, NodeTable, Problem, node_table, totals_of
 from odkanon.methods.treecut.exchange import exchange
 from odkanon.methods.treecut.goal import Goal
@@ -79,15 +80,18 @@ class TreeSearch:
 
     def run(self, starts: list[Cuts], iterations: int) -> None:
         """Search from the starts, then from disturbed problems."""
-        for cuts in starts[:_STARTS]:
-            if self.late:
-                return
-            self.offer(cuts)
-            self.settle(cuts)
-        for _ in range(iterations):
-            if self.late:
-                return
-            self.settle(self.disturbed())
+        with counted(len(starts[:_STARTS]) + iterations) as counter:
+            for cuts in starts[:_STARTS]:
+                if self.late:
+                    return
+                self.offer(cuts)
+                self.settle(cuts)
+                counter.step()
+            for _ in range(iterations):
+                if self.late:
+                    return
+                self.settle(self.disturbed())
+                counter.step()
 
     def improve_jointly(self) -> None:
         """Move both axes at once, from the best few pairs of cuts.

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from odkanon.core.arrays import Bools, Ints
-from odkanon.quality.usefulness.places import Places, Shares, collected
+from odkanon.quality.usefulness.places import Places, Shares, number_pairs
 from odkanon.zoning.cells import WORLD, Cells, Floats, cell_to_latlng, cell_to_resolution, str_to_cell
 from odkanon.zoning.hierarchy import Hierarchy
 from odkanon.zoning.projection import Projection
@@ -43,7 +43,8 @@ class Parts:
     def shares(self, places: Places) -> Shares:
         """Return what share of each zone lies in each place."""
         zone = np.repeat(np.arange(len(self.counts)), self.counts)
-        return collected(zone, places.of(self.x, self.y), 1 / np.repeat(self.counts, self.counts), len(self.counts))
+        found, many = number_pairs(zone, places.of(self.x, self.y))
+        return Shares(found[0], found[1], many / self.counts[found[0]], len(self.counts))
 
     def sample(self, zone: Ints, u: Floats, v: Floats) -> tuple[Floats, Floats]:
         """Return a point of each given zone, chosen by two numbers in [0, 1); NaN where a zone lies nowhere."""

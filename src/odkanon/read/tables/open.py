@@ -14,6 +14,7 @@ from odkanon.errors import InputError
 from odkanon.model.measures import MEASURES
 from odkanon.read.tables.containers import Unpacked, unpack
 from odkanon.read.tables.datasets import dataset_files, dataset_sha256, partitions, remote
+from odkanon.read.tables.geo import is_geoparquet, of_geodataframe, read_geoparquet
 from odkanon.read.tables.table import (
     Check,
     Named,
@@ -53,6 +54,7 @@ def open_table(source: Any, text: TextFormat = TextFormat()) -> Table:  # noqa: 
     ----------
     source : path, sequence of paths, or table
         A file (``-`` for standard input), several files with the same columns, a folder or a pattern of Parquet files;
+        GeoPackage, Shapefile, GeoParquet, GeoJSON and GPX of points or lines, and a GeoDataFrame, too;
         or anything that speaks the Arrow interface or that DuckDB can register.
     text : TextFormat
         How it is written, if it is a text file.
@@ -80,6 +82,8 @@ def _open_file(connection: duckdb.DuckDBPyConnection, file: Unpacked, text: Text
     """Open one file, which says by its first bytes what it is."""
     if file.table is not None:
         return _open_in_memory(connection, file.table, file.name, file.sha256)
+    if _is_parquet(file.path) and is_geoparquet(file.path):
+        return _open_in_memory(connection, read_geoparquet(file.path, file.name), file.name, file.sha256)
     if _is_parquet(file.path):
         scan = f"read_parquet({literal(file.path)}, hive_partitioning=false)"
         return Table(connection, scan, _described(connection, scan, file.name), file.name, file.sha256, keeper=file)
@@ -168,6 +172,8 @@ def _open_dataset(connection: duckdb.DuckDBPyConnection, name: str, files: list[
 
 
 def _open_in_memory(connection: duckdb.DuckDBPyConnection, source: Any, name: str, sha256: str | None = None) -> Table:
+    if hasattr(source, "geometry") and hasattr(source, "crs"):
+        source = of_geodataframe(source)
     try:
         connection.register("source", pa.table(source) if hasattr(source, "__arrow_c_stream__") else source)
     except (duckdb.Error, pa.ArrowInvalid, TypeError) as error:
