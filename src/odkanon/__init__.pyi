@@ -10,6 +10,11 @@ from odkanon.errors import InputError as InputError
 from odkanon.errors import OdkanonError as OdkanonError
 from odkanon.errors import RefusedError as RefusedError
 from odkanon.errors import UnsafeReleaseError as UnsafeReleaseError
+from odkanon.evidence.checking import check_release as check_release
+from odkanon.evidence.policy import Policy as Policy
+from odkanon.evidence.policy import read_policy as read_policy
+from odkanon.evidence.run import gather_evidence as gather_evidence
+from odkanon.evidence.sheet import Evidence as Evidence
 from odkanon.methods.registry import METHODS as METHODS
 from odkanon.methods.registry import Method as Method
 from odkanon.methods.registry import anonymize as anonymize

@@ -17,6 +17,7 @@ from odkanon.cli.clashes import check_clashes
 from odkanon.cli.compare import compare
 from odkanon.cli.demo import demo
 from odkanon.cli.everywhere import everywhere
+from odkanon.cli.evidence import check, evidence, policy
 from odkanon.cli.explain import explain
 from odkanon.cli.explore import explore
 from odkanon.cli.export import export
@@ -35,10 +36,12 @@ from odkanon.errors import OdkanonError, is_disk_full
 EXTRA_OF = {
     "h5py": "omx",
     "matplotlib": "plot",
+    "opendp": "evidence",
     "pandas": "spark",
     "pyproj": "geo",
     "pyogrio": "geo",
     "pyspark": "spark",
+    "scipy": "evidence",
     "shapely": "geo",
 }
 """Packages that only some commands need, and how to ask for each."""
@@ -48,6 +51,9 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     anonymize,
     rerun,
     audit,
+    evidence,
+    check,
+    policy,
     explain,
     report,
     explore,
