@@ -78,7 +78,11 @@ def test_every_zone_hangs_together_by_shared_borders(release: Release) -> None:
 def test_free_zones_are_finer_than_the_best_cuts(release: Release) -> None:
     od = release.od
     best = utility(od, anonymize(od, Rule(trips=10), method="treecut")).g
-    assert utility(od, release).g < 0.9 * best  # type: ignore[operator]
+    assert utility(od, release).g < 0.7 * best  # type: ignore[operator]
+    # A table without any districts is no worse: places know where they lie.
+    flat = square_town(1, steps=())
+    made = anonymize(flat, Rule(trips=10), method="freezones", iterations=80)
+    assert utility(flat, made).g < 0.7 * best  # type: ignore[operator]
 
 
 def test_polygons_without_trips_are_in_zones_too(release: Release) -> None:

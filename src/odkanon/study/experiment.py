@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, get_args
 
@@ -171,9 +171,9 @@ class Experiment:
 
         Trips without the attribute are in no segment.
         """
+        matrices: dict[tuple[str, str], ODMatrix | str] = {(WHOLE, WHOLE): self.whole}
         if isinstance(self.trips, ODMatrix):
-            return {(WHOLE, WHOLE): self.trips}
-        matrices: dict[tuple[str, str], ODMatrix | str] = {(WHOLE, WHOLE): self._matrix(self.trips)}
+            return matrices
         for dimension, label, trips in self._parts():
             try:
                 matrices[dimension, label] = self._matrix(trips)
@@ -181,25 +181,28 @@ class Experiment:
                 matrices[dimension, label] = str(error)
         return matrices
 
+    @cached_property
+    def whole(self) -> ODMatrix:
+        """The matrix of the whole input."""
+        return self.trips if isinstance(self.trips, ODMatrix) else self._matrix(self.trips)
+
     def _matrix(self, trips: Trips) -> ODMatrix:
         return build_od(trips, resolution=self.resolution, within=self.within)
 
     def run(self, done: Mapping[Cell, Outcome]) -> Iterator[tuple[Cell, Callable[[], Outcome]]]:
         """Yield every run of the grid with the work to do for it; what is done already costs nothing."""
         matrices = self.segments()
-        whole = matrices[WHOLE, WHOLE]
-        assert isinstance(whole, ODMatrix)
-        rules = self.rules(whole)
+        rules = self.rules()
         for (dimension, segment), od in matrices.items():
             for target, rule in rules.items():
                 for row in self.rows:
                     cell = Cell(dimension, segment, target, row)
                     yield cell, lambda cell=cell, od=od, rule=rule: done.get(cell) or self._outcome(cell, od, rule)  # type: ignore[misc]
 
-    def rules(self, whole: ODMatrix) -> dict[str, Rule]:
+    def rules(self) -> dict[str, Rule]:
         """Return the rule of each target, with the mean weight of the whole."""
-        targets = self.targets or (TARGETS if whole.weight is not None else TARGETS[:1])
-        return {target: Rule.protect(*target.split("+"), k=self.k, of=whole) for target in targets}
+        targets = self.targets or (TARGETS if self.whole.weight is not None else TARGETS[:1])
+        return {target: Rule.protect(*target.split("+"), k=self.k, of=self.whole) for target in targets}
 
     def _outcome(self, cell: Cell, od: ODMatrix | str, rule: Rule) -> Outcome:
         if isinstance(od, str):

@@ -7,9 +7,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from odkanon.methods import anonymize
-from odkanon.model.od import ODMatrix
 from odkanon.publish.report.picture import write_picture
-from odkanon.study.experiment import WHOLE, Experiment
+from odkanon.study.experiment import Experiment
 
 
 def draw_targets(experiment: Experiment, target: Path) -> bool:
@@ -17,14 +16,12 @@ def draw_targets(experiment: Experiment, target: Path) -> bool:
 
     Nothing is drawn without matplotlib, of a rule that refuses, and of zones whose outlines are not known.
     """
-    whole = experiment.segments()[WHOLE, WHOLE]
-    if find_spec("matplotlib") is None or not isinstance(whole, ODMatrix):
-        return False
-    if whole.origins.resolution is None and not whole.origins.outlines:
+    whole = experiment.whole
+    if find_spec("matplotlib") is None or (whole.origins.resolution is None and not whole.origins.outlines):
         return False
     with TemporaryDirectory() as folder:
         saved = []
-        for name, rule in experiment.rules(whole).items():
+        for name, rule in experiment.rules().items():
             release = anonymize(whole, rule, method="odkanon", budget=experiment.budget)
             if release.refusal is None:
                 saved.append(release.save(Path(folder) / name))

@@ -34,12 +34,16 @@ class Blocks:
         For each leaf, its block.
     edges : array of int, shape (2, n)
         Neighbours, in both directions, sorted by the first.
+    around : int
+        How many blocks of a zone to look at, beyond the neighbours of a block, to see whether it hangs together without
+        that block; none where neighbours of a block border on each other.
     """
 
     cells: Cells
     leaves: Ints
     block_of_leaf: Codes
     edges: Edges
+    around: int = 0
 
     def __len__(self) -> int:
         return len(self.cells)

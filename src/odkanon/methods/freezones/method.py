@@ -26,7 +26,7 @@ from odkanon.methods.freezones.blocks import Blocks, blocks_of, children_of, isl
 from odkanon.methods.freezones.polygons import Polygons, polygons_of
 from odkanon.methods.freezones.sheet import Plan
 from odkanon.methods.odkanon import refusal
-from odkanon.methods.treecut.dp import PRICE, PUBLISHED, Problem, node_table
+from odkanon.methods.treecut.dp import PRICE, PUBLISHED, Problem, totals_of
 from odkanon.methods.treecut.method import best_cuts, check_effort
 from odkanon.methods.treecut.search import Cuts
 from odkanon.methods.trees import of_one_height
@@ -134,17 +134,45 @@ def best_plan(
     polygons: Polygons | None = None,
 ) -> Plan | None:
     """Return the best zoning found; None if that is the pair of cuts itself."""
-    totals = node_table(problem, "origin", cuts[1]).total(cuts[0])
-    g = float(totals[PRICE] / totals[PUBLISHED])
+    g = _g(problem, cuts)
     if iterations == 0 or g <= 2:
         return None
+    start = cuts[0].zone_of_leaf, cuts[1].zone_of_leaf
+    if polygons is not None:
+        start = _start_by_place(problem, polygons, g, deadline) or start
     od, (origin, destination) = problem.od, _blocks(problem, cuts, polygons)
-    zones = (start_zones(origin, cuts[0].zone_of_leaf), start_zones(destination, cuts[1].zone_of_leaf))
+    zones = (start_zones(origin, start[0]), start_zones(destination, start[1]))
     plan = Plan.of(problem, (origin, destination), zones)
     mean_weight = od.mean_weight if od.weight is not None else None
     k = float(problem.rule.k_of(problem.measure, mean_weight)) * (od.flows.scale if problem.measure == "weight" else 1)
+    if polygons is not None:
+        # The price of an edge is meant for blocks of an eighth of a zone; polygons are what they are.
+        compactness *= min(
+            1.0, _BLOCKS_PER_ZONE * sum(len(np.unique(each)) for each in zones) / (len(origin) + len(destination))
+        )
     found, least = anneal(plan, Schedule(iterations, deadline, k, problem.allowance, compactness))
     return plan.with_zones(found) if least < g else None
+
+
+def _g(problem: Problem, cuts: Cuts) -> float:
+    totals = totals_of(problem, cuts)
+    return float(totals[PRICE] / totals[PUBLISHED])
+
+
+def _start_by_place(problem: Problem, polygons: Polygons, g: float, deadline: float) -> tuple[Codes, Codes] | None:
+    """Return the zone of each leaf in the best cuts of a tree by place; None where they are no better than ``g``."""
+    trees = polygons.nearby(problem.od.origins), polygons.nearby(problem.od.destinations)
+    counts = problem.counts
+    if counts is not None:
+        counts = counts[0][trees[0][1]], counts[1][trees[1][1]]
+    placed = replace(problem, od=problem.od.on_trees(*trees), counts=counts)
+    left = None if deadline == inf else max((deadline - time.monotonic()) / 3, 1e-3)
+    cuts = best_cuts(placed, "g", _TREE_ITERATIONS, left, joint=False)
+    if cuts is None or not _g(placed, cuts) < g:
+        return None
+    first, second = (np.empty(len(order), dtype=np.int32) for _, order in trees)
+    first[trees[0][1]], second[trees[1][1]] = cuts[0].zone_of_leaf, cuts[1].zone_of_leaf
+    return first, second
 
 
 def _blocks(problem: Problem, cuts: Cuts, polygons: Polygons | None) -> tuple[Blocks, Blocks]:

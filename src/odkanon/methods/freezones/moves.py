@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 
 import numpy as np
@@ -103,12 +104,30 @@ def _can_leave(sheet: Sheet, block: int, zone: int, home: list[int]) -> bool:
     rest = {other for other in sheet.blocks.neighbours[block] if home[other] == zone}
     if not rest:
         return False
-    front = [rest.pop()]
+    near = sheet.blocks.neighbour_sets
+    start = rest.pop()
+    front = [start]
     while front and rest:
-        reached = rest & sheet.blocks.neighbour_sets[front.pop()]
+        reached = rest & near[front.pop()]
         rest -= reached
         front.extend(reached)
-    return not rest
+    return not rest or _reaches(sheet, block, zone, home, start, rest)
+
+
+def _reaches(sheet: Sheet, block: int, zone: int, home: list[int], start: int, rest: set[int]) -> bool:
+    """Whether a few steps inside the zone lead from one block to others, around the block that wants to leave.
+
+    Cells around a cell border on each other; of squares around a square, those at the corners lie in between.
+    """
+    seen, queue, missing = {start, block}, deque([start]), set(rest)
+    while queue and missing and len(seen) <= sheet.blocks.around:
+        fresh = [
+            other for other in sheet.blocks.neighbours[queue.popleft()] if home[other] == zone and other not in seen
+        ]
+        seen.update(fresh)
+        missing.difference_update(fresh)
+        queue.extend(fresh)
+    return not missing
 
 
 def _make(sheet: Sheet, block: Ints, zone: Ints) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import ceil, log2
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,13 @@ from odkanon.core.arrays import Codes, Ints
 from odkanon.errors import InputError
 from odkanon.methods.freezones.blocks import Blocks, Edges, both_ways, distinct_edges, islands
 from odkanon.methods.freezones.sheet import Plan
-from odkanon.zoning.hierarchy import Hierarchy
+from odkanon.zoning.hierarchy import Hierarchy, make_levels
 from odkanon.zoning.zones import Zones, find_nodes
 
 Shapes = npt.NDArray[Any]
+
+_AROUND = 40
+"""Polygons of a zone that are looked at when one of them wants to leave; the way around it is rarely longer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +46,28 @@ class Polygons:
         """Return every polygon as a block, with the leaves that occur in a tree."""
         block_of_leaf = find_nodes(self.tree, 0, tree.leaves).astype(np.int32)
         numbers = np.arange(len(self.shapes), dtype=np.uint64)
-        return Blocks(numbers, np.bincount(block_of_leaf, minlength=len(numbers)), block_of_leaf, self.edges)
+        leaves = np.bincount(block_of_leaf, minlength=len(numbers))
+        return Blocks(numbers, leaves, block_of_leaf, self.edges, _AROUND)
+
+    def nearby(self, tree: Hierarchy) -> tuple[Hierarchy, Ints]:
+        """Return another tree over the leaves of a tree, by where they lie, and where its leaves stood before.
+
+        A lookup table may have no levels between its leaves and everything. Here places are halved by turns from west
+        to east and from south to north, two cuts a level.
+        """
+        import shapely
+
+        middle = shapely.get_coordinates(shapely.centroid(self.shapes[find_nodes(self.tree, 0, tree.leaves)]))
+        count = len(middle)
+        path, leaf = np.zeros(count, dtype=np.int64), np.arange(count)
+        levels = max(1, ceil(log2(max(count, 2)) / 2))
+        for turn in range(2 * levels):
+            order = np.lexsort((leaf, middle[:, 1 - turn % 2], middle[:, turn % 2], path))
+            first = np.searchsorted(path[order], path[order])
+            last = np.searchsorted(path[order], path[order], side="right")
+            path[order] = 2 * path[order] + (2 * (leaf - first) >= last - first)
+        order = np.argsort(path, kind="stable")
+        return make_levels([path[order] >> (2 * level) for level in range(levels + 1)], None), order
 
     def zones(self, plan: Plan, axis: int) -> tuple[Zones, Codes]:
         """Return the zones of one axis for publishing, and for each leaf the number of its zone.
