@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from importlib import import_module
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -31,7 +32,12 @@ def drawn(screen: io.StringIO, bar: object) -> str:
 def test_a_bar_with_a_share_and_a_spinner_without(screen: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[bars._Following] = []
     start = bars._Following.start
-    monkeypatch.setattr(bars._Following, "start", lambda self: (shown.append(self), start(self))[1])
+
+    def remembered(self: bars._Following) -> None:
+        shown.append(self)
+        start(self)
+
+    monkeypatch.setattr(bars._Following, "start", remembered)
     with bars.stages() as stage:
         stage("reading [files]")
         assert "reading [files] ..." in drawn(screen, shown[0])
@@ -63,7 +69,12 @@ def test_methods_that_search_tell_how_far_they_are(method: str, part: str, monke
     seen: list[float | None] = []
     module, _, name = part.rpartition(".")
     work = getattr(import_module(module), name)
-    monkeypatch.setattr(part, lambda *given: (seen.append(how_far()), work(*given))[1])
+
+    def looked_at(*given: Any) -> Any:
+        seen.append(how_far())
+        return work(*given)
+
+    monkeypatch.setattr(part, looked_at)
     anonymize(golden_od("tiny"), Rule(trips=5), method=method, iterations=4)
     shares = [share for share in seen if share is not None]
     assert shares == sorted(shares)

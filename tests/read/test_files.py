@@ -404,6 +404,7 @@ def test_outlines_of_zones_from_a_geopackage(tmp_path: Path) -> None:
     squares.to_crs("EPSG:2154").to_file(tmp_path / "zones.gpkg")
     tree = lookup_hierarchy(pa.table({"zone": ["a", "b"], "district": ["x", "x"]}))
     outlines = with_outlines(tree, tmp_path / "zones.gpkg").outlines
+    assert outlines is not None
     assert sorted(outlines) == ["a", "b", "x"]
     assert shapely.from_geojson(json.dumps(outlines["x"])).bounds == pytest.approx((2, 48, 4, 49), abs=1e-3)
 
