@@ -14,6 +14,7 @@ TESTS = Path(__file__).parent.parent / "tests"
 sys.path.insert(0, str(TESTS))
 
 from attacks.cascades import Mode, Replay, World, every_input, shown  # noqa: E402
+from attacks.views import SUBTRACTED, leaks  # noqa: E402
 from odkanon.methods import anonymize  # noqa: E402
 from odkanon.model.od import ODMatrix  # noqa: E402
 from odkanon.model.release import Release  # noqa: E402
@@ -54,6 +55,7 @@ def main() -> None:
         report(name, od)
     if given.attack:
         attack()
+        attack_views()
 
 
 def report(name: str, od: ODMatrix) -> None:
@@ -89,6 +91,13 @@ def attack() -> None:
             found = shown(replay, replay.signature())
             tried, on, off = tried + len(replay.counts), on + found[0], off + found[1]
         print(f"{mode:8} {tried:,} inputs: {on:,} groups shown on the ladder, {off:,} off it", flush=True)
+
+
+def attack_views(runs: int = 2_000) -> None:
+    """Print how often sums and differences of rows, views and totals of random cubes single out fewer than k trips."""
+    found = [leaks(SUBTRACTED[seed % len(SUBTRACTED)], 1_000 + seed) for seed in range(runs)]
+    published = [one for one in found if one is not None]
+    print(f"views: {len(found):,} small cubes, {len(published):,} published, {sum(published):,} groups below k")
 
 
 if __name__ == "__main__":

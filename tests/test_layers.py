@@ -26,6 +26,7 @@ LAYERS = (
     "together",
     "publish",
     "audit",
+    "evidence",
     "study",
     "sample",
     "spark",

@@ -33,11 +33,11 @@ def test_a_bar_with_a_share_and_a_spinner_without(screen: io.StringIO, monkeypat
     shown: list[bars._Following] = []
     start = bars._Following.start
 
-    def remembered(self: bars._Following) -> None:
+    def noted(self: bars._Following) -> None:
         shown.append(self)
         start(self)
 
-    monkeypatch.setattr(bars._Following, "start", remembered)
+    monkeypatch.setattr(bars._Following, "start", noted)
     with bars.stages() as stage:
         stage("reading [files]")
         assert "reading [files] ..." in drawn(screen, shown[0])
@@ -70,11 +70,11 @@ def test_methods_that_search_tell_how_far_they_are(method: str, part: str, monke
     module, _, name = part.rpartition(".")
     work = getattr(import_module(module), name)
 
-    def looked_at(*given: Any) -> Any:
+    def noted(*given: Any) -> Any:
         seen.append(how_far())
         return work(*given)
 
-    monkeypatch.setattr(part, looked_at)
+    monkeypatch.setattr(part, noted)
     anonymize(golden_od("tiny"), Rule(trips=5), method=method, iterations=4)
     shares = [share for share in seen if share is not None]
     assert shares == sorted(shares)

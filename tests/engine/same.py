@@ -25,6 +25,14 @@ WAYS: list[dict[str, Any]] = [
     {"method": "cascade", "implications": "allowed", "budget": 0.2, "budget_of": "rows"},
 ]
 FINE: list[dict[str, Any]] = [{"method": method, "steps": "fine"} for method in ("odkanon", "oigh", "cascade")]
+CUBES: list[tuple[list[str], list[Rule]]] = [
+    (["mode", "hour:0-7,7-9,9-17,17-24"], [Rule(trips=6), Rule(weight=9_000.5)]),
+    (["sex", "age", "weekday"], [Rule(persons=4), Rule(trips=5, weight=9_000, persons=3)]),
+]
+"""What to publish by, and rules to do it under."""
+CUBE_WAYS: list[dict[str, Any]] = [{"method": "cascade"}]
+FINE += [{"symmetric": True}, {"suppress": "before", "symmetric": True}, {"method": "oigh", "symmetric": True}]
+FINE += [{"method": "oigh", "level": resolution, "budget": 0.3} for resolution in (2, 6)]
 RULES = [Rule(trips=10), Rule(weight=20_000.5), Rule(persons=5), Rule(trips=8, weight=9_000, persons=3)]
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from odkanon import Rule, lookup_hierarchy, read_od
+from odkanon import InputError, Rule, anonymize, lookup_hierarchy, read_od
 from odkanon.engine.presuppress import presuppress
-from odkanon.methods.odkanon import MergeOrder, alternate
+from odkanon.methods.merging import MergeOrder, alternate
 from odkanon.model.budget import Budget
 from odkanon.zoning.zones import zones_of_cut
 
@@ -92,3 +92,9 @@ def test_of_equal_pairs_the_first_by_origin_and_destination_goes(share: float, g
         tree.labels(0)[leaf] for tree, leaf in ((od.origins, od.flows.origin), (od.destinations, od.flows.destination))
     ]
     assert sorted(zip(names[0][early].tolist(), names[1][early].tolist(), strict=True)) == gone
+
+
+def test_suppression_is_before_or_after() -> None:
+    od = read_od(pa.table({"origin": ["1"], "destination": ["2"]}), hierarchy=lookup_hierarchy(TABLE))
+    with pytest.raises(InputError, match="before or after"):
+        anonymize(od, Rule(trips=1), suppress="during")

@@ -12,7 +12,7 @@ import pytest
 from odkanon.errors import InputError
 from odkanon.methods import METHODS
 from odkanon.methods.registry import describe_methods, find_method, words_for
-from odkanon.study.experiment import METHOD_ROWS, PAPER_ROWS
+from odkanon.study.experiment import ALL_ROWS, METHOD_ROWS, PAPER_ROWS
 
 ROOT = Path(__file__).parents[2]
 
@@ -49,6 +49,8 @@ def test_every_method_is_a_row_of_the_tables() -> None:
     assert METHOD_ROWS["treecut"].title == "Tree cuts"
     assert not METHOD_ROWS["oigh-no-budget"].takes_budget
     assert not METHOD_ROWS["mondrian"].takes_budget
+    assert {METHOD_ROWS[row].method for row in ALL_ROWS} == set(METHODS)
+    assert not METHOD_ROWS["cascade"].takes_budget
 
 
 def test_a_wrong_name_is_answered_with_the_nearest() -> None:

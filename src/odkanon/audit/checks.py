@@ -52,7 +52,7 @@ def _check_listed_once(connection: duckdb.DuckDBPyConnection, release: Published
     twice = rows(
         connection,
         f"SELECT origin, destination, count(*) AS times FROM classes WHERE release = {release.number} "
-        "GROUP BY 1, 2 HAVING count(*) > 1 ORDER BY 1, 2",
+        "GROUP BY origin, destination, kind HAVING count(*) > 1 ORDER BY 1, 2",
     )
     if not twice:
         return []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 import duckdb
@@ -117,6 +117,18 @@ class Comparing:
             plus = "+ " if at and sign == " + " else ""
             terms.append(f"{plus}{self._names[release]}{flows} {count:,}")
         return terms
+
+
+def overlapping(
+    connection: duckdb.DuckDBPyConnection,
+    places: Places,
+    atoms: Sequence[tuple[frozenset[int], int]],
+    related: Sequence[Relation],
+) -> Iterator[System]:
+    """Yield the rows of each set of releases that hang together by shared trips, as one system."""
+    number_rows(connection)
+    for cluster, pairs in _clusters([each for each in related if each.kind != "disjoint"]):
+        yield make_system(connection, places, _colours(cluster, pairs), [members for members, _ in atoms])
 
 
 def _clusters(related: Sequence[Relation]) -> list[tuple[list[Published], set[frozenset[int]]]]:

@@ -21,7 +21,7 @@ import duckdb
 
 from odkanon.audit.checks import show
 from odkanon.audit.folder import AXES, Published, rows
-from odkanon.audit.relations import Relation
+from odkanon.audit.relations import Relation, together
 from odkanon.audit.report import Finding
 
 
@@ -82,11 +82,16 @@ def _family(whole: Published, parts: Sequence[Published]) -> Family:
 
 
 def _halves(whole: Published, parts: Sequence[Published]) -> list[tuple[Published, Published]]:
-    """Return pairs of parts whose trips add up to the whole: one is probably the complement of the other."""
+    """Return pairs of parts whose trips add up to the whole: one is probably the complement of the other.
+
+    Segments of one run say their dimensions; of two dimensions, neither is the other's complement.
+    """
     return [
         (one, other)
         for one, other in combinations(parts, 2)
-        if None not in (one.total, other.total, whole.total) and (one.total or 0) + (other.total or 0) == whole.total
+        if None not in (one.total, other.total, whole.total)
+        and (one.total or 0) + (other.total or 0) == whole.total
+        and not (together(one, other) and one.parameters.get("dimension") != other.parameters.get("dimension"))
     ]
 
 

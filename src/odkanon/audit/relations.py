@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
@@ -56,7 +57,7 @@ def scopes(connection: duckdb.DuckDBPyConnection, releases: Iterable[Published])
 def relations(
     releases: Sequence[Published],
     known: Sequence[tuple[frozenset[int], int]],
-    exact: set[int],
+    exact: AbstractSet[int],
     *,
     cumulative: bool,
     disjoint: bool,

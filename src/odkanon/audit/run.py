@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import duckdb
@@ -12,18 +12,20 @@ import duckdb
 from odkanon.audit.checks import check_homogeneity, check_margins, check_persons, check_rule, check_totals
 from odkanon.audit.columns import find_column_leaks
 from odkanon.audit.comparing import Comparing
-from odkanon.audit.counting.records import load_records
+from odkanon.audit.counting.records import Records, load_records
 from odkanon.audit.counting.scan import TripsSource
 from odkanon.audit.differences import families, find_differences
 from odkanon.audit.files import check_files
 from odkanon.audit.folder import Published, read_release
+from odkanon.audit.kinds import columns_of_kinds, load_kinds
 from odkanon.audit.measures import NAMES
 from odkanon.audit.places import Places, check_outlines, check_overlap
 from odkanon.audit.recount import recount
 from odkanon.audit.relations import Relation, comparison, relations, scopes, unknown
 from odkanon.audit.report import Comparison, Finding, Report
-from odkanon.audit.scope import columns_needed
+from odkanon.audit.scope import columns_needed, finest_of
 from odkanon.errors import InputError
+from odkanon.read.tables.table import connect
 from odkanon.zoning.hierarchy import Hierarchy
 
 INDEX = "index.json"
@@ -85,11 +87,60 @@ def audit_releases(
     >>> print(report.findings[0].message)
     1 flows are below your rule of 10 trips: B -> A has 7
     """
+    opened = open_releases(folders, trips=trips, hierarchy=hierarchy, k=k, least=least)
+    compared, differences = compare_opened(opened, opened.releases, cumulative=cumulative, disjoint=disjoint)
+    findings = sorted([*opened.findings, *differences], key=lambda each: each.severity)
+    checks = ["files", "rule", "totals", "zones", "margins", "homogeneity", "persons"]
+    checks += ["recount", "dominance"] if trips is not None else []
+    checks += ["relation", "difference"] if len(opened.releases) > 1 else []
+    names = tuple(each.name for each in opened.releases)
+    return Report(names, opened.source, tuple(checks), tuple(findings), tuple(compared))
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """Releases in the database of an audit, each looked at by itself.
+
+    Attributes
+    ----------
+    connection : DuckDBPyConnection
+        Has the published rows (``classes``), where zones lie (``nodes``, ``above``), and with trips the table
+        ``records`` and for each release ``scope<number>`` and ``member<number>``: its trips, and the row of each.
+    releases : tuple of Published
+        What was read.
+    places : Places
+        Where their zones lie.
+    records : Records or None
+        The trips.
+    source : str or None
+        What to call the trips.
+    exact : set of int
+        The releases that were made of these trips, by number.
+    findings : tuple of Finding
+        What each release gives away by itself.
+    """
+
+    connection: duckdb.DuckDBPyConnection
+    releases: tuple[Published, ...]
+    places: Places
+    records: Records | None
+    source: str | None
+    exact: frozenset[int]
+    findings: tuple[Finding, ...]
+
+
+def open_releases(
+    folders: Sequence[Path | str],
+    *,
+    trips: TripsSource | Path | str | None = None,
+    hierarchy: Hierarchy | None = None,
+    k: int | None = None,
+    least: Mapping[str, float] | None = None,
+) -> Opened:
+    """Read releases and trips, and look at each release by itself; see `audit_releases`."""
     if isinstance(trips, str | Path):
         trips = TripsSource(trips)
-    connection = duckdb.connect(config={"autoinstall_known_extensions": "false"})
-    connection.execute("SET TimeZone = 'UTC'")
-    connection.execute("SET enable_progress_bar_print = false")
+    connection = connect()
     asked = _own_rule(k, least)
     listed, findings = _expand([Path(folder) for folder in folders])
     names = _short_names(listed)
@@ -99,23 +150,21 @@ def audit_releases(
     ]
     hierarchy = trips.tree if trips is not None else hierarchy
     places = Places(connection, releases, hierarchy)
+    load_kinds(connection, releases)
     for release in releases:
         findings += _look_at(connection, release, with_trips=trips is not None)
     exact: set[int] = set()
+    records = None
     if trips is not None:
-        records = load_records(connection, trips, columns_needed(releases, trips.filters))
+        wanted = {*columns_needed(releases, trips.filters), *columns_of_kinds(releases)}
+        records = load_records(connection, trips, sorted(wanted), finest_of(releases, trips))
         places.add_nodes([places.name(leaf) for leaf in records.leaves])
         for release in releases:
             counted, same = recount(connection, release, records, trips)
             findings += counted
             exact |= {release.number} if same else set()
-    compared, differences = _compare(connection, places, releases, exact, cumulative=cumulative, disjoint=disjoint)
-    findings = sorted([*findings, *differences], key=lambda each: each.severity)
-    checks = ["files", "rule", "totals", "zones", "margins", "homogeneity", "persons"]
-    checks += ["recount", "dominance"] if trips is not None else []
-    checks += ["relation", "difference"] if len(releases) > 1 else []
     source = None if trips is None else trips.name
-    return Report(tuple(names), source, tuple(checks), tuple(findings), tuple(compared))
+    return Opened(connection, tuple(releases), places, records, source, frozenset(exact), tuple(findings))
 
 
 def _own_rule(k: int | None, least: Mapping[str, float] | None) -> dict[str, float]:
@@ -140,16 +189,11 @@ def _demand(release: Published, k: int | None) -> Published:
     return replace(release, demanded={**by_k, **given})
 
 
-def _compare(
-    connection: duckdb.DuckDBPyConnection,
-    places: Places,
-    releases: Sequence[Published],
-    exact: set[int],
-    *,
-    cumulative: bool,
-    disjoint: bool,
+def compare_opened(
+    opened: Opened, releases: Sequence[Published], *, cumulative: bool = False, disjoint: bool = False
 ) -> tuple[list[Comparison], list[Finding]]:
-    """Compare each two releases as well as can be: by trips, by published numbers, or not at all."""
+    """Compare each two of some releases as well as can be: by trips, by published numbers, or not at all."""
+    connection, places, exact = opened.connection, opened.places, opened.exact
     atoms = scopes(connection, [each for each in releases if each.number in exact])
     related = relations(releases, atoms, exact, cumulative=cumulative, disjoint=disjoint)
     by_trips, by_numbers, comparisons, findings = [], [], [], unknown(related)
@@ -170,7 +214,7 @@ def _compare(
     return comparisons, findings + find_column_leaks(connection, whole)
 
 
-def _how(relation: Relation, exact: set[int]) -> str:
+def _how(relation: Relation, exact: frozenset[int]) -> str:
     """Return how two releases can be compared."""
     both = (relation.one, relation.other)
     if relation.kind == "disjoint":

@@ -86,7 +86,7 @@ def small_groups(system: System) -> tuple[list[Group], int]:
     found: list[Group] = []
     undecided = 0
     work = 0
-    for columns in _components(system.rows):
+    for columns in components(system.rows):
         part = system.take(columns)
         filled = part.mass[:, 0] > 0
         if not part.maybe_small(part.mass[filled], part.others[filled]).any():
@@ -103,7 +103,7 @@ def small_groups(system: System) -> tuple[list[Group], int]:
     return found, undecided
 
 
-def _components(rows: Ints) -> Iterator[Bools]:
+def components(rows: Ints) -> Iterator[Bools]:
     """Yield the columns of each set of rows that hang together; rows of one side alone show nothing but themselves."""
     label = np.arange(int(rows.max(initial=-1)) + 1)
     there = rows >= 0
@@ -132,7 +132,7 @@ def _enumerate(system: System) -> list[Group] | None:
     live = np.ones(len(system.rows), dtype=bool)
     while True:
         at = np.flatnonzero(live)
-        numbers, incidence = _incidence(system.rows[at])
+        numbers, incidence = incidence_of(system.rows[at])
         if len(numbers) > MOST_ROWS or len(at) > MOST_COLUMNS:
             return None
         combinations = _combinations(incidence, system.take(live))
@@ -146,7 +146,8 @@ def _enumerate(system: System) -> list[Group] | None:
         live[at[gone]] = False
 
 
-def _incidence(rows: Ints) -> tuple[Ints, Ints]:
+def incidence_of(rows: Ints) -> tuple[Ints, Ints]:
+    """Return the numbers of the rows, and for each of them (row) and each column whether it is in it."""
     numbers, local = np.unique(rows, return_inverse=True)
     incidence = np.zeros((len(numbers), len(rows)), dtype=np.int64)
     incidence[local.reshape(rows.shape), np.arange(len(rows))[:, None]] = 1

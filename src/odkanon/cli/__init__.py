@@ -12,10 +12,12 @@ import typer
 from odkanon._version import __version__
 from odkanon.cli.anonymize import anonymize
 from odkanon.cli.audit import audit
+from odkanon.cli.catalogue import catalogue
 from odkanon.cli.clashes import check_clashes
 from odkanon.cli.compare import compare
 from odkanon.cli.demo import demo
 from odkanon.cli.everywhere import everywhere
+from odkanon.cli.evidence import check, evidence, policy
 from odkanon.cli.explain import explain
 from odkanon.cli.explore import explore
 from odkanon.cli.export import export
@@ -34,10 +36,12 @@ from odkanon.errors import OdkanonError, is_disk_full
 EXTRA_OF = {
     "h5py": "omx",
     "matplotlib": "plot",
+    "opendp": "evidence",
     "pandas": "spark",
     "pyproj": "geo",
     "pyogrio": "geo",
     "pyspark": "spark",
+    "scipy": "evidence",
     "shapely": "geo",
 }
 """Packages that only some commands need, and how to ask for each."""
@@ -47,6 +51,9 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     anonymize,
     rerun,
     audit,
+    evidence,
+    check,
+    policy,
     explain,
     report,
     explore,
@@ -54,6 +61,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     view,
     series,
     export,
+    catalogue,
     compare,
     tradeoff,
     trips,

@@ -18,7 +18,7 @@ from odkanon.errors import InputError
 log = logging.getLogger(__name__)
 
 _CHOOSING = ("method", "suppress", "budget", "budget_of", "levels", "target", "objective", "compactness")
-_SEARCHING = ("iterations", "time_limit")
+_SEARCHING = ("iterations", "time_limit", "level", "symmetric")
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,12 @@ CLASHES = (
     Clash(("by",), True, ("segment", "zones"), "it makes one table, on zones of its own"),
     Clash(("by",), True, ("steps",), "attributes are given up between whole H3 levels"),
     Clash(("by",), True, ("hierarchy",), "attributes need trips with coordinates"),
-    Clash(("by",), True, ("engine", "memory_limit", "spark_master"), "kinds of trips are counted in memory"),
+    Clash(("by",), True, ("level", "symmetric"), "its rows are as fine as k share, at several levels"),
+    Clash(("segment",), True, ("level", "symmetric"), "zones become as coarse as all tables need"),
+    Clash(("level",), True, ("symmetric",), "one level is one zoning for both ends"),
+    Clash(("level",), True, ("steps",), "a level is a whole one"),
     Clash(("by",), False, ("give_up",), "there are only places to give up detail of"),
+    Clash(("all_segments",), True, ("by", "give_up"), "a cube has no segments"),
     Clash(("segment",), True, ("engine", "memory_limit", "spark_master"), "segments are split in memory"),
     Clash(tuple(THRESHOLDS), True, ("protect", "k"), "the thresholds are given one by one"),
     Clash(("sample",), True, ("source",), "the built-in survey is the input"),

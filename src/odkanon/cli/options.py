@@ -121,7 +121,7 @@ def _relative(folder: Path, start: Path) -> str:
 
 def parse_age_bands(text: str | None) -> tuple[int, ...]:
     """Read ``--age-bands 18,40,65``."""
-    from odkanon.together.dimensions import AGE_BANDS
+    from odkanon.read.axes import AGE_BANDS
 
     if text is None:
         return AGE_BANDS

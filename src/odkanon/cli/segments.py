@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from odkanon.cli.options import parse_age_bands
 from odkanon.cli.say import say
+from odkanon.errors import InputError
 
 if TYPE_CHECKING:
+    from odkanon.methods.cascade.again import EarlierRows
     from odkanon.model.od import ODMatrix
     from odkanon.model.rule import Rule
     from odkanon.read.reading import Reading
@@ -17,14 +19,25 @@ if TYPE_CHECKING:
     from odkanon.together.series import Zoning
 
 
-def read_earlier_zones(folder: Path | None) -> Zoning | None:
-    """Read ``--zones``; a folder of segments stands for the zones of its whole."""
+def read_earlier(folder: Path | None) -> Zoning | EarlierRows | None:
+    """Read ``--zones``: the zones of a release, of the whole of a folder of segments, or the rows of a cascade."""
     from odkanon.publish.recipe import INDEX
     from odkanon.publish.saved import WHOLE, read_release
 
     if folder is None:
         return None
-    return read_release(folder / WHOLE if (folder / INDEX).is_file() else folder).zoning
+    release = read_release(folder / WHOLE if (folder / INDEX).is_file() else folder)
+    return release.earlier_rows if release.nested and not release.axes else release.zoning
+
+
+def read_earlier_zones(folder: Path | None) -> Zoning | None:
+    """Read ``--zones`` where it takes one zoning for all flows."""
+    from odkanon.methods.cascade.again import EarlierRows
+
+    earlier = read_earlier(folder)
+    if isinstance(earlier, EarlierRows):
+        raise InputError(f"{folder} is a cascade: its rows lie in each other, and are no zoning for segments")
+    return earlier
 
 
 def read_after(reading: Reading, earlier: Path | None) -> Reading:

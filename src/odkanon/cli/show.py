@@ -110,31 +110,34 @@ def show_usefulness(releases: list[tuple[str, Release]]) -> None:
 def show_ranking(outcomes: Sequence[Outcome], target: str) -> None:
     """Print the methods of a comparison, the most useful first, and which to choose for what."""
     from odkanon.study.experiment import METHOD_ROWS
-    from odkanon.study.tables import cpc, ranked
+    from odkanon.study.ranking import choices, cpc, ranked
+    from odkanon.study.tables import spelled
 
     best = ranked(outcomes, target)
     if not best:
         return
     table = make_table(
-        f"Protecting the {target}: the most useful first",
-        ("method", "1 km", "2 km", "4 km", "8 km", "published", "G", "zones", "seconds"),
+        f"Protecting the {spelled(target)}: the most useful first",
+        ("method", "1 km", "2 km", "4 km", "8 km", "shown", "G", "zones"),
         left=("method",),
     )
     for outcome in best:
         title = METHOD_ROWS[outcome.cell.row].title
         if outcome.refusal is not None:
-            table.add_row(title, *"----", "0%", "-", "-", "-")
+            table.add_row(title, *"----", "0%", "-", "-")
             continue
-        right = [_number(cpc(outcome, "trips", km)) for km in (1, 2, 4, 8)]
+        right = ["-" if (found := cpc(outcome, "trips", km)) is None else f"{found:.2f}" for km in (1, 2, 4, 8)]
+        g = outcome.utility["trips"]["g"]
         zones = f"{outcome.origins:,} x {outcome.destinations:,}"
-        g = _number(outcome.utility["trips"]["g"])
-        table.add_row(title, *right, f"{1 - outcome.suppressed:.0%}", g, zones, f"{outcome.seconds:.2f}")
+        table.add_row(title, *right, f"{1 - outcome.suppressed:.0%}", "-" if g is None else f"{g:,.0f}", zones)
     console.print(table)
     console.print(
-        "1 to 8 km: how far flows between squares of that side are right, from 0 to 1 (CPC); for flows of a whole city "
-        "take the best at 4 or 8 km, for single quarters the best at 1 or 2 km. G: size of zones, smaller is finer.",
+        "1 to 8 km: how far flows between squares of that side are right, from 0 to 1 (CPC). Shown: share of trips. "
+        "G: size of zones in observed cells, smaller is finer; it does not tell how useful they are.",
         style="dim",
     )
+    for use, chosen, km, share in choices(outcomes, target):
+        console.print(f"For {use}: {METHOD_ROWS[chosen.cell.row].title} ({share:.0%} right at {km:g} km).")
 
 
 def show_utility(releases: list[tuple[str, Release]]) -> None:

@@ -15,6 +15,7 @@ from odkanon.engine.sql.odtable import load_od
 from odkanon.engine.sql.rows import SqlInput
 from odkanon.engine.sql.trips import load_trips
 from odkanon.errors import InputError
+from odkanon.read.kinds import Kind
 from odkanon.read.matrix import matrix_of
 from odkanon.read.reading import Reading
 from odkanon.read.tables.datasets import dataset_files, is_store, open_store, remote
@@ -65,6 +66,7 @@ def load(
     engine: EngineName | None = None,
     memory_limit: int | None = None,
     spark_master: str | None = None,
+    kinds: Sequence[Kind] = (),
 ) -> Matrix:
     """Read trips or records between zones into the engine that was asked for, or that suits the size.
 
@@ -79,11 +81,13 @@ def load(
         Bytes, for DuckDB.
     spark_master : str, optional
         Such as ``local[4]`` or ``spark://host:7077``, which asks for Spark; by default what the environment says.
+    kinds : sequence of Kind
+        What to count trips by besides origin and destination; see `odkanon.read.axes.kinds_of`.
     """
     if engine is None:
         engine = "spark" if spark_master else choose_engine(reading.source, memory_limit=memory_limit)
     if engine == "memory":
-        return matrix_of(reading)
+        return matrix_of(reading, kinds=kinds)
     if engine == "spark":
         from odkanon.engine.spark.backend import open_spark_input
 
@@ -96,13 +100,19 @@ def load(
         ]
         if idle:
             raise InputError(f"Spark reads Parquet, with times in the zone of its session; leave out {idle[0]}")
-        return load_table(open_spark_input(reading.source, master=spark_master), reading)
-    return load_table(DuckInput(reading.open(), DuckDb(memory_limit=memory_limit)), reading)
+        return load_table(open_spark_input(reading.source, master=spark_master), reading, kinds)
+    return load_table(DuckInput(reading.open(), DuckDb(memory_limit=memory_limit)), reading, kinds)
 
 
-def load_table(table: SqlInput, reading: Reading = Reading()) -> Matrix:  # noqa: B008 - it is frozen
+def load_table(
+    table: SqlInput,
+    reading: Reading = Reading(),  # noqa: B008 - it is frozen
+    kinds: Sequence[Kind] = (),
+) -> Matrix:
     """Read an open table into its backend; see `load`."""
-    return load_trips(table, reading) if reading.kind_of(table) == "trips" else load_od(table, reading)
+    if kinds or reading.kind_of(table) == "trips":
+        return load_trips(table, reading, kinds)
+    return load_od(table, reading)
 
 
 def parse_bytes(text: str) -> int:

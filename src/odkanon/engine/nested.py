@@ -13,10 +13,11 @@ from odkanon.core.arrays import Codes, Ints
 from odkanon.engine.rest import Groups, MemoryRest, Rest
 from odkanon.errors import UnsafeReleaseError
 from odkanon.model.budget import Budget
+from odkanon.model.classes import Classes, published_classes
 from odkanon.model.flows import Flows, Totals
 from odkanon.model.od import ODMatrix
 from odkanon.model.placement import Placement
-from odkanon.model.release import Classes, Release, published_classes
+from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.zoning.attributes import AttributeAxis
 from odkanon.zoning.hierarchy import Hierarchy

@@ -104,6 +104,24 @@ def _listed(axis: AttributeAxis, told: set[str]) -> list[list[str]]:
     return [list(column) for column in zip(*shown, *rest, (UNLISTED,) * tree.top + (ANY,), strict=True)]
 
 
+def _all_axes(release: Release) -> dict[str, Any]:
+    """Return the axes of a cube as they were asked for, with all values that they have; see `public_axes`."""
+    matrix = release.matrix
+    if matrix is None or not matrix.axes:
+        return {}
+    trees = [(axis, axis.public) for axis in matrix.axes]
+    return {
+        "axes": [
+            {
+                "name": axis.name,
+                "asked": axis.asked,
+                "levels": [ids[code].tolist() for ids, code in zip(tree.ids, tree.codes, strict=True)],
+            }
+            for axis, tree in trees
+        ]
+    }
+
+
 def public_rule(rule: Rule) -> dict[str, Any]:
     """Return the thresholds of a rule as they may be told, and the k that they come from."""
     known = rule.mean_weight is not None or rule.measures != ("weight",)
@@ -205,6 +223,7 @@ def manifest(release: Release, *, with_limit: bool = True) -> dict[str, Any]:
         "rule": _rule(release),
         "method": release.method,
         "parameters": dict(release.parameters),
+        **_all_axes(release),
         "published": {**published, "share": published["trips"] / release.input.trips},
         "suppressed": _totals(release, release.suppressed),
         **({} if release.companion is None else {"companion": _totals(release, release.companion)}),

@@ -17,6 +17,8 @@ import pyarrow.parquet
 
 from odkanon.core.arrays import Ints
 from odkanon.errors import InputError
+from odkanon.methods.cascade.again import EarlierRows
+from odkanon.methods.registry import METHODS
 from odkanon.model.measures import ADDITIVE, MEASURES
 from odkanon.model.od import AXES
 from odkanon.publish.files import CSV, MANIFEST, PARQUET, ZONES, read_rows
@@ -96,6 +98,20 @@ class SavedRelease:
         return replace(self, flows=sums.sort_by([(axis, "ascending") for axis in AXES]))
 
     @property
+    def nested(self) -> bool:
+        """Whether flows lie in each other."""
+        method = METHODS.get(self.about.get("method", ""))
+        return method is not None and method.nested
+
+    @property
+    def earlier_rows(self) -> EarlierRows:
+        """The rows of a cascade without their numbers, to be used for other trips; see `odkanon.anonymize`."""
+        if self.axes or not self.nested:
+            raise InputError(f"{self.name} is no cascade between places, so that it has no rows to use for other trips")
+        ends = [np.array(self.flows.column(axis).to_pylist(), dtype=np.str_) for axis in AXES]
+        return EarlierRows(self.name, ends[0], ends[1])
+
+    @property
     def zoning(self) -> Zoning:
         """The zones without their numbers, to be laid over other data; see `odkanon.together.series`."""
         if self.axes:
@@ -103,6 +119,8 @@ class SavedRelease:
                 f"{self.name} is a cube, whose zones lie in each other and differ by kind of trip; they cannot be used "
                 "for other data: make a cube of that data"
             )
+        if self.nested:
+            raise InputError(f"{self.name} is a cascade: its rows lie in each other, and are no zoning")
         return zoning_of_features(self.zones, self.name)
 
     @cached_property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 from collections.abc import Mapping, Sequence
@@ -130,8 +131,9 @@ class Table:
 
 def measure_progress(connection: duckdb.DuckDBPyConnection) -> None:
     """Let a connection tell how far its query is; nothing is printed."""
-    connection.execute("SET enable_progress_bar = true")
-    connection.execute("SET enable_progress_bar_print = false")
+    with contextlib.suppress(duckdb.InvalidInputException):  # a notebook in which DuckDB cannot draw a bar
+        connection.execute("SET enable_progress_bar = true")
+        connection.execute("SET enable_progress_bar_print = false")
 
 
 def share_of(connection: duckdb.DuckDBPyConnection) -> Share:
@@ -151,7 +153,8 @@ def connect() -> duckdb.DuckDBPyConnection:
     """Return a DuckDB of its own that fetches nothing, prints nothing, and does not depend on the machine's zone."""
     connection = duckdb.connect(config={"autoinstall_known_extensions": "false"})
     connection.execute("SET TimeZone = 'UTC'")
-    connection.execute("SET enable_progress_bar_print = false")
+    with contextlib.suppress(duckdb.InvalidInputException):  # a notebook in which DuckDB cannot draw one
+        connection.execute("SET enable_progress_bar_print = false")
     return connection
 
 

@@ -1,0 +1,78 @@
+"""The table of attacks by method in docs/evidence.md.
+
+``python benchmarks/evidence_table.py`` runs on the sample survey; give a file of trips (and a filter) for another. Rows
+are printed as they are ready.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+
+import pyarrow.parquet
+
+from odkanon import METHODS, Reading, Rule, anonymize, make_survey
+from odkanon.evidence.attempts import Attempt, attempt_all
+from odkanon.evidence.case import open_case
+from odkanon.read.matrix import matrix_of
+
+NAMES = ("complement", "intervals", "replay", "borders", "membership", "homogeneity", "dominance")
+HEADINGS = (
+    "method",
+    "rows",
+    "rows below the rule",
+    "groups shown to exist",
+    "replay: another world found",
+    "borders that name places",
+    "outsider AUC",
+    "trips to one zone",
+    "largest share of a person",
+)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("trips", nargs="?", type=Path)
+    parser.add_argument("--where")
+    parser.add_argument("--k", type=int, default=10)
+    parser.add_argument("--seconds", type=float, default=30.0)
+    parser.add_argument("--methods", default=",".join(METHODS))
+    said = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        trips = said.trips or Path(folder) / "survey.parquet"
+        if said.trips is None:
+            pyarrow.parquet.write_table(make_survey(), trips)
+        reading = Reading(trips, where=said.where)
+        print(f"| {' | '.join(HEADINGS)} |", f"|---{'|---:' * (len(HEADINGS) - 1)}|", sep="\n", flush=True)
+        od = matrix_of(reading)
+        for method in said.methods.split(","):
+            saved = anonymize(od, Rule(trips=said.k), method=method).save(Path(folder) / method)
+            made = attempt_all(open_case(saved, reading), NAMES, seconds=said.seconds)
+            print(
+                f"| {METHODS[method].title} | {' | '.join(row({each.attack.name: each for each in made}))} |",
+                flush=True,
+            )
+
+
+def row(made: dict[str, Attempt]) -> list[str]:
+    numbers = {name: each.finding.numbers for name, each in made.items()}
+    below = [line for line in made["complement"].finding.examples if "below" in line]
+    intervals, replay = made["intervals"].finding, made["replay"].finding
+    unfinished = "" if intervals.tried == intervals.of else f" ({intervals.tried / intervals.of:.0%} tried)"
+    return [
+        f"{numbers['complement']['rows']:,}",
+        f"{len(below):,}",
+        f"{intervals.found:,}{unfinished}",
+        replay.skipped
+        or f"{replay.numbers['not shown']:,} of {replay.of:,}"
+        + (f", {replay.unsettled:,} open" if replay.unsettled else ""),
+        "-" if made["borders"].finding.skipped else f"{made['borders'].finding.found:,}",
+        f"{numbers['membership'].get('outsider AUC', float('nan')):.2f}",
+        f"{numbers['homogeneity']['share of trips']:.1%}",
+        f"{numbers['dominance'].get('largest share', float('nan')):.0%}",
+    ]
+
+
+if __name__ == "__main__":
+    main()

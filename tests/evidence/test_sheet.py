@@ -1,0 +1,214 @@
+"""The sheet and the policy: what they say, what they break on, and the yardstick beside them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cli.runner import odkanon, output
+from evidence.towns import release, write_town
+from odkanon import InputError, Policy, Reading, check_release, gather_evidence, read_policy
+from odkanon.evidence.attacks.registry import ATTACKS
+from odkanon.evidence.case import open_case
+from odkanon.evidence.page import page
+from odkanon.evidence.policy import EXAMPLE
+from odkanon.evidence.sampling import sampling_of
+from odkanon.evidence.topdown import agree, layers, top_down
+from odkanon.evidence.yardstick import matching, noise_scale, noisy, trips_within, yardstick
+from worlds.matrices import town as town_matrix
+
+
+@pytest.fixture(scope="module")
+def town(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_town(tmp_path_factory.mktemp("town") / "trips.parquet")
+
+
+@pytest.fixture(scope="module")
+def saved(town: Path) -> Path:
+    return release(town, town.parent / "release", resolution=9)
+
+
+@pytest.fixture(scope="module")
+def sheet(town: Path, saved: Path) -> Path:
+    """The sheet as the command writes it."""
+    rules = town.parent / "policy.toml"
+    rules.write_text('[rule]\ntrips = 10\npersons = 5\n[attacks]\nclean = ["intervals", "replay"]\n')
+    done = odkanon(
+        "evidence", saved, "--trips", town, "--resolution", 9, "--policy", rules, "-o", town.parent / "sheet"
+    )
+    assert done.returncode == 1, output(done)
+    assert "promises nothing about persons" in output(done)
+    return town.parent / "sheet.json"
+
+
+def test_the_sheet_has_all_of_its_parts(sheet: Path, saved: Path) -> None:
+    content = json.loads(sheet.read_text())
+    assert [each["attack"] for each in content["attacks"]] == list(ATTACKS)
+    assert [each["question"] for each in content["questions"]] == ["singling out", "linkability", "inference"]
+    assert {one["attack"] for each in content["questions"] for one in each["attacks"]} == set(ATTACKS)
+    assert content["yardstick"]["points"]
+    assert "one in 2" in content["sampling"]["words"]
+    assert content["policy"]["broken"] == ["rule: the release promises nothing about persons; at least 5 are asked for"]
+    text = sheet.with_suffix(".html").read_text()
+    for word in ("not for publication", "Signature", content["release"]["sha256"]["release.json"], "Why not noise?"):
+        assert word in text
+    assert "http" not in text
+    assert str(saved.parent) not in text
+
+
+def test_a_sheet_is_written_outside_the_release_only(saved: Path, town: Path) -> None:
+    done = odkanon("evidence", saved, "--trips", town, "-o", saved / "sheet")
+    assert done.returncode == 2
+    assert "lies in the release" in output(done)
+
+
+def test_check_is_for_pipelines(sheet: Path, saved: Path, tmp_path: Path) -> None:
+    rules = tmp_path / "policy.toml"
+    rules.write_text('[rule]\ntrips = 10\n[attacks]\nclean = ["intervals"]\n')
+    kept = odkanon("check", saved, "--policy", rules, "--evidence", sheet)
+    assert (kept.returncode, "keeps" in kept.stdout) == (0, True)
+    missing = odkanon("check", saved, "--policy", rules)
+    assert missing.returncode == 1
+    assert "broken: attacks: the policy asks for attacks" in missing.stdout
+
+
+def test_the_example_is_a_policy(tmp_path: Path) -> None:
+    done = odkanon("policy", "-o", tmp_path / "policy.toml")
+    assert done.returncode == 0
+    assert (tmp_path / "policy.toml").read_text() == EXAMPLE
+    policy = read_policy(tmp_path / "policy.toml")
+    assert policy.rule == {"trips": 10, "persons": 10}
+    assert policy.finest_resolution == 9
+    assert odkanon("policy").stdout == EXAMPLE
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[rules]\ntrips = 10\n", "no table 'rules'.*rule"),
+        ("[rule]\ntrip = 10\n", "no key of .rule. 'trip'.*trips"),
+        ("[rule]\ntrips = '10'\n", "trips is a number"),
+        ('[attacks]\nclean = ["interval"]\n', "no attack 'interval'.*intervals"),
+        ('[release]\nmethods = "odkanon"\n', "list of texts"),
+        ("rule = 3\n", "is a table"),
+        ("[rule\n", "cannot be read as a policy"),
+    ],
+)
+def test_a_wrong_policy_is_refused(text: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "policy.toml"
+    path.write_text(text)
+    with pytest.raises(InputError, match=said):
+        read_policy(path)
+
+
+@pytest.mark.parametrize(
+    ("policy", "said"),
+    [
+        (Policy(rule={"trips": 11}), "promises 10 trips; 11"),
+        (Policy(methods=("cascade",)), "made by odkanon"),
+        (Policy(finest_resolution=3), "H3 resolution"),
+        (Policy(smallest_area_km2=1e6), "km2"),
+        (Policy(most_suppressed=0.0), "are left out"),
+        (Policy(clean=("membership",)), "membership is not clean"),
+        (Policy(limits={"dominance": {"largest share": 0.0}}), "largest share"),
+        (Policy(limits={"dominance": {"largest": 1.0}}), "no number 'largest'"),
+        (Policy(compare=(Path("january"),)), "does not compare with january"),
+    ],
+)
+def test_each_broken_rule_is_one_line(policy: Policy, said: str, sheet: Path, saved: Path) -> None:
+    (line,) = check_release(saved, policy, json.loads(sheet.read_text()))
+    assert said in line
+
+
+def test_what_is_asked_may_be_kept(sheet: Path, saved: Path) -> None:
+    policy = Policy(
+        {"trips": 10}, ("odkanon",), 0.1, 9, 0.01, ("intervals", "borders"), {"dominance": {"largest share": 1.0}}
+    )
+    assert check_release(saved, policy, json.loads(sheet.read_text())) == []
+
+
+def test_evidence_of_another_release_does_not_count(sheet: Path, town: Path) -> None:
+    other = release(town, town.parent / "other", resolution=9, k=20)
+    (line,) = check_release(other, Policy(clean=("intervals",)), json.loads(sheet.read_text()))
+    assert "about another release" in line
+
+
+def test_names_do_not_become_markup(sheet: Path) -> None:
+    content = json.loads(sheet.read_text())
+    content["release"]["name"] = "<script>alert(1)</script>"
+    assert "<script>" not in page(content)
+
+
+def test_without_a_yardstick(town: Path, saved: Path) -> None:
+    made = gather_evidence(saved, Reading(town, resolution=9), with_yardstick=False, seconds=5)
+    assert made.content["yardstick"] is None
+    assert made.content["policy"] is None
+    assert not made.broken or not made.clean
+    with pytest.raises(InputError, match="needs some time"):
+        gather_evidence(saved, town, seconds=0)
+
+
+# The yardstick.
+
+
+def test_more_noise_is_less_useful(town: Path, saved: Path) -> None:
+    found = yardstick(open_case(saved, Reading(town, resolution=9)), epsilons=(0.01, 100.0))
+    assert found is not None
+    by_unit = {(point.unit, point.epsilon): point for point in found.points}
+    for unit in ("trip", "person"):
+        weak, strong = by_unit[unit, 100.0], by_unit[unit, 0.01]
+        assert weak.scale < strong.scale
+        assert weak.cpc[4.0] > strong.cpc[4.0]
+    assert by_unit["person", 100.0].scale > 2 * by_unit["trip", 100.0].scale
+
+
+def test_nearly_no_noise_counts_nearly_right() -> None:
+    od = town_matrix(1)
+    counted = layers(od, od.flows.trips)
+    found = top_down(counted, lambda counts: counts, 0.1)
+    assert sum(guess.sum() for _, _, guess in found.parts) == pytest.approx(od.trips)
+    assert found.lost == 0
+    for layer, which, guess in found.parts:
+        assert guess == pytest.approx(layer.trips[which])
+
+
+def test_noise_is_that_of_the_library() -> None:
+    drawn = noisy(np.zeros(2000, dtype=np.int64), 5.0)
+    assert abs(drawn.mean()) < 1
+    assert 4 < drawn.std() < 6
+    assert noise_scale(1.0, 1, 4) == pytest.approx(2 * noise_scale(1.0, 1, 1), rel=0.01)
+    assert noise_scale(1.0, 3, 1) == pytest.approx(3 * noise_scale(1.0, 1, 1), rel=0.01)
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.floats(-50, 50)), min_size=1, max_size=20), st.integers(0, 100))
+def test_parts_agree_with_what_is_above(parts: list[tuple[int, float]], total: int) -> None:
+    owner = np.array([own for own, _ in parts])
+    values = np.array([value for _, value in parts])
+    found = agree(values, owner, np.full(4, float(total)))
+    assert (found >= 0).all()
+    for own in set(owner.tolist()):
+        assert found[owner == own].sum() == pytest.approx(total, abs=1e-6)
+
+
+def test_persons_count_no_more_than_they_may(town: Path, saved: Path) -> None:
+    case = open_case(saved, Reading(town, resolution=9))
+    assert np.array_equal(trips_within(case, 10**6), case.od.flows.trips)
+    assert trips_within(case, 1).sum() == case.trips.persons
+
+
+@pytest.mark.parametrize(("wanted", "epsilon"), [(0.5, 1.0), (0.6, 10**0.5), (0.1, 0.0), (0.9, float("inf"))])
+def test_the_matching_epsilon(wanted: float, epsilon: float) -> None:
+    assert matching([(10.0, 0.7), (1.0, 0.5)], wanted) == pytest.approx(epsilon)
+    assert matching([], wanted) is None
+
+
+def test_weights_tell_the_rate(town: Path, saved: Path) -> None:
+    found = sampling_of(open_case(saved, Reading(town, resolution=9)))
+    assert found is not None
+    assert found.rate == pytest.approx(found.trips / found.weight)
+    assert found.most == 1.0

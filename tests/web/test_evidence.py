@@ -1,0 +1,94 @@
+"""The sheet of evidence in a browser: it asks for nothing, fits its width, and prints on two sheets of A4."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser
+
+from odkanon.evidence.attacks.registry import ATTACKS
+from odkanon.evidence.page import page
+from odkanon.evidence.sheet import NOTICE
+
+LONG = "One sentence that is about as long as those that attacks have to say for themselves, and then some more. " * 3
+
+
+def content() -> dict[str, Any]:
+    """A sheet that is as full as sheets get."""
+    digest = "0123456789abcdef" * 4
+    attacks = [
+        {
+            "attack": each.name,
+            "title": each.title,
+            "asks": each.asks,
+            "verdict": verdict,
+            "message": LONG,
+            "tried": 7,
+            "of": 20,
+        }
+        for each, verdict in zip(ATTACKS.values(), ["clean", "found", "limit", "open", "not run"] * 2, strict=False)
+    ]
+    answers = [{**each, "number": "groups", "value": 0.123456} for each in attacks]
+    cpc = {"2 km": 0.5, "4 km": 0.7}
+    return {
+        "notice": NOTICE,
+        "release": {
+            "name": "release",
+            "statement": "Every published flow is shared by at least 10 trips.",
+            "method": "odkanon",
+            "parameters": {"suppress": "after", "budget": 0.1},
+            "published": {"classes": 726, "origins": 52, "destinations": 46, "trips": 73355},
+            "unlisted": {"at_most_trips": 8150},
+            "sha256": dict.fromkeys(("release.json", "classes.csv", "classes.parquet", "zones.geojson"), digest),
+        },
+        "trips": {"name": "survey.parquet", "trips": 81291, "persons": 3320, "sha256": digest},
+        "earlier": [{"name": f"release{number}", "sha256": digest} for number in range(6)],
+        "attacks": attacks,
+        "questions": [
+            {"question": name, "answer": LONG, "attacks": answers[at::3]}
+            for at, name in enumerate(("singling out", "linkability", "inference"))
+        ],
+        "sampling": {"words": LONG * 2},
+        "yardstick": {
+            "release": cpc,
+            "points": [
+                {"unit": unit, "epsilon": epsilon, "scale": 1568.3, "cpc": cpc}
+                for unit in ("trip", "person")
+                for epsilon in (0.3, 1, 3, 10)
+            ],
+            "words": LONG,
+        },
+        "policy": {"name": "policy.toml", "kept": False, "broken": [LONG[:150]] * 6},
+        "versions": {"odkanon": "0.1.0", "python": "3.11"},
+    }
+
+
+@pytest.fixture(scope="module")
+def sheet(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("sheet") / "evidence.html"
+    path.write_text(page(content()), encoding="utf-8")
+    return path
+
+
+def test_the_sheet_opens_without_asking_for_anything(browser: Browser, sheet: Path) -> None:
+    opened = browser.new_page(viewport={"width": 390, "height": 800})
+    asked: list[str] = []
+    opened.on("request", lambda request: asked.append(request.url))
+    opened.goto(sheet.as_uri())
+    assert asked == [sheet.as_uri()]
+    assert opened.locator("h1").inner_text() == "Evidence on the release release"
+    assert opened.locator("td .verdict").count() == len(ATTACKS)
+    assert opened.locator(".sign div").count() == 3
+    assert opened.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    opened.close()
+
+
+def test_the_sheet_prints_on_two_pages(browser: Browser, sheet: Path, tmp_path: Path) -> None:
+    opened = browser.new_page()
+    opened.goto(sheet.as_uri())
+    printed = opened.pdf(prefer_css_page_size=True)
+    opened.close()
+    assert len(re.findall(rb"/Type\s*/Page\b", printed)) == 2
