@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from attacks.cascades import Replay, Tree, World
 from odkanon import Area, InputError, Rule, anonymize, limit, utility
+from odkanon.engine.rest import Groups
+from odkanon.methods.cascade.fall import split
 from odkanon.methods.cascade.kinds import public_levels
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
@@ -333,3 +335,15 @@ def test_finer_steps_need_cells() -> None:
         anonymize(od, Rule(trips=2), method="cascade", steps="coarse")
     with pytest.raises(InputError, match="no option 'steps'"):
         anonymize(od, Rule(trips=2), method="mondrian", steps="fine")
+
+
+def test_whoever_leaves_a_row_may_be_anybody() -> None:
+    """Of twelve trips of nine persons, three go: that six persons stay is all that is certain."""
+    codes = (np.array([0]), np.array([0]))
+    group = Groups(codes, np.array([4]), np.array([12]), np.array([24]), {"persons": np.array([9])}, 1)
+    stays, goes = split(group, np.array([9]))
+    assert (int(stays.trips[0]), int(stays.heads["persons"][0]), int(stays.pairs[0])) == (9, 6, 4)
+    assert (int(goes.trips[0]), goes.heads, int(goes.pairs[0])) == (3, {}, 0)
+    assert stays.weight is not None
+    assert goes.weight is not None
+    assert int(stays.weight[0]) + int(goes.weight[0]) == 24
