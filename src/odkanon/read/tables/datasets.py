@@ -8,8 +8,6 @@ import re
 from pathlib import Path, PurePath
 from typing import Any
 
-import pyarrow as pa
-
 from odkanon.errors import InputError
 
 STORES = ("s3", "gs")
@@ -37,6 +35,7 @@ def open_store(address: str) -> Any:
     Who may read them, and where the store is, pyarrow finds out as other programs do: from the environment
     (``AWS_ACCESS_KEY_ID``, ``AWS_ENDPOINT_URL``, ...), from files of the user, or from the machine.
     """
+    import pyarrow as pa
     import pyarrow.dataset
     import pyarrow.fs
 
