@@ -187,7 +187,7 @@ def test_datasets(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no file matches"):
         open_table(str(tmp_path / "*.nothing"))
     with pytest.raises(InputError, match="object store"):
-        open_table("s3://bucket/trips")
+        open_table("s3a://bucket/trips")
 
 
 def test_the_crowd_is_the_same_for_a_seed_and_can_be_cut_anywhere(tmp_path: Path) -> None:

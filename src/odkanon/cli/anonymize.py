@@ -18,7 +18,7 @@ from odkanon.cli.say import say
 from odkanon.cli.segments import anonymize_segments, read_after, read_earlier
 from odkanon.errors import InputError
 from odkanon.methods.registry import DEFAULT_METHOD, ONE_LEVEL, describe_methods
-from odkanon.read.tables.datasets import remote
+from odkanon.read.tables.datasets import is_store, remote
 
 if TYPE_CHECKING:
     from odkanon.engine.choose import EngineName as EngineChoice
@@ -231,7 +231,7 @@ def anonymize(
     `odkanon anonymize all.csv -o february --after january --until 2024-03-01`
     """
     chosen: EngineChoice | None = None if engine is None else engine.value
-    if chosen == "spark" or spark_master or any(remote(each) is not None for each in source):
+    if chosen == "spark" or spark_master or any(remote(each) is not None and not is_store(each) for each in source):
         allow_pandas()
     from odkanon.cli.cautions import mention_cascade, warn_of_rule
     from odkanon.cli.progress import stages

@@ -32,8 +32,8 @@ def read_matrix(
     source : path or sequence of paths
         A file of any kind that `odkanon.Reading` lists, several with the same columns, or a folder of Parquet files.
     engine : {"memory", "duckdb", "spark"}, optional
-        Where the pairs are kept. By default in memory as long as they fit there comfortably, else in DuckDB; what
-        lies in an object store goes to Spark.
+        Where the pairs are kept. By default in memory as long as they fit there comfortably, else in DuckDB;
+        ``s3a://``, ``hdfs://`` and the like go to Spark.
     memory_limit : int or str, optional
         Bytes, or something like ``"8GiB"``: what DuckDB may take, and what "fits" means.
     spark_master : str, optional

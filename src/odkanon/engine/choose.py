@@ -18,7 +18,7 @@ from odkanon.errors import InputError
 from odkanon.read.kinds import Kind
 from odkanon.read.matrix import matrix_of
 from odkanon.read.reading import Reading
-from odkanon.read.tables.datasets import dataset_files, remote
+from odkanon.read.tables.datasets import dataset_files, is_store, open_store, remote
 
 _BYTES_PER_TRIP = 400
 """What a trip takes at the peak of the engine in memory: 0.53 GiB for a million, Python itself included."""
@@ -32,9 +32,9 @@ EngineName = Literal["memory", "duckdb", "spark"]
 
 
 def choose_engine(source: Source, *, memory_limit: int | None = None) -> EngineName:
-    """Return the engine for an input: memory if it fits there comfortably, DuckDB if not, Spark for object stores."""
+    """Return the engine for an input: memory if it fits there comfortably, DuckDB if not, Spark for clusters."""
     paths = [source] if isinstance(source, str | Path) else [each for each in source if isinstance(each, str | Path)]
-    if any(remote(path) is not None for path in paths):
+    if any(remote(path) is not None and not is_store(path) for path in paths):
         return "spark"
     limit = memory_limit or machine_memory() // 2
     return "memory" if sum(map(_rows, paths)) * _BYTES_PER_TRIP <= limit else "duckdb"
@@ -44,6 +44,8 @@ def _rows(source: str | Path) -> int:
     """Return the rows of Parquet files, and a guess for others."""
     import pyarrow.parquet
 
+    if is_store(source):
+        return int(open_store(remote(source) or "").count_rows())
     rows = 0
     for file in dataset_files(source) or [Path(source)]:
         if not file.is_file():

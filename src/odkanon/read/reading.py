@@ -40,8 +40,9 @@ class Reading:
     ----------
     source : path, sequence of paths, or table
         CSV, Parquet, Arrow (Feather), JSON Lines or a spreadsheet, gzipped or zipped; ``-`` for standard input; several
-        files with the same columns; or a table of pandas, polars, Arrow or DuckDB. The layouts of bike share, taxi and
-        other data in `odkanon.read.tables.layouts` and `odkanon.read.tables.columns` are recognised.
+        files with the same columns; Parquet at ``s3://`` or ``gs://``; lines in a GeoPackage or the like; or a table of
+        pandas, geopandas, polars, Arrow or DuckDB. The layouts of bike share, taxi and other data in
+        `odkanon.read.tables.layouts` and `odkanon.read.tables.columns` are recognised.
     columns : mapping of str to str, optional
         ``{ours: theirs}`` for columns whose names are not recognised.
     where : str or sequence of str, optional

@@ -13,7 +13,14 @@ import pyarrow as pa
 from odkanon.errors import InputError
 from odkanon.model.measures import MEASURES
 from odkanon.read.tables.containers import Unpacked, unpack
-from odkanon.read.tables.datasets import dataset_files, dataset_sha256, partitions, remote
+from odkanon.read.tables.datasets import (
+    dataset_files,
+    dataset_sha256,
+    is_store,
+    open_store,
+    partitions,
+    remote,
+)
 from odkanon.read.tables.geo import is_geoparquet, of_geodataframe, read_geoparquet
 from odkanon.read.tables.table import (
     Check,
@@ -66,6 +73,10 @@ def open_table(source: Any, text: TextFormat = TextFormat()) -> Table:  # noqa: 
     if not isinstance(source, str | Path):
         return _open_in_memory(connection, source, "the table")
     address = remote(source)
+    if address is not None and is_store(source):
+        data = open_store(address)
+        connection.register("source", data)
+        return Table(connection, "source", tuple(data.schema.names), address, keeper=data)
     if address is not None:
         raise InputError(
             f"{address} lies in an object store; read it with Spark, or copy it here first", option="engine spark"
@@ -99,6 +110,8 @@ def _is_parquet(path: Path) -> bool:
 
 def _open_several(connection: duckdb.DuckDBPyConnection, paths: Sequence[Path], text: TextFormat) -> Table:
     """Open several files that have the same columns as one table."""
+    if any(remote(path) is not None for path in paths):
+        raise InputError("files in an object store are read as one folder; give its address alone")
     if len({path.resolve() for path in paths}) < len(paths):
         raise InputError("a file is given twice; its trips would count twice, so name each file once")
     opened = [unpack(path) for path in paths]
