@@ -19,7 +19,7 @@ from odkanon.evidence.page import page
 from odkanon.evidence.policy import EXAMPLE
 from odkanon.evidence.sampling import sampling_of
 from odkanon.evidence.topdown import agree, layers, top_down
-from odkanon.evidence.yardstick import matching, noise_scale, noisy, trips_within, yardstick
+from odkanon.evidence.yardstick import matching, noise_scales, noisy, trips_within, yardstick
 from worlds.matrices import town as town_matrix
 
 
@@ -170,7 +170,7 @@ def test_more_noise_is_less_useful(town: Path, saved: Path) -> None:
 def test_nearly_no_noise_counts_nearly_right() -> None:
     od = town_matrix(1)
     counted = layers(od, od.flows.trips)
-    found = top_down(counted, lambda counts: counts, 0.1)
+    found = top_down(counted, lambda counts, scale: counts, [0.1] * len(counted))
     assert sum(guess.sum() for _, _, guess in found.parts) == pytest.approx(od.trips)
     assert found.lost == 0
     for layer, which, guess in found.parts:
@@ -181,8 +181,11 @@ def test_noise_is_that_of_the_library() -> None:
     drawn = noisy(np.zeros(2000, dtype=np.int64), 5.0)
     assert abs(drawn.mean()) < 1
     assert 4 < drawn.std() < 6
-    assert noise_scale(1.0, 1, 4) == pytest.approx(2 * noise_scale(1.0, 1, 1), rel=0.01)
-    assert noise_scale(1.0, 3, 1) == pytest.approx(3 * noise_scale(1.0, 1, 1), rel=0.01)
+    (single,) = noise_scales(1.0, 1, 1)
+    several = noise_scales(1.0, 1, 4)
+    assert several == sorted(several, reverse=True)
+    assert sum(scale**-2 for scale in several) == pytest.approx(single**-2, rel=0.001)
+    assert noise_scales(1.0, 3, 1) == pytest.approx([3 * single], rel=0.001)
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.floats(-50, 50)), min_size=1, max_size=20), st.integers(0, 100))

@@ -137,7 +137,7 @@ def _yardstick(found: Mapping[str, Any] | None) -> list[str]:
     headings = (
         "",
         "epsilon",
-        "scale of the noise",
+        "scale of the noise, finest level",
         *(f"share right on squares of {name}" for name in found["release"]),
     )
     return [_heading("Why not noise?", private=True), f"<p>{escape(found['words'])}</p>", _table(rows, headings)]

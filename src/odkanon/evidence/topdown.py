@@ -27,7 +27,8 @@ CHILDREN = 7
 SPLIT = 2.5
 """From how many standard deviations on a count is split further."""
 
-Noise = Callable[[Ints], Ints]
+Noise = Callable[[Ints, float], Ints]
+"""Adds noise of some scale to counts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,14 +92,14 @@ def layers(od: ODMatrix, trips: Ints) -> list[Layer]:
     return found
 
 
-def top_down(counted: Sequence[Layer], noise: Noise, scale: float) -> Rows:
-    """Return noisy counts, split as long as they stand out from noise of this scale.
+def top_down(counted: Sequence[Layer], noise: Noise, scales: Sequence[float]) -> Rows:
+    """Return noisy counts, with noise of some scale at each layer, split as long as they stand out from the next.
 
     A count is split into all of its seven parts, seen in the data or not; what noise puts where nobody goes is lost.
     """
-    guess = noise(counted[0].trips).astype(np.float64).clip(0)
+    guess = noise(counted[0].trips, scales[0]).astype(np.float64).clip(0)
     live, parts, lost = np.ones(len(guess), dtype=bool), [], 0.0
-    for above, layer in pairwise(counted):
+    for (above, layer), scale in zip(pairwise(counted), scales[1:], strict=True):
         split = live & (guess >= max(SPLIT * scale, 2.0))
         stays = np.flatnonzero(live & ~split)
         parts.append((above, stays, guess[stays]))
@@ -106,7 +107,7 @@ def top_down(counted: Sequence[Layer], noise: Noise, scale: float) -> Rows:
         empty = np.where(split, CHILDREN - np.bincount(layer.parent[here], minlength=len(split)), 0).clip(0)
         owner = np.concatenate([layer.parent[here], np.repeat(np.arange(len(split)), empty)])
         true = np.concatenate([layer.trips[here], np.zeros(int(empty.sum()), dtype=np.int64)])
-        shares = agree(noise(true).astype(np.float64), owner, guess)
+        shares = agree(noise(true, scale).astype(np.float64), owner, guess)
         lost += float(shares[len(here) :].sum())
         live, guess = np.zeros(len(layer.trips), dtype=bool), np.zeros(len(layer.trips))
         live[here], guess[here] = True, shares[: len(here)]

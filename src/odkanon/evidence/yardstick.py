@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 from math import exp, log, sqrt
 from typing import Any, Literal
@@ -30,11 +29,13 @@ EPSILONS = (1.0, 3.0, 10.0, 0.3)
 """In the order in which they are tried, as long as there is time."""
 DELTA = 1e-6
 SQUARES = (2.0, 4.0)
+GROWTH = 1.4
+"""How much more of the loss each level may have than the one above it."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """How useful noise is: what is protected, epsilon, the scale of the noise, and CPC by squares in km."""
+    """How useful noise is: what is protected, epsilon, the scale of noise at the finest level, CPC by squares in km."""
 
     unit: Unit
     epsilon: float
@@ -81,9 +82,9 @@ def yardstick(case: Case, *, epsilons: Sequence[float] = EPSILONS) -> Yardstick 
     for done, (unit, epsilon) in enumerate(wanted):
         if not case.watch.goes_on(done, len(wanted)):
             break
-        scale = noise_scale(epsilon, at_most if unit == "person" else 1, len(rungs(od)))
-        found = top_down(layers(od, counts[unit]), partial(noisy, scale=scale), scale)
-        points.append(Point(unit, epsilon, scale, cpc_of(od, found, SQUARES)))
+        scales = noise_scales(epsilon, at_most if unit == "person" else 1, len(rungs(od)))
+        found = top_down(layers(od, counts[unit]), noisy, scales)
+        points.append(Point(unit, epsilon, scales[-1], cpc_of(od, found, SQUARES)))
     equals: dict[Unit, dict[float, float | None]] = {
         unit: {km: matching([(p.epsilon, p.cpc[km]) for p in points if p.unit == unit], own[km]) for km in SQUARES}
         for unit in counts
@@ -129,12 +130,12 @@ def trips_within(case: Case, most: int) -> Ints:
     return counts
 
 
-def noise_scale(epsilon: float, at_most: int, counts: int) -> float:
-    """Return the scale of discrete Gaussian noise with which some counts together keep to epsilon.
+def noise_scales(epsilon: float, at_most: int, counts: int) -> list[float]:
+    """Return the scales of discrete Gaussian noise with which some counts together keep to epsilon.
 
     One trip changes one number of each level by one; one person changes them by as many as are counted of a person. The
-    scale for one count is searched; that of several is larger by the root of their number, as their losses (zCDP) add
-    up. The library's own composition has the last word.
+    scale for a single count is searched; several share its loss (zCDP), which adds up: each level gets more than the
+    one above it, whose counts are larger. The library's own composition has the last word.
 
     Raises
     ------
@@ -145,16 +146,17 @@ def noise_scale(epsilon: float, at_most: int, counts: int) -> float:
 
     dp.enable_features("contrib")
 
-    def account(scale: float, times: int) -> Any:
-        one = _space(dp) >> dp.m.then_gaussian(scale)
-        several = one if times == 1 else dp.c.make_composition([one] * times)
+    def account(*scales: float) -> Any:
+        each = [_space(dp) >> dp.m.then_gaussian(scale) for scale in scales]
+        several = each[0] if len(each) == 1 else dp.c.make_composition(each)
         return dp.c.make_fix_delta(dp.c.make_zCDP_to_approxDP(several), DELTA)
 
-    single = dp.binary_search_param(lambda scale: account(scale, 1), d_in=1.0, d_out=(epsilon, DELTA))
-    scale = float(single) * at_most * sqrt(counts) * (1 + 1e-9)
-    if not account(scale, counts).check(float(at_most), (epsilon, DELTA)):
-        raise ArithmeticError(f"noise of scale {scale} does not keep to epsilon = {epsilon}")
-    return scale
+    single = float(dp.binary_search_param(account, d_in=1.0, d_out=(epsilon, DELTA)))
+    parts = [GROWTH**level for level in range(counts)]
+    scales = [single * at_most * sqrt(sum(parts) / part) * (1 + 1e-9) for part in parts]
+    if not account(*scales).check(float(at_most), (epsilon, DELTA)):
+        raise ArithmeticError(f"noise of the scales {scales} does not keep to epsilon = {epsilon}")
+    return scales
 
 
 def _space(dp: Any) -> Any:
