@@ -135,16 +135,17 @@ def test_paper_is_light_at_once_also_where_the_system_is_dark(browser: Browser, 
       const [x, y] = odkanon.place(panel, zone), source = document.querySelector(".canvas canvas");
       const frame = source.getBoundingClientRect(), scale = source.width / frame.width;
       dispatchEvent(new Event("beforeprint"));
-      const copy = document.createElement("canvas");
-      [copy.width, copy.height] = [source.width, source.height];
-      const context = copy.getContext("2d");
-      context.drawImage(source, 0, 0);
+      // Paper shows a plain copy: of the map itself it would get the last frame on the screen, which is dark.
+      const context = document.querySelector("canvas.paper").getContext("2d");
       return [...context.getImageData((x - frame.left) * scale, (y - frame.top) * scale, 1, 1).data].slice(0, 3);
     }"""
     printed = dark.page.evaluate(script, ["r0-origin", zone])
     shown = light.zone_colours("r0-origin", [zone])[zone]
     assert all(abs(one - two) <= 2 for one, two in zip(printed, shown, strict=True))
     assert dark.page.evaluate("document.documentElement.dataset.theme") == "light"
+    dark.page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert dark.page.evaluate("document.documentElement.dataset.theme") == "dark"
+    assert dark.page.locator("canvas.paper").count() == 0
     for page in (dark, light):
         page.page.context.close()
 

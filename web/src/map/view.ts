@@ -39,6 +39,7 @@ export class Maps {
   private readonly canvas = h("div", { class: "canvas" });
   private readonly titles = h("div", { class: "titles" });
   private readonly names = h("div", { class: "names", "aria-hidden": "true" });
+  private readonly paper = h("div", { "aria-hidden": "true" });
   private labels: Label[] = [];
   private readonly tip = h("div", { class: "tip", hidden: true, role: "status" });
   private readonly nudge = h("div", { class: "nudge", hidden: true }, "Click the map first, then scroll to zoom");
@@ -67,6 +68,7 @@ export class Maps {
         onpointerleave: () => (this.tip.hidden = true),
       },
       this.canvas,
+      this.paper,
       this.names,
       this.titles,
       this.tip,
@@ -94,7 +96,10 @@ export class Maps {
   start(): void {
     new ResizeObserver(() => this.layout()).observe(this.element);
     addEventListener("beforeprint", () => this.fitPaper(true));
-    addEventListener("afterprint", () => this.fitPaper(false));
+    addEventListener("afterprint", () => {
+      this.fitPaper(false);
+      replace(this.paper);
+    });
     if (!hasWebGL()) return this.fail();
     this.deck = new Deck({
       parent: this.canvas as HTMLDivElement,
@@ -156,6 +161,16 @@ export class Maps {
     const deck = this.deck as unknown as { layerManager?: { updateLayers: () => void } } | null;
     deck?.layerManager?.updateLayers();
     this.deck?.redraw("print");
+    this.copyForPaper();
+  }
+
+  /** What is printed of a canvas with a graphics card behind it is its last frame on the screen: a plain copy is up to date. */
+  private copyForPaper(): void {
+    const drawn = this.canvas.querySelector("canvas");
+    if (!drawn) return;
+    const copy = h("canvas", { class: "paper", width: drawn.width, height: drawn.height });
+    copy.getContext("2d")!.drawImage(drawn, 0, 0);
+    replace(this.paper, copy);
   }
 
   private write(): void {
