@@ -17,7 +17,7 @@ def show(value: float) -> str:
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.3f}"
 
 
-def check_rule(connection: duckdb.DuckDBPyConnection, release: Published, *, with_trips: bool = False) -> list[Finding]:
+def check_rule(connection: duckdb.DuckDBPyConnection, release: Published, *, with_trips: bool) -> list[Finding]:
     """Check that every flow meets the rule, is listed once, and that the promise in words is the rule.
 
     What the flows do not say of themselves is left to the trips, where those are given.
