@@ -144,6 +144,15 @@ def test_a_margin_that_tells_of_suppressed_trips(forged: Path) -> None:
     assert "the difference of 3 is what was suppressed there" in messages(forged)
 
 
+def test_a_margin_of_another_weight(forged: Path) -> None:
+    def add(content: dict[str, list[dict[str, dict[str, float]]]]) -> None:
+        content["features"][0]["properties"]["weight"] += 3
+
+    edit_json(forged / "zones.geojson", add)
+    sign_again(forged)
+    assert "another weight than its published flows have" in messages(forged)
+
+
 def test_a_rule_lowered(forged: Path) -> None:
     edit_json(forged / "release.json", lambda content: content["rule"].update(trips=2))
     assert "does not promise 2 trips" in messages(forged)

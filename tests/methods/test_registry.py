@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from inspect import signature
 from pathlib import Path
 
 import pytest
@@ -56,3 +57,12 @@ def test_every_method_is_a_row_of_the_tables() -> None:
 def test_a_wrong_name_is_answered_with_the_nearest() -> None:
     with pytest.raises(InputError, match="treecut"):
         find_method("tree-cut")
+
+
+def test_a_tenth_may_be_suppressed_unless_one_says_otherwise() -> None:
+    budgets = {
+        name: parameters["budget"].default
+        for name, method in METHODS.items()
+        if "budget" in (parameters := signature(method.function).parameters)
+    }
+    assert {name: budget for name, budget in budgets.items() if budget != 0.1} == {"cascade": None}
