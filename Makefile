@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 PAGE := src/odkanon/publish/report/page.html
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test wheel-test lint docs mutants bench pictures clean
+.PHONY: help demo test wheel-test cluster-test lint docs notebooks mutants bench pictures clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -32,6 +32,9 @@ test: lint $(PAGE)  ## run the linters, the type checker and every test
 wheel-test: $(PAGE)  ## build wheel and source archive, and run them in empty environments (minutes)
 	$(BIN)/python -m pytest tests/outside/wheel.py
 
+cluster-test: $(PAGE)  ## start a small Spark cluster on this machine and run on it (minutes)
+	$(BIN)/python -m pytest tests/outside/cluster.py
+
 lint: $(READY)  ## ruff and mypy only
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -39,6 +42,12 @@ lint: $(READY)  ## ruff and mypy only
 
 docs: $(READY)  ## build the documentation into build/site; nothing in it needs a network
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
+notebooks: $(PAGE)  ## make and run the tutorials as notebooks, in build/notebooks
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[notebooks]'
+	mkdir -p build/notebooks
+	cp docs/tutorial-*.md build/notebooks
+	cd build/notebooks && ../../$(BIN)/jupytext --to ipynb --execute tutorial-*.md
 
 mutants: $(READY)  ## change one thing at a time and see whether a test notices; modules go into MUTANTS='...'
 	$(BIN)/python scripts/mutants.py $(MUTANTS)

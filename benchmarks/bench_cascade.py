@@ -13,7 +13,8 @@ from pathlib import Path
 TESTS = Path(__file__).parent.parent / "tests"
 sys.path.insert(0, str(TESTS))
 
-from attacks.cascades import Mode, Replay, World, every_input, shown  # noqa: E402
+from attacks.cascades import Mode, World, attack  # noqa: E402
+from attacks.views import SUBTRACTED, leaks  # noqa: E402
 from odkanon.methods import anonymize  # noqa: E402
 from odkanon.model.od import ODMatrix  # noqa: E402
 from odkanon.model.release import Release  # noqa: E402
@@ -53,7 +54,8 @@ def main() -> None:
     for name, od in (ods | {Path(file).stem: read_od(file) for file in given.files}).items():
         report(name, od)
     if given.attack:
-        attack()
+        attack_rows()
+        attack_views()
 
 
 def report(name: str, od: ODMatrix) -> None:
@@ -79,16 +81,19 @@ def timed(od: ODMatrix, method: str, options: dict[str, object]) -> tuple[Releas
     return release, min(spent)
 
 
-def attack() -> None:
+def attack_rows() -> None:
     """Try every input of some worlds against every variant, and print how many groups are shown to exist."""
     modes: tuple[Mode, ...] = ("plain", "falling", "capped", "kept")
     for mode in modes:
-        tried, on, off = 0, 0, 0
-        for world, k in WORLDS:
-            replay = Replay(world, every_input(world, k), k, mode).run()
-            found = shown(replay, replay.signature())
-            tried, on, off = tried + len(replay.counts), on + found[0], off + found[1]
+        tried, on, off = attack(WORLDS, mode)
         print(f"{mode:8} {tried:,} inputs: {on:,} groups shown on the ladder, {off:,} off it", flush=True)
+
+
+def attack_views(runs: int = 2_000) -> None:
+    """Print how often sums and differences of rows, views and totals of random cubes single out fewer than k trips."""
+    found = [leaks(SUBTRACTED[seed % len(SUBTRACTED)], 1_000 + seed) for seed in range(runs)]
+    published = [one for one in found if one is not None]
+    print(f"views: {len(found):,} small cubes, {len(published):,} published, {sum(published):,} groups below k")
 
 
 if __name__ == "__main__":

@@ -13,8 +13,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-from odkanon.sample.survey import CENTRAL_CELLS
-
 
 def odkanon(*arguments: object) -> None:
     """Run a command as on a terminal, and stop if it fails."""
@@ -37,7 +35,7 @@ def main() -> None:
         odkanon("sample", "--as", "netmob25", "-o", folder, "--force")
     odkanon("netmob25", folder, "-o", trips, "--force")
     scope = ["--methods", "odkanon"] if options.quick else ["--all-segments"]
-    odkanon("compare", trips, "-o", options.output / "tables", "--within", ",".join(CENTRAL_CELLS), *scope)
+    odkanon("compare", trips, "-o", options.output / "tables", "--within", "paris-centre", *scope)
 
 
 if __name__ == "__main__":

@@ -1,61 +1,40 @@
-"""Make the pictures of the README and the docs: real screenshots of the report and the explorer, and a still picture.
+"""Make the pictures of the README and the docs: real screenshots, still pictures, and a moving one.
 
-Everything is drawn from the built-in sample survey. PNG files go to `docs/images`, each small enough to commit.
+Everything is drawn from the built-in sample survey. Pictures go to `docs/images`, each small enough to commit. Parts of
+it: `make_pictures.py still reports explorer moving`.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow.parquet
-from playwright.sync_api import Browser, Page, sync_playwright
+from moving import write_moving
+from playwright.sync_api import Browser, Page
+from shooting import ROOT, Opened, Reading, a_browser, opened, serving
+from shooting import shoot as shoot_to
 
-ROOT = Path(__file__).resolve().parent.parent
+from odkanon.methods import anonymize
+from odkanon.model.rule import Rule
+from odkanon.publish.report import render
+from odkanon.publish.report.picture import write_picture
+from odkanon.read.axes import kinds_of
+from odkanon.read.matrix import matrix_of
+from odkanon.sample.survey import CENTRAL_CELLS, make_survey
+
 TARGET = ROOT / "docs" / "images"
-MOST_BYTES = 300_000
+MOST_BYTES = {".png": 350_000, ".webp": 3_000_000}
 WIDE, PHONE = (1280, 900), (390, 844)
-
-sys.path.insert(0, str(ROOT / "tests"))
-
-from odkanon.explore import ExploreServer, Session, data_of_input  # noqa: E402
-from odkanon.methods import anonymize  # noqa: E402
-from odkanon.model.rule import Rule  # noqa: E402
-from odkanon.publish.report import render  # noqa: E402
-from odkanon.publish.report.picture import write_picture  # noqa: E402
-from odkanon.read.matrix import matrix_of  # noqa: E402
-from odkanon.read.reading import Reading  # noqa: E402
-from odkanon.sample.survey import CENTRAL_CELLS, make_survey  # noqa: E402
-from web.conftest import FLAGS, find_browser  # noqa: E402
-from web.driver import Opened  # noqa: E402
-
-
-@contextmanager
-def opened(browser: Browser, url: str, size: tuple[int, int], theme: str) -> Iterator[Page]:
-    """Open a page and wait until its map has come to rest."""
-    context = browser.new_context(
-        viewport={"width": size[0], "height": size[1]}, color_scheme="dark" if theme == "dark" else "light"
-    )
-    page = context.new_page()
-    page.goto(url)
-    page.wait_for_selector(".maps[data-drawn]", timeout=60_000)
-    Opened(page).settle(60)
-    yield page
-    context.close()
+WITHIN = ",".join(CENTRAL_CELLS)
+BY = ("mode", "hour:0-7,7-9,9-17,17-20,20-24")
 
 
 def shoot(page: Page, name: str) -> None:
-    """Take a picture once the map has come to rest."""
-    Opened(page).settle(60)
-    page.mouse.move(0, 0)
-    page.evaluate("document.activeElement?.blur()")
-    page.screenshot(path=TARGET / f"{name}.png")
+    """Take one of the pictures of the docs."""
+    shoot_to(page, TARGET / f"{name}.png")
 
 
 def shoot_reports(browser: Browser, folder: Path) -> None:
@@ -86,6 +65,16 @@ def shoot_places(browser: Browser, folder: Path) -> None:
         shoot(page, "places-phone")
 
 
+def shoot_cube(browser: Browser, folder: Path) -> None:
+    """Take a picture of one small map for each part of the day."""
+    file = folder / "cube.html"
+    file.write_text(render([folder / "cube"]), encoding="utf-8")
+    with opened(browser, file.as_uri(), WIDE) as page:
+        page.get_by_role("button", name="One map for each hour").click()
+        page.evaluate("document.querySelector('.mapcard').scrollIntoView()")
+        shoot(page, "places-hours")
+
+
 def shoot_explorer(browser: Browser, url: str) -> None:
     """Take pictures of the explorer with one release, and with two side by side."""
     for name, theme, k, split in (("explorer", "light", 20, False), ("explorer-split", "dark", 10, True)):
@@ -94,52 +83,47 @@ def shoot_explorer(browser: Browser, url: str) -> None:
             if split:
                 page.get_by_role("checkbox", name="Participants | population").check()
             curve = Opened(page)
-            curve.until(f"document.querySelectorAll('.curve polyline').length === {1 + split}", 60)
+            curve.until(f"document.querySelectorAll('.curve polyline').length === {1 + split}", 240)
             shoot(page, name)
 
 
-@contextmanager
-def serving(source: Path, folder: Path) -> Iterator[str]:
-    """Run the explorer in the background."""
-    data = data_of_input(Reading(source, within=",".join(CENTRAL_CELLS)))
-    with ExploreServer(Session(data, folder)) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield server.url
-        server.shutdown()
-        thread.join()
-
-
 def save_releases(source: Path, folder: Path) -> None:
-    """Save the sample survey protected for participants, and for the population."""
-    od = matrix_of(Reading(source, within=",".join(CENTRAL_CELLS)))
+    """Save the sample survey protected for participants, and for the population; as a cascade, and as a cube."""
+    reading = Reading(source, within=WITHIN)
+    od = matrix_of(reading)
     for target in ("participants", "population"):
         anonymize(od, Rule.protect(target, k=10, of=od)).save(folder / target)
     anonymize(od, Rule(trips=10), method="cascade").save(folder / "cascade")
+    anonymize(matrix_of(reading, kinds=kinds_of(BY)), Rule(trips=10), method="cascade").save(folder / "cube")
 
 
 def main() -> int:
-    """Make every picture; fail where one is too large to commit."""
+    """Make every picture, or those whose part is named; fail where one is too large to commit."""
+    wanted = set(sys.argv[1:]) or {"still", "reports", "explorer", "moving"}
     TARGET.mkdir(parents=True, exist_ok=True)
-    executable, environment = find_browser()
-    with tempfile.TemporaryDirectory() as temporary, sync_playwright() as playwright:
+    with tempfile.TemporaryDirectory() as temporary, a_browser() as browser:
         folder = Path(temporary)
         source = folder / "survey.parquet"
         pyarrow.parquet.write_table(make_survey(), source)
         save_releases(source, folder)
-        write_picture([folder / "participants"], TARGET / "picture.png")
-        write_picture([folder / "participants", folder / "population"], TARGET / "picture-two.png")
-        browser = playwright.chromium.launch(
-            executable_path=executable, args=FLAGS, chromium_sandbox=False, env={**os.environ, **environment}
-        )
-        shoot_reports(browser, folder)
-        shoot_places(browser, folder)
-        with serving(source, folder) as url:
-            shoot_explorer(browser, url)
-        browser.close()
-    large = [path.name for path in sorted(TARGET.glob("*.png")) if path.stat().st_size > MOST_BYTES]
-    for path in sorted(TARGET.glob("*.png")):
+        if "still" in wanted:
+            write_picture([folder / "participants"], TARGET / "picture.png")
+            write_picture([folder / "participants", folder / "population"], TARGET / "picture-two.png")
+            write_picture([folder / "participants", folder / "population"], TARGET / "picture-paper.png", paper=True)
+        if "reports" in wanted:
+            shoot_reports(browser, folder)
+            shoot_places(browser, folder)
+            shoot_cube(browser, folder)
+        if wanted & {"explorer", "moving"}:
+            with serving(Reading(source, within=WITHIN), folder) as url:
+                if "explorer" in wanted:
+                    shoot_explorer(browser, url)
+                if "moving" in wanted:
+                    write_moving(browser, url, TARGET / "explorer.webp")
+    pictures = sorted(path for path in TARGET.iterdir() if path.suffix in MOST_BYTES)
+    for path in pictures:
         print(f"{path.relative_to(ROOT)}: {path.stat().st_size / 1000:.0f} kB")
+    large = [path.name for path in pictures if path.stat().st_size > MOST_BYTES[path.suffix]]
     if large:
         print(f"too large to commit: {', '.join(large)}", file=sys.stderr)
     return 1 if large else 0

@@ -34,13 +34,18 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 EQUIVALENT = Path(__file__).with_name("mutants-equivalent.txt")
-EXAMPLES, SECONDS = 25, 400
+EXAMPLES, SECONDS = 20, 120
 
 MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
     "rule": ("model/rule.py", ("model/test_checks.py", "model/test_rule.py")),
     "release": (
         "model/release.py",
         ("model/test_checks.py", "attacks/test_suppressed_total.py", "methods/test_order.py", "model/test_release.py"),
+    ),
+    "classes": ("model/classes.py", ("model/test_checks.py", "publish/test_save.py", "model/test_release.py")),
+    "assemble": (
+        "model/assemble.py",
+        ("attacks/test_suppressed_total.py", "methods/test_order.py", "model/test_release.py"),
     ),
     "companion": (
         "model/companion.py",
@@ -182,7 +187,7 @@ def _versions(node: ast.AST) -> list[ast.AST]:
     if isinstance(node, ast.Constant) and isinstance(node.value, bool):
         return [ast.Constant(not node.value)]
     if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
-        return [ast.Constant(node.value + 1 if isinstance(node.value, int) else node.value * 1.5)]
+        return [ast.Constant(node.value + 1 if isinstance(node.value, int) or not node.value else node.value * 1.5)]
     if isinstance(node, ast.Raise):
         return [ast.Pass()]
     return _other_call(node)

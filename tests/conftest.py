@@ -12,6 +12,7 @@ HERE = Path(__file__).parent
 NEEDS = {
     "engine/test_layouts.py": ("pyproj",),
     "engine/test_spark.py": ("pyproj",),
+    "publish/test_catalogue.py": ("rdflib",),
     "evidence": ("opendp", "scipy"),
     "publish/test_datapackage.py": ("frictionless",),
     "publish/test_exports.py": ("geopandas", "h5py", "openmatrix", "pyogrio", "shapely"),

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "odkanon"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 DOTTED = re.compile(r"(?<![\w./-])odkanon(?:\.\w+)+")
-FILES = ("odkanon.py",)
+FILES = ("odkanon.py", "odkanon.toml")
 """Names of files that look like names of things."""
 
 

@@ -51,6 +51,15 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert (page.parent / target).exists(), target
 
 
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("tutorial-*.md")), ids=lambda page: page.name)
+def test_tutorials_are_notebooks(page: Path) -> None:
+    jupytext = pytest.importorskip("jupytext")
+    cells = jupytext.read(page).cells
+    code = [cell.source for cell in cells if cell.cell_type == "code"]
+    assert code == [block.rstrip() for language, block in BLOCK.findall(page.read_text(encoding="utf-8")) if language]
+    assert cells[0].source.startswith("# Tutorial")
+
+
 def test_the_site_builds_without_a_broken_link(tmp_path: Path) -> None:
     pytest.importorskip("mkdocs")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]

@@ -21,6 +21,8 @@ from odkanon.methods.registry import anonymize as anonymize
 from odkanon.model.od import ODMatrix as ODMatrix
 from odkanon.model.release import Release as Release
 from odkanon.model.rule import Rule as Rule
+from odkanon.publish.catalogue import Publisher as Publisher
+from odkanon.publish.catalogue import describe_catalogue as describe_catalogue
 from odkanon.publish.export.export import export_release as export_release
 from odkanon.publish.recipe import read_recipe as read_recipe
 from odkanon.publish.report.page import render as render
@@ -44,6 +46,7 @@ from odkanon.quality.utility import Utility as Utility
 from odkanon.quality.utility import utility as utility
 from odkanon.read.area import Area as Area
 from odkanon.read.area import read_area as read_area
+from odkanon.read.axes import cube_of as cube_of
 from odkanon.read.lookup import lookup_hierarchy as lookup_hierarchy
 from odkanon.read.lookup import read_hierarchy as read_hierarchy
 from odkanon.read.odtable import read_od as read_od
@@ -56,9 +59,9 @@ from odkanon.read.trips import build_od as build_od
 from odkanon.read.trips import read_trips as read_trips
 from odkanon.sample.survey import make_survey as make_survey
 from odkanon.study.experiment import Experiment as Experiment
+from odkanon.study.orders import compare_orders as compare_orders
 from odkanon.study.tables import paper_tables as paper_tables
 from odkanon.study.tradeoffs import tradeoff as tradeoff
-from odkanon.together.axes import cube_of as cube_of
 from odkanon.together.dimensions import Dimension as Dimension
 from odkanon.together.dimensions import make_dimensions as make_dimensions
 from odkanon.together.release import Together as Together

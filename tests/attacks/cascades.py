@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from itertools import product
+from itertools import combinations, product
 from typing import Any, Literal
 
 import numpy as np
@@ -21,6 +21,7 @@ Node = tuple[int, Box]
 Mode = Literal["capped", "kept", "plain", "falling"]
 Tree = Any
 """Nested tuples; 0 is a leaf. All leaves of a tree are equally deep."""
+SINGLE, PAIR, THREE = (0,), (0, 0), (0, 0, 0)
 
 
 @dataclass(frozen=True)
@@ -110,13 +111,14 @@ def common(one: Box, other: Box) -> Box | None:
 class Replay:
     """The method on every input at once.
 
-    ``counts`` has a row an input; ``good`` tells for trips, extra masses and their bound whether a row is good enough.
+    ``counts`` has a row an input; ``only`` names the nodes that may be listed, where these are given.
     """
 
     world: World
     counts: Counts
     k: int
     mode: Mode = "capped"
+    only: frozenset[Node] | None = None
     listed: dict[Node, Counts] = field(default_factory=dict)
     passed: dict[Node, Counts] = field(default_factory=dict)
     bounds: dict[Node, Counts] = field(default_factory=dict)
@@ -150,6 +152,8 @@ class Replay:
 
     def _may(self, node: Node, arrived: Counts, children: list[Node]) -> Counts:
         """Return the most that a node may list."""
+        if self.only is not None and node not in self.only:
+            return np.zeros_like(arrived)
         if node[0] == 0 or self.mode == "plain":
             return arrived
         if self.mode == "falling":
@@ -198,6 +202,28 @@ class Replay:
         return self.total(box) - sum(rows, np.zeros(len(self.counts), dtype=np.int16))
 
 
+def lasting(world: World, rows: Sequence[Node]) -> frozenset[Node]:
+    """Return the rows that may be used for other trips: what is their own lies in no single one of their parts.
+
+    A row's own leaf boxes are those in no finer row that may be used. From fine to coarse, for whether a finer row may
+    be used decides what is a coarser one's own.
+    """
+    kept: list[Node] = []
+    for rung, box in sorted(rows):
+        leaves = [leaf for _, leaf in world.nodes(0) if within(leaf, box)]
+        own = [leaf for leaf in leaves if not any(within(leaf, finer) for _, finer in kept)]
+        if own and not any(all(within(leaf, step) for leaf in own) for step in world.steps(box)):
+            kept.append((rung, box))
+    return frozenset(kept)
+
+
+def inputs_up_to(world: World, trips: int) -> Counts:
+    """Return every way of putting at most so many trips into the leaf boxes, any number into each."""
+    cells = int(np.prod(world.shape))
+    bars = np.array(list(combinations(range(trips + cells), cells)), dtype=np.int16)
+    return np.diff(bars, axis=1, prepend=-1).astype(np.int16) - 1
+
+
 def every_input(world: World, most: int) -> Counts:
     """Return every way of putting 0 to ``most`` trips into each leaf box."""
     cells = int(np.prod(world.shape))
@@ -219,6 +245,22 @@ def shown(replay: Replay, signature: npt.NDArray[np.uint64]) -> tuple[int, int]:
         least = np.minimum.reduceat(replay.residual(box)[order], starts)
         found[box not in on_ladder] += int(sizes[least > 0].sum())
     return found[0], found[1]
+
+
+def attack(worlds: Sequence[tuple[World, int]], mode: Mode) -> tuple[int, int, int]:
+    """Return how many inputs of worlds were tried, and how many groups were shown on the ladder and off it."""
+    tried, on, off = 0, 0, 0
+    for world, k in worlds:
+        replay = Replay(world, every_input(world, k), k, mode).run()
+        found = shown(replay, replay.signature())
+        tried, on, off = tried + len(replay.counts), on + found[0], off + found[1]
+    return tried, on, off
+
+
+def listed(world: World, counts: npt.NDArray[np.int64], k: int, mode: Mode = "capped") -> dict[Node, int]:
+    """Return the rows of one input."""
+    replay = Replay(world, counts.astype(np.int16).reshape(1, -1), k, mode).run()
+    return {node: int(rows[0]) for node, rows in replay.listed.items() if rows[0]}
 
 
 @dataclass

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from attacks.cascades import Replay, World, every_input
-from methods.test_cascade import matrix
 from odkanon import Rule, anonymize
 from worlds.cubes import Cube, cube_matrix
 
@@ -22,7 +21,7 @@ CUBES = [
 
 def folder_of(world: World, counts: np.ndarray, path: Path, give_up: str | None = None) -> dict[str, bytes]:
     """Return every file that the program publishes of one input."""
-    od = matrix(world, counts.astype(np.int64)) if give_up is None else cube_matrix(world, counts.astype(np.int64))
+    od = cube_matrix(world, counts.astype(np.int64), 3 * counts.astype(np.int64) if give_up is None else None)
     saved = anonymize(od, Rule(trips=2), method="cascade", give_up=give_up).save(path)
     return {file.name: file.read_bytes() for file in saved.iterdir()}
 

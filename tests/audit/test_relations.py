@@ -13,8 +13,8 @@ import pytest
 
 from audit.tamper import edit_json
 from cli.runner import odkanon, output
-from odkanon import Rule, anonymize, audit_releases, build_od, read_trips
-from odkanon.audit import Report
+from odkanon import InputError, Rule, anonymize, audit_releases, build_od, make_survey, read_trips
+from odkanon.audit import Report, TripsSource
 from odkanon.publish.saved import read_release
 from odkanon.together.series import release_on_zones, zoning_of
 from worlds.people import (
@@ -220,3 +220,16 @@ def test_the_area_of_a_recipe_is_used(tmp_path: Path) -> None:
     done = odkanon("anonymize", path, "-o", tmp_path / "release", "--within", area)
     assert done.returncode == 0, output(done)
     assert not findings(audit_with_trips(path, tmp_path / "release"), "recount")
+
+
+def test_trips_are_counted_in_the_cells_of_the_release(tmp_path: Path) -> None:
+    """A cell does not contain its children exactly: by parents of finer cells, other trips are inside."""
+    path = tmp_path / "survey.parquet"
+    pyarrow.parquet.write_table(make_survey().slice(0, 20_000), path)
+    for resolution in (7, 8):
+        done = odkanon("anonymize", path, "-o", tmp_path / f"at{resolution}", "--resolution", resolution)
+        assert done.returncode == 0, output(done)
+    assert not findings(audit_releases([tmp_path / "at8"], trips=path), "recount")
+    assert findings(audit_releases([tmp_path / "at8"], trips=TripsSource(path, resolution=10)), "recount")
+    with pytest.raises(InputError, match="resolution 7 and 8"):
+        audit_releases([tmp_path / "at7", tmp_path / "at8"], trips=path)

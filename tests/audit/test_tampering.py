@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import h3
 import pytest
@@ -143,6 +144,15 @@ def test_a_margin_that_tells_of_suppressed_trips(forged: Path) -> None:
     assert "the difference of 3 is what was suppressed there" in messages(forged)
 
 
+def test_a_margin_of_another_weight(forged: Path) -> None:
+    def add(content: dict[str, list[dict[str, dict[str, float]]]]) -> None:
+        content["features"][0]["properties"]["weight"] += 3
+
+    edit_json(forged / "zones.geojson", add)
+    sign_again(forged)
+    assert "another weight than its published flows have" in messages(forged)
+
+
 def test_a_rule_lowered(forged: Path) -> None:
     edit_json(forged / "release.json", lambda content: content["rule"].update(trips=2))
     assert "does not promise 2 trips" in messages(forged)
@@ -151,6 +161,25 @@ def test_a_rule_lowered(forged: Path) -> None:
 def test_an_account_that_does_not_add_up(forged: Path) -> None:
     edit_json(recipe_path(forged), lambda content: content["about"]["suppressed"].update(trips=2))
     assert "is not published 46 + suppressed 2" in messages(forged)
+
+
+def test_rejected_rows_are_part_of_the_account(forged: Path) -> None:
+    def reject(content: Any) -> None:
+        account = content["about"]["input"]
+        account["rejected"] = {"with no start": {"rows": 5, "trips": 5, "weight": 5.0}}
+        account["trips"] += 5
+        account["weight"] += 5
+
+    edit_json(recipe_path(forged), reject)
+    assert messages(forged) == ""
+    edit_json(recipe_path(forged), lambda content: content["about"]["input"].update(trips=46))
+    assert "is not published 46 + suppressed 0 + rejected 5" in messages(forged)
+
+
+@pytest.mark.parametrize("said", [{"below": 1}, {"min": 11}, {"min": 13}])
+def test_a_claim_about_the_smallest_flow_that_is_not_true(forged: Path, said: dict[str, int]) -> None:
+    edit_json(recipe_path(forged), lambda content: content["about"]["privacy"]["trips"].update(said))
+    assert "release.json says that the smallest flow has" in messages(forged)
 
 
 def test_a_table_cut_short(forged: Path) -> None:

@@ -71,6 +71,15 @@ def test_lookup_hierarchy(tmp_path: Path) -> None:
     done = odkanon("anonymize", tmp_path / "trips.csv", "-o", tmp_path / "out", "--hierarchy", tmp_path / "zones.csv")
     assert done.returncode == 0, done
     assert (tmp_path / "out/classes.csv").read_text() == "origin,destination,trips,persons\nX,Y,12,3\n"
+    zones = ("--hierarchy", tmp_path / "zones.csv", "--level")
+    at = odkanon("anonymize", tmp_path / "trips.csv", "-o", tmp_path / "at", *zones, "department")
+    assert at.returncode == 0, at
+    assert told(tmp_path / "at")["method"] == "oigh"
+    assert told(tmp_path / "at")["parameters"]["level"] == "department"
+    fine = odkanon("anonymize", tmp_path / "trips.csv", "-o", tmp_path / "fine", *zones, "commune")
+    assert fine.returncode == 1, fine
+    assert "at level commune, flows with 12 trips do not meet" in output(fine)
+    assert not (tmp_path / "fine").exists()
 
 
 def test_within_a_geojson_outline(tmp_path: Path) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from cli.runner import odkanon, output
-from odkanon.study.experiment import PAPER_ROWS
+from odkanon.study.experiment import ALL_ROWS, PAPER_ROWS
 
 
 @pytest.fixture(scope="module")
@@ -48,11 +49,50 @@ def test_the_most_useful_method_comes_first(grid: Path) -> None:
     said = (grid.parent / "said.txt").read_text()
     for target in ("participants", "population"):
         table = said.partition(f"Protecting the {target}: the most useful first")[2].partition("\n1 to 8 km")[0]
-        shown = [line.split("│")[1:] for line in table.splitlines() if line.startswith("│")]
-        at_4_km = [float(cells[3]) for cells in shown if cells[3].strip()]
+        shown = [re.findall(r"\b[01]\.\d\d\b", line) for line in table.splitlines()]
+        at_4_km = [float(squares[2]) for squares in shown if len(squares) == 4]
         assert len(at_4_km) == len(PAPER_ROWS)
         assert at_4_km == sorted(at_4_km, reverse=True)
         assert len(set(at_4_km)) > 1
+
+
+def test_each_use_has_a_best_method(grid: Path) -> None:
+    said = (grid.parent / "said.txt").read_text()
+    for target in ("participants", "population"):
+        after = said.partition(f"Protecting the {target}: the most useful first")[2]
+        named = dict(line[4:].split(": ", 1) for line in after.splitlines() if line.startswith("For "))
+        assert set(named) >= {"flows across the whole area", "single quarters", "all trips but one in a thousand"}
+        assert named["all trips but one in a thousand"].startswith(("Mondrian", "OIGH (no suppression)"))
+
+
+def test_the_data_come_with_whom_they_stand_for(grid: Path) -> None:
+    table = (grid / "tables.md").read_text().partition("**Table 2. ")[2].partition("\n\n**")[0]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines() if line.startswith("| ")][
+        2:
+    ]
+    assert len(rows) == 18
+    for column in range(2, 5):
+        whole, *parts = (int(row[column].replace(",", "")) for row in rows)
+        for size, first in ((2, 0), (7, 2), (8, 9)):
+            # The survey names the sex, age and category of everybody; sums are rounded to whole people.
+            assert abs(sum(parts[first : first + size]) - whole) <= size
+
+
+def test_zones_of_both_targets_are_drawn(grid: Path) -> None:
+    assert (grid / "zones.png").stat().st_size > 10_000
+
+
+def test_all_methods_under_any_rule(tmp_path: Path) -> None:
+    lines = ["person,start_lat,start_lon,end_lat,end_lon"]
+    lines += [f"{n},48.{85 + n % 3},2.35,48.{86 + n % 2},2.3{n % 4}" for n in range(200)]
+    (tmp_path / "few.csv").write_text("\n".join(lines) + "\n")
+    both = ("--protect", "participants", "--protect", "persons")
+    done = odkanon("compare", tmp_path / "few.csv", "--resolution", "8", *both, "-o", tmp_path / "tables")
+    assert done.returncode == 0, done
+    rows = rows_of(tmp_path / "tables")
+    assert [row["method"] for row in rows] == list(ALL_ROWS)
+    assert {row["protected"] for row in rows} == {"participants+persons"}
+    assert "Protecting the participants and persons" in done.stdout
 
 
 def test_protected_measures_have_no_class_below(grid: Path) -> None:
@@ -63,10 +103,10 @@ def test_protected_measures_have_no_class_below(grid: Path) -> None:
 
 def test_tables_come_in_the_order_of_the_paper(grid: Path) -> None:
     text = (grid / "tables.md").read_text()
-    positions = [text.index(f"**Table {number}. ") for number in range(3, 20)]
+    positions = [text.index(f"**Table {number}. ") for number in range(2, 20)]
     assert positions == sorted(positions)
-    assert text.count("**Table ") == 17
-    table_8 = text[positions[5] : positions[6]]
+    assert text.count("**Table ") == 18
+    table_8 = text[positions[6] : positions[7]]
     assert table_8.startswith("**Table 8. Results segmenting on sex, protecting the participants, metrics on the part")
     methods = [line.split("|")[1].strip() for line in table_8.splitlines() if line.startswith("| ")][2:]
     titles = [
@@ -79,7 +119,7 @@ def test_tables_come_in_the_order_of_the_paper(grid: Path) -> None:
     ]
     assert methods == [title for title in titles for _ in ("Man", "Woman")]
     latex = (grid / "tables.tex").read_text()
-    assert latex.count(r"\begin{table}") == latex.count(r"\end{table}") == 17
+    assert latex.count(r"\begin{table}") == latex.count(r"\end{table}") == 18
     assert r"\times10^" in latex
 
 

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
@@ -38,13 +39,11 @@ def test_a_cube_and_its_views(trips: Path, tmp_path: Path) -> None:
     assert about["sums"]["trips"] == sum(row["trips"] for row in rows) > 0
     report = odkanon("report", tmp_path / "cube", "-o", tmp_path / "page.html")
     assert report.returncode == 0, report.stderr
-    for refused in (
-        ("anonymize", trips, "-o", tmp_path / "next", "--zones", tmp_path / "cube"),
-        ("audit", tmp_path / "cube"),
-    ):
-        done = odkanon(*refused)
-        assert done.returncode == 2
-        assert "kind of trip" in output(done)
+    done = odkanon("audit", tmp_path / "cube", "--trips", trips, "--resolution", "8")
+    assert done.returncode == 0, output(done)
+    done = odkanon("anonymize", trips, "-o", tmp_path / "next", "--zones", tmp_path / "cube")
+    assert done.returncode == 2
+    assert "kind of trip" in output(done)
 
 
 @pytest.mark.parametrize(
@@ -52,7 +51,6 @@ def test_a_cube_and_its_views(trips: Path, tmp_path: Path) -> None:
     [
         (("--method", "oigh"), "--by publishes with cascade"),
         (("--segment", "sex"), "--segment does not apply with --by"),
-        (("--engine", "duckdb"), "--engine does not apply with --by"),
         (("--hierarchy", "zones.csv"), "--hierarchy does not apply with --by"),
         (("--steps", "fine"), "--steps does not apply with --by"),
         (("--give-up", "colour"), "no 'colour' to give up"),
@@ -78,3 +76,45 @@ def test_a_table_between_zones_has_no_kinds(tmp_path: Path) -> None:
     done = odkanon("anonymize", tmp_path / "od.parquet", "-o", tmp_path / "cube", "--by", "hour")
     assert done.returncode == 2
     assert "start_lat" in output(done)
+
+
+def test_orders_are_compared_by_what_they_keep(trips: Path, tmp_path: Path) -> None:
+    orders = ("place:6,hour,mode,place", "hour,mode,place")
+    asked = [part for order in orders for part in ("--give-up", order)]
+    done = odkanon("compare", trips, *BY, *asked, "-o", tmp_path / "orders")
+    assert done.returncode == 0, output(done)
+    assert "Choose on other data" in output(done)
+    kept = pyarrow.csv.read_csv(tmp_path / "orders" / "orders.csv").to_pylist()
+    assert [row["give_up"] for row in kept] == list(orders)
+    assert kept[0]["mode and hour"] > 0.2 > kept[1]["mode and hour"]
+    assert kept[0]["g"] > kept[1]["g"]
+    again = odkanon("compare", trips, *BY, *asked, "-o", tmp_path / "orders")
+    assert again.returncode == 2
+
+
+def test_a_cube_in_duckdb_is_the_same(trips: Path, tmp_path: Path) -> None:
+    for engine in ("memory", "duckdb"):
+        (tmp_path / engine).mkdir()
+        done = odkanon("anonymize", trips, "-o", tmp_path / engine / "cube", *BY, "--engine", engine)
+        assert done.returncode == 0, output(done)
+    for file in ("classes.csv", "classes.parquet", "zones.geojson", "release.json"):
+        assert len({(tmp_path / engine / "cube" / file).read_bytes() for engine in ("memory", "duckdb")}) == 1
+
+
+def test_what_a_cascade_would_give_is_said_to_the_steward(trips: Path, tmp_path: Path) -> None:
+    done = odkanon("anonymize", trips, "-o", tmp_path / "release", "--resolution", "8")
+    assert done.returncode == 0, output(done)
+    assert "A cascade (--method cascade) would publish" in output(done)
+    assert all(b"--method cascade" not in file.read_bytes() for file in (tmp_path / "release").iterdir())
+    done = odkanon("anonymize", trips, "-o", tmp_path / "nested", "--resolution", "8", "--method", "cascade")
+    assert "A cascade" not in output(done)
+    more = ("--resolution", "8", "--zones", tmp_path / "nested")
+    done = odkanon("anonymize", trips, "-o", tmp_path / "next", *more)
+    assert done.returncode == 0, output(done)
+    assert "safe side by side if no trip is in both" in output(done)
+    rows = [
+        {(row["origin"], row["destination"]) for row in read_release(tmp_path / name).flows.to_pylist()}
+        for name in ("nested", "next")
+    ]
+    assert rows[1] <= rows[0]
+    assert len(rows[1]) > 0.9 * len(rows[0])

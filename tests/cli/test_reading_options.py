@@ -54,6 +54,11 @@ def test_clashes_name_parameters_that_exist() -> None:
     ("options", "message"),
     [
         (["--zones", "january", "--budget", "0.2"], "--budget does not apply with --zones"),
+        (["--zones", "january", "--symmetric"], "--symmetric does not apply with --zones"),
+        (["--level", "7", "--symmetric"], "--symmetric does not apply with --level"),
+        (["--segment", "sex", "--level", "7"], "--level does not apply with --segment"),
+        (["--by", "sex", "--symmetric"], "--symmetric does not apply with --by"),
+        (["--level", "7", "--method", "treecut"], "method 'treecut' has no option 'level'"),
         (["--zones", "january", "--method", "oigh"], "--method does not apply with --zones"),
         (["--hierarchy", "z.csv", "--resolution", "8"], "--resolution does not apply with --hierarchy"),
         (["--hierarchy", "z.csv", "--within", CENTRAL_CELLS[0]], "--within does not apply with --hierarchy"),

@@ -25,6 +25,22 @@ WAYS: list[dict[str, Any]] = [
     {"method": "cascade", "implications": "allowed", "budget": 0.2, "budget_of": "rows"},
 ]
 FINE: list[dict[str, Any]] = [{"method": method, "steps": "fine"} for method in ("odkanon", "oigh", "cascade")]
+CASCADES: list[dict[str, Any]] = [{"method": "cascade", "coarsest": 5}, {**FINE[2], "coarsest": 6}]
+EVERY_RULE = [
+    Rule(trips=5),
+    Rule(weight=9_000.5),
+    Rule(persons=4),
+    Rule(households=4),
+    Rule(trips=5, weight=9_000, persons=4, households=3),
+]
+CUBES: list[tuple[list[str], list[Rule]]] = [
+    (["mode", "hour:0-7,7-9,9-17,17-24"], [Rule(trips=6), Rule(weight=9_000.5)]),
+    (["sex", "age", "weekday"], [Rule(persons=4), Rule(trips=5, weight=9_000, persons=3)]),
+]
+"""What to publish by, and rules to do it under."""
+CUBE_WAYS: list[dict[str, Any]] = [{"method": "cascade"}]
+FINE += [{"symmetric": True}, {"suppress": "before", "symmetric": True}, {"method": "oigh", "symmetric": True}]
+FINE += [{"method": "oigh", "level": resolution, "budget": 0.3} for resolution in (2, 6)]
 RULES = [Rule(trips=10), Rule(weight=20_000.5), Rule(persons=5), Rule(trips=8, weight=9_000, persons=3)]
 
 
@@ -65,6 +81,19 @@ def survey(rows: int = 2_000) -> pa.Table:
     """The first persons of the sample, in a random order."""
     table = make_survey().slice(0, rows)
     return table.take(pa.array(np.random.default_rng(5).permutation(rows)))
+
+
+def homes(rows: int = 500) -> pa.Table:
+    """A survey that names households."""
+    table = survey(rows)
+    return table.append_column(
+        "household", pa.array([f"h{hash_of(each) % 90}" for each in table["person"].to_pylist()])
+    )
+
+
+def hash_of(text: str) -> int:
+    """Return a number for a text, the same in every run."""
+    return int.from_bytes(text.encode(), "little") % 1_000_003
 
 
 def messy(rows: int = 1_500) -> pa.Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,30 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.same import FINE, RULES, WAYS, check_same, messy, outcome, said, survey
+from engine.same import (
+    CASCADES,
+    CUBE_WAYS,
+    CUBES,
+    EVERY_RULE,
+    FINE,
+    RULES,
+    WAYS,
+    check_same,
+    homes,
+    messy,
+    outcome,
+    said,
+    survey,
+)
 from odkanon import Area, InputError, Rule, anonymize, build_od, lookup_hierarchy, read_od, read_trips
 from odkanon.engine.choose import choose_engine, load_table, parse_bytes
 from odkanon.engine.duckdb.backend import DuckDb, clear_errors
 from odkanon.engine.duckdb.input import DuckInput
 from odkanon.engine.sql.cells import place_batch, place_batches
 from odkanon.engine.sql.matrix import SqlMatrix
+from odkanon.read.axes import kinds_of
+from odkanon.read.kinds import Kind
+from odkanon.read.matrix import matrix_of
 from odkanon.read.reading import Reading
 from odkanon.read.tables.open import open_table
 from odkanon.sample.crowd import crowd, write_crowd
@@ -31,8 +49,8 @@ from worlds.records import World, budgets, h3_worlds, rules, table_of
 GOLDEN = Path(__file__).parent.parent / "golden"
 
 
-def in_duckdb(source: Any, *, fetchable: int | None = None, **options: Any) -> SqlMatrix:
-    od = load_table(DuckInput(open_table(source), DuckDb(fetchable=fetchable)), Reading(**options))
+def in_duckdb(source: Any, *, fetchable: int | None = None, kinds: Sequence[Kind] = (), **options: Any) -> SqlMatrix:
+    od = load_table(DuckInput(open_table(source), DuckDb(fetchable=fetchable)), Reading(**options), kinds)
     assert isinstance(od, SqlMatrix)
     return od
 
@@ -87,8 +105,25 @@ def test_random_worlds(world: World, rule: Rule, way: dict[str, Any], budget: fl
     check_same(world.od, other, [rule], [{**way, "budget": budget}])
 
 
+def test_cascades_under_every_rule() -> None:
+    reference = build_od(read_trips(homes()), resolution=8)
+    assert set(reference.measures) == {"trips", "weight", "persons", "households"}
+    check_same(reference, in_duckdb(homes(), fetchable=0, resolution=8), EVERY_RULE, CASCADES)
+
+
 def test_finer_steps() -> None:
     check_same(build_od(read_trips(survey(600))), in_duckdb(survey(600), fetchable=0), [Rule(trips=5)], FINE)
+
+
+@pytest.mark.parametrize("fetchable", [0, None])
+def test_cubes(fetchable: int | None) -> None:
+    """The same rows of places and kinds under every rule, and copies are taken off the kind that they are of."""
+    for by, under in CUBES:
+        kinds, area = kinds_of(by, (25, 50)), Area(cells=np.unique(str_to_cell(pa.array(CENTRAL_CELLS))))
+        how: dict[str, Any] = {"resolution": 8, "within": area if "sex" in by else None}
+        reference = matrix_of(Reading(messy(), **how), kinds=kinds)
+        assert reference.axes
+        check_same(reference, in_duckdb(messy(), fetchable=fetchable, kinds=kinds, **how), under, CUBE_WAYS)
 
 
 def test_other_zonings_and_methods_that_need_the_pairs() -> None:
@@ -152,7 +187,7 @@ def test_datasets(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no file matches"):
         open_table(str(tmp_path / "*.nothing"))
     with pytest.raises(InputError, match="object store"):
-        open_table("s3://bucket/trips")
+        open_table("s3a://bucket/trips")
 
 
 def test_the_crowd_is_the_same_for_a_seed_and_can_be_cut_anywhere(tmp_path: Path) -> None:

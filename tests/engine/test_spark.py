@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,14 @@ import pytest
 
 from engine.layouts import UTM, WRITTEN, porto, projected, same_clock, with_times
 from engine.needs import ON_SPARK
-from engine.same import FINE, RULES, WAYS, check_same, messy, outcome
+from engine.same import CASCADES, CUBE_WAYS, CUBES, EVERY_RULE, FINE, RULES, WAYS, check_same, homes, messy, outcome
 from odkanon import Area, InputError, Rule, build_od, limit, lookup_hierarchy, read_od, read_trips
 from odkanon.engine.choose import load_table
 from odkanon.engine.spark.backend import Spark, _java_home, open_spark_input, to_spark
 from odkanon.engine.sql.matrix import SqlMatrix
+from odkanon.read.axes import kinds_of
+from odkanon.read.kinds import Kind
+from odkanon.read.matrix import matrix_of
 from odkanon.read.reading import Reading
 from odkanon.read.tables.columns import COORDINATES
 from odkanon.sample.crowd import write_crowd
@@ -29,8 +33,11 @@ GOLDEN = Path(__file__).parent.parent / "golden"
 pytestmark = ON_SPARK
 
 
-def on_spark(session: Any, source: Path, *, fetchable: int | None = None, **options: Any) -> SqlMatrix:
-    od = load_table(open_spark_input(source, backend=Spark(session, fetchable=fetchable)), Reading(**options))
+def on_spark(
+    session: Any, source: Path, *, fetchable: int | None = None, kinds: Sequence[Kind] = (), **options: Any
+) -> SqlMatrix:
+    table = open_spark_input(source, backend=Spark(session, fetchable=fetchable))
+    od = load_table(table, Reading(**options), kinds)
     assert isinstance(od, SqlMatrix)
     return od
 
@@ -58,6 +65,24 @@ def test_every_statement_runs_on_spark(session: Any, tmp_path: Path) -> None:
     check_same(reference, other, [Rule(trips=5)], [{**FINE[2], "coarsest": 6}])
     rule = Rule(trips=5, persons=3)
     assert limit(on_spark(session, path, fetchable=0), rule) == limit(read_od(path), rule)
+
+
+def test_cascades_under_every_rule(session: Any, tmp_path: Path) -> None:
+    path = saved(homes(), tmp_path / "homes.parquet")
+    reference = build_od(read_trips(path), resolution=8)
+    check_same(reference, on_spark(session, path, resolution=8), EVERY_RULE, CASCADES)
+
+
+def test_cubes(session: Any, tmp_path: Path) -> None:
+    path = saved(messy(700), tmp_path / "messy.parquet")
+    kinds = kinds_of(["mode", "hour:0-7,7-9,9-17,17-24", "age"])
+    reference = matrix_of(Reading(path, resolution=7), kinds=kinds)
+    rules = [rule for _, rules in CUBES for rule in rules]
+    check_same(reference, on_spark(session, path, kinds=kinds, resolution=7), rules, CUBE_WAYS)
+    kinds, way = kinds_of(["weekday"]), {"method": "cascade", "coarsest": 4}
+    reference = matrix_of(Reading(path, resolution=5), kinds=kinds)
+    on_cluster = on_spark(session, path, fetchable=0, kinds=kinds, resolution=5)
+    check_same(reference, on_cluster, [Rule(trips=5, persons=3)], [way])
 
 
 @pytest.mark.parametrize("case", sorted(path.name for path in GOLDEN.iterdir() if path.is_dir()))

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from attacks.cascades import Mode, Replay, World, every_input
-from methods.test_cascade import hierarchy
 from odkanon.evidence.attacks.reader import Node, Reader
 from odkanon.methods.cascade.method import ladder_of
+from worlds.cubes import tree_of
 
 THREE, PAIR, SINGLE = (0, 0, 0), (0, 0), (0,)
 WORLDS = [
@@ -38,7 +38,7 @@ def reader_of(replay: Replay, at: int, mode: Mode) -> Reader:
         for (rung, box), listed in replay.listed.items()
         if listed[at]
     }
-    ladder = ladder_of(tuple(hierarchy(levels) for levels in world.levels), None)
+    ladder = ladder_of(tuple(tree_of(levels) for levels in world.levels), None)
     assert ladder.levels == world.rungs
     return Reader(ladder, rows, replay.k, "plain" if mode == "plain" else "capped" if mode == "capped" else "kept")
 

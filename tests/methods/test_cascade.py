@@ -10,68 +10,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attacks.cascades import Box, Replay, Tree, World
+from attacks.cascades import Replay, Tree, World
 from odkanon import Area, InputError, Rule, anonymize, limit, utility
-from odkanon.methods.cascade.fall import Fallen, Terms, fall
+from odkanon.engine.rest import Groups
+from odkanon.methods.cascade.fall import split
 from odkanon.methods.cascade.kinds import public_levels
-from odkanon.methods.cascade.method import ladder_of
-from odkanon.model.account import Source
-from odkanon.model.od import ODMatrix, od_matrix
+from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
 from odkanon.zoning.cells import is_pentagon
 from odkanon.zoning.fine import fine_cells, fine_hierarchy
 from odkanon.zoning.hierarchy import Hierarchy, h3_hierarchy
 from odkanon.zoning.zones import find_nodes
+from worlds.cubes import cube_matrix, fallen, rows_by_box
 from worlds.matrices import golden_od, leaf, od_of_cells, random_od, random_world, worlds
 
 few = settings(max_examples=12)
-
-
-def matrix(world: World, counts: np.ndarray) -> ODMatrix:
-    """Return the matrix of one input of a world; its trees keep only the leaves that occur."""
-    origin, destination = np.nonzero(counts.reshape(world.shape))
-    origins, destinations = (hierarchy(levels) for levels in world.levels)
-    trips = counts.reshape(world.shape)[origin, destination].astype(np.int64)
-    return od_matrix(
-        origins,
-        destinations,
-        origin.astype(np.int32),
-        destination.astype(np.int32),
-        trips=trips,
-        weight=trips * 3,
-        heads={"persons": np.arange(len(trips), dtype=np.int32)},
-        source=Source(rows=len(trips)),
-    )
-
-
-def hierarchy(levels: tuple[tuple[tuple[int, int], ...], ...]) -> Hierarchy:
-    ids = tuple(np.array([f"{at}:{start}" for start, _ in level]) for at, level in enumerate(levels))
-    return Hierarchy(ids, tuple(np.array([start for start, _ in level]) for level in levels))
-
-
-def fallen(od: ODMatrix, rule: Rule, k: int) -> Fallen:
-    ladder = ladder_of((od.origins, od.destinations), None)
-    rest = od.workspace().falling([side.nodes(0) for side in ladder.sides], rule.measures)
-    return fall(ladder, rest, Terms(rule, k))
-
-
-def rows_by_box(world: World, found: Fallen) -> dict[tuple[int, Box], int]:
-    """Return the rows of a fall as the replay names them."""
-    rows = {}
-    for rung, *codes, trips in zip(
-        found.rows.rung.tolist(),
-        *(code.tolist() for code in found.rows.groups.codes),
-        found.rows.groups.trips.tolist(),
-        strict=True,
-    ):
-        box = []
-        for side, levels, level, code in zip(
-            found.rows.ladder.sides, world.levels, world.rungs[rung], codes, strict=True
-        ):
-            start = int(str(side.tree.ids[level][code]).split(":")[1])
-            box.append(next(part for part in levels[level] if part[0] == start))
-        rows[rung, tuple(box)] = trips
-    return rows
 
 
 def trees(depth: int) -> st.SearchStrategy[Tree]:
@@ -100,7 +53,7 @@ def test_rows_are_those_of_the_definition(
     counts[0, 0] += 1
     replay = Replay(world, counts.astype(np.int16), k, "capped" if mode == "capped" else "kept").run()
     rule = Rule(trips=k) if mode == "capped" else Rule(trips=k, weight=1)
-    found = fallen(matrix(world, counts[0]), rule, k)
+    found = fallen(cube_matrix(world, counts[0], 3 * counts[0]), rule, k)
     expected = {node: int(listed[0]) for node, listed in replay.listed.items() if listed[0]}
     assert rows_by_box(world, found) == expected
     root = world.nodes(len(world.rungs) - 1)[0]
@@ -382,3 +335,27 @@ def test_finer_steps_need_cells() -> None:
         anonymize(od, Rule(trips=2), method="cascade", steps="coarse")
     with pytest.raises(InputError, match="no option 'steps'"):
         anonymize(od, Rule(trips=2), method="mondrian", steps="fine")
+
+
+def test_whoever_leaves_a_row_may_be_anybody() -> None:
+    """Of twelve trips of nine persons, three go: that six persons stay is all that is certain."""
+    codes = (np.array([0]), np.array([0]))
+    group = Groups(codes, np.array([4]), np.array([12]), np.array([24]), {"persons": np.array([9])}, 1)
+    stays, goes = split(group, np.array([9]))
+    assert (int(stays.trips[0]), int(stays.heads["persons"][0]), int(stays.pairs[0])) == (9, 6, 4)
+    assert (int(goes.trips[0]), goes.heads, int(goes.pairs[0])) == (3, {}, 0)
+    assert stays.weight is not None
+    assert goes.weight is not None
+    assert int(stays.weight[0]) + int(goes.weight[0]) == 24
+
+
+@pytest.mark.parametrize("budget", [0.05, 0.1, 0.2, 0.3])
+def test_rows_that_a_budget_leaves_out_share_their_weight_with_others(budget: float) -> None:
+    """What left-out rows weigh may be above or below what their pairs do; nothing is lost either way."""
+    od = golden_od("tiny")
+    release = anonymize(od, Rule(trips=4), method="cascade", budget=budget)
+    assert release.refusal is None
+    assert release.classes.weight is not None
+    assert od.weight is not None
+    assert int(release.classes.weight.sum()) + (release.suppressed.weight or 0) == od.weight
+    assert release.suppressed.trips <= budget * od.trips

@@ -85,7 +85,7 @@ def test_a_sheet_agrees_with_the_release_of_its_cuts(rule: Rule) -> None:
 def test_sweeps_keep_zones_connected_and_the_matrix_right() -> None:
     plan, random = make_plan(town(3), Rule(trips=5)), np.random.default_rng(0)
     sheet = plan.sheet(0)
-    moves = sum(sweep(sheet, 60.0, 200.0, 1.0, random) for _ in range(20))
+    moves = sum(sweep([sheet], 60.0, 200.0, 1.0, random) for _ in range(20))
     assert moves > 50
     again = plan.with_zones((sheet.zone, plan.zones[1])).sheet(0)
     assert np.array_equal(again.matrix, sheet.matrix)

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from odkanon import Rule, lookup_hierarchy, read_od
+from odkanon import InputError, Rule, anonymize, lookup_hierarchy, read_od
 from odkanon.engine.presuppress import presuppress
-from odkanon.methods.odkanon import MergeOrder, alternate
+from odkanon.methods.merging import MergeOrder, alternate
 from odkanon.model.budget import Budget
 from odkanon.zoning.zones import zones_of_cut
 
@@ -92,3 +92,24 @@ def test_of_equal_pairs_the_first_by_origin_and_destination_goes(share: float, g
         tree.labels(0)[leaf] for tree, leaf in ((od.origins, od.flows.origin), (od.destinations, od.flows.destination))
     ]
     assert sorted(zip(names[0][early].tolist(), names[1][early].tolist(), strict=True)) == gone
+
+
+def test_suppression_is_before_or_after() -> None:
+    od = read_od(pa.table({"origin": ["1"], "destination": ["2"]}), hierarchy=lookup_hierarchy(TABLE))
+    with pytest.raises(InputError, match="before or after"):
+        anonymize(od, Rule(trips=1), suppress="during")
+
+
+def test_exactly_three_percent_is_not_more() -> None:
+    """At the fourth step 206 / 2 zones are 3 % over 400 / 4, to the last digit: it stays the destinations' turn."""
+    path = alternate(np.array([400, 300, 206, 100, 1]), np.array([4, 2, 1]))
+    assert path.tolist()[:5] == [0, 1, 1, 2, 2]
+
+
+def test_the_budget_counts_rows_before_and_trips_after() -> None:
+    od = read_od(pa.table({"origin": ["1"] * 4, "destination": ["2"] * 4}), hierarchy=lookup_hierarchy(TABLE))
+    for suppress, of in (("before", "rows"), ("after", "trips")):
+        assert anonymize(od, Rule(trips=1), suppress=suppress).parameters["budget_of"] == of
+        for asked in ("rows", "trips"):
+            release = anonymize(od, Rule(trips=1), suppress=suppress, budget_of=asked)
+            assert release.parameters["budget_of"] == asked

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from inspect import signature
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from odkanon.errors import InputError
 from odkanon.methods import METHODS
 from odkanon.methods.registry import describe_methods, find_method, words_for
-from odkanon.study.experiment import METHOD_ROWS, PAPER_ROWS
+from odkanon.study.experiment import ALL_ROWS, METHOD_ROWS, PAPER_ROWS
 
 ROOT = Path(__file__).parents[2]
 
@@ -49,8 +50,19 @@ def test_every_method_is_a_row_of_the_tables() -> None:
     assert METHOD_ROWS["treecut"].title == "Tree cuts"
     assert not METHOD_ROWS["oigh-no-budget"].takes_budget
     assert not METHOD_ROWS["mondrian"].takes_budget
+    assert {METHOD_ROWS[row].method for row in ALL_ROWS} == set(METHODS)
+    assert not METHOD_ROWS["cascade"].takes_budget
 
 
 def test_a_wrong_name_is_answered_with_the_nearest() -> None:
     with pytest.raises(InputError, match="treecut"):
         find_method("tree-cut")
+
+
+def test_a_tenth_may_be_suppressed_unless_one_says_otherwise() -> None:
+    budgets = {
+        name: parameters["budget"].default
+        for name, method in METHODS.items()
+        if "budget" in (parameters := signature(method.function).parameters)
+    }
+    assert {name: budget for name, budget in budgets.items() if budget != 0.1} == {"cascade": None}

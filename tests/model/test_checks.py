@@ -12,10 +12,10 @@ import pytest
 
 from odkanon import Release, Rule, UnsafeReleaseError, read_od
 from odkanon.model.budget import Budget
+from odkanon.model.classes import Classes
 from odkanon.model.flows import Totals
 from odkanon.model.od import ODMatrix
 from odkanon.model.placement import Deviation, Placement
-from odkanon.model.release import Classes
 from odkanon.zoning.zones import Zones
 
 CELLS = ["8a1fb4640017fff", "8a1fb466ed0ffff", "8a1fb4674d0ffff", "8a1fb475400ffff"]
@@ -156,6 +156,34 @@ def test_deviations_are_about_all_of_the_input(good: dict[str, Any], measure: st
     refused(good, f"the {measure} compared", deviations={measure: replace(fine, outside=outside - lost)})
 
 
+@pytest.mark.parametrize(("trips", "weight"), [(6, 12), (5, 12), (7, 12), (6, 11), (6, 13)])
+def test_what_nested_classes_pass_on_is_accounted_for(
+    good: dict[str, Any], od: ODMatrix, trips: int, weight: int
+) -> None:
+    """One of the two small flows lies in a class that is full: six trips are published nowhere."""
+    small = np.flatnonzero(od.flows.trips < 10)
+    published = np.ones(len(od), dtype=bool)
+    published[small[1]] = False
+    area = good["placement"].area_of_pair.copy()
+    area[small[0]] = 0
+    passed_on = Totals(0, trips, weight * od.flows.scale)
+    parts = {
+        **good,
+        "classes": replace(good["classes"], own_pairs=np.array([1, 1])),
+        "suppressed": Totals(1, 12, 24 * od.flows.scale),
+        "placement": Placement(od, area, published, excess=passed_on),
+    }
+    if (trips, weight) == (6, 12):
+        assert len(Release(**parts).classes) == 2
+    else:
+        refused(parts, "what is suppressed is not what the unpublished pairs add up to")
+
+
+def test_no_more_is_missing_than_is_told(good: dict[str, Any]) -> None:
+    assert Release(**good, unlisted=12).unlisted == 12
+    refused(good, "12 trips suppressed, more than 11 at most", unlisted=11)
+
+
 def test_a_refused_release_needs_no_budget(good: dict[str, Any]) -> None:
     empty = Release.empty(good["placement"].od, Rule(trips=1000), "by hand", {}, "too few")
     assert empty.suppressed.trips == 47
@@ -167,10 +195,10 @@ def test_a_weight_threshold_is_never_rounded_down(scale: int) -> None:
     """Just below and just above a whole number of units, and at it."""
     for whole in (1, 7, 26_741):
         at = Fraction(whole)
-        assert Rule(weight=at).weight_units(scale) == whole * scale
-        assert Rule(weight=at + Fraction(1, 10**9)).weight_units(scale) == whole * scale + 1
-        assert Rule(weight=at - Fraction(1, 10**9)).weight_units(scale) == whole * scale
-        assert Fraction(Rule(weight=at / 3).weight_units(scale), scale) >= at / 3
+        assert Rule(weight=at).units("weight", scale) == whole * scale
+        assert Rule(weight=at + Fraction(1, 10**9)).units("weight", scale) == whole * scale + 1
+        assert Rule(weight=at - Fraction(1, 10**9)).units("weight", scale) == whole * scale
+        assert Fraction(Rule(weight=at / 3).units("weight", scale), scale) >= at / 3
     rule = Rule(weight=Fraction(2_674_16, 100) * 10)
     assert not rule.met(_weighing(26_741, 1)).any()
     assert rule.met(_weighing(26_742, 1)).all()

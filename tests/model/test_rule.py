@@ -154,6 +154,22 @@ def test_a_raised_rule_keeps_k_and_rounds_up() -> None:
     assert raised.mean_weight == 3
 
 
+@pytest.mark.parametrize(
+    ("mean", "told"),
+    [("223.2937", 2230), ("7.9999", 79.9), ("0.0123456", 0.123), ("100", 1000), ("0.9999", 9.99)],
+)
+def test_a_weight_worked_out_from_the_data_is_told_in_three_digits_rounded_down(mean: str, told: float) -> None:
+    rule = Rule(trips=10, weight=10 * Fraction(mean), persons=10, k=10, mean_weight=Fraction(mean))
+    assert rule.promised == {"trips": 10, "weight": told, "persons": 10}
+    assert all(type(rule.promised[name]) is int for name in ("trips", "persons"))
+
+
+def test_a_weight_that_was_asked_for_is_told_as_it_is() -> None:
+    assert Rule(weight=1234.5678).promised == {"weight": 1234.5678}
+    assert Rule(weight=1234.5678, mean_weight=Fraction(3)).promised == {"weight": 1234.5678}
+    assert Rule(trips=7, k=5).promised == {"trips": 7}
+
+
 def test_what_the_input_lacks_is_said() -> None:
     bare = read_od(pa.table({"origin": [FROM], "destination": [TO]}))
     with pytest.raises(InputError, match="counts weight, but the input has no weight column"):

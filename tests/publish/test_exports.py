@@ -18,7 +18,9 @@ from odkanon.errors import InputError
 from odkanon.methods import anonymize
 from odkanon.model.rule import Rule
 from odkanon.publish.export.export import FILES, export_release
+from odkanon.publish.saved import read_release
 from worlds.matrices import golden_od
+from worlds.people import Trip, crowd, together, write
 
 METHODS = ["odkanon", "atg-soft", "mondrian", "freezones"]  # one zoning, overlapping zones, boxes, sets of cells
 
@@ -79,6 +81,32 @@ def test_geojson_is_read_by_gdal(release: Path, tmp_path: Path) -> None:
     for name, factor in (("flows", 1), ("zones", 2)):
         table = pyogrio.read_dataframe(tmp_path / "gis" / f"{name}.geojson")
         assert table["trips"].sum() == factor * published(release)["trips"]
+
+
+def test_geopackage_is_read_by_gdal(release: Path, tmp_path: Path) -> None:
+    for name in ("one.gpkg", "two.gpkg"):
+        export_release(release, "gpkg", tmp_path / name)
+    assert (tmp_path / "one.gpkg").read_bytes() == (tmp_path / "two.gpkg").read_bytes()
+    assert {name for name, _ in pyogrio.list_layers(tmp_path / "one.gpkg")} == {"zones", "flows"}
+    for layer, factor, kind in (("flows", 1, "LineString"), ("zones", 2, "MultiPolygon")):
+        table = pyogrio.read_dataframe(tmp_path / "one.gpkg", layer=layer)
+        assert table["trips"].sum() == factor * published(release)["trips"]
+        assert set(table.geom_type) == {kind}
+        assert table.crs.to_epsg() == 4326
+
+
+def test_segments_are_exported_each_by_itself(tmp_path: Path) -> None:
+    trips = [Trip(person, n % 2, 2) for sex in ("Woman", "Man") for n, person in enumerate(crowd(30, sex, prefix=sex))]
+    made = together(write(trips, tmp_path / "trips.parquet"), tmp_path / "parts", Rule(trips=5), ["sex"])
+    shown = [part for part in made.parts if part.release is not None]
+    assert shown
+    written = export_release(tmp_path / "parts", "omx", tmp_path / "matrices")
+    assert written[0].name == "whole.omx"
+    assert len(written) == 1 + len(shown)
+    tables = export_release(tmp_path / "parts", "flowmap", tmp_path / "tables")
+    assert {path.parent.name for path in tables} == {path.stem for path in written}
+    whole = sum(int(row["count"]) for row in rows(tmp_path / "tables" / "whole" / "flows.csv"))
+    assert whole == sum(row["trips"] for row in read_release(tmp_path / "parts" / "whole").flows.to_pylist())
 
 
 def test_flowmap_tables_refer_to_each_other(release: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from typing import Any
 
 import duckdb
@@ -92,3 +93,16 @@ def test_a_notebook_shows_small_tables_and_no_raw_text(survey: pa.Table) -> None
     assert "<i>" not in told
     refused = odkanon.anonymize(od, Rule(trips=10**9))
     assert "nothing is published" in refused._repr_html_()
+
+
+def test_a_map_is_the_page_in_a_frame_of_its_own(survey: pa.Table) -> None:
+    release = odkanon.anonymize(odkanon.build_od(odkanon.read_trips(survey), resolution=7), Rule(trips=10))
+    shown = release.map(height=300)
+    frame = shown._repr_html_()
+    assert shown.page.startswith("<!doctype html>")
+    assert html.unescape(frame.split('srcdoc="', 1)[1].split('" sandbox', 1)[0]) == shown.page
+    assert 'sandbox="allow-scripts"' in frame
+    with pytest.raises(odkanon.InputError, match="pixels high"):
+        release.map(height=0)
+    with pytest.raises(odkanon.RefusedError, match="nothing to show"):
+        odkanon.anonymize(odkanon.build_od(odkanon.read_trips(survey)), Rule(trips=10**6)).map()

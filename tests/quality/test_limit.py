@@ -11,9 +11,9 @@ from odkanon.errors import InputError
 from odkanon.methods import anonymize
 from odkanon.methods.treecut.dp import Problem, node_table
 from odkanon.methods.treecut.goal import Goal
+from odkanon.model.assemble import release_of_cuts
 from odkanon.model.budget import Budget, BudgetOf
 from odkanon.model.od import ODMatrix
-from odkanon.model.release import release_of_cuts
 from odkanon.model.rule import Rule
 from odkanon.quality.limit.limit import limit, limit_of
 from odkanon.quality.utility import UtilityMeasure, utility

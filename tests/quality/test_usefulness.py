@@ -283,3 +283,12 @@ def test_squares_have_equal_areas() -> None:
             assert area == pytest.approx(1e6)
             back = about.to_metres(np.array([north]), np.array([(east + 180) % 360 - 180]))
             assert [side[0] for side in back] == pytest.approx([x + 1000, y + 1000])
+
+
+def test_a_box_that_spans_an_ocean_is_counted_in_points() -> None:
+    ocean = [-3e6, -2e6, 3e6, 2e6]
+    shares = Squares(1.0).of_boxes(np.array([[0.0, 0.0, 1000.0, 500.0], ocean, [-500.0, 0.0, 1500.0, 2000.0]]))
+    assert len(shares.zone) < 5000
+    assert np.allclose(np.bincount(shares.zone, shares.share), 1)
+    of_last = shares.share[shares.zone == 2].reshape(3, 2)
+    assert np.allclose(of_last, [[0.125, 0.125], [0.25, 0.25], [0.125, 0.125]])

@@ -78,6 +78,27 @@ def test_the_page_is_whole_and_says_what_it_is(od: ODMatrix, saved: Path) -> Non
     assert not re.search(r"https?://|<script|<link|url\(", text)
 
 
+def test_the_page_shows_the_worst_and_says_how_far_off_it_is(od: ODMatrix, saved: Path) -> None:
+    told = explain(saved, od, km=1.0)
+    text = page(told)
+    worst = int(np.argmax(told.before - told.after))
+    first = text.partition("Flows that lost most")[2].partition("</tr><tr>")[2].partition("</tr>")[0]
+    cells = re.findall(r"<td>(.*?)</td>", first)
+    there = "inside" if told.origin[worst] == told.destination[worst] else told.places[told.destination[worst]]
+    assert cells[:2] == [told.places[told.origin[worst]], there]
+    assert cells[2:] == [
+        f"{told.before[worst]:,.0f}",
+        f"{told.after[worst]:,.0f}",
+        f"{told.after[worst] - told.before[worst]:+,.0f}",
+    ]
+    # Places with next to no trips are grey, whatever is missing there; the others have a colour of their share.
+    trips = np.bincount(told.origin, told.before, len(told.places)) + np.bincount(
+        told.destination, told.before, len(told.places)
+    )
+    assert text.count('fill="#e4e4e0"') == np.count_nonzero(trips < 20)
+    assert text.count('fill="rgb(') == np.count_nonzero(trips >= 20)
+
+
 def test_other_trips_are_noticed(od: ODMatrix, saved: Path) -> None:
     few = od.take(np.arange(len(od)) < 50)
     with pytest.raises(InputError, match="made of other ones"):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from odkanon import Rule
 from odkanon.model.flows import Flows, Visits
-from odkanon.together.protect import _columns, _withhold, protect_partition, protect_whole
+from odkanon.together.protect import _arcs, _columns, _reachable, _withhold, protect_partition, protect_whole
 
 
 def cells_of(masses: dict[tuple[int, int], set[int]], trips: dict[tuple[int, int], int]) -> Flows:
@@ -250,3 +250,19 @@ def test_tables_are_given_up_within_a_group_the_smallest_first(
     without = np.array([each == "x" for each in withheld])
     _withhold(cells, without, np.array(group), pair)
     assert "".join("x" if each else "." for each in without) == expected
+
+
+def test_columns_are_reached_over_others() -> None:
+    chain_of_four = np.eye(4, k=1, dtype=bool)
+    assert np.array_equal(_reachable(chain_of_four), np.triu(np.ones((4, 4), dtype=bool)))
+
+
+@pytest.mark.parametrize(("missing", "strong"), [(1, False), (-(10**9), True)])
+def test_an_arc_is_strong_only_where_no_rounding_makes_it_so(missing: int, strong: bool) -> None:
+    """One unit below a threshold that numbers with a point cannot tell from it."""
+    least = 10**17
+    one, two = np.zeros(2, dtype=np.int32), np.arange(2, dtype=np.int32)
+    weight = np.array([least - missing, 2 * least])
+    cells = Flows(one, two, one.astype(np.int64), np.array([5, 5]), weight, {}, 10**9)
+    _, arcs = _arcs(cells, np.ones(2, dtype=bool), two, 2, Rule(weight=10**8))
+    assert bool(arcs[0, 1]) is strong

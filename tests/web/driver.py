@@ -65,7 +65,7 @@ class Opened:
         found: list[float] = self.page.evaluate("([panel, zone]) => odkanon.place(panel, zone)", [panel, zone])
         return found
 
-    def settle(self, limit: float = 20.0) -> Opened:
+    def settle(self, limit: float = 60.0) -> Opened:
         """Wait until the map shows something and has stopped changing."""
         deadline, before = time.monotonic() + limit, None
         while time.monotonic() < deadline:

@@ -90,7 +90,7 @@ def _leaves(zone: dict[str, Any]) -> int | None:
 
 def _public(full: Mapping[str, Any]) -> dict[str, Any]:
     """What release.json says of a release, given everything about it."""
-    kept = {name: full[name] for name in ("version", "rule", "method", "parameters")}
+    kept = {name: full[name] for name in ("version", "rule", "method", "parameters", "axes") if name in full}
     published = {name: value for name, value in full["published"].items() if name != "share"}
     rounded = {
         measure: {name: None if value is None else float(f"{value:.2g}") for name, value in numbers.items()}
@@ -189,9 +189,17 @@ def nested(folder: Path, **about: Any) -> Path:
     return save(folder, rows, weights=False, method="cascade", **about)
 
 
+HOURS = (["any"] * 4, ["06-09", "06-09", "15-18", "15-18"], ["06", "07", "15", "16"])
+"""Hours from no hour at all to the finest."""
+CUBE = [
+    {"name": "mode", "levels": [["bus", "car"], ["any", "any"]]},
+    {"name": "hour", "levels": list(reversed(HOURS))},
+]
+
+
 def cube(folder: Path) -> Path:
     """A nested release whose finer rows also tell the mode and the hour; coarser ones tell less."""
-    nested(folder)
+    nested(folder, axes=CUBE)
     path = folder / "classes.csv"
     with path.open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
@@ -200,8 +208,8 @@ def cube(folder: Path) -> Path:
         table.writerow(["origin", "destination", "mode", "hour", "trips"])
         for number, row in enumerate(rows):
             level = h3.get_resolution(row["origin"])
-            mode = ("bus", "car")[number % 2] if level > 7 else ""
-            hour = ("06-09", "15-18")[number % 3 % 2] if level > 8 else ""
+            mode = ("bus", "car")[number % 2] if level > 7 else "any"
+            hour = HOURS[level - 7][number % 3 % 2 * 2] if level > 7 else "any"
             table.writerow([row["origin"], row["destination"], mode, hour, row["trips"]])
     return folder
 
@@ -221,12 +229,12 @@ def segments(folder: Path) -> Path:
     return folder
 
 
-def boxes(folder: Path) -> Path:
+def boxes(folder: Path, many: int = 60) -> Path:
     """A Mondrian release: every class has its own, overlapping pair of boxes, and neither G nor E."""
     dice = random.Random(2)
     shapes: dict[str, dict[str, dict[str, Any] | None]] = {axis: {} for axis in AXES}
     flows = []
-    for number in range(60):
+    for number in range(many):
         for axis in AXES:
             west, south = 2.2 + 0.2 * dice.random(), 48.8 + 0.1 * dice.random()
             shapes[axis][f"{axis[0]}{number}"] = box(west, south, west + 0.05, south + 0.03)

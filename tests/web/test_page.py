@@ -221,6 +221,9 @@ def test_a_phone_shows_everything_without_sideways_scrolling(browser: Browser, h
     assert upper is not None
     assert lower is not None
     assert upper["y"] + upper["height"] <= lower["y"]
+    # A window of 1280 pixels at 200 %.
+    opened.page.set_viewport_size({"width": 640, "height": 430})
+    assert opened.page.evaluate("document.documentElement.scrollWidth") <= 640
     assert opened.problems == []
     opened.page.context.close()
 
@@ -233,6 +236,23 @@ def test_boxes_are_drawn_and_what_they_lack_is_said(browser: Browser, tmp_path: 
     opened.settle()
     opened.page.get_by_role("button", name="o59", exact=True).click()
     assert opened.page.locator(".zonelist tbody button").all_inner_texts() == ["d59"]
+    assert opened.problems == []
+    opened.page.context.close()
+
+
+def test_thousands_of_boxes_on_top_of_each_other_are_added_up(browser: Browser, tmp_path: Path) -> None:
+    folder = made.boxes(tmp_path / "boxes", 2500)
+    opened = open_report(browser, tmp_path / "many.html", [folder])
+    assert "per km², an estimate" in opened.text(".legend")
+    before = opened.colours()
+    assert opened.pick("shade", "size").colours() != before
+    x, y = opened.page.evaluate("odkanon.spot('r0-origin', [2.325, 48.865])")
+    opened.page.mouse.click(x, y)
+    opened.until("odkanon.state().selected !== null")
+    zone = opened.page.evaluate("odkanon.state().selected.id")
+    # Each box has one partner, and only these two are left on the map.
+    assert opened.page.locator(".zonelist tbody button").all_inner_texts() == [zone.replace("o", "d")]
+    assert opened.settle().colours() != before
     assert opened.problems == []
     opened.page.context.close()
 
@@ -268,6 +288,11 @@ def test_several_releases_stand_side_by_side(browser: Browser, tmp_path: Path, h
     opened = open_report(browser, tmp_path / "several.html", [*made.pair(tmp_path), hexagons])
     titles = opened.page.locator(".frame").all_inner_texts()
     assert [title.split(" · ")[0] for title in titles] == ["participants", "population", "hexagons"]
+    # On paper no column may be cut off: there is nothing to scroll with.
+    opened.page.set_viewport_size({"width": 680, "height": 960})
+    opened.page.emulate_media(media="print")
+    wide = "[...document.querySelectorAll('.scroll')].filter((one) => one.scrollWidth > one.clientWidth + 1).length"
+    assert opened.page.evaluate(wide) == 0
     assert opened.problems == []
     opened.page.context.close()
 

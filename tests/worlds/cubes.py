@@ -8,7 +8,10 @@ from functools import cached_property
 
 import numpy as np
 
-from attacks.cascades import World
+from attacks.cascades import Box, World
+from odkanon import Rule
+from odkanon.methods.cascade.fall import Fallen, Terms, fall
+from odkanon.methods.cascade.method import ladder_of
 from odkanon.model.account import Source
 from odkanon.model.od import ODMatrix, od_matrix
 from odkanon.zoning.attributes import ANY, AttributeAxis
@@ -88,3 +91,29 @@ def random_counts(world: World, k: int, seed: int, busy: float = 0.5) -> np.ndar
     counts *= random.random(counts.shape) < busy
     counts[0] += 1
     return counts
+
+
+def fallen(od: ODMatrix, rule: Rule, k: int) -> Fallen:
+    """Let everything of a matrix fall, in turns."""
+    ladder = ladder_of((od.origins, od.destinations), None)
+    rest = od.workspace().falling([side.nodes(0) for side in ladder.sides], rule.measures)
+    return fall(ladder, rest, Terms(rule, k))
+
+
+def rows_by_box(world: World, found: Fallen) -> dict[tuple[int, Box], int]:
+    """Return the rows of a fall as the replay names them."""
+    rows = {}
+    for rung, *codes, trips in zip(
+        found.rows.rung.tolist(),
+        *(code.tolist() for code in found.rows.groups.codes),
+        found.rows.groups.trips.tolist(),
+        strict=True,
+    ):
+        box = []
+        for side, levels, level, code in zip(
+            found.rows.ladder.sides, world.levels, world.rungs[rung], codes, strict=True
+        ):
+            start = int(str(side.tree.ids[level][code]).split(":")[1])
+            box.append(next(part for part in levels[level] if part[0] == start))
+        rows[rung, tuple(box)] = trips
+    return rows

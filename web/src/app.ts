@@ -2,12 +2,15 @@
 
 import type { Palette } from "./colour";
 import { difference } from "./compare";
-import { h, replace } from "./dom";
+import { h, refill, replace } from "./dom";
 import { first, kept } from "./first";
-import { area, axisTitle, other, plural } from "./format";
+import { amount, area, axisTitle, other, plural } from "./format";
+import { valueTitle } from "./kinds";
 import { boundsOf, type Point } from "./geometry";
 import { heart } from "./heart";
+import { moveOntoLand } from "./land";
 import { changeMarks, flowLayer, flowMarks, ringLayer, staying, widest } from "./map/arrows";
+import { stacked } from "./map/grid";
 import { baseLayers, ownLayer, zoneLayers, type Piece } from "./map/layers";
 import { bundleMarks, densityScale, placeLayers, roughLabels, softHeads, type Label } from "./map/places";
 import { shade, type Panel } from "./map/shading";
@@ -15,12 +18,14 @@ import { tooltip } from "./map/tooltip";
 import { Maps } from "./map/view";
 import { AXES, unpack, type About, type Model, type PackedModel, type Release } from "./model";
 import { Names } from "./names";
+import { nodeAt } from "./nest";
 import { see, type Seen } from "./places";
 import { account, asked } from "./panels/account";
 import { differences } from "./panels/differences";
 import { histograms } from "./panels/histogram";
 import { legend, placeLegend } from "./panels/legend";
-import { chips, PlacePanel, sentence, stripBar } from "./panels/places";
+import { KindPanels, mapsOf } from "./panels/kinds";
+import { PlacePanel, sentence, stripBar } from "./panels/places";
 import { privacy, utility } from "./panels/quality";
 import { caution, headline, statement } from "./panels/statement";
 import { toolbar } from "./panels/toolbar";
@@ -32,6 +37,13 @@ import { followTheme, palette, themeButton } from "./theme";
 const PASSED_ON = "This file holds only what the release publishes, asks for nothing from the network, and can be passed on like the release itself.";
 const FULL = "This page tells more than the release does. It is for whoever keeps the data, and not for publication.";
 const LIVE = "This page talks to ODkAnon on this machine and to nobody else. It is sent releases that meet the rule above, never trips; save one to pass it on.";
+
+type Titled = Panel & { title: string };
+
+/** How much of the window's height the map takes where chips and sliders below it should be in sight as well. */
+const WITH_KINDS = 0.55;
+/** Arrows and rings on each of several small maps. */
+const FEW_FLOWS = 6;
 
 export class App {
   readonly store: Store;
@@ -45,9 +57,12 @@ export class App {
   private readonly list: PlacePanel;
   private readonly tools = h("div", {});
   private readonly answer = h("p", { class: "answer", role: "status" });
-  private readonly parts = h("div", { class: "below" });
-  private panels: Panel[] = [];
-  private seen: Seen | null = null;
+  private readonly strip = h("div", {});
+  private readonly kinds: KindPanels;
+  private readonly parts: HTMLElement;
+  private panels: Titled[] = [];
+  /** What each panel of the map of places shows; nothing on a map of zones. */
+  private seen: Seen[] = [];
   /** Releases that belong together, of which one is shown. */
   private readonly together: Release[];
   private names: Names;
@@ -59,6 +74,7 @@ export class App {
     public model: Model,
     private readonly controls: HTMLElement | null = null,
   ) {
+    this.landward();
     this.together = model.switch === null ? [] : model.releases;
     if (this.together.length) this.model = model = { ...model, releases: model.releases.slice(0, 1) };
     const { releases } = model;
@@ -66,6 +82,8 @@ export class App {
     this.names = new Names(model.names);
     this.zones = new ZonePanel(releases, this.store, () => this.names);
     this.list = new PlacePanel(this.zones.element, this.store, () => this.names);
+    this.kinds = new KindPanels(this.store);
+    this.parts = h("div", { class: "below" }, this.strip, this.kinds.element);
     this.maps = new Maps({
       tooltip: (panel, layer, object) => this.tooltip(panel, layer, object),
       click: (panel, layer, object, place) => this.click(panel, layer, object, place),
@@ -101,7 +119,12 @@ export class App {
     const next = unpack(packed);
     this.model = { ...next, base: next.base.box ? next.base : base, beneath, names: next.names ?? names };
     this.names = new Names(this.model.names);
+    this.landward();
     this.follow(before);
+  }
+
+  private landward(): void {
+    for (const release of this.model.releases) for (const axis of AXES) moveOntoLand(release[axis], this.model.base);
   }
 
   /** Shows one of several releases that belong together. */
@@ -193,9 +216,16 @@ export class App {
   }
 
   private arrange(): void {
-    const { axes, view, towards, shade: shading } = this.store.state;
     const { releases } = this.model;
-    const shown = view === "places" ? [towards] : AXES.filter((axis) => axes === "both" || axes === axis);
+    this.panels = this.store.state.view === "places" ? this.placePanels() : this.zonePanels();
+    const all = releases.flatMap((release) => AXES.map((axis) => release[axis]));
+    this.maps.show(this.panels, boundsOf(all.flatMap((zones) => zones.polygons.flat())), heart(all), this.store.state.view === "places" && releases[0]!.kinds.length ? WITH_KINDS : undefined);
+  }
+
+  private zonePanels(): Titled[] {
+    const { axes, shade: shading } = this.store.state;
+    const { releases } = this.model;
+    const shown = AXES.filter((axis) => axes === "both" || axes === axis);
     const change = shading === "change" && releases.length === 2;
     const titled = shown.flatMap((axis) =>
       releases.map((release, number) => ({
@@ -204,10 +234,19 @@ export class App {
         axis,
         title: `${releases.length > 1 ? `${change ? "Change · " : `${release.name} · `}` : ""}${axisTitle[axis]} (${plural(release[axis].id.length, "zone")})`,
       })),
-    ).filter((panel) => !change || panel.release === 1);
-    this.panels = titled;
-    const all = releases.flatMap((release) => AXES.map((axis) => release[axis]));
-    this.maps.show(titled, boundsOf(all.flatMap((zones) => zones.polygons.flat())), heart(all));
+    );
+    return titled.filter((panel) => !change || panel.release === 1);
+  }
+
+  /** One map of places, or a small one for each value of an attribute. */
+  private placePanels(): Titled[] {
+    const { state } = this.store;
+    const { towards: axis, each, measure } = state;
+    const release = this.model.releases[0]!;
+    const kind = release.kinds.find(({ name }) => name === each);
+    const shares = kind ? mapsOf(release, kind, state) : [];
+    if (!shares.length) return [{ id: `r0-${axis}`, release: 0, axis, title: `${axisTitle[axis]} (${plural(release[axis].id.length, "zone")})` }];
+    return shares.map(({ value, mass }, number) => ({ id: `m${number}`, release: 0, axis, value, title: `${valueTitle(value)} · ${amount(mass, measure)}` }));
   }
 
   private draw(): void {
@@ -220,7 +259,7 @@ export class App {
   private drawZones(colours: Palette): void {
     const { state } = this.store;
     const { releases } = this.model;
-    this.seen = null;
+    this.seen = [];
     const shadings = shade(releases, this.panels, state, colours);
     const differing = this.panels.map((panel) => this.differing(panel));
     const change = state.shade === "change" && releases.length === 2;
@@ -246,27 +285,31 @@ export class App {
   private drawPlaces(colours: Palette): void {
     const { state } = this.store;
     const release = this.model.releases[0]!;
-    const seen = (this.seen = see(release, state));
-    const { nest } = release[state.towards];
-    const scale = densityScale(seen, colours);
-    const marks = bundleMarks(release, seen, state.flows);
-    const most = widest([...marks.lines, ...marks.rings]);
-    const rough = roughLabels(nest, seen, state.detail);
+    const whole = see(release, state);
+    const many = this.panels.length > 1;
+    this.seen = this.panels.map(({ value }) => (value === undefined ? whole : see(release, { ...state, only: { ...state.only, [state.each!]: value } })));
+    const scale = densityScale(this.seen, colours);
+    const marks = this.seen.map((seen) => bundleMarks(release, seen, many ? Math.min(FEW_FLOWS, state.flows) : state.flows));
+    const all = { lines: marks.flatMap(({ lines }) => lines), rings: marks.flatMap(({ rings }) => rings) };
+    const most = widest([...all.lines, ...all.rings]);
+    const rough = many ? [] : roughLabels(release[state.towards].nest, whole, state.detail);
     this.maps.draw(
       [
         ...baseLayers(this.model, colours),
-        ...placeLayers(this.panels[0]!, release, other[state.towards], seen, state.detail, scale, colours),
+        ...this.panels.flatMap((panel, i) => placeLayers(panel, release, other[state.towards], this.seen[i]!, state.detail, scale, colours)),
         ownLayer(this.model, colours),
-        softHeads("r0/soft", release, marks.lines, state.detail, colours),
-        ringLayer("r0/rings", marks.rings, most, colours),
-        flowLayer("r0/flows", marks.lines, most, colours),
+        ...this.panels.flatMap(({ id }, i) => {
+          const { lines, rings } = marks[i]!;
+          return [softHeads(`${id}/soft`, release, lines, state.detail, colours), ringLayer(`${id}/rings`, rings, most, colours), flowLayer(`${id}/flows`, lines, most, colours)];
+        }),
       ],
       [...rough, ...this.townLabels()],
     );
-    replace(this.legend, ...placeLegend(scale, rough.length > 0, marks, { mass: seen.stays, total: seen.total }, state, colours));
-    this.answer.textContent = sentence(seen, state, this.nameOf(release, seen));
-    replace(this.parts, stripBar(release, this.store), ...chips(release, state, this.store));
-    this.list.draw(release, seen);
+    replace(this.legend, ...placeLegend(scale, many || rough.length > 0, all, { mass: whole.stays, total: whole.total }, state, colours));
+    this.answer.textContent = sentence(whole, state, this.nameOf(release, whole));
+    refill(this.strip, stripBar(release, this.store));
+    this.kinds.draw(release);
+    this.list.draw(release, whole);
   }
 
   /** What to call the chosen place: the town it is near, and how large the cell that stands for it is. */
@@ -285,7 +328,8 @@ export class App {
   private update(changed: Set<keyof State>): void {
     const any = (...keys: (keyof State)[]): boolean => keys.some((key) => changed.has(key));
     if (any("view")) this.fillTools();
-    if (any("axes", "view", "towards") || (any("shade") && this.model.releases.length === 2)) this.arrange();
+    if (any("each")) this.maps.startAnew();
+    if (any("axes", "view", "towards", "each") || (any("shade") && this.model.releases.length === 2) || (this.store.state.each && any("only", "place", "measure", "detail"))) this.arrange();
     if (this.store.state.view === "zones" && any("axes", "measure", "selected", "view")) this.zones.draw(this.before);
     this.before = this.store.state.selected?.id ?? null;
     if (any("place") && this.store.state.place) this.maps.reveal(this.store.state.place);
@@ -293,13 +337,15 @@ export class App {
   }
 
   private tooltip(panel: Panel, layer: string, object: unknown): string[] | null {
-    return tooltip(this.model.releases[panel.release]!, panel.axis, layer, object, this.store.state, this.seen, this.names);
+    return tooltip(this.model.releases[panel.release]!, panel.axis, layer, object, this.store.state, this.seen[this.panels.findIndex(({ id }) => id === panel.id)] ?? null, this.names);
   }
 
   private click(panel: Panel, layer: string, object: unknown, place: Point | null): void {
     if (this.store.state.view === "places") return this.store.set({ place });
-    if (!layer.endsWith("/fill")) return this.store.set({ selected: null });
-    const id = this.model.releases[panel.release]![panel.axis].id[(object as Piece).zone]!;
+    const zones = this.model.releases[panel.release]![panel.axis];
+    const zone = layer.endsWith("/fill") ? (object as Piece).zone : place && !this.store.state.selected && stacked(zones) ? nodeAt(zones.nest, place) : -1;
+    const id = zones.id[zone];
+    if (id === undefined) return this.store.set({ selected: null });
     const { selected } = this.store.state;
     const again = selected?.id === id && selected.axis === panel.axis;
     this.store.set({ selected: again ? null : { axis: panel.axis, id } });

@@ -32,6 +32,13 @@ export function replace(parent: Element, ...children: Child[]): void {
   fill(parent, {}, children);
 }
 
+/** The same, for what is built anew while somebody may be in it: who was on a `data-key` stays on it. */
+export function refill(parent: Element, ...children: Child[]): void {
+  const key = parent.contains(document.activeElement) ? document.activeElement!.getAttribute("data-key") : null;
+  replace(parent, ...children);
+  if (key !== null) parent.querySelector<HTMLElement>(`[data-key="${CSS.escape(key)}"]`)?.focus();
+}
+
 /** A titled part of the page. */
 export const card = (title: string, className: string, ...children: Child[]): HTMLElement =>
   h("section", { class: `card ${className}` }, h("h2", {}, title), ...children);

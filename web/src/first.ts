@@ -1,21 +1,24 @@
 /** What a page shows before the reader chose anything, and what stays of the choices when the releases change. */
 
 import { sameZones } from "./compare";
+import { isBox } from "./geometry";
 import type { Release } from "./model";
 import { details, firstDetail, hasSeveral } from "./places";
 import type { State } from "./state";
 
 const weighted = (releases: Release[]): boolean => releases.some((release) => release.origin.mass.weight);
 
+const areBoxes = (releases: Release[]): boolean => releases.every(({ origin }) => origin.polygons.length > 0 && origin.polygons.every(isBox));
+
 function firstShade(releases: Release[]): State["shade"] {
   const [one, two] = releases;
   if (releases.length === 2) return sameZones(one!, two!) ? "change" : "difference";
   // Boxes all hold about the same mass; only their size tells them apart.
-  return releases.every(({ about }) => about.method === "mondrian") ? "density" : "total";
+  return areBoxes(releases) ? "density" : "total";
 }
 
 export function first(releases: Release[]): State {
-  const boxes = releases.every(({ about }) => about.method === "mondrian");
+  const boxes = areBoxes(releases);
   const places = releases.length === 1 && !boxes && hasSeveral(releases[0]!);
   return {
     view: places ? "places" : "zones",
@@ -24,6 +27,7 @@ export function first(releases: Release[]): State {
     place: null,
     part: null,
     only: {},
+    each: null,
     axes: releases.length > 1 ? "origin" : "both",
     measure: "trips",
     shade: firstShade(releases),
@@ -42,5 +46,8 @@ export function kept(state: State, before: Release[], releases: Release[]): Stat
   // Rows at several resolutions are read on the map of places; what one had before is another kind of map.
   const kind = (all: Release[]): boolean => all.length === 1 && hasSeveral(all[0]!);
   const view = kind(before) === kind(releases) ? fresh.view : first(releases).view;
-  return { ...fresh, view, detail, theme, selected: there ? selected : null };
+  const names = new Set(releases[0]!.kinds.map(({ name }) => name));
+  const only = Object.fromEntries(Object.entries(fresh.only).filter(([name]) => names.has(name)));
+  const each = fresh.each !== null && names.has(fresh.each) ? fresh.each : null;
+  return { ...fresh, view, detail, only, each, theme, selected: there ? selected : null };
 }

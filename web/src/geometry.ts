@@ -18,8 +18,10 @@ export function unpackLine(packed: readonly number[], unit = PER_DEGREE): Point[
   return points;
 }
 
-export const unpackShape = (shape: number[][][]): Polygon[] =>
-  shape.map((polygon) => polygon.map((ring) => unpackLine(ring)));
+/** Rings of polygons; two corners alone are those of a box. */
+export const unpackShape = (shape: number[][][]): Polygon[] => shape.map((polygon) => polygon.map((ring) => (ring.length === 4 ? boxOf(unpackLine(ring)) : unpackLine(ring))));
+
+const boxOf = ([low, high]: Point[]): Point[] => [low!, [high![0], low![1]], high!, [low![0], high![1]]];
 
 /** Twice the signed area and the centre of a ring, in degrees. */
 function ringMoments(ring: Point[]): { area: number; centre: Point } {
@@ -59,6 +61,13 @@ export function measure(polygons: Polygon[]): { area: number; centre: Point | nu
     }
   }
   return { area: total, centre };
+}
+
+/** Whether a shape is one upright box. */
+export function isBox(polygons: Polygon[]): boolean {
+  const ring = polygons[0]?.[0];
+  const sides = (axis: 0 | 1): number => new Set(ring!.map((point) => point[axis])).size;
+  return polygons.length === 1 && !!ring && ring.length <= 5 && sides(0) === 2 && sides(1) === 2;
 }
 
 /** Whether a place lies in a polygon and in none of its holes. */

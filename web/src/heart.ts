@@ -1,6 +1,6 @@
 /** Where most trips are: a far-off zone or two should not shrink the city to a dot. */
 
-import type { Bounds, Point } from "./geometry";
+import { boundsOf, type Bounds, type Point } from "./geometry";
 import type { Zones } from "./model";
 
 const TAIL = 0.04;
@@ -35,6 +35,19 @@ export function heart(axes: Zones[]): Bounds | null {
     return { low: low - margin, high: high + margin, share: (high - low) / (whole || 1) };
   });
   const [x, y] = spans as [(typeof spans)[0], (typeof spans)[0]];
-  if (x.high <= x.low || y.high <= y.low || Math.max(x.share, y.share) > WORTH_IT) return null;
+  if (x.high <= x.low || y.high <= y.low || Math.max(x.share, y.share) > WORTH_IT) return withoutLargest(axes);
   return [[x.low, y.low], [x.high, y.high]];
+}
+
+/** The bounds of all zones but the largest, which hold few trips; null if that is most of the map anyway. */
+function withoutLargest(axes: Zones[]): Bounds | null {
+  const zones = axes.flatMap(({ polygons, area, mass }) => polygons.map((own, zone) => ({ own, area: area[zone]!, mass: mass.trips![zone]! })));
+  zones.sort((a, b) => a.area - b.area);
+  const most = zones.reduce((sum, { mass }) => sum + mass, 0) * (1 - 2 * TAIL);
+  let seen = 0;
+  const kept = zones.filter(({ mass }) => (seen += mass) - mass < most);
+  const [part, whole] = [kept, zones].map((all) => boundsOf(all.flatMap(({ own }) => own)));
+  if (!part || !whole) return null;
+  const shares = ([0, 1] as const).map((side) => (part[1][side] - part[0][side]) / (whole[1][side] - whole[0][side] || 1));
+  return Math.max(...shares) > WORTH_IT ? null : part;
 }

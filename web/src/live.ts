@@ -21,6 +21,7 @@ export class Live {
   private request: Request;
   private points: CurvePoint[] = [];
   private curveKey = "";
+  private curveMethod = "";
   private resting = 0;
   private waiting = 0;
   private readonly slider = h("div", {});
@@ -94,16 +95,23 @@ export class Live {
     this.app!.setLimits(found.limits);
     const key = JSON.stringify({ ...request, k: 0, method: "" });
     if (key === this.curveKey) return;
-    const drawn = await this.source.more<{ curve: CurvePoint[] }>("curve", request);
+    const drawn = await this.source.more<{ curve: CurvePoint[]; method: string }>("curve", request);
     if (!drawn) return;
     [this.curveKey, this.points] = [key, drawn.curve];
+    this.curveMethod = drawn.method;
     this.drawCurve();
   }
 
   private drawCurve(request: Request = this.request): void {
     const key = JSON.stringify({ ...request, k: 0, method: "" });
     const points = key === this.curveKey ? this.points : [];
-    replace(this.chart, curve(points, request, this.app!.model.releases));
+    replace(this.chart, curve(points, this.curveTitle(request, points), request, this.app!.model.releases));
+  }
+
+  /** Whose line is drawn, where it is not that of the chosen method. */
+  private curveTitle(request: Request, points: CurvePoint[]): string | null {
+    if (!points.length || this.curveMethod === request.method) return null;
+    return this.source.offer.methods.find(({ name }) => name === this.curveMethod)?.title ?? this.curveMethod;
   }
 
   private wait(request: Request): void {

@@ -1,5 +1,6 @@
 /** The model a page draws: how `src/odkanon/publish/report/model.py` packs it, and its unpacked form. */
 
+import { makeKinds, type Kind, type PackedKind } from "./kinds";
 import type { PackedNames } from "./names";
 import { makeNest, type Nest, type PackedNest } from "./nest";
 import { measure, unpackLine, unpackShape, type Point, type Polygon } from "./geometry";
@@ -33,7 +34,8 @@ export interface Attribute {
 
 export interface PackedFlows {
   per_origin: number[];
-  destination: number[];
+  /** For each flow, how much larger the number of its destination is than that of the flow before it from the same origin. */
+  destination_steps: number[];
   trips: number[];
   weight?: number[];
   persons?: number[];
@@ -112,6 +114,8 @@ export interface About {
   utility: Partial<Record<Measure, Partial<Quality>>>;
   privacy: Partial<Record<Count, Protection>>;
   limit?: { g: number | null } | null;
+  /** What rows tell besides their places, with the levels of its values. */
+  axes?: PackedKind[];
 }
 
 export interface Zones {
@@ -144,6 +148,7 @@ export interface Release {
   origin: Zones;
   destination: Zones;
   flows: Flows;
+  kinds: Kind[];
 }
 
 export interface Base {
@@ -224,14 +229,13 @@ function groupBy(ends: Uint32Array, zones: number): { start: Uint32Array; order:
 }
 
 function unpackFlows(packed: PackedFlows, origins: number, destinations: number): Flows {
-  const count = packed.destination.length;
-  const origin = new Uint32Array(count);
+  const count = packed.destination_steps.length;
+  const [origin, destination] = [new Uint32Array(count), new Uint32Array(count)];
   let flow = 0;
   for (const [zone, many] of packed.per_origin.entries()) {
     origin.fill(zone, flow, flow + many);
-    flow += many;
+    for (let end = 0, last = flow + many; flow < last; flow++) destination[flow] = end += packed.destination_steps[flow]!;
   }
-  const destination = Uint32Array.from(packed.destination);
   const mass: Flows["mass"] = {};
   for (const name of COUNTS) if (packed[name]) mass[name] = packed[name];
   return {
@@ -257,6 +261,7 @@ export function unpack(packed: PackedModel): Model {
         origin: unpackZones("origin", release.origin, shapes),
         destination: unpackZones("destination", release.destination, shapes),
         flows,
+        kinds: makeKinds(flows.attributes, release.about.axes),
       };
     }),
     base: {

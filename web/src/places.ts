@@ -4,6 +4,7 @@
  */
 
 import { other } from "./format";
+import { AROUND, INSIDE, isNotGiven, OUTSIDE, rolesOf } from "./kinds";
 import type { Point } from "./geometry";
 import type { Axis, Flows, Measure, Release } from "./model";
 import { chain, climb, isNested, nodeAt, type Nest } from "./nest";
@@ -82,9 +83,6 @@ export function partOf(release: Release, row: number): Part {
   return sizeOf(release, row) <= SHARP ? "precise" : "coarse";
 }
 
-/** How a release says that a row does not tell an attribute. */
-export const isNotGiven = (value: string): boolean => ["", "any", "all", "*", "not given"].includes(value.toLowerCase());
-
 /** Mass of each part of the strip. */
 export function strip(release: Release, measure: Measure): Record<Part, number> {
   const found = { precise: 0, coarse: 0, place: 0 };
@@ -99,17 +97,20 @@ export const standsFor = (nest: Nest, place: Point, detail: number): number => {
   return finest < 0 ? -1 : climb(nest, finest, detail);
 };
 
-/** Rows that meet the choices, apart from the place. */
-function chosenRows(release: Release, { part, only }: Asked): (row: number) => boolean {
-  const tests: ((row: number) => boolean)[] = [];
-  if (part) tests.push((row) => partOf(release, row) === part);
-  for (const [name, value] of Object.entries(only)) {
-    const attribute = release.flows.attributes[name];
-    if (!attribute) continue;
-    const wanted = attribute.values.indexOf(value);
-    tests.push((row) => attribute.of[row] === wanted);
-  }
-  return (row) => tests.every((test) => test(row));
+/** What the choices say of a row, apart from the place: it is meant, it may be meant but tells too little, or neither. */
+export function chosenRows(release: Release, { part, only }: Omit<Asked, "place">): (row: number) => number {
+  const chosen = release.kinds.filter(({ name }) => only[name] !== undefined);
+  const tests = chosen.map((kind) => ({ of: kind.attribute.of, role: rolesOf(kind, only[kind.name]!) }));
+  return (row) => {
+    if (part && partOf(release, row) !== part) return OUTSIDE;
+    let found = INSIDE;
+    for (const { of, role } of tests) {
+      const own = role[of[row]!]!;
+      if (own === OUTSIDE) return OUTSIDE;
+      if (own === AROUND) found = AROUND;
+    }
+    return found;
+  };
 }
 
 export interface Bundle {
@@ -127,6 +128,8 @@ export interface Seen {
   total: number;
   /** Mass of rows whose near end is larger than the place: some part of them may belong to it. */
   around: number;
+  /** Mass of rows of this place that do not tell the chosen hour, mode and so on, or only roughly: some may be meant. */
+  loose: number;
   /** Mass of the answering rows by the size of their far end. */
   sharp: number;
   district: number;
@@ -151,13 +154,19 @@ export function see(release: Release, asked: Asked): Seen {
   const masses = massesOf(release.flows, measure);
   const [nearEnd, farEnd] = [release.flows.end[other[towards]], release.flows.end[towards]];
   const fits = chosenRows(release, asked);
-  const found = { total: 0, around: 0, sharp: 0, district: 0, rough: 0, stays: 0 };
+  const found = { total: 0, around: 0, loose: 0, sharp: 0, district: 0, rough: 0, stays: 0 };
   const at = new Float64Array(far.id.length);
   const bundles = new Map<number, number>();
   for (let row = 0; row < release.flows.count; row++) {
     const inside = role ? role[nearEnd[row]!]! : INSIDE;
-    if (inside === OUTSIDE || !fits(row)) continue;
+    if (inside === OUTSIDE) continue;
+    const fit = fits(row);
+    if (fit === OUTSIDE) continue;
     const mass = masses[row]!;
+    if (fit === AROUND) {
+      if (inside === INSIDE) found.loose += mass;
+      continue;
+    }
     if (inside === AROUND) {
       found.around += mass;
       continue;
@@ -175,10 +184,8 @@ export function see(release: Release, asked: Asked): Seen {
   return { ...found, node, at, density: densities(far, at), bundles: list };
 }
 
-const [OUTSIDE, INSIDE, AROUND] = [0, 1, 2];
-
 /** For each zone: it lies in the node, it is larger than the node and holds it, or neither. */
-function roles(nest: Nest, node: number): Uint8Array {
+export function roles(nest: Nest, node: number): Uint8Array {
   const found = new Uint8Array(nest.zones);
   if (node < 0) return found;
   const above = new Set(chain(nest, node).slice(1));
@@ -224,16 +231,4 @@ export function ladder(nest: Nest, at: ArrayLike<number>, node: number): Rung[] 
   return chain(nest, node)
     .filter((one) => at[one]! > 0)
     .map((one) => ({ node: one, mass: at[one]!, area: nest.area[one]! }));
-}
-
-/** For each value of an attribute the mass of the rows that meet all other choices; "not given" comes last. */
-export function valuesOf(release: Release, name: string, asked: Asked): { value: string; mass: number }[] {
-  const { [name]: _, ...only } = asked.only;
-  const fits = chosenRows(release, { ...asked, only, part: null });
-  const { values, of } = release.flows.attributes[name]!;
-  const masses = massesOf(release.flows, asked.measure);
-  const sums = new Float64Array(values.length);
-  for (let row = 0; row < of.length; row++) if (fits(row)) sums[of[row]!]! += masses[row]!;
-  const found = values.map((value, number) => ({ value, mass: sums[number]! }));
-  return [...found.filter(({ value }) => !isNotGiven(value)), ...found.filter(({ value }) => isNotGiven(value))];
 }

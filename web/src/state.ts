@@ -19,6 +19,8 @@ export interface State {
   place: Point | null;
   part: Part | null;
   only: Readonly<Record<string, string>>;
+  /** The attribute whose values have one small map each. */
+  each: string | null;
   axes: Axis | "both";
   measure: Measure;
   shade: "total" | "density" | "size" | "difference" | "change";

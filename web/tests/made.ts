@@ -31,7 +31,7 @@ export function release(name: string, origins: string[] = ["a", "b"]): PackedRel
     method: { title: "ODkAnon", hint: "merges cells" },
     origin: { h3: false, id: origins, shape: [0, 1], level: [1, 2], leaves: [4, 2], trips: [60, 35], weight: [150, 90] },
     destination: { h3: false, id: ["x", "y", "z"], shape: [0, 1, -1], level: [1, 1, null], leaves: [4, 2, null], trips: [50, 35, 10] },
-    flows: { per_origin: [3, 1], destination: [0, 1, 2, 1], trips: [50, 20, 10, 15], weight: [100, 30, 60, 50] },
+    flows: { per_origin: [3, 1], destination_steps: [0, 1, 1, 1], trips: [50, 20, 10, 15], weight: [100, 30, 60, 50] },
   };
 }
 

@@ -2,11 +2,19 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { flowChanges, sameZones, zoneChanges } from "../src/compare";
 import { LIGHT, makeDiverging } from "../src/colour";
+import { measure, type Bounds, type Polygon } from "../src/geometry";
+import { first } from "../src/first";
+import { middleOnLand } from "../src/land";
+import { gridOf } from "../src/map/grid";
+import { shade } from "../src/map/shading";
 import { dashes, hatch } from "../src/map/texture";
 import { unpack, type PackedModel, type PackedRelease, type Release } from "../src/model";
 import { Names } from "../src/names";
 import { chain, nodeAt } from "../src/nest";
-import { details, firstDetail, hasSeveral, ladder, partOf, see, strip, typicalSize, valuesOf, type Asked } from "../src/places";
+import { details, firstDetail, hasSeveral, ladder, partOf, see, strip, typicalSize, type Asked } from "../src/places";
+import type { PackedKind } from "../src/kinds";
+import { mapsOf } from "../src/panels/kinds";
+import { sharesOf } from "../src/shares";
 import { sentence } from "../src/panels/places";
 import { ladderText } from "../src/panels/zones";
 import { about, packed, release } from "./made";
@@ -30,15 +38,15 @@ const zones = {
   nest: { id: ["B"], shape: [5], level: [2], parent: [-1, 0, 1, 1, 5, 0] },
 };
 
-function nested(attributes?: Record<string, { values: string[]; of: number[] }>): Release {
+function nested(attributes?: Record<string, { values: string[]; of: number[] }>, axes: PackedKind[] = []): Release {
   const one: PackedRelease = {
     name: "nested",
-    about: { ...about, method: "cascade" },
+    about: { ...about, method: "cascade", axes },
     method: { title: "Cascade", hint: "" },
     origin: { ...zones, trips: [0, 40, 100, 0, 20] },
     destination: { ...zones, trips: [30, 20, 60, 40, 10] },
     // A->A 20, A->a2 20, a1->W 30, a1->a1 60, a1->b1 10, b1->a2 20
-    flows: { per_origin: [0, 2, 3, 0, 1], destination: [1, 3, 0, 2, 4, 3], trips: [20, 20, 30, 60, 10, 20], ...(attributes ? { attributes } : {}) },
+    flows: { per_origin: [0, 2, 3, 0, 1], destination_steps: [1, 2, 0, 2, 2, 3], trips: [20, 20, 30, 60, 10, 20], ...(attributes ? { attributes } : {}) },
   };
   const model: PackedModel = { format: 1, shapes: SHAPES, releases: [one], base: null };
   return unpack(model).releases[0]!;
@@ -131,12 +139,71 @@ test("the map starts at the finest detail at which most trips are known", () => 
 
 test("values of an attribute are chips, and what is not given is one of them", () => {
   const here = nested({ mode: { values: ["", "bus", "car"], of: [1, 1, 0, 2, 2, 2] } });
-  assert.deepEqual(valuesOf(here, "mode", asked), [{ value: "bus", mass: 40 }, { value: "car", mass: 90 }, { value: "", mass: 30 }]);
-  assert.equal(see(here, { ...asked, only: { mode: "car" } }).total, 90);
+  const { parts } = sharesOf(here, here.kinds[0]!, asked);
+  assert.deepEqual(parts, [{ value: "bus", mass: 40 }, { value: "car", mass: 90 }, { value: "", mass: 30 }]);
+  const cars = { ...asked, only: { mode: "car" } };
+  assert.deepEqual([see(here, cars).total, see(here, cars).loose], [90, 30]);
+  assert.match(sentence(see(here, cars), cars, null), /^Everywhere, mode car: 90 published trips; .* Another 30 trips may be among them: they do not tell the mode as exactly\./);
   assert.equal(partOf(here, 2), "place");
   assert.deepEqual(strip(here, "trips"), { precise: 0, coarse: 130, place: 30 });
   assert.equal(see(here, { ...asked, part: "place" }).total, 30);
 });
+
+test("hours lie in parts of the day, and every trip is in one part or not given", () => {
+  const hour = { values: ["07", "07-09", "08", "17", "any"], of: [0, 1, 2, 3, 4, 0] };
+  const levels = [["07", "08", "17"], ["07-09", "07-09", "17-20"], ["any", "any", "any"]];
+  const here = nested({ hour }, [{ name: "hour", levels }]);
+  const [kind] = here.kinds;
+  assert.equal(kind!.ordered, true);
+  const { finest, parts } = sharesOf(here, kind!, asked);
+  assert.deepEqual(finest.map(({ mass }) => mass), [40, 30, 60]);
+  assert.deepEqual(parts, [{ value: "07-09", mass: 90 }, { value: "17-20", mass: 60 }, { value: "any", mass: 10 }]);
+  assert.deepEqual(mapsOf(here, kind!, asked), parts);
+  const seven = see(here, { ...asked, only: { hour: "07" } });
+  assert.deepEqual([seven.total, seven.loose], [40, 30]);
+  const early = see(here, { ...asked, only: { hour: "07-09" } });
+  assert.deepEqual([early.total, early.loose], [90, 10]);
+  // From a1: 30 at eight, 60 at 17, 10 at no given hour.
+  assert.deepEqual(sharesOf(here, kind!, { ...asked, place: [0.005, 0.005] }).parts.map(({ mass }) => mass), [30, 60, 10]);
+});
+
+test("the middle of a zone that is half sea lies on its land", () => {
+  const coast: [number, number][] = [[0.6, -1], [3, -1], [3, 3], [0.6, 3]];
+  const zone: Polygon[] = [[[[0, 0], [1, 0], [1, 1], [0, 1]]]];
+  const [x, y] = middleOnLand(zone, [coast])!;
+  assert.ok(x > 0.6 && x < 1 && Math.abs(y - 0.5) < 0.1, `${x} ${y}`);
+  assert.equal(middleOnLand(zone, [[[-1, -1], [3, -1], [3, 3], [-1, 3]]]), null);
+  assert.equal(middleOnLand(zone, [[[5, 5], [6, 5], [6, 6]]]), null);
+});
+
+test("a release with many zones does not flatten the scale of one with few", () => {
+  const [few, many] = [20, 2000].map((length, number) => {
+    const zones = { h3: false, id: Array.from({ length }, (_, i) => `z${i}`), shape: Array<number>(length).fill(0), level: Array<number>(length).fill(1), trips: Array.from({ length }, (_, i) => (number ? 10 + (i % 5) : 100 * (i + 1))) };
+    return { ...release(`r${number}`), origin: zones, flows: { per_origin: Array<number>(length).fill(0), destination_steps: [], trips: [] } };
+  });
+  const { releases } = unpack(packed(few!, many!));
+  const state = { ...first(releases), shade: "total" as const };
+  const panels = releases.map((_, number) => ({ id: `r${number}`, release: number, axis: "origin" as const }));
+  const [one] = shade(releases, panels, state, LIGHT);
+  assert.ok(new Set(Array.from(one!.values, (value) => String(one!.scale.shade(value)))).size >= 3);
+});
+
+test("boxes on top of each other are added up without losing a trip", () => {
+  const many = 2100;
+  const shapes = Array.from({ length: many }, (_, i) => [[[2_000_000 + 97 * i, 48_000_000 + 31 * (i % 500), i % 7 ? 90_000 : 9, 60_000 + 11 * i]]]);
+  const own = { h3: false, id: shapes.map((_, i) => `b${i}`), shape: shapes.map((_, i) => i), level: shapes.map(() => null), trips: shapes.map((_, i) => 10 + (i % 9)) };
+  const one: PackedRelease = { ...release("boxes"), origin: own };
+  const { origin } = unpack({ format: 1, shapes, releases: [one], base: null }).releases[0]!;
+  const grid = gridOf(origin, "trips")!;
+  const cell = measure([rectangle(grid.bounds)]).area / (grid.columns * grid.rows);
+  const total = own.trips.reduce((sum, trips) => sum + trips, 0);
+  const summed = grid.density.reduce((sum, density) => sum + density * cell, 0);
+  assert.ok(Math.abs(summed / total - 1) < 1e-6, `${summed} of ${total}`);
+  assert.ok(Math.max(...grid.mass) <= total + 1e-6);
+  assert.equal(gridOf(nested().origin, "trips"), null);
+});
+
+const rectangle = ([[west, south], [east, north]]: Bounds): Polygon => [[[west, south], [east, south], [east, north], [west, north]]];
 
 test("zones that are no H3 cells nest by their outlines", () => {
   const { nest: _, ...plain } = zones;
@@ -147,7 +214,7 @@ test("zones that are no H3 cells nest by their outlines", () => {
 });
 
 test("changes are signed, and what only one release lists is told apart", () => {
-  const [one, two] = unpack(packed(release("one"), { ...release("two", ["a", "c"]), flows: { per_origin: [2, 1], destination: [0, 1, 1], trips: [40, 35, 20] } })).releases as [Release, Release];
+  const [one, two] = unpack(packed(release("one"), { ...release("two", ["a", "c"]), flows: { per_origin: [2, 1], destination_steps: [0, 1, 1], trips: [40, 35, 20] } })).releases as [Release, Release];
   assert.equal(sameZones(one, one), true);
   assert.equal(sameZones(one, two), false);
   const kinds = Object.fromEntries(flowChanges(one, two, "trips").map(({ origin, destination, kind, by }) => [`${origin}${destination}`, [kind, by]]));

@@ -17,7 +17,7 @@ def show(value: float) -> str:
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.3f}"
 
 
-def check_rule(connection: duckdb.DuckDBPyConnection, release: Published, *, with_trips: bool = False) -> list[Finding]:
+def check_rule(connection: duckdb.DuckDBPyConnection, release: Published, *, with_trips: bool) -> list[Finding]:
     """Check that every flow meets the rule, is listed once, and that the promise in words is the rule.
 
     What the flows do not say of themselves is left to the trips, where those are given.
@@ -52,7 +52,7 @@ def _check_listed_once(connection: duckdb.DuckDBPyConnection, release: Published
     twice = rows(
         connection,
         f"SELECT origin, destination, count(*) AS times FROM classes WHERE release = {release.number} "
-        "GROUP BY 1, 2 HAVING count(*) > 1 ORDER BY 1, 2",
+        "GROUP BY origin, destination, kind HAVING count(*) > 1 ORDER BY 1, 2",
     )
     if not twice:
         return []

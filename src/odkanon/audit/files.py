@@ -7,8 +7,9 @@ import hashlib
 import duckdb
 
 from odkanon.audit.counting.scan import plain_path
-from odkanon.audit.folder import AXES, Published, finding_on
+from odkanon.audit.folder import AXES, Published, finding_on, kind_sql
 from odkanon.audit.report import Finding
+from odkanon.read.tables.open import quote_name, quote_text
 
 SHARED = ("method", "rule", "published", "statement")
 """What the public manifest and the steward's recipe both say."""
@@ -50,17 +51,21 @@ def _compare_recipe(release: Published) -> list[Finding]:
 
 def _compare_csv(connection: duckdb.DuckDBPyConnection, release: Published) -> list[Finding]:
     """Compare classes.csv with classes.parquet, flow by flow."""
-    names = ["origin", "destination", *release.measures]
+    names = [*AXES, *release.axes, *release.measures]
     path = release.folder / "classes.csv"
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     if not lines or lines[0].split(",") != names:
         return [finding_on("files", release, f"classes.csv does not begin with the columns {', '.join(names)}")]
-    columns = ", ".join(f"'{name}': 'VARCHAR'" for name in names)
+    columns = ", ".join(f"{quote_text(name)}: 'VARCHAR'" for name in names)
     # A spreadsheet would run a code that begins like a formula, so an apostrophe may stand before it.
-    plain = ", ".join(f"regexp_replace({axis}, '^''([=+@-])', '\\1') AS {axis}" for axis in AXES)
+    plain = ", ".join(
+        f"regexp_replace({quote_name(axis)}, '^''([=+@-])', '\\1') AS {quote_name(axis)}"
+        for axis in (*AXES, *release.axes)
+    )
     scan = (
-        f"(SELECT * REPLACE ({plain}) FROM read_csv({plain_path(path)}, auto_detect=false, header=true, delim=',', "
-        f"quote='\"', escape='\"', columns={{{columns}}}, null_padding=true, ignore_errors=true))"
+        f"(SELECT *, {kind_sql(release.axes)} AS kind FROM (SELECT * REPLACE ({plain}) FROM "
+        f"read_csv({plain_path(path)}, auto_detect=false, header=true, delim=',', quote='\"', escape='\"', "
+        f"columns={{{columns}}}, null_padding=true, ignore_errors=true)))"
     )
     counted = connection.execute(
         f"SELECT (SELECT count(*) FROM {scan}), (SELECT count(*) FROM classes WHERE release = {release.number})"
@@ -71,7 +76,7 @@ def _compare_csv(connection: duckdb.DuckDBPyConnection, release: Published) -> l
     )
     other = connection.execute(
         f"SELECT coalesce(c.origin, p.origin), coalesce(c.destination, p.destination), c.trips, p.trips FROM {scan} c "
-        f"FULL JOIN (FROM classes WHERE release = {release.number}) p USING (origin, destination) "
+        f"FULL JOIN (FROM classes WHERE release = {release.number}) p USING (origin, destination, kind) "
         f"WHERE p.trips IS NULL OR {differs} ORDER BY 1, 2"
     ).fetchall()
     if not other and counted[0] == counted[1]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil
 from pathlib import Path
@@ -17,12 +17,14 @@ from odkanon.audit.measures import MEASURES, NAMES
 from odkanon.audit.report import Finding, Severity
 from odkanon.errors import InputError
 from odkanon.publish.recipe import read_recipe
-from odkanon.read.tables.open import quote_name
+from odkanon.read.tables.open import quote_name, quote_text
 
 FILES = ("classes.csv", "classes.parquet", "zones.geojson", "release.json")
 AXES = ("origin", "destination")
 COLUMNS = (*AXES, *NAMES)
 WORLD = "world"
+BETWEEN = "\x1f"
+"""Between the axes of what a row of a cube says of them; no text that people write has it."""
 
 Zone = tuple[dict[str, Any], Any]
 
@@ -116,6 +118,11 @@ class Published:
         return any(is_box(about) for zones in self.zones.values() for about, _ in zones)
 
     @property
+    def axes(self) -> tuple[str, ...]:
+        """What its flows tell besides two places, such as a mode; nothing for most releases."""
+        return tuple(str(axis["name"]) for axis in self.manifest.get("axes", []))
+
+    @property
     def nested(self) -> bool:
         """Whether a row lists only the trips that no finer row inside it lists."""
         says = self.manifest.get("nested", self.manifest.get("parameters", {}).get("nested"))
@@ -139,7 +146,7 @@ def is_box(about: Mapping[str, Any]) -> bool:
     """Tell whether a zone is a box: it says so, or it is neither a cell, nor several, nor a node of a table."""
     if "kind" in about:
         return bool(about["kind"] == "box")
-    return about["id"] != WORLD and all(about.get(name) is None for name in ("resolution", "level", "cells"))
+    return about["id"] != WORLD and all(about.get(name) is None for name in ("resolution", "level", "cells", "places"))
 
 
 def read_release(
@@ -147,7 +154,7 @@ def read_release(
 ) -> Published:
     """Read a folder or a bare table, and put its flows into the table ``classes``; raise where that cannot be done."""
     connection.execute(
-        "CREATE TABLE IF NOT EXISTS classes (release INTEGER, origin VARCHAR, destination VARCHAR, "
+        "CREATE TABLE IF NOT EXISTS classes (release INTEGER, origin VARCHAR, destination VARCHAR, kind VARCHAR, "
         f"{', '.join(f'{measure.name} {measure.kind}' for measure in MEASURES)})"
     )
     if path.is_file():
@@ -156,16 +163,15 @@ def read_release(
         if not (path / file).is_file():
             raise InputError(f"{name} is not a complete release: it has no {file}")
     manifest, recipe = read_json(path / "release.json"), read_recipe(path) or {}
-    if isinstance(manifest, dict) and manifest.get("axes"):
-        raise InputError(f"{name} has flows by kind of trip, which the audit does not know how to look at yet")
     try:
         zones: dict[str, list[Zone]] = {axis: [] for axis in AXES}
         for feature in read_json(path / "zones.geojson")["features"]:
             zones[feature["properties"]["axis"]].append((feature["properties"], feature.get("geometry")))
-        measures = _load_classes(connection, number, path / "classes.parquet")
+        axes = [str(axis["name"]) for axis in manifest.get("axes", [])]
+        measures = _load_classes(connection, number, path / "classes.parquet", axes)
         about = recipe.get("about") or (manifest if "input" in manifest else None)
         published = Published(number, name, path, manifest, about, recipe, zones, measures, demanded)
-        _ = published.thresholds, published.k, published.total, published.has_boxes
+        _ = published.thresholds, published.k, published.total, published.has_boxes, published.axes
         return published
     except (KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{name} lacks something that every release has ({error}); it was damaged or edited") from None
@@ -179,18 +185,29 @@ def read_json(path: Path) -> Any:
         raise InputError(f"{path} cannot be read ({error}); the file is truncated or damaged") from None
 
 
-def _load_classes(connection: duckdb.DuckDBPyConnection, number: int, path: Path) -> tuple[str, ...]:
+def _load_classes(
+    connection: duckdb.DuckDBPyConnection, number: int, path: Path, axes: Sequence[str]
+) -> tuple[str, ...]:
     scan = f"read_parquet({plain_path(path)}, hive_partitioning=false)"
     try:
         present = [row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {scan}").fetchall()]
-        if present[:3] != list(COLUMNS[:3]):
-            raise InputError(f"{path} has the columns {', '.join(present)} instead of origin, destination, trips, ...")
-        columns = [name if name in present else f"NULL AS {name}" for name in COLUMNS]
-        connection.execute(f"INSERT INTO classes SELECT {number}, {', '.join(columns)} FROM {scan}")
+        wanted = [*AXES, *axes, NAMES[0]]
+        if present[: len(wanted)] != wanted:
+            raise InputError(f"{path} has the columns {', '.join(present)} instead of {', '.join(wanted)}, ...")
+        columns = [name if name in present else f"NULL AS {name}" for name in NAMES]
+        connection.execute(
+            f"INSERT INTO classes SELECT {number}, {', '.join([*AXES, kind_sql(axes), *columns])} FROM {scan}"
+        )
     except duckdb.Error as error:
         reason = str(error).splitlines()[0]
         raise InputError(f"{path} cannot be read ({reason}); the file is truncated or damaged") from None
     return tuple(name for name in NAMES if name in present)
+
+
+def kind_sql(axes: Sequence[str]) -> str:
+    """Return, in SQL, what a row says of all axes but the two places, as one text."""
+    parts = [f"{quote_text(name + '=')} || {quote_name(name)}" for name in axes]
+    return f" || {quote_text(BETWEEN)} || ".join(parts) or "''"
 
 
 def _read_table(
@@ -208,13 +225,13 @@ def _read_table(
     absent = [column for column in COLUMNS[:3] if column not in found]
     if absent:
         raise InputError(f"{name} has no column {absent[0]!r}; a table of flows has origin, destination and trips")
-    sql = {column: f"trim(CAST({quote_name(found[column])} AS VARCHAR))" for column in AXES}
+    sql = {"kind": "''"} | {column: f"trim(CAST({quote_name(found[column])} AS VARCHAR))" for column in AXES}
     sql |= {
         measure.name: f"TRY_CAST({quote_name(found[measure.name])} AS {measure.kind})"
         for measure in MEASURES
         if measure.name in found
     }
-    values = ", ".join(sql.get(column, f"NULL AS {column}") for column in COLUMNS)
+    values = ", ".join(sql.get(column, f"NULL AS {column}") for column in (*AXES, "kind", *NAMES))
     connection.execute(f"INSERT INTO classes SELECT {number}, {values} FROM {scan.sql}")
     zones: dict[str, list[Zone]] = {}
     for axis in AXES:

@@ -1,6 +1,6 @@
 """Nested rows: each lists the trips between its two zones that no finer row inside it lists.
 
-Rows of a ladder form a tree: of two that overlap, one lies inside the other on both axes. A trip belongs to the finest
+Rows of a ladder form a tree: of two that overlap, one lies inside the other on every axis. A trip belongs to the finest
 row above it, except that a row may be capped, and pass what is too much to the next coarser row above it.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 import duckdb
 
 from odkanon.audit.folder import Published, finding_on, rows
+from odkanon.audit.kinds import touching_kinds
 from odkanon.audit.report import Finding
 
 
@@ -21,35 +22,41 @@ def _nesting(number: int) -> str:
     )
 
 
-def _rows_inside(number: int) -> str:
-    """Return, in SQL, each row with each other row in which it lies: ``origin, destination, oo, od``."""
-    return (
-        f"SELECT c.origin, c.destination, e.origin AS oo, e.destination AS od FROM classes c "
+def _rows_inside(connection: duckdb.DuckDBPyConnection, number: int) -> str:
+    """Return the table of each row with each other row in which it lies: origin, destination, kind, and oo, od, ok."""
+    connection.execute(
+        f"CREATE TABLE IF NOT EXISTS inside{number} AS SELECT c.origin, c.destination, c.kind, e.origin AS oo, "
+        "e.destination AS od, e.kind AS ok FROM classes c "
         f"JOIN ({_nesting(number)}) o ON o.axis = 'origin' AND o.inside = c.origin "
         f"JOIN ({_nesting(number)}) d ON d.axis = 'destination' AND d.inside = c.destination "
-        "JOIN classes e ON e.origin = o.outside AND e.destination = d.outside AND e.release = c.release "
-        f"WHERE c.release = {number} AND (c.origin, c.destination) <> (e.origin, e.destination)"
+        f"JOIN kinds k ON k.release = {number} AND k.inside = c.kind "
+        "JOIN classes e ON e.origin = o.outside AND e.destination = d.outside AND e.kind = k.outside "
+        f"AND e.release = c.release WHERE c.release = {number} "
+        "AND (c.origin, c.destination, c.kind) <> (e.origin, e.destination, e.kind)"
     )
+    return f"inside{number}"
 
 
 def check_nesting(connection: duckdb.DuckDBPyConnection, release: Published) -> list[Finding]:
-    """Check that of two rows that share a place at both ends, one lies inside the other."""
+    """Check that of two rows that share a place at both ends, and a kind of trips, one lies inside the other."""
     number = release.number
     touching = (
         "SELECT i.axis, i.zone AS one, o.zone AS other FROM nodes i JOIN above a ON a.node = i.node "
         f"JOIN nodes o ON o.node = a.ancestor AND o.axis = i.axis AND o.release = {number} WHERE i.release = {number}"
     )
     both = f"SELECT axis, one, other FROM ({touching}) UNION SELECT axis, other, one FROM ({touching})"
+    alike = touching_kinds(connection, release)
+    nested = _rows_inside(connection, number)
     crossing = rows(
         connection,
-        "SELECT c.origin || ' -> ' || c.destination AS one, e.origin || ' -> ' || e.destination AS other "
+        f"SELECT {flow_name('c')} AS one, {flow_name('e')} AS other "
         f"FROM classes c JOIN ({both}) o ON o.axis = 'origin' AND o.one = c.origin "
-        f"JOIN ({both}) d ON d.axis = 'destination' AND d.one = c.destination "
-        "JOIN classes e ON e.origin = o.other AND e.destination = d.other AND e.release = c.release "
-        f"WHERE c.release = {number} AND (c.origin, c.destination) < (e.origin, e.destination) "
-        f"AND NOT EXISTS (SELECT 1 FROM ({_rows_inside(number)}) n WHERE (n.origin, n.destination, n.oo, n.od) IN "
-        "((c.origin, c.destination, e.origin, e.destination), (e.origin, e.destination, c.origin, c.destination))) "
-        "ORDER BY 1, 2",
+        f"JOIN ({both}) d ON d.axis = 'destination' AND d.one = c.destination JOIN ({alike}) k ON k.one = c.kind "
+        "JOIN classes e ON e.origin = o.other AND e.destination = d.other AND e.kind = k.other "
+        f"AND e.release = c.release LEFT JOIN {nested} n ON {_same('n', 'c')} AND {_outer('n', 'e')} "
+        f"LEFT JOIN {nested} m ON {_same('m', 'e')} AND {_outer('m', 'c')} "
+        f"WHERE c.release = {number} AND n.origin IS NULL AND m.origin IS NULL "
+        "AND (c.origin, c.destination, c.kind) < (e.origin, e.destination, e.kind) ORDER BY 1, 2",
     )
     if not crossing:
         return []
@@ -60,12 +67,26 @@ def check_nesting(connection: duckdb.DuckDBPyConnection, release: Published) -> 
     return [finding_on("zones", release, text, details=crossing)]
 
 
-def finest_flows(flows: str, number: int) -> str:
-    """Return, in SQL, of the rows ``co, cd`` above each pair ``o, d`` the one that lies in no coarser one of them."""
+def flow_name(table: str) -> str:
+    """Return, in SQL, what to call a row of the table ``classes``."""
+    kind = f"CASE WHEN {table}.kind = '' THEN '' ELSE ' (' || replace({table}.kind, chr(31), ', ') || ')' END"
+    return f"{table}.origin || ' -> ' || {table}.destination || {kind}"
+
+
+def _same(one: str, other: str) -> str:
+    return " AND ".join(f"{one}.{name} = {other}.{name}" for name in ("origin", "destination", "kind"))
+
+
+def _outer(one: str, other: str) -> str:
+    return f"{one}.oo = {other}.origin AND {one}.od = {other}.destination AND {one}.ok = {other}.kind"
+
+
+def finest_flows(connection: duckdb.DuckDBPyConnection, flows: str, number: int) -> str:
+    """Return, in SQL, of the rows ``co, cd, ck`` above each ``o, d, k`` the one that lies in no coarser one of them."""
     return (
-        f"SELECT f.* FROM ({flows}) f WHERE NOT EXISTS (SELECT 1 FROM ({flows}) g JOIN ({_rows_inside(number)}) n "
-        "ON n.origin = g.co AND n.destination = g.cd AND n.oo = f.co AND n.od = f.cd "
-        "WHERE g.o = f.o AND g.d = f.d)"
+        f"SELECT f.* FROM ({flows}) f WHERE NOT EXISTS (SELECT 1 FROM ({flows}) g "
+        f"JOIN {_rows_inside(connection, number)} n ON n.origin = g.co AND n.destination = g.cd AND n.kind = g.ck "
+        "AND n.oo = f.co AND n.od = f.cd AND n.ok = f.ck WHERE g.o = f.o AND g.d = f.d AND g.k = f.k)"
     )
 
 
@@ -77,24 +98,23 @@ def check_nested_counts(connection: duckdb.DuckDBPyConnection, release: Publishe
     """
     number = release.number
     own = (
-        f"SELECT c.origin, c.destination, c.trips AS said, coalesce(sum(m.trips), 0)::BIGINT AS own FROM classes c "
-        f"LEFT JOIN member{number} m ON m.co = c.origin AND m.cd = c.destination WHERE c.release = {number} "
-        "GROUP BY ALL"
+        "SELECT c.origin, c.destination, c.kind, c.trips AS said, coalesce(sum(m.trips), 0)::BIGINT AS own "
+        f"FROM classes c LEFT JOIN member{number} m ON m.co = c.origin AND m.cd = c.destination AND m.ck = c.kind "
+        f"WHERE c.release = {number} GROUP BY ALL"
     )
     wrong = rows(
         connection,
-        f"WITH own AS ({own}), below AS ({_rows_inside(number)}) "
-        "SELECT t.origin, t.destination, t.said, (t.own + coalesce(sum(b.own - b.said), 0))::BIGINT AS true "
-        "FROM own t LEFT JOIN below n ON n.oo = t.origin AND n.od = t.destination "
-        "LEFT JOIN own b ON b.origin = n.origin AND b.destination = n.destination "
-        "GROUP BY t.origin, t.destination, t.own, t.said "
+        f"WITH own AS ({own}) SELECT {flow_name('t')} AS flow, t.said, "
+        "(t.own + coalesce(sum(b.own - b.said), 0))::BIGINT AS true "
+        f"FROM own t LEFT JOIN {_rows_inside(connection, number)} n ON {_outer('n', 't')} "
+        f"LEFT JOIN own b ON {_same('b', 'n')} GROUP BY t.origin, t.destination, t.kind, t.own, t.said "
         "HAVING t.said > t.own + coalesce(sum(b.own - b.said), 0) ORDER BY 1, 2",
     )
     findings = []
     if wrong:
         first = wrong[0]
         text = (
-            f"{first['origin']} -> {first['destination']} lists {first['said']:,} trips, but only {first['true']:,} "
+            f"{first['flow']} lists {first['said']:,} trips, but only {first['true']:,} "
             "of the data are in it and in no finer row"
         )
         findings.append(finding_on("recount", release, text, details=wrong))

@@ -45,7 +45,7 @@ class Places:
         columns: dict[str, list[Any]] = {"axis": [], "zone": [], "node": [], "size": []}
         for axis in AXES:
             for about, _ in release.zones[axis]:
-                cells = about.get("cells") or [about["id"]]
+                cells = about.get("cells") or about.get("places") or [about["id"]]
                 names = [self.name(cell, about.get("level")) for cell in cells]
                 columns["axis"] += [axis] * len(names)
                 columns["zone"] += [about["id"]] * len(names)

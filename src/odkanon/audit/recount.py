@@ -10,6 +10,7 @@ from odkanon.audit.checks import show
 from odkanon.audit.counting.records import Records, add_area, add_centres
 from odkanon.audit.counting.scan import TripsSource
 from odkanon.audit.folder import AXES, Published, finding_on, rows
+from odkanon.audit.kinds import add_kinds_of_trips
 from odkanon.audit.measures import named
 from odkanon.audit.nested import check_nested_counts, finest_flows
 from odkanon.audit.places import box_table
@@ -30,6 +31,9 @@ def recount(
     """
     # Leaves of a lookup table are named with their level, as other codes of it may be the same.
     prefix = "" if source.tree is None else "'0:' || "
+    if release.axes and "axes" not in (release.about or {}):
+        text = "how trips were told apart by kind stands in its recipe, which is not there; rows were not counted again"
+        return [finding_on("recount", release, text)], False
     assign(connection, release, records, source, prefix)
     findings = _check_input(connection, release, records)
     if any(each.severity == "finding" for each in findings):
@@ -56,7 +60,8 @@ def assign(
         f"CREATE OR REPLACE TABLE scope{number} AS SELECT DISTINCT ON (trip) * FROM records "
         f"WHERE {scope_sql(release, records, source.filters)} AND {inside} ORDER BY trip, row"
     )
-    pairs = f"(SELECT DISTINCT origin, destination FROM scope{number})"
+    add_kinds_of_trips(connection, release, records)
+    pairs = f"(SELECT DISTINCT origin, destination, kind FROM scope{number})"
     if release.has_boxes:
         add_centres(connection, records.leaves)
         inside = " AND ".join(
@@ -65,23 +70,24 @@ def assign(
             for leaf, end in (("lo", "o"), ("ld", "d"))
         )
         flows = (
-            "SELECT p.origin AS o, p.destination AS d, b.origin AS co, b.destination AS cd "
+            "SELECT p.origin AS o, p.destination AS d, p.kind AS k, b.origin AS co, b.destination AS cd, '' AS ck "
             f"FROM {pairs} p JOIN centres lo ON lo.leaf = p.origin JOIN centres ld ON ld.leaf = p.destination "
             f"JOIN {box_table(connection, release)} b ON {inside}"
         )
     else:
         flows = (
-            "SELECT p.origin AS o, p.destination AS d, c.origin AS co, c.destination AS cd "
+            "SELECT p.origin AS o, p.destination AS d, p.kind AS k, c.origin AS co, c.destination AS cd, c.kind AS ck "
             f"FROM {pairs} p {zone_join('p.origin', 'origin', prefix, number)} "
             f"{zone_join('p.destination', 'destination', prefix, number)} "
+            f"JOIN kinds n_kind ON n_kind.release = {number} AND n_kind.inside = p.kind "
             f"JOIN classes c ON c.release = {number} AND c.origin = n_origin.zone "
-            "AND c.destination = n_destination.zone"
+            "AND c.destination = n_destination.zone AND c.kind = n_kind.outside"
         )
     if release.nested:
-        flows = finest_flows(flows, number)
+        flows = finest_flows(connection, flows, number)
     connection.execute(
-        f"CREATE OR REPLACE TABLE member{number} AS SELECT r.*, f.co, f.cd FROM scope{number} r "
-        f"LEFT JOIN (SELECT DISTINCT * FROM ({flows})) f ON f.o = r.origin AND f.d = r.destination"
+        f"CREATE OR REPLACE TABLE member{number} AS SELECT r.*, f.co, f.cd, f.ck FROM scope{number} r "
+        f"LEFT JOIN (SELECT DISTINCT * FROM ({flows})) f ON f.o = r.origin AND f.d = r.destination AND f.k = r.kind"
     )
 
 
@@ -268,10 +274,10 @@ def _note_dominance(connection: duckdb.DuckDBPyConnection, release: Published, r
     for who, what, share in shares:
         largest = rows(
             connection,
-            f"SELECT co AS origin, cd AS destination, {share} AS share FROM (SELECT co, cd, "
+            f"SELECT co AS origin, cd AS destination, {share} AS share FROM (SELECT co, cd, ck, "
             "coalesce(person, 'nobody ' || trip) AS key, any_value(person) AS person, sum(trips) AS t, "
             f"max(weight) AS w, sum(weight) AS s FROM member{release.number} WHERE co IS NOT NULL "
-            "GROUP BY co, cd, key) GROUP BY 1, 2 ORDER BY share DESC, 1, 2",
+            "GROUP BY co, cd, ck, key) GROUP BY co, cd, ck ORDER BY share DESC, 1, 2",
         )
         largest = tuple(row for row in largest if row["share"] is not None)
         if largest:

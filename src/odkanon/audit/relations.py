@@ -12,7 +12,7 @@ import duckdb
 
 from odkanon.audit.folder import Published
 from odkanon.audit.report import Comparison, Finding
-from odkanon.audit.scope import filters_of, hides_filter, segment_of
+from odkanon.audit.scope import apart_in_time, filters_of, hides_filter, segment_of
 
 Kind = Literal["disjoint", "same", "part", "overlap", "unknown"]
 
@@ -104,6 +104,8 @@ def _by_trips(one: Published, other: Published, known: Sequence[tuple[frozenset[
 def _told(one: Published, other: Published) -> Relation:
     """Return what two releases say: parts of one file are told apart by segments and filters on one attribute."""
     how = "by what they say"
+    if apart_in_time(one, other):
+        return Relation(one, other, "disjoint", "by their periods")
     if one.sha256 is None or one.sha256 != other.sha256 or hides_filter(one) or hides_filter(other):
         return Relation(one, other, "unknown", how)
     first, second = segment_of(one), segment_of(other)

@@ -17,13 +17,15 @@ from odkanon.audit.counting.scan import TripsSource
 from odkanon.audit.differences import families, find_differences
 from odkanon.audit.files import check_files
 from odkanon.audit.folder import Published, read_release
+from odkanon.audit.kinds import columns_of_kinds, load_kinds
 from odkanon.audit.measures import NAMES
 from odkanon.audit.places import Places, check_outlines, check_overlap
 from odkanon.audit.recount import recount
 from odkanon.audit.relations import Relation, comparison, relations, scopes, unknown
 from odkanon.audit.report import Comparison, Finding, Report
-from odkanon.audit.scope import columns_needed
+from odkanon.audit.scope import columns_needed, finest_of
 from odkanon.errors import InputError
+from odkanon.read.tables.table import connect
 from odkanon.zoning.hierarchy import Hierarchy
 
 INDEX = "index.json"
@@ -138,9 +140,7 @@ def open_releases(
     """Read releases and trips, and look at each release by itself; see `audit_releases`."""
     if isinstance(trips, str | Path):
         trips = TripsSource(trips)
-    connection = duckdb.connect(config={"autoinstall_known_extensions": "false"})
-    connection.execute("SET TimeZone = 'UTC'")
-    connection.execute("SET enable_progress_bar_print = false")
+    connection = connect()
     asked = _own_rule(k, least)
     listed, findings = _expand([Path(folder) for folder in folders])
     names = _short_names(listed)
@@ -150,12 +150,14 @@ def open_releases(
     ]
     hierarchy = trips.tree if trips is not None else hierarchy
     places = Places(connection, releases, hierarchy)
+    load_kinds(connection, releases)
     for release in releases:
         findings += _look_at(connection, release, with_trips=trips is not None)
     exact: set[int] = set()
     records = None
     if trips is not None:
-        records = load_records(connection, trips, columns_needed(releases, trips.filters))
+        wanted = {*columns_needed(releases, trips.filters), *columns_of_kinds(releases)}
+        records = load_records(connection, trips, sorted(wanted), finest_of(releases, trips))
         places.add_nodes([places.name(leaf) for leaf in records.leaves])
         for release in releases:
             counted, same = recount(connection, release, records, trips)

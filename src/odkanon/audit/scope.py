@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from odkanon.audit.conditions import age_condition, hour_condition, hours_of, text_condition
 from odkanon.audit.counting.filters import filter_sql, names_in
 from odkanon.audit.counting.records import Records, raw_column
 from odkanon.audit.counting.scan import TripsSource
@@ -14,13 +15,28 @@ from odkanon.read.area import Area, read_area
 from odkanon.read.tables.open import quote_text
 from odkanon.read.tables.where import FILTERED
 
+_PERIOD = {"since": ">=", "until": "<"}
 _EQUALS = re.compile(r"""^\s*(\w+)\s*==\s*(?:"([^"]*)"|'([^']*)'|([\w.+-]+))\s*$""")
 
 
 def filters_of(release: Published) -> list[str]:
     """Return the filters with which a release was made, as its recipe tells."""
-    told = release.recipe.get("input", {}).get("where") or []
-    return [told] if isinstance(told, str) else [str(each) for each in told]
+    source = release.recipe.get("input", {})
+    told = source.get("where") or []
+    own = [told] if isinstance(told, str) else [str(each) for each in told]
+    return own + [f'start_time {sign} "{source[name]}"' for name, sign in _PERIOD.items() if source.get(name)]
+
+
+def apart_in_time(one: Published, other: Published) -> bool:
+    """Tell whether the periods that two releases say they are about exclude each other, on the same clock."""
+    first, second = (release.manifest.get("period", {}) for release in (one, other))
+    if not first or not second or first.get("timezone") != second.get("timezone"):
+        return False
+    return any(
+        str(before["until"]) <= str(after["since"])
+        for before, after in ((first, second), (second, first))
+        if before.get("until") and after.get("since")
+    )
 
 
 def hides_filter(release: Published) -> bool:
@@ -34,6 +50,21 @@ def area_of(release: Published, source: TripsSource) -> Area | None:
     if source.within is not None or not isinstance(told, str) or told.endswith(" in memory"):
         return source.area
     return read_area(told)
+
+
+def finest_of(releases: Sequence[Published], source: TripsSource) -> int:
+    """Return the H3 resolution to count trips in: as it is given, or else as the releases tell.
+
+    A cell does not contain its children exactly: in other cells than those of a release, there are other numbers.
+    """
+    told = {each.manifest["resolution"] for each in releases if isinstance(each.manifest.get("resolution"), int)}
+    if source.resolution is None and len(told) > 1:
+        raise InputError(
+            f"the releases were made on cells of resolution {' and '.join(map(str, sorted(told)))}, which do not lie "
+            "in each other exactly; audit those of one resolution at a time, or say in which to count",
+            option="resolution",
+        )
+    return next(iter(told)) if source.resolution is None and told else source.finest
 
 
 def segment_of(release: Published) -> dict[str, str]:
@@ -78,41 +109,13 @@ def scope_sql(release: Published, records: Records, where: Sequence[str]) -> str
 
 def _condition(name: str, label: str, release: Published, records: Records) -> str:
     if name == "age":
-        return _age_condition(label, raw_column(records, name).sql)
+        return age_condition(label, raw_column(records, name).sql)
     if name == "hour":
-        return _hour_condition(label, release)
-    text = f"coalesce(nullif(trim(CAST({raw_column(records, name).sql} AS VARCHAR)), ''), 'missing')"
-    return f"{text} = {quote_text(label)}"
+        return hour_condition(label, _slots(release) if label == "other" else ())
+    return f"{text_condition(raw_column(records, name).sql)} = {quote_text(label)}"
 
 
-def _age_condition(label: str, column: str) -> str:
-    age = f"TRY_CAST({column} AS DOUBLE)"
-    known = f"coalesce({age} >= 0 AND isfinite({age}), false)"
-    if label == "missing":
-        return f"NOT {known}"
-    match = re.fullmatch(r"(?:under (\d+))|(?:(\d+)-(\d+))|(?:(\d+)\+)", label)
-    if not match:
-        raise InputError(f"{label!r} is no age band that can be understood")
-    if match[1]:
-        return f"({known} AND {age} < {match[1]})"
-    if match[4]:
-        return f"({known} AND {age} >= {match[4]})"
-    return f"({known} AND {age} >= {match[2]} AND {age} < {int(match[3]) + 1})"
-
-
-def _hour_condition(label: str, release: Published) -> str:
-    hour = "extract(hour FROM start_time)"
-    if label == "missing":
-        return "start_time IS NULL"
-    if label == "other":
-        slots = next(part for part in release.parameters["dimension"].split("*") if part.strip().startswith("hour:"))
-        hours = [h for slot in slots.partition(":")[2].split(",") for h in _hours(slot)]
-        return f"{hour} NOT IN ({', '.join(map(str, hours))})"
-    return f"{hour} IN ({', '.join(map(str, _hours(label)))})"
-
-
-def _hours(slot: str) -> list[int]:
-    begin, dash, end = slot.strip().partition("-")
-    if not dash:
-        return [int(begin)]
-    return [(int(begin) + step) % 24 for step in range((int(end) - int(begin)) % 24 or 24)]
+def _slots(release: Published) -> list[int]:
+    """Return the hours that lie in the time slots of a release."""
+    slots = next(part for part in release.parameters["dimension"].split("*") if part.strip().startswith("hour:"))
+    return [hour for slot in slots.partition(":")[2].split(",") for hour in hours_of(slot)]

@@ -10,14 +10,15 @@ import typer
 
 from odkanon.cli.clashes import was_given
 from odkanon.cli.cube import METHOD, anonymize_cube
-from odkanon.cli.options import Engine, Input, MemoryLimit, SparkMaster, command_account
+from odkanon.cli.options import FOR_EVERY_COMMAND, Engine, Input, MemoryLimit, SparkMaster, command_account
 from odkanon.cli.pandas import allow_pandas
 from odkanon.cli.protecting import Wanted, protects
 from odkanon.cli.reading import How, reads
-from odkanon.cli.segments import anonymize_segments, read_earlier_zones
+from odkanon.cli.say import say
+from odkanon.cli.segments import anonymize_segments, read_after, read_earlier
 from odkanon.errors import InputError
-from odkanon.methods.registry import DEFAULT_METHOD, describe_methods
-from odkanon.read.tables.datasets import remote
+from odkanon.methods.registry import DEFAULT_METHOD, ONE_LEVEL, describe_methods
+from odkanon.read.tables.datasets import is_store, remote
 
 if TYPE_CHECKING:
     from odkanon.engine.choose import EngineName as EngineChoice
@@ -47,7 +48,7 @@ def anonymize(
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the release.")],
     method: Annotated[
         str,
-        typer.Option(rich_help_panel="How", help=f"One of {describe_methods()}"),
+        typer.Option(help=f"One of {describe_methods()}"),
     ] = DEFAULT_METHOD,
     suppress: Annotated[
         Suppress | None,
@@ -59,7 +60,6 @@ def anonymize(
     budget: Annotated[
         float | None,
         typer.Option(
-            rich_help_panel="How",
             help="Share that may be suppressed, from 0 to below 1. Mondrian takes none, cascade needs none. "
             "[default: 0.10]",
         ),
@@ -125,6 +125,24 @@ def anonymize(
             "[default: plain]",
         ),
     ] = None,
+    level: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            rich_help_panel="How",
+            help="Publish at this level and nowhere else: a column of --hierarchy, or an H3 resolution. What fails the "
+            "rule there is suppressed, up to the budget; implies --method oigh.",
+        ),
+    ] = None,
+    symmetric: Annotated[
+        bool,
+        typer.Option(
+            "--symmetric",
+            rich_help_panel="How",
+            help="One zoning for origins and destinations, so that the matrix is square. With odkanon, oigh, treecut, "
+            "freezones.",
+        ),
+    ] = False,
     engine: Engine = None,
     memory_limit: MemoryLimit = None,
     spark_master: SparkMaster = None,
@@ -173,16 +191,27 @@ def anonymize(
             help="With --segment: share that the tables of a segment may suppress. [default: --budget]",
         ),
     ] = None,
+    after: Annotated[
+        Path | None,
+        typer.Option(
+            "--after",
+            metavar="RELEASE",
+            rich_help_panel="Releases that stay safe together",
+            help="Only trips after the period of this earlier release of the same, growing file.",
+        ),
+    ] = None,
     zones: Annotated[
         Path | None,
         typer.Option(
             "--zones",
             metavar="RELEASE",
             rich_help_panel="Releases that stay safe together",
-            help="Use the zones of this earlier release; no budget applies.",
+            help="Use the zones of this earlier release, or the rows of a cascade; no budget applies.",
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an earlier release in DIR.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", rich_help_panel=FOR_EVERY_COMMAND, help="Replace an earlier release in DIR.")
+    ] = False,
 ) -> None:
     """Protect a file of trips or an OD table, and write the release to a folder.
 
@@ -197,14 +226,19 @@ def anonymize(
     `odkanon anonymize survey.parquet -o cube --by mode --by hour:0-7,7-9,9-17,17-20,20-24`
 
     `odkanon anonymize february.csv -o february --zones january`
+
+    `odkanon anonymize trips.csv -o communes --hierarchy zones.csv --level commune --budget 0.2`
+    `odkanon anonymize all.csv -o february --after january --until 2024-03-01`
     """
     chosen: EngineChoice | None = None if engine is None else engine.value
-    if chosen == "spark" or spark_master or any(remote(each) is not None for each in source):
+    if chosen == "spark" or spark_master or any(remote(each) is not None and not is_store(each) for each in source):
         allow_pandas()
-    from odkanon.cli.cautions import warn_of_rule
-    from odkanon.cli.show import show_files, show_release, stages
+    from odkanon.cli.cautions import mention_cascade, warn_of_rule
+    from odkanon.cli.progress import stages
+    from odkanon.cli.show import show_files, show_release
     from odkanon.engine.choose import load, parse_bytes
     from odkanon.methods import anonymize as run
+    from odkanon.methods.cascade.again import EarlierRows
     from odkanon.publish.save import check_target, save_release
     from odkanon.together.series import release_on_zones
 
@@ -222,26 +256,34 @@ def anonymize(
         "implications": implications,
         "steps": steps,
         "give_up": give_up,
+        "level": level,
+        "symmetric": symmetric or None,
     }
+    reading = read_after(how(source), after)
     options = {name: value for name, value in asked.items() if value is not None}
+    if level is not None and not was_given(context, "method"):
+        method = ONE_LEVEL
     limit = None if memory_limit is None else parse_bytes(memory_limit)
     if by:
         if method != METHOD and was_given(context, "method"):
             raise InputError(f"--by publishes with {METHOD}, not with {method}; leave out --method")
         anonymize_cube(
-            how(source),
+            reading,
             output,
             by=by,
             age_bands=age_bands,
             make_rule=wanted,
             options=options,
             force=force,
-            command=command_account(context),
+            engine=chosen,
+            memory_limit=limit,
+            spark_master=spark_master,
+            command=command_account(context, output),
         )
         return
     if segment:
         anonymize_segments(
-            how(source),
+            reading,
             output,
             segments=segment,
             age_bands=age_bands,
@@ -251,31 +293,36 @@ def anonymize(
             options=options,
             zones=zones,
             force=force,
-            command=command_account(context),
+            command=command_account(context, output),
         )
         return
     check_target(output, force=force)
-    zoning, reading = read_earlier_zones(zones), how(source)
+    earlier = read_earlier(zones)
     with stages() as stage:
         stage(f"reading {reading.name}")
         od = load(reading, engine=chosen, memory_limit=limit, spark_master=spark_master)
         rule = wanted(od)
-        if zoning is None:
-            stage(f"protecting {od.summary.trips:,} trips with {method}")
+        on = f"with {method}" if earlier is None else f"on the zones of {zones}"
+        stage(f"protecting {od.summary.trips:,} trips {on}")
+        if earlier is None:
             release = run(od, rule, method=method, **options)
+        elif isinstance(earlier, EarlierRows):
+            release = run(od, rule, method=METHOD, rows=earlier)
         else:
-            stage(f"protecting {od.summary.trips:,} trips on the zones of {zones}")
-            release = release_on_zones(od.in_memory(), rule, zoning, full=reading.tree)
+            release = release_on_zones(od.in_memory(), rule, earlier, full=reading.tree)
         if release.refusal is None:
             stage("working out how good any release of this input could be")
             _ = release.limit  # kept by the release; on large inputs it takes longer than writing
         stage(f"writing {output}")
-        save_release(release, output, force=force, source=reading.said(), command=command_account(context))
+        save_release(release, output, force=force, source=reading.said(), command=command_account(context, output))
     show_release(od, release)
     warn_of_rule(release)
+    mention_cascade(od, release)
     if reading.uses_hours:
-        typer.echo(reading.clock)
-    if zoning is not None:
+        say(reading.clock)
+    if isinstance(earlier, EarlierRows):
+        say(f"This and {zones} are safe side by side if no trip is in both; of data that grow they are not.")
+    elif earlier is not None:
         outside = release.parameters["trips_outside"]
-        typer.echo(f"{outside:,} trips begin or end outside the zones of {zones}; they are suppressed, too.")
+        say(f"{outside:,} trips begin or end outside the zones of {zones}; they are suppressed, too.")
     show_files(output)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from odkanon.cli.reading import How, reads
+from odkanon.cli.say import console, make_table, say
 
 if TYPE_CHECKING:
     from odkanon.audit import Report
@@ -52,8 +53,6 @@ def audit(
 
     What it finds it measures by the rule of each release, and by yours where that asks for more.
 
-    Exit codes: 0 clean; 1 findings; 2 a file cannot be read.
-
     Examples
     --------
     `odkanon audit release --trips survey.parquet`
@@ -63,7 +62,7 @@ def audit(
     `odkanon audit flows.csv --k 10`
     """
     from odkanon.audit import audit_releases as run
-    from odkanon.cli.show import stages
+    from odkanon.cli.progress import stages
     from odkanon.core.outputs import write_text
 
     asked = {"trips": min_trips, "weight": min_weight, "persons": min_persons, "households": min_households}
@@ -80,21 +79,20 @@ def audit(
             least={name: value for name, value in asked.items() if value is not None},
         )
     show_report(report, show)
+    console.tell(**report.as_dict())
     if output is not None:
         write_text(output, json.dumps(report.as_dict(), indent=2, ensure_ascii=False) + "\n")
-        typer.echo(f"Wrote {output}")
+        say(f"Wrote {output}")
     raise typer.Exit(0 if report.clean else 1)
 
 
 def show_report(report: Report, limit: int) -> None:
     """Print what was found, findings before notes, and a verdict."""
-    from rich.table import Table
+    from rich.text import Text
 
-    from odkanon.cli.show import console
-
-    table = Table(title=f"Audit of {len(report.releases)} releases", title_justify="left", show_lines=True)
-    for heading in ("", "check", "what was found"):
-        table.add_column(heading, overflow="fold")
+    headings = ("", "check", "what was found")
+    table = make_table(f"Audit of {len(report.releases)} releases", headings, left=headings)
+    table.show_lines = True
     shown: dict[tuple[str, str], int] = {}
     for each in report.findings:
         kind = (each.severity, each.check)
@@ -102,7 +100,7 @@ def show_report(report: Report, limit: int) -> None:
         if shown[kind] <= limit:
             about = "" if each.check == "difference" else f"{', '.join(each.releases)}: "
             style = "bold red" if each.severity == "finding" else "yellow"
-            table.add_row(f"[{style}]{each.severity}[/]", each.check, (about + each.message).replace("[", "\\["))
+            table.add_row(Text(each.severity, style), each.check, about + each.message)
     if table.row_count:
         console.print(table)
     for (severity, check), count in shown.items():
@@ -117,15 +115,13 @@ def show_report(report: Report, limit: int) -> None:
 
 def _show_compared(report: Report) -> None:
     """Print what was compared with what, and what was not."""
-    from odkanon.cli.show import console
-
     groups: dict[tuple[str, str, str], list[str]] = {}
     for each in report.compared:
         groups.setdefault((each.compared, each.relation, each.how), []).append(" and ".join(each.releases))
     for (compared, relation, how), names in groups.items():
         more = f" and {len(names) - 3:,} more pairs" if len(names) > 3 else ""
         text = f"{_RELATIONS[relation]} ({how}), {compared}: {'; '.join(names[:3])}{more}"
-        console.print(f"Compared: {text}".replace("[", "\\["), style="red" if relation == "unknown" else None)
+        console.print(f"Compared: {text}", style="red" if relation == "unknown" else None)
 
 
 _RELATIONS = {

@@ -1,4 +1,4 @@
-"""``odkanon compare``: the paper's whole experiment on any survey."""
+"""``odkanon compare``: which method to choose, and the paper's whole experiment, on any survey."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from odkanon.cli.options import parse_age_bands
+from odkanon.cli.protecting import Protect
 from odkanon.cli.reading import How, reads
 from odkanon.core.outputs import write_text
 from odkanon.errors import InputError
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from odkanon.read.trips import Trips
     from odkanon.study.experiment import Cell, Experiment, Outcome
 
-RUNS = "runs.jsonl"
+RUNS, ORDERS = "runs.jsonl", "orders.csv"
 
 
 @reads
@@ -44,11 +45,35 @@ def compare(
     ] = None,
     methods: Annotated[
         str | None,
-        typer.Option(metavar="NAME,...", help="Which rows. [default: the paper's four, ODkAnon and OIGH twice]"),
+        typer.Option(
+            metavar="NAME,...",
+            help="Which rows, or all. [default: all; with segments the paper's four, ODkAnon and OIGH twice]",
+        ),
+    ] = None,
+    protect: Annotated[
+        list[Protect] | None,
+        typer.Option(
+            help="As in anonymize: all must hold. [default: participants, and population beside them]",
+            show_default=False,
+        ),
+    ] = None,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="With --give-up: what a cube is published by, as for anonymize.", show_default=False
+        ),
+    ] = None,
+    give_up: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ORDER",
+            help="Compare orders in which a cube gives up detail, such as place:6,hour,mode,place. Repeatable.",
+            show_default=False,
+        ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Start anew instead of going on with a stopped grid.")] = False,
 ) -> None:
-    """Run methods x protection targets x segments and write the paper's tables 3 to 19.
+    """Run methods x protection targets x segments, say which to choose for what, and write the paper's tables.
 
     A grid that was stopped goes on where it was when the same command is given again.
 
@@ -57,16 +82,26 @@ def compare(
     `odkanon compare --sample --all-segments -o tables`
 
     `odkanon compare survey.parquet --segment sex --methods odkanon,oigh -o tables`
+
+    `odkanon compare last-year.parquet --by mode --by hour --give-up hour,mode --give-up place:6,hour,mode -o orders`
+    `odkanon compare survey.parquet --protect participants --protect persons -o tables`
     """
+    import json
     from dataclasses import replace
 
-    from odkanon.cli.show import console, show_ranking, stages
+    from odkanon.cli.progress import stages
+    from odkanon.cli.say import console
+    from odkanon.cli.show import show_ranking
     from odkanon.sample.survey import CENTRAL_CELLS, make_survey
-    from odkanon.study.experiment import TARGETS, read_outcomes
+    from odkanon.study.experiment import read_outcomes
+    from odkanon.study.figure import draw_targets
+    from odkanon.study.tables import targets_of
 
     if (source is None) == (not sample):
         raise InputError("give either a file of trips, or --sample for the built-in survey")
-    if output.exists() and not (output.is_dir() and ((output / RUNS).is_file() or not any(output.iterdir()))):
+    if output.exists() and not (
+        output.is_dir() and (any((output / name).is_file() for name in (RUNS, ORDERS)) or not any(output.iterdir()))
+    ):
         raise InputError(f"{output} exists and is not a folder of tables; choose another folder")
     dimensions = tuple(dict.fromkeys([*(segment or []), *(("sex", "age", "category") if all_segments else ())]))
     with stages() as stage:
@@ -74,20 +109,70 @@ def compare(
         reading = how(make_survey() if sample else source)
         if sample and reading.within is None:
             reading = replace(reading, within=",".join(CENTRAL_CELLS))
-        experiment = _experiment(reading, dimensions, k, budget, age_bands, methods)
+        if give_up:
+            _compare_orders(reading, by or [], give_up, k, age_bands, output, force=force)
+            return
+        experiment = _experiment(reading, dimensions, k, budget, age_bands, methods, protect)
     settings = _settings(experiment, reading)
     output.mkdir(parents=True, exist_ok=True)
     log = output / RUNS
     if force:
         log.unlink(missing_ok=True)
     outcomes = _run(experiment, read_outcomes(log, settings), log, settings)
-    _write(outcomes, output)
-    for target in TARGETS:
+    _write(outcomes, experiment, output)
+    drawn = ", zones.png" if draw_targets(experiment, output / "zones.png") else ""
+    for target in targets_of(outcomes):
         show_ranking(outcomes, target)
+    console.tell(outcomes=[json.loads(outcome.to_json()) for outcome in outcomes])
     refused = sum(outcome.refusal is not None for outcome in outcomes)
     console.print(
-        f"Wrote {output}/tables.md, tables.csv and tables.tex: {len(outcomes):,} runs, {refused:,} of them refused."
+        f"Wrote {output}/tables.md, tables.csv, tables.tex{drawn}: {len(outcomes):,} runs, {refused:,} of them refused."
     )
+
+
+def _compare_orders(
+    reading: Reading, by: list[str], orders: list[str], k: int, age_bands: str | None, output: Path, *, force: bool
+) -> None:
+    """Compare orders in which a cube gives up detail, and print and write what each keeps."""
+    from rich.table import Table
+
+    from odkanon.cli.say import console
+    from odkanon.core.outputs import check_new
+    from odkanon.model.rule import Rule
+    from odkanon.read.axes import kinds_of
+    from odkanon.read.matrix import matrix_of
+    from odkanon.read.tables.open import write_csv
+    from odkanon.study.orders import compare_orders
+
+    target = output / ORDERS
+    check_new(target, force=force)
+    od = matrix_of(reading, kinds=kinds_of(by, parse_age_bands(age_bands)))
+    kept = compare_orders(od, Rule(trips=k), orders)
+    output.mkdir(parents=True, exist_ok=True)
+    write_csv(kept, target)
+    table = Table(title="Share of trips of which a detail is known, by order", title_justify="left")
+    for name in kept.column_names:
+        table.add_column(
+            {"give_up": "given up", "g": "G"}.get(name, name), justify="left" if name == "give_up" else "right"
+        )
+    for row in kept.to_pylist():
+        told = [_told(name, value) for name, value in row.items()]
+        table.add_row(*told)
+    console.print(table)
+    console.print(
+        "Choose on other data than those to be published, such as last year's: an order that was picked by its results "
+        "tells of them.",
+        style="dim",
+    )
+    console.print(f"Wrote {target}.")
+
+
+def _told(name: str, value: Any) -> str:
+    if isinstance(value, str | int):
+        return f"{value:,}" if isinstance(value, int) else value
+    if value is None:
+        return "-"
+    return f"{value:,.1f}" if name == "g" else f"{value:.1%}"
 
 
 def _experiment(
@@ -97,13 +182,16 @@ def _experiment(
     budget: float,
     age_bands: str | None,
     methods: str | None,
+    protect: list[Protect] | None,
 ) -> Experiment:
     from odkanon.errors import nearest
     from odkanon.model.budget import Budget
-    from odkanon.study.experiment import METHOD_ROWS, PAPER_ROWS, Experiment
+    from odkanon.study.experiment import ALL_ROWS, METHOD_ROWS, PAPER_ROWS, Experiment
     from odkanon.together.dimensions import columns_of
 
-    rows = PAPER_ROWS if methods is None else tuple(name.strip() for name in methods.split(","))
+    # Searching for zones takes seconds a run, which is little for a choice and much for a grid of segments.
+    usual = PAPER_ROWS if dimensions and methods is None else ALL_ROWS
+    rows = usual if methods in (None, "all") else tuple(name.strip() for name in str(methods).split(","))
     for row in rows:
         if row not in METHOD_ROWS:
             raise InputError(
@@ -119,6 +207,7 @@ def _experiment(
         resolution=reading.finest,
         within=reading.area,
         age_bands=parse_age_bands(age_bands),
+        targets=("+".join(dict.fromkeys(each.value for each in protect)),) if protect else None,
     )
 
 
@@ -148,41 +237,37 @@ def _settings(experiment: Experiment, reading: Reading) -> dict[str, Any]:
         "resolution": experiment.resolution,
         "reading": reading.said(),
         "age_bands": list(experiment.age_bands),
+        "targets": None if experiment.targets is None else list(experiment.targets),
     }
 
 
 def _run(experiment: Experiment, done: Mapping[Cell, Outcome], log: Path, settings: dict[str, Any]) -> list[Outcome]:
     import json
 
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    from odkanon.cli.show import progress
+    from odkanon.cli.progress import runs
 
     outcomes = []
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     work = list(experiment.run(done))
     # What was done before is not given up before it has been written again.
     partial = log.with_suffix(".partial")
     kept = [json.dumps(settings), *(outcome.to_json() for outcome in done.values())]
     write_text(partial, "".join(f"{line}\n" for line in kept))
     partial.replace(log)
-    with log.open("a", encoding="utf-8", newline="\n") as file, Progress(*columns, console=progress) as bar:
-        task = bar.add_task("starting", total=len(work))
-        for cell, run in work:
-            bar.update(task, description=f"{cell.dimension} {cell.segment}, {cell.target}: {cell.row}")
+    with log.open("a", encoding="utf-8", newline="\n") as file, runs(len(work)) as at:
+        for done_so_far, (cell, run) in enumerate(work):
+            at(done_so_far, f"{cell.dimension} {cell.segment}, {cell.target}: {cell.row}")
             outcomes.append(run())
             if cell not in done:
                 file.write(outcomes[-1].to_json() + "\n")
                 file.flush()
-            bar.advance(task)
     return outcomes
 
 
-def _write(outcomes: list[Outcome], output: Path) -> None:
+def _write(outcomes: list[Outcome], experiment: Experiment, output: Path) -> None:
     from odkanon.read.tables.open import write_csv
     from odkanon.study.tables import long_table, paper_tables
 
-    tables = paper_tables(outcomes)
+    tables = paper_tables(outcomes, experiment.people())
     write_text(output / "tables.md", "\n".join(table.to_markdown() for table in tables))
     write_text(output / "tables.tex", "\n".join(table.to_latex() for table in tables))
     write_csv(long_table(outcomes), output / "tables.csv")

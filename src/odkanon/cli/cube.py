@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from odkanon.cli.options import parse_age_bands
+from odkanon.cli.say import say
 
 if TYPE_CHECKING:
-    from odkanon.model.od import ODMatrix
+    from odkanon.engine.choose import EngineName
+    from odkanon.engine.protocols import Matrix
     from odkanon.model.release import Release
     from odkanon.model.rule import Rule
     from odkanon.read.reading import Reading
@@ -26,27 +26,30 @@ def anonymize_cube(
     *,
     by: Sequence[str],
     age_bands: str | None,
-    make_rule: Callable[[ODMatrix], Rule],
+    make_rule: Callable[[Matrix], Rule],
     options: dict[str, Any],
     force: bool,
+    engine: EngineName | None,
+    memory_limit: int | None,
+    spark_master: str | None,
     command: dict[str, Any],
 ) -> None:
     """Read trips, release them by places and attributes, and say what came out."""
     from odkanon.cli.cautions import warn_of_rule
-    from odkanon.cli.show import show_files, show_release, stages
+    from odkanon.cli.progress import stages
+    from odkanon.cli.show import show_files, show_release
+    from odkanon.engine.choose import load
     from odkanon.methods import anonymize
     from odkanon.publish.save import check_target, save_release
-    from odkanon.read.trips import trips_of
-    from odkanon.together.axes import columns_of_axes, cube_of, name_of
+    from odkanon.read.axes import kinds_of, name_of
 
     check_target(output, force=force)
-    bands = parse_age_bands(age_bands)
+    kinds = kinds_of(by, parse_age_bands(age_bands))
     with stages() as stage:
         stage(f"reading {reading.name}")
-        trips = trips_of(reading, columns_of_axes(by))
-        od = cube_of(trips, by, resolution=reading.finest, within=reading.area, age_bands=bands)
+        od = load(reading, engine=engine, memory_limit=memory_limit, spark_master=spark_master, kinds=kinds)
         rule = make_rule(od)
-        stage(f"protecting {od.trips:,} trips by {', '.join(map(name_of, by))}")
+        stage(f"protecting {od.summary.trips:,} trips by {', '.join(map(name_of, by))}")
         release = anonymize(od, rule, method=METHOD, **options)
         stage(f"writing {output}")
         save_release(release, output, force=force, source=reading.said(), command=command)
@@ -54,20 +57,20 @@ def anonymize_cube(
     show_known(release)
     warn_of_rule(release)
     if reading.uses_hours or "hour" in map(name_of, by):
-        typer.echo(reading.clock)
+        say(reading.clock)
     show_files(output)
 
 
 def show_known(release: Release) -> None:
     """Print the share of trips by what is known of them."""
-    from rich.table import Table
-
-    from odkanon.cli.show import console
+    from odkanon.cli.say import console, make_table
     from odkanon.quality.known import known
 
-    table = Table(title="Share of trips by what is known of them", title_justify="left")
-    for heading in ("known", "in full", "in part at least"):
-        table.add_column(heading, justify="left" if heading == "known" else "right")
+    table = make_table(
+        "Share of trips by what is known of them",
+        ("known", "in full", "in part at least"),
+        left=("known",),
+    )
     for found in known(release):
         table.add_row(" and ".join(found.axes), f"{found.full:.1%}", f"{found.part:.1%}")
     console.print(table)

@@ -23,7 +23,9 @@ def demo(
     import numpy as np
     import pyarrow as pa
 
-    from odkanon.cli.show import console, show_input, show_privacy, show_utility, stages, warn_of_few_persons
+    from odkanon.cli.progress import stages
+    from odkanon.cli.say import console
+    from odkanon.cli.show import show_input, show_privacy, show_utility, warn_of_few_persons
     from odkanon.methods import anonymize
     from odkanon.model.rule import Rule
     from odkanon.publish.save import save_release
@@ -49,19 +51,19 @@ def demo(
                 save_release(release, output / f"{target}-{when}", force=True)
                 releases.append((f"{target}, {when}", release))
 
-    console.rule("[bold]The sample survey")
+    console.rule("The sample survey")
     show_input(od)
     console.print(
         "These trips are synthetic. They have the shape of the survey in the paper, and like its experiment the "
         "demo keeps the trips inside five cells of central Paris.\n"
     )
-    console.rule("[bold]Privacy")
+    console.rule("Privacy")
     show_privacy(releases)
     console.print(
         "Protecting the participants (at least 10 trips) leaves flows that stand for too few people of the population, "
         "and the other way round: choose whom you promise to protect, or protect both.\n"
     )
-    console.rule("[bold]Utility")
+    console.rule("Utility")
     show_utility(releases)
     console.print(
         "Every budget is 10 %. Spent after generalising, on the flows that really are too small, it buys "
@@ -69,6 +71,7 @@ def demo(
         f"{_zones(releases[0][1])}. With sparser "
         "data the difference becomes a cliff: docs/differences.md shows one.\n"
     )
+    console.tell(releases=sorted(path for path in output.iterdir() if path.is_dir()))
     warn_of_few_persons(releases[1][1])
     console.print(f"\nWrote four releases to {output}/, each with a report.html to open in a browser.")
     command = command_name()

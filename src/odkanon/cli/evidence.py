@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from odkanon.cli.reading import How, reads
+from odkanon.cli.say import console, say
 from odkanon.errors import InputError
 
 Policy = Annotated[
@@ -47,7 +48,9 @@ def evidence(
 
     `odkanon evidence release --trips survey.parquet --policy policy.toml -o evidence`
     """
-    from odkanon.cli.show import console, stages
+    from rich.text import Text
+
+    from odkanon.cli.progress import stages
     from odkanon.core.outputs import check_new, write_whole
     from odkanon.evidence.page import page
     from odkanon.evidence.run import gather_evidence
@@ -69,7 +72,7 @@ def evidence(
         )
     for each in found.content["attacks"]:
         style = {"found": "bold red", "clean": "green"}.get(each["verdict"], "yellow")
-        console.print(f"[{style}]{each['verdict']:>14}[/]  {each['title']}: {each['message']}".replace("[[", "\\[["))
+        console.print(Text.assemble((f"{each['verdict']:>14}", style), f"  {each['title']}: {each['message']}"))
     if found.content["yardstick"] is not None:
         console.print(found.content["yardstick"]["words"])
     write_whole(files[0], page(found.content))
@@ -98,7 +101,7 @@ def policy(
         return
     check_new(output, force=force)
     write_whole(output, EXAMPLE)
-    typer.echo(f"Wrote {output}; change it to what your office asks.")
+    say(f"Wrote {output}; change it to what your office asks.")
 
 
 def check(
@@ -128,11 +131,11 @@ def check(
             raise InputError(f"{evidence} cannot be read ({error}); it should be the .json of evidence") from None
     broken = check_release(release, asked, content)
     if not broken:
-        typer.echo(f"{release} keeps {policy}.")
+        say(f"{release} keeps {policy}.")
     _end(broken)
 
 
 def _end(broken: list[str]) -> None:
     for line in broken:
-        typer.echo(f"broken: {line}")
+        say(f"broken: {line}")
     raise typer.Exit(1 if broken else 0)

@@ -44,7 +44,8 @@ def explain(
 
     `odkanon explain release --trips survey.parquet -o lost.html`
     """
-    from odkanon.cli.show import console, stages
+    from odkanon.cli.progress import stages
+    from odkanon.cli.say import console
     from odkanon.core.outputs import check_new, write_whole
     from odkanon.publish.files import guard_text
     from odkanon.read.matrix import matrix_of
@@ -69,6 +70,7 @@ def explain(
         told = run(release, od, km=km, polygons=None if onto is None else read_polygons(onto, code))
         write_whole(output, page(told))
         write_csv(guard_text(told.table()), table)
+    console.tell(written=[output, table], place=told.summary.name, cpc=told.summary.cpc)
     near = "" if told.summary.large_near is None else f", large ones near in {told.summary.large_near:.0%}"
     console.print(f"Flows between places ({told.summary.name}) are right to {told.summary.cpc:.0%}{near}.")
     console.print(f"Wrote {output} and {table}: not for publication, they show what the release hides.")

@@ -10,6 +10,7 @@ import typer
 
 from odkanon.cli.options import Input
 from odkanon.cli.reading import How, reads
+from odkanon.cli.say import console, say
 
 
 @reads
@@ -28,7 +29,7 @@ def explore(
     --------
     `odkanon explore trips.csv`
     """
-    from odkanon.cli.show import stages
+    from odkanon.cli.progress import stages
     from odkanon.explore import ExploreServer, Session, data_of_input, opened_in_browser
 
     reading = how(source)
@@ -36,7 +37,9 @@ def explore(
         stage(f"reading {reading.name}")
         session = Session(data_of_input(reading), Path.cwd())
     with ExploreServer(session, port) as server, suppress(KeyboardInterrupt):
-        typer.echo(f"Exploring {reading.name} at {server.url}")
-        typer.echo("Whoever has this address can see the page while this runs. Stop with Ctrl+C.")
+        console.tell(url=server.url)
+        say(f"Exploring {reading.name} at {server.url}")
+        say("Whoever has this address can see the page while this runs. Stop with Ctrl+C.")
+        console.finish()  # whoever reads the document wants the address now
         with nullcontext() if no_open else opened_in_browser(server.url):
             server.serve_forever(poll_interval=0.2)

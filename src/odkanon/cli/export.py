@@ -8,11 +8,14 @@ from typing import Annotated
 
 import typer
 
+from odkanon.cli.say import console, say
+
 
 class ExportFormat(StrEnum):
     """What to export to."""
 
     omx = "omx"
+    gpkg = "gpkg"
     geoparquet = "geoparquet"
     geojson = "geojson"
     flowmap = "flowmap"
@@ -29,18 +32,32 @@ class Counted(StrEnum):
 
 
 def export(
-    release: Annotated[Path, typer.Argument(metavar="RELEASE", help="Folder of a release.", show_default=False)],
+    release: Annotated[
+        Path, typer.Argument(metavar="RELEASE", help="Folder of a release, or of segments.", show_default=False)
+    ],
     to: Annotated[
         ExportFormat,
         typer.Option(
             "--to",
-            help="omx: matrices for transport models. geoparquet, geojson: zones and flow lines for GIS. flowmap: "
-            "tables for flowmap.blue. skmob: tessellation and flows for scikit-mobility. csv, parquet: with --onto.",
+            help="omx: matrices for transport models. gpkg (GeoPackage), geoparquet, geojson: zones and flow lines for "
+            "GIS. flowmap: tables for flowmap.blue. skmob: tessellation and flows for scikit-mobility. csv, parquet: "
+            "with --onto.",
             show_default=False,
         ),
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="PATH", help="A file for omx, a folder otherwise.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="PATH", help="A file for omx and gpkg, else a folder.")
+    ],
     measure: Annotated[Counted, typer.Option(help="With flowmap and skmob: what flows count.")] = Counted.trips,
+    zones: Annotated[
+        list[Path],
+        typer.Option(
+            "--zones",
+            metavar="RELEASE",
+            help="Have the zones of this release, too, also where nothing flows: months get one shape. Repeatable.",
+            show_default=False,
+        ),
+    ] = [],  # noqa: B006 - typer copies it
     onto: Annotated[
         Path | None,
         typer.Option(
@@ -82,11 +99,22 @@ def export(
 
     `odkanon export release --to geoparquet -o gis`
 
+    `odkanon export february --zones january --to omx -o february.omx`
+
     `odkanon export release --onto communes.gpkg --id CODE --to omx -o communes.omx`
     """
     from odkanon.publish.export.export import export_release
 
     written = export_release(
-        release, to.value, output, measure=measure.value, force=force, onto=onto, code=code, weights=weights
+        release,
+        to.value,
+        output,
+        measure=measure.value,
+        force=force,
+        zones=zones,
+        onto=onto,
+        code=code,
+        weights=weights,
     )
-    typer.echo(f"Wrote {', '.join(str(path) for path in written)}")
+    console.tell(written=written)
+    say(f"Wrote {', '.join(str(path) for path in written)}")

@@ -7,7 +7,10 @@ from typing import Annotated
 
 import typer
 
-from odkanon.cli.trips import Force, Gap, MinDistance, MinDuration, MinPoints, TripsFile, show_account
+from odkanon.cli.rerun import run_command
+from odkanon.cli.say import console, say
+from odkanon.cli.trips import Force, Gap, MinDistance, MinDuration, MinPoints, show_account
+from odkanon.errors import InputError
 
 
 def netmob25(
@@ -15,23 +18,43 @@ def netmob25(
         Path,
         typer.Argument(metavar="FOLDER", help="With individuals_dataset.csv and gps_dataset/.", show_default=False),
     ],
-    output: TripsFile,
+    context: typer.Context,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Trips, as .parquet, .csv or .csv.gz", show_default=False),
+    ] = None,
+    tables: Annotated[
+        Path | None,
+        typer.Option(
+            "--tables",
+            metavar="DIR",
+            help="Go on to all tables of the paper, in DIR/tables; the trips go to DIR/trips.parquet, unless -o says "
+            "where else.",
+            show_default=False,
+        ),
+    ] = None,
     gap: Gap = 180.0,
     min_points: MinPoints = 2,
     min_duration: MinDuration = 0.0,
     min_distance: MinDistance = 0.0,
     force: Force = False,
 ) -> None:
-    """Turn the NetMob25 survey into trips with weight, sex, age and category.
+    """Turn the NetMob25 survey into trips with weight, sex, age, category and what else it says of persons.
 
     Examples
     --------
     `odkanon sample --as netmob25 -o survey`, then `odkanon netmob25 survey -o trips.parquet`
+
+    `odkanon netmob25 survey --tables paper`
     """
-    from odkanon.cli.show import console, stages
+    from odkanon.cli.progress import stages
     from odkanon.read.points.cutting import TripRule
     from odkanon.read.points.netmob25 import write_survey_trips
 
+    if output is None:
+        if tables is None:
+            raise InputError("say where the trips go, with -o FILE, or the tables, with --tables DIR")
+        output = tables / "trips.parquet"
     with stages() as stage:
         stage(f"opening {folder}")
         rule = TripRule(gap, min_points, min_duration, min_distance)
@@ -45,4 +68,8 @@ def netmob25(
         if count:
             console.print(f"  {count:,} {what}", style="yellow")
     show_account(account.points)
-    typer.echo(f"Wrote {account.points.trips:,} trips to {output}")
+    console.tell(written=[output])
+    say(f"Wrote {account.points.trips:,} trips to {output}")
+    if tables is not None:
+        options = {"source": str(output), "output": str(tables / "tables"), "all_segments": True}
+        run_command(context, "compare", options | {"within": "paris-centre", "force": force})

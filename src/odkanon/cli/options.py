@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,6 +13,9 @@ from odkanon.errors import InputError
 
 if TYPE_CHECKING:
     pass
+
+
+FOR_EVERY_COMMAND = "For every command"
 
 
 class EngineName(StrEnum):
@@ -67,19 +71,57 @@ def plain(value: Any) -> Any:
     return value if isinstance(value, bool | int | float | None) else str(value)
 
 
-def command_account(context: typer.Context) -> dict[str, Any]:
-    """Return the command that runs, and the options that were given to it."""
+NOT_REPEATED = ("config", "as_json", "quiet", "force")
+"""Options that say how to run, not what to make."""
+
+
+def command_account(context: typer.Context, output: Path) -> dict[str, Any]:
+    """Return the command that runs, with all that is needed to run it again.
+
+    ``options`` has those that were given, here or in ``odkanon.toml``; ``folder`` where it ran, as seen from where
+    the recipe lies, so that both can be moved together; ``files`` the digests of what options name besides the input.
+    """
     given = {
         name: plain(value)
         for name, value in context.params.items()
-        if (source := context.get_parameter_source(name)) is not None and source.name != "DEFAULT"
+        if name not in NOT_REPEATED
+        and (source := context.get_parameter_source(name)) is not None
+        and source.name != "DEFAULT"
     }
-    return {"name": context.info_name, "options": given}
+    named = [text for name, value in given.items() if name not in ("source", "output") for text in _texts(value)]
+    return {
+        "name": context.info_name,
+        "options": given,
+        "folder": _relative(Path.cwd(), output.absolute().parent),
+        "files": {text: digest for text in named if (digest := _digest(text)) is not None},
+    }
+
+
+def _texts(value: Any) -> list[str]:
+    """Return what could be a path in the value of an option, also after the colon of ``purpose:LOOKUP.csv``."""
+    values = value if isinstance(value, list) else [value]
+    return [part for each in values if isinstance(each, str) for part in (each, each.partition(":")[2]) if part]
+
+
+def _digest(text: str) -> str | None:
+    from odkanon.publish.recipe import public_digest
+
+    try:
+        return public_digest(Path(text))
+    except (OSError, ValueError):  # a name that no file could have
+        return None
+
+
+def _relative(folder: Path, start: Path) -> str:
+    try:
+        return Path(os.path.relpath(folder, start)).as_posix()
+    except ValueError:  # on another drive
+        return str(folder)
 
 
 def parse_age_bands(text: str | None) -> tuple[int, ...]:
     """Read ``--age-bands 18,40,65``."""
-    from odkanon.together.dimensions import AGE_BANDS
+    from odkanon.read.axes import AGE_BANDS
 
     if text is None:
         return AGE_BANDS

@@ -8,12 +8,21 @@ from typing import Annotated
 
 import typer
 
+from odkanon.cli.say import console, say
+
 
 class ColourBy(StrEnum):
     """What zones are coloured by."""
 
     trips = "trips"
     weight = "weight"
+
+
+class OneAxis(StrEnum):
+    """Where trips start, or where they end."""
+
+    origin = "origin"
+    destination = "destination"
 
 
 def picture(
@@ -23,6 +32,14 @@ def picture(
         Path | None, typer.Argument(metavar="[RELEASE2]", help="Another one, to show what differs.")
     ] = None,
     measure: Annotated[ColourBy, typer.Option(help="What zones are coloured by.")] = ColourBy.trips,
+    axis: Annotated[OneAxis | None, typer.Option(help="One axis alone. [default: both]", show_default=False)] = None,
+    near: Annotated[
+        str | None, typer.Option(metavar="PLACE", help="Only around this town, or around LONGITUDE,LATITUDE.")
+    ] = None,
+    km: Annotated[float, typer.Option(metavar="KM", help="With --near: how wide a part of the map.")] = 10.0,
+    paper: Annotated[
+        bool, typer.Option("--paper", help="The paper's two figures: zones of two releases, and nested hexagons.")
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace FILE.")] = False,
 ) -> None:
     """Draw the zones of a release and the sizes of its flows, for a paper.
@@ -32,10 +49,17 @@ def picture(
     `odkanon picture release -o zones.pdf`
 
     `odkanon picture participants population -o difference.svg`
+
+    `odkanon picture release -o montreuil.png --axis destination --near Montreuil --km 6`
+
+    `odkanon picture participants population -o figures.pdf --paper`
     """
     from odkanon.core.outputs import check_new
     from odkanon.publish.report.picture import write_picture
 
     check_new(output, force=force)
-    write_picture([release] if other is None else [release, other], output, measure=measure.value)
-    typer.echo(f"Wrote {output}")
+    releases = [release] if other is None else [release, other]
+    one = None if axis is None else axis.value
+    write_picture(releases, output, measure=measure.value, axis=one, near=near, km=km, paper=paper)
+    console.tell(written=[output])
+    say(f"Wrote {output}")

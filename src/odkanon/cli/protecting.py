@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from odkanon.engine.protocols import Matrix
     from odkanon.model.rule import Rule
 
-_PANEL = "Whom to protect"
+_PANEL = "Thresholds one by one"
 
 Protect = StrEnum("Protect", {target: target for target in TARGETS})  # type: ignore[misc]
 """Who can be protected."""
@@ -34,13 +34,12 @@ def _option(name: str, text: str) -> Any:
 _NUMBER: dict[str, Any] = dict.fromkeys(MEASURES, int | None) | {"weight": float | None}
 
 OPTIONS: dict[str, tuple[Any, Any]] = {
-    "k": (Annotated[int, _option("--k", "How many must share every published flow.")], 10),
+    "k": (Annotated[int, typer.Option("--k", help="How many must share every published flow.")], 10),
     "protect": (
         Annotated[
             list[Protect],
             typer.Option(
                 "--protect",
-                rich_help_panel=_PANEL,
                 show_default=False,
                 help="Who: "
                 + ", ".join(f"{measure.target} ({measure.meaning})" for measure in MEASURES.values())

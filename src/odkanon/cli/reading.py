@@ -64,9 +64,21 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
             str | None,
             _option(
                 "--within",
-                "FILE|CELLS",
-                "Keep trips with both ends inside these H3 cells (separated by commas) or this GeoJSON outline.",
+                "FILE|CELLS|NAME",
+                "Keep trips with both ends inside these H3 cells (separated by commas) or this GeoJSON outline; "
+                "paris-centre are the five cells of the paper.",
             ),
+        ],
+        None,
+    ),
+    "since": (
+        Annotated[str | None, _option("--since", "DAY", "Keep trips that start on this day or later: 2024-02-01.")],
+        None,
+    ),
+    "until": (
+        Annotated[
+            str | None,
+            _option("--until", "DAY", "Keep trips that start before this day. The period is published with a release."),
         ],
         None,
     ),

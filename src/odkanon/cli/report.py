@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from odkanon.cli.say import console, say
 from odkanon.errors import InputError
 
 
@@ -19,7 +20,7 @@ def report(
         typer.Option("--output", "-o", metavar="FILE", help="Where to. [default: report.html in the one release]"),
     ] = None,
     beneath: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="GeoJSON of yours to draw beneath the zones.")
+        Path | None, typer.Option(metavar="FILE", help="GeoJSON of yours, such as streets, to draw over the zones.")
     ] = None,
     full: Annotated[
         bool,
@@ -46,7 +47,7 @@ def report(
         if output is not None or len(releases) > 1:
             raise InputError("a full page is of one release, and goes beside it; leave out -o and other releases")
         output = write_full_report(releases[0], beneath=beneath, force=force)
-        typer.echo("This page tells more than the release does: it is for you, not for publication.")
+        say("This page tells more than the release does: it is for you, not for publication.")
     elif output is None:
         if len(releases) > 1:
             raise InputError("say where to write the page of several releases, with -o FILE")
@@ -54,4 +55,5 @@ def report(
     else:
         check_new(output, force=force)
         write_whole(output, render(releases, beneath=beneath))
-    typer.echo(f"Wrote {output}; open it in a browser.")
+    console.tell(written=[output])
+    say(f"Wrote {output}; open it in a browser.")

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from odkanon.cli.say import console, say
 from odkanon.errors import InputError
 
 
@@ -46,18 +47,20 @@ def sample(
     from odkanon.sample.survey import make_survey
 
     if trips is not None:
-        from odkanon.cli.show import stages
+        from odkanon.cli.progress import stages
         from odkanon.sample.crowd import write_crowd
 
         with stages() as stage:
             write_crowd(trips, output, seed=seed, progress=stage)
-        typer.echo(f"Wrote {trips:,} synthetic trips to {output}")
+        console.tell(written=[output])
+        say(f"Wrote {trips:,} synthetic trips to {output}")
         return
     if layout is Layout.netmob25:
         from odkanon.sample.points import write_netmob25
 
         points = write_netmob25(make_survey(seed), output, force=force)
-        typer.echo(f"Wrote {points:,} synthetic GNSS points to {output}")
+        console.tell(written=[output])
+        say(f"Wrote {points:,} synthetic GNSS points to {output}")
         return
     check_new(output, force=force)
     if output.suffix not in (".parquet", ".csv", ".gz"):
@@ -69,4 +72,5 @@ def sample(
         else:
             write_csv(survey, partial / output.name)
         (partial / output.name).replace(output)
-    typer.echo(f"Wrote {survey.num_rows:,} synthetic trips to {output}")
+    console.tell(written=[output])
+    say(f"Wrote {survey.num_rows:,} synthetic trips to {output}")

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from odkanon.cli.options import parse_age_bands
+from odkanon.cli.say import say
+from odkanon.errors import InputError
 
 if TYPE_CHECKING:
+    from odkanon.methods.cascade.again import EarlierRows
     from odkanon.model.od import ODMatrix
     from odkanon.model.rule import Rule
     from odkanon.read.reading import Reading
@@ -18,14 +19,33 @@ if TYPE_CHECKING:
     from odkanon.together.series import Zoning
 
 
-def read_earlier_zones(folder: Path | None) -> Zoning | None:
-    """Read ``--zones``; a folder of segments stands for the zones of its whole."""
+def read_earlier(folder: Path | None) -> Zoning | EarlierRows | None:
+    """Read ``--zones``: the zones of a release, of the whole of a folder of segments, or the rows of a cascade."""
     from odkanon.publish.recipe import INDEX
     from odkanon.publish.saved import WHOLE, read_release
 
     if folder is None:
         return None
-    return read_release(folder / WHOLE if (folder / INDEX).is_file() else folder).zoning
+    release = read_release(folder / WHOLE if (folder / INDEX).is_file() else folder)
+    return release.earlier_rows if release.nested and not release.axes else release.zoning
+
+
+def read_earlier_zones(folder: Path | None) -> Zoning | None:
+    """Read ``--zones`` where it takes one zoning for all flows."""
+    from odkanon.methods.cascade.again import EarlierRows
+
+    earlier = read_earlier(folder)
+    if isinstance(earlier, EarlierRows):
+        raise InputError(f"{folder} is a cascade: its rows lie in each other, and are no zoning for segments")
+    return earlier
+
+
+def read_after(reading: Reading, earlier: Path | None) -> Reading:
+    """Return the part of an input that ``--after`` leaves: what is new since an earlier release."""
+    from odkanon.publish.recipe import read_recipe_file
+    from odkanon.together.growing import only_new
+
+    return reading if earlier is None else only_new(reading, read_recipe_file(earlier)["input"], str(earlier))
 
 
 def anonymize_segments(
@@ -44,7 +64,8 @@ def anonymize_segments(
 ) -> None:
     """Read trips, release them by segments, and say what came out."""
     from odkanon.cli.cautions import warn_of_rule
-    from odkanon.cli.show import show_recipe, stages
+    from odkanon.cli.progress import stages
+    from odkanon.cli.show import show_recipe
     from odkanon.publish.segments import check_index_target, save_together
     from odkanon.read.trips import build_od, trips_of
     from odkanon.together import make_dimensions, release_together
@@ -74,17 +95,16 @@ def anonymize_segments(
     show_together(together)
     warn_of_rule(together.whole)
     if reading.uses_hours or any("hour" in dimension.keys for dimension in dimensions):
-        typer.echo(reading.clock)
+        say(reading.clock)
     written = 1 + sum(part.release is not None for part in together.parts)
-    typer.echo(f"Wrote {output}: {written} releases on the same zones, and index.json")
+    say(f"Wrote {output}: {written} releases on the same zones, and index.json")
     show_recipe(output)
 
 
 def show_together(together: Together) -> None:
     """Print the whole and each segment in one table."""
-    from rich.table import Table
-
-    from odkanon.cli.show import console, show_input, warn_of_few_persons
+    from odkanon.cli.say import console, make_table
+    from odkanon.cli.show import show_input, warn_of_few_persons
     from odkanon.publish.manifest import statement
     from odkanon.quality.privacy import privacy
     from odkanon.quality.utility import utility
@@ -98,9 +118,11 @@ def show_together(together: Together) -> None:
     show_input(together.whole.od)
     console.print(statement(together.whole.rule), style="bold")
     console.print("So is every group that sums and differences of the tables single out.", style="bold")
-    table = Table(title="The whole and its segments, on the same zones", title_justify="left")
-    for heading in ("table", "trips", "flows", "of few persons", "suppressed", "G"):
-        table.add_column(heading, justify="left" if heading == "table" else "right")
+    table = make_table(
+        "The whole and its segments, on the same zones",
+        ("table", "trips", "flows", "of few persons", "suppressed", "G"),
+        left=("table",),
+    )
     rows = [("whole", together.whole, None), *((part.title, part.release, part.reason) for part in together.parts)]
     for title, release, reason in rows:
         if release is None:

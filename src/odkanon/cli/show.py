@@ -2,36 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
+from odkanon.cli.say import console, make_table
 from odkanon.engine.protocols import Matrix
 from odkanon.model.measures import HEADS, MEASURES
 from odkanon.model.release import Release
 from odkanon.publish.manifest import promise
-from odkanon.publish.recipe import recipe_path
+from odkanon.publish.recipe import read_recipe, recipe_path
 from odkanon.quality.privacy import privacy
 from odkanon.quality.utility import utility
 from odkanon.zoning.cells import cell_to_latlng
 
 if TYPE_CHECKING:
     from odkanon.study.experiment import Outcome
-
-console = Console(highlight=False)
-progress = Console(stderr=True, highlight=False)
-
-
-@contextmanager
-def stages() -> Iterator[Callable[[str], None]]:
-    """Show what is going on, on terminals only; call the yielded function at each new stage."""
-    with progress.status("starting") as status:
-        yield lambda text: status.update(f"{text} ...")
 
 
 def show_release(od: Matrix, release: Release) -> None:
@@ -83,9 +71,11 @@ def show_published(release: Release) -> None:
 
 def show_privacy(releases: list[tuple[str, Release]]) -> None:
     """Print the paper's privacy table: the smallest class from each perspective, and how many are too small."""
-    table = Table(title="Privacy: the smallest published flow, and how many fall short", title_justify="left")
-    for heading in ("release", "counted in", "smallest", "threshold", "flows below"):
-        table.add_column(heading, justify="left" if heading in ("release", "counted in") else "right")
+    table = make_table(
+        "Privacy: the smallest published flow, and how many fall short",
+        ("release", "counted in", "smallest", "threshold", "flows below"),
+        left=("release", "counted in"),
+    )
     for name, release in releases:
         for measure, report in privacy(release).items():
             below = f"{report.below:,} of {len(release.classes):,}"
@@ -95,9 +85,11 @@ def show_privacy(releases: list[tuple[str, Release]]) -> None:
 
 def show_usefulness(releases: list[tuple[str, Release]]) -> None:
     """Print how well releases answer what people ask of a matrix; nothing where it is not known where zones lie."""
-    table = Table(title="Usefulness: how far flows between squares are right (1 is best)", title_justify="left")
-    for heading in ("release", "counted in", "1 km", "2 km", "4 km", "8 km", "lengths", "stay in 2 km"):
-        table.add_column(heading, justify="left" if heading in ("release", "counted in") else "right")
+    table = make_table(
+        "Usefulness: how far flows between squares are right (1 is best)",
+        ("release", "counted in", "1 km", "2 km", "4 km", "8 km", "lengths", "stay in 2 km"),
+        left=("release", "counted in"),
+    )
     for name, release in releases:
         for measure, found in release.usefulness.items():
             inside = f"{_number(found.squares[1].inside_after)} of {_number(found.squares[1].inside_before)}"
@@ -118,36 +110,43 @@ def show_usefulness(releases: list[tuple[str, Release]]) -> None:
 def show_ranking(outcomes: Sequence[Outcome], target: str) -> None:
     """Print the methods of a comparison, the most useful first, and which to choose for what."""
     from odkanon.study.experiment import METHOD_ROWS
-    from odkanon.study.tables import cpc, ranked
+    from odkanon.study.ranking import choices, cpc, ranked
+    from odkanon.study.tables import spelled
 
     best = ranked(outcomes, target)
     if not best:
         return
-    table = Table(title=f"Protecting the {target}: the most useful first", title_justify="left")
-    for heading in ("method", "1 km", "2 km", "4 km", "8 km", "published", "G", "zones", "seconds"):
-        table.add_column(heading, justify="left" if heading == "method" else "right")
+    table = make_table(
+        f"Protecting the {spelled(target)}: the most useful first",
+        ("method", "1 km", "2 km", "4 km", "8 km", "shown", "G", "zones"),
+        left=("method",),
+    )
     for outcome in best:
         title = METHOD_ROWS[outcome.cell.row].title
         if outcome.refusal is not None:
-            table.add_row(title, *"----", "0%", "-", "-", "-")
+            table.add_row(title, *"----", "0%", "-", "-")
             continue
-        right = [_number(cpc(outcome, "trips", km)) for km in (1, 2, 4, 8)]
+        right = ["-" if (found := cpc(outcome, "trips", km)) is None else f"{found:.2f}" for km in (1, 2, 4, 8)]
+        g = outcome.utility["trips"]["g"]
         zones = f"{outcome.origins:,} x {outcome.destinations:,}"
-        g = _number(outcome.utility["trips"]["g"])
-        table.add_row(title, *right, f"{1 - outcome.suppressed:.0%}", g, zones, f"{outcome.seconds:.2f}")
+        table.add_row(title, *right, f"{1 - outcome.suppressed:.0%}", "-" if g is None else f"{g:,.0f}", zones)
     console.print(table)
     console.print(
-        "1 to 8 km: how far flows between squares of that side are right, from 0 to 1 (CPC); for flows of a whole city "
-        "take the best at 4 or 8 km, for single quarters the best at 1 or 2 km. G: size of zones, smaller is finer.",
+        "1 to 8 km: how far flows between squares of that side are right, from 0 to 1 (CPC). Shown: share of trips. "
+        "G: size of zones in observed cells, smaller is finer; it does not tell how useful they are.",
         style="dim",
     )
+    for use, chosen, km, share in choices(outcomes, target):
+        console.print(f"For {use}: {METHOD_ROWS[chosen.cell.row].title} ({share:.0%} right at {km:g} km).")
 
 
 def show_utility(releases: list[tuple[str, Release]]) -> None:
     """Print the four metrics, counted in participants and, where there are weights, in population."""
-    table = Table(title="Utility (lower is better)", title_justify="left")
-    for heading in ("release", "counted in", "zones", "C_DM", "C_AVG", "G", "at best", "E"):
-        table.add_column(heading, justify="left" if heading in ("release", "counted in") else "right")
+    table = make_table(
+        "Utility (lower is better)",
+        ("release", "counted in", "zones", "C_DM", "C_AVG", "G", "at best", "E"),
+        left=("release", "counted in"),
+    )
     for name, release in releases:
         for measure in ("trips", "weight"):
             if measure not in release.input.measures:
@@ -177,7 +176,14 @@ def show_files(folder: Path) -> None:
 def show_recipe(folder: Path) -> None:
     """Say what lies beside a folder, and for whom."""
     recipe = folder.with_name(recipe_path(folder).name)
+    told = read_recipe(folder) or {}
+    console.tell(folder=folder, recipe=recipe, about=told.get("about") or _abouts(told))
     console.print(f"Publish the folder. Keep {recipe}: it has every number in full, and is for you.")
+
+
+def _abouts(told: dict[str, Any]) -> dict[str, Any]:
+    """Return what a recipe says of each of several releases."""
+    return {name: release["about"] for name, release in told.get("releases", {}).items()}
 
 
 def warn_of_few_persons(release: Release) -> None:

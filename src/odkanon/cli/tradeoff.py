@@ -11,6 +11,7 @@ import typer
 from odkanon.cli.options import Input
 from odkanon.cli.protecting import Protect
 from odkanon.cli.reading import How, reads
+from odkanon.cli.say import console, say
 from odkanon.errors import InputError
 
 Number = TypeVar("Number", int, float)
@@ -42,7 +43,7 @@ def tradeoff(
     """
     import pyarrow as pa
 
-    from odkanon.cli.show import stages
+    from odkanon.cli.progress import stages
     from odkanon.core.outputs import check_new
     from odkanon.read.matrix import matrix_of
     from odkanon.read.tables.open import write_csv
@@ -71,7 +72,8 @@ def tradeoff(
         output.parent.mkdir(parents=True, exist_ok=True)
         write_csv(pa.Table.from_pylist([vars(row) for row in rows]), table)
         plot_tradeoff(rows, output)
-    typer.echo(f"Wrote {output} and {table}: {len(rows)} runs.")
+    console.tell(written=[output, table], runs=[vars(row) for row in rows])
+    say(f"Wrote {output} and {table}: {len(rows)} runs.")
 
 
 def _numbers(text: str, kind: Callable[[str], Number], option: str) -> list[Number]:

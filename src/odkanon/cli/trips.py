@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from odkanon.cli.reading import Column, column_mapping
+from odkanon.cli.say import console, say
 
 if TYPE_CHECKING:
     from odkanon.read.points.trips import PointsAccount
@@ -27,8 +28,8 @@ def trips(
         Path,
         typer.Argument(
             metavar="POINTS",
-            help="CSV, gzipped CSV or Parquet with person, time, lat, lon; or a folder with a CSV for each person, "
-            "named by the person's id.",
+            help="CSV, Parquet, GPX, GeoPackage or the like with person, time, lat, lon; or a folder with a CSV for "
+            "each person, named by the person's id.",
             show_default=False,
         ),
     ],
@@ -48,7 +49,7 @@ def trips(
 
     `odkanon trips gps_dataset -o trips.csv --gap 300 --min-distance 200`
     """
-    from odkanon.cli.show import stages
+    from odkanon.cli.progress import stages
     from odkanon.read.points.cutting import TripRule
     from odkanon.read.points.fixes import open_fixes
     from odkanon.read.points.trips import check_output, write_trips
@@ -60,13 +61,13 @@ def trips(
         rule = TripRule(gap, min_points, min_duration, min_distance)
         account = write_trips(fixes, output, rule=rule, progress=stage, force=force)
     show_account(account)
-    typer.echo(f"Wrote {account.trips:,} trips to {output}")
+    console.tell(written=[output])
+    say(f"Wrote {account.trips:,} trips to {output}")
 
 
 def show_account(account: PointsAccount) -> None:
     """Print what became of the points."""
-    from odkanon.cli.show import console
-
+    console.tell(account=vars(account))
     console.print(f"Read {account.points:,} points of {account.persons:,} persons.")
     for reason, count in account.rejected.items():
         console.print(f"  rejected {count:,} points {reason}", style="yellow")

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from odkanon.cli.say import console, say
+
 
 def view(
     cube: Annotated[Path, typer.Argument(metavar="CUBE", help="Folder of a cube.", show_default=False)],
@@ -34,7 +36,13 @@ def view(
     from odkanon.publish.view import save_view
 
     found = save_view(cube, output, which, force=force)
-    typer.echo(
+    console.tell(
+        folder=output,
+        pairs=found.table.num_rows,
+        trips=found.total(),
+        trips_possible=found.total("trips_possible"),
+    )
+    say(
         f"Wrote {output}: {found.total():,.0f} trips that are certainly such, between {found.table.num_rows:,} pairs "
         f"of zones; up to {found.total('trips_possible'):,.0f} more may be."
     )

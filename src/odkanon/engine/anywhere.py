@@ -9,6 +9,7 @@ from typing import Any
 from odkanon.engine.choose import EngineName, load, parse_bytes
 from odkanon.engine.protocols import Matrix
 from odkanon.errors import InputError, nearest
+from odkanon.read.axes import AGE_BANDS, kinds_of
 from odkanon.read.reading import Reading
 
 ENGINES: tuple[EngineName, ...] = ("memory", "duckdb", "spark")
@@ -20,6 +21,8 @@ def read_matrix(
     engine: EngineName | None = None,
     memory_limit: int | str | None = None,
     spark_master: str | None = None,
+    by: Sequence[str] = (),
+    age_bands: Sequence[int] = AGE_BANDS,
     **how: Any,
 ) -> Matrix:
     """Read trips, or records between zones, into an OD matrix on the engine that suits their number.
@@ -29,12 +32,14 @@ def read_matrix(
     source : path or sequence of paths
         A file of any kind that `odkanon.Reading` lists, several with the same columns, or a folder of Parquet files.
     engine : {"memory", "duckdb", "spark"}, optional
-        Where the pairs are kept. By default in memory as long as they fit there comfortably, else in DuckDB; what
-        lies in an object store goes to Spark.
+        Where the pairs are kept. By default in memory as long as they fit there comfortably, else in DuckDB;
+        ``s3a://``, ``hdfs://`` and the like go to Spark.
     memory_limit : int or str, optional
         Bytes, or something like ``"8GiB"``: what DuckDB may take, and what "fits" means.
     spark_master : str, optional
         Such as ``local[4]`` or ``spark://host:7077``. On a session of your own, use `odkanon.spark.read`.
+    by, age_bands : sequence of str, sequence of int
+        What to count trips by besides origin and destination, for a cube; see `odkanon.cube_of`.
     **how
         How to read it; see `odkanon.Reading`.
 
@@ -58,4 +63,5 @@ def read_matrix(
     limit = parse_bytes(memory_limit) if isinstance(memory_limit, str) else memory_limit
     if engine is not None and engine not in ENGINES:
         raise InputError(f"there is no engine {engine!r}{nearest(engine, ENGINES)}; choose among {', '.join(ENGINES)}")
-    return load(Reading(source, **how), engine=engine, memory_limit=limit, spark_master=spark_master)
+    kinds = kinds_of(by, age_bands) if by else ()
+    return load(Reading(source, **how), engine=engine, memory_limit=limit, spark_master=spark_master, kinds=kinds)

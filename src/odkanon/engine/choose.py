@@ -15,9 +15,10 @@ from odkanon.engine.sql.odtable import load_od
 from odkanon.engine.sql.rows import SqlInput
 from odkanon.engine.sql.trips import load_trips
 from odkanon.errors import InputError
+from odkanon.read.kinds import Kind
 from odkanon.read.matrix import matrix_of
 from odkanon.read.reading import Reading
-from odkanon.read.tables.datasets import dataset_files, remote
+from odkanon.read.tables.datasets import dataset_files, is_store, open_store, remote
 
 _BYTES_PER_TRIP = 400
 """What a trip takes at the peak of the engine in memory: 0.53 GiB for a million, Python itself included."""
@@ -31,9 +32,9 @@ EngineName = Literal["memory", "duckdb", "spark"]
 
 
 def choose_engine(source: Source, *, memory_limit: int | None = None) -> EngineName:
-    """Return the engine for an input: memory if it fits there comfortably, DuckDB if not, Spark for object stores."""
+    """Return the engine for an input: memory if it fits there comfortably, DuckDB if not, Spark for clusters."""
     paths = [source] if isinstance(source, str | Path) else [each for each in source if isinstance(each, str | Path)]
-    if any(remote(path) is not None for path in paths):
+    if any(remote(path) is not None and not is_store(path) for path in paths):
         return "spark"
     limit = memory_limit or machine_memory() // 2
     return "memory" if sum(map(_rows, paths)) * _BYTES_PER_TRIP <= limit else "duckdb"
@@ -43,6 +44,8 @@ def _rows(source: str | Path) -> int:
     """Return the rows of Parquet files, and a guess for others."""
     import pyarrow.parquet
 
+    if is_store(source):
+        return int(open_store(remote(source) or "").count_rows())
     rows = 0
     for file in dataset_files(source) or [Path(source)]:
         if not file.is_file():
@@ -63,6 +66,7 @@ def load(
     engine: EngineName | None = None,
     memory_limit: int | None = None,
     spark_master: str | None = None,
+    kinds: Sequence[Kind] = (),
 ) -> Matrix:
     """Read trips or records between zones into the engine that was asked for, or that suits the size.
 
@@ -77,11 +81,13 @@ def load(
         Bytes, for DuckDB.
     spark_master : str, optional
         Such as ``local[4]`` or ``spark://host:7077``, which asks for Spark; by default what the environment says.
+    kinds : sequence of Kind
+        What to count trips by besides origin and destination; see `odkanon.read.axes.kinds_of`.
     """
     if engine is None:
         engine = "spark" if spark_master else choose_engine(reading.source, memory_limit=memory_limit)
     if engine == "memory":
-        return matrix_of(reading)
+        return matrix_of(reading, kinds=kinds)
     if engine == "spark":
         from odkanon.engine.spark.backend import open_spark_input
 
@@ -94,13 +100,19 @@ def load(
         ]
         if idle:
             raise InputError(f"Spark reads Parquet, with times in the zone of its session; leave out {idle[0]}")
-        return load_table(open_spark_input(reading.source, master=spark_master), reading)
-    return load_table(DuckInput(reading.open(), DuckDb(memory_limit=memory_limit)), reading)
+        return load_table(open_spark_input(reading.source, master=spark_master), reading, kinds)
+    return load_table(DuckInput(reading.open(), DuckDb(memory_limit=memory_limit)), reading, kinds)
 
 
-def load_table(table: SqlInput, reading: Reading = Reading()) -> Matrix:  # noqa: B008 - it is frozen
+def load_table(
+    table: SqlInput,
+    reading: Reading = Reading(),  # noqa: B008 - it is frozen
+    kinds: Sequence[Kind] = (),
+) -> Matrix:
     """Read an open table into its backend; see `load`."""
-    return load_trips(table, reading) if reading.kind_of(table) == "trips" else load_od(table, reading)
+    if kinds or reading.kind_of(table) == "trips":
+        return load_trips(table, reading, kinds)
+    return load_od(table, reading)
 
 
 def parse_bytes(text: str) -> int:

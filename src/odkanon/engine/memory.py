@@ -13,10 +13,11 @@ from odkanon.engine.nested import Nested, nested_release
 from odkanon.engine.presuppress import presuppress
 from odkanon.engine.protocols import Engine
 from odkanon.engine.rest import MemoryRest, memory_rest
+from odkanon.model.assemble import release_of_cuts
 from odkanon.model.budget import Budget
 from odkanon.model.flows import Flows, Totals
 from odkanon.model.od import Axis, ODMatrix
-from odkanon.model.release import Release, release_of_cuts
+from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.zoning.hierarchy import Cut, Hierarchy
 

@@ -13,10 +13,11 @@ from odkanon.core.arrays import Codes, Ints
 from odkanon.engine.rest import Groups, MemoryRest, Rest
 from odkanon.errors import UnsafeReleaseError
 from odkanon.model.budget import Budget
+from odkanon.model.classes import Classes, published_classes
 from odkanon.model.flows import Flows, Totals
 from odkanon.model.od import ODMatrix
 from odkanon.model.placement import Placement
-from odkanon.model.release import Classes, Release, published_classes
+from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.zoning.attributes import AttributeAxis
 from odkanon.zoning.hierarchy import Hierarchy
@@ -117,9 +118,12 @@ def nested_release(
 
 
 def _excess(suppressed: Totals, unpublished: Totals) -> Totals:
-    """Return what is suppressed of pairs that lie in a row; a row may list less than lies in it, never more."""
+    """Return what is suppressed of pairs that lie in a row; a row may list fewer trips than lie in it, never more.
+
+    Rows share their weight with each other, so that of suppressed rows may be above or below that of their pairs.
+    """
     weight = None if suppressed.weight is None else suppressed.weight - (unpublished.weight or 0)
     excess = Totals(suppressed.pairs - unpublished.pairs, suppressed.trips - unpublished.trips, weight)
-    if excess.pairs or excess.trips < 0 or (weight or 0) < 0:
+    if excess.pairs or excess.trips < 0:
         raise UnsafeReleaseError("what is suppressed is less than the pairs in no row add up to")
     return excess

@@ -12,12 +12,13 @@ from odkanon.methods import METHODS
 from odkanon.model.measures import MEASURES
 from odkanon.model.od import ODMatrix
 from odkanon.model.rule import Rule
+from odkanon.read.axes import MISSING
 from odkanon.read.matrix import matrix_of
 from odkanon.read.reading import Reading
 from odkanon.read.tables.columns import ATTRIBUTES
 from odkanon.read.tables.open import Table
 from odkanon.read.trips import Trips, build_od, trips_of
-from odkanon.together.dimensions import MISSING, make_dimensions
+from odkanon.together.dimensions import make_dimensions
 
 EVERYONE = "everyone"
 MOST_K = 100
@@ -68,7 +69,7 @@ class Data:
         finest = self.resolutions[-1]
         od = self.matrix(finest)
         targets = [measure for measure in MEASURES if measure in od.measures]
-        methods = [each.name for each in METHODS.values() if od.origins.resolution is not None or not each.needs_cells]
+        methods = [each.name for each in METHODS.values() if each.suits(od.origins)]
         most_k = max(2, min(MOST_K, od.trips // 2))
         first = Request(min(10, most_k), ("trips",), "odkanon", 0.1, "after", finest, EVERYONE)
         return Offer(most_k, targets, methods, self.resolutions, self.segments, first)

@@ -28,6 +28,7 @@ from odkanon.quality.utility import utility
 KEPT = 24
 """Releases kept at hand, so that going back, saving and the limit need no second run."""
 CURVE = (2, 3, 5, 7, 10, 14, 20, 30, 40, 55, 75, 100)
+CURVE_METHOD = "odkanon"
 NAMES = {name: measure.target for name, measure in MEASURES.items()}
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _-]{0,63}")
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)", re.IGNORECASE)
@@ -112,11 +113,11 @@ class Session:
             return {"number": number, "limits": [limit_account(release) for release in releases]}
 
     def curve(self, request: Request, page: str, number: int) -> dict[str, Any]:
-        """Return G of ODkAnon for several k, everything else as asked."""
+        """Return G for several k, with the method that follows a slider; everything else as asked."""
         several = sorted({*(k for k in CURVE if k <= self.offer.most_k), self.offer.most_k})
-        asked = [replace(part, k=k, method="odkanon") for part in request.parts for k in several]
+        asked = [replace(part, k=k, method=CURVE_METHOD) for part in request.parts for k in several]
         points = [self._point(each, page, number) for each in asked]
-        return {"number": number, "curve": points}
+        return {"number": number, "curve": points, "method": CURVE_METHOD}
 
     def save(self, request: Request, name: Any) -> dict[str, Any]:
         """Write what is shown as a folder beside where the explorer was started."""
@@ -180,7 +181,7 @@ class Session:
             od, rule = self.data.matrix(request.resolution, request.segment), self.data.rule(request)
             with self._work:
                 self.check_wanted(page, number)
-                release = anonymize(od, rule, method="odkanon", **request.options)
+                release = anonymize(od, rule, method=CURVE_METHOD, **request.options)
             g = None if release.refusal else utility(od, release, measure="trips").g
             self._curves[request] = {"k": request.k, "g": g, "protects": request.targets[0]}
         return self._curves[request]

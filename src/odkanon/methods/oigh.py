@@ -12,13 +12,14 @@ used for OD matrices by Matet et al. 2023.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from odkanon.core.arrays import Bools
 from odkanon.engine.protocols import Engine, Matrix
 from odkanon.methods.odkanon import refusal
+from odkanon.methods.trees import level_number, of_one_height, reaching
 from odkanon.methods.volume import Volume, sized_total, volume_measure
 from odkanon.model.budget import Budget, BudgetOf
 from odkanon.model.release import Release
@@ -26,7 +27,15 @@ from odkanon.model.rule import Rule
 from odkanon.zoning.hierarchy import level_cut
 
 
-def oigh(od: Matrix, rule: Rule, *, budget: float = 0.10, budget_of: BudgetOf = "trips") -> Release:
+def oigh(
+    od: Matrix,
+    rule: Rule,
+    *,
+    budget: float = 0.10,
+    budget_of: BudgetOf = "trips",
+    symmetric: bool = False,
+    level: str | int | None = None,
+) -> Release:
     """Anonymise by lifting each axis to one level, the same for all of its zones.
 
     Among all pairs of levels that leave no more than the budget below the rule, the one of least
@@ -44,17 +53,34 @@ def oigh(od: Matrix, rule: Rule, *, budget: float = 0.10, budget_of: BudgetOf = 
         Share that may be suppressed, in [0, 1). The published algorithm has 0.
     budget_of : {"rows", "trips"}
         Share of OD pairs or of trips.
+    symmetric : bool
+        Whether both axes are lifted to the same level.
+    level : str or int, optional
+        Publish at this level and nowhere else, whatever else would do: the name of a column of the lookup table, or an
+        H3 resolution. Flows that do not meet the rule there are suppressed; if they are more than the budget, nothing
+        is published.
     """
     whole = od.summary
     rule.check_available(whole.measures)
     allowed = Budget(budget, budget_of)
     parameters: dict[str, object] = {"budget": budget, "budget_of": budget_of}
+    only = None if level is None else level_number(od.origins, level)
+    if only is not None:
+        od, parameters["level"] = reaching(od, only), level
+    elif symmetric:
+        od, parameters["symmetric"] = of_one_height(od), True
     measure = volume_measure(rule)
     work = od.workspace()
     engine = work.engine(frozenset({*rule.measures, measure}))
-    best = best_levels(engine, rule, allowed, allowed.allowance(whole), measure) if whole.pairs else None
+    limits = (rule, allowed, allowed.allowance(whole))
+    if only is not None:
+        found = same_levels(engine, *limits, [only])
+    else:
+        found = (same_levels if symmetric else feasible_levels)(engine, *limits)
+    best = best_levels(found, rule, measure) if whole.pairs else None
     if best is None:
-        return work.refuse(rule, "oigh", parameters, refusal(work.remaining, rule))
+        why = refusal(work.remaining, rule) if only is None else _refusal(engine, only, limits, parameters)
+        return work.refuse(rule, "oigh", parameters, why)
     parameters |= {"origin_level": best.origin, "destination_level": best.destination}
     cuts = level_cut(od.origins, best.origin), level_cut(od.destinations, best.destination)
     return work.release(rule, best.classes, cuts, budget=allowed, method="oigh", parameters=parameters)
@@ -100,13 +126,13 @@ class Levels:
         return mine < (other.c_dm, other.origin + other.destination, other.origin)
 
 
-def best_levels(engine: Engine, rule: Rule, budget: Budget, allowance: int, measure: Volume) -> Levels | None:
-    """Return the best feasible pair of levels; None where not even the roots are feasible.
+def best_levels(feasible: Iterable[tuple[int, int, Engine]], rule: Rule, measure: Volume) -> Levels | None:
+    """Return the best of some feasible pairs of levels; None where there is none.
 
     A pair that publishes nothing, which only rows or trips of no weight can lead to, counts as infeasible.
     """
     best: Levels | None = None
-    for origin, destination, classes in feasible_levels(engine, rule, budget, allowance):
+    for origin, destination, classes in feasible:
         good = rule.met(classes.flows)
         if good.any():
             found = _levels(origin, destination, classes, good, measure)
@@ -133,6 +159,27 @@ def feasible_levels(engine: Engine, rule: Rule, budget: Budget, allowance: int) 
         if not feasible:
             return
         first = feasible[0]
+
+
+def same_levels(
+    engine: Engine, rule: Rule, budget: Budget, allowance: int, levels: Sequence[int] | None = None
+) -> Iterator[tuple[int, int, Engine]]:
+    """Yield every feasible level for both ends, or those of some levels, with the engine over its classes."""
+    for level in range(engine.tree("origin").top + 1) if levels is None else levels:
+        engine = engine.coarsen(level_cut(engine.tree("origin"), level), level_cut(engine.tree("destination"), level))
+        if budget.mass(engine.below(rule)) <= allowance:
+            yield min(level, engine.tree("origin").top), min(level, engine.tree("destination").top), engine
+
+
+def _refusal(engine: Engine, level: int, limits: tuple[Rule, Budget, int], parameters: dict[str, object]) -> str:
+    """Say how much is missing at the one level that was asked for."""
+    rule, budget, allowance = limits
+    cuts = level_cut(engine.tree("origin"), level), level_cut(engine.tree("destination"), level)
+    lost = budget.mass(engine.coarsen(*cuts).below(rule))
+    return (
+        f"at level {parameters['level']}, flows with {lost:,} {budget.of} do not meet {rule}, and no more than "
+        f"{allowance:,} may be suppressed; raise the budget, lower the thresholds, or choose a coarser level"
+    )
 
 
 def _rows(engine: Engine, top: int) -> Iterator[tuple[int, Engine]]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from odkanon.engine.protocols import Matrix
     from odkanon.model.release import Release
     from odkanon.model.rule import Rule
+    from odkanon.zoning.hierarchy import Hierarchy
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,8 @@ class Method:
         The module and the function, ``package.module:function``; imported when first used.
     any_engine : bool
         Whether it never looks at a pair, and so runs wherever the pairs are; for others they are fetched into memory.
-    needs_cells : bool
-        Whether it only works on H3 cells.
+    needs_cells, needs_shapes : bool
+        Whether it only works on H3 cells, or only where it is known where zones lie.
     overlaps : bool
         Whether zones of one axis may overlap, because they depend on the other end.
     nested : bool
@@ -54,6 +55,7 @@ class Method:
     home: str
     any_engine: bool = False
     needs_cells: bool = False
+    needs_shapes: bool = False
     overlaps: bool = False
     nested: bool = False
     on_tree: bool = True
@@ -72,6 +74,12 @@ class Method:
         """What it takes besides a matrix and a rule."""
         own = tuple(signature(self.function).parameters)[2:]
         return (*own, "steps") if self.on_tree else own
+
+    def suits(self, tree: Hierarchy) -> bool:
+        """Tell whether it works on the leaves of a tree."""
+        if tree.resolution is not None:
+            return True
+        return not self.needs_cells and (bool(tree.outlines) or not self.needs_shapes)
 
     @property
     def takes_budget(self) -> bool:
@@ -137,7 +145,7 @@ METHODS: dict[str, Method] = {
             "Free zones",
             "free groups of neighbouring cells, as fine as can be found",
             "freezones.method:freezones",
-            needs_cells=True,
+            needs_shapes=True,
             on_tree=False,
             slow=True,
             bounded=False,
@@ -145,6 +153,8 @@ METHODS: dict[str, Method] = {
     )
 }
 DEFAULT_METHOD = "odkanon"
+ONE_LEVEL = "oigh"
+"""The method of uniform levels, which can be told the level."""
 
 
 def find_method(name: str) -> Method:
@@ -199,9 +209,12 @@ def anonymize(od: Matrix, rule: Rule, *, method: str = DEFAULT_METHOD, **options
     >>> anonymize(od, Rule(trips=100)).refusal[:42]
     'even with all 25 remaining trips in one cl'
     """
-    from odkanon.methods.steps import with_steps  # which needs numpy, and help does without
+    from odkanon.methods.trees import with_steps  # which needs numpy, and help does without
 
     chosen = find_method(method)
+    if options.get("symmetric") and "symmetric" not in chosen.options:
+        able = ", ".join(name for name, each in METHODS.items() if "symmetric" in each.options)
+        raise InputError(f"zones of {method} depend on the other end, so that both cannot have the same; choose {able}")
     for name in options:
         if name not in chosen.options:
             known = f"it takes {', '.join(chosen.options)}" if chosen.options else "it takes none"

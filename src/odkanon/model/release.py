@@ -3,78 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from odkanon.core.arrays import Bools, Codes, Ints, group_sum, make_read_only, read_only
+from odkanon.core.arrays import Bools, Codes, group_sum
 from odkanon.errors import InputError, UnsafeReleaseError
 from odkanon.model.account import Summary
 from odkanon.model.budget import Budget
-from odkanon.model.companion import ALONE, met_together, smallest_class
-from odkanon.model.flows import Flows, Totals
-from odkanon.model.measures import ADDITIVE, ByHeads
+from odkanon.model.classes import Classes
+from odkanon.model.companion import met_together
+from odkanon.model.flows import Totals
+from odkanon.model.measures import ADDITIVE
 from odkanon.model.od import ODMatrix
 from odkanon.model.placement import Deviation, Placement
 from odkanon.model.rule import Rule
-from odkanon.zoning.hierarchy import Cut
-from odkanon.zoning.zones import Zones, zones_of_cut
+from odkanon.zoning.zones import Zones
 
 if TYPE_CHECKING:
     from odkanon.engine.protocols import Matrix
+    from odkanon.publish.notebook import Map
     from odkanon.publish.view import View
     from odkanon.quality.limit.limit import Limit
     from odkanon.quality.usefulness.result import Usefulness
-
-
-@dataclass(frozen=True, eq=False)
-class Classes(ByHeads):
-    """The published classes: flows between zones, sorted by the ids of their zones.
-
-    Attributes
-    ----------
-    origin, destination : array of int
-        Numbers of the zones.
-    trips : array of int
-        Number of trips.
-    weight : array of int or None
-        Sum of weights, in units of ``1 / scale``.
-    heads : mapping of str to array of int
-        Number of distinct heads, for each measure that counts them and that is published.
-    sure_heads : mapping of str to array of int
-        Where numbers of heads must not be published: how many there are at least. The rule is checked with them.
-    kinds : mapping of str to array of str
-        What classes say of the axes besides the two places, by the name of the axis; ``any`` where it was given up.
-    own_pairs : array of int or None
-        Where zones of one class lie in those of another: for how many leaf pairs it is the finest class.
-    """
-
-    origin: Codes
-    destination: Codes
-    trips: Ints
-    weight: Ints | None
-    heads: Mapping[str, Ints]
-    scale: int
-    sure_heads: Mapping[str, Ints] = field(default_factory=dict)
-    kinds: Mapping[str, npt.NDArray[np.str_]] = field(default_factory=dict)
-    own_pairs: Ints | None = None
-
-    @property
-    def sure(self) -> Classes:
-        """What is certain of the classes, published or not."""
-        return replace(self, heads={**self.sure_heads, **self.heads})
-
-    def __post_init__(self) -> None:
-        make_read_only(self, "origin", "destination", *ADDITIVE)
-        object.__setattr__(self, "heads", {name: read_only(counts) for name, counts in self.heads.items()})
-
-    def __len__(self) -> int:
-        return len(self.trips)
 
 
 @dataclass(frozen=True, eq=False)
@@ -290,6 +245,12 @@ class Release:
 
         return classes_table(self)
 
+    def map(self, *, height: int = 800) -> Map:
+        """Show the release as a page inside a notebook; see `odkanon.publish.notebook.release_map`."""
+        from odkanon.publish.notebook import release_map
+
+        return release_map(self, height=height)
+
     def _repr_html_(self) -> str:
         from odkanon.publish.notebook import release_html
 
@@ -303,132 +264,3 @@ class Release:
             f"Release({self.method}, {self.rule}: {len(self.classes):,} classes between {len(self.origins):,} origin "
             f"and {len(self.destinations):,} destination zones, {share:.1%} of trips)"
         )
-
-
-def assemble(
-    od: ODMatrix,
-    rule: Rule,
-    *,
-    origins: Zones,
-    destinations: Zones,
-    origin_zone: Codes,
-    destination_zone: Codes,
-    candidate: Bools,
-    budget: Budget | None,
-    method: str,
-    parameters: Mapping[str, Any],
-) -> Release:
-    """Return the release that a zoning makes of a matrix: classes that meet the rule, and nothing else.
-
-    Parameters
-    ----------
-    origins, destinations : Zones
-        The zones.
-    origin_zone, destination_zone : array of int
-        For each OD pair, the numbers of its zones; -1 where it lies in none.
-    candidate : array of bool
-        For each OD pair, whether it may be published; the others are suppressed already.
-    """
-    merged, number = od.flows.take(candidate).merge(origin_zone[candidate], destination_zone[candidate])
-    published, good = candidate.copy(), rule.met(merged)
-    published[candidate] = good[number]
-    companion = None
-    if not met_together(od.flows, ~published, rule):
-        companion = add_companion(merged, good, origins, destinations, rule)
-        if not good.any():
-            return Release.empty(od, rule, method, parameters, ALONE)
-        published[candidate] = good[number]
-    origins, destinations, classes, rows = published_classes(merged, good, origins, destinations)
-    class_of_merged = np.full(len(merged), -1, dtype=np.int32)
-    class_of_merged[rows] = np.arange(len(rows))
-    area = _area(merged, class_of_merged, origin_zone, destination_zone)
-    return Release(
-        od.summary,
-        rule,
-        method,
-        parameters,
-        origins,
-        destinations,
-        classes,
-        od.flows.totals(~published),
-        budget,
-        Placement(od, area, published),
-        companion=companion,
-    )
-
-
-def add_companion(merged: Flows, good: Bools, origins: Zones, destinations: Zones, rule: Rule) -> Totals | None:
-    """Take the smallest class out of the ``good`` ones, in place; return what it has, or None where there is none."""
-    if not good.any():
-        return None
-    _, _, classes, rows = published_classes(merged, good, origins, destinations)
-    smallest = rows[smallest_class(classes, rule)]
-    good[smallest] = False
-    return merged.totals(np.arange(len(merged)) == smallest)
-
-
-def published_classes(
-    merged: Flows, good: Bools, origins: Zones, destinations: Zones
-) -> tuple[Zones, Zones, Classes, Ints]:
-    """Return the zones and classes to publish of merged flows, and for each class the row of its flow."""
-    origins, new_origin = _used(origins, merged.origin[good])
-    destinations, new_destination = _used(destinations, merged.destination[good])
-    order = np.lexsort((new_destination, new_origin))
-    rows = np.flatnonzero(good)[order]
-    classes = Classes(
-        new_origin[order],
-        new_destination[order],
-        merged.trips[rows],
-        None if merged.weight is None else merged.weight[rows],
-        {name: counts[rows] for name, counts in merged.heads.items()},
-        merged.scale,
-    )
-    return origins, destinations, classes, rows
-
-
-def release_of_cuts(
-    od: ODMatrix,
-    rule: Rule,
-    origin_cut: Cut,
-    destination_cut: Cut,
-    candidate: Bools,
-    budget: Budget,
-    method: str,
-    parameters: Mapping[str, Any],
-) -> Release:
-    """Return the homogeneous release of one cut for each axis, of the full trees or of parts of them."""
-    origins, zone_of_origin = zones_of_cut(od.origins, origin_cut)
-    destinations, zone_of_destination = zones_of_cut(od.destinations, destination_cut)
-    return assemble(
-        od,
-        rule,
-        origins=origins,
-        destinations=destinations,
-        origin_zone=zone_of_origin[od.flows.origin],
-        destination_zone=zone_of_destination[od.flows.destination],
-        candidate=candidate,
-        budget=budget,
-        method=method,
-        parameters=parameters,
-    )
-
-
-def _used(zones: Zones, occurring: Codes) -> tuple[Zones, Codes]:
-    """Keep the zones that occur, sorted by id; a zone without a published flow would tell of a suppressed one."""
-    used = np.unique(occurring)
-    used = used[np.argsort(zones.ids[used], kind="stable")]
-    number = np.full(len(zones), -1, dtype=np.int32)
-    number[used] = np.arange(len(used))
-    return zones.take(used), number[occurring]
-
-
-def _area(merged: Flows, class_of_merged: Codes, origin_zone: Codes, destination_zone: Codes) -> Codes:
-    """For each pair, the class between its zones, also where the pair itself was suppressed before."""
-    if len(merged) == 0:
-        return np.full(len(origin_zone), -1, dtype=np.int32)
-    width = int(max(destination_zone.max(initial=0), merged.destination.max())) + 1
-    keys = merged.origin.astype(np.int64) * width + merged.destination
-    wanted = origin_zone.astype(np.int64) * width + destination_zone
-    at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    found = (keys[at] == wanted) & (origin_zone >= 0) & (destination_zone >= 0)
-    return np.where(found, class_of_merged[at], -1).astype(np.int32)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from fractions import Fraction
-from math import ceil
+from math import ceil, floor, log10
 from typing import Any, Protocol
 
 import numpy as np
@@ -158,17 +158,13 @@ class Rule:
         """
         told = {name: float(value) if name == "weight" else int(value) for name, value in self.thresholds.items()}
         if "weight" in told and self.mean_weight is not None and self._k is not None:
-            digit = Fraction(10) ** (len(str(int(told["weight"]))) - 3)
+            digit = Fraction(10) ** (floor(log10(told["weight"])) - 2)
             told["weight"] = float(Fraction(self.thresholds["weight"]) // digit * digit)
         return told
 
-    def weight_units(self, scale: int) -> int:
-        """Return the smallest whole number of weight units (of ``1 / scale``) that meets the threshold."""
-        return ceil(Fraction(self.weight or 0) * scale)
-
     def units(self, measure: str, scale: int) -> int:
-        """Return the threshold on a measure in the whole numbers that flows are counted in."""
-        return self.weight_units(scale) if measure == "weight" else int(self.thresholds[measure])
+        """Return the smallest whole number that meets the threshold on a measure; weight counts in ``1 / scale``."""
+        return ceil(Fraction(self.thresholds[measure]) * (scale if measure == "weight" else 1))
 
     def met(self, flows: Counted) -> Bools:
         """Tell for each flow or class whether it meets every threshold."""

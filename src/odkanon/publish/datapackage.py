@@ -12,27 +12,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from odkanon.methods.registry import words_for
 from odkanon.model.measures import HEADS
+from odkanon.publish.files import CSV, MANIFEST, PARQUET, ZONES, sha256
 
-DESCRIPTOR = "datapackage.json"
 FILES: dict[str, tuple[str, str, str]] = {
-    "classes.csv": ("flows", "csv", "text/csv"),
-    "classes.parquet": ("flows-parquet", "parquet", "application/vnd.apache.parquet"),
-    "zones.geojson": ("zones", "geojson", "application/geo+json"),
-    "release.json": ("account", "json", "application/json"),
-    "report.html": ("report", "html", "text/html"),
+    CSV: ("flows", "csv", "text/csv"),
+    PARQUET: ("flows-parquet", "parquet", "application/vnd.apache.parquet"),
+    ZONES: ("zones", "geojson", "application/geo+json"),
+    MANIFEST: ("account", "json", "application/json"),
 }
-"""What a release folder may hold: the name of the resource, its format and its media type."""
+"""What is described: the name of the resource, its format and its media type. The page may be made anew any time."""
 
 TITLES = {
-    "classes.csv": "Flows between zones",
-    "classes.parquet": "The same flows as Parquet",
-    "zones.geojson": "Zones, with their outlines",
-    "release.json": "What was asked, published and left out",
-    "report.html": "A page with maps and numbers",
+    CSV: "Flows between zones",
+    PARQUET: "The same flows as Parquet",
+    ZONES: "Zones, with their outlines",
+    MANIFEST: "What was asked, published and left out",
 }
 COLUMNS: dict[str, tuple[str, str]] = {
     "origin": ("string", "Zone where the trips start; an id of zones.geojson with axis origin"),
@@ -102,6 +101,14 @@ def describe_package(
     }
     box = _extent(zones)
     return package | ({} if box is None else {"spatial": {"bbox": box}}) | _licences(licence)
+
+
+def package_of(
+    folder: Path, name: str, about: Mapping[str, Any], columns: Sequence[str], zones: Iterable[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """Describe the files of a release that were written into a folder; see `describe_package`."""
+    files = {file: ((folder / file).stat().st_size, sha256(folder / file)) for file in FILES}
+    return describe_package(name, about, columns=columns, zones=zones, files=files)
 
 
 def _licences(licence: str | None) -> dict[str, Any]:

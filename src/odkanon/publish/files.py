@@ -23,14 +23,15 @@ from odkanon.model.od import AXES, Axis
 from odkanon.model.release import Release
 from odkanon.zoning.zones import Zones
 
-MANIFEST, PARQUET, CSV, ZONES, PAGE = (
+MANIFEST, PARQUET, CSV, ZONES, PACKAGE, PAGE = (
     "release.json",
     "classes.parquet",
     "classes.csv",
     "zones.geojson",
+    "datapackage.json",
     "report.html",
 )
-FILES = (CSV, PARQUET, ZONES, MANIFEST, PAGE)
+FILES = (CSV, PARQUET, ZONES, MANIFEST, PACKAGE, PAGE)
 _LIVE = r"^['=+\-@\t\r\n]"
 
 

@@ -52,6 +52,7 @@ def public_manifest(release: Release) -> dict[str, Any]:
         "resolution": None if matrix is None else matrix.origins.resolution,
         "zones": {axis: _kinds(axis_of(release, axis)[0]) for axis in AXES},
         **public_axes(release),
+        **_period(release),
         "published": _published(release),
         "unlisted": {"at_most_trips": at_most_unlisted(release)},
         "quality": public_quality(release),
@@ -61,6 +62,13 @@ def public_manifest(release: Release) -> dict[str, Any]:
             "area_km2": "square kilometres",
         },
     }
+
+
+def _period(release: Release) -> dict[str, Any]:
+    """Return from which day to before which day trips start, and on which clock; nothing where that was not said."""
+    reading = release.input.source.reading
+    days = {name: reading[name] for name in ("since", "until", "timezone") if name in reading}
+    return {"period": days} if days.keys() - {"timezone"} else {}
 
 
 def public_axes(release: Release) -> dict[str, Any]:
@@ -94,6 +102,24 @@ def _listed(axis: AttributeAxis, told: set[str]) -> list[list[str]]:
         if not axis.named and chain[level] in groups
     }
     return [list(column) for column in zip(*shown, *rest, (UNLISTED,) * tree.top + (ANY,), strict=True)]
+
+
+def _all_axes(release: Release) -> dict[str, Any]:
+    """Return the axes of a cube as they were asked for, with all values that they have; see `public_axes`."""
+    matrix = release.matrix
+    if matrix is None or not matrix.axes:
+        return {}
+    trees = [(axis, axis.public) for axis in matrix.axes]
+    return {
+        "axes": [
+            {
+                "name": axis.name,
+                "asked": axis.asked,
+                "levels": [ids[code].tolist() for ids, code in zip(tree.ids, tree.codes, strict=True)],
+            }
+            for axis, tree in trees
+        ]
+    }
 
 
 def public_rule(rule: Rule) -> dict[str, Any]:
@@ -197,6 +223,7 @@ def manifest(release: Release, *, with_limit: bool = True) -> dict[str, Any]:
         "rule": _rule(release),
         "method": release.method,
         "parameters": dict(release.parameters),
+        **_all_axes(release),
         "published": {**published, "share": published["trips"] / release.input.trips},
         "suppressed": _totals(release, release.suppressed),
         **({} if release.companion is None else {"companion": _totals(release, release.companion)}),

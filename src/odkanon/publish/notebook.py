@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
+
+from odkanon.errors import InputError, RefusedError
 
 if TYPE_CHECKING:
     from odkanon.model.od import ODMatrix
@@ -50,6 +53,59 @@ def release_html(release: Release) -> str:
     )
     flows = f"<table><caption>Largest flows</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
     return _table(promise(release), rows) + flows
+
+
+@dataclass(frozen=True)
+class Map:
+    """A page that a notebook shows below the cell that made it.
+
+    Attributes
+    ----------
+    page : str
+        A complete HTML document that asks for nothing from anywhere.
+    height : int
+        In pixels.
+    """
+
+    page: str
+    height: int
+
+    def _repr_html_(self) -> str:
+        # In a frame of its own: neither the page nor the notebook can reach into the other.
+        return (
+            f'<iframe srcdoc="{escape(self.page)}" sandbox="allow-scripts" title="Map of the release" '
+            f'style="width: 100%; height: {self.height}px; border: 0"></iframe>'
+        )
+
+
+def release_map(release: Release, *, height: int = 800) -> Map:
+    """Return the page of a release, as ``report.html`` in its folder will be, for a notebook.
+
+    Parameters
+    ----------
+    release : Release
+        Of any method.
+    height : int
+        Of the frame in pixels, in [100, 10000].
+
+    Examples
+    --------
+    >>> from odkanon import Rule, anonymize, build_od, make_survey, read_trips
+    >>> release = anonymize(build_od(read_trips(make_survey()), resolution=7), Rule(trips=10))
+    >>> release.map(height=400)._repr_html_()[:15]
+    '<iframe srcdoc='
+    """
+    from odkanon.publish.files import classes_table, zones_geojson
+    from odkanon.publish.manifest import public_manifest
+    from odkanon.publish.report import page_of
+    from odkanon.publish.saved import SavedRelease
+
+    if release.refusal:
+        raise RefusedError(f"there is nothing to show: {release.refusal}")
+    if not 100 <= height <= 10_000:
+        raise InputError(f"a map is from 100 to 10,000 pixels high, not {height}")
+    zones = zones_geojson(release)["features"]
+    return Map(page_of([SavedRelease("release", public_manifest(release), zones, classes_table(release))]), height)
 
 
 def _table(caption: str, rows: Mapping[str, str]) -> str:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import platform
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,7 @@ from odkanon.publish.files import MANIFEST, axis_of, sha256
 from odkanon.publish.manifest import manifest
 
 FORMAT = 1
+_TAKE_PART = ("duckdb", "h3", "h3ronpy", "numpy", "pyarrow")
 INDEX = "index.json"
 """What a folder of segments has instead of a manifest."""
 
@@ -68,12 +72,29 @@ def make_recipe(
     return {
         "format": FORMAT,
         "version": __version__,
+        "versions": versions(),
         "release": folder.name,
         "public_sha256": digest,
         **told,
         "input": dict(source),
         "command": None if command is None else dict(command),
     }
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of what took part, which can change a number in its last digit."""
+    found = {"odkanon": __version__, "python": platform.python_version()}
+    for name in _TAKE_PART:
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
+
+
+def public_digest(path: Path) -> str | None:
+    """Return the digest of a file, or of the file that names all others of a release; None where there is neither."""
+    if path.is_dir():
+        path = next((path / name for name in (MANIFEST, INDEX) if (path / name).is_file()), path)
+    return sha256(path) if path.is_file() else None
 
 
 def read_recipe(folder: str | Path) -> dict[str, Any] | None:
@@ -126,6 +147,18 @@ def _goes_with(path: Path, folder: Path) -> bool:
         return bool(_read(path)["public_sha256"] == sha256(public))
     except InputError:
         return False
+
+
+def read_recipe_file(path: Path) -> dict[str, Any]:
+    """Read a recipe, given itself or the folder that it goes with."""
+    if path.is_dir():
+        found = read_recipe(path)
+        if found is None:
+            raise InputError(f"there is no recipe beside {path}; it should be {recipe_path(path).name}")
+        return found
+    if not path.is_file():
+        raise InputError(f"there is no file {path}; give the recipe beside a release, NAME.recipe.json")
+    return _read(path)
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -12,10 +12,12 @@ from odkanon.core.outputs import check_new, move_into_place, partial_folder, res
 from odkanon.errors import InputError, RefusedError
 from odkanon.model.release import Release
 from odkanon.publish.check import check_written
+from odkanon.publish.datapackage import package_of
 from odkanon.publish.files import (
     CSV,
     FILES,
     MANIFEST,
+    PACKAGE,
     PAGE,
     PARQUET,
     ZONES,
@@ -42,8 +44,8 @@ def save_release(
 ) -> Path:
     """Write a release as a folder that may be published, and its recipe beside it, all or nothing.
 
-    The files are ``classes.csv``, ``classes.parquet``, ``zones.geojson``, ``release.json`` and, where this
-    installation carries the built page, ``report.html``. They are written into a hidden folder beside the
+    The files are ``classes.csv``, ``classes.parquet``, ``zones.geojson``, ``release.json``, ``datapackage.json`` and,
+    where this installation carries the built page, ``report.html``. They are written into a hidden folder beside the
     target, read back and compared, and then take its place: whoever kills the run finds the earlier release, the new
     one, or none. ``NAME.recipe.json`` beside the folder ``NAME`` is for whoever keeps the data: all numbers in full,
     what was read and how.
@@ -80,6 +82,8 @@ def write_public(release: Release, folder: Path, name: str) -> None:
     about["files"] = public_digests(folder)
     write_json(folder / MANIFEST, about, indent=2)
     check_written(release, folder)
+    package = package_of(folder, name, about, table.column_names, zones["features"])
+    write_json(folder / PACKAGE, package, indent=2)
     if is_built():
         page = page_of([SavedRelease(name, about, zones["features"], table)])
         write_text(folder / PAGE, page)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
@@ -16,6 +17,8 @@ import pyarrow.parquet
 
 from odkanon.core.arrays import Ints
 from odkanon.errors import InputError
+from odkanon.methods.cascade.again import EarlierRows
+from odkanon.methods.registry import METHODS
 from odkanon.model.measures import ADDITIVE, MEASURES
 from odkanon.model.od import AXES
 from odkanon.publish.files import CSV, MANIFEST, PARQUET, ZONES, read_rows
@@ -95,6 +98,20 @@ class SavedRelease:
         return replace(self, flows=sums.sort_by([(axis, "ascending") for axis in AXES]))
 
     @property
+    def nested(self) -> bool:
+        """Whether flows lie in each other."""
+        method = METHODS.get(self.about.get("method", ""))
+        return method is not None and method.nested
+
+    @property
+    def earlier_rows(self) -> EarlierRows:
+        """The rows of a cascade without their numbers, to be used for other trips; see `odkanon.anonymize`."""
+        if self.axes or not self.nested:
+            raise InputError(f"{self.name} is no cascade between places, so that it has no rows to use for other trips")
+        ends = [np.array(self.flows.column(axis).to_pylist(), dtype=np.str_) for axis in AXES]
+        return EarlierRows(self.name, ends[0], ends[1])
+
+    @property
     def zoning(self) -> Zoning:
         """The zones without their numbers, to be laid over other data; see `odkanon.together.series`."""
         if self.axes:
@@ -102,6 +119,8 @@ class SavedRelease:
                 f"{self.name} is a cube, whose zones lie in each other and differ by kind of trip; they cannot be used "
                 "for other data: make a cube of that data"
             )
+        if self.nested:
+            raise InputError(f"{self.name} is a cascade: its rows lie in each other, and are no zoning")
         return zoning_of_features(self.zones, self.name)
 
     @cached_property
@@ -182,6 +201,16 @@ def read_release(folder: str | Path) -> SavedRelease:
     release = SavedRelease(folder.resolve().name, about, zones if isinstance(zones, list) else [], flows)
     _check_zones(release, folder)
     return release
+
+
+def with_zones_of(release: SavedRelease, others: Sequence[SavedRelease]) -> SavedRelease:
+    """Return a release with the zones of others as well, between which nothing flows."""
+    zones = {(zone["properties"]["axis"], zone["properties"]["id"]): zone for zone in release.zones}
+    for zone in (zone for other in others for zone in other.zones):
+        about = zone["properties"]
+        empty = {name: 0 if name in ADDITIVE else value for name, value in about.items()}
+        zones.setdefault((about["axis"], about["id"]), {**zone, "properties": empty})
+    return release if len(zones) == len(release.zones) else replace(release, zones=list(zones.values()))
 
 
 def read_full(folder: str | Path) -> SavedRelease:

@@ -43,10 +43,10 @@ def known(release: Release) -> list[Known]:
     >>> sex.axes, sex.full > 0.99
     (('sex',), True)
     """
-    if release.matrix is None or not release.matrix.axes:
-        raise InputError("the release tells of places only; publish by an attribute")
     if release.refusal:
         raise RefusedError(f"nothing can be published: {release.refusal}")
+    if release.matrix is None or not release.matrix.axes:
+        raise InputError("the release tells of places only; publish by an attribute")
     axes = release.matrix.axes
     found = [_known(release, [axis]) for axis in axes]
     return found if len(axes) == 1 else [*found, _known(release, axes)]

@@ -11,8 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from odkanon.core.arrays import Bools
-from odkanon.errors import InputError
+from odkanon.errors import InputError, nearest
 from odkanon.read.coordinates import check_degrees
+from odkanon.read.polygons import POLYGON_FILES, read_polygons
 from odkanon.zoning.cells import (
     Cells,
     cell_radius,
@@ -22,6 +23,10 @@ from odkanon.zoning.cells import (
     is_valid_cell,
     str_to_cell,
 )
+
+PARIS_CENTRE = ("861fb4667ffffff", "861fb4677ffffff", "861fb466fffffff", "861fb4647ffffff", "861fb475fffffff")
+NAMED = {"paris-centre": PARIS_CENTRE}
+"""Areas with a name: ``paris-centre`` is that of the paper's experiments, five cells of resolution 6."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,15 +79,21 @@ class Area:
 
 
 def read_area(text: str) -> Area:
-    """Return an area from a GeoJSON file, a file of cells, or cells separated by commas or spaces.
+    """Return an area by its name, from a GeoJSON file, a file of cells, or cells separated by commas or spaces.
 
     Examples
     --------
+    >>> len(read_area("paris-centre").cells)
+    5
     >>> len(read_area("861fb4667ffffff, 861fb4677ffffff").cells)
     2
     """
     path = Path(text)
+    if text in NAMED and not path.exists():
+        text = ",".join(NAMED[text])
     if len(text) < 4096 and path.is_file():
+        if path.suffix.lower() in POLYGON_FILES:
+            return Area(shape=_union(read_polygons(path, any_code=True).shapes))
         content = path.read_text(encoding="utf-8", errors="replace")
         if content.lstrip().startswith("{"):
             return Area(shape=_shape(content, text))
@@ -91,11 +102,18 @@ def read_area(text: str) -> Area:
     cells = str_to_cell(pa.array(words, pa.string()))
     wrong = [word for word, good in zip(words, is_valid_cell(cells), strict=True) if not good]
     if wrong or not words:
+        what = (wrong or [text])[0]
         raise InputError(
-            f"the area {(wrong or [text])[0]!r} is neither a file nor an H3 cell; give a GeoJSON file, or cells "
-            "separated by commas"
+            f"the area {what!r} is neither a file nor an H3 cell{nearest(what, NAMED)}; "
+            "give a GeoJSON file, or cells separated by commas"
         )
     return Area(cells=np.unique(cells))
+
+
+def _union(shapes: Any) -> Any:
+    import shapely
+
+    return shapely.union_all(shapes)
 
 
 def _shape(content: str, name: str) -> Any:
@@ -107,7 +125,7 @@ def _shape(content: str, name: str) -> Any:
         shape = shapely.from_geojson(json.dumps(json.loads(content)))
     except (ValueError, shapely.errors.GEOSException) as error:
         raise InputError(f"{name} is not a GeoJSON file that can be read ({error})") from None
-    shape = shapely.union_all(shapely.get_parts(shape))
+    shape = _union(shapely.get_parts(shape))
     if shape.is_empty or shape.area == 0:
         raise InputError(f"{name} has no polygon; an area needs at least one")
     check_degrees(shape.bounds, name)

@@ -51,7 +51,8 @@ def lookup_hierarchy(table: pa.Table) -> Hierarchy:
         first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
         ids.append(ordered[first])
         starts.append(first)
-    return Hierarchy(tuple(ids), tuple(starts)).restrict(np.ones(table.num_rows, dtype=bool))
+    whole = Hierarchy(tuple(ids), tuple(starts), names=tuple(table.column_names))
+    return whole.restrict(np.ones(table.num_rows, dtype=bool))
 
 
 def read_hierarchy(source: Any) -> Hierarchy:

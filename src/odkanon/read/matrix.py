@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from odkanon.model.od import ODMatrix
+from odkanon.read.kinds import Kind, cube_of_kinds, sources_of
 from odkanon.read.odtable import od_of
 from odkanon.read.reading import Reading
 from odkanon.read.tables.open import Table
 from odkanon.read.trips import build_od, trips_of
 
 
-def matrix_of(reading: Reading, *, table: Table | None = None) -> ODMatrix:
-    """Read an input, which may be open already, into memory."""
+def matrix_of(reading: Reading, *, kinds: Sequence[Kind] = (), table: Table | None = None) -> ODMatrix:
+    """Read an input, which may be open already, into memory; with kinds, trips are counted by these as well."""
     table = reading.open() if table is None else table
+    if kinds:
+        trips = trips_of(reading, sources_of(kinds), table=table)
+        return cube_of_kinds(trips, kinds, resolution=reading.finest, within=reading.area)
     if reading.kind_of(table) == "trips":
         return build_od(trips_of(reading, [], table=table), resolution=reading.finest, within=reading.area)
     return od_of(reading, table=table)

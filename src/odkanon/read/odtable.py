@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,6 +16,7 @@ from odkanon.errors import InputError
 from odkanon.model.od import ODMatrix, od_matrix
 from odkanon.read.area import Area
 from odkanon.read.checks import Checked, checked_rows, drop_rows, finite
+from odkanon.read.codes import unknown_codes
 from odkanon.read.reading import Reading
 from odkanon.read.remarks import no_rows, warn_of_missing
 from odkanon.read.tables.columns import ENDS, missing
@@ -30,6 +32,8 @@ from odkanon.zoning.cells import (
 )
 from odkanon.zoning.hierarchy import Hierarchy
 from odkanon.zoning.zones import find_nodes
+
+log = logging.getLogger(__name__)
 
 NO_CELL = "with an id that is no H3 cell"
 OWN_CODES = "; for zones with codes of their own, give a table of them as hierarchy"
@@ -184,9 +188,12 @@ def same_resolution(table: Named, cells: Cells, rows: Ints, resolution: int | No
 def _lookup_od(table: Table, rows: Checked, texts: list[pa.Array], tree: Hierarchy) -> ODMatrix:
     ends = [np.asarray(text.to_numpy(zero_copy_only=False), dtype=np.str_) for text in texts]
     known = np.isin(ends[0], tree.leaves) & np.isin(ends[1], tree.leaves)
+    said = unknown_codes(np.concatenate(ends), tree.leaves)
     rows, ends = _drop(rows, known, NO_LEAF, ends)
     if len(rows.table) == 0:
-        raise no_rows(table, rows.source)
+        raise no_rows(table, rows.source, f"; {said}" if said else "")
+    if said:
+        log.warning("%s", said)
     origin, destination = (find_nodes(tree, 0, end).astype(np.int32) for end in ends)
     return od_matrix(
         tree,

@@ -12,6 +12,7 @@ import numpy as np
 
 from odkanon.errors import InputError
 from odkanon.read.coordinates import check_degrees
+from odkanon.read.polygons import POLYGON_FILES, polygon_features
 from odkanon.zoning.hierarchy import Hierarchy
 
 
@@ -24,8 +25,9 @@ def with_outlines(tree: Hierarchy, path: Path) -> Hierarchy:
         A tree over zone codes: all of them, not only those with trips, so that the outline of a larger zone does not
         tell where trips were.
     path : Path
-        A FeatureCollection of polygons in degrees. Codes are looked for in the ``id`` of the features and in every
-        property; the one that names the most zones counts.
+        A FeatureCollection of polygons in degrees, or a GeoPackage, Shapefile or GeoParquet in any reference system.
+        Codes are looked for in the ``id`` of the features and in every property; the one that names the most zones
+        counts.
 
     Notes
     -----
@@ -55,6 +57,8 @@ def with_outlines(tree: Hierarchy, path: Path) -> Hierarchy:
 
 
 def _features(path: Path) -> list[dict[str, Any]]:
+    if path.suffix.lower() in POLYGON_FILES:
+        return polygon_features(path)
     try:
         content = json.loads(path.read_text(encoding="utf-8-sig"))
         features = [feature for feature in content["features"] if feature.get("geometry")]

@@ -14,6 +14,8 @@ import pyarrow.parquet
 
 from odkanon.errors import InputError, nearest
 
+POLYGON_FILES = (".gpkg", ".shp", ".zip", ".parquet", ".geoparquet")
+"""Endings of files of polygons besides GeoJSON."""
 Shapes = npt.NDArray[Any]
 _NEEDS = "polygons in files need pyogrio, pyproj and shapely: pip install 'odkanon[geo]'"
 
@@ -41,7 +43,7 @@ class Polygons:
         return np.array([int(code) for code in self.codes], dtype=np.int64)
 
 
-def read_polygons(path: str | Path, code: str | None = None) -> Polygons:
+def read_polygons(path: str | Path, code: str | None = None, *, any_code: bool = False) -> Polygons:
     """Read polygons and their codes.
 
     Parameters
@@ -52,6 +54,9 @@ def read_polygons(path: str | Path, code: str | None = None) -> Polygons:
     code : str, optional
         The property with the codes; may be left out if there is only one, or one called ``id``.
 
+    any_code : bool
+        The codes do not matter; number the rows.
+
     Notes
     -----
     Rows with the same code are parts of one zone, which stands where its first part does.
@@ -60,6 +65,8 @@ def read_polygons(path: str | Path, code: str | None = None) -> Polygons:
     if not path.exists():
         raise InputError(f"there is no file {path}")
     fields, wkb, crs = _geoparquet(path) if path.suffix in (".parquet", ".geoparquet") else _ogr(path)
+    if any_code:
+        return Polygons(list(map(str, range(len(wkb)))), _in_degrees(_polygonal(wkb, path), crs, path))
     name = _code_field(list(fields), code, path)
     codes = [_text(value) for value in fields[name]]
     shapes = _in_degrees(_polygonal(wkb, path), crs, path)
@@ -67,6 +74,22 @@ def read_polygons(path: str | Path, code: str | None = None) -> Polygons:
     if missing:
         raise InputError(f"{path}: polygon {missing[0]} has no {name}; give every zone a code")
     return _put_together(codes, shapes)
+
+
+def polygon_features(path: Path) -> list[dict[str, Any]]:
+    """Return the polygons of a file as GeoJSON features in degrees, with all their properties."""
+    import shapely
+
+    fields, wkb, crs = _geoparquet(path) if path.suffix in (".parquet", ".geoparquet") else _ogr(path)
+    outlines = shapely.to_geojson(_in_degrees(_polygonal(wkb, path), crs, path))
+    return [
+        {
+            "type": "Feature",
+            "properties": {name: values[row] for name, values in fields.items()},
+            "geometry": json.loads(outline),
+        }
+        for row, outline in enumerate(outlines)
+    ]
 
 
 def _ogr(path: Path) -> tuple[dict[str, list[Any]], Shapes, str | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from datetime import date
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -39,8 +40,9 @@ class Reading:
     ----------
     source : path, sequence of paths, or table
         CSV, Parquet, Arrow (Feather), JSON Lines or a spreadsheet, gzipped or zipped; ``-`` for standard input; several
-        files with the same columns; or a table of pandas, polars, Arrow or DuckDB. The layouts of bike share, taxi and
-        other data in `odkanon.read.tables.layouts` and `odkanon.read.tables.columns` are recognised.
+        files with the same columns; Parquet at ``s3://`` or ``gs://``; lines in a GeoPackage or the like; or a table of
+        pandas, geopandas, polars, Arrow or DuckDB. The layouts of bike share, taxi and other data in
+        `odkanon.read.tables.layouts` and `odkanon.read.tables.columns` are recognised.
     columns : mapping of str to str, optional
         ``{ours: theirs}`` for columns whose names are not recognised.
     where : str or sequence of str, optional
@@ -63,6 +65,9 @@ class Reading:
     timezone : str, optional
         On which clock hours are, such as ``"America/Santiago"``, where times are written with ``Z`` or an offset; as
         they are written by default.
+    since, until : str, optional
+        Days, such as ``"2024-02-01"``: keep trips that start on the first or later, and before the second. They are
+        published with a release, and tell that releases of two periods have no trip in common.
     decimal, time_format : str, optional
         How numbers and times are written, where that is in doubt; see `odkanon.read.tables.spelling.Spelling`.
     """
@@ -81,10 +86,13 @@ class Reading:
     timezone: str | None = None
     decimal: str | None = None
     time_format: str | None = None
+    since: str | None = None
+    until: str | None = None
 
     def __post_init__(self) -> None:
         _ = self.text, self.spelling
         check_timezone(self.timezone)
+        check_period(self.since, self.until)
         if self.resolution is not None:
             check_resolution(self.resolution)
         if self.outlines is not None and self.hierarchy is None:
@@ -113,9 +121,8 @@ class Reading:
     @property
     def filters(self) -> tuple[str, ...]:
         """The conditions that rows have to meet, all of them."""
-        if self.where is None:
-            return ()
-        return (self.where,) if isinstance(self.where, str) else tuple(self.where)
+        own = () if self.where is None else (self.where,) if isinstance(self.where, str) else tuple(self.where)
+        return *own, *period_filters(self.since, self.until)
 
     @property
     def finest(self) -> int:
@@ -221,7 +228,7 @@ class Reading:
         turned_away = source.rejected.get(FILTERED, Rejected(0, 0)).rows
         if turned_away == source.rows:
             raise InputError(f"the filter matches none of the {source.rows:,} rows of {self.name}; check its values")
-        if not turned_away:
+        if not turned_away and self.where:
             log.warning("the filter keeps all %s rows; check whether it says what you mean", f"{source.rows:,}")
         return source
 
@@ -229,6 +236,23 @@ class Reading:
         """Return what was said, as JSON can hold it, without what was left to be found out."""
         told = {each.name: _plain(getattr(self, each.name)) for each in fields(self)}
         return {name: value for name, value in told.items() if value not in (None, {}, [])}
+
+
+def check_period(since: str | None, until: str | None) -> None:
+    """Raise unless both are days, the second after the first."""
+    for day in (since, until):
+        try:
+            _ = None if day is None else date.fromisoformat(day)
+        except ValueError:
+            raise InputError(f"a period begins and ends with a day such as 2024-02-01; not {day!r}") from None
+    if since is not None and until is not None and date.fromisoformat(since) >= date.fromisoformat(until):
+        raise InputError(f"the period from {since} to before {until} has no day in it; let it end later")
+
+
+def period_filters(since: str | None, until: str | None) -> tuple[str, ...]:
+    """Return the conditions that a trip starts in a period."""
+    bounds = ((">=", since), ("<", until))
+    return tuple(f'start_time {sign} "{day}"' for sign, day in bounds if day is not None)
 
 
 def _plain(value: Any) -> Any:

@@ -24,7 +24,7 @@ from odkanon.read.land import warn_if_misplaced
 from odkanon.read.reading import TIMES, Reading
 from odkanon.read.remarks import example_of, hint_at_swap, no_rows, warn_of_missing
 from odkanon.read.tables.columns import ATTRIBUTES, COORDINATES, missing
-from odkanon.read.tables.open import Check, Table, quote_name
+from odkanon.read.tables.open import Check, Named, Table, quote_name
 from odkanon.read.tables.times import TimeColumn, mixed_offsets
 from odkanon.zoning.cells import Cells, latlng_to_cell
 from odkanon.zoning.hierarchy import h3_hierarchy
@@ -135,7 +135,7 @@ def trips_of(reading: Reading, attributes: Sequence[str] | None = None, *, table
     found = reading.resolved(table, attributes or ())
     if any(name not in found for name in COORDINATES):
         raise missing(table, found, COORDINATES)
-    kept = _attributes(table, found, attributes)
+    kept = attribute_columns(table, found, attributes)
     times = reading.times(table, found)
     values = trip_values(found, times) | {name: quote_name(column) for name, column in kept.items()}
     identity = trip_values(found, times) | {name: value_text(column) for name, column in kept.items()}
@@ -218,7 +218,8 @@ def od_of_records(
     )
 
 
-def _attributes(table: Table, found: Mapping[str, str], wanted: Sequence[str] | None) -> dict[str, str]:
+def attribute_columns(table: Named, found: Mapping[str, str], wanted: Sequence[str] | None) -> dict[str, str]:
+    """Return the columns of the attributes to keep; where none are named, of those that are usual."""
     lower = {name.lower(): name for name in table.columns}
     if wanted is None:
         return {name: lower[name] for name in ATTRIBUTES if name in lower} | {

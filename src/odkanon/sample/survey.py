@@ -13,19 +13,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from odkanon.read.area import PARIS_CENTRE
 from odkanon.sample import numbers as tables
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 PlaneArray = npt.NDArray[np.complex128]
 
-CENTRAL_CELLS: tuple[str, ...] = (
-    "861fb4667ffffff",
-    "861fb4677ffffff",
-    "861fb466fffffff",
-    "861fb4647ffffff",
-    "861fb475fffffff",
-)
+CENTRAL_CELLS: tuple[str, ...] = PARIS_CENTRE
 """The five H3 cells of resolution 6 over central Paris to which the paper restricts its experiments."""
 
 _PERSONS, _TRIPS, _DAYS = 3_320, 81_291, 7

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 from odkanon.errors import InputError, OdkanonError
 from odkanon.methods import METHODS, anonymize
@@ -19,12 +19,14 @@ from odkanon.quality.limit.limit import limit_within, spending
 from odkanon.quality.privacy import privacy
 from odkanon.quality.utility import UtilityMeasure, utility
 from odkanon.read.area import Area
+from odkanon.read.axes import AGE_BANDS, MISSING
 from odkanon.read.trips import Trips, build_od
-from odkanon.together.dimensions import AGE_BANDS, MISSING, make_dimensions
+from odkanon.study.people import People, people_in
+from odkanon.together.dimensions import make_dimensions
 
 WHOLE = "whole"
-Target = Literal["participants", "population"]
-TARGETS: tuple[Target, Target] = ("participants", "population")
+TARGETS = ("participants", "population")
+"""Whom the paper protects; any combination is written as ``participants+persons``."""
 
 
 @dataclass(frozen=True)
@@ -51,11 +53,16 @@ METHOD_ROWS: dict[str, MethodRow] = {name: MethodRow(name) for name in METHODS} 
     "odkanon-published": MethodRow("odkanon", {"suppress": "before"}, "published"),
     "odkanon": MethodRow("odkanon", {"suppress": "after"}, "budget at the end"),
     "oigh-no-budget": MethodRow("oigh", {"budget": 0.0}, "no suppression"),
+    "cascade": MethodRow("cascade", {"budget": None}),
+    "cascade-budget": MethodRow("cascade", {}, "coarsest rows left out"),
 }
 """Every row that can be asked for: each method as it is, and some with options."""
 
 PAPER_ROWS = ("odkanon-published", "odkanon", "atg-soft", "oigh", "oigh-no-budget", "mondrian")
 """The paper's methods. It gives OIGH no budget, unlike the others; which of the two beats ODkAnon depends on that."""
+
+ALL_ROWS = (*PAPER_ROWS, *(name for name in METHODS if name not in PAPER_ROWS))
+"""Every method, each as one would publish it."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +71,7 @@ class Cell:
 
     dimension: str
     segment: str
-    target: Target
+    target: str
     row: str
 
 
@@ -130,6 +137,8 @@ class Experiment:
         What to segment by, besides the whole.
     rows : tuple of str
         Keys of `METHOD_ROWS`.
+    targets : tuple of str, optional
+        Whom to protect; both of `TARGETS` by default, as far as there are weights.
     """
 
     trips: Trips | ODMatrix
@@ -140,25 +149,42 @@ class Experiment:
     resolution: int = 10
     within: Area | None = None
     age_bands: Sequence[int] = AGE_BANDS
+    targets: tuple[str, ...] | None = None
+
+    def people(self) -> list[People]:
+        """Return whom the whole and every segment stand for; nothing for a matrix, whose persons are not known."""
+        if isinstance(self.trips, ODMatrix):
+            return []
+        parts = [(WHOLE, WHOLE, self.trips), *self._parts()]
+        return [people_in(trips, dimension, label, self.resolution, self.within) for dimension, label, trips in parts]
+
+    def _parts(self) -> Iterator[tuple[str, str, Trips]]:
+        """Yield the trips of every segment; those without the attribute are in none."""
+        assert isinstance(self.trips, Trips)
+        for dimension in make_dimensions(self.trips, self.dimensions, age_bands=self.age_bands):
+            for value, labels in enumerate(dimension.labels):
+                if MISSING not in labels:
+                    yield dimension.name, ", ".join(labels), self.trips.select(dimension.value == value)
 
     def segments(self) -> dict[tuple[str, str], ODMatrix | str]:
         """Return the matrix of the whole and of every segment, or why there is none.
 
         Trips without the attribute are in no segment.
         """
+        matrices: dict[tuple[str, str], ODMatrix | str] = {(WHOLE, WHOLE): self.whole}
         if isinstance(self.trips, ODMatrix):
-            return {(WHOLE, WHOLE): self.trips}
-        matrices: dict[tuple[str, str], ODMatrix | str] = {(WHOLE, WHOLE): self._matrix(self.trips)}
-        for dimension in make_dimensions(self.trips, self.dimensions, age_bands=self.age_bands):
-            for value, labels in enumerate(dimension.labels):
-                if MISSING in labels:
-                    continue
-                try:
-                    matrix: ODMatrix | str = self._matrix(self.trips.select(dimension.value == value))
-                except InputError as error:
-                    matrix = str(error)
-                matrices[dimension.name, ", ".join(labels)] = matrix
+            return matrices
+        for dimension, label, trips in self._parts():
+            try:
+                matrices[dimension, label] = self._matrix(trips)
+            except InputError as error:
+                matrices[dimension, label] = str(error)
         return matrices
+
+    @cached_property
+    def whole(self) -> ODMatrix:
+        """The matrix of the whole input."""
+        return self.trips if isinstance(self.trips, ODMatrix) else self._matrix(self.trips)
 
     def _matrix(self, trips: Trips) -> ODMatrix:
         return build_od(trips, resolution=self.resolution, within=self.within)
@@ -166,15 +192,17 @@ class Experiment:
     def run(self, done: Mapping[Cell, Outcome]) -> Iterator[tuple[Cell, Callable[[], Outcome]]]:
         """Yield every run of the grid with the work to do for it; what is done already costs nothing."""
         matrices = self.segments()
-        whole = matrices[WHOLE, WHOLE]
-        assert isinstance(whole, ODMatrix)
-        targets = TARGETS if whole.weight is not None else TARGETS[:1]
-        rules = {target: Rule.protect(target, k=self.k, of=whole) for target in targets}
+        rules = self.rules()
         for (dimension, segment), od in matrices.items():
             for target, rule in rules.items():
                 for row in self.rows:
                     cell = Cell(dimension, segment, target, row)
                     yield cell, lambda cell=cell, od=od, rule=rule: done.get(cell) or self._outcome(cell, od, rule)  # type: ignore[misc]
+
+    def rules(self) -> dict[str, Rule]:
+        """Return the rule of each target, with the mean weight of the whole."""
+        targets = self.targets or (TARGETS if self.whole.weight is not None else TARGETS[:1])
+        return {target: Rule.protect(*target.split("+"), k=self.k, of=self.whole) for target in targets}
 
     def _outcome(self, cell: Cell, od: ODMatrix | str, rule: Rule) -> Outcome:
         if isinstance(od, str):

@@ -10,14 +10,27 @@ from odkanon.study.explain import Explained
 from odkanon.zoning.cells import Floats
 
 _WIDTH = 760.0
-_SHOWN = 30
+_SHOWN = 15
+"""Rows of each table; the file beside the page has all of them."""
+_LINES = 40
+_FEW = 20
+"""Places with fewer trips are grey: a share of next to nothing tells nothing."""
+_PALE, _DARK, _GREY, _LINE = (254, 240, 217), (127, 0, 0), "#e4e4e0", "#08306b"
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 50rem; padding: 0 1rem; color: #1a1a1a; }
 .warning { background: #8b0000; color: #fff; padding: .6rem 1rem; font-weight: 600; }
-table { border-collapse: collapse; width: 100%; margin: 1rem 0; }
+table { border-collapse: collapse; width: 100%; margin: 1rem 0; font-variant-numeric: tabular-nums; }
 th, td { border-bottom: 1px solid #ddd; padding: .25rem .5rem; text-align: right; }
 th:nth-child(-n+2), td:nth-child(-n+2) { text-align: left; }
 svg { width: 100%; height: auto; background: #f6f6f4; }
+.legend { display: flex; flex-wrap: wrap; gap: .3rem 1.2rem; font-size: 13px; }
+.legend i { display: inline-block; width: 6rem; height: .8rem; margin: 0 .4rem; vertical-align: middle; }
+.legend i.few { width: 1rem; margin-left: 0; }
+.bars td:first-child { white-space: nowrap; }
+.bars td { border: 0; padding: .1rem .5rem; }
+.bars td.bar { width: 70%; text-align: left; }
+.bar i { display: block; height: .45rem; min-width: 1px; background: #9a9a94; }
+.bar i + i { background: #8b0000; }
 """
 
 
@@ -35,13 +48,14 @@ def page(told: Explained) -> str:
         f"were none. Inside their place stay {summary.inside_before:.1%} of the trips, in the release {after}. "
         f"Of the trips in flows of 20 and more, {near} are in flows that are off by less than a quarter.</p>",
         "<h2>Where</h2>",
-        "<p>The darker a place, the larger the share of its trips that is missing. Lines: flows that lost most.</p>",
+        _LEGEND,
         _map(told),
         "<h2>Flows that lost most</h2>",
         _flows(told, told.before - told.after),
         "<h2>Flows that gained most</h2>",
         _flows(told, told.after - told.before),
         "<h2>Lengths</h2>",
+        "<p>Share of the trips by length, as the crow flies: grey in the input, red in the release.</p>",
         _lengths(told),
     ]
     head = f'<meta charset="utf-8"><title>What {escape(told.release)} lost</title><style>{_STYLE}</style>'
@@ -50,32 +64,38 @@ def page(told: Explained) -> str:
 
 def _flows(told: Explained, by: Floats) -> str:
     worst = [row for row in np.argsort(-by, kind="stable")[:_SHOWN].tolist() if by[row] > 0]
-    rows = [
-        f"<tr><td>{escape(told.places[told.origin[row]])}</td><td>{escape(told.places[told.destination[row]])}</td>"
-        f"<td>{told.before[row]:,.0f}</td><td>{told.after[row]:,.1f}</td></tr>"
-        for row in worst
-    ]
-    headings = "<tr><th>from</th><th>to</th><th>trips</th><th>in the release</th></tr>"
+    rows = []
+    for row in worst:
+        origin, destination = (told.places[ends[row]] for ends in (told.origin, told.destination))
+        there = "inside" if origin == destination else escape(destination)
+        off = told.after[row] - told.before[row]
+        numbers = f"<td>{told.before[row]:,.0f}</td><td>{told.after[row]:,.0f}</td><td>{off:+,.0f}</td>"
+        rows.append(f"<tr><td>{escape(origin)}</td><td>{there}</td>{numbers}</tr>")
+    headings = "<tr><th>from</th><th>to</th><th>trips</th><th>in the release</th><th>off by</th></tr>"
     return f"<table>{headings}{''.join(rows)}</table>"
 
 
 def _lengths(told: Explained) -> str:
     ends = [*(begin for begin, _, _ in told.lengths[1:]), None]
+    most = max((max(before, after) for _, before, after in told.lengths), default=1.0) or 1.0
     rows = [
-        f"<tr><td>{begin:g} km</td><td>{'' if end is None else f'to {end:g} km'}</td>"
+        f"<tr><td>{begin:g}{'+' if end is None else f' to {end:g}'} km</td>"
+        f'<td class="bar"><i style="width:{before / most:.1%}"></i><i style="width:{after / most:.1%}"></i></td>'
         f"<td>{before:.1%}</td><td>{after:.1%}</td></tr>"
         for (begin, before, after), end in zip(told.lengths, ends, strict=True)
         if max(before, after) >= 0.0005
     ]
-    headings = "<tr><th>from</th><th></th><th>trips</th><th>in the release</th></tr>"
-    return f"<table>{headings}{''.join(rows)}</table>"
+    headings = "<tr><th>length</th><th></th><th>trips</th><th>in the release</th></tr>"
+    return f'<table class="bars">{headings}{"".join(rows)}</table>'
 
 
 def _map(told: Explained) -> str:
     rings = [ring for outline in told.outlines for ring in outline]
     if not rings:
         return ""
-    corners = np.concatenate(rings)
+    sums, missing = _missing(told)
+    busy = [ring for outline, trips in zip(told.outlines, sums, strict=True) if trips >= _FEW for ring in outline]
+    corners = np.concatenate(busy or rings)
     low, high = corners.min(axis=0), corners.max(axis=0)
     scale = _WIDTH / max(float(high[0] - low[0]), 1.0)
     height = float(high[1] - low[1]) * scale
@@ -84,9 +104,9 @@ def _map(told: Explained) -> str:
         return np.stack([(points[:, 0] - low[0]) * scale, height - (points[:, 1] - low[1]) * scale], axis=1)
 
     shapes = [
-        f'<path d="{"".join(_path(drawn(ring)) for ring in outline)}" fill="rgb({_shade(missing)})" stroke="#fff" '
-        f'stroke-width=".5"><title>{escape(name)}: {missing:.0%} missing</title></path>'
-        for outline, name, missing in zip(told.outlines, told.places, _missing(told).tolist(), strict=True)
+        f'<path d="{"".join(_path(drawn(ring)) for ring in outline)}" fill="{_fill(share, trips)}" '
+        f'stroke="#fff" stroke-width=".5"><title>{escape(name)}: {share:.0%} of {trips:,.0f} missing</title></path>'
+        for outline, name, share, trips in zip(told.outlines, told.places, missing.tolist(), sums, strict=True)
         if outline
     ]
     lines = _lines(
@@ -95,23 +115,33 @@ def _map(told: Explained) -> str:
     return f'<svg viewBox="0 0 {_WIDTH:g} {height:.1f}" role="img">{"".join(shapes)}{lines}</svg>'
 
 
-def _missing(told: Explained) -> Floats:
-    """Return for each place the share of the trips from and to it that is missing."""
+def _missing(told: Explained) -> tuple[list[float], Floats]:
+    """Return for each place the trips that begin or end in it, and the share of them that is missing."""
     count = len(told.places)
-    lost = np.maximum(told.before - told.after, 0)
-    sums = [
+    lost, trips = (
         np.bincount(told.origin, weights=mass, minlength=count)
         + np.bincount(told.destination, weights=mass, minlength=count)
-        for mass in (lost, told.before)
-    ]
-    missing: Floats = sums[0] / np.maximum(sums[1], 1e-9)
-    return missing
+        for mass in (np.maximum(told.before - told.after, 0), told.before)
+    )
+    missing: Floats = lost / np.maximum(trips, 1e-9)
+    return trips.tolist(), missing
+
+
+def _fill(missing: float, trips: float) -> str:
+    return _shade(missing) if trips >= _FEW else _GREY
 
 
 def _shade(missing: float) -> str:
     """Return a colour between pale and dark red."""
-    pale, dark = (254, 240, 217), (127, 0, 0)
-    return ",".join(str(round(a + (b - a) * min(max(missing, 0.0), 1.0))) for a, b in zip(pale, dark, strict=True))
+    share = min(max(missing, 0.0), 1.0)
+    return f"rgb({','.join(str(round(a + (b - a) * share)) for a, b in zip(_PALE, _DARK, strict=True))})"
+
+
+_LEGEND = (
+    '<p class="legend"><span>missing of the trips of a place: none<i style="background:linear-gradient(to right,'
+    f'{_shade(0)},{_shade(1)})"></i>all</span><span><i class="few" style="background:{_GREY}"></i>fewer than {_FEW} '
+    "trips</span><span>lines: flows between places that lost most; rings: those inside one</span></p>"
+)
 
 
 def _path(ring: Floats) -> str:
@@ -122,12 +152,14 @@ def _lines(told: Explained, centres: list[Floats | None]) -> str:
     lost = told.before - told.after
     most = float(lost.max(initial=0.0))
     drawn = []
-    for row in np.argsort(-lost, kind="stable")[:_SHOWN].tolist():
+    for row in np.argsort(-lost, kind="stable")[:_LINES].tolist():
         start, end = centres[told.origin[row]], centres[told.destination[row]]
-        if lost[row] <= 0 or start is None or end is None or told.origin[row] == told.destination[row]:
+        if lost[row] <= 0 or start is None or end is None:
             continue
-        ends = f'x1="{start[0]:.1f}" y1="{start[1]:.1f}" x2="{end[0]:.1f}" y2="{end[1]:.1f}"'
-        drawn.append(
-            f'<line {ends} stroke="#08306b" stroke-opacity=".7" stroke-width="{1 + 4 * lost[row] / most:.1f}"/>'
-        )
+        share = float(lost[row]) / most
+        if told.origin[row] == told.destination[row]:
+            place = f'<circle cx="{start[0]:.1f}" cy="{start[1]:.1f}" r="{2 + 6 * share:.1f}" fill="none"'
+        else:
+            place = f'<line x1="{start[0]:.1f}" y1="{start[1]:.1f}" x2="{end[0]:.1f}" y2="{end[1]:.1f}"'
+        drawn.append(f'{place} stroke="{_LINE}" stroke-opacity=".75" stroke-width="{1 + 3 * share:.1f}"/>')
     return "".join(drawn)

@@ -1,16 +1,19 @@
-"""The paper's tables 3 to 19 from the outcomes of its experiment, as Markdown, LaTeX and CSV."""
+"""The paper's tables 2 to 19 from the outcomes of its experiment, as Markdown, LaTeX and CSV."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import pyarrow as pa
 
 from odkanon.study.experiment import METHOD_ROWS, TARGETS, WHOLE, Outcome
+from odkanon.study.people import People
+from odkanon.study.ranking import cpc
 
-PRIVACY_TABLE = 3
+PEOPLE_TABLE, PRIVACY_TABLE = 2, 3
 FIRST_TABLE = {WHOLE: 4, "sex": 8, "age": 12, "category": 16}
 """The numbers that the paper's tables have: two targets x two perspectives for each way to split the trips."""
 _MEASURES = {"trips": "participants", "weight": "population"}
@@ -57,8 +60,8 @@ class PaperTable:
         )
 
 
-def paper_tables(outcomes: Sequence[Outcome]) -> list[PaperTable]:
-    """Return the tables that these outcomes fill, in the order of the paper.
+def paper_tables(outcomes: Sequence[Outcome], people: Sequence[People] = ()) -> list[PaperTable]:
+    """Return the tables that these outcomes fill, in the order of the paper; ``people`` fill the one of the data.
 
     Examples
     --------
@@ -69,16 +72,41 @@ def paper_tables(outcomes: Sequence[Outcome]) -> list[PaperTable]:
     ['Table 3. Smallest class from each perspective, and classes below k.']
     """
     dimensions = list(dict.fromkeys(outcome.cell.dimension for outcome in outcomes))
-    tables = [_privacy_table(outcomes)]
-    for dimension in dimensions:
-        number = FIRST_TABLE.get(dimension)
-        for target in TARGETS:
-            for measure in _MEASURES:
-                of_table = [o for o in outcomes if (o.cell.dimension, o.cell.target) == (dimension, target)]
-                if any(measure in outcome.utility for outcome in of_table):
-                    tables.append(_utility_table(of_table, dimension, target, measure, number))
-                number = None if number is None else number + 1
+    tables = [_people_table(people)] if people else []
+    tables.append(_privacy_table(outcomes))
+    for dimension, target in product(dimensions, targets_of(outcomes)):
+        first = FIRST_TABLE.get(dimension) if target in TARGETS else None
+        for at, measure in enumerate(_MEASURES):
+            of_table = [o for o in outcomes if (o.cell.dimension, o.cell.target) == (dimension, target)]
+            number = None if first is None else first + 2 * TARGETS.index(target) + at
+            if any(measure in outcome.utility for outcome in of_table):
+                tables.append(_utility_table(of_table, dimension, target, measure, number))
     return tables
+
+
+def targets_of(outcomes: Sequence[Outcome]) -> list[str]:
+    """Return whom these outcomes protect."""
+    return list(dict.fromkeys(outcome.cell.target for outcome in outcomes))
+
+
+def spelled(target: str) -> str:
+    """Return a target in words."""
+    return target.replace("+", " and ")
+
+
+def _people_table(people: Sequence[People]) -> PaperTable:
+    rows = [
+        (
+            "-" if part.dimension == WHOLE else part.dimension,
+            part.segment,
+            *("-" if value is None else f"{value:,.0f}" for value in (part.persons, part.represented)),
+            f"{part.trips:,}",
+            f"{part.cells:,}",
+        )
+        for part in people
+    ]
+    caption = f"Table {PEOPLE_TABLE}. Participants, and the people that they represent."
+    return PaperTable(caption, ("By", "Segment", "Participants", "People represented", "Trips", "Cells"), tuple(rows))
 
 
 def _privacy_table(outcomes: Sequence[Outcome]) -> PaperTable:
@@ -90,7 +118,7 @@ def _privacy_table(outcomes: Sequence[Outcome]) -> PaperTable:
         cells = [_smallest(told.get(measure)) for measure in ("trips", "weight", "persons")]
         below = [_below(told.get(measure), outcome.classes) for measure in ("trips", "weight", "persons")]
         shown = [cell for pair in zip(cells, below, strict=True) for cell in pair]
-        rows.append((METHOD_ROWS[outcome.cell.row].title, outcome.cell.target, *_or_note(outcome, shown)))
+        rows.append((METHOD_ROWS[outcome.cell.row].title, spelled(outcome.cell.target), *_or_note(outcome, shown)))
     headings = ("Method", "Protected", "k_dataset", "below", "k_population", "below", "k_persons", "below")
     caption = f"Table {PRIVACY_TABLE}. Smallest class from each perspective, and classes below k."
     return PaperTable(caption, headings, tuple(rows))
@@ -101,7 +129,7 @@ def _utility_table(
 ) -> PaperTable:
     where = "on the whole dataset" if dimension == WHOLE else f"segmenting on {dimension}"
     label = "" if number is None else f"Table {number}. "
-    caption = f"{label}Results {where}, protecting the {target}, metrics on the {_MEASURES[measure]}."
+    caption = f"{label}Results {where}, protecting the {spelled(target)}, metrics on the {_MEASURES[measure]}."
     rows = []
     order = list(dict.fromkeys(outcome.cell.row for outcome in outcomes))
     for outcome in sorted(outcomes, key=lambda o: order.index(o.cell.row)):
@@ -119,20 +147,6 @@ def _or_note(outcome: Outcome, cells: Sequence[str]) -> tuple[str, ...]:
     if outcome.refusal is None:
         return tuple(cells)
     return (f"refused: {outcome.refusal}", *[""] * (len(cells) - 1))
-
-
-def ranked(outcomes: Sequence[Outcome], target: str) -> list[Outcome]:
-    """Return the runs on the whole input that protect a target, the most useful first and those refused last.
-
-    Useful is what is right on squares of 4 km; where that is not known, a small G.
-    """
-
-    def merit(outcome: Outcome) -> tuple[bool, float, float]:
-        right = cpc(outcome, "trips", 4)
-        g = outcome.utility.get("trips", {}).get("g")
-        return outcome.refusal is not None, -1.0 if right is None else -right, float("inf") if g is None else g
-
-    return sorted((o for o in outcomes if (o.cell.dimension, o.cell.target) == (WHOLE, target)), key=merit)
 
 
 def long_table(outcomes: Sequence[Outcome]) -> pa.Table:
@@ -165,12 +179,6 @@ def long_table(outcomes: Sequence[Outcome]) -> pa.Table:
                 }
             )
     return pa.Table.from_pylist(records)
-
-
-def cpc(outcome: Outcome, measure: str, km: float) -> float | None:
-    """Return how far flows between squares of a side are right; None where it is not known."""
-    squares = outcome.usefulness.get(measure, {}).get("squares", ())
-    return next((square["cpc"] for square in squares if square["km"] == km), None)
 
 
 def _line(cells: Sequence[str]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import duckdb
 import numpy as np
@@ -13,20 +12,12 @@ import pyarrow as pa
 
 from odkanon.core.arrays import Bools, Codes, Ints, number_groups
 from odkanon.errors import InputError, nearest
+from odkanon.read.axes import AGE_BANDS, MISSING, OTHER, band_names, slot_names
 from odkanon.read.identity import value_text
 from odkanon.read.tables.open import quote_name
 from odkanon.read.trips import Trips
 
 Labels = npt.NDArray[np.str_]
-
-MISSING = "missing"
-"""The label of trips without a value; they are a segment of their own, or subtraction would reveal them."""
-
-OTHER = "other"
-"""The label of values that have a table together, because each is too rare for one of its own."""
-
-AGE_BANDS = (10, 20, 30, 40, 50, 60, 70)
-"""Where the paper's bands of ages begin; the last one has no end."""
 
 MAX_VALUES = 100
 
@@ -167,11 +158,6 @@ def _selected(trips: Trips, expression: str) -> pa.ChunkedArray:
     return connection.sql(f"SELECT {expression} AS v FROM trips").to_arrow_table().column("v")
 
 
-def band_names(begins: Sequence[int]) -> list[str]:
-    """Return the names of bands of ages."""
-    return [f"under {begins[0]}", *(f"{low}-{high - 1}" for low, high in pairwise(begins)), f"{begins[-1]}+"]
-
-
 def band_labels(trips: Trips, begins: Sequence[int]) -> Labels:
     """Return the band of ages of each trip."""
     age = _selected(trips, f"coalesce(TRY_CAST({quote_name('age')} AS DOUBLE), 'nan')").to_numpy()
@@ -193,21 +179,6 @@ def hours_of(trips: Trips) -> Ints:
 def _hours(trips: Trips, slots: str, part: str) -> Labels:
     names = slot_names(slots, part) if slots else [f"{each:02}" for each in range(24)]
     return np.asarray([*names, MISSING], dtype=np.str_)[hours_of(trips)]
-
-
-def slot_names(slots: str, part: str) -> list[str]:
-    """Return the slot of each hour; a slot such as 19-6 goes over midnight, and what is in no slot is ``other``."""
-    names = ["other"] * 24
-    for slot in slots.split(","):
-        begin, _, end = (piece.strip() for piece in slot.partition("-"))
-        if not (begin.isdigit() and end.isdigit() and int(begin) < 24 and int(end) <= 24 and begin != end):
-            raise InputError(f"the time slot {slot!r} in {part!r} is not understood; write hours, as in 6-9 or 19-6")
-        length = (int(end) - int(begin)) % 24 or 24
-        for hour in [(int(begin) + step) % 24 for step in range(length)]:
-            if names[hour] != "other":
-                raise InputError(f"hour {hour} lies in two time slots of {part!r}; let them not overlap")
-            names[hour] = f"{int(begin):02}-{int(end):02}"
-    return names
 
 
 def parent_of(dimensions: Sequence[Dimension], child: int) -> int | None:

@@ -12,8 +12,9 @@ import pyarrow as pa
 
 from odkanon.core.arrays import Codes, Ints
 from odkanon.errors import InputError
+from odkanon.model.assemble import assemble
 from odkanon.model.od import AXES, ODMatrix
-from odkanon.model.release import Release, assemble
+from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.zoning.cells import (
     WORLD,
@@ -57,6 +58,12 @@ class AxisZones:
         """Whether each zone is one node."""
         return len(self.ids) == len(self.node)
 
+    @property
+    def lists(self) -> tuple[tuple[str, ...], ...]:
+        """For each zone, the nodes that make it up."""
+        first = np.searchsorted(self.zone_of_node, np.arange(1, len(self.ids)))
+        return tuple(tuple(part.tolist()) for part in np.split(self.node, first))
+
 
 @dataclass(frozen=True, eq=False)
 class Zoning:
@@ -78,6 +85,8 @@ def zoning_of(release: Release) -> Zoning:
     """
     if release.classes.kinds:
         raise InputError("the zones of a cube differ by kind of trip; they cannot be used for other data")
+    if release.classes.own_pairs is not None:
+        raise InputError("the release is a cascade: its rows lie in each other, and are no zoning")
     return Zoning(_of_zones(release.origins), _of_zones(release.destinations))
 
 
@@ -106,7 +115,7 @@ def _of_features(features: list[dict[str, Any]], name: str) -> AxisZones:
     about = [feature["properties"] for feature in features]
     if any(zone.get("kind") == "box" for zone in about):
         raise InputError(f"the zones of {name} are boxes, which cannot be used for other data; choose another release")
-    nodes = [zone.get("cells") or [zone["id"]] for zone in about]
+    nodes = [zone.get("cells") or zone.get("places") or [zone["id"]] for zone in about]
     for what, codes in (
         ("zone", [zone["id"] for zone in about]),
         ("cell", [code for cells in nodes for code in cells]),
@@ -141,13 +150,14 @@ def lay_over(zones: AxisZones, tree: Hierarchy, full: Hierarchy | None = None) -
     """
     if tree.resolution is None:
         zone_of_leaf = _lookup_leaves(zones, tree if full is None else full, tree.leaves)
-        level = zones.level if zones.plain else None
-        return Zones(zones.ids, _sizes(zones, zone_of_leaf), None, level, outlines=zones.outlines), zone_of_leaf
+        level, places = (zones.level, None) if zones.plain and (zones.level >= 0).all() else (None, zones.lists)
+        leaves = _sizes(zones, zone_of_leaf)
+        return Zones(zones.ids, leaves, None, level, outlines=zones.outlines, places=places), zone_of_leaf
     zone_of_leaf, of_node = _h3_leaves(zones, tree.leaves, tree.resolution)
     nodes = np.bincount(zones.zone_of_node, minlength=len(zones.ids))
     first = np.cumsum(nodes) - nodes
     resolution = np.where(nodes == 1, of_node[first], -1) if len(of_node) else of_node
-    cells = None if zones.plain else tuple(tuple(part.tolist()) for part in np.split(zones.node, first[1:]))
+    cells = None if zones.plain else zones.lists
     return Zones(zones.ids, _sizes(zones, zone_of_leaf), resolution, cells=cells), zone_of_leaf
 
 

@@ -12,8 +12,9 @@ import numpy as np
 from odkanon.core.arrays import Bools, Codes, Ints
 from odkanon.errors import RefusedError
 from odkanon.methods import anonymize
+from odkanon.model.assemble import assemble
 from odkanon.model.od import ODMatrix
-from odkanon.model.release import Release, assemble
+from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.read.trips import Trips, build_od
 from odkanon.together.dimensions import Dimension

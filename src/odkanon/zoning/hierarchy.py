@@ -52,6 +52,8 @@ class Hierarchy:
         For H3: where there are places at all, if that is publicly known.
     steps : int
         For H3: how many levels it takes from a resolution to the next; see `odkanon.zoning.fine`.
+    names : tuple of str
+        For other zonings: what levels are called, from the leaves on, as far as they have names.
     """
 
     ids: tuple[Ids, ...]
@@ -62,6 +64,7 @@ class Hierarchy:
     public: Hierarchy | None = None
     within: Places | None = None
     steps: int = 1
+    names: tuple[str, ...] = ()
 
     @property
     def leaves(self) -> Ids:
@@ -132,20 +135,33 @@ class Hierarchy:
         tree = _trimmed(ids, starts, self.resolution)
         kept = None if self.resolution is not None else tuple(listed[: tree.top + 1])
         public = self.public or (self if self.resolution is None else None)
-        return replace(tree, outlines=self.outlines, listed=kept, public=public, within=self.within, steps=self.steps)
+        tree = replace(tree, within=self.within, steps=self.steps, names=self.names)
+        return replace(tree, outlines=self.outlines, listed=kept, public=public)
 
     def to_public_root(self) -> Hierarchy:
         """Return the tree with the levels above its root as well, up to the root that the world knows."""
         above: list[Ids] = []
+        listed = self.listed
         if self.resolution is None:
             full = self.public or self
             leaf = int(np.flatnonzero(full.leaves == self.leaves[0])[0]) if len(self.leaves) else 0
-            above = [full.ids[at][full.codes[at][leaf : leaf + 1]] for at in range(self.top + 1, full.top + 1)]
+            nodes = [(at, full.codes[at][leaf : leaf + 1]) for at in range(self.top + 1, full.top + 1)]
+            above = [full.ids[at][node] for at, node in nodes]
+            listed = None if listed is None else (*listed, *(full.sizes[at][node] for at, node in nodes))
         elif self.ids[-1].tolist() != [WORLD]:
             above = self._cells_above()
         if len(self.leaves) == 0 or not above:
             return self
-        return replace(self, ids=(*self.ids, *above), starts=(*self.starts, *(self.starts[-1] for _ in above)))
+        starts = (*self.starts, *(self.starts[-1] for _ in above))
+        return replace(self, ids=(*self.ids, *above), starts=starts, listed=listed)
+
+    def reaching(self, level: int) -> Hierarchy:
+        """Return the tree with the levels above its root as well, up to a level that is not beyond the public root."""
+        if level <= self.top:
+            return self
+        tall = self.to_public_root()
+        listed = None if tall.listed is None else tall.listed[: level + 1]
+        return replace(tall, ids=tall.ids[: level + 1], starts=tall.starts[: level + 1], listed=listed)
 
     def _cells_above(self) -> list[Ids]:
         """Return the ids of the nodes above the root."""

@@ -40,6 +40,8 @@ class Zones:
         GeoJSON geometries by id, for zonings that bring their own.
     cells : tuple of tuple of str, or None
         For free zones: the H3 cells that each consists of.
+    places : tuple of tuple of str, or None
+        For free zones of a lookup table: the codes of the leaves that each consists of.
     """
 
     ids: npt.NDArray[np.str_]
@@ -49,6 +51,7 @@ class Zones:
     bounds: npt.NDArray[np.float64] | None = None
     outlines: Mapping[str, dict[str, Any]] | None = None
     cells: tuple[tuple[str, ...], ...] | None = None
+    places: tuple[tuple[str, ...], ...] | None = None
 
     def __post_init__(self) -> None:
         make_read_only(self, "ids", "leaves", "resolution", "level", "bounds")
@@ -69,7 +72,10 @@ class Zones:
             some(self.level),
             some(self.bounds),
             self.outlines,
-            None if self.cells is None else tuple(self.cells[zone] for zone in which.tolist()),
+            *(
+                None if lists is None else tuple(lists[zone] for zone in which.tolist())
+                for lists in (self.cells, self.places)
+            ),
         )
 
     def describe(self, zone: int) -> dict[str, Any]:
@@ -81,6 +87,8 @@ class Zones:
             about["level"] = int(self.level[zone])
         if self.cells is not None:
             about["cells"] = list(self.cells[zone])
+        if self.places is not None:
+            about["places"] = list(self.places[zone])
         return about | {"area_km2": self.area_km2(zone)}
 
     def kind(self, zone: int) -> Kind:

@@ -1,4 +1,5 @@
 import json
+from itertools import accumulate, islice
 from pathlib import Path
 
 import pyarrow as pa
@@ -25,7 +26,9 @@ def test_flows_survive_packing(tmp_path: Path) -> None:
     origins = [
         zone for zone, many in zip(release["origin"]["id"], flows["per_origin"], strict=True) for _ in range(many)
     ]
-    destinations = [release["destination"]["id"][zone] for zone in flows["destination"]]
+    steps = iter(flows["destination_steps"])
+    numbers = [end for many in flows["per_origin"] for end in accumulate(islice(steps, many))]
+    destinations = [release["destination"]["id"][zone] for zone in numbers]
     packed = set(zip(origins, destinations, flows["trips"], flows["persons"], strict=True))
     assert packed == set(
         zip(
@@ -55,7 +58,7 @@ def test_what_rows_say_besides_their_places_is_packed_once_a_value(tmp_path: Pat
     saved = read_release(made.cube(tmp_path / "cube"))
     flows = build_model([saved])["releases"][0]["flows"]
     mode = flows["attributes"]["mode"]
-    assert mode["values"] == ["", "bus", "car"]
+    assert mode["values"] == ["any", "bus", "car"]
     told: dict[str, int] = {}
     for value, trips in zip(mode["of"], flows["trips"], strict=True):
         told[mode["values"][value]] = told.get(mode["values"][value], 0) + trips
@@ -76,7 +79,13 @@ def test_shapes_keep_their_corners() -> None:
     shapes = Shapes()
     square = made.box(2.25, 48.5, 2.75, 49.0)
     assert shapes.number(square) == shapes.number(square) == 0
-    assert unpack(shapes.packed[0][0][0]) == square["coordinates"][0]
+    # Of a box two corners are enough; of anything else all of them, each once.
+    assert unpack(shapes.packed[0][0][0]) == [square["coordinates"][0][0], square["coordinates"][0][2]]
+    slanted = {
+        "type": "Polygon",
+        "coordinates": [[[2.25, 48.5], [2.75, 48.5], [2.8, 49.0], [2.25, 49.0], [2.25, 48.5]]],
+    }
+    assert unpack(shapes.packed[shapes.number(slanted)][0][0]) == slanted["coordinates"][0][:-1]
     assert shapes.number(None) == shapes.number({"type": "Point", "coordinates": [0, 0]}) == -1
 
 

@@ -119,3 +119,34 @@ def test_the_command_never_overwrites_unasked(tmp_path: Path) -> None:
     again = CliRunner().invoke(app, ["picture", str(folder), "-o", str(target)])
     assert isinstance(again.exception, InputError)
     assert CliRunner().invoke(app, ["picture", str(folder), "-o", str(target), "--force"]).exit_code == 0
+
+
+def test_a_picture_of_one_axis_around_a_town_has_its_names(tmp_path: Path, page_built: Path) -> None:
+    folder = made.hexagons(tmp_path / "release")
+    near = write_picture([folder], tmp_path / "near.svg", axis="destination", near="paris", km=8)
+    text = " ".join(text.text or "" for text in ElementTree.parse(near).getroot().iter(f"{SVG}text"))
+    assert "Paris" in text
+    assert "Destination zones (13)" in text
+    assert "Origin zones" not in text
+    by_degrees = write_picture([folder], tmp_path / "degrees.svg", axis="destination", near="2.43,48.84", km=8)
+    assert by_degrees.read_bytes() != near.read_bytes()
+    with pytest.raises(InputError, match="no town called 'Atlantis' among these zones"):
+        write_picture([folder], tmp_path / "nowhere.svg", near="Atlantis")
+    with pytest.raises(InputError, match="more than 0 km wide"):
+        write_picture([folder], tmp_path / "nothing.svg", near="2.43,48.84", km=0)
+
+
+def test_the_figures_of_the_paper_come_from_one_command(tmp_path: Path) -> None:
+    target = tmp_path / "paper.svg"
+    one, two = made.pair(tmp_path)
+    done = CliRunner().invoke(app, ["picture", str(one), str(two), "-o", str(target), "--paper"])
+    assert done.exit_code == 0, done.output
+    root = ElementTree.parse(target).getroot()
+    text = " ".join(text.text or "" for text in root.iter(f"{SVG}text"))
+    assert "participants: 7 origin zones" in text
+    assert "population: 13 origin zones" in text
+    assert all(f"resolution {level}:" in text for level in range(5, 11))
+    assert fills(root).count("#0072b2") == 7
+    assert fills(root).count("#d55e00") >= 13
+    with pytest.raises(InputError, match="two releases"):
+        write_picture([one], tmp_path / "alone.svg", paper=True)

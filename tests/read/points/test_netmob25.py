@@ -9,8 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from cli.here import run
 from cli.runner import odkanon, output
+from odkanon import read_trips
 from odkanon.errors import InputError
+from odkanon.read.points.cutting import TripRule
 from odkanon.read.points.netmob25 import write_survey_trips
 from odkanon.sample.points import points_of_trips, write_netmob25
 from odkanon.sample.survey import make_survey
@@ -126,3 +129,43 @@ def test_the_sample_never_replaces_a_stranger_folder(tmp_path: Path, survey: pa.
     with pytest.raises(InputError, match="exists already"):
         write_netmob25(survey, tmp_path / "survey")
     assert write_netmob25(survey, tmp_path / "survey", force=True) == len(points_of_trips(survey))
+
+
+def test_the_other_attributes_of_the_survey_are_kept(folder: Path) -> None:
+    people = folder / "individuals_dataset.csv"
+    header, *lines = people.read_text().splitlines()
+    more = ",AREA_NAME,DIPLOMA,NB_CAR,NBPERS_HOUSE,CODGEO"
+    people.write_text(
+        "\n".join([header + more, *(f"{line},Paris,Bac+5,{n % 3},4,75101" for n, line in enumerate(lines))])
+    )
+    write_survey_trips(folder, folder / "trips.parquet")
+    trips = pq.read_table(folder / "trips.parquet")
+    assert trips.column_names[-4:] == ["area_name", "diploma", "nb_car", "nbpers_house"]
+    assert set(trips.column("nb_car").to_pylist()) == {"0", "1", "2"}
+    assert len(read_trips(folder / "trips.parquet", where='diploma == "Bac+5"', attributes=["area_name"])) == len(trips)
+
+
+def test_a_single_point_is_a_trip_where_that_is_asked_for(folder: Path, survey: pa.Table) -> None:
+    people = folder / "individuals_dataset.csv"
+    people.write_text(people.read_text() + "99_2,Man,41,Cat. 1,100.5,true\n")
+    one_point = "UTC DATETIME,LOCAL DATETIME,VALID,LATITUDE,LONGITUDE,SPEED\n2022-11-15 06:08:19,,true,48.8,2.3,1\n"
+    (folder / "gps_dataset" / "99_2.csv").write_text(one_point)
+    account = write_survey_trips(folder, folder / "trips.parquet", rule=TripRule(min_points=1))
+    assert account.points.trips == survey.num_rows + 1
+    (alone,) = pq.read_table(folder / "trips.parquet", filters=[("person", "=", "99_2")]).to_pylist()
+    assert alone["start_time"] == alone["end_time"]
+    assert (alone["start_lat"], alone["start_lon"]) == (alone["end_lat"], alone["end_lon"]) == (48.8, 2.3)
+
+
+def test_from_the_folder_to_the_tables_in_one_command(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder.parent)
+    Path("odkanon.toml").write_text('[compare]\nmethods = "odkanon"\nk = 2\n')
+    assert run("netmob25", folder, "--tables", "paper") == 0
+    text = (folder.parent / "paper" / "tables" / "tables.md").read_text(encoding="utf-8")
+    assert "ODkAnon" in text
+    assert "Woman" in text
+    assert (folder.parent / "paper" / "trips.parquet").is_file()
+    settings = (folder.parent / "paper" / "tables" / "runs.jsonl").read_text().splitlines()[0]
+    assert '"within": "paris-centre"' in settings
+    with pytest.raises(InputError, match="say where the trips go"):
+        run("netmob25", folder)

@@ -203,7 +203,7 @@ def test_unusable_files_say_why(tmp_path: Path, content: str, message: str) -> N
         points_to_trips(path)
 
 
-@pytest.mark.parametrize("rule", [TripRule(gap=0), TripRule(min_points=1)])
+@pytest.mark.parametrize("rule", [TripRule(gap=0), TripRule(min_points=0)])
 def test_rules_out_of_range_are_refused(rule: TripRule) -> None:
     with pytest.raises(InputError, match="not"):
         points_to_trips(table_of([Point("a", 0.0, 48.0, 2.0)]), rule=rule)

@@ -5,7 +5,9 @@ import type { Layer } from "@deck.gl/core";
 import type { Colour, Palette } from "../colour";
 import { boundsOf, measure, type Point, type Polygon } from "../geometry";
 import type { Model, Release, Zones } from "../model";
+import { isNested } from "../nest";
 import type { State } from "../state";
+import { gridLayer } from "./grid";
 import type { Panel, Shading } from "./shading";
 
 export interface Piece {
@@ -127,8 +129,9 @@ export function zoneLayers(
   palette: Palette,
 ): Layer[] {
   const zones = release[panel.axis];
+  if (shading.grid && !state.selected) return [gridLayer(`${panel.id}/grid`, shading.grid.grid, shading.grid.values, shading.scale)];
   const { pieces, segments, width, depth } = drawing(zones);
-  const overlapping = depth > OVERLAP || (panel.axis === "destination" && release.about.method.startsWith("atg"));
+  const overlapping = depth > OVERLAP || isNested(zones.nest);
   const chosen = state.selected?.axis === panel.axis ? zones.number.get(state.selected.id) : undefined;
   const thin = overlapping && !shading.partner && chosen === undefined;
   const fill = (zone: number): Colour => {

@@ -29,7 +29,11 @@ const KM_PER_DEGREE = 111.195;
 const LINES = 9;
 const LABELS = 5;
 
-export const densityScale = ({ density }: Seen, palette: Palette): Scale => makeScale(density.filter((value) => value > 0), palette);
+/** One scale for all maps that are in sight together. */
+export function densityScale(seen: Seen[], palette: Palette): Scale {
+  const values = seen.flatMap(({ density }) => Array.from(density.filter((value) => value > 0)));
+  return makeScale(values, palette);
+}
 
 /** Nodes with trips and a shape, coarse ones first: what is finer is painted over them, opaque. */
 function painted(nest: Nest, { at }: Seen): number[] {

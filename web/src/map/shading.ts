@@ -5,12 +5,15 @@ import { partnerChanges, zoneChanges, type Kind } from "../compare";
 import { partners } from "../flows";
 import { other } from "../format";
 import type { Axis, Measure, Release, Zones } from "../model";
+import { gridOf, gridValues, type Grid } from "./grid";
 import type { Selection, State } from "../state";
 
 export interface Panel {
   id: string;
   release: number;
   axis: Axis;
+  /** Of several small maps: the value of the attribute that this one shows. */
+  value?: string;
 }
 
 export interface Shading {
@@ -24,6 +27,8 @@ export interface Shading {
   apart: boolean;
   /** In a map of change: how each zone came to be what it is. */
   kinds?: (Kind | null)[];
+  /** Boxes on top of each other, added up; what they are coloured by is then of cells, not of zones. */
+  grid?: { grid: Grid; values: Float64Array } | null;
 }
 
 export function ownValues(zones: Zones, measure: Measure, shade: State["shade"]): Float64Array {
@@ -66,19 +71,24 @@ function sample(values: Float64Array): number[] {
 export function shade(releases: Release[], panels: Panel[], state: State, palette: Palette): Shading[] {
   if (state.shade === "change") return changes(releases, panels, state, palette);
   const own = panels.map((panel) => ownValues(releases[panel.release]![panel.axis], state.measure, state.shade));
-  const medians = own.map(median);
+  const grids = panels.map((panel) => {
+    const grid = gridOf(releases[panel.release]![panel.axis], state.measure);
+    return grid && { grid, values: gridValues(grid, state.shade) };
+  });
+  const scaled = own.map((values, i) => grids[i]?.values ?? values);
+  const medians = scaled.map(median);
   const apart = Math.max(...medians) > APART * Math.min(...medians);
   const join = (parts: Float64Array[]): Scale => makeScale(parts.length > 1 ? parts.flatMap(sample) : (parts[0] ?? []), palette);
   const scales = new Map<string, Scale>();
   for (const key of new Set(panels.map((panel) => (apart ? panel.axis : "")))) {
-    scales.set(key, join(own.filter((_, i) => !apart || panels[i]!.axis === key)));
+    scales.set(key, join(scaled.filter((_, i) => !apart || panels[i]!.axis === key)));
   }
   const { selected } = state;
   const flows = panels.map((panel) => (selected && panel.axis === other[selected.axis] ? partnerValues(releases[panel.release]!, selected, state.measure) : null));
   const partnerScale = join(flows.filter((values) => values !== null));
   return panels.map(({ axis }, i) => {
     const values = flows[i];
-    return { axis, values: values ?? own[i]!, partner: !!values, apart, scale: values ? partnerScale : scales.get(apart ? axis : "")! };
+    return { axis, values: values ?? own[i]!, partner: !!values, apart, grid: grids[i] ?? null, scale: values ? partnerScale : scales.get(apart ? axis : "")! };
   });
 }
 

@@ -20,6 +20,8 @@ const ZOOMS: Record<string, number> = { "+": 0.5, "=": 0.5, "-": -0.5 };
 const GAP = 6;
 const NARROW = 620;
 const PAPER = 640;
+/** How much of the window's height a map takes. */
+const TALL = 0.72;
 /** This share of a panel on each side is its edge. */
 const EDGE = 0.22;
 
@@ -37,6 +39,7 @@ export class Maps {
   private readonly canvas = h("div", { class: "canvas" });
   private readonly titles = h("div", { class: "titles" });
   private readonly names = h("div", { class: "names", "aria-hidden": "true" });
+  private readonly paper = h("div", { "aria-hidden": "true" });
   private labels: Label[] = [];
   private readonly tip = h("div", { class: "tip", hidden: true, role: "status" });
   private readonly nudge = h("div", { class: "nudge", hidden: true }, "Click the map first, then scroll to zoom");
@@ -47,6 +50,7 @@ export class Maps {
   private rectangles: Rectangle[] = [];
   private bounds: Bounds | null = null;
   private heart: Bounds | null = null;
+  private share = TALL;
   private moved = false;
   private failed = false;
 
@@ -64,6 +68,7 @@ export class Maps {
         onpointerleave: () => (this.tip.hidden = true),
       },
       this.canvas,
+      this.paper,
       this.names,
       this.titles,
       this.tip,
@@ -91,7 +96,10 @@ export class Maps {
   start(): void {
     new ResizeObserver(() => this.layout()).observe(this.element);
     addEventListener("beforeprint", () => this.fitPaper(true));
-    addEventListener("afterprint", () => this.fitPaper(false));
+    addEventListener("afterprint", () => {
+      this.fitPaper(false);
+      replace(this.paper);
+    });
     if (!hasWebGL()) return this.fail();
     this.deck = new Deck({
       parent: this.canvas as HTMLDivElement,
@@ -107,7 +115,10 @@ export class Maps {
         const scope = layer.id.slice(0, layer.id.indexOf("/"));
         return scope === "all" || scope === viewport.id || viewport.id.startsWith(`${scope}-`);
       },
-      onViewStateChange: ({ viewState }) => this.move(viewState as unknown as ViewState),
+      // Without a hand on it, a view changes only because its panel did: that is not the reader's wish.
+      onViewStateChange: ({ viewState, interactionState }) => {
+        if (Object.values(interactionState).some(Boolean)) this.move(viewState as unknown as ViewState);
+      },
       onHover: (info) => this.hover(info),
       onClick: (info) => this.pick(info),
       onAfterRender: () => this.element.setAttribute("data-drawn", String(performance.now())),
@@ -118,12 +129,18 @@ export class Maps {
     });
   }
 
-  /** Sets the panels; the view starts at `heart` (or everything) and can always go out to `bounds`. */
-  show(panels: (Panel & { title: string })[], bounds: Bounds | null, heart: Bounds | null = null): void {
+  /** Sets the panels, each up to a share of the window high; the view starts at `heart` (or everything) and can go out to `bounds`. */
+  show(panels: (Panel & { title: string })[], bounds: Bounds | null, heart: Bounds | null = null, share = TALL): void {
     this.panels = panels;
+    this.share = share;
     this.bounds = bounds;
     this.heart = heart;
     this.layout();
+  }
+
+  /** The next panels start where most trips are, wherever the reader was. */
+  startAnew(): void {
+    this.moved = false;
   }
 
   /** From now on the view is the reader's: new zones do not move it. */
@@ -144,6 +161,16 @@ export class Maps {
     const deck = this.deck as unknown as { layerManager?: { updateLayers: () => void } } | null;
     deck?.layerManager?.updateLayers();
     this.deck?.redraw("print");
+    this.copyForPaper();
+  }
+
+  /** What is printed of a canvas with a graphics card behind it is its last frame on the screen: a plain copy is up to date. */
+  private copyForPaper(): void {
+    const drawn = this.canvas.querySelector("canvas");
+    if (!drawn) return;
+    const copy = h("canvas", { class: "paper", width: drawn.width, height: drawn.height });
+    copy.getContext("2d")!.drawImage(drawn, 0, 0);
+    replace(this.paper, copy);
   }
 
   private write(): void {
@@ -208,8 +235,17 @@ export class Maps {
     this.write();
   }
 
+  /** One map for each value of an attribute: many, and small. */
+  private get small(): boolean {
+    return this.panels.some(({ value }) => value !== undefined);
+  }
+
   private columns(width: number): number {
     const many = this.panels.length;
+    if (this.small) {
+      const most = Math.min(many, width < NARROW ? 2 : width < 900 ? 3 : 4);
+      return most > 2 && many % most === 1 ? most - 1 : most;
+    }
     if (width < NARROW || many === 1) return 1;
     const releases = new Set(this.panels.map((panel) => panel.release)).size;
     return releases === 1 ? 2 : Math.min(releases, width > 900 ? 3 : 2);
@@ -221,8 +257,8 @@ export class Maps {
     const columns = this.columns(width);
     const rows = Math.ceil(this.panels.length / columns);
     const each = (width - GAP * (columns - 1)) / columns;
-    const tallest = Math.max(300, Math.min(620, window.innerHeight * (rows > 1 ? 0.55 : 0.72)));
-    const height = Math.round(Math.max(Math.min(tallest, each * 1.05), Math.min(tallest, 300)));
+    const tallest = Math.max(300, Math.min(620, window.innerHeight * (rows > 1 ? 0.55 : this.share)));
+    const height = Math.round(this.small ? Math.min(320, Math.max(150, each * 0.8)) : Math.max(Math.min(tallest, each * 1.05), Math.min(tallest, 300)));
     this.element.style.height = `${height * rows + GAP * (rows - 1)}px`;
     this.rectangles = this.panels.map((_, i) => ({
       x: (i % columns) * (each + GAP),

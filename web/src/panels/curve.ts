@@ -14,11 +14,12 @@ export interface CurvePoint {
 
 const [W, H, LEFT, RIGHT, TOP, BOTTOM] = [300, 150, 46, 12, 12, 34];
 
-export function curve(points: CurvePoint[], request: Request, releases: Release[]): HTMLElement {
+/** `whose` names the method of the line where it is another than the point's. */
+export function curve(points: CurvePoint[], whose: string | null, request: Request, releases: Release[]): HTMLElement {
   const lines = [...new Set(points.map((point) => point.protects))].map((protects) => points.filter((point) => point.protects === protects && point.g != null));
   const now = releases.map((release) => release.about.utility.trips?.g ?? null);
   const values = [...lines.flat().map((point) => point.g!), ...now.filter((g) => g != null)];
-  const title = h("figcaption", {}, "Coarseness G against k", h("small", {}, request.method === "odkanon" ? "the point is where you are" : "line: ODkAnon; the point is where you are"));
+  const title = h("figcaption", {}, "Coarseness G against k", h("small", {}, `${whose ? `line: ${whose}; ` : ""}the point is where you are`));
   if (!values.length) return h("figure", {}, title, h("p", { class: "note" }, "G is not defined for this method."));
   const most = Math.max(...values);
   const ks = points.map((point) => point.k);

@@ -93,9 +93,11 @@ export function legend(
   const partner = shadings.find((shading) => shading.partner);
   if (own.length && differing.some(Boolean)) parts.push(...differenceKey(releases, panels, differing, palette));
   else {
-    const unit = state.shade === "size" ? "size in km²" : shadeUnit(state.measure, state.shade === "density");
+    const stack = own.some(({ grid }) => grid) && !state.selected;
+    const unit = stack ? stackUnit(state) : state.shade === "size" ? "size in km²" : shadeUnit(state.measure, state.shade === "density");
     parts.push(...own.map(({ apart, axis, scale }) => scaleKey(`${apart ? `${axisName[axis]} zones` : "Zones"}: ${unit}`, scale)));
   }
+  if (own.some(({ grid }) => grid) && !state.selected) parts.push(h("span", {}, "Boxes lie on top of each other: colours add them up, each spread evenly. Click to choose the smallest box at a place."));
   if (partner && state.selected) {
     const where = state.selected.axis === "origin" ? "from" : "to";
     parts.push(scaleKey(`${measureName[state.measure]} ${where} the chosen zone`, partner.scale));
@@ -105,6 +107,12 @@ export function legend(
   if (leveled) parts.push(h("span", {}, "Thicker outline: coarser zone."));
   parts.push(...marksKey(marks, stay, state, palette));
   return parts;
+}
+
+/** What the colours of boxes on top of each other count. */
+function stackUnit({ shade, measure }: State): string {
+  if (shade === "size") return "size in km² of the boxes over a place";
+  return shade === "total" ? `${measureName[measure]} in all boxes over a place` : `${measureName[measure]} per km², an estimate`;
 }
 
 function differenceKey(releases: Release[], panels: Panel[], differing: (Set<string> | null)[], palette: Palette): Child[] {

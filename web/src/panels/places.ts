@@ -4,7 +4,8 @@ import { choices, h, replace, type Child } from "../dom";
 import { amount, area, count, measureName, other, percent, plural, short } from "../format";
 import type { Axis, Release } from "../model";
 import type { Names } from "../names";
-import { details, DISTRICT, isNotGiven, SHARP, strip, valuesOf, type Asked, type Part, type Seen } from "../places";
+import { valueTitle } from "../kinds";
+import { details, DISTRICT, SHARP, strip, type Asked, type Part, type Seen } from "../places";
 import type { State, Store } from "../state";
 import { missing } from "./account";
 import { listing, Memory, type Entry } from "./listing";
@@ -26,12 +27,18 @@ export function sentence(seen: Seen, asked: Asked, where: string | null): string
   const from = asked.towards === "destination";
   const { measure, place } = asked;
   if (place && seen.node < 0) return `Nothing is published ${from ? "from" : "to"} here: there were no trips, or too few.`;
-  const start = place ? `${from ? "From" : "To"} around ${where ?? "this place"}` : "Everywhere";
+  const start = (place ? `${from ? "From" : "To"} around ${where ?? "this place"}` : "Everywhere") + chosenKinds(asked);
   const stays = seen.stays > 0 ? ` ${whole(seen.stays / (seen.total || 1))} stay inside their cell at this detail.` : "";
   const around = seen.around > 0 ? ` Another ${amount(seen.around, measure)} ${from ? "start" : "end"} somewhere in larger areas around it.` : "";
+  const told = Object.keys(asked.only).map((name) => name.replaceAll("_", " ")).join(" and ");
+  const loose = seen.loose > 0 ? ` Another ${amount(seen.loose, measure)} may be among them: ${seen.loose === 1 ? "it does" : "they do"} not tell the ${told} as exactly.` : "";
   const published = measure === "trips" ? `${count(seen.total)} published ${seen.total === 1 ? "trip" : "trips"}` : `${short(seen.total)} published ${measureName[measure]}`;
-  return `${start}: ${[published, sharpness(seen)].filter(Boolean).join("; ")}.${around}${stays}`;
+  return `${start}: ${[published, sharpness(seen)].filter(Boolean).join("; ")}.${around}${loose}${stays}`;
 }
+
+/** ", mode car, hour not given". */
+const chosenKinds = ({ only }: Asked): string =>
+  Object.entries(only).map(([name, value]) => `, ${name.replaceAll("_", " ")} ${valueTitle(value)}`).join("");
 
 /** The controls of the map of places. */
 export function placeTools(release: Release, store: Store): Child[] {
@@ -54,7 +61,7 @@ export function placeTools(release: Release, store: Store): Child[] {
       { value: "destination", label: "from here", title: "where trips from the chosen place go" },
       { value: "origin", label: "to here", title: "where trips to the chosen place come from" },
     ], store.state.towards, (towards) => store.set({ towards })),
-    last > 0 && h("div", { class: "choices detail" }, h("label", { for: "detail" }, "Detail: region"), input, h("span", { class: "note" }, "street"), output),
+    last > 0 && h("div", { class: "choices detail" }, h("label", { for: "detail" }, "Detail: region"), input, h("small", { class: "note" }, "street"), output),
   ];
 }
 
@@ -87,7 +94,7 @@ export function stripBar(release: Release, store: Store): HTMLElement {
     };
     const button = h(
       "button",
-      { type: "button", class: `part ${part}`, title: hint, "aria-pressed": part === "out" ? null : String(chosen === part), onclick: pick },
+      { type: "button", class: `part ${part}`, "data-key": part, title: hint, "aria-pressed": part === "out" ? null : String(chosen === part), onclick: pick },
       h("b", {}, title),
       ` ${least}${percent(masses[part] / total)}`,
     );
@@ -102,26 +109,6 @@ function leftOut({ about }: Release, out: number): string {
   if (!suppressed) return `At most ${amount(out, "trips")} are not listed. Where they were cannot be said: they were too few to be shown anywhere.`;
   const pairs = suppressed.pairs == null ? "" : `, in ${plural(suppressed.pairs, "origin–destination pair")}`;
   return `${amount(out, "trips")} are left out${pairs}. Where they were cannot be said: they were too few to be shown anywhere.`;
-}
-
-/** For each attribute of a row a group of chips with small bars; "not given" is one of them. */
-export function chips(release: Release, asked: Asked, store: Store): HTMLElement[] {
-  return Object.keys(release.flows.attributes).map((name) => {
-    const values = valuesOf(release, name, asked);
-    const most = Math.max(...values.map(({ mass }) => mass)) || 1;
-    const pick = (value: string): void => {
-      const { [name]: now, ...only } = store.state.only;
-      store.set({ only: now === value ? only : { ...only, [name]: value } });
-    };
-    const made = values.map(({ value, mass }) => {
-      const bar = h("i", {});
-      bar.style.width = `${(100 * mass) / most}%`;
-      const title = isNotGiven(value) ? "not given" : value;
-      const pressed = asked.only[name] === value;
-      return h("button", { type: "button", class: "chip", "data-value": value, "aria-pressed": String(pressed), onclick: () => pick(value) }, h("span", {}, title), h("small", {}, short(mass)), bar);
-    });
-    return h("div", { class: "chips", role: "group", "aria-label": name }, h("b", {}, name.replaceAll("_", " ")), ...made);
-  });
 }
 
 /** The list beside the map of places. */
@@ -145,7 +132,7 @@ export class PlacePanel {
       mass: seen.at[node]!,
       share: seen.at[node]! / (seen.total || 1),
       area: nest.area[node]!,
-      note: nest.rank[node]! < this.store.state.detail && h("small", {}, "somewhere in it"),
+      note: nest.rank[node]! < this.store.state.detail && h("small", { title: "somewhere in this cell" }, "roughly"),
     }));
     const go = (id: string): void => {
       const centre = nest.centre[nest.id.indexOf(id)];

@@ -39,7 +39,9 @@ export function caution(about: About): string | null {
   if (persons?.min != null && persons.below > 0) {
     return `The rule counts trips, not people: the smallest flow is made by ${plural(persons.min, "person")}.`;
   }
-  return persons ? null : "The rule counts trips, not people; the input does not say who made which trip.";
+  if (persons) return null;
+  const unknown = about.input && about.input.persons == null;
+  return unknown ? "The rule counts trips, not people; the input does not say who made which trip." : "The rule counts trips, not people: one person can have made several of them.";
 }
 
 const tile = (title: string, value: Child, ...notes: Child[]): HTMLElement =>

@@ -76,5 +76,5 @@ function beneath(add: (file: File) => void): HTMLElement {
     const file = input.files?.[0];
     if (file) add(file);
   });
-  return h("label", { class: "file", title: "streets or districts of your own, drawn beneath the zones; the file stays on your machine" }, "Add a GeoJSON beneath", input);
+  return h("label", { class: "file", title: "streets or districts of your own, drawn over the zones; the file stays on your machine" }, "Add a GeoJSON", input);
 }

@@ -50,13 +50,17 @@ class Records:
     columns: dict[str, str]
 
 
-def load_records(connection: duckdb.DuckDBPyConnection, source: TripsSource, wanted: Sequence[str]) -> Records:
+def load_records(
+    connection: duckdb.DuckDBPyConnection, source: TripsSource, wanted: Sequence[str], finest: int
+) -> Records:
     """Read a file into the table ``records``.
 
     Parameters
     ----------
     wanted : sequence of str
         Columns, by their names or ours, that filters and segments need.
+    finest : int
+        H3 resolution of the cells in which trips with coordinates are counted.
     """
     scan = scan_of(connection, source)
     # An hour that is no column of the file is that of the start.
@@ -71,7 +75,10 @@ def load_records(connection: duckdb.DuckDBPyConnection, source: TripsSource, wan
         )
     except duckdb.Error as error:
         raise InputError(f"{source.name} cannot be read ({str(error).splitlines()[0]})") from None
-    (_trips if scan.kind == "trips" else _flows)(connection, scan, source, present)
+    if scan.kind == "trips":
+        _trips(connection, source, present, finest)
+    else:
+        _flows(connection, source, present)
     leaves = connection.execute(
         "SELECT origin FROM records UNION SELECT destination FROM records ORDER BY 1"
     ).fetchall()
@@ -160,7 +167,7 @@ def _good(present: set[str], more: Sequence[str]) -> str:
     return " AND ".join(tests)
 
 
-def _trips(connection: duckdb.DuckDBPyConnection, scan: Scan, source: TripsSource, present: set[str]) -> None:
+def _trips(connection: duckdb.DuckDBPyConnection, source: TripsSource, present: set[str], finest: int) -> None:
     places = [f"coalesce(isfinite({name}), false)" for name in PLACES]
     if source.crs is None:
         places += [f"abs({name}) <= {90 if name.endswith('lat') else 180}" for name in PLACES]
@@ -173,11 +180,11 @@ def _trips(connection: duckdb.DuckDBPyConnection, scan: Scan, source: TripsSourc
 
         ends, on_globe = ends_in_degrees(ends, source.crs)
         ends, row = [values[on_globe] for values in ends], row[on_globe]
-    cells = [latlng_to_cell(ends[at], ends[at + 1], source.finest) for at in (0, 2)]
+    cells = [latlng_to_cell(ends[at], ends[at + 1], finest) for at in (0, 2)]
     _insert(connection, row, [cell_to_str(values) for values in cells], "1::BIGINT")
 
 
-def _flows(connection: duckdb.DuckDBPyConnection, scan: Scan, source: TripsSource, present: set[str]) -> None:
+def _flows(connection: duckdb.DuckDBPyConnection, source: TripsSource, present: set[str]) -> None:
     whole = ["origin IS NOT NULL", "destination IS NOT NULL", "coalesce(trips > 0 AND trips = floor(trips), false)"]
     table = connection.sql(f"SELECT row, origin, destination FROM raw WHERE {_good(present, whole)}").to_arrow_table()
     texts = [table.column(end).combine_chunks() for end in ("origin", "destination")]

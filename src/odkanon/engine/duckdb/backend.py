@@ -19,8 +19,10 @@ import pyarrow as pa
 from odkanon.core.arrays import Ints
 from odkanon.core.machine import machine_memory
 from odkanon.core.outputs import Claim
+from odkanon.core.progress import watched
 from odkanon.engine.sql.backend import BYTES_PER_FLOW, Stored, Work, new_name, store
 from odkanon.errors import InputError, is_disk_full
+from odkanon.read.tables.table import measure_progress, share_of
 
 _DISK_FULL = (
     "there is no disk space left for intermediate results; free some, or name a folder on another disk in the "
@@ -66,6 +68,7 @@ class DuckDb:
                     "autoinstall_known_extensions": "false",
                 },
             )
+            measure_progress(self.connection)
 
     @property
     def memory(self) -> int:
@@ -74,7 +77,7 @@ class DuckDb:
 
     def execute(self, sql: str) -> pa.Table:
         """Return the result of a query."""
-        with clear_errors(self.limit):
+        with clear_errors(self.limit), watched(share_of(self.connection)):
             return self.connection.sql(sql).to_arrow_table()
 
     def register(self, name: str, table: pa.Table | pa.RecordBatchReader) -> None:
@@ -88,7 +91,7 @@ class DuckDb:
 
     def materialise(self, name: str, sql: str) -> int:
         """Keep the result of a query under a name; return its number of rows."""
-        with clear_errors(self.limit):
+        with clear_errors(self.limit), watched(share_of(self.connection)):
             self.connection.execute(f"CREATE TABLE {name} AS {sql}").fetchall()
             return int(self.connection.execute(f"SELECT COUNT(*) FROM {name}").fetchall()[0][0])
 

@@ -9,6 +9,7 @@ import re
 import shutil
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import reduce
@@ -19,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from odkanon.core.machine import machine_memory
+from odkanon.core.progress import watched
 from odkanon.engine.sql.backend import BYTES_PER_FLOW, Stored, Work, new_name
 from odkanon.engine.sql.cells import ToDegrees, place_batch
 from odkanon.errors import InputError
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _OPTIONAL = "jdk.incubator.vector"
+_PARTS = "spark.sql.shuffle.partitions"
+_ROWS_IN_PART = 500_000
 _WHOLE = ("tinyint", "smallint", "int", "bigint")
 _QUOTED = re.compile(r"'((?:[^']|'')*)'|\"((?:[^\"]|\"\")*)\"|\bVARCHAR\b|\bhash\(|\bregexp_matches\(")
 
@@ -51,8 +55,8 @@ def _respell(found: re.Match[str]) -> str:
 class Spark:
     """A Spark session as a backend."""
 
-    def __init__(self, session: SparkSession, *, fetchable: int | None = None) -> None:
-        self.session = session
+    def __init__(self, session: SparkSession, *, fetchable: int | None = None, own: bool = False) -> None:
+        self.session, self._own = session, own
         self.fetchable = self.memory // BYTES_PER_FLOW if fetchable is None else fetchable
         self._kept: dict[str, DataFrame] = {}
 
@@ -63,7 +67,7 @@ class Spark:
 
     def execute(self, sql: str) -> pa.Table:
         """Return the result of a query."""
-        with clear_errors():
+        with clear_errors(), watched(self.share):
             return self.session.sql(to_spark(sql)).toArrow()
 
     def register(self, name: str, table: pa.Table) -> None:
@@ -81,10 +85,32 @@ class Spark:
         from pyspark import StorageLevel
 
         frame = frame.persist(StorageLevel.MEMORY_AND_DISK)
-        rows = int(frame.count())
+        with watched(self.share):
+            rows = int(frame.count())
         frame.createOrReplaceTempView(name)
         self._kept[name] = frame
+        self._fit(rows)
         return rows
+
+    def _fit(self, rows: int) -> None:
+        """Split what moves between machines into parts that suit so many rows, where the session is ours.
+
+        What is kept has as many parts as it was made with: 200 of nothing take longer to begin with than to work on.
+        """
+        context = self.session.sparkContext
+        if self._own and not context.getConf().contains(_PARTS):
+            self.session.conf.set(_PARTS, str(max(2 * context.defaultParallelism, -(-rows // _ROWS_IN_PART))))
+
+    def share(self) -> float | None:
+        """Return the share of tasks that are done, of the stages that Spark works on; None while there are none."""
+        try:
+            tracker = self.session.sparkContext.statusTracker()
+            stages = [tracker.getStageInfo(each) for each in tracker.getActiveStageIds()]
+        except Exception:  # a session that is elsewhere, or has ended, does not tell
+            return None
+        known = [stage for stage in stages if stage is not None]
+        tasks = sum(stage.numTasks for stage in known)
+        return sum(stage.numCompletedTasks for stage in known) / tasks if tasks else None
 
     def repeated(self, table: Stored, column: str) -> pa.Table:
         """Return the values of an integer column that occur more than once."""
@@ -201,7 +227,7 @@ class SparkInput:
 
 def open_spark_input(source: str | Path, *, master: str | None = None, backend: Spark | None = None) -> SparkInput:
     """Return a Parquet dataset, wherever Spark can reach it, as an input of the SQL engine."""
-    backend = backend or Spark(start_session(master))
+    backend = backend or Spark(start_session(master), own=True)
     frame = read_parquet(backend.session, source)
     address = remote(source)
     return SparkInput(backend, frame, address or str(source), None if address else _sha256(source))
@@ -234,14 +260,13 @@ def start_session(master: str | None = None) -> SparkSession:
     except ImportError:
         raise InputError("the Spark engine needs pyspark and Java: pip install 'odkanon[spark]'") from None
     find_java()
+    # Spark warns of versions of pandas, which nothing here uses.
+    warnings.filterwarnings("ignore", category=FutureWarning, module=r"pyspark\.")
     # Helpers on this machine have to find the same packages; on a cluster, the environment says which Python.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("odkanon")
     if master:
         builder = builder.master(master)
-    if (master or "").startswith("local"):
-        # 200 parts, which suit a cluster, take one machine longer to begin with than to work on.
-        builder = builder.config("spark.sql.shuffle.partitions", str(2 * (os.cpu_count() or 1)))
     # Python helpers of Spark would import a numpy.py that lies in the folder in which they are started.
     builder = builder.config("spark.executorEnv.PYTHONSAFEPATH", "1")
     with clear_errors("Spark did not start"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,7 +27,7 @@ class Copies:
     Attributes
     ----------
     found : pyarrow.Table
-        ``extra`` (how many more of them there are), ``weight`` (of each), and how their times are written.
+        ``extra`` (how many more of them there are), ``weight`` (of each), how their times are written, and their kinds.
     ends : list of array
         ``start_lat, start_lon, end_lat, end_lon`` in degrees.
     good : array of bool
@@ -44,14 +44,15 @@ class Copies:
         extra = extra if which is None else extra * which
         return Rejected(int(extra.sum()), int(extra.sum()), int((extra * units).sum()))
 
-    def taken_off(self, backend: Backend, resolution: int) -> Stored:
-        """Return what is to be added to the counts by origin and destination, to take the copies off again."""
+    def taken_off(self, backend: Backend, resolution: int, kinds: Sequence[str] = ()) -> Stored:
+        """Return what is to be added to the counts by origin, destination and kinds, to take the copies off again."""
         extra, units = (np.asarray(self.found.column(name)).astype(np.int64)[self.good] for name in ("extra", "weight"))
         lat_lon = [values[self.good] for values in self.ends]
         return lend(
             backend,
             origin=latlng_to_cell(lat_lon[0], lat_lon[1], resolution).view(np.int64),
             destination=latlng_to_cell(lat_lon[2], lat_lon[3], resolution).view(np.int64),
+            **{name: self.found.column(name).filter(pa.array(self.good)) for name in kinds},
             records=-extra,
             trips=-extra,
             weight=-extra * units,
@@ -63,12 +64,13 @@ def find_copies(
     rows: CountedRows,
     records: Stored,
     ends: Mapping[str, str],
-    written: Mapping[str, str],
+    also: Mapping[str, str],
     crs: str | None,
 ) -> Copies | None:
     """Return exact copies; None if there are none, or none to look for.
 
-    Fingerprints only narrow down where to compare in full; with none repeated, which is usual, that is all.
+    Fingerprints only narrow down where to compare in full; with none repeated, which is usual, that is all. What
+    else is told of them (``also``, as SQL) has to be the same for copies.
     """
     if not rows.copies.same or not rows.copies.tells_copies:
         return None
@@ -77,8 +79,8 @@ def find_copies(
         return None
     weight = rows.columns.get("weight", "0")
     same = {f"same_{number}": expression for number, expression in enumerate(rows.copies.same.values())}
-    inner = ", ".join(f"{e} AS {name}" for name, e in {**ends, **same, **written, "weight": weight}.items())
-    kinds = "".join(f", MIN({name}) AS {name}" for name in written)
+    inner = ", ".join(f"{e} AS {name}" for name, e in {**ends, **same, **also, "weight": weight}.items())
+    kinds = "".join(f", MIN({name}) AS {name}" for name in also)
     found = table.query(
         f"{inner}, {rows.columns['reason']} AS reason, {rows.fingerprint['fingerprint']} AS fingerprint",
         f"SELECT {', '.join(COORDINATES)}, MIN(weight) AS weight, COUNT(*) - 1 AS extra{kinds} FROM (%s) s "

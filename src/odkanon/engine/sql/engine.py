@@ -20,7 +20,7 @@ from odkanon.engine.protocols import Engine
 from odkanon.engine.sql.backend import Backend, Relation, Stored, lend, store
 from odkanon.model.flows import Flows, Totals, Visits
 from odkanon.model.measures import MEASURES
-from odkanon.model.od import Axis
+from odkanon.model.od import AXES, Axis
 from odkanon.model.rule import Rule
 from odkanon.zoning.hierarchy import Cut, Hierarchy
 
@@ -224,6 +224,16 @@ def distinct_visits(backend: Backend, visits: Relation, origins: Stored, destina
         f"SELECT DISTINCT a.zone AS origin, b.zone AS destination, v.head FROM {visits} v "
         f"{join_maps('v', origins, destinations)}",
     )
+
+
+def kind_column(at: int) -> str:
+    """Return what the column of an axis besides the two places is called."""
+    return f"kind{at}"
+
+
+def axis_columns(kinds: int) -> tuple[str, ...]:
+    """Return what the columns of all axes are called, given how many there are besides the two places."""
+    return (*AXES, *map(kind_column, range(kinds)))
 
 
 def totals(backend: Backend, relation: str, masses: tuple[str, ...]) -> Totals:

@@ -13,21 +13,23 @@ from odkanon.core.arrays import Codes, Ints
 from odkanon.engine.memory import MemoryEngine
 from odkanon.engine.nested import Nested
 from odkanon.engine.protocols import Engine, Workspace
-from odkanon.engine.rest import Rest
+from odkanon.engine.rest import Groups, Rest, keys_of
 from odkanon.engine.sql.backend import Backend, Relation, Stored, lend, store
 from odkanon.engine.sql.deviations import compare
-from odkanon.engine.sql.engine import Side, SqlEngine, distinct_visits, join_maps, totals
+from odkanon.engine.sql.engine import Side, SqlEngine, axis_columns, ints, join_maps, totals
 from odkanon.engine.sql.presuppress import presuppressed
-from odkanon.engine.sql.rest import finest_rows, sql_rest
+from odkanon.engine.sql.rest import SqlRest, finest_rows, sql_rest
 from odkanon.errors import InputError
 from odkanon.model.account import Summary
+from odkanon.model.assemble import add_companion
 from odkanon.model.budget import Budget
+from odkanon.model.classes import Classes, published_classes
 from odkanon.model.companion import ALONE
 from odkanon.model.flows import Flows, Totals, Visits
 from odkanon.model.measures import ADDITIVE, HEADS
 from odkanon.model.od import AXES, Axis, ODMatrix
 from odkanon.model.placement import Deviation
-from odkanon.model.release import Classes, Release, add_companion, published_classes
+from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.zoning.attributes import AttributeAxis
 from odkanon.zoning.hierarchy import Cut, Hierarchy
@@ -51,11 +53,14 @@ class SqlMatrix:
     keys : tuple of array of int
         What the database calls the leaves of each axis, in tree order.
     pairs : Stored
-        ``origin, destination, pairs, trips`` and, where there is one, ``weight``; one row a pair.
+        ``origin, destination``, the numbers of kinds, ``pairs, trips`` and, where there is one, ``weight``; one row a
+        pair and kind.
     visits : mapping of str to Relation
-        ``origin, destination, head``, possibly repeated, for each measure by heads that the input names.
+        ``origin, destination``, kinds and ``head``, possibly repeated, for each measure by heads that the input names.
     summary : Summary
         The totals, and where they come from.
+    axes : tuple of AttributeAxis
+        Axes besides the two places.
     """
 
     backend: Backend
@@ -121,35 +126,35 @@ class SqlMatrix:
                 "or oigh, a coarser resolution, or a larger memory limit",
                 option="memory-limit SIZE",
             )
-        maps = [lend(self.backend, place=key, zone=np.arange(len(key), dtype=np.int32)) for key in self.keys]
-        columns = "" if self.scale is None else ", f.weight"
-        numbered = self.backend.execute(
-            f"SELECT a.zone AS origin, b.zone AS destination, f.trips{columns} FROM {self.pairs} f "
-            f"{join_maps('f', *maps)}"
-        )
-        order = np.lexsort((numbered.column("destination").to_numpy(), numbered.column("origin").to_numpy()))
-        column = {name: numbered.column(name).to_numpy()[order] for name in numbered.column_names}
+        rest = self.falling()
+        groups = rest.groups()
         flows = Flows(
-            column["origin"].astype(np.int32),
-            column["destination"].astype(np.int32),
-            np.ones(len(order), dtype=np.int64),
-            column["trips"].astype(np.int64),
-            None if self.scale is None else column["weight"].astype(np.int64),
-            scale=self.summary.scale,
+            groups.codes[0].astype(np.int32),
+            groups.codes[1].astype(np.int32),
+            np.ones_like(groups.trips),
+            groups.trips,
+            groups.weight,
+            {name: self._visits(groups, rest.nodes, each) for name, each in rest.visits.items()},
+            self.summary.scale,
+            kinds=tuple(code.astype(np.int32) for code in groups.codes[2:]),
         )
-        visits = {name: self._visits(flows, each, maps) for name, each in self.visits.items()}
-        return ODMatrix(self.origins, self.destinations, replace(flows, visits=visits), self.summary.source)
+        return ODMatrix(self.origins, self.destinations, flows, self.summary.source, self.axes)
 
-    def _visits(self, flows: Flows, visits: Relation, maps: list[Stored]) -> Visits:
-        distinct = distinct_visits(self.backend, visits, *maps)
+    def falling(self, heads: Collection[str] | None = None) -> SqlRest:
+        """Return all pairs with the numbers of their leaves, of which some heads (by default all) are counted."""
+        visits = {name: each for name, each in self.visits.items() if heads is None or name in heads}
+        kinds = [len(axis.tree.leaves) for axis in self.axes]
+        return sql_rest(self.backend, self.keys, kinds, self.pairs, visits, self.scale)
+
+    def _visits(self, groups: Groups, nodes: Sequence[int], visits: Relation) -> Visits:
+        columns = axis_columns(len(self.axes))
         found = self.backend.execute(
-            f"SELECT origin, destination, DENSE_RANK() OVER (ORDER BY head) AS head FROM {distinct}"
+            f"SELECT {', '.join(columns)}, DENSE_RANK() OVER (ORDER BY head) AS head "
+            f"FROM (SELECT DISTINCT {', '.join(columns)}, head FROM {visits} v) d"
         )
-        width = len(self.destinations.leaves)
-        keys = flows.origin.astype(np.int64) * width + flows.destination
-        wanted = found.column("origin").to_numpy().astype(np.int64) * width + found.column("destination").to_numpy()
+        wanted = keys_of([ints(found, name) for name in columns], nodes)
         head = found.column("head").to_numpy().astype(np.int32) - 1
-        flow = np.searchsorted(keys, wanted)
+        flow = np.searchsorted(keys_of(groups.codes, nodes), wanted)
         order = np.lexsort((head, flow))
         return Visits(flow[order].astype(np.int32), head[order], max(int(head.max(initial=0)) + 1, 1))
 
@@ -304,25 +309,13 @@ class SqlWorkspace:
 
     def falling(self, nodes: Sequence[int], heads: Collection[str]) -> Rest:
         """Return what is left as a cascade takes it up its ladder."""
-        visits = {name: each for name, each in self.rest.visits.items() if name in heads}
-        return sql_rest(self.rest.backend, self.rest.keys, self.rest.pairs, visits, self.od.scale)
+        return self.rest.falling(heads)
 
     def nested_release(
         self, rule: Rule, nested: Nested, *, budget: Budget | None, method: str, parameters: Mapping[str, Any]
     ) -> Release:
         """Return the release of rows at several levels."""
         origins, destinations, classes, rows = nested.classes()
-        assert classes.own_pairs is not None
-        measures = self.od.engine().masses[1:]
-        finest = finest_rows(self.od.backend, self.od.pairs, nested, rows, self.od.keys, measures)
-        compared = compare(
-            self.od.backend,
-            classes,
-            classes.own_pairs,
-            measures,
-            {},
-            lambda shares: f"{finest} f LEFT JOIN {shares} c ON c.number = f.finest",
-        )
         return Release(
             self.od.summary,
             rule,
@@ -333,9 +326,23 @@ class SqlWorkspace:
             classes,
             nested.suppressed,
             budget,
-            deviations=compared,
+            # The rows of a cube are not of pairs alone, so that pairs have no even share of them.
+            deviations={} if self.od.axes else self._nested_deviations(classes, nested, rows),
             stored=self.od,
             unlisted=nested.unlisted,
+        )
+
+    def _nested_deviations(self, classes: Classes, nested: Nested, rows: Ints) -> dict[str, Deviation]:
+        assert classes.own_pairs is not None
+        measures = self.od.engine().masses[1:]
+        finest = finest_rows(self.od.backend, self.od.pairs, nested, rows, self.od.keys, measures)
+        return compare(
+            self.od.backend,
+            classes,
+            classes.own_pairs,
+            measures,
+            {},
+            lambda shares: f"{finest} f LEFT JOIN {shares} c ON c.number = f.finest",
         )
 
 

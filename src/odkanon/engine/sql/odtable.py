@@ -5,6 +5,7 @@ There are few zones however many records there are, so zones are looked at in Py
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 
 import numpy as np
@@ -16,6 +17,7 @@ from odkanon.engine.sql.matrix import SqlMatrix
 from odkanon.engine.sql.rows import CountedRows, SqlInput, account, counted_rows
 from odkanon.engine.sql.trips import matrix_of_records
 from odkanon.model.account import Rejected, Source
+from odkanon.read.codes import unknown_codes
 from odkanon.read.odtable import (
     NO_CELL,
     NO_LEAF,
@@ -32,6 +34,8 @@ from odkanon.read.tables.columns import ENDS, missing
 from odkanon.zoning.cells import cell_to_resolution, is_valid_cell, str_to_cell
 from odkanon.zoning.zones import find_nodes
 
+log = logging.getLogger(__name__)
+
 
 def load_od(table: SqlInput, reading: Reading) -> SqlMatrix:
     """Read records between zones into a database, and count them there."""
@@ -45,7 +49,7 @@ def load_od(table: SqlInput, reading: Reading) -> SqlMatrix:
         _check_distinct(table, read)
     source = reading.account(account(table, rows, read, Rejected(0, 0)), table.lines)
     texts = _distinct_texts(table, read)
-    reason = NO_CELL if hierarchy is None else NO_LEAF
+    reason, said = (NO_CELL, "") if hierarchy is None else (NO_LEAF, "")
     if hierarchy is None:
         cells = str_to_cell(texts) if len(texts) else np.empty(0, dtype=np.uint64)
         known: Bools = is_valid_cell(cells)
@@ -53,13 +57,18 @@ def load_od(table: SqlInput, reading: Reading) -> SqlMatrix:
     else:
         names = np.asarray(texts.to_numpy(zero_copy_only=False), dtype=np.str_)
         known = np.isin(names, hierarchy.leaves)
+        said = unknown_codes(names, hierarchy.leaves)
         keys = np.full(len(names), -1, dtype=np.int64)
         keys[known] = find_nodes(hierarchy, 0, names[known])
     places = lend(table.backend, name=texts, place=keys, known=known.astype(np.int32))
     records = _placed(table, rows, read, places, len(rows.reasons) + 1)
     source = _with_unknown(table, rows, records, source, reason)
     if not _any_good(table, records):
-        raise no_rows(table, source) if hierarchy else no_rows(table, source, OWN_CODES, option="hierarchy FILE")
+        if hierarchy is not None:
+            raise no_rows(table, source, f"; {said}" if said else "")
+        raise no_rows(table, source, OWN_CODES, option="hierarchy FILE")
+    if said:
+        log.warning("%s", said)
     if hierarchy is None:
         records = _lift(table, rows, records, reading.resolution)
     return matrix_of_records(table.backend, rows, records, None, source, within=reading.area, tree=hierarchy)

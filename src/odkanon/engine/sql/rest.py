@@ -12,10 +12,9 @@ from odkanon.core.arrays import Ints
 from odkanon.engine.nested import Nested
 from odkanon.engine.rest import Groups, MemoryRest, Rest, keys_of
 from odkanon.engine.sql.backend import Backend, Relation, Selected, Stored, lend, store
-from odkanon.engine.sql.engine import LIGHTER, add_up, ints, totals
+from odkanon.engine.sql.engine import LIGHTER, add_up, axis_columns, ints, kind_column, totals
 from odkanon.model.flows import Totals, Visits
-
-AXES = ("origin", "destination")
+from odkanon.model.od import AXES
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,16 +40,21 @@ class SqlRest:
     scale: int | None
 
     @property
+    def axes(self) -> tuple[str, ...]:
+        """Columns of the table that number the nodes of each axis."""
+        return axis_columns(len(self.nodes) - len(AXES))
+
+    @property
     def masses(self) -> tuple[str, ...]:
         """Columns of the table that add up."""
         return ("pairs", "trips") if self.scale is None else ("pairs", "trips", "weight")
 
     def lift(self, axis: int, parent: Ints, nodes: int) -> Rest:
         """Return the rest grouped by the parents on one axis; in memory, if it fits there easily."""
-        name = AXES[axis]
+        name = self.axes[axis]
         parents = lend(self.backend, code=np.arange(len(parent)), parent=parent)
-        ends = ", ".join(f"p.parent AS {name}" if at == axis else f"f.{other}" for at, other in enumerate(AXES))
-        groups = ", ".join("p.parent" if at == axis else f"f.{other}" for at, other in enumerate(AXES))
+        ends = ", ".join(f"p.parent AS {name}" if at == axis else f"f.{other}" for at, other in enumerate(self.axes))
+        groups = ", ".join("p.parent" if at == axis else f"f.{other}" for at, other in enumerate(self.axes))
         joined = f"f JOIN {parents} p ON f.{name} = p.code"
         sums = ", ".join(f"{add_up(f'f.{mass}')} AS {mass}" for mass in self.masses)
         lifted = SqlRest(
@@ -67,24 +71,24 @@ class SqlRest:
 
     def at_least(self, trips: int) -> Groups:
         """Return the groups with at least so many trips."""
-        groups = self._fetch(f"{self.table} f WHERE f.trips >= {trips}")
+        groups = self.groups(f"{self.table} f WHERE f.trips >= {trips}")
         return replace(groups, heads={name: self._count(groups, visits) for name, visits in self.visits.items()})
 
     def without(self, taken: Groups, rows: Ints, left: Groups) -> SqlRest:
         """Return what is left when groups go."""
         if len(rows) == 0:
             return self
-        gone = lend(self.backend, **dict(zip(AXES, taken.codes, strict=True)))
-        apart = " AND ".join(f"g.{axis} = f.{axis}" for axis in AXES)
-        missing = f"f LEFT JOIN {gone} g ON {apart} WHERE g.{AXES[0]} IS NULL"
-        columns = ", ".join(f"f.{name}" for name in (*AXES, *self.masses))
+        gone = lend(self.backend, **dict(zip(self.axes, taken.codes, strict=True)))
+        apart = " AND ".join(f"g.{axis} = f.{axis}" for axis in self.axes)
+        missing = f"f LEFT JOIN {gone} g ON {apart} WHERE g.{self.axes[0]} IS NULL"
+        columns = ", ".join(f"f.{name}" for name in (*self.axes, *self.masses))
         text, used = f"SELECT {columns} FROM {self.table} {missing}", [self.table, gone]
         on = left.take(np.flatnonzero(left.trips > 0))
         if len(on.trips):
             masses = {name: getattr(on, name) for name in self.masses}
-            goes_on = lend(self.backend, **dict(zip(AXES, on.codes, strict=True)), **masses)
+            goes_on = lend(self.backend, **dict(zip(self.axes, on.codes, strict=True)), **masses)
             text, used = f"{text} UNION ALL SELECT {columns} FROM {goes_on} f", [*used, goes_on]
-        heads = ", ".join(f"f.{name}" for name in (*AXES, "head"))
+        heads = ", ".join(f"f.{name}" for name in (*self.axes, "head"))
         visits: dict[str, Relation] = {
             name: Selected(f"SELECT {heads} FROM {each} {missing}", each, gone) for name, each in self.visits.items()
         }
@@ -101,25 +105,26 @@ class SqlRest:
         return self.table.rows // LIGHTER + visits <= self.backend.fetchable
 
     def _fetched(self) -> MemoryRest:
-        groups = self._fetch(f"{self.table} f")
+        groups = self.groups()
         visits = {name: self._fetch_visits(groups, each) for name, each in self.visits.items()}
         nowhere = np.empty(0, dtype=np.int32)
         return MemoryRest(self.nodes, groups, visits, nowhere, nowhere)
 
-    def _fetch(self, relation: str) -> Groups:
-        columns = ", ".join(f"f.{name}" for name in (*AXES, *self.masses))
-        found = self.backend.execute(f"SELECT {columns} FROM {relation}")
-        column = {name: ints(found, name) for name in (*AXES, *self.masses)}
-        order = np.lexsort([column[axis] for axis in reversed(AXES)])
+    def groups(self, relation: str | None = None) -> Groups:
+        """Return all groups, or those of a selection ``f`` from the table."""
+        columns = ", ".join(f"f.{name}" for name in (*self.axes, *self.masses))
+        found = self.backend.execute(f"SELECT {columns} FROM {relation or f'{self.table} f'}")
+        column = {name: ints(found, name) for name in (*self.axes, *self.masses)}
+        order = np.lexsort([column[axis] for axis in reversed(self.axes)])
         column = {name: values[order] for name, values in column.items()}
-        codes = tuple(column[axis] for axis in AXES)
+        codes = tuple(column[axis] for axis in self.axes)
         return Groups(codes, column["pairs"], column["trips"], column.get("weight"), {}, self.scale or 1)
 
     def _count(self, groups: Groups, visits: Relation) -> Ints:
         """Count the heads of some groups."""
         heads = np.zeros(len(groups.trips), dtype=np.int64)
-        wanted = lend(self.backend, **dict(zip(AXES, groups.codes, strict=True)), number=np.arange(len(heads)))
-        same = " AND ".join(f"w.{axis} = f.{axis}" for axis in AXES)
+        wanted = lend(self.backend, **dict(zip(self.axes, groups.codes, strict=True)), number=np.arange(len(heads)))
+        same = " AND ".join(f"w.{axis} = f.{axis}" for axis in self.axes)
         found = self.backend.execute(
             "SELECT number, COUNT(*) AS heads FROM (SELECT DISTINCT w.number, f.head "
             f"FROM {visits} f JOIN {wanted} w ON {same}) s GROUP BY number"
@@ -128,8 +133,9 @@ class SqlRest:
         return heads
 
     def _fetch_visits(self, groups: Groups, visits: Relation) -> Visits:
-        found = self.backend.execute(f"SELECT f.origin, f.destination, f.head FROM {visits} f")
-        keys = keys_of([ints(found, axis) for axis in AXES], self.nodes)
+        columns = ", ".join(f"f.{name}" for name in (*self.axes, "head"))
+        found = self.backend.execute(f"SELECT {columns} FROM {visits} f")
+        keys = keys_of([ints(found, axis) for axis in self.axes], self.nodes)
         flow = np.searchsorted(keys_of(groups.codes, self.nodes), keys).astype(np.int32)
         head = pc.dictionary_encode(found.column("head").combine_chunks()).indices.to_numpy().astype(np.int32)
         return Visits(flow, head, max(int(head.max(initial=0)) + 1, 1))
@@ -138,16 +144,27 @@ class SqlRest:
 def sql_rest(
     backend: Backend,
     keys: Sequence[Ints],
+    kinds: Sequence[int],
     pairs: Relation,
     visits: Mapping[str, Relation],
     scale: int | None,
 ) -> SqlRest:
-    """Return all pairs of a matrix, with the numbers of their leaves."""
+    """Return all pairs of a matrix, with the numbers of their leaves.
+
+    Parameters
+    ----------
+    keys : sequence of array of int
+        What the tables call the leaves of both places.
+    kinds : sequence of int
+        How many values the axes besides these have; the tables number them already.
+    """
     maps = [lend(backend, place=key, code=np.arange(len(key))) for key in keys]
     joined = "f " + " ".join(
         f"JOIN {map_} {axis[0]} ON f.{axis} = {axis[0]}.place" for axis, map_ in zip(AXES, maps, strict=True)
     )
-    ends = ", ".join(f"{axis[0]}.code AS {axis}" for axis in AXES)
+    ends = ", ".join(
+        [f"{axis[0]}.code AS {axis}" for axis in AXES] + [f"f.{kind_column(at)}" for at in range(len(kinds))]
+    )
 
     def numbered(relation: Relation, *columns: str) -> Selected:
         more = "".join(f", f.{name}" for name in columns)
@@ -156,7 +173,7 @@ def sql_rest(
     masses = ("pairs", "trips") if scale is None else ("pairs", "trips", "weight")
     return SqlRest(
         backend,
-        tuple(len(key) for key in keys),
+        (*(len(key) for key in keys), *kinds),
         numbered(pairs, *masses),
         {name: numbered(each, "head") for name, each in visits.items()},
         scale,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -12,53 +12,60 @@ from odkanon.core.arrays import Ints
 from odkanon.engine.sql.backend import Backend, Selected, Stored, lend, store
 from odkanon.engine.sql.cells import ToDegrees
 from odkanon.engine.sql.copies import Copies, find_copies, offset_kinds, refuse_mixed_offsets
-from odkanon.engine.sql.engine import leaf_keys, totals
+from odkanon.engine.sql.engine import axis_columns, kind_column, leaf_keys, totals
 from odkanon.engine.sql.matrix import SqlMatrix
 from odkanon.engine.sql.rows import CountedRows, SqlInput, account, counted_rows
 from odkanon.errors import InputError
 from odkanon.model.account import Rejected, Source, Summary
+from odkanon.model.od import AXES
 from odkanon.read.area import Area
 from odkanon.read.crs import check_crs, ends_in_degrees, nowhere
+from odkanon.read.identity import value_text
+from odkanon.read.kinds import Kind, sources_of
 from odkanon.read.land import warn_if_misplaced
 from odkanon.read.reading import Reading
 from odkanon.read.remarks import example_of, hint_at_swap, no_rows, warn_of_nobody
 from odkanon.read.tables.columns import COORDINATES, missing
-from odkanon.read.trips import OUTSIDE, trip_checks, trip_values
+from odkanon.read.trips import OUTSIDE, attribute_columns, trip_checks, trip_values
+from odkanon.zoning.attributes import AttributeAxis
 from odkanon.zoning.hierarchy import Hierarchy, h3_hierarchy
 
 _SAMPLE = 10_000
 
 
-def load_trips(table: SqlInput, reading: Reading) -> SqlMatrix:
-    """Read trips with coordinates into a database, and count them there by origin and destination.
+def load_trips(table: SqlInput, reading: Reading, kinds: Sequence[Kind] = ()) -> SqlMatrix:
+    """Read trips with coordinates into a database, and count them there by origin, destination and kind.
 
-    Same rules, same numbers as `odkanon.read_trips` and `odkanon.build_od`.
+    Same rules, same numbers as `odkanon.read_trips` with `odkanon.build_od` or `odkanon.cube_of`.
     """
-    found = reading.resolved(table)
+    found = reading.resolved(table, sources_of(kinds))
     if any(name not in found for name in COORDINATES):
         raise missing(table, found, COORDINATES)
     crs, resolution = reading.crs, reading.finest
     if crs is not None:
         check_crs(crs)
     times = reading.times(table, found)
+    kept = attribute_columns(table, found, sources_of(kinds))
     values, written = trip_values(found, times), offset_kinds(times)
+    answers = {kind_column(at): kind.sql(kept, times) for at, kind in enumerate(kinds)}
+    identity = values | {name: value_text(column) for name, column in kept.items()} | written
     where, checks = (
         reading.check(table, found, times),
         trip_checks(found, degrees=crs is None, times=reading.uses_hours),
     )
-    rows = counted_rows(table, found, checks, where=where, identity=values | written)
+    rows = counted_rows(table, found, checks, where=where, identity=identity)
     ends = {name: values[name] for name in COORDINATES}
     degrees = None if crs is None else ToDegrees(crs, len(rows.reasons) + 1)
-    records = table.place(rows.select(ends | rows.fingerprint | written), resolution, degrees)
-    copies = find_copies(table, rows, records, ends, written, crs)
+    records = table.place(rows.select(ends | rows.fingerprint | written | answers), resolution, degrees)
+    copies = find_copies(table, rows, records, ends, written | answers, crs)
     source = reading.account(_account(table, rows, records, copies, crs), table.lines)
     hint_at_swap(source.rejected)
     if source.rows == sum(part.rows for part in source.rejected.values()):
         raise no_rows(table, source, example=example_of(table, found, checks, source.rejected))
     refuse_mixed_offsets(table, found, records, written, copies)
     _warn_if_misplaced(table, rows, ends, crs)
-    less = None if copies is None else copies.taken_off(table.backend, resolution)
-    return matrix_of_records(table.backend, rows, records, less, source, within=reading.area)
+    less = None if copies is None else copies.taken_off(table.backend, resolution, list(answers))
+    return matrix_of_records(table.backend, rows, records, less, source, within=reading.area, kinds=kinds)
 
 
 def _account(table: SqlInput, rows: CountedRows, records: Stored, copies: Copies | None, crs: str | None) -> Source:
@@ -96,6 +103,7 @@ def matrix_of_records(
     *,
     within: Area | None = None,
     tree: Hierarchy | None = None,
+    kinds: Sequence[Kind] = (),
 ) -> SqlMatrix:
     """Return the matrix of good records, of those inside an area where one is given.
 
@@ -103,18 +111,20 @@ def matrix_of_records(
     ----------
     records : Stored
         ``origin, destination, reason`` and what is counted; places are H3 cells, or numbers of leaves of ``tree``.
+        For each kind there is a column of answers.
     copies : Stored, optional
-        ``origin, destination, records, trips, weight`` to be added, negative for what is to be taken off.
+        ``origin, destination``, answers, ``records, trips, weight`` to be added, negative for what is to be taken off.
     """
+    ends = ", ".join(axis_columns(len(kinds)))
     weighted = "weight" in rows.columns
     masses = ("records", "trips", "weight") if weighted else ("records", "trips")
     trips = "trips" if "trips" in rows.columns else "1"
     counted = f"1 AS records, {trips} AS trips{', weight' * weighted}"
-    good = f"SELECT origin, destination, {counted} FROM {records} WHERE reason = 0"
+    good = f"SELECT {ends}, {counted} FROM {records} WHERE reason = 0"
     if copies is not None:
-        good = f"{good} UNION ALL SELECT origin, destination, {', '.join(masses)} FROM {copies}"
+        good = f"{good} UNION ALL SELECT {ends}, {', '.join(masses)} FROM {copies}"
     visits = {
-        name: f"SELECT origin, destination, {name} AS head FROM {records} WHERE reason = 0 AND {name} IS NOT NULL"
+        name: f"SELECT {ends}, {name} AS head FROM {records} WHERE reason = 0 AND {name} IS NOT NULL"
         for name in rows.heads
     }
     if within is not None:
@@ -125,16 +135,18 @@ def matrix_of_records(
         keep: tuple[Stored, ...] = (records, inside)
     else:
         keep = (records,)
+    axes, numbers = _axes(backend, good, kinds)
+    good = _coded(good, numbers, masses)
+    visits = {name: _coded(relation, numbers, ["head"]) for name, relation in visits.items()}
     sums = ", ".join(f"CAST(SUM({name}) AS BIGINT) AS {name}" for name in masses[1:])
-    pairs = store(
-        backend, f"SELECT origin, destination, 1 AS pairs, {sums} FROM ({good}) g GROUP BY origin, destination"
-    )
-    seen = {name: Selected(relation, *keep) for name, relation in visits.items()}
+    pairs = store(backend, f"SELECT {ends}, 1 AS pairs, {sums} FROM ({good}) g GROUP BY {ends}")
+    seen = {name: Selected(relation, *keep, *numbers) for name, relation in visits.items()}
     for name in seen:
         named = backend.execute(f"SELECT COUNT(*) AS n, COUNT({name}) AS p FROM {records} WHERE reason = 0")
         count = named.to_pylist()[0]
         warn_of_nobody(name, count["n"] - count["p"], count["n"])
-    return _matrix(backend, pairs, seen, source, rows.scale if weighted else None, tree, within)
+    matrix = _matrix(backend, pairs, seen, source, rows.scale if weighted else None, tree, within)
+    return replace(matrix, axes=axes)
 
 
 def _matrix(
@@ -177,6 +189,27 @@ def _places_inside(backend: Backend, records: Stored, within: Area) -> Stored:
 def _inside(relation: str, inside: Stored) -> str:
     joins = f"JOIN {inside} a ON r.origin = a.place JOIN {inside} b ON r.destination = b.place"
     return f"SELECT r.* FROM ({relation}) r {joins}"
+
+
+def _axes(backend: Backend, good: str, kinds: Sequence[Kind]) -> tuple[tuple[AttributeAxis, ...], tuple[Stored, ...]]:
+    """Return the axes of the answers that occur, and for each a table of answers and the numbers of their values."""
+    axes, numbers = [], []
+    for at, kind in enumerate(kinds):
+        found = backend.execute(f"SELECT DISTINCT {kind_column(at)} AS answer FROM ({good}) r").column("answer")
+        axis, code = kind.axis(np.asarray(found.to_pylist(), dtype=np.str_))
+        axes.append(axis)
+        numbers.append(lend(backend, answer=found, code=code.astype(np.int64)))
+    return tuple(axes), tuple(numbers)
+
+
+def _coded(relation: str, numbers: Sequence[Stored], counted: Sequence[str]) -> str:
+    """Return a selection with the numbers of values in place of answers."""
+    if not numbers:
+        return relation
+    codes = ", ".join(f"k{at}.code AS {kind_column(at)}" for at in range(len(numbers)))
+    joins = " ".join(f"JOIN {each} k{at} ON r.{kind_column(at)} = k{at}.answer" for at, each in enumerate(numbers))
+    rest = ", ".join(f"r.{name}" for name in (*AXES, *counted))
+    return f"SELECT {codes}, {rest} FROM ({relation}) r {joins}"
 
 
 def _without_outside(

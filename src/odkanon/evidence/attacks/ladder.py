@@ -8,7 +8,7 @@ from odkanon.evidence.case import Case
 from odkanon.evidence.finding import EXAMPLES, Finding, not_run
 from odkanon.methods.cascade.ladder import Ladder
 from odkanon.methods.cascade.method import ladder_of, least_trips
-from odkanon.methods.steps import with_steps
+from odkanon.methods.trees import with_steps
 from odkanon.zoning.zones import zones_of_tree
 
 

@@ -23,9 +23,10 @@ from odkanon.errors import InputError
 from odkanon.methods.atg.cut import Choice, Forest, cheapest_within
 from odkanon.methods.atg.origins import Masses, coarsen_within, even_cut
 from odkanon.methods.odkanon import refusal
+from odkanon.model.assemble import assemble
 from odkanon.model.budget import Budget, BudgetOf
 from odkanon.model.od import ODMatrix
-from odkanon.model.release import Release, assemble
+from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.zoning.hierarchy import Cut
 from odkanon.zoning.zones import zones_of_cut, zones_of_tree

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -95,8 +96,8 @@ class Nodes:
     caps: Caps
 
 
-def fall(ladder: Ladder, rest: Rest, terms: Terms) -> Fallen:
-    """Let what is left fall up the ladder."""
+def fall(ladder: Ladder, rest: Rest, terms: Terms, only: Sequence[Ints] | None = None) -> Fallen:
+    """Let what is left fall up the ladder; ``only`` has the keys of the groups of each rung that may be listed."""
     listed, kept, number = [], Totals(), 0
     nodes = Nodes(tuple(np.empty(0, dtype=np.int64) for _ in ladder.sides), leaf_caps(ladder, 0, 0))
     untouched = Untouched(ladder, terms.k)
@@ -110,7 +111,7 @@ def fall(ladder: Ladder, rest: Rest, terms: Terms) -> Fallen:
         if terms.capped and rung:
             taken, bound, nodes = _capped(ladder, rung, groups, nodes, terms, untouched)
         else:
-            taken = np.flatnonzero(terms.rule.met(groups))
+            taken = np.flatnonzero(terms.rule.met(groups) & _given(ladder, rung, groups, only))
             bound = groups.trips[taken]
             nodes = Nodes(groups.take(taken).codes, leaf_caps(ladder, len(taken), 0))
         chosen = groups.take(taken)
@@ -124,6 +125,14 @@ def fall(ladder: Ladder, rest: Rest, terms: Terms) -> Fallen:
         number += len(taken)
     most = int(nodes.caps.nothing.sum()) if terms.capped and terms.passes and ladder.reaches_root else None
     return Fallen(rows_of(ladder, listed), rest, kept, most)
+
+
+def _given(ladder: Ladder, rung: int, groups: Groups, only: Sequence[Ints] | None) -> Bools:
+    """Tell which groups may be listed."""
+    if only is None:
+        return np.ones(len(groups.trips), dtype=bool)
+    radix = [side.nodes(level) for side, level in zip(ladder.sides, ladder.levels[rung], strict=True)]
+    return np.isin(keys_of(groups.codes, radix), only[rung])
 
 
 def split(groups: Groups, bound: Ints) -> tuple[Groups, Groups]:

@@ -18,6 +18,7 @@ import numpy as np
 from odkanon.core.arrays import Bools
 from odkanon.engine.protocols import Matrix
 from odkanon.errors import InputError
+from odkanon.methods.cascade.again import EarlierRows
 from odkanon.methods.cascade.fall import Fallen, Terms, fall
 from odkanon.methods.cascade.ladder import Ladder, in_turns, side_of
 from odkanon.methods.cascade.order import order_of
@@ -39,6 +40,7 @@ def cascade(
     budget_of: BudgetOf = "trips",
     implications: Implications = "safe",
     give_up: str | None = None,
+    rows: EarlierRows | None = None,
 ) -> Release:
     """Anonymise with a cascade.
 
@@ -61,6 +63,9 @@ def cascade(
     give_up : str, optional
         For a matrix with attributes: in which order detail is given up, such as ``place:7,hour,mode,place``; see
         `odkanon.methods.cascade.order.order_of`.
+    rows : EarlierRows, optional
+        List only rows of an earlier cascade, of other trips. A trip goes to the finest of them that it lies in, and
+        from rows with too few of them to the next coarser one.
 
     Returns
     -------
@@ -77,8 +82,10 @@ def cascade(
     allowed = None if budget is None else Budget(budget, budget_of)
     if allowed is not None:
         parameters |= {"budget": budget, "budget_of": budget_of}
+    if rows is not None and (not safe or od.axes or coarsest is not None or budget is not None):
+        raise InputError("the rows are given; there are no further options")
     work = od.workspace()
-    terms = Terms(rule, least_trips(rule, od.summary, safe=safe), safe)
+    terms = Terms(rule, least_trips(rule, od.summary, safe=safe), safe and rows is None)
     axes = od.axes
     ladder = ladder_of((od.origins, od.destinations, *(axis.tree for axis in axes)), coarsest)
     if axes:
@@ -88,7 +95,7 @@ def cascade(
     elif give_up is not None:
         raise InputError("there is nothing but places to give up detail of; publish by an attribute")
     rest = work.falling([side.nodes(0) for side in ladder.sides], rule.measures)
-    fallen = fall(ladder, rest, terms)
+    fallen = fall(ladder, rest, terms, None if rows is None else rows.on(ladder))
     published = np.ones(len(fallen.rows), dtype=bool)
     if allowed is not None:
         published = within_budget(fallen, allowed, allowed.allowance(od.summary))

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from odkanon.errors import InputError, nearest
 from odkanon.methods.cascade.ladder import in_turns
+from odkanon.zoning.attributes import PLACE
 from odkanon.zoning.hierarchy import Hierarchy
 
-PLACE = "place"
 KEPT_TO = 6
 """The H3 resolution, cells of some 36 km2, up to which places are coarsened before the first attribute goes.
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 
 import numpy as np
 
 from odkanon.core.arrays import Ints
+from odkanon.core.progress import counted
 from odkanon.methods.freezones.moves import sweep
-from odkanon.methods.freezones.sheet import Plan, Sheet
+from odkanon.methods.freezones.sheet import Floats, Plan, Sheet
 
 _SWEEPS = 10
 """Sweeps along one axis before the other one has its turn."""
@@ -66,62 +68,81 @@ def anneal(plan: Plan, schedule: Schedule) -> tuple[tuple[Ints, Ints], float]:
     random = np.random.default_rng(_SEED)
     start = time.monotonic()
     best, least, multiplier, g = plan.zones, inf, 0.0, inf
-    for iteration in range(schedule.iterations + 1):
-        axis, progress = iteration % 2, schedule.progress(iteration, start)
-        sheet = plan.sheet(axis)
-        price, published, spent = sheet.totals()
-        if published > 0:
-            g = price / published
-            if spent <= schedule.allowance and g < least:
-                best, least = plan.zones, g
-        if progress >= 1:
-            break
-        excess = (spent - schedule.allowance) / max(schedule.allowance, 1.0)
-        if progress < _FREEZE:
-            multiplier = _DEAR * g
-        else:
-            multiplier *= float(np.exp(np.clip(0.5 * excess, -0.05, 0.05)))
-        heat = schedule.k * g * (1 - progress) ** 2 if progress < _QUENCH else 0.0
-        for _ in range(_SWEEPS):
-            if not sweep(sheet, multiplier, heat, schedule.compactness * schedule.k * g, random) and heat == 0:
+    with counted(1) as counter:
+        for iteration in range(schedule.iterations + 1):
+            axis, progress = iteration % 2, schedule.progress(iteration, start)
+            counter.at(progress)
+            sheets = plan.sheets(axis)
+            price, published, spent = sheets[0].totals()
+            if published > 0:
+                g = price / published
+                if spent <= schedule.allowance and g < least:
+                    best, least = plan.zones, g
+            if progress >= 1:
                 break
-        if progress < _FREEZE:
-            _resize(sheet, excess, multiplier)
-        plan = plan.with_zones((sheet.zone, plan.zones[1]) if axis == 0 else (plan.zones[0], sheet.zone))
+            excess = (spent - schedule.allowance) / max(schedule.allowance, 1.0)
+            if progress < _FREEZE:
+                multiplier = _DEAR * g
+            else:
+                multiplier *= float(np.exp(np.clip(0.5 * excess, -0.05, 0.05)))
+            heat = schedule.k * g * (1 - progress) ** 2 if progress < _QUENCH else 0.0
+            for _ in range(_SWEEPS):
+                if not sweep(sheets, multiplier, heat, schedule.compactness * schedule.k * g, random) and heat == 0:
+                    break
+                if plan.symmetric:
+                    # What moved on one axis moved on the other, too, and the sheets see their partner standing still.
+                    plan = plan.moved(axis, sheets[0].zone)
+                    sheets = plan.sheets(axis)
+            if progress < _FREEZE:
+                _resize(sheets, excess, multiplier)
+            plan = plan.moved(axis, sheets[0].zone)
     return best, least
 
 
-def _resize(sheet: Sheet, excess: float, multiplier: float) -> None:
-    """Merge zones while too much is suppressed, split zones while there is room."""
-    if excess > 0 and len(sheet.size) > 1:
-        _merge(sheet, multiplier)
+def _resize(sheets: Sequence[Sheet], excess: float, multiplier: float) -> None:
+    """Merge zones while too much is suppressed, split zones while there is room; the first sheet says how."""
+    if excess > 0 and len(sheets[0].size) > 1:
+        _merge(sheets, multiplier)
     elif excess < -0.03:
-        _split(sheet)
+        _split(sheets)
 
 
-def _merge(sheet: Sheet, multiplier: float) -> None:
+def _merge(sheets: Sequence[Sheet], multiplier: float) -> None:
     """Merge the two neighbouring zones whose union costs least more than they do."""
+    sheet = sheets[0]
     source, target = (sheet.zone[side] for side in sheet.blocks.edges)
     keys = np.unique((source * len(sheet.size) + target)[source < target])
     if len(keys) == 0:
         return
     first, second = keys // len(sheet.size), keys % len(sheet.size)
+    pick = int(np.argmin(np.sum([_union_costs(each, first, second, multiplier) for each in sheets], axis=0)))
+    sheet.zone[sheet.zone == second[pick]] = first[pick]
+
+
+def _union_costs(sheet: Sheet, first: Ints, second: Ints, multiplier: float) -> Floats:
+    """Return how much more the unions of pairs of rows cost than the rows."""
     price, size = sheet.counting.price, sheet.size
     alone = price(sheet.matrix, size[:, None] + sheet.width, multiplier).sum(axis=1)
     union = sheet.matrix[:, first] + sheet.matrix[:, second]
     together = price(union, (size[first] + size[second])[:, None] + sheet.width, multiplier).sum(axis=1)
-    pick = int(np.argmin(together - alone[first] - alone[second]))
-    sheet.zone[sheet.zone == second[pick]] = first[pick]
+    return np.asarray(together - alone[first] - alone[second])
 
 
-def _split(sheet: Sheet) -> None:
+def _split(sheets: Sequence[Sheet]) -> None:
     """Split the zone that adds most to G by its size, into two connected halves of about as many leaves."""
-    published = np.where(sheet.counting.met(sheet.matrix), sheet.matrix[sheet.counting.mass], 0.0).sum(axis=1)
-    for zone in np.argsort(-published * sheet.size, kind="stable").tolist():
+    sheet = sheets[0]
+    worth = np.sum([_published(each) * each.size for each in sheets], axis=0)
+    for zone in np.argsort(-worth, kind="stable").tolist():
         members = np.flatnonzero(sheet.zone == zone)
         if len(members) > 1:
             sheet.zone[_half(sheet, members.tolist())] = len(sheet.size)
             return
+
+
+def _published(sheet: Sheet) -> Floats:
+    """Return the mass that each row publishes."""
+    good = sheet.counting.met(sheet.matrix)
+    return np.asarray(np.where(good, sheet.matrix[sheet.counting.mass], 0.0).sum(axis=1))
 
 
 def _half(sheet: Sheet, members: list[int]) -> list[int]:

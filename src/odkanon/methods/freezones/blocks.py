@@ -34,12 +34,16 @@ class Blocks:
         For each leaf, its block.
     edges : array of int, shape (2, n)
         Neighbours, in both directions, sorted by the first.
+    around : int
+        How many blocks of a zone to look at, beyond the neighbours of a block, to see whether it hangs together without
+        that block; none where neighbours of a block border on each other.
     """
 
     cells: Cells
     leaves: Ints
     block_of_leaf: Codes
     edges: Edges
+    around: int = 0
 
     def __len__(self) -> int:
         return len(self.cells)
@@ -86,7 +90,7 @@ def blocks_of(tree: Hierarchy, masses: tuple[Ints, ...], finest: Cut, target: in
     empty = _empty_siblings(cells, tree)
     cells = np.concatenate([cells, empty])
     leaves = np.concatenate([leaves, np.zeros(len(empty), dtype=np.int64)])
-    return Blocks(cells, leaves, cut.zone_of_leaf, _both_ways(_connected(cells, _touching(cells))))
+    return Blocks(cells, leaves, cut.zone_of_leaf, both_ways(_connected(cells, _touching(cells))))
 
 
 def _empty_siblings(cells: Cells, tree: Hierarchy) -> Cells:
@@ -126,7 +130,7 @@ def _touching(cells: Cells) -> Edges:
         at = np.minimum(np.searchsorted(cells[here], above), len(here) - 1)
         hit = cells[here][at] == above
         found.append(np.stack([source[finer][hit], here[at[hit]]]))
-    return _distinct(np.concatenate(found, axis=1))
+    return distinct_edges(np.concatenate(found, axis=1))
 
 
 def _connected(cells: Cells, edges: Edges) -> Edges:
@@ -145,11 +149,11 @@ def _connected(cells: Cells, edges: Edges) -> Edges:
         across = first[_touching(ancestors)]
         links = np.concatenate([inside, across], axis=1)
         links = links[:, island[links[0]] != island[links[1]]]
-        edges = _distinct(np.concatenate([edges, links], axis=1))
+        edges = distinct_edges(np.concatenate([edges, links], axis=1))
         island = islands(len(cells), edges)
     # Beyond resolution 0 there are only oceans; one link each keeps the world in one piece.
     roots = np.unique(island)
-    return _distinct(np.concatenate([edges, np.stack([roots[:-1], roots[1:]])], axis=1))
+    return distinct_edges(np.concatenate([edges, np.stack([roots[:-1], roots[1:]])], axis=1))
 
 
 def islands(count: int, edges: Edges) -> Ints:
@@ -165,11 +169,13 @@ def islands(count: int, edges: Edges) -> Ints:
         island = lower
 
 
-def _distinct(edges: Edges) -> Edges:
+def distinct_edges(edges: Edges) -> Edges:
+    """Return each pair of different nodes once."""
     edges = np.sort(edges[:, edges[0] != edges[1]], axis=0)
     return np.unique(edges, axis=1)
 
 
-def _both_ways(edges: Edges) -> Edges:
+def both_ways(edges: Edges) -> Edges:
+    """Return each edge in both directions, sorted."""
     edges = np.concatenate([edges, edges[::-1]], axis=1)
     return edges[:, np.lexsort((edges[1], edges[0]))]

@@ -1,4 +1,4 @@
-"""freezones: zones that are connected unions of neighbouring H3 cells, the same for all partners.
+"""freezones: zones that are connected unions of neighbouring cells or polygons, the same for all partners.
 
 Seven-fold steps are what limits cuts of an H3 hierarchy: a zone is too small for its flows to reach the threshold, or
 seven times larger. Here zones grow and shrink cell by cell. The search starts from the best pair of cuts, takes
@@ -7,28 +7,33 @@ borders, zones are split and merged, all to make ``G_total + price * suppressed`
 
 Two blocks are neighbours if their cells share an edge. Where empty land separates parts of an axis, they are
 neighbours if their ancestors, at the finest level that bridges the gap, are the same or share an edge. A zone
-is connected in that sense.
+is connected in that sense. Of the polygons of a lookup table, each is a block; see `polygons`.
 """
 
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from math import inf
+from typing import Any
 
 import numpy as np
 
-from odkanon.core.arrays import Codes, Ints
+from odkanon.core.arrays import Codes, Ints, group_sum
 from odkanon.errors import InputError
 from odkanon.methods.freezones.annealing import Schedule, anneal
 from odkanon.methods.freezones.blocks import Blocks, blocks_of, children_of, islands
+from odkanon.methods.freezones.polygons import Polygons, polygons_of
 from odkanon.methods.freezones.sheet import Plan
 from odkanon.methods.odkanon import refusal
-from odkanon.methods.treecut.dp import PRICE, PUBLISHED, Problem, node_table
+from odkanon.methods.treecut.dp import PRICE, PUBLISHED, Problem, totals_of
 from odkanon.methods.treecut.method import best_cuts, check_effort
 from odkanon.methods.treecut.search import Cuts
+from odkanon.methods.trees import of_one_height
+from odkanon.model.assemble import assemble, release_of_cuts
 from odkanon.model.budget import Budget, BudgetOf
 from odkanon.model.od import AXES, ODMatrix
-from odkanon.model.release import Release, assemble, release_of_cuts
+from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.quality.utility import UtilityMeasure
 from odkanon.zoning.cells import Cells, cell_to_parent, cell_to_resolution, cell_to_str
@@ -50,13 +55,14 @@ def freezones(
     compactness: float = 1.0,
     iterations: int = 200,
     time_limit: float | None = None,
+    symmetric: bool = False,
 ) -> Release:
-    """Anonymise with zones that are free unions of neighbouring cells.
+    """Anonymise with zones that are free unions of neighbouring cells or polygons.
 
     Parameters
     ----------
     od : ODMatrix
-        The input, over H3 cells.
+        The input, over H3 cells or over a lookup table whose leaves have outlines.
     rule : Rule
         What every published class must meet.
     budget : float
@@ -72,16 +78,16 @@ def freezones(
         Turns of annealing, in [0, inf). The result depends on nothing else; 0 returns the best cuts.
     time_limit : float, optional
         Seconds after which the best so far is returned, in (0, inf); ODkAnon's answer at least.
+    symmetric : bool
+        Whether both ends have one zoning.
     """
     check_effort(iterations, time_limit)
     if not 0 <= compactness < inf:
         raise InputError(f"compactness must be a number of at least 0, not {compactness}")
     rule.check_available(od.measures)
-    for axis in AXES:
-        if od.tree(axis).resolution is None:
-            raise InputError("free zones need H3 cells, which know their neighbours; for lookup tables use treecut")
+    polygons = None if od.origins.resolution is not None else polygons_of(od.origins)
     allowed = Budget(budget, budget_of)
-    parameters = {
+    parameters: dict[str, Any] = {
         "budget": budget,
         "budget_of": budget_of,
         "measure": measure,
@@ -89,22 +95,29 @@ def freezones(
         "iterations": iterations,
     }
     deadline = inf if time_limit is None else time.monotonic() + time_limit
-    problem = Problem(od, rule, allowed, measure)
+    joint = None
+    if symmetric:
+        od, parameters["symmetric"] = of_one_height(od).in_memory(), True
+        problem, joint = Problem.square(od, rule, allowed, measure)
+    else:
+        problem = Problem(od, rule, allowed, measure)
     cuts = best_cuts(problem, "g", _TREE_ITERATIONS, None if time_limit is None else time_limit / 3, joint=False)
     if cuts is None:
         return Release.empty(od, rule, "freezones", parameters, refusal(od, rule))
     keep = np.ones(len(od), dtype=bool)
-    plan = best_plan(problem, cuts, iterations, deadline, compactness)
+    plan = best_plan(problem, cuts, iterations, deadline, compactness, polygons)
     if plan is None:
+        cuts = cuts if joint is None else joint.cuts(cuts[0])
         return release_of_cuts(od, rule, *cuts, keep, allowed, "freezones", parameters)
-    (origins, origin_zone), (destinations, destination_zone) = (zones_of_plan(plan, axis) for axis in (0, 1))
+    of_plan = zones_of_plan if polygons is None else polygons.zones
+    (origins, origin_zone), (destinations, destination_zone) = (of_plan(plan, axis) for axis in (0, 1))
     return assemble(
         od,
         rule,
         origins=origins,
         destinations=destinations,
-        origin_zone=origin_zone[od.flows.origin],
-        destination_zone=destination_zone[od.flows.destination],
+        origin_zone=origin_zone[problem.od.flows.origin],
+        destination_zone=destination_zone[problem.od.flows.destination],
         candidate=keep,
         budget=allowed,
         method="freezones",
@@ -112,23 +125,77 @@ def freezones(
     )
 
 
-def best_plan(problem: Problem, cuts: Cuts, iterations: int, deadline: float, compactness: float) -> Plan | None:
+def best_plan(
+    problem: Problem,
+    cuts: Cuts,
+    iterations: int,
+    deadline: float,
+    compactness: float,
+    polygons: Polygons | None = None,
+) -> Plan | None:
     """Return the best zoning found; None if that is the pair of cuts itself."""
-    totals = node_table(problem, "origin", cuts[1]).total(cuts[0])
-    g = float(totals[PRICE] / totals[PUBLISHED])
+    g = _g(problem, cuts)
     if iterations == 0 or g <= 2:
         return None
-    od = problem.od
-    origin, destination = (
-        blocks_of(od.tree(axis), od.node_masses(axis, problem.measure), cut, _BLOCKS_PER_ZONE * len(cut))
-        for axis, cut in zip(AXES, cuts, strict=True)
-    )
-    zones = (start_zones(origin, cuts[0].zone_of_leaf), start_zones(destination, cuts[1].zone_of_leaf))
+    start = cuts[0].zone_of_leaf, cuts[1].zone_of_leaf
+    if polygons is not None:
+        start = _start_by_place(problem, polygons, g, deadline) or start
+    od, (origin, destination) = problem.od, _blocks(problem, cuts, polygons)
+    zones = (start_zones(origin, start[0]), start_zones(destination, start[1]))
     plan = Plan.of(problem, (origin, destination), zones)
     mean_weight = od.mean_weight if od.weight is not None else None
     k = float(problem.rule.k_of(problem.measure, mean_weight)) * (od.flows.scale if problem.measure == "weight" else 1)
+    if polygons is not None:
+        # The price of an edge is meant for blocks of an eighth of a zone; polygons are what they are.
+        compactness *= min(
+            1.0, _BLOCKS_PER_ZONE * sum(len(np.unique(each)) for each in zones) / (len(origin) + len(destination))
+        )
     found, least = anneal(plan, Schedule(iterations, deadline, k, problem.allowance, compactness))
     return plan.with_zones(found) if least < g else None
+
+
+def _g(problem: Problem, cuts: Cuts) -> float:
+    totals = totals_of(problem, cuts)
+    return float(totals[PRICE] / totals[PUBLISHED])
+
+
+def _start_by_place(problem: Problem, polygons: Polygons, g: float, deadline: float) -> tuple[Codes, Codes] | None:
+    """Return the zone of each leaf in the best cuts of a tree by place; None where they are no better than ``g``."""
+    trees = polygons.nearby(problem.od.origins), polygons.nearby(problem.od.destinations)
+    counts = problem.counts
+    if counts is not None:
+        counts = counts[0][trees[0][1]], counts[1][trees[1][1]]
+    placed = replace(problem, od=problem.od.on_trees(*trees), counts=counts)
+    left = None if deadline == inf else max((deadline - time.monotonic()) / 3, 1e-3)
+    cuts = best_cuts(placed, "g", _TREE_ITERATIONS, left, joint=False)
+    if cuts is None or not _g(placed, cuts) < g:
+        return None
+    first, second = (np.empty(len(order), dtype=np.int32) for _, order in trees)
+    first[trees[0][1]], second[trees[1][1]] = cuts[0].zone_of_leaf, cuts[1].zone_of_leaf
+    return first, second
+
+
+def _blocks(problem: Problem, cuts: Cuts, polygons: Polygons | None) -> tuple[Blocks, Blocks]:
+    """Return the blocks of both axes; the same ones, each with the leaves of its axis, where one zoning is wanted."""
+    od, measure = problem.od, problem.measure
+    masses = [od.node_masses(axis, measure) for axis in AXES]
+    if problem.counts is None:
+        first, second = (
+            polygons.blocks(od.tree(axis))
+            if polygons is not None
+            else blocks_of(od.tree(axis), mass, cut, _BLOCKS_PER_ZONE * len(cut))
+            for axis, mass, cut in zip(AXES, masses, cuts, strict=True)
+        )
+        return first, second
+    mass = tuple(one + other for one, other in zip(*masses, strict=True))
+    if polygons is not None:
+        both = polygons.blocks(od.origins)
+    else:
+        both = blocks_of(od.origins, mass, cuts[0], _BLOCKS_PER_ZONE * len(cuts[0]))
+    first, second = (
+        replace(both, leaves=group_sum(both.block_of_leaf, len(both), counts)) for counts in problem.counts
+    )
+    return first, second
 
 
 def start_zones(blocks: Blocks, zone_of_leaf: Codes) -> Ints:

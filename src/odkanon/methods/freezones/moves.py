@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -53,22 +56,27 @@ def _row_changes(sheet: Sheet, block: Ints, row: Ints, sign: float, multiplier: 
     return np.asarray(total[ends] - total[ends - count])
 
 
-def sweep(sheet: Sheet, multiplier: float, temperature: float, stiffness: float, random: np.random.Generator) -> int:
+def sweep(
+    sheets: Sequence[Sheet], multiplier: float, temperature: float, stiffness: float, random: np.random.Generator
+) -> int:
     """Try all moves of one axis at once and make those that are accepted; return how many were made.
 
     A move is accepted as in simulated annealing, if its change is below ``temperature`` times an exponential random
     number. No zone takes part in two moves of a sweep, so that the changes of all moves are exact.
     ``stiffness`` is the price of a border edge: it decides where nothing else does, and keeps zones compact.
+    With a sheet for each axis, which then have the same zones, a move is made on both, and its change is the sum of
+    what it changes on each: exact but for the flows between the two zones that it touches.
     """
-    block, zone, edges = candidates(sheet)
-    change = changes(sheet, block, zone, multiplier)
-    inside = _edges_inside(sheet)
+    block, zone, edges = candidates(sheets[0])
+    change = np.sum([changes(sheet, block, zone, multiplier) for sheet in sheets], axis=0)
+    inside = _edges_inside(sheets[0])
     change += stiffness * (inside[block] - edges)
     luck = random.standard_exponential(len(change))
     accepted = np.flatnonzero(change < temperature * luck - 1e-9)
     order = random.permutation(accepted) if temperature > 0 else accepted[np.argsort(change[accepted], kind="stable")]
-    made = _compatible(sheet, order, block, zone)
-    _make(sheet, block[made], zone[made])
+    made = _compatible(sheets[0], order, block, zone)
+    for sheet in sheets:
+        _make(sheet, block[made], zone[made])
     return len(made)
 
 
@@ -96,12 +104,30 @@ def _can_leave(sheet: Sheet, block: int, zone: int, home: list[int]) -> bool:
     rest = {other for other in sheet.blocks.neighbours[block] if home[other] == zone}
     if not rest:
         return False
-    front = [rest.pop()]
+    near = sheet.blocks.neighbour_sets
+    start = rest.pop()
+    front = [start]
     while front and rest:
-        reached = rest & sheet.blocks.neighbour_sets[front.pop()]
+        reached = rest & near[front.pop()]
         rest -= reached
         front.extend(reached)
-    return not rest
+    return not rest or _reaches(sheet, block, zone, home, start, rest)
+
+
+def _reaches(sheet: Sheet, block: int, zone: int, home: list[int], start: int, rest: set[int]) -> bool:
+    """Whether a few steps inside the zone lead from one block to others, around the block that wants to leave.
+
+    Cells around a cell border on each other; of squares around a square, those at the corners lie in between.
+    """
+    seen, queue, missing = {start, block}, deque([start]), set(rest)
+    while queue and missing and len(seen) <= sheet.blocks.around:
+        fresh = [
+            other for other in sheet.blocks.neighbours[queue.popleft()] if home[other] == zone and other not in seen
+        ]
+        seen.update(fresh)
+        missing.difference_update(fresh)
+        queue.extend(fresh)
+    return not missing
 
 
 def _make(sheet: Sheet, block: Ints, zone: Ints) -> None:

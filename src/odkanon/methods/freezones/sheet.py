@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -66,23 +66,39 @@ class Plan:
     Heads do not add up, so a person or household counts as a share in each flow: 1 / (how many flows of the class name
     it). Sums over present classes are then exact, and sums after a few moves nearly so; shares are worked out afresh
     for every sheet.
+
+    Attributes
+    ----------
+    symmetric : bool
+        Whether both axes have the same blocks, and the same zones whatever moves.
     """
 
     counting: Counting
     blocks: tuple[Blocks, Blocks]
     flows: Flows
     zones: tuple[Ints, Ints]
+    symmetric: bool = False
 
     @classmethod
     def of(cls, problem: Problem, blocks: tuple[Blocks, Blocks], zones: tuple[Ints, Ints]) -> Plan:
         """Merge the pairs of a problem into flows between blocks."""
         pairs = problem.flows("origin")
         ends = (blocks[0].block_of_leaf[pairs.origin], blocks[1].block_of_leaf[pairs.destination])
-        return cls(Counting.of(problem), blocks, pairs.merge(*ends)[0], zones)
+        return cls(Counting.of(problem), blocks, pairs.merge(*ends)[0], zones, problem.counts is not None)
 
     def with_zones(self, zones: tuple[Ints, Ints]) -> Plan:
         """Return the same flows under other zones."""
-        return Plan(self.counting, self.blocks, self.flows, zones)
+        return replace(self, zones=zones)
+
+    def moved(self, axis: int, zone: Ints) -> Plan:
+        """Return the plan after the blocks of one axis have moved; of both, where they have the same zones."""
+        if self.symmetric:
+            return self.with_zones((zone, zone))
+        return self.with_zones((zone, self.zones[1]) if axis == 0 else (self.zones[0], zone))
+
+    def sheets(self, axis: int) -> tuple[Sheet, ...]:
+        """Return the class matrix as seen from an axis, and from the other one where both move together."""
+        return (self.sheet(axis), self.sheet(1 - axis)) if self.symmetric else (self.sheet(axis),)
 
     def sheet(self, axis: int) -> Sheet:
         """Return the class matrix as seen from an axis; its own zones are renumbered without gaps."""

@@ -21,8 +21,9 @@ from odkanon.errors import InputError
 from odkanon.methods.mondrian.cuts import Segments, Sums, median_cuts
 from odkanon.methods.mondrian.grid import Grid, simplest_line
 from odkanon.methods.volume import volume_measure
+from odkanon.model.assemble import assemble
 from odkanon.model.od import ODMatrix
-from odkanon.model.release import Release, assemble
+from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.zoning.cells import Floats, cell_to_latlng
 from odkanon.zoning.zones import Zones

@@ -15,10 +15,11 @@ import numpy.typing as npt
 from odkanon.core.arrays import Codes, Ints
 from odkanon.model.budget import Budget
 from odkanon.model.flows import Flows
-from odkanon.model.od import Axis, ODMatrix
+from odkanon.model.od import AXES, Axis, ODMatrix
 from odkanon.model.rule import Rule
 from odkanon.quality.utility import UtilityMeasure
 from odkanon.zoning.hierarchy import Cut, Hierarchy, cut_at
+from odkanon.zoning.joint import Joint, joint_of
 
 Floats = npt.NDArray[np.float64]
 
@@ -39,6 +40,8 @@ class Problem:
         What G and the other objectives count.
     with_loss : bool
         Whether E is asked for; it costs one look at every pair for every level.
+    counts : tuple of array of int, or None
+        Where both axes stand on one tree: for each axis, which of the leaves are its own (1, else 0).
     """
 
     od: ODMatrix
@@ -46,6 +49,34 @@ class Problem:
     budget: Budget
     measure: UtilityMeasure = "trips"
     with_loss: bool = False
+    counts: tuple[Ints, Ints] | None = None
+
+    @classmethod
+    def square(
+        cls, od: ODMatrix, rule: Rule, budget: Budget, measure: UtilityMeasure = "trips", with_loss: bool = False
+    ) -> tuple[Problem, Joint]:
+        """Return the problem of one zoning for both ends, on the tree that both then stand on."""
+        joint = joint_of(od.origins, od.destinations)
+        origin, destination = joint.leaves[0][od.flows.origin], joint.leaves[1][od.flows.destination]
+        flows = replace(od.flows, origin=origin.astype(np.int32), destination=destination.astype(np.int32))
+        both = replace(od, origins=joint.tree, destinations=joint.tree, flows=flows)
+        return cls(both, rule, budget, measure, with_loss, joint.counts), joint
+
+    def sizes(self, axis: Axis, level: int) -> Ints:
+        """Return how many leaves of an axis lie below each node of a level."""
+        tree = self.od.tree(axis)
+        return tree.sizes[level] if self.counts is None else self._counted(axis, tree.starts[level])
+
+    def zone_sizes(self, axis: Axis, cut: Cut) -> Ints:
+        """Return how many leaves of an axis each zone of a cut has."""
+        if self.counts is None:
+            return np.diff(cut.starts, append=len(cut.zone_of_leaf))
+        return self._counted(axis, cut.starts)
+
+    def _counted(self, axis: Axis, starts: Ints) -> Ints:
+        assert self.counts is not None
+        counted: Ints = np.add.reduceat(self.counts[AXES.index(axis)], starts)
+        return counted
 
     @property
     def allowance(self) -> int:
@@ -182,7 +213,7 @@ class NodeTable:
 def node_table(problem: Problem, axis: Axis, partner: Cut) -> NodeTable:
     """Work out what every node of an axis adds as a zone, when the other axis has the given cut."""
     tree = problem.od.tree(axis)
-    partner_size = np.bincount(partner.zone_of_leaf, minlength=len(partner))
+    partner_size = problem.zone_sizes("destination" if axis == "origin" else "origin", partner)
     pairs = problem.flows(axis)
     classes = Classes.of(problem, pairs, pairs.origin, partner.zone_of_leaf[pairs.destination])
     levels = []
@@ -190,7 +221,15 @@ def node_table(problem: Problem, axis: Axis, partner: Cut) -> NodeTable:
         if level:
             parent = tree.codes[level][tree.starts[level - 1]]
             classes = classes.lift(parent[classes.flows.origin], classes.flows.destination)
-        columns = classes.columns(tree.sizes[level], partner_size)
+        columns = classes.columns(problem.sizes(axis, level), partner_size)
         nodes = len(tree.ids[level])
         levels.append(np.stack([np.bincount(classes.flows.origin, row, nodes).astype(np.float64) for row in columns]))
     return NodeTable(tree, tuple(levels))
+
+
+def totals_of(problem: Problem, cuts: tuple[Cut, Cut]) -> Floats:
+    """Return the totals of a pair of cuts."""
+    pairs = problem.flows("origin")
+    zones = cuts[0].zone_of_leaf[pairs.origin], cuts[1].zone_of_leaf[pairs.destination]
+    sizes = problem.zone_sizes("origin", cuts[0]), problem.zone_sizes("destination", cuts[1])
+    return np.asarray(Classes.of(problem, pairs, *zones).columns(*sizes).sum(axis=1))

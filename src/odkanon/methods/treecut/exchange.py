@@ -89,12 +89,18 @@ def exchange(table: NodeTable, goal: Goal, cut: Cut, totals: Floats, price: floa
     return cut, totals
 
 
-def best_moves(moves: Moves, goal: Goal, totals: Floats, price: float, value: float) -> tuple[float, list[int]]:
-    """Return the one or two moves that lower the value most, and to what; no moves if nothing gets below ``value``."""
+def best_moves(
+    moves: Moves, goal: Goal, totals: Floats, price: float, value: float, beyond: Floats | None = None
+) -> tuple[float, list[int]]:
+    """Return the one or two moves that lower the value most, and to what; no moves if nothing gets below ``value``.
+
+    ``beyond`` is what pairs of moves change beyond the sum of what each does, where that is not nothing.
+    """
     single = goal.values(totals[:, None] + moves.change)
     top = ranked(moves, goal, value, price)
     some = moves.take(top)
-    pairs = goal.values(totals[:, None, None] + some.change[:, :, None] + some.change[:, None, :])
+    both = totals[:, None, None] + some.change[:, :, None] + some.change[:, None, :]
+    pairs = goal.values(both if beyond is None else both + beyond[:, top][:, :, top])
     end = some.start + some.size
     apart = (end[:, None] <= some.start[None, :]) | (end[None, :] <= some.start[:, None])
     pairs[~apart] = inf

@@ -129,9 +129,5 @@ def _grids(
         for other in destination:
             partner = other.cut.zone_of_leaf[beside.starts][classes.flows.destination]
             classes, beside = classes.lift(classes.flows.origin, partner), other.cut
-            yield one, other, classes.flows, classes.columns(_sizes(one.cut), _sizes(other.cut))
-
-
-def _sizes(cut: Cut) -> Ints:
-    """Return the number of leaves of each zone."""
-    return np.diff(cut.starts, append=len(cut.zone_of_leaf))
+            sizes = problem.zone_sizes("origin", one.cut), problem.zone_sizes("destination", other.cut)
+            yield one, other, classes.flows, classes.columns(*sizes)

@@ -11,19 +11,23 @@ from __future__ import annotations
 
 import time
 from math import inf
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 
 from odkanon.engine.memory import memory_engine
 from odkanon.errors import InputError
-from odkanon.methods.odkanon import MergePath, refusal
+from odkanon.methods.merging import MergePath, SquarePath
+from odkanon.methods.odkanon import refusal
 from odkanon.methods.treecut.dp import Problem
 from odkanon.methods.treecut.goal import Goal, Objective
 from odkanon.methods.treecut.search import Cuts, TreeSearch
+from odkanon.methods.treecut.square import SquareSearch
+from odkanon.methods.trees import of_one_height
+from odkanon.model.assemble import release_of_cuts
 from odkanon.model.budget import Budget, BudgetOf
 from odkanon.model.od import ODMatrix
-from odkanon.model.release import Release, release_of_cuts
+from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.quality.utility import UtilityMeasure
 from odkanon.zoning.hierarchy import Cut
@@ -42,6 +46,7 @@ def treecut(
     measure: UtilityMeasure = "trips",
     iterations: int = ITERATIONS,
     time_limit: float | None = None,
+    symmetric: bool = False,
 ) -> Release:
     """Anonymise with the best pair of cuts that can be found.
 
@@ -64,21 +69,28 @@ def treecut(
         Restarts from disturbed problems, in [0, inf). The result depends on nothing else.
     time_limit : float, optional
         Seconds after which the best so far is returned, in (0, inf); ODkAnon's answer at least.
+    symmetric : bool
+        Whether both ends have one zoning.
     """
     if objective not in get_args(Objective):
         raise InputError(f"minimise {', '.join(get_args(Objective))}, not {objective!r}")
     check_effort(iterations, time_limit)
     rule.check_available(od.measures)
     allowed = Budget(budget, budget_of)
-    parameters = {
+    parameters: dict[str, Any] = {
         "budget": budget,
         "budget_of": budget_of,
         "objective": objective,
         "measure": measure,
         "iterations": iterations,
     }
-    problem = Problem(od, rule, allowed, measure, objective == "e")
-    cuts = best_cuts(problem, objective, iterations, time_limit)
+    if symmetric:
+        od, parameters["symmetric"] = of_one_height(od).in_memory(), True
+        problem, joint = Problem.square(od, rule, allowed, measure, objective == "e")
+        found = best_cuts(problem, objective, iterations, time_limit)
+        cuts = None if found is None else joint.cuts(found[0])
+    else:
+        cuts = best_cuts(Problem(od, rule, allowed, measure, objective == "e"), objective, iterations, time_limit)
     if cuts is None:
         return Release.empty(od, rule, "treecut", parameters, refusal(od, rule))
     keep = np.ones(len(od), dtype=bool)
@@ -104,11 +116,12 @@ def best_cuts(
     start = odkanon_cuts(problem) if len(problem.od) else None
     if start is None:
         return None
-    search = TreeSearch(problem, Goal("g", problem.allowance), deadline)
+    kind = TreeSearch if problem.counts is None else SquareSearch
+    search = kind(problem, Goal("g", problem.allowance), deadline)
     g = search.offer(start)
     uniform = search.uniform()
     if objective != "g":
-        search = TreeSearch(problem, Goal(objective, problem.allowance, max(g, uniform[0][0])), deadline)
+        search = kind(problem, Goal(objective, problem.allowance, max(g, uniform[0][0])), deadline)
         search.offer(start)
     search.run([start, *(cuts for _, cuts in uniform)], iterations)
     if joint:
@@ -119,6 +132,7 @@ def best_cuts(
 def odkanon_cuts(problem: Problem) -> tuple[Cut, Cut] | None:
     """Return where ODkAnon with the budget at the end stops."""
     rule, budget = problem.rule, problem.budget
-    path = MergePath.of(memory_engine(problem.od, frozenset(rule.measures)), rule)
+    kind = MergePath if problem.counts is None else SquarePath
+    path = kind.of(memory_engine(problem.od, frozenset(rule.measures)), rule)
     found = path.first_within(rule, budget, problem.allowance)
     return None if found is None else path.cuts(found[0])

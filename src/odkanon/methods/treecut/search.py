@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from math import inf
 
 import numpy as np
 
-from odkanon.methods.treecut.dp import SPENT, Floats, NodeTable, Problem, node_table
+from odkanon.core.progress import counted
+from odkanon.methods.treecut.dp import SPENT, Floats, NodeTable, Problem, node_table, totals_of
 from odkanon.methods.treecut.exchange import exchange
 from odkanon.methods.treecut.goal import Goal
 from odkanon.methods.treecut.joint import joint_exchange
@@ -18,7 +20,7 @@ Cuts = tuple[Cut, Cut]
 
 _STARTS = 8
 """Places to start from, ODkAnon's answer first and then uniform levels from the best on."""
-_TURNS = 12
+TURNS = 12
 _KEPT = 4
 """Pairs of cuts that are tried to be improved by joint moves; the best one alone is often in the wrong valley."""
 _SEED = 2025
@@ -55,7 +57,7 @@ class TreeSearch:
 
     def totals(self, cuts: Cuts) -> Floats:
         """Return the totals of a pair of cuts."""
-        return self.table(0, cuts).total(cuts[0])
+        return totals_of(self.problem, cuts)
 
     def offer(self, cuts: Cuts, totals: Floats | None = None) -> float:
         """Remember a pair of cuts if it is one of the best so far; return its value."""
@@ -78,15 +80,18 @@ class TreeSearch:
 
     def run(self, starts: list[Cuts], iterations: int) -> None:
         """Search from the starts, then from disturbed problems."""
-        for cuts in starts[:_STARTS]:
-            if self.late:
-                return
-            self.offer(cuts)
-            self.settle(cuts)
-        for _ in range(iterations):
-            if self.late:
-                return
-            self.settle(self.disturbed())
+        with counted(len(starts[:_STARTS]) + iterations) as counter:
+            for cuts in starts[:_STARTS]:
+                if self.late:
+                    return
+                self.offer(cuts)
+                self.settle(cuts)
+                counter.step()
+            for _ in range(iterations):
+                if self.late:
+                    return
+                self.settle(self.disturbed())
+                counter.step()
 
     def improve_jointly(self) -> None:
         """Move both axes at once, from the best few pairs of cuts.
@@ -98,7 +103,7 @@ class TreeSearch:
 
     def move_jointly(self, cuts: Cuts) -> None:
         """Change both axes at once and settle from there, until nothing improves."""
-        for _ in range(_TURNS):
+        for _ in range(TURNS):
             if self.late:
                 return
             tables = self.table(0, cuts), self.table(1, cuts)
@@ -111,15 +116,12 @@ class TreeSearch:
     def settle(self, cuts: Cuts) -> Cuts:
         """Take turns between the axes until nothing improves; return where that ends."""
         value, still = inf, 0
-        for turn in range(_TURNS):
+        for turn in range(TURNS):
             if self.late or still == 2:
                 break
             axis = turn % 2
-            # What happens next depends on little else, and small problems come back to the same place again and again.
-            place = (axis, *(part for cut in cuts for part in (cut.level.tobytes(), cut.starts.tobytes())))
-            if place in self._seen:
+            if self.was_here(axis, cuts):
                 break
-            self._seen.add(place)
             cut, totals = self.best_cut(self.table(axis, cuts), cuts[axis])
             cuts = _with(cuts, axis, cut)
             new = self.offer(cuts, totals)
@@ -127,24 +129,36 @@ class TreeSearch:
             value = new
         return cuts
 
+    def was_here(self, axis: int, cuts: Cuts) -> bool:
+        """Tell whether the search was at a place before, and remember it.
+
+        What happens next depends on little else, and small problems come back to the same place again and again.
+        """
+        place = (axis, *(part for cut in cuts for part in (cut.level.tobytes(), cut.starts.tobytes())))
+        before = place in self._seen
+        self._seen.add(place)
+        return before
+
     def best_cut(self, table: NodeTable, current: Cut) -> tuple[Cut, Floats]:
         """Return the best feasible cut found for one axis: a multiplier's or the current one, then exchanges."""
         totals, cut = table.total(current), current
         level = min(self.value, float(self.goal.raw(totals)))
         for ceiling_price in self.goal.ceiling_prices:
-            for trial, sums in self._bisect(table, level, ceiling_price):
+            for trial, sums in self._bisect(table, level, ceiling_price, table.total):
                 if self.goal.value(sums) < self.goal.value(totals):
                     totals, cut = sums, trial
         return exchange(table, self.goal, cut, totals, self._price)
 
-    def _bisect(self, table: NodeTable, level: float, ceiling_price: float) -> list[tuple[Cut, Floats]]:
+    def _bisect(
+        self, table: NodeTable, level: float, ceiling_price: float, totals: Callable[[Cut], Floats]
+    ) -> list[tuple[Cut, Floats]]:
         """Return the best cuts for the multipliers on the way to the smallest one that keeps the budget."""
         low, high = 1e-4, max(1e-4, 1e6 * level)
         found: list[tuple[Cut, Floats]] = []
         while high > low * 1.01:
             self._price = float(np.sqrt(low * high))
             cut = table.cheapest(self.goal.weights(level, self._price, ceiling_price))
-            found.append((cut, table.total(cut)))
+            found.append((cut, totals(cut)))
             over = found[-1][1][SPENT] > self.goal.allowance
             low, high = (self._price, high) if over else (low, self._price)
         return found

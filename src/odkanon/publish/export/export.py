@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from odkanon.core.outputs import check_new, partial_folder
 from odkanon.errors import InputError, nearest
 from odkanon.publish.export.flowcsv import write_flowmap, write_skmob
-from odkanon.publish.export.geo import write_geojson, write_geoparquet
+from odkanon.publish.export.geo import write_geojson, write_geopackage, write_geoparquet
 from odkanon.publish.export.omx import write_omx
 from odkanon.publish.onto import write as onto_files
-from odkanon.publish.saved import SavedRelease, read_release
+from odkanon.publish.report.segments import index_folders, is_index
+from odkanon.publish.saved import SavedRelease, read_release, with_zones_of
 
 Writer = Callable[[SavedRelease, Path, str], None]
 
 FILES: dict[str, tuple[str, ...]] = {
     "omx": (),
+    "gpkg": (),
     "geoparquet": ("zones.parquet", "flows.parquet"),
     "geojson": ("zones.geojson", "flows.geojson"),
     "flowmap": ("locations.csv", "flows.csv"),
@@ -26,6 +29,7 @@ FILES: dict[str, tuple[str, ...]] = {
 
 _WRITERS: dict[str, Writer] = {
     "omx": lambda release, path, measure: write_omx(release, path),
+    "gpkg": lambda release, path, measure: write_geopackage(release, path),
     "geoparquet": lambda release, path, measure: write_geoparquet(release, path),
     "geojson": lambda release, path, measure: write_geojson(release, path),
     "flowmap": write_flowmap,
@@ -40,6 +44,7 @@ def export_release(
     *,
     measure: str = "trips",
     force: bool = False,
+    zones: Sequence[str | Path] = (),
     onto: str | Path | None = None,
     code: str | None = None,
     weights: str | Path | None = None,
@@ -49,15 +54,18 @@ def export_release(
     Parameters
     ----------
     folder : path
-        A release, as `Release.save` or ``odkanon anonymize`` has written it.
-    to : {"omx", "geoparquet", "geojson", "flowmap", "skmob"}
+        A release, as `Release.save` or ``odkanon anonymize`` has written it, or segments released together.
+    to : {"omx", "gpkg", "geoparquet", "geojson", "flowmap", "skmob"}
         The format.
     output : path
-        A file for OMX, a folder for the others.
+        A file for OMX and GeoPackage, a folder for the others. Of segments released together, always a folder, in
+        which each has its own, named as it is.
     measure : {"trips", "weight"}
         What flows count in formats that have a single number for each: flowmap and skmob.
     force : bool
         Replace files of the same name; other files in the folder stay.
+    zones : sequence of path
+        Releases whose zones are to be there as well, also where nothing flows, so that two months have the same shape.
     onto : path, optional
         A file of polygons to spread the release over, for "omx", "csv" and "parquet"; see `odkanon.publish.onto`.
     code : str, optional
@@ -84,15 +92,31 @@ def export_release(
         if to not in FILES:
             raise InputError(f"there is no format {to!r}; choose among {', '.join(FILES)}{nearest(to, FILES)}")
     else:
+        if zones:
+            raise InputError("on zones of your own all are there anyway; leave out the other releases")
         onto_files.check_format(to)
     output = Path(output)
+    if is_index(Path(folder)):
+        ending = "" if (FILES[to] if onto is None else onto_files.FILES[to]) else f".{to}"
+        parts = index_folders(Path(folder))
+        how: dict[str, Any] = {
+            "measure": measure,
+            "force": force,
+            "zones": zones,
+            "onto": onto,
+            "code": code,
+            "weights": weights,
+        }
+        output.mkdir(parents=True, exist_ok=True)
+        return [path for part in parts for path in export_release(part, to, output / f"{part.name}{ending}", **how)]
     files = FILES[to] if onto is None else onto_files.FILES[to]
     targets = [output / name for name in files] or [output]
     _check(output, targets, single=not files, force=force)
     with partial_folder(output) as partial:
         target = partial if files else partial / output.name
         if onto is None:
-            _WRITERS[to](read_release(Path(folder)), target, measure)
+            release = with_zones_of(read_release(Path(folder)), [read_release(each) for each in zones])
+            _WRITERS[to](release, target, measure)
         else:
             given = None if weights is None else Path(weights)
             onto_files.write_onto(Path(folder), to, target, onto=Path(onto), code=code, weights=given)

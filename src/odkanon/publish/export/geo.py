@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from odkanon.core.outputs import write_text
+from odkanon.errors import InputError
 from odkanon.publish.saved import SavedRelease, import_shapely, to_shapes
 
 Shapes = npt.NDArray[Any]
@@ -36,6 +37,49 @@ def write_geojson(release: SavedRelease, folder: Path) -> None:
     for name, features in (("zones", release.zones), ("flows", flows)):
         text = json.dumps({"type": "FeatureCollection", "features": features}, ensure_ascii=False, allow_nan=False)
         write_text(folder / f"{name}.geojson", text + "\n")
+
+
+def write_geopackage(release: SavedRelease, path: Path) -> None:
+    """Write a GeoPackage with the layers ``zones`` and ``flows``, in degrees; the same bytes for the same release."""
+    try:
+        import pyogrio
+    except ImportError:
+        raise InputError("GeoPackage needs pyogrio: pip install 'odkanon[geo]'") from None
+    zones = pa.Table.from_pylist([_flat(feature["properties"]) for feature in release.zones])
+    layers = {
+        "zones": (zones, to_shapes([feature["geometry"] for feature in release.zones]), "MultiPolygon"),
+        "flows": (release.flows, flow_lines(release), "LineString"),
+    }
+    pyogrio.set_gdal_config_options({"OGR_CURRENT_DATE": "2000-01-01T00:00:00.000Z"})
+    try:
+        for name, (table, shapes, kind) in layers.items():
+            pyogrio.raw.write(
+                str(path),
+                _as_wkb(shapes, kind),
+                [np.asarray(table.column(each).to_numpy(zero_copy_only=False)) for each in table.column_names],
+                table.column_names,
+                layer=name,
+                driver="GPKG",
+                geometry_type=kind,
+                crs="EPSG:4326",
+                promote_to_multi=kind.startswith("Multi"),
+            )
+    finally:
+        pyogrio.set_gdal_config_options({"OGR_CURRENT_DATE": None})
+
+
+def _flat(about: dict[str, Any]) -> dict[str, Any]:
+    """Return the properties of a zone with lists as texts, which every program can show."""
+    return {name: " ".join(map(str, value)) if isinstance(value, list) else value for name, value in about.items()}
+
+
+def _as_wkb(shapes: Shapes, kind: str) -> Shapes:
+    shapely = import_shapely()
+    if kind == "MultiPolygon":
+        single = shapely.get_type_id(shapes) == shapely.GeometryType.POLYGON
+        shapes = shapes.copy()
+        shapes[single] = [shapely.multipolygons([shape]) for shape in shapes[single]]
+    return np.asarray(shapely.to_wkb(shapes), dtype=object)
 
 
 def flow_lines(release: SavedRelease) -> Shapes:

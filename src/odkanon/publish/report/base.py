@@ -97,7 +97,10 @@ def clip_ring(ring: Points, box: Box) -> Points:
     [[1, 1], [4, 1], [4, 4], [1, 4]]
     """
     for axis, bound, sign in ((0, box.west, 1), (0, box.east, -1), (1, box.south, 1), (1, box.north, -1)):
-        before, inside = np.roll(ring, 1, axis=0), sign * (ring[:, axis] - bound) >= 0
+        inside = sign * (ring[:, axis] - bound) >= 0
+        if inside.all():
+            continue
+        before = np.roll(ring, 1, axis=0)
         crosses = inside != np.roll(inside, 1)
         # Of each side of the ring: where it crosses the bound, if it does, and then its end, if that is inside.
         both = np.stack([ring, ring], axis=1)
@@ -163,6 +166,8 @@ def _thin(points: Points, step: int) -> Points:
     """Leave out points closer than `step` to the last one kept; the last point always stays."""
     if step < 2 or len(points) < 3:
         return points
+    if (points.max(axis=0) - points.min(axis=0)).sum() < step:
+        return points[[0, -1]]
     kept = [0]
     corners = points.tolist()
     for at, (x, y) in enumerate(corners[1:-1], start=1):

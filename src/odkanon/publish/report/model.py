@@ -2,7 +2,7 @@
 
 The live explorer sends the same model, so `web/src/model.ts` is the only reader. Shapes are lists of
 polygons, a polygon is a list of rings, and a ring is one flat list of whole millionths of a degree:
-longitude and latitude of the first corner, then the steps from corner to corner.
+longitude and latitude of the first corner, then the steps from corner to corner; a box has two corners only.
 """
 
 from __future__ import annotations
@@ -52,10 +52,25 @@ def pack_polygons(geometry: dict[str, Any] | None) -> Shape:
         return []
     kind = geometry.get("type")
     if kind == "Polygon":
-        return [[pack_line(ring) for ring in geometry["coordinates"]]]
+        return [[pack_ring(ring) for ring in geometry["coordinates"]]]
     if kind == "MultiPolygon":
-        return [[pack_line(ring) for ring in polygon] for polygon in geometry["coordinates"]]
+        return [[pack_ring(ring) for ring in polygon] for polygon in geometry["coordinates"]]
     return []
+
+
+def pack_ring(points: Sequence[Sequence[float]]) -> Ring:
+    """Pack a ring without saying its first corner twice; of a box, two opposite corners are all.
+
+    Examples
+    --------
+    >>> pack_ring([[2.0, 48.0], [2.1, 48.0], [2.1, 48.2], [2.0, 48.2], [2.0, 48.0]])
+    [2000000, 48000000, 100000, 200000]
+    """
+    packed = pack_line(points[:-1] if len(points) > 3 and list(points[0]) == list(points[-1]) else points)
+    # Four corners are three steps; a box goes along, up and back.
+    if len(packed) == 8 and packed[3] == packed[4] == packed[7] == 0 and packed[2] == -packed[6]:
+        return [packed[0] + min(0, packed[2]), packed[1] + min(0, packed[5]), abs(packed[2]), abs(packed[5])]
+    return packed
 
 
 def pack_line(points: Iterable[Sequence[float]]) -> Ring:
@@ -148,7 +163,7 @@ def _pack_flows(release: SavedRelease, numbers: dict[str, dict[str, int]]) -> di
     per_origin = [0] * len(numbers["origin"])
     for origin in ends[0]:
         per_origin[origin] += 1
-    flows: dict[str, Any] = {"per_origin": per_origin, "destination": [ends[1][row] for row in order]}
+    flows: dict[str, Any] = {"per_origin": per_origin, "destination_steps": _steps(ends[0], ends[1], order)}
     for name in MEASURES:
         if name in classes:
             values = classes[name]
@@ -156,6 +171,16 @@ def _pack_flows(release: SavedRelease, numbers: dict[str, dict[str, int]]) -> di
     others = {name: _pack_attribute(classes[name], order) for name in classes if name not in {*AXES, *MEASURES}}
     attributes = {name: packed for name, packed in others.items() if len(packed["values"]) <= MOST_VALUES}
     return flows | ({"attributes": attributes} if attributes else {})
+
+
+def _steps(origins: Sequence[int], destinations: Sequence[int], order: Sequence[int]) -> list[int]:
+    """Return how much larger each destination is than the one before it from the same origin."""
+    steps, before = [], (-1, 0)
+    for row in order:
+        origin, destination = origins[row], destinations[row]
+        steps.append(destination - before[1] if origin == before[0] else destination)
+        before = origin, destination
+    return steps
 
 
 def _pack_attribute(values: Sequence[Any], order: Sequence[int]) -> dict[str, list[Any]]:

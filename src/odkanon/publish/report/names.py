@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unicodedata import combining, normalize
 
 import numpy as np
 import numpy.typing as npt
@@ -40,10 +41,27 @@ def build_names(shapes: Iterable[Shape]) -> dict[str, Any] | None:
     found = np.flatnonzero(inside)[:MOST]
     return {
         "unit": UNIT,
-        "name": [names[town] for town in found],
+        # Some names go on with the district and the country: the page needs what people say.
+        "name": [names[town].split(",")[0] for town in found],
         "place": places[found].ravel().tolist(),
         "people": people[found].tolist(),
     }
+
+
+def find_town(name: str, shapes: Iterable[Shape]) -> tuple[float, float] | None:
+    """Return longitude and latitude of the largest town of this name inside the box of some shapes, accents aside."""
+    known = build_names(shapes)
+    if known is None:
+        return None
+    titles = [_plain(title) for title in known["name"]]
+    if _plain(name) not in titles:
+        return None
+    at = titles.index(_plain(name))
+    return known["place"][2 * at] / known["unit"], known["place"][2 * at + 1] / known["unit"]
+
+
+def _plain(name: str) -> str:
+    return "".join(letter for letter in normalize("NFD", name.strip()) if not combining(letter)).casefold()
 
 
 @cache

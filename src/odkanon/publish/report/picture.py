@@ -1,4 +1,4 @@
-"""Still pictures of saved releases, for papers: zones of both axes, what differs between two, and class sizes.
+"""Still pictures of saved releases, for papers: zones over a plain map, what differs between two, and class sizes.
 
 Matplotlib is imported only when a picture is drawn. The same release gives the same bytes with the same versions
 of matplotlib: no dates, no random ids.
@@ -6,22 +6,23 @@ of matplotlib: no dates, no random ids.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from odkanon.errors import InputError
-from odkanon.model.measures import MEASURES
+from odkanon.publish.report.ground import Window, draw_ground, draw_names, window_of
 from odkanon.publish.report.model import AXES
-from odkanon.publish.report.shapes import Outline, outline_of
+from odkanon.publish.report.shapes import Outline, bounds_of, outline_of
+from odkanon.publish.report.sizes import draw_sizes, plain
 from odkanon.publish.saved import SavedRelease, read_release
 
 FORMATS = ("png", "svg", "pdf")
 COLOURED = {"trips": "trips", "weight": "weighted trips"}
 ONLY = ("#0072b2", "#d55e00")
 """Zones that only the first, or only the second, of two releases has: colour-blind safe."""
-SHARED, EDGE, BAR, BELOW = "#d9dde0", "#33414d", "#225ea8", "#d55e00"
+SHARED, EDGE = "#d9dde0", "#33414d"
 COLOURS = "YlGnBu"
 _NO_DATES = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
 _SETTINGS: dict[Any, Any] = {
@@ -36,7 +37,40 @@ _SETTINGS: dict[Any, Any] = {
 _NO_SHAPES = "These zones have no shapes to draw."
 
 
-def write_picture(folders: Sequence[Path], target: Path, *, measure: str = "trips") -> Path:
+@dataclass(frozen=True)
+class Look:
+    """What a picture shows of a release.
+
+    Attributes
+    ----------
+    measure : {"trips", "weight"}
+        What zones are coloured by.
+    axes : tuple of str
+        ``origin``, ``destination`` or both.
+    near, km
+        The part of the world; see `odkanon.publish.report.ground.window_of`.
+    """
+
+    measure: str = "trips"
+    axes: tuple[str, ...] = AXES
+    near: str | None = None
+    km: float = 10.0
+
+    def window(self, outlines: Sequence[Outline]) -> Window | None:
+        """Return the part of the world that all maps of the picture share."""
+        return window_of(outlines, self.near, self.km)
+
+
+def write_picture(
+    folders: Sequence[Path],
+    target: Path,
+    *,
+    measure: str = "trips",
+    axis: str | None = None,
+    near: str | None = None,
+    km: float = 10.0,
+    paper: bool = False,
+) -> Path:
     """Draw one saved release, or the difference of two.
 
     Parameters
@@ -47,11 +81,19 @@ def write_picture(folders: Sequence[Path], target: Path, *, measure: str = "trip
         Where to; the ending decides on PNG, SVG or PDF.
     measure : {"trips", "weight"}
         What zones are coloured by.
+    axis : {"origin", "destination"}, optional
+        One axis alone.
+    near : str, optional
+        Only the surroundings of this town, or of this longitude and latitude with a comma between them.
+    km : float
+        How wide these surroundings are.
+    paper : bool
+        The two figures of the paper instead: origin zones of two releases side by side, and how hexagons nest.
 
     Raises
     ------
     InputError
-        If the ending is another, a folder is not a saved release, or it has no such measure.
+        If the ending is another, a folder is not a saved release, it has no such measure, or there is no such place.
 
     Examples
     --------
@@ -68,18 +110,32 @@ def write_picture(folders: Sequence[Path], target: Path, *, measure: str = "trip
         raise InputError(f"{target.name} should end in .png, .svg or .pdf")
     if len(folders) not in (1, 2):
         raise InputError("a picture shows one release, or the difference of two")
+    if paper and len(folders) != 2:
+        raise InputError("the paper's figures are of two releases, such as one for participants and one for population")
     releases = [read_release(folder) for folder in folders]
     for release in releases:
         _check(release, measure)
+    if axis is not None and axis not in AXES:
+        raise InputError(f"an axis is {' or '.join(AXES)}, not {axis!r}")
+    look = Look(measure, AXES if axis is None else (axis,), near, km)
     try:
         from matplotlib import rc_context
     except ImportError as error:
         raise InputError("pictures need matplotlib; install it with: pip install 'odkanon[plot]'") from error
     with rc_context(_SETTINGS):
-        figure = draw_one(releases[0], measure) if len(releases) == 1 else draw_two(releases[0], releases[1])
+        figure = _draw(releases, look, paper=paper)
         target.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(target, format=kind, dpi=140, metadata=_NO_DATES[kind])
     return target
+
+
+def _draw(releases: Sequence[SavedRelease], look: Look, *, paper: bool) -> Any:
+    if paper:
+        # Imported here: only these figures know of hexagons.
+        from odkanon.publish.report.paper import draw_paper
+
+        return draw_paper(releases[0], releases[1], look)
+    return draw_one(releases[0], look) if len(releases) == 1 else draw_two(releases[0], releases[1], look)
 
 
 def _check(release: SavedRelease, measure: str) -> None:
@@ -91,56 +147,54 @@ def _check(release: SavedRelease, measure: str) -> None:
         raise InputError(f"{release.name} has no {measure}; colour zones by trips")
 
 
-def draw_one(release: SavedRelease, measure: str) -> Any:
-    """Return a figure of both axes of a release, coloured by mass, above the sizes of its classes."""
+def draw_one(release: SavedRelease, look: Look) -> Any:
+    """Return a figure of the zones of a release, coloured by mass, above the sizes of its classes."""
     from matplotlib.ticker import LogLocator
 
-    figure = _figure(6.3)
-    grid = figure.add_gridspec(2, 2, height_ratios=[2.2, 1])
-    outlines = {axis: _outlines(release, axis, measure) for axis in AXES}
-    masses = [outline.mass for axis in AXES for outline in outlines[axis]]
-    maps = [figure.add_subplot(grid[0, column]) for column in range(2)]
-    scale = _scale(masses)
-    for axes, axis in zip(maps, AXES, strict=True):
-        drawn = outlines[axis]
-        _draw_zones(axes, drawn, [scale.to_rgba(outline.mass) for outline in drawn])
-        axes.set_title(f"{axis.capitalize()} zones ({_count(release, axis):,})", loc="left")
-    if masses:
-        _share_limits(maps, [outline for axis in AXES for outline in outlines[axis]])
+    figure = new_figure(6.3, 5.0 if len(look.axes) == 1 else 9.0)
+    grid = figure.add_gridspec(2, len(look.axes), height_ratios=[2.2, 1])
+    drawn = {axis: outlines_of(release, axis, look.measure) for axis in look.axes}
+    everything = [outline for axis in look.axes for outline in drawn[axis]]
+    window, scale = look.window(everything), _scale([outline.mass for outline in everything])
+    maps = []
+    for column, axis in enumerate(look.axes):
+        maps.append(figure.add_subplot(grid[0, column]))
+        draw_map(maps[-1], drawn[axis], [scale.to_rgba(outline.mass) for outline in drawn[axis]], window)
+        maps[-1].set_title(f"{axis.capitalize()} zones ({len(release.zones_of(axis)):,})", loc="left")
+    if everything:
         bar = figure.colorbar(scale, ax=maps, orientation="vertical", shrink=0.75, pad=0.02)
         bar.ax.yaxis.set_minor_locator(LogLocator(subs=(2, 3, 5)))
-        bar.ax.yaxis.set_major_formatter(_plain)
-        bar.ax.yaxis.set_minor_formatter(_plain)
-        bar.set_label(f"{COLOURED[measure]} published in a zone")
-    _draw_sizes(figure.add_subplot(grid[1, :]), release)
+        bar.ax.yaxis.set_major_formatter(plain)
+        bar.ax.yaxis.set_minor_formatter(plain)
+        bar.set_label(f"{COLOURED[look.measure]} published in a zone")
+    draw_sizes(figure.add_subplot(grid[1, :]), release)
     return figure
 
 
-def draw_two(first: SavedRelease, second: SavedRelease) -> Any:
+def draw_two(first: SavedRelease, second: SavedRelease, look: Look) -> Any:
     """Return a figure of two releases side by side: zones that only one of them has stand out."""
-    figure = _figure(10.5)
-    grid = figure.add_gridspec(3, 2, height_ratios=[2.4, 2.4, 1])
-    maps, everything = [], []
-    for row, axis in enumerate(AXES):
-        pair = [_outlines(release, axis, "trips") for release in (first, second)]
+    rows = len(look.axes)
+    figure = new_figure(2.1 + 4.2 * rows)
+    grid = figure.add_gridspec(rows + 1, 2, height_ratios=[2.4] * rows + [1])
+    pairs = {axis: [outlines_of(release, axis, "trips") for release in (first, second)] for axis in look.axes}
+    window = look.window([outline for pair in pairs.values() for side in pair for outline in side])
+    for row, (axis, pair) in enumerate(pairs.items()):
         for side, release in enumerate((first, second)):
             others = {outline.id for outline in pair[1 - side]}
             axes = figure.add_subplot(grid[row, side])
             only = [outline.id not in others for outline in pair[side]]
-            _draw_zones(axes, pair[side], [ONLY[side] if own else SHARED for own in only])
+            draw_map(axes, pair[side], [ONLY[side] if own else SHARED for own in only], window)
             axes.set_title(f"{release.name}: {sum(only):,} of {len(only):,} {axis} zones only here", loc="left")
-            maps.append(axes)
-            everything += pair[side]
-    _share_limits(maps, everything)
     for side, release in enumerate((first, second)):
-        _draw_sizes(figure.add_subplot(grid[2, side]), release)
+        draw_sizes(figure.add_subplot(grid[rows, side]), release)
     return figure
 
 
-def _figure(height: float) -> Any:
+def new_figure(height: float, width: float = 9.0) -> Any:
+    """Return an empty figure, as wide as a page where nothing else is said."""
     from matplotlib.figure import Figure
 
-    return Figure(figsize=(9.0, height), layout="constrained")
+    return Figure(figsize=(width, height), layout="constrained")
 
 
 def _scale(masses: Sequence[float]) -> Any:
@@ -151,92 +205,40 @@ def _scale(masses: Sequence[float]) -> Any:
     return ScalarMappable(LogNorm(low, max(high, low * 1.01)), COLOURS)
 
 
-def _count(release: SavedRelease, axis: str) -> int:
-    return len(release.zones_of(axis))
-
-
-def _outlines(release: SavedRelease, axis: str, measure: str) -> list[Outline]:
+def outlines_of(release: SavedRelease, axis: str, measure: str) -> list[Outline]:
     """Return what can be drawn of an axis, large zones first: where zones overlap, small ones stay in sight."""
     found = [outline for zone in release.zones_of(axis) if (outline := outline_of(zone, measure)) is not None]
     return sorted(found, key=lambda outline: (-outline.area, outline.id))
 
 
-def _draw_zones(axes: Any, outlines: Sequence[Outline], colours: Sequence[Any]) -> None:
+def bare(axes: Any) -> None:
+    """Take the frame and the ticks off: degrees tell nothing on a map of a city."""
+    axes.set_xticks([])
+    axes.set_yticks([])
+    for side in axes.spines.values():
+        side.set_visible(False)
+
+
+def draw_map(
+    axes: Any, outlines: Sequence[Outline], colours: Sequence[Any], window: Window | None, alpha: float = 0.95
+) -> None:
+    """Draw zones over the plain map, and the names of towns over them."""
+    bare(axes)
+    if window is None or not outlines:
+        axes.text(0.5, 0.5, _NO_SHAPES, ha="center", va="center", transform=axes.transAxes)
+        return
+    draw_ground(axes, window)
+    _draw_zones(axes, outlines, colours, alpha)
+    draw_names(axes, window)
+
+
+def _draw_zones(axes: Any, outlines: Sequence[Outline], colours: Sequence[Any], alpha: float) -> None:
     from matplotlib.collections import PathCollection
     from matplotlib.path import Path as Line
 
-    axes.set_axis_off()
-    if not outlines:
-        axes.text(0.5, 0.5, _NO_SHAPES, ha="center", va="center", transform=axes.transAxes)
-        return
     paths = [Line.make_compound_path(*(Line(ring, closed=True) for ring in outline.rings)) for outline in outlines]
     together = sum(outline.area for outline in outlines)
-    west, south, east, north = _bounds(outlines)
+    west, south, east, north = bounds_of(outlines)
     overlapping = together > 1.2 * (east - west) * (north - south)
-    axes.add_collection(
-        PathCollection(paths, facecolors=colours, edgecolors=EDGE, linewidths=0.4, alpha=0.35 if overlapping else 0.95)
-    )
-
-
-def _share_limits(maps: Sequence[Any], outlines: Sequence[Outline]) -> None:
-    """Give all maps the same part of the world, at the right proportions for its latitude."""
-    if not outlines:
-        return
-    west, south, east, north = _bounds(outlines)
-    margin = 0.03 * max(east - west, north - south)
-    for axes in maps:
-        axes.set_xlim(west - margin, east + margin)
-        axes.set_ylim(south - margin, north + margin)
-        axes.set_aspect(1 / max(0.05, math.cos(math.radians((south + north) / 2))))
-
-
-def _bounds(outlines: Sequence[Outline]) -> tuple[float, float, float, float]:
-    boxes = [outline.bounds for outline in outlines]
-    return (
-        min(box[0] for box in boxes),
-        min(box[1] for box in boxes),
-        max(box[2] for box in boxes),
-        max(box[3] for box in boxes),
-    )
-
-
-def _draw_sizes(axes: Any, release: SavedRelease) -> None:
-    """Draw how many flows are of which size, in the measure of the rule, with its threshold."""
-    rule = release.about["rule"]
-    counted = next((name for name in MEASURES if rule.get(name) is not None), "trips")
-    sizes = release.measure(counted if counted in release.flows.column_names else "trips").tolist()
-    threshold = rule.get(counted) or min(sizes)
-    edges = _edges(min(sizes), max(sizes), threshold, whole=counted != "weight")
-    axes.hist(sizes, bins=edges, color=BAR, edgecolor="white", linewidth=0.5)
-    axes.set_xscale("log")
-    axes.xaxis.set_major_formatter(_plain)
-    axes.set_ylim(top=1.22 * axes.get_ylim()[1])
-    axes.axvline(threshold, color=BELOW, linestyle="--", linewidth=1.2)
-    axes.annotate(
-        f"threshold {_plain(round(threshold, 1))}", (threshold, 1.0), (4, -2), xycoords=("data", "axes fraction"),
-        textcoords="offset points", va="top", color=BELOW,
-    )  # fmt: skip
-    words = "weighted trips" if counted == "weight" else MEASURES[counted].title
-    axes.set_xlabel(f"{words} in one published flow")
-    axes.set_ylabel("flows")
-    axes.set_title(f"{release.name}: sizes of {len(sizes):,} published flows", loc="left")
-
-
-def _plain(value: float, _: int | None = None) -> str:
-    return f"{value:,.10g}"
-
-
-def _edges(least: float, most: float, threshold: float, *, whole: bool) -> list[float]:
-    """Return bins that grow by equal factors; the threshold is one boundary, so no bar stands on both sides of it."""
-    factor = 2**0.5
-    while math.log(most / least) > 24 * math.log(factor):
-        factor *= 2**0.5
-    step = math.floor(math.log(least / threshold) / math.log(factor))
-    edges: list[float] = []
-    while not edges or edges[-1] <= most:
-        edge = threshold * factor**step
-        edge = round(edge) if whole else edge
-        if edge > 0 and (not edges or edge > edges[-1]):
-            edges.append(edge)
-        step += 1
-    return edges if len(edges) > 1 else [edges[0], edges[0] * factor]
+    faint = min(alpha, 0.35) if overlapping else alpha
+    axes.add_collection(PathCollection(paths, facecolors=colours, edgecolors=EDGE, linewidths=0.4, alpha=faint))

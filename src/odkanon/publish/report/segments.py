@@ -24,6 +24,16 @@ def read_index(folder: Path) -> list[SavedRelease]:
     InputError
         If the index or one of the releases that it names cannot be read.
     """
+    return [replace(read_release(folder / name), name=title) for title, name in _listed(folder)]
+
+
+def index_folders(folder: Path) -> list[Path]:
+    """Return the folders of the whole and of each published segment."""
+    return [folder / name for _, name in _listed(folder)]
+
+
+def _listed(folder: Path) -> list[tuple[str, str]]:
+    """Return the title and the folder of each release that an index lists."""
     try:
         content = json.loads((folder / INDEX).read_text(encoding="utf-8"))
         parts = [(str(content["whole"]), str(content["whole"]))]
@@ -34,4 +44,4 @@ def read_index(folder: Path) -> list[SavedRelease]:
         ]
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{folder / INDEX} does not list its segments ({error}); save them again") from None
-    return [replace(read_release(folder / name), name=title) for title, name in parts]
+    return parts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -57,3 +58,14 @@ def _turned(ring: Ring, *, inward: bool) -> tuple[Ring, float]:
     """Return a ring counter-clockwise, or clockwise for a hole, and its area."""
     twice = sum(x0 * y1 - x1 * y0 for (x0, y0), (x1, y1) in pairwise([*ring, ring[0]]))
     return (ring[::-1] if (twice < 0) != inward else ring), abs(twice) / 2
+
+
+def bounds_of(outlines: Sequence[Outline]) -> tuple[float, float, float, float]:
+    """West, south, east and north of some outlines together."""
+    boxes = [outline.bounds for outline in outlines]
+    return (
+        min(box[0] for box in boxes),
+        min(box[1] for box in boxes),
+        max(box[2] for box in boxes),
+        max(box[3] for box in boxes),
+    )

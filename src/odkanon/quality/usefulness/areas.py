@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from odkanon.core.arrays import Bools, Ints
-from odkanon.quality.usefulness.places import Places, Shares, collected
+from odkanon.quality.usefulness.places import Places, Shares, number_pairs
 from odkanon.zoning.cells import WORLD, Cells, Floats, cell_to_latlng, cell_to_resolution, str_to_cell
 from odkanon.zoning.hierarchy import Hierarchy
 from odkanon.zoning.projection import Projection
@@ -43,7 +43,8 @@ class Parts:
     def shares(self, places: Places) -> Shares:
         """Return what share of each zone lies in each place."""
         zone = np.repeat(np.arange(len(self.counts)), self.counts)
-        return collected(zone, places.of(self.x, self.y), 1 / np.repeat(self.counts, self.counts), len(self.counts))
+        found, many = number_pairs(zone, places.of(self.x, self.y))
+        return Shares(found[0], found[1], many / self.counts[found[0]], len(self.counts))
 
     def sample(self, zone: Ints, u: Floats, v: Floats) -> tuple[Floats, Floats]:
         """Return a point of each given zone, chosen by two numbers in [0, 1); NaN where a zone lies nowhere."""
@@ -143,6 +144,8 @@ def _parts(x: Floats, y: Floats, counts: Ints) -> Parts:
 def _polygons(zones: Zones, projection: Projection) -> Parts:
     outlines = [(zones.outlines or {}).get(str(zone)) for zone in zones.ids]
     finest = np.zeros(len(zones), dtype=bool) if zones.level is None else zones.level == 0
+    if zones.places is not None:
+        finest = np.array([len(part) == 1 for part in zones.places])
     points = [
         np.array([_middle(outline)]) if is_finest else _inside(outline)
         for outline, is_finest in zip(outlines, finest.tolist(), strict=True)

@@ -14,6 +14,8 @@ from odkanon.zoning.cells import Floats
 _HALF = 1 << 25
 """Squares to each side of the centre that have a number of their own; the globe has 40,075 km."""
 _BOX_GRID = 8
+_MOST_SQUARES, _LARGE_BOX_GRID = 4096, 64
+"""Boxes that touch more squares are counted in a grid of points; there are some that span an ocean."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,14 +81,18 @@ class Squares:
         """Return what share of boxes lies in each square: the product of those along both sides."""
         columns, rows = (self._along(sides[:, side], sides[:, side + 2]) for side in (0, 1))
         (first_column, many_columns), (first_row, many_rows) = columns, rows
+        large = np.flatnonzero(many_columns * many_rows > _MOST_SQUARES)
         count = many_columns * many_rows
+        count[large] = 0
         box = np.repeat(np.arange(len(sides)), count)
         offset = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
         column = first_column[box] + offset // many_rows[box]
         row = first_row[box] + offset % many_rows[box]
         share = self._covered(column, sides[box][:, 0], sides[box][:, 2])
         share *= self._covered(row, sides[box][:, 1], sides[box][:, 3])
-        return collected(box, _number(column, row), share, len(sides))
+        found = (box, _number(column, row), share), _by_points(self, large, sides, _LARGE_BOX_GRID)
+        box, place, share = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        return collected(box, place, share, len(sides))
 
     def _along(self, low: Floats, high: Floats) -> tuple[Ints, Ints]:
         """Return the first square that each interval touches, and how many it touches."""
@@ -121,12 +127,25 @@ class GivenPlaces:
 
     def of_boxes(self, sides: Floats) -> Shares:
         """Return what share of boxes lies in each place, by a grid of points."""
-        steps = (np.arange(_BOX_GRID) + 0.5) / _BOX_GRID
-        u, v = (side.ravel() for side in np.meshgrid(steps, steps))
-        west, south, east, north = (side[:, None] for side in sides.T)
-        x, y = (west + u * (east - west)).ravel(), (south + v * (north - south)).ravel()
-        box = np.repeat(np.arange(len(sides)), len(u))
-        return collected(box, self.of(x, y), np.full(len(x), 1 / len(u)), len(sides))
+        return collected(*_by_points(self, np.arange(len(sides)), sides, _BOX_GRID), len(sides))
+
+
+def _by_points(places: Places, box: Ints, sides: Floats, grid: int) -> tuple[Ints, Ints, Floats]:
+    """Return some boxes, places and shares, each box counted in a grid of so many points along each side."""
+    steps = (np.arange(grid) + 0.5) / grid
+    u, v = (side.ravel() for side in np.meshgrid(steps, steps))
+    west, south, east, north = (side[:, None] for side in sides[box].T)
+    x, y = (west + u * (east - west)).ravel(), (south + v * (north - south)).ravel()
+    return np.repeat(box, len(u)), places.of(x, y), np.full(len(x), 1 / len(u))
+
+
+def number_pairs(zone: Ints, place: Ints) -> tuple[tuple[Ints, Ints], Ints]:
+    """Return each zone and place that occur together, sorted, and how often they do."""
+    low = int(place.min(initial=0))
+    span = int(place.max(initial=0)) - low + 1
+    # Sorting numbers is several times as fast as finding the order of pairs of them.
+    key, many = np.unique(zone * span + (place - low), return_counts=True)
+    return (key // span, key % span + low), many
 
 
 def collected(zone: Ints, place: Ints, share: Floats, zones: int) -> Shares:

@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from odkanon.core.arrays import Bools, Ints
 from odkanon.core.weights import from_units
-from odkanon.model.release import Classes, Release
+from odkanon.model.classes import Classes
+from odkanon.model.release import Release
 from odkanon.zoning.cells import (
     WORLD,
     Cells,

@@ -30,7 +30,8 @@ class TripRule:
     gap : float
         A trip ends where there is no point for more than so many seconds, in (0, inf).
     min_points : int
-        Points that a trip has at least, in [2, inf).
+        Points that a trip has at least, in [1, inf); with 1, a point with a pause on both sides is a trip that ends
+        where it began.
     min_duration : float
         Seconds from its first to its last point at least.
     min_distance : float

@@ -28,7 +28,12 @@ _COLUMNS: dict[str, tuple[str, ...]] = {
     "sex": (),
     "age": (),
     "category": ("pro_cat",),
+    "area_name": (),
+    "diploma": (),
+    "nb_car": (),
+    "nbpers_house": (),
 }
+_NEEDED = ("person", "weight", "complete")
 _SQL = {
     "person": "trim(CAST({} AS VARCHAR))",
     "weight": "TRY_CAST({} AS DOUBLE)",
@@ -36,6 +41,10 @@ _SQL = {
     "sex": "trim(CAST({} AS VARCHAR))",
     "age": "TRY_CAST(TRY_CAST({} AS DOUBLE) AS SMALLINT)",
     "category": "trim(CAST({} AS VARCHAR))",
+    "area_name": "trim(CAST({} AS VARCHAR))",
+    "diploma": "trim(CAST({} AS VARCHAR))",
+    "nb_car": "trim(CAST({} AS VARCHAR))",
+    "nbpers_house": "trim(CAST({} AS VARCHAR))",
 }
 
 
@@ -73,7 +82,7 @@ def write_survey_trips(
     """Write the paper's trips table from a NetMob25 folder.
 
     The columns are ``person, start_time, end_time`` (local), the coordinates of both ends, and ``weight, sex, age,
-    category`` of the person.
+    category, area_name, diploma, nb_car, nbpers_house`` of the person, as far as the list has them.
 
     Parameters
     ----------
@@ -107,17 +116,16 @@ def write_survey_trips(
 
 
 def read_individuals(path: Path) -> pa.Table:
-    """Read the list of persons: ``person, weight, complete`` and, where there are such, ``sex, age, category``."""
+    """Read the list of persons: ``person, weight, complete`` and the attributes that the survey is known to have."""
     table = open_table(path)
     found = resolve(table, None, _COLUMNS)
-    needed = ("person", "weight", "complete")
-    if any(name not in found for name in needed):
+    if any(name not in found for name in _NEEDED):
         theirs = {"person": "ID", "weight": "WEIGHT_INDIV", "complete": "GPS_RECORD"}
-        absent = ", ".join(theirs[name] for name in needed if name not in found)
+        absent = ", ".join(theirs[name] for name in _NEEDED if name not in found)
         raise InputError(
             f"{path} has no column {absent}; a NetMob25 list of individuals has it. It has: {', '.join(table.columns)}"
         )
-    names = [name for name in ("person", "weight", "sex", "age", "category", "complete") if name in found]
+    names = [name for name in _COLUMNS if name in found]
     persons = table.fetch([f"{_SQL[name].format(quote_name(found[name]))} AS {name}" for name in names])
     _check_distinct(path, persons.column("person").to_pylist())
     return persons

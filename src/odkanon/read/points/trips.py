@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import tempfile
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,11 +14,13 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from odkanon.core.outputs import check_new, partial_folder
+from odkanon.core.progress import watched
 from odkanon.errors import InputError
 from odkanon.read.checks import UNREADABLE
 from odkanon.read.points.cutting import COPY, ORDER, SAME_TIME, PauseCutter, TripRule
 from odkanon.read.points.fixes import Fixes, open_fixes
 from odkanon.read.tables.open import connect, quote_text
+from odkanon.read.tables.table import measure_progress, share_of
 
 MEMORY = "1GB"
 """What the sort may take; the rest goes to disk. The process as a whole stays below twice that."""
@@ -162,10 +162,11 @@ class TripMaker:
         connection.execute(f"SET memory_limit = '{MEMORY}'")
         connection.execute(f"SET temp_directory = {quote_text(str(scratch / 'sort'))}")
         connection.execute("SET preserve_insertion_order = false")
-        connection.execute("SET enable_progress_bar = true")  # measured, not printed
+        measure_progress(connection)
         query = f"SELECT * FROM ({self._fixes.query}) ORDER BY {', '.join(ORDER)}"
         try:
-            with _watched(connection, self._progress):
+            self._progress("reading and sorting points")
+            with watched(share_of(connection)):
                 reader = connection.sql(query).to_arrow_reader(_BATCH)
                 first = next(reader, None)
             while first is not None:
@@ -216,28 +217,8 @@ def check_rule(rule: TripRule) -> None:
     """Raise if a rule cannot make trips."""
     if not rule.gap > 0:
         raise InputError(f"the gap that ends a trip must be more than 0 seconds, not {rule.gap:g}")
-    if rule.min_points < 2:
-        raise InputError(f"a trip needs 2 points at least, a first and a last one; not {rule.min_points}")
-
-
-@contextlib.contextmanager
-def _watched(connection: duckdb.DuckDBPyConnection, progress: Progress) -> Iterator[None]:
-    """Report how far a query has come, while another thread waits for it."""
-    over = threading.Event()
-
-    def report() -> None:
-        while not over.wait(0.5):
-            share = connection.query_progress()
-            progress("reading and sorting points" + (f": {share:.0f} %" if share > 0 else ""))
-
-    progress("reading and sorting points")
-    watcher = threading.Thread(target=report, daemon=True)
-    watcher.start()
-    try:
-        yield
-    finally:
-        over.set()
-        watcher.join()
+    if rule.min_points < 1:
+        raise InputError(f"a trip needs 1 point at least, or 2, a first and a last one; not {rule.min_points}")
 
 
 def _write_runs(batches: Iterator[pa.Table], path: Path) -> None:

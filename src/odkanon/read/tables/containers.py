@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import shutil
 import sys
 import zipfile
@@ -16,8 +17,11 @@ from typing import Any
 import pyarrow as pa
 
 from odkanon.errors import InputError
+from odkanon.read.tables.geo import is_geo, read_geo
 from odkanon.read.tables.text import GZIP, Copy, file_sha256
 
+_HEAD = 1_024
+"""Bytes that tell what a file is."""
 _ZIP, _OLD_EXCEL, _ARROW, _OLD_FEATHER = b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"ARRO", b"FEA1"
 
 
@@ -59,13 +63,17 @@ def unpack(path: Path) -> Unpacked:
     sha256 = file_sha256(path)
     with path.open("rb") as file:
         magic = file.read(4)
+    if magic == _ZIP and _holds_shapefile(path):
+        return Unpacked(path, name, sha256, read_geo(path, name), copy)
     if magic == _ZIP and not _is_spreadsheet(path):
         copy, inside = _extracted(path, name)
         name = f"{inside} in {name}"
         path = copy.path
         with path.open("rb") as file:
             magic = file.read(4)
-    table = _table_of(path, magic, name)
+    with path.open("rb") as file:
+        head = file.read(_HEAD)
+    table = read_geo(path, name) if is_geo(head) else _table_of(path, magic, name)
     return Unpacked(path, name, sha256, table, copy)
 
 
@@ -84,7 +92,7 @@ def _table_of(path: Path, magic: bytes, name: str) -> pa.Table | None:
 
             return pyarrow.feather.read_table(path)
         if _starts_with_brace(path, magic):
-            return _json_lines(path, magic)
+            return _json(path, magic, name)
     except (pa.ArrowInvalid, OSError) as error:
         raise InputError(
             f"{name} cannot be read ({str(error).splitlines()[0]}); it may be truncated or mixed"
@@ -95,17 +103,49 @@ def _table_of(path: Path, magic: bytes, name: str) -> pa.Table | None:
 def _starts_with_brace(path: Path, magic: bytes) -> bool:
     try:
         with gzip.open(path) if magic.startswith(GZIP) else path.open("rb") as file:
-            return file.read(64).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{")
+            text = file.read(256).removeprefix(b"\xef\xbb\xbf").lstrip()
+            return text.startswith(b"{") or (text.startswith(b"[") and text[1:].lstrip().startswith(b"{"))
     except (OSError, EOFError):
         return False  # reading it as text will say what is wrong with it
 
 
-def _json_lines(path: Path, magic: bytes) -> pa.Table:
+def _json(path: Path, magic: bytes, name: str) -> pa.Table:
+    """Return the objects of JSON Lines, of an array, or of a document that holds one list of them."""
     import pyarrow.json
 
-    if magic.startswith(GZIP):
-        return pyarrow.json.read_json(pa.CompressedInputStream(pa.OSFile(str(path)), "gzip"))
-    return pyarrow.json.read_json(str(path))
+    try:
+        with gzip.open(path) if magic.startswith(GZIP) else path.open("rb") as file:
+            table = pyarrow.json.read_json(file)
+        if len(table) > 1 or not any(pa.types.is_nested(kind) for kind in table.schema.types):
+            return table
+    except pa.ArrowInvalid:
+        pass  # one document over many lines, or nothing that can be read: that shows below
+    try:
+        with gzip.open(path, "rb") if magic.startswith(GZIP) else path.open("rb") as file:
+            rows = _objects(json.loads(file.read().decode("utf-8-sig")))
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{name} cannot be read as JSON ({error}); write one object a line, or one array") from None
+    if rows is None:
+        raise InputError(f"{name} is a JSON document without a list of objects in it; write one object a line")
+    return pa.Table.from_pylist(rows)
+
+
+def _objects(content: Any) -> list[dict[str, Any]] | None:
+    """Return the one list of objects in a document, however deep; a single object with plain values is one row."""
+    if isinstance(content, list):
+        return content if content and all(isinstance(each, dict) for each in content) else None
+    if not isinstance(content, dict):
+        return None
+    found = [rows for rows in map(_objects, content.values()) if rows is not None]
+    return found[0] if len(found) == 1 else None
+
+
+def _holds_shapefile(path: Path) -> bool:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return any(name.lower().endswith(".shp") and not _is_hidden(name) for name in archive.namelist())
+    except zipfile.BadZipFile:
+        return False  # unpacking it will say what is wrong with it
 
 
 def _is_spreadsheet(path: Path) -> bool:

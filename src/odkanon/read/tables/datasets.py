@@ -6,9 +6,12 @@ import glob
 import hashlib
 import re
 from pathlib import Path, PurePath
+from typing import Any
 
 from odkanon.errors import InputError
 
+STORES = ("s3", "gs")
+"""Object stores that pyarrow reads; other addresses are for Spark."""
 _REMOTE = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+):/{1,2}(?=[^/])")
 
 
@@ -18,6 +21,33 @@ def remote(source: str | PurePath) -> str | None:
     text = source.as_posix() if isinstance(source, PurePath) else source
     found = _REMOTE.match(text)
     return None if found is None else f"{found[1]}://{text[found.end() :]}"
+
+
+def is_store(source: str | PurePath) -> bool:
+    """Tell whether a source lies in an object store that is read from here: ``s3://`` or ``gs://``."""
+    address = remote(source)
+    return address is not None and address.partition("://")[0].lower() in STORES
+
+
+def open_store(address: str) -> Any:
+    """Return the Parquet files at an address as a dataset of Arrow: one file, or a folder of them.
+
+    Who may read them, and where the store is, pyarrow finds out as other programs do: from the environment
+    (``AWS_ACCESS_KEY_ID``, ``AWS_ENDPOINT_URL``, ...), from files of the user, or from the machine.
+    """
+    import pyarrow as pa
+    import pyarrow.dataset
+    import pyarrow.fs
+
+    try:
+        files, path = pyarrow.fs.FileSystem.from_uri(address)
+        found = pyarrow.dataset.dataset(path, filesystem=files, format="parquet", partitioning="hive")
+    except (OSError, pa.ArrowException) as error:
+        told = str(error).splitlines()[0]
+        raise InputError(f"{address} cannot be read ({told}); check the address, and whether you may read it") from None
+    if not found.files:
+        raise InputError(f"there are no Parquet files at {address}; check the address")
+    return found
 
 
 def dataset_files(source: str | Path) -> list[Path] | None:

@@ -49,6 +49,7 @@ def layout_of(columns: Sequence[str]) -> Format | None:
 _NUMBER = r"(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)"
 _PAIR = rf"\[\s*{_NUMBER}\s*,\s*{_NUMBER}\s*\]"
 _SECONDS_BETWEEN_POINTS = 15
+_LAT_LNG = (("lat", "lat"), ("lon", "lng"))
 
 
 def _porto_taxis(table: Table, columns: Mapping[str, str]) -> Table:
@@ -78,6 +79,33 @@ def _porto_taxis(table: Table, columns: Mapping[str, str]) -> Table:
     return _with_columns(table, added, checks)
 
 
+def _mds_trips(table: Table, columns: Mapping[str, str]) -> Table:
+    """Return the trips of the Mobility Data Specification: a vehicle's, with places as objects and times as counts.
+
+    Nobody is named as the person: a vehicle is shared. Version 1 has the places in its ``route``.
+    """
+    ends = {
+        "start": ("start_location", "^.*?coordinates"),
+        "end": ("end_location", "^.*coordinates"),
+    }
+    added: dict[str, str] = {}
+    for end, (name, upto) in ends.items():
+        time = f"{end}_time"
+        if time in columns:
+            added[time] = f"make_timestamptz({TimeColumn(table, columns[time]).instant})"
+        if name in columns:
+            text = f"CAST({quote_name(columns[name])} AS VARCHAR)"
+            places = {
+                part: f"regexp_extract({text}, '[\"'']{key}[\"'']\\s*:\\s*{_NUMBER}', 1)" for part, key in _LAT_LNG
+            }
+        else:
+            text = f"CAST({quote_name(columns['route'])} AS VARCHAR)"
+            pair = f"{upto}[\"'']\\s*:\\s*\\[\\s*{_NUMBER}\\s*,\\s*{_NUMBER}"
+            places = {part: f"regexp_extract({text}, '{pair}', {at}, 's')" for part, at in (("lat", 2), ("lon", 1))}
+        added |= {f"{end}_{part}": f"nullif({sql}, '')" for part, sql in places.items()}
+    return _with_columns(table, added, ())
+
+
 def _with_columns(table: Table, added: Mapping[str, str], checks: tuple[Check, ...]) -> Table:
     """Return a table with further columns; its own stay, so that filters can name them."""
     own = [quote_name(name) for name in table.columns if name not in added]
@@ -92,4 +120,6 @@ FORMATS = (
         frozenset({"trip_id", "taxi_id", "timestamp", "missing_data", "polyline"}),
         _porto_taxis,
     ),
+    Format("MDS trips", frozenset({"trip_id", "device_id", "start_location", "end_location"}), _mds_trips),
+    Format("MDS trips, version 1", frozenset({"trip_id", "device_id", "start_time", "route"}), _mds_trips),
 )

@@ -13,7 +13,15 @@ import pyarrow as pa
 from odkanon.errors import InputError
 from odkanon.model.measures import MEASURES
 from odkanon.read.tables.containers import Unpacked, unpack
-from odkanon.read.tables.datasets import dataset_files, dataset_sha256, partitions, remote
+from odkanon.read.tables.datasets import (
+    dataset_files,
+    dataset_sha256,
+    is_store,
+    open_store,
+    partitions,
+    remote,
+)
+from odkanon.read.tables.geo import is_geoparquet, of_geodataframe, read_geoparquet
 from odkanon.read.tables.table import (
     Check,
     Named,
@@ -53,6 +61,7 @@ def open_table(source: Any, text: TextFormat = TextFormat()) -> Table:  # noqa: 
     ----------
     source : path, sequence of paths, or table
         A file (``-`` for standard input), several files with the same columns, a folder or a pattern of Parquet files;
+        GeoPackage, Shapefile, GeoParquet, GeoJSON and GPX of points or lines, and a GeoDataFrame, too;
         or anything that speaks the Arrow interface or that DuckDB can register.
     text : TextFormat
         How it is written, if it is a text file.
@@ -64,6 +73,10 @@ def open_table(source: Any, text: TextFormat = TextFormat()) -> Table:  # noqa: 
     if not isinstance(source, str | Path):
         return _open_in_memory(connection, source, "the table")
     address = remote(source)
+    if address is not None and is_store(source):
+        data = open_store(address)
+        connection.register("source", data)
+        return Table(connection, "source", tuple(data.schema.names), address, keeper=data)
     if address is not None:
         raise InputError(
             f"{address} lies in an object store; read it with Spark, or copy it here first", option="engine spark"
@@ -80,6 +93,8 @@ def _open_file(connection: duckdb.DuckDBPyConnection, file: Unpacked, text: Text
     """Open one file, which says by its first bytes what it is."""
     if file.table is not None:
         return _open_in_memory(connection, file.table, file.name, file.sha256)
+    if _is_parquet(file.path) and is_geoparquet(file.path):
+        return _open_in_memory(connection, read_geoparquet(file.path, file.name), file.name, file.sha256)
     if _is_parquet(file.path):
         scan = f"read_parquet({literal(file.path)}, hive_partitioning=false)"
         return Table(connection, scan, _described(connection, scan, file.name), file.name, file.sha256, keeper=file)
@@ -95,6 +110,8 @@ def _is_parquet(path: Path) -> bool:
 
 def _open_several(connection: duckdb.DuckDBPyConnection, paths: Sequence[Path], text: TextFormat) -> Table:
     """Open several files that have the same columns as one table."""
+    if any(remote(path) is not None for path in paths):
+        raise InputError("files in an object store are read as one folder; give its address alone")
     if len({path.resolve() for path in paths}) < len(paths):
         raise InputError("a file is given twice; its trips would count twice, so name each file once")
     opened = [unpack(path) for path in paths]
@@ -168,6 +185,8 @@ def _open_dataset(connection: duckdb.DuckDBPyConnection, name: str, files: list[
 
 
 def _open_in_memory(connection: duckdb.DuckDBPyConnection, source: Any, name: str, sha256: str | None = None) -> Table:
+    if hasattr(source, "geometry") and hasattr(source, "crs"):
+        source = of_geodataframe(source)
     try:
         connection.register("source", pa.table(source) if hasattr(source, "__arrow_c_stream__") else source)
     except (duckdb.Error, pa.ArrowInvalid, TypeError) as error:

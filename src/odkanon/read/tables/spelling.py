@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import product
 
 from odkanon.errors import InputError
@@ -17,6 +17,8 @@ from odkanon.read.tables.table import Table, quote_name, quote_text
 log = logging.getLogger(__name__)
 
 _LOOKED_AT = 1_000
+_SERIALS = (20_000, 80_000)
+"""Days since 1900 from 1954 to 2119."""
 _DEGREES = r"^\s*[-+]?\d{1,3},\d+\s*$"
 _DAYS = tuple(order.replace("/", mark) for mark in "/.-" for order in ("%d/%m/%Y", "%m/%d/%Y"))
 _CLOCKS = ("%H:%M:%S", "%H:%M", "%I:%M:%S %p", "%I:%M %p")
@@ -73,6 +75,9 @@ def in_plain_spelling(
     if texts and _has_comma(table, said.decimal, [name for name in degrees if name in texts]):
         written |= {name: f"translate({quote_name(name)}, ',.', '.?')" for name in texts}
     for name in times:
+        if said.time_format is None and _is_serial(table, name, kinds[name]):
+            written[name] = _moment_of_serial(name)
+            continue
         form = (said.time_format or _told_format(table, name)) if kinds[name] == "VARCHAR" else None
         if form is not None:
             read = f"try_strptime(trim({quote_name(name)}), {quote_text(form)})"
@@ -81,6 +86,31 @@ def in_plain_spelling(
         return table
     replaced = ", ".join(f"{expression} AS {quote_name(name)}" for name, expression in written.items())
     return replace(table, scan=f"(SELECT * REPLACE ({replaced}) FROM {table.scan})", plain=False)
+
+
+def _is_serial(table: Table, name: str, kind: str) -> bool:
+    """Tell whether times are counts of days since 1900, as spreadsheets have them; say so, with an example."""
+    if kind not in ("VARCHAR", "DOUBLE", "FLOAT", "BIGINT", "INTEGER") and not kind.startswith("DECIMAL"):
+        return False
+    values = _values(table, name)
+    try:
+        numbers = [float(value) for value in values]
+    except ValueError:
+        return False
+    if not numbers or not all(_SERIALS[0] <= number < _SERIALS[1] for number in numbers):
+        return False
+    moment = datetime(1899, 12, 30) + timedelta(seconds=round(numbers[0] * 86_400))
+    log.warning(
+        "%s: %s is read as days since 1900, as spreadsheets count them (%s is %s)", table.name, name, values[0], moment
+    )
+    return True
+
+
+def _moment_of_serial(name: str) -> str:
+    column = quote_name(name)
+    days = f"TRY_CAST({column} AS DOUBLE)"
+    moment = f"TIMESTAMP '1899-12-30' + to_seconds(CAST(round({days} * 86400) AS BIGINT))"
+    return f"coalesce(strftime({moment}, '%Y-%m-%d %H:%M:%S'), CAST({column} AS VARCHAR))"
 
 
 def _has_comma(table: Table, decimal: str | None, degrees: Sequence[str]) -> bool:
@@ -145,7 +175,7 @@ def _by_all_rows(table: Table, name: str, forms: Iterable[str]) -> list[str]:
 def _values(table: Table, name: str) -> list[str]:
     """Return what stands in the first rows of a column."""
     try_few = replace(table, scan=f"(SELECT {quote_name(name)} FROM {table.scan} LIMIT {_LOOKED_AT})")
-    found = try_few.fetch([quote_name(name)]).column(0).to_pylist()
+    found = try_few.fetch([f"CAST({quote_name(name)} AS VARCHAR)"]).column(0).to_pylist()
     return [value.strip() for value in found if value is not None and value.strip()]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 from collections.abc import Mapping, Sequence
@@ -12,6 +13,7 @@ from typing import Protocol
 import duckdb
 import pyarrow as pa
 
+from odkanon.core.progress import Share
 from odkanon.errors import InputError, is_disk_full
 
 _WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
@@ -127,11 +129,32 @@ class Table:
         return int(rows[0][0])
 
 
+def measure_progress(connection: duckdb.DuckDBPyConnection) -> None:
+    """Let a connection tell how far its query is; nothing is printed."""
+    with contextlib.suppress(duckdb.InvalidInputException):  # a notebook in which DuckDB cannot draw a bar
+        connection.execute("SET enable_progress_bar = true")
+        connection.execute("SET enable_progress_bar_print = false")
+
+
+def share_of(connection: duckdb.DuckDBPyConnection) -> Share:
+    """Return how to ask for the share of a query that is done, while another thread waits for it."""
+
+    def share() -> float | None:
+        try:
+            percent = connection.query_progress()
+        except duckdb.Error:  # it has ended meanwhile
+            return None
+        return percent / 100 if percent > 0 else None
+
+    return share
+
+
 def connect() -> duckdb.DuckDBPyConnection:
     """Return a DuckDB of its own that fetches nothing, prints nothing, and does not depend on the machine's zone."""
     connection = duckdb.connect(config={"autoinstall_known_extensions": "false"})
     connection.execute("SET TimeZone = 'UTC'")
-    connection.execute("SET enable_progress_bar_print = false")
+    with contextlib.suppress(duckdb.InvalidInputException):  # a notebook in which DuckDB cannot draw one
+        connection.execute("SET enable_progress_bar_print = false")
     return connection
 
 

@@ -13,7 +13,8 @@ import pytest
 
 from odkanon import InputError, Release, Rule, anonymize, cube_of, export_release, known, read_area, read_trips
 from odkanon.quality.usefulness.usefulness import usefulness
-from odkanon.together.axes import columns_of_axes
+from odkanon.read.axes import kinds_of
+from odkanon.read.kinds import sources_of
 from odkanon.together.series import zoning_of
 
 MODES = np.array(["car", "bus", "walk", "bike"])
@@ -44,12 +45,12 @@ def survey(rows: int = 1500, seed: int = 0, **more: Any) -> pa.Table:
 
 
 def cube(table: pa.Table, specs: list[str], rule: Rule = RULES[0], **more: Any) -> Release:
-    trips = read_trips(table, attributes=columns_of_axes(specs))
+    trips = read_trips(table, attributes=sources_of(kinds_of(specs)))
     return anonymize(cube_of(trips, specs, resolution=8, **more), rule, method="cascade")
 
 
 def levels(specs: list[str], table: pa.Table | None = None) -> list[list[list[str]]]:
-    trips = read_trips(survey() if table is None else table, attributes=columns_of_axes(specs))
+    trips = read_trips(survey() if table is None else table, attributes=sources_of(kinds_of(specs)))
     return [[ids.tolist() for ids in axis.public.ids] for axis in cube_of(trips, specs, resolution=8).axes]
 
 

@@ -1,0 +1,185 @@
+"""``odkanon rerun``: a release once more, or the same for next month's file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import chdir, nullcontext
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any
+
+import typer
+
+from odkanon.cli.say import console, make_table, say
+from odkanon.errors import InputError, nearest
+from odkanon.read.tables.datasets import remote
+
+
+def rerun(
+    context: typer.Context,
+    recipe: Annotated[
+        Path,
+        typer.Argument(metavar="RECIPE", help="NAME.recipe.json, or the folder NAME beside it.", show_default=False),
+    ],
+    source: Annotated[
+        list[Path],
+        typer.Option("--input", metavar="FILE", help="Another input. Repeatable. [default: the same]"),
+    ] = [],  # noqa: B006 - typer copies it
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="DIR", help="Where to. [default: only compare with what is there]"),
+    ] = None,
+    until: Annotated[
+        str | None,
+        typer.Option("--until", metavar="DAY", help="With --input: before which day the next period ends."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an earlier release in DIR.")] = False,
+) -> None:
+    """Make a release again from its recipe, with the same options, and say what differs.
+
+    Without -o nothing is written: the release is made once more and compared, byte for byte.
+
+    Examples
+    --------
+    `odkanon rerun january.recipe.json`
+
+    `odkanon rerun january.recipe.json --input february.csv -o february`
+    """
+    from odkanon.publish.again import what_differs
+    from odkanon.publish.recipe import read_recipe_file, recipe_path
+
+    told = read_recipe_file(recipe)
+    if source and output is None:
+        raise InputError("say where the release of the new input goes, with -o DIR")
+    beside = (recipe_path(recipe) if recipe.is_dir() else recipe).absolute().parent
+    command = _command(told, beside)
+    there = command["folder"]
+    changes: dict[str, Any] = {"source": [_seen_from(there, path) for path in source]} if source else {}
+    changes |= _next_period(
+        told, command["options"], until, os.path.relpath(beside / told["release"], there), new=bool(source)
+    )
+    if not source and "-" in command["options"].get("source", ()):
+        raise InputError("the release was made from standard input; give the file again with --input FILE")
+    with TemporaryDirectory() if output is None else nullcontext() as kept:
+        made = (Path(kept or "") / told["release"]) if output is None else output.absolute()
+        changes["output"] = str(made) if output is None else _seen_from(there, output)
+        with chdir(there), console.muted() if output is None else nullcontext():
+            # Without defaults: what odkanon.toml says by now has no part in what was said then.
+            options = command["options"] | changes | ({"force": True} if force else {})
+            run_command(context, command["name"], options, defaults={})
+        again = read_recipe_file(made)
+        differences = what_differs(told, again)
+        if output is None:
+            differences = [each for each in differences if each.what != "option output"]
+        _show_differences(differences)
+        same = _compare(beside / told["release"], made)
+    if not source and not same:
+        raise typer.Exit(1)
+
+
+def _command(told: Mapping[str, Any], beside: Path) -> dict[str, Any]:
+    """Return the command that a recipe holds, and the folder to run it in."""
+    command = told.get("command")
+    if not command or "options" not in command:
+        raise InputError(
+            "the recipe has no command: the release was made in Python or in the explorer; repeat it there"
+        )
+    folder = beside / command.get("folder", ".")
+    if not folder.is_dir():
+        raise InputError(f"the release was made in {folder}, which is not there; put the recipe back where it was")
+    return {**command, "folder": folder.resolve()}
+
+
+def _next_period(
+    told: Mapping[str, Any], options: dict[str, Any], until: str | None, release: str, *, new: bool
+) -> dict[str, Any]:
+    """Return the options for what comes after a release of a period; the same period twice would share trips."""
+    ends = told["input"].get("until")
+    if until is not None and (not new or ends is None):
+        raise InputError("another end is for another input of a release that has one; leave out --until")
+    if not new or ends is None:
+        return {}
+    if until is None:
+        raise InputError(f"the release ends before {ends}; say where the next one ends, with --until DAY")
+    options.pop("since", None)
+    return {"after": release, "until": until}
+
+
+def _seen_from(folder: Path, path: Path) -> str:
+    """Return a path as seen from another folder; addresses and standard input are the same from everywhere."""
+    if str(path) == "-" or remote(path) is not None or folder == Path.cwd().resolve():
+        return str(path)
+    return os.path.relpath(path, folder)
+
+
+def run_command(
+    context: typer.Context, name: str, options: Mapping[str, Any], *, defaults: dict[str, Any] | None = None
+) -> None:
+    """Run another command of the program from within one.
+
+    Parameters
+    ----------
+    options : mapping
+        By name of the parameter.
+    defaults : dict, optional
+        What to take where an option is not given; by default what ``odkanon.toml`` says of that command.
+    """
+    group: Any = context.find_root().command
+    command = group.commands.get(name)
+    if command is None:
+        raise InputError(f"this version has no command {name!r}{nearest(name, group.commands)}")
+    words = words_of(command, options)
+    with command.make_context(name, words, parent=context.parent, default_map=defaults) as inner:
+        command.invoke(inner)
+
+
+def words_of(command: Any, options: Mapping[str, Any]) -> list[str]:
+    """Return options, by name of the parameter, as the words of a command line."""
+    parameters = {each.name: each for each in command.params}
+    words: list[str] = []
+    last: list[str] = []
+    for name, value in options.items():
+        if name not in parameters:
+            raise InputError(f"the recipe has the option {name!r}, which this version does not know")
+        parameter = parameters[name]
+        values: Sequence[Any] = value if isinstance(value, list) else [value]
+        if parameter.param_type_name == "argument":
+            last += [str(each) for each in values]
+        elif parameter.is_flag:
+            words += [parameter.opts[0]] * bool(value)
+        else:
+            words += [word for each in values for word in (parameter.opts[0], str(each))]
+    return [*words, "--", *last]
+
+
+def _show_differences(differences: Sequence[Any]) -> None:
+    console.tell(differences=[vars(each) for each in differences])
+    if not differences:
+        say("Options, versions and counts are the same.")
+        return
+    table = make_table("What differs", ("", "then", "now"), left=("",))
+    for each in differences:
+        table.add_row(each.what, _short(each.before), _short(each.after))
+    console.print(table)
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
+    text = "-" if value is None else ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    is_digest = len(text) == 64 and set(text) <= set("0123456789abcdef")
+    return f"{text[:8]}..." if is_digest else text
+
+
+def _compare(before: Path, after: Path) -> bool:
+    """Say whether two releases are the same, byte for byte."""
+    from odkanon.publish.again import unlike_files
+
+    if not before.is_dir():
+        say(f"There is no {before.name} beside the recipe to compare with.")
+        return True
+    unlike = unlike_files(before, after)
+    console.tell(same_bytes=not unlike, unlike_files=unlike)
+    say(f"Other bytes than {before.name} in: {', '.join(unlike)}." if unlike else f"The same bytes as {before.name}.")
+    return not unlike

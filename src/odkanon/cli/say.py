@@ -1,0 +1,134 @@
+"""What the program says: to a person on a terminal, plainly into a pipe, or as one JSON document to another program."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from odkanon._version import __version__
+
+WIDE = 10_000
+"""Columns of a pipe: what is not on a terminal is never broken or cut."""
+
+
+@dataclass
+class Document:
+    """What ``--json`` prints in the end."""
+
+    command: str
+    result: dict[str, Any] = field(default_factory=dict)
+    messages: list[str] = field(default_factory=list)
+    tables: list[dict[str, Any]] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def text(self, code: int, error: str | None) -> str:
+        """Return it as JSON."""
+        told = {"command": self.command, "version": __version__, "exit_code": code, "error": error} | vars(self)
+        return json.dumps(told, indent=2, ensure_ascii=False, default=str)
+
+
+class Speaker(Console):
+    """Standard output: for a person, or collected for `Document`. Text is taken as it is, brackets and all."""
+
+    def __init__(self) -> None:
+        super().__init__(highlight=False, markup=False, emoji=False)
+        self.document: Document | None = None
+        self._muted = 0
+
+    def print(self, *objects: Any, **how: Any) -> None:
+        """Print texts and tables; into a pipe without frames, and without breaking lines."""
+        if self._muted:
+            return
+        if self.document is not None:
+            self._collect(objects)
+            return
+        if self.is_terminal:
+            super().print(*objects, **how)
+            return
+        for each in objects:
+            if isinstance(each, Table):
+                super().print(each.title, soft_wrap=True)
+                each.title, each.box, each.show_lines, each.pad_edge = None, None, False, False
+                super().print(each, width=WIDE, crop=False)
+            else:
+                super().print(each, soft_wrap=True, **how)
+
+    def rule(self, title: Any = "", **how: Any) -> None:
+        """Print a heading with a line to both sides; a document has none."""
+        if self.document is None and not self._muted:
+            super().rule(title, **how)
+
+    def tell(self, **result: Any) -> None:
+        """Say something that only programs read: part of the result of ``--json``."""
+        if self.document is not None and not self._muted:
+            self.document.result |= result
+
+    @contextmanager
+    def muted(self) -> Iterator[None]:
+        """Say nothing for a while: somebody else tells what came out."""
+        self._muted += 1
+        try:
+            yield
+        finally:
+            self._muted -= 1
+
+    def finish(self, code: int = 0, error: str | None = None) -> None:
+        """Print the document, if one was asked for; nothing is said after it."""
+        if self.document is not None:
+            text, self.document, self.quiet = self.document.text(code, error), None, True
+            sys.stdout.write(text + "\n")
+            sys.stdout.flush()
+
+    def _collect(self, objects: Sequence[Any]) -> None:
+        assert self.document is not None
+        for each in objects:
+            if isinstance(each, Table):
+                columns = [[_plain(cell) for cell in column.cells] for column in each.columns]
+                self.document.tables.append(
+                    {
+                        "title": _plain(each.title),
+                        "columns": [_plain(column.header) for column in each.columns],
+                        "rows": [list(row) for row in zip(*columns, strict=True)],
+                    }
+                )
+            else:
+                self.document.messages.append(_plain(each))
+
+
+def _plain(value: Any) -> str:
+    return value.plain if isinstance(value, Text) else str("" if value is None else value)
+
+
+console = Speaker()
+progress = Console(stderr=True, highlight=False, markup=False, emoji=False)
+
+
+def speak(command: str, *, as_json: bool, quiet: bool) -> None:
+    """Begin a command: decide how what it says comes out."""
+    if as_json and console.document is None:
+        console.document = Document(command)
+    if quiet:
+        console.quiet = progress.quiet = True
+        logging.getLogger().setLevel(logging.ERROR)
+
+
+def say(text: str, *, style: str | None = None) -> None:
+    """Say something that a person should know, on standard output."""
+    console.print(text, style=style)
+
+
+def make_table(title: str, headings: Sequence[str], *, left: Sequence[str] = ()) -> Table:
+    """Return a table to fill; names stand to the left, numbers to the right, and nothing is cut to fit a line."""
+    table = Table(title=title, title_justify="left", title_style="bold", collapse_padding=True)
+    for heading in headings:
+        table.add_column(heading, justify="left" if heading in left else "right", overflow="fold")
+    return table

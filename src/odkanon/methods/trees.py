@@ -1,0 +1,70 @@
+"""The trees that a method works on: with finer steps in between, up to a level, or of one height for both ends."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import numpy as np
+
+from odkanon.engine.protocols import Matrix
+from odkanon.errors import InputError, nearest
+from odkanon.zoning.fine import fine_hierarchy
+from odkanon.zoning.hierarchy import Hierarchy
+from odkanon.zoning.joint import joint_of
+
+Steps = Literal["plain", "fine"]
+
+
+def with_steps(od: Matrix, steps: Steps) -> Matrix:
+    """Return the matrix over the tree with the steps that are asked for.
+
+    Parameters
+    ----------
+    steps : {"plain", "fine"}
+        ``plain``: a cell has seven children. ``fine``: two levels stand in between, unions of neighbouring children.
+    """
+    if steps not in get_args(Steps):
+        raise InputError(f"the steps of a tree are plain or fine, not {steps!r}")
+    if steps == "plain":
+        return od
+    if od.origins.resolution is None or od.destinations.resolution is None:
+        raise InputError("finer steps lie between H3 cells; a lookup table can have levels of its own for that")
+    (origins, first), (destinations, second) = fine_hierarchy(od.origins), fine_hierarchy(od.destinations)
+    return od.on_trees((origins, first), (destinations, second))
+
+
+def of_one_height(od: Matrix) -> Matrix:
+    """Return the matrix over trees that end at the same level, so that a place has the same name at both ends."""
+    return reaching(od, joint_of(od.origins, od.destinations).tree.top)
+
+
+def reaching(od: Matrix, level: int) -> Matrix:
+    """Return the matrix over trees that reach a level, or the public root where that is lower."""
+    if level <= min(od.origins.top, od.destinations.top):
+        return od
+    first, second = ((tree.reaching(level), np.arange(len(tree.leaves))) for tree in (od.origins, od.destinations))
+    return od.on_trees(first, second)
+
+
+def level_number(tree: Hierarchy, asked: str | int) -> int:
+    """Return which level of a tree is meant: a column of a lookup table, or an H3 resolution.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from odkanon import lookup_hierarchy
+    >>> level_number(lookup_hierarchy(pa.table({"zone": ["a1", "b1"], "district": ["a", "b"]})), "district")
+    1
+    """
+    if tree.resolution is None:
+        if asked not in tree.names:
+            known = ", ".join(tree.names)
+            raise InputError(
+                f"there is no level {asked!r}; the lookup table has {known}{nearest(str(asked), tree.names)}"
+            )
+        return tree.names.index(str(asked))
+    if not str(asked).isdigit() or not 0 <= int(asked) <= tree.resolution:
+        raise InputError(
+            f"a level of H3 cells is a resolution from 0 to {tree.resolution}, that of the finest cells; not {asked!r}"
+        )
+    return tree.level_of_resolution(int(asked))

@@ -1,0 +1,87 @@
+"""Published classes, and how they are made of merged flows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from odkanon.core.arrays import Bools, Codes, Ints, make_read_only, read_only
+from odkanon.model.flows import Flows
+from odkanon.model.measures import ADDITIVE, ByHeads
+from odkanon.zoning.zones import Zones
+
+
+@dataclass(frozen=True, eq=False)
+class Classes(ByHeads):
+    """The published classes: flows between zones, sorted by the ids of their zones.
+
+    Attributes
+    ----------
+    origin, destination : array of int
+        Numbers of the zones.
+    trips : array of int
+        Number of trips.
+    weight : array of int or None
+        Sum of weights, in units of ``1 / scale``.
+    heads : mapping of str to array of int
+        Number of distinct heads, for each measure that counts them and that is published.
+    sure_heads : mapping of str to array of int
+        Where numbers of heads must not be published: how many there are at least. The rule is checked with them.
+    kinds : mapping of str to array of str
+        What classes say of the axes besides the two places, by the name of the axis; ``any`` where it was given up.
+    own_pairs : array of int or None
+        Where zones of one class lie in those of another: for how many leaf pairs it is the finest class.
+    """
+
+    origin: Codes
+    destination: Codes
+    trips: Ints
+    weight: Ints | None
+    heads: Mapping[str, Ints]
+    scale: int
+    sure_heads: Mapping[str, Ints] = field(default_factory=dict)
+    kinds: Mapping[str, npt.NDArray[np.str_]] = field(default_factory=dict)
+    own_pairs: Ints | None = None
+
+    @property
+    def sure(self) -> Classes:
+        """What is certain of the classes, published or not."""
+        return replace(self, heads={**self.sure_heads, **self.heads})
+
+    def __post_init__(self) -> None:
+        make_read_only(self, "origin", "destination", *ADDITIVE)
+        object.__setattr__(self, "heads", {name: read_only(counts) for name, counts in self.heads.items()})
+
+    def __len__(self) -> int:
+        return len(self.trips)
+
+
+def published_classes(
+    merged: Flows, good: Bools, origins: Zones, destinations: Zones
+) -> tuple[Zones, Zones, Classes, Ints]:
+    """Return the zones and classes to publish of merged flows, and for each class the row of its flow."""
+    origins, new_origin = _used(origins, merged.origin[good])
+    destinations, new_destination = _used(destinations, merged.destination[good])
+    order = np.lexsort((new_destination, new_origin))
+    rows = np.flatnonzero(good)[order]
+    classes = Classes(
+        new_origin[order],
+        new_destination[order],
+        merged.trips[rows],
+        None if merged.weight is None else merged.weight[rows],
+        {name: counts[rows] for name, counts in merged.heads.items()},
+        merged.scale,
+    )
+    return origins, destinations, classes, rows
+
+
+def _used(zones: Zones, occurring: Codes) -> tuple[Zones, Codes]:
+    """Keep the zones that occur, sorted by id; a zone without a published flow would tell of a suppressed one."""
+    used = np.unique(occurring)
+    used = used[np.argsort(zones.ids[used], kind="stable")]
+    number = np.full(len(zones), -1, dtype=np.int32)
+    number[used] = np.arange(len(used))
+    return zones.take(used), number[occurring]

@@ -1,0 +1,30 @@
+"""The paper's figure: the zones of ODkAnon that protect the participants, beside those that protect the population."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from odkanon.methods import anonymize
+from odkanon.publish.report.picture import write_picture
+from odkanon.study.experiment import Experiment
+
+
+def draw_targets(experiment: Experiment, target: Path) -> bool:
+    """Draw the zones for the targets of an experiment on the whole input; return whether there is anything to draw.
+
+    Nothing is drawn without matplotlib, of a rule that refuses, and of zones whose outlines are not known.
+    """
+    whole = experiment.whole
+    if find_spec("matplotlib") is None or (whole.origins.resolution is None and not whole.origins.outlines):
+        return False
+    with TemporaryDirectory() as folder:
+        saved = []
+        for name, rule in experiment.rules().items():
+            release = anonymize(whole, rule, method="odkanon", budget=experiment.budget)
+            if release.refusal is None:
+                saved.append(release.save(Path(folder) / name))
+        if saved:
+            write_picture(saved, target)
+    return bool(saved)

@@ -1,0 +1,169 @@
+"""What every command has: ``odkanon.toml``, ``--json``, ``--quiet``, exit codes, and tables that fit."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cli.here import run
+from cli.runner import odkanon, output, told
+from odkanon import InputError
+from odkanon.cli import COMMANDS
+from odkanon.cli.say import Speaker, make_table
+
+GOLDEN = Path(__file__).parent.parent / "golden/tiny/od.csv"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_options_from_a_file_and_the_command_line_wins(folder: Path) -> None:
+    Path("odkanon.toml").write_text(
+        'k = 7\nbudget = "0.3"\n[anonymize]\nprotect = ["participants"]\nmethod = "oigh"\n[export]\nto = "geojson"\n'
+    )
+    done = odkanon("anonymize", GOLDEN, "-o", "out", "--method", "odkanon", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.strip() == "Read odkanon.toml: budget, k, method, protect"
+    about = told(folder / "out")
+    assert (about["rule"]["k"], about["method"], about["parameters"]["budget"]) == (7, "odkanon", 0.3)
+    Path("mine.toml").write_text("[anonymize]\nmin_trips = 5\n")
+    assert run("anonymize", GOLDEN, "-o", "other", "--config", "mine.toml") == 0
+    assert told(folder / "other")["rule"]["trips"] == 5
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("kk = 7", "no option .did you mean 'k'"),
+        ("[anonymise]\nk = 7", "no command .did you mean 'anonymize'"),
+        ("[anonymize]\nonto = 7", "for anonymize, 'onto'"),
+        ("k = [7, 8]", "list for k"),
+        ("[anonymize]\nforce = 1", "true or false"),
+        ("k = 7 8", "cannot be read"),
+        ("k = true", "write a text or a number"),
+        ("config = 'x.toml'", "no option"),
+    ],
+)
+def test_files_of_options_that_are_wrong(content: str, said: str, folder: Path) -> None:
+    Path("odkanon.toml").write_text(content)
+    with pytest.raises(InputError, match=said):
+        run("anonymize", GOLDEN, "-o", "out")
+    assert not (folder / "out").exists()
+
+
+def test_what_the_file_says_gives_way_to_what_is_typed(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    Path("odkanon.toml").write_text("k = 7\nage-bands = '10,20'\n")
+    assert run("anonymize", GOLDEN, "-o", "out", "--min-trips", 4) == 0
+    assert told(folder / "out")["rule"]["trips"] == 4
+    assert "--k does not apply with --min-trips" in caplog.text
+    assert "--age-bands does not apply without --segment" in caplog.text
+    recipe = json.loads(Path("out.recipe.json").read_text())
+    assert "k" not in recipe["command"]["options"]
+    Path("odkanon.toml").write_text("k = 7\nmin-trips = 4\n")
+    with pytest.raises(InputError, match="--k does not apply"):
+        run("anonymize", GOLDEN, "-o", "again")
+
+
+def test_one_document_or_nothing(folder: Path) -> None:
+    done = odkanon("anonymize", GOLDEN, "-o", "out", "--k", 4, "--json", cwd=folder)
+    document = json.loads(done.stdout)
+    assert done.returncode == document["exit_code"] == 0
+    assert document["result"]["about"] == told(folder / "out")
+    assert {table["title"].split()[0] for table in document["tables"]} >= {"Privacy:", "Utility"}
+    assert all(len(row) == len(table["columns"]) for table in document["tables"] for row in table["rows"])
+    audit = odkanon("audit", "out", "--k", 1000, "--json", cwd=folder)
+    assert audit.returncode == json.loads(audit.stdout)["exit_code"] == 1
+    assert json.loads(audit.stdout)["result"]["findings"]
+    for words, code in ((("anonymize", "nothing.csv", "-o", "x"), 2), (("anonymize", "--nothing"), 2)):
+        failed = odkanon(*words, "--json", cwd=folder)
+        document = json.loads(failed.stdout)
+        assert failed.returncode == document["exit_code"] == code
+        assert document["error"]
+    refused = odkanon("anonymize", GOLDEN, "-o", "x", "--k", 10**6, "--json", cwd=folder)
+    assert refused.returncode == json.loads(refused.stdout)["exit_code"] == 1
+    quiet = odkanon("anonymize", GOLDEN, "-o", "out", "--k", 4, "--force", "--quiet", cwd=folder)
+    assert (quiet.returncode, quiet.stdout, quiet.stderr) == (0, "", "")
+    failed = odkanon("anonymize", "nothing.csv", "-o", "x", "--quiet", cwd=folder)
+    assert failed.stdout == ""
+    assert failed.stderr.startswith("error: ")
+
+
+def test_every_command_has_them_and_tells_its_exit_codes() -> None:
+    code = (
+        "import typer; from odkanon.cli import app; group = typer.main.get_command(app)\n"
+        "for name, command in group.commands.items():\n"
+        "    print(name, command.epilog[:11], *(o for p in command.params for o in p.opts))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert len(lines) == len(COMMANDS)
+    for line in lines:
+        assert line[1:3] == ["Exit", "codes:"], line
+        assert {"--json", "--quiet", "--config"} <= set(line), line
+
+
+def test_help_begins_with_what_most_people_need() -> None:
+    text = odkanon("anonymize", "--help").stdout
+    first = text[text.index("─ Options ─") :].split("╰")[0]
+    asked = ["--k", "--protect", "--output", "--method", "--budget", "--help"]
+    assert [word for line in first.splitlines() for word in line.split()[:4] if word.startswith("--")] == asked
+    others = text[text.index("─ Options ─") + len(first) :]
+    assert all(panel in others for panel in ("─ How to read INPUT", "─ How ─", "─ For every command ─"))
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shell_completion(shell: str, tmp_path: Path) -> None:
+    environment = {**os.environ, "HOME": str(tmp_path), "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
+    command = [sys.executable, "-m", "odkanon"]
+    shown = subprocess.run([*command, "--show-completion", shell], capture_output=True, text=True, env=environment)
+    assert shown.returncode == 0, shown.stderr
+    assert "COMPLETE" in shown.stdout
+    asked = {
+        "bash": {"COMP_WORDS": "odkanon anonymize --prot", "COMP_CWORD": "2"},
+        "zsh": {"_TYPER_COMPLETE_ARGS": "odkanon anonymize --prot"},
+        "fish": {
+            "_TYPER_COMPLETE_ARGS": "odkanon anonymize --prot",
+            "_TYPER_COMPLETE_FISH_ACTION": "get-args",
+            "_TYPER_COMPLETE_WORD_TO_COMPLETE": "--prot",
+        },
+    }[shell]
+    run_in = [sys.executable, "-c", "import sys; sys.argv[0] = 'odkanon'; from odkanon.cli import main; main()"]
+    told = subprocess.run(
+        run_in,
+        capture_output=True,
+        text=True,
+        env={**environment, "_ODKANON_COMPLETE": f"complete_{shell}", **asked},
+        check=False,
+    )
+    assert "--protect" in told.stdout, told.stderr
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_tables_fit_without_cutting_names(width: int) -> None:
+    name = "a-release-with-a-name-that-is-rather-long-for-a-table-of-eighty-columns-and-more"
+    table = make_table("A title", ("release", *(f"number {n}" for n in range(7))), left=("release",))
+    table.add_row(name, *("1,234,567.8" for _ in range(7)))
+    speaker = Speaker()
+    speaker.file = io.StringIO()
+    speaker._force_terminal, speaker._width = True, width
+    speaker.print(table)
+    text = speaker.file.getvalue()
+    assert "…" not in text
+    assert max(map(len, text.splitlines())) <= width + 16  # colours take some characters, but no columns
+
+
+def test_tables_are_plain_when_piped(folder: Path) -> None:
+    done = odkanon("anonymize", GOLDEN, "-o", "a-very-" + "long-" * 30 + "name", "--k", 4, cwd=folder)
+    assert done.returncode == 0
+    assert not {"│", "┃", "─", "\x1b"} & set(done.stdout)
+    assert "a-very-" + "long-" * 30 + "name" in done.stdout
+    assert "release counted in" in output(done)

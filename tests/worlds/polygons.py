@@ -1,0 +1,48 @@
+"""A town of polygons: a lookup table of squares in districts, their outlines, and trips between them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from odkanon.model.od import ODMatrix
+from odkanon.read.lookup import lookup_hierarchy
+from odkanon.read.odtable import read_od
+from odkanon.zoning.hierarchy import Hierarchy
+
+SIDE = 0.01
+
+
+def square(column: float, row: float) -> dict[str, Any]:
+    """Return a square of the grid as GeoJSON."""
+    west, south = 2 + SIDE * column, 48 + SIDE * row
+    east, north = west + SIDE, south + SIDE
+    ring = [[west, south], [east, south], [east, north], [west, north], [west, south]]
+    return {"type": "Polygon", "coordinates": [[[round(x, 6), round(y, 6)] for x, y in ring]]}
+
+
+def square_tree(width: int, steps: tuple[int, ...] = (3, 6)) -> Hierarchy:
+    """Return a grid of squares, grouped into larger squares of some sides, with the outlines of the small ones."""
+    places = [(column, row) for column in range(width) for row in range(width)]
+    table = {"leaf": [name(*place) for place in places]}
+    for step in steps:
+        table[f"of {step}"] = [f"{step}-{column // step:02}-{row // step:02}" for column, row in places]
+    return replace(lookup_hierarchy(pa.table(table)), outlines={name(*place): square(*place) for place in places})
+
+
+def name(column: int, row: int) -> str:
+    """Return the code of a square."""
+    return f"s{column:03}{row:03}"
+
+
+def square_town(seed: int, *, width: int = 12, trips: int = 3000, steps: tuple[int, ...] = (3, 6)) -> ODMatrix:
+    """Return trips between the squares, many around a few centres that no district has in its middle."""
+    random = np.random.default_rng(seed)
+    centres = random.uniform(0, width, size=(4, 2))
+    ends = centres[random.integers(0, 4, size=(2, trips))] + random.normal(0, width / 7, size=(2, trips, 2))
+    column, row = np.clip(ends, 0, width - 1e-9).astype(int).transpose(2, 0, 1)
+    origin, destination = ([name(x, y) for x, y in zip(column[axis], row[axis], strict=True)] for axis in (0, 1))
+    return read_od(pa.table({"origin": origin, "destination": destination}), hierarchy=square_tree(width, steps))
