@@ -14,6 +14,7 @@ import pyarrow.parquet
 import pytest
 
 from audit.tamper import edit_json
+from cli.runner import odkanon
 from evidence.towns import attack, made, release, write_town
 from odkanon import (
     InputError,
@@ -229,6 +230,13 @@ def test_other_trips_are_refused(town: Path, folders: dict[str, Path], tmp_path:
     other = write_town(tmp_path / "other.parquet", trips=900)
     with pytest.raises(InputError, match="no evidence without the trips"):
         open_case(folders["odkanon"], other)
+
+
+def test_a_cube_is_refused(town: Path, tmp_path: Path) -> None:
+    done = odkanon("anonymize", town, "--by", "sex", "--method", "cascade", "-o", tmp_path / "cube")
+    assert done.returncode == 0, done.stderr
+    with pytest.raises(InputError, match="by kind of trip"):
+        open_case(tmp_path / "cube", town)
 
 
 @pytest.fixture(scope="module")

@@ -201,11 +201,13 @@ def open_case(
     Raises
     ------
     InputError
-        If the trips are not those of the release.
+        If the trips are not those of the release, or it is a cube.
     """
     reading = trips if isinstance(trips, Reading) else Reading(trips)
     opened = open_releases([release, *earlier], trips=reading)
     first = opened.releases[0]
+    if first.axes:
+        raise InputError(f"{first.name} has flows by kind of trip, which attacks do not know how to look at yet")
     if first.number not in opened.exact:
         told = [each.message for each in opened.findings if each.check == "recount" and first.name in each.releases]
         raise InputError(
