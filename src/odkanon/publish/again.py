@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from odkanon.publish.files import PAGE, sha256
+from odkanon.publish.files import PACKAGE, PAGE, sha256
 
 _OF_A_RELEASE = ("method", "rule", "parameters", "input", "published", "suppressed")
 _EACH_TIME = ("seconds",)
@@ -55,7 +55,7 @@ def _flat(prefix: str, value: Any) -> Iterator[tuple[str, Any]]:
 def unlike_files(first: Path, second: Path) -> list[str]:
     """Return the files that differ between two release folders, or are in one of them only.
 
-    The page says the name of its folder, and is compared only where both have the same.
+    The page and the data package say the name of their folder, and are compared only where both have the same.
     """
     digests = [
         {path.relative_to(folder).as_posix(): sha256(path) for path in folder.rglob("*") if path.is_file()}
@@ -66,5 +66,5 @@ def unlike_files(first: Path, second: Path) -> list[str]:
     return [
         name
         for name in names
-        if digests[0].get(name) != digests[1].get(name) and (same_name or not name.endswith(PAGE))
+        if digests[0].get(name) != digests[1].get(name) and (same_name or not name.endswith((PAGE, PACKAGE)))
     ]
