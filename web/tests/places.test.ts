@@ -217,6 +217,13 @@ test("changes are signed, and what only one release lists is told apart", () => 
   const [one, two] = unpack(packed(release("one"), { ...release("two", ["a", "c"]), flows: { per_origin: [2, 1], destination_steps: [0, 1, 1], trips: [40, 35, 20] } })).releases as [Release, Release];
   assert.equal(sameZones(one, one), true);
   assert.equal(sameZones(one, two), false);
+  // Of twenty zones one had nothing to publish in the second: still the same zones.
+  const twenty = (many: number): PackedRelease => {
+    const id = Array.from({ length: many }, (_, i) => `z${i}`);
+    return { ...release("many"), origin: { h3: false, id, shape: id.map(() => 0), level: id.map(() => 1), trips: id.map(() => 10) }, flows: { per_origin: id.map(() => 0), destination_steps: [], trips: [] } };
+  };
+  const [all, fewer] = unpack(packed(twenty(20), twenty(19))).releases as [Release, Release];
+  assert.equal(sameZones(all, fewer), true);
   const kinds = Object.fromEntries(flowChanges(one, two, "trips").map(({ origin, destination, kind, by }) => [`${origin}${destination}`, [kind, by]]));
   assert.deepEqual(kinds, { ax: ["both", -10], ay: ["both", 15], az: ["gone", -10], by: ["gone", -15], cy: ["new", 20] });
   assert.deepEqual(zoneChanges(one, two, "origin", "trips").get("c")?.kind, "new");
