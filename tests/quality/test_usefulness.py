@@ -19,7 +19,7 @@ from odkanon.engine.duckdb.input import DuckInput
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
 from odkanon.quality.usefulness.comparison import LARGE, NEAR
-from odkanon.quality.usefulness.places import GivenPlaces, Squares
+from odkanon.quality.usefulness.places import GivenPlaces, Squares, number_pairs
 from odkanon.quality.usefulness.rows import Nodes, around_rows, corrected, masses_to_spread, nodes_of
 from odkanon.quality.usefulness.usefulness import map_of, usefulness
 from odkanon.read.reading import Reading
@@ -292,3 +292,13 @@ def test_a_box_that_spans_an_ocean_is_counted_in_points() -> None:
     assert np.allclose(np.bincount(shares.zone, shares.share), 1)
     of_last = shares.share[shares.zone == 2].reshape(3, 2)
     assert np.allclose(of_last, [[0.125, 0.125], [0.25, 0.25], [0.125, 0.125]])
+
+
+@pytest.mark.parametrize("apart", [1, 2**26, 2**51])
+def test_zones_and_places_are_told_apart_however_far_they_are(apart: int) -> None:
+    random = np.random.default_rng(4)
+    zone, place = random.integers(0, 5000, 3000), random.integers(0, 3, 3000) * apart + 2**51
+    (zones, places), many = number_pairs(zone, place)
+    expected = Counter(zip(zone.tolist(), place.tolist(), strict=True))
+    assert list(zip(zones.tolist(), places.tolist(), strict=True)) == sorted(expected)
+    assert many.tolist() == [expected[key] for key in sorted(expected)]

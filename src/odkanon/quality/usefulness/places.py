@@ -141,8 +141,13 @@ def _by_points(places: Places, box: Ints, sides: Floats, grid: int) -> tuple[Int
 
 def number_pairs(zone: Ints, place: Ints) -> tuple[tuple[Ints, Ints], Ints]:
     """Return each zone and place that occur together, sorted, and how often they do."""
-    low = int(place.min(initial=0))
-    span = int(place.max(initial=0)) - low + 1
+    if len(place) == 0:
+        return (zone, place), np.empty(0, dtype=np.int64)
+    low, span = int(place.min()), int(place.max()) - int(place.min()) + 1
+    if span > 2**62 // (int(zone.max()) + 1):  # squares far apart have numbers far apart
+        distinct, rank = np.unique(place, return_inverse=True)
+        (zone, rank), many = number_pairs(zone, rank)
+        return (zone, distinct[rank]), many
     # Sorting numbers is several times as fast as finding the order of pairs of them.
     key, many = np.unique(zone * span + (place - low), return_counts=True)
     return (key // span, key % span + low), many
