@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 PAGE := src/odkanon/publish/report/page.html
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test wheel-test cluster-test lint docs notebooks mutants bench pictures clean
+.PHONY: help demo test test-slow wheel-test cluster-test lint docs notebooks mutants bench pictures clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -28,6 +28,9 @@ demo: $(PAGE)  ## protect the built-in sample survey and explain the result
 test: lint $(PAGE)  ## run the linters, the type checker and every test
 	$(BIN)/python scripts/build_web.py --test
 	$(BIN)/python -m pytest -n auto --dist loadgroup
+
+test-slow: $(PAGE)  ## run what `make test` leaves out: the same claims on more data (minutes)
+	$(BIN)/python -m pytest -n auto --dist loadgroup -m slow
 
 wheel-test: $(PAGE)  ## build wheel and source archive, and run them in empty environments (minutes)
 	$(BIN)/python -m pytest tests/outside/wheel.py

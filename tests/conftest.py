@@ -10,12 +10,17 @@ settings.load_profile("odkanon")
 
 HERE = Path(__file__).parent
 NEEDS = {
+    "attacks/test_audit_complete.py": ("scipy",),
+    "attacks/test_audit_survey.py": ("scipy",),
     "engine/test_layouts.py": ("pyproj",),
     "engine/test_spark.py": ("pyproj",),
     "publish/test_catalogue.py": ("rdflib",),
     "evidence": ("opendp", "scipy"),
     "publish/test_datapackage.py": ("frictionless",),
     "publish/test_exports.py": ("geopandas", "h5py", "openmatrix", "pyogrio", "shapely"),
+    "methods/test_freezones_polygons.py": ("shapely",),
+    "publish/test_series.py": ("geopandas", "h5py", "openmatrix", "pyogrio", "shapely"),
+    "read/test_files.py": ("geopandas", "pyogrio", "shapely"),
     "publish/test_notebook.py": ("pandas", "polars"),
     "publish/test_onto.py": ("geopandas", "h5py", "openmatrix", "shapely"),
     "read/test_formats.py": ("pyproj",),

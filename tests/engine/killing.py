@@ -30,7 +30,7 @@ def check_whole(folder: Path) -> None:
     digests = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in FILES}
     assert about["files"] == digests
     page = {"report.html"} if is_built() else set()
-    assert {file.name for file in folder.iterdir()} == FILES | {"release.json"} | page
+    assert {file.name for file in folder.iterdir()} == FILES | {"release.json", "datapackage.json"} | page
     if page:
         # The licences of what the page is made of stand behind its end.
         end = (Path(report.__file__).parent / "page.html").read_text(encoding="utf-8")[-200:]

@@ -55,7 +55,7 @@ def in_duckdb(source: Any, *, fetchable: int | None = None, kinds: Sequence[Kind
     return od
 
 
-@pytest.mark.parametrize("fetchable", [0, None])
+@pytest.mark.parametrize("fetchable", [pytest.param(0, marks=pytest.mark.slow), None])
 def test_the_survey_in_any_order(fetchable: int | None) -> None:
     reference = build_od(read_trips(survey()))
     check_same(reference, in_duckdb(survey(), fetchable=fetchable), RULES[: 2 if fetchable is None else 4])

@@ -47,22 +47,36 @@ def saved(table: pa.Table, path: Path) -> Path:
     return path
 
 
-def test_all_methods_and_rules_on_a_messy_survey(session: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("rules", [RULES[3:], pytest.param(RULES[:3], marks=pytest.mark.slow)], ids=["one", "others"])
+def test_all_methods_and_rules_on_a_messy_survey(session: Any, rules: list[Rule], tmp_path: Path) -> None:
     path = saved(messy(), tmp_path / "messy.parquet")
-    check_same(build_od(read_trips(path)), on_spark(session, path))
+    check_same(build_od(read_trips(path)), on_spark(session, path), rules)
 
 
-def test_every_statement_runs_on_spark(session: Any, tmp_path: Path) -> None:
+STATEMENTS: list[tuple[list[Rule], list[dict[str, Any]]]] = [
+    ([Rule(trips=5)], [WAYS[0], WAYS[3]]),
+    ([Rule(trips=5, persons=3)], [{"method": "cascade", "coarsest": 5}]),
+]
+MORE_STATEMENTS: list[tuple[list[Rule], list[dict[str, Any]]]] = [
+    ([Rule(weight=60, persons=3)], WAYS[:1]),
+    ([Rule(persons=4)], [{"method": "oigh"}]),
+    ([Rule(trips=5)], [{"method": "cascade", "coarsest": 5}, {**FINE[2], "coarsest": 6}]),
+]
+
+
+@pytest.mark.parametrize(
+    "statements", [STATEMENTS, pytest.param(MORE_STATEMENTS, marks=pytest.mark.slow)], ids=["some", "others"]
+)
+def test_every_statement_runs_on_spark(
+    session: Any, statements: list[tuple[list[Rule], list[dict[str, Any]]]], tmp_path: Path
+) -> None:
     """Nothing is fetched here that the engine could leave where it is."""
     table = pa.table({**_golden("tiny"), "person": np.arange(len(_golden("tiny")["origin"])) % 23})
     path = saved(table, tmp_path / "tiny.parquet")
     # Few levels, since Spark takes its time over each statement.
     reference, other = read_od(path, resolution=8), on_spark(session, path, fetchable=0, resolution=8)
-    check_same(reference, other, [Rule(trips=5)], [WAYS[0], WAYS[3]])
-    check_same(reference, other, [Rule(weight=60, persons=3)], WAYS[:1])
-    check_same(reference, other, [Rule(persons=4)], [{"method": "oigh"}])
-    check_same(reference, other, [Rule(trips=5), Rule(trips=5, persons=3)], [{"method": "cascade", "coarsest": 5}])
-    check_same(reference, other, [Rule(trips=5)], [{**FINE[2], "coarsest": 6}])
+    for rules, ways in statements:
+        check_same(reference, other, rules, ways)
     rule = Rule(trips=5, persons=3)
     assert limit(on_spark(session, path, fetchable=0), rule) == limit(read_od(path), rule)
 
@@ -85,13 +99,16 @@ def test_cubes(session: Any, tmp_path: Path) -> None:
     check_same(reference, on_cluster, [Rule(trips=5, persons=3)], [way])
 
 
-@pytest.mark.parametrize("case", sorted(path.name for path in GOLDEN.iterdir() if path.is_dir()))
+@pytest.mark.parametrize(
+    "case",
+    ["paris-28k", "tiny", *(pytest.param(name, marks=pytest.mark.slow) for name in ("few-destinations", "turin-3k"))],
+)
 def test_golden_cases(session: Any, case: str, tmp_path: Path) -> None:
     path = saved(pa.table(_golden(case)), tmp_path / "od.parquet")
     check_same(read_od(GOLDEN / case / "od.csv"), on_spark(session, path), [Rule(trips=10), Rule(weight=100)])
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 def test_random_trips_in_any_order(session: Any, seed: int, tmp_path: Path) -> None:
     random = np.random.default_rng(seed)
     places = np.column_stack([48.8 + 0.1 * random.random(40), 2.3 + 0.1 * random.random(40)])

@@ -20,7 +20,7 @@ from worlds.records import World, budgets, h3_worlds, rules, table_of
 PARIS = Path(__file__).parent.parent / "golden/paris-28k/od.csv"
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(h3_worlds(), rules(), budgets, st.sampled_from(["trips", "rows"]), st.sampled_from([1, 3, 20]))
 def test_random_worlds(world: World, rule: Rule, budget: float, budget_of: BudgetOf, rows: int) -> None:
     stored = in_duckdb(table_of(world.trips[::-1]), fetchable=0)

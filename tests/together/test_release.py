@@ -21,7 +21,7 @@ specs = st.sampled_from(
 )
 
 
-@settings(max_examples=12, phases=(Phase.explicit, Phase.generate))
+@settings(max_examples=8, phases=(Phase.explicit, Phase.generate))
 @given(populations(), small_rules(), specs, st.sampled_from([0.0, 0.3, 0.9]))
 def test_the_audit_of_segments_released_together_is_clean(
     trips: list[Trip], rule: Rule, segments: list[str], budget: float

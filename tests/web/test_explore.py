@@ -122,6 +122,7 @@ def test_a_state_is_saved_as_the_command_line_would_save_it(
     assert_same_release(server.session.folder / "by hand", tmp_path / "by hand")
 
 
+@pytest.mark.slow
 def test_how_long_the_map_takes_to_follow(live: Opened, record_property: Any) -> None:
     live.settle(60)
     times = live.page.evaluate(

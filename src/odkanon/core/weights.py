@@ -57,5 +57,10 @@ def units_sql(weight: str, scale: int) -> str:
 
 
 def from_units(units: Ints | int, scale: int) -> Any:
-    """Return units as weights again; whole and fractional part apart, so that decimals come back as they went in."""
-    return units // scale + (units % scale) / scale
+    """Return units as weights again, so that decimals come back as they went in.
+
+    A quotient of numbers below 2^53 is the nearest there is; beyond, whole and fractional part are taken apart.
+    """
+    if isinstance(units, int):
+        return units / scale
+    return np.where(np.abs(units) < 2**53, units / scale, units // scale + (units % scale) / scale)
