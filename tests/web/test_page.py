@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser
 
+from audit.tamper import edit_json
 from odkanon import read_recipe
+from odkanon.publish.recipe import recipe_path
 from odkanon.publish.report import write_full_report
 from web import made
 from web.driver import PHONE, Opened, open_page, open_report
@@ -95,6 +97,8 @@ def test_shows_the_numbers_of_the_release(single: Opened, hexagons: Path) -> Non
 
 def test_the_full_page_has_every_number_and_says_for_whom_it_is(browser: Browser, tmp_path: Path) -> None:
     folder = made.hexagons(tmp_path / "hexagons")
+    squares = {"trips": {"squares": [{"name": "2 km", "cpc": 0.6173}]}}
+    edit_json(recipe_path(folder), lambda content: content["about"].update(usefulness=squares))
     opened = open_page(browser, write_full_report(folder))
     recipe = read_recipe(folder)
     assert recipe is not None
@@ -109,6 +113,8 @@ def test_the_full_page_has_every_number_and_says_for_whom_it_is(browser: Browser
     assert f"{suppressed['trips']:,} trips, in {suppressed['pairs']:,} origin–destination pairs" in tiles
     assert {"852", "862", "1.02", "6.13"} <= set(opened.text(".utility").split())
     assert "at best 321" in opened.text(".utility")
+    assert "Right between squares of 2 km" in opened.text(".utility")
+    assert "61.7 %" in opened.text(".utility")
     assert {"11", "10", "552.8", "(1,005)", "42", "17"} <= set(opened.text(".privacy").split())
     account = opened.text(".account")
     assert f"{told['input']['rows']:,}" in account

@@ -88,6 +88,8 @@ export interface Quality {
   c_avg: number | null;
   g: number | null;
   e: number | null;
+  /** Share of the trips between squares that is right, by the size of the squares. */
+  cpc?: Record<string, number>;
 }
 
 export interface Protection {
@@ -114,6 +116,8 @@ export interface About {
   utility: Partial<Record<Measure, Partial<Quality>>>;
   privacy: Partial<Record<Count, Protection>>;
   limit?: { g: number | null } | null;
+  /** What the steward has in full of `Quality.cpc`. */
+  usefulness?: Partial<Record<Measure, { squares: { name: string; cpc: number }[] }>> | null;
   /** What rows tell besides their places, with the levels of its values. */
   axes?: PackedKind[];
 }
@@ -185,8 +189,18 @@ function protection(rule: About["rule"], mass: Flows["mass"]): About["privacy"] 
   return found;
 }
 
+function withSquares(utility: About["utility"], told: About["usefulness"]): About["utility"] {
+  const found: About["utility"] = {};
+  for (const measure of MEASURES) {
+    const own = utility[measure];
+    const squares = told?.[measure]?.squares;
+    if (own) found[measure] = squares ? { ...own, cpc: Object.fromEntries(squares.map(({ name, cpc }) => [name, cpc])) } : own;
+  }
+  return found;
+}
+
 function unpackAbout({ quality, ...about }: PackedAbout, flows: Flows): About {
-  return { ...about, utility: about.utility ?? quality ?? {}, privacy: about.privacy ?? protection(about.rule, flows.mass) };
+  return { ...about, utility: withSquares(about.utility ?? quality ?? {}, about.usefulness), privacy: about.privacy ?? protection(about.rule, flows.mass) };
 }
 
 function unpackZones(axis: Axis, packed: PackedZones, shapes: Polygon[][]): Zones {

@@ -4,14 +4,14 @@ import { card, h, table, type Child, type Row } from "../dom";
 import { count, exact, measureTitle, percent, quantity, short } from "../format";
 import { COUNTS, MEASURES, type Measure, type Quality, type Release } from "../model";
 
-const METRICS: [keyof Quality, string, string, (value: number | null | undefined) => string][] = [
+const METRICS: [Exclude<keyof Quality, "cpc">, string, string, (value: number | null | undefined) => string][] = [
   ["g", "Coarseness, G", "finest cells in the two zones of an average trip; less is finer", quantity],
   ["e", "Misplaced share, E", "if trips are spread evenly over the cells of their zones: 0 is perfect, 2 the worst", quantity],
   ["c_avg", "Size of an average flow, C_AVG", "times what the rule asks for; 1 would be ideal", quantity],
   ["c_dm", "Discernibility, C_DM", "squares of all sizes plus a penalty for what is left out; only to compare releases of one input", short],
 ];
 
-function metricCell(release: Release, measure: Measure, metric: keyof Quality, format: (v: number | null | undefined) => string): Child {
+function metricCell(release: Release, measure: Measure, metric: Exclude<keyof Quality, "cpc">, format: (v: number | null | undefined) => string): Child {
   const quality = release.about.utility[measure];
   const value = quality?.[metric];
   const best = metric === "g" && measure === "trips" ? release.about.limit?.g : null;
@@ -19,7 +19,17 @@ function metricCell(release: Release, measure: Measure, metric: keyof Quality, f
   return h("span", { "data-metric": metric, "data-measure": measure }, format(value), best != null && h("small", {}, `at best ${quantity(best)}`));
 }
 
-/** C_DM, C_AVG, G and E for trips and for weight, with the limit beside G. */
+/** How much of the flows between squares of each size is right. */
+function squareRows(columns: { release: Release; measure: Measure }[]): Row[] {
+  const squares = [...new Set(columns.flatMap(({ release, measure }) => Object.keys(release.about.utility[measure]?.cpc ?? {})))];
+  return squares.map((size) => ({
+    label: `Right between squares of ${size}`,
+    hint: "share of the trips that land between the right squares, if rows are spread evenly over their zones (CPC)",
+    cells: columns.map(({ release, measure }) => percent(release.about.utility[measure]?.cpc?.[size])),
+  }));
+}
+
+/** What planners read off; C_DM, C_AVG, G and E for trips and for weight, with the limit beside G. */
 export function utility(releases: Release[]): HTMLElement {
   const columns = releases.flatMap((release) =>
     MEASURES.filter((measure) => release.about.utility[measure]).map((measure) => ({ release, measure })),
@@ -30,7 +40,7 @@ export function utility(releases: Release[]): HTMLElement {
   const head = columns.map(({ release, measure }) =>
     h("span", {}, releases.length > 1 && h("b", {}, release.name), measureTitle[measure]),
   );
-  const rows: Row[] = METRICS.map(([metric, label, hint, format]) => ({
+  const metrics: Row[] = METRICS.map(([metric, label, hint, format]) => ({
     label,
     hint,
     cells: columns.map(({ release, measure }) => metricCell(release, measure, metric, format)),
@@ -39,7 +49,7 @@ export function utility(releases: Release[]): HTMLElement {
   return card(
     "How useful it is",
     "utility",
-    table(["", ...head], rows, "How useful it is"),
+    table(["", ...head], [...squareRows(columns), ...metrics], "How useful it is"),
     limited && h("p", { class: "note" }, "“At best” is a proven limit: no method can publish finer zones of this kind from the same data under the same rule."),
   );
 }
