@@ -41,7 +41,9 @@ def test_golden_through_the_command(tmp_path: Path) -> None:
     assert sum(zone["trips"] for zone in origins) == sum(row["trips"] for row in expected["classes"])
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet"])
+@pytest.mark.parametrize(
+    "suffix", [".csv", *(pytest.param(name, marks=pytest.mark.slow) for name in (".csv.gz", ".parquet"))]
+)
 def test_file_format_does_not_change_the_release(tmp_path: Path, suffix: str) -> None:
     for name in ("reference.parquet", f"survey{suffix}"):
         assert odkanon("sample", "-o", tmp_path / name, "--force").returncode == 0

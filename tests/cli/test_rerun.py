@@ -46,7 +46,10 @@ WAYS: dict[str, list[str]] = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
+QUICK = ("odkanon", "cascade", "limits", "cube", "segments", "duckdb")
+
+
+@pytest.mark.parametrize("way", [way if way in QUICK else pytest.param(way, marks=pytest.mark.slow) for way in WAYS])
 def test_the_same_bytes_again_and_the_same_options_for_next_month(way: str, folder: Path) -> None:
     more = [*WAYS[way], *(("--iterations", "2") if way in ("treecut", "freezones") else ())]
     assert run("anonymize", "january.parquet", "-o", "out/january", "--resolution", 6, *more) == 0

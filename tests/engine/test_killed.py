@@ -85,6 +85,7 @@ def _has_files(folder: Path) -> bool:
         return False
 
 
+@pytest.mark.slow
 def test_killed_twenty_times_at_random(tmp_path: Path) -> None:
     """Half of the times anywhere in the run, half of them while it saves; over an earlier release or over none."""
     chance, killer = random.Random(8), Killer(tmp_path)

@@ -68,7 +68,8 @@ def test_the_command_prints_its_address_and_ends_quietly(survey: Path, page_buil
     "changes",
     [
         {"resolution": 8, "k": 5},
-        *({"method": method} for method in ("oigh", "atg-soft", "mondrian", "treecut", "freezones")),
+        *({"method": method} for method in ("oigh", "atg-soft", "mondrian")),
+        *(pytest.param({"method": method}, marks=pytest.mark.slow) for method in ("treecut", "freezones")),
     ],
     ids=str,
 )
