@@ -27,10 +27,10 @@ demo: $(PAGE)  ## protect the built-in sample survey and explain the result
 
 test: lint $(PAGE)  ## run the linters, the type checker and every test
 	$(BIN)/python scripts/build_web.py --test
-	$(BIN)/python -m pytest -n auto --dist loadgroup
+	$(BIN)/python -m pytest -n auto
 
 test-slow: $(PAGE)  ## run what `make test` leaves out: the same claims on more data (minutes)
-	$(BIN)/python -m pytest -n auto --dist loadgroup -m slow
+	$(BIN)/python -m pytest -n auto -m slow
 
 wheel-test: $(PAGE)  ## build wheel and source archive, and run them in empty environments (minutes)
 	$(BIN)/python -m pytest tests/outside/wheel.py

@@ -1,8 +1,12 @@
 """Settings for all tests."""
 
+from __future__ import annotations
+
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile("odkanon", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
@@ -32,3 +36,22 @@ NEEDS = {
 
 
 collect_ignore = [str(HERE / path) for path, packages in NEEDS.items() if not all(map(find_spec, packages))]
+
+TOGETHER = {"tests/engine/test_spark": "spark", "tests/web/": "web"}
+"""Tests that share something slow to start, such as a cluster or a page, go to one process, module by module."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Share tests out one at a time, but those that belong together."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    def scope(nodeid: str) -> str:
+        for start, name in TOGETHER.items():
+            if nodeid.startswith(start):
+                return name if name == "spark" else nodeid.partition("::")[0]
+        return nodeid
+
+    scheduler = LoadScopeScheduling(config, log)
+    scheduler._split_scope = scope
+    return scheduler

@@ -1,4 +1,4 @@
-"""What tests on Spark have in common: one worker for all of them, and the things that they need."""
+"""What tests on Spark have in common: the things that they need."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ _HAS_JAVA = bool(os.environ.get("JAVA_HOME") or shutil.which("java") or find_spe
 _HAS_SPARK = all(find_spec(name) for name in ("pyspark", "pandas"))
 
 ON_SPARK = [
-    pytest.mark.xdist_group("spark"),
     pytest.mark.filterwarnings("ignore"),
     pytest.mark.skipif(not (_HAS_SPARK and _HAS_JAVA), reason="needs pyspark and Java: pip install 'odkanon[spark]'"),
 ]
