@@ -37,20 +37,16 @@ NEEDS = {
 
 collect_ignore = [str(HERE / path) for path, packages in NEEDS.items() if not all(map(find_spec, packages))]
 
-TOGETHER = {"tests/engine/test_spark": "spark", "tests/web/": "web"}
-"""Tests that share something slow to start, such as a cluster or a page, go to one process, module by module."""
-
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Share tests out one at a time, but those that belong together."""
+    """Share tests out one at a time, but those together that share something slow to start: a cluster, or pages."""
     from xdist.scheduler import LoadScopeScheduling
 
     def scope(nodeid: str) -> str:
-        for start, name in TOGETHER.items():
-            if nodeid.startswith(start):
-                return name if name == "spark" else nodeid.partition("::")[0]
-        return nodeid
+        if nodeid.startswith("tests/engine/test_spark"):
+            return "spark"
+        return nodeid.partition("::")[0] if nodeid.startswith("tests/web/") else nodeid
 
     scheduler = LoadScopeScheduling(config, log)
     scheduler._split_scope = scope

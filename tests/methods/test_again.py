@@ -95,6 +95,7 @@ def test_other_trips_are_listed_in_rows_of_the_earlier_release(rule: Rule) -> No
     january, february = (random_world(seed, records=500, fan=5, levels=3, people=300) for seed in (1, 2))
     earlier = rows_of(anonymize(january, rule, method="cascade"))
     release = anonymize(february, rule, method="cascade", rows=earlier)
+    assert release.parameters["rows"] == "given"
     now = rows_of(release)
     given_rows = set(zip(earlier.origin.tolist(), earlier.destination.tolist(), strict=True))
     listed = list(zip(now.origin.tolist(), now.destination.tolist(), strict=True))

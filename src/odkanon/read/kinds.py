@@ -7,7 +7,7 @@ answers are looked at to make an axis of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -15,15 +15,14 @@ import pyarrow.compute as pc
 
 from odkanon.core.arrays import Codes
 from odkanon.errors import InputError, nearest
-from odkanon.model.od import ODMatrix, od_matrix
+from odkanon.model.od import ODMatrix
 from odkanon.read.area import Area
 from odkanon.read.checks import finite, number_or_nan
 from odkanon.read.identity import value_text
 from odkanon.read.tables.open import connect, quote_name
 from odkanon.read.tables.times import TimeColumn
-from odkanon.read.trips import OUTSIDE, Trips
+from odkanon.read.trips import OUTSIDE, Trips, od_between
 from odkanon.zoning.attributes import AttributeAxis
-from odkanon.zoning.hierarchy import h3_hierarchy
 
 Labels = npt.NDArray[np.str_]
 
@@ -102,14 +101,9 @@ def cube_of_kinds(trips: Trips, kinds: Sequence[Kind], *, resolution: int, withi
             raise InputError("no trip has both ends inside the area; check the cells or the outline")
         trips = trips.reject(~inside, OUTSIDE)
     made = _axes(trips, kinds)
-    origin, destination = trips.cells(resolution)
-    # The area is public: who knows that there is nothing outside it must not find rows to have had room there.
-    origins, destinations = (replace(h3_hierarchy(cells), within=within) for cells in (origin, destination))
-    return od_matrix(
-        origins,
-        destinations,
-        np.searchsorted(origins.leaves, origin).astype(np.int32),
-        np.searchsorted(destinations.leaves, destination).astype(np.int32),
+    return od_between(
+        trips.cells(resolution),
+        within,
         weight=trips.weight,
         scale=trips.scale,
         heads=trips.heads,

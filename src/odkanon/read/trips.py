@@ -204,18 +204,22 @@ def od_of_records(
         count = None if count is None else count[inside]
         weight = None if weight is None else weight[inside]
         heads = {name: head[inside] for name, head in heads.items()}
-    origins, destinations = (replace(h3_hierarchy(cells), within=within) for cells in (origin, destination))
-    return od_matrix(
-        origins,
-        destinations,
-        np.searchsorted(origins.leaves, origin).astype(np.int32),
-        np.searchsorted(destinations.leaves, destination).astype(np.int32),
-        trips=count,
-        weight=weight,
-        scale=scale,
-        heads=heads,
-        source=source,
+    return od_between(
+        (origin, destination), within, trips=count, weight=weight, scale=scale, heads=heads, source=source
     )
+
+
+def od_between(
+    ends: tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]], within: Area | None, **counted: Any
+) -> ODMatrix:
+    """Return the matrix of records between H3 cells, all of them inside the area; see `odkanon.model.od.od_matrix`."""
+    # The area is public: who knows that there is nothing outside it must not find rows to have had room there.
+    origins, destinations = (replace(h3_hierarchy(cells), within=within) for cells in ends)
+    codes = (
+        np.searchsorted(tree.leaves, cells).astype(np.int32)
+        for tree, cells in zip((origins, destinations), ends, strict=True)
+    )
+    return od_matrix(origins, destinations, *codes, **counted)
 
 
 def attribute_columns(table: Named, found: Mapping[str, str], wanted: Sequence[str] | None) -> dict[str, str]:

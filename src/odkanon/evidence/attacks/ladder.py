@@ -19,7 +19,7 @@ def groups_on_ladder(case: Case) -> Finding:
         return not_run(
             "Rows were left out by a budget; where that cut falls depends on the data, and was not attacked."
         )
-    if ((case.release.recipe.get("command") or {}).get("options") or {}).get("zones"):
+    if "rows" in case.options:
         return not_run("Only rows of an earlier release were listed: that one is to be followed, not this.")
     if not safe and not case.by_trips:
         return not_run("Rows without caps that are judged by more than trips cannot be followed.")

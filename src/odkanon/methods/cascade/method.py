@@ -82,8 +82,10 @@ def cascade(
     allowed = None if budget is None else Budget(budget, budget_of)
     if allowed is not None:
         parameters |= {"budget": budget, "budget_of": budget_of}
-    if rows is not None and (not safe or od.axes or coarsest is not None or budget is not None):
-        raise InputError("the rows are given; there are no further options")
+    if rows is not None:
+        if not safe or od.axes or coarsest is not None or budget is not None:
+            raise InputError("the rows are given; there are no further options")
+        parameters["rows"] = "given"
     work = od.workspace()
     terms = Terms(rule, least_trips(rule, od.summary, safe=safe), safe and rows is None)
     axes = od.axes
