@@ -45,7 +45,24 @@ def check_rule(connection: duckdb.DuckDBPyConnection, release: Published, *, wit
                 f"{worst['destination']} has {worst[measure]}"
             )
             findings.append(finding_on("rule", release, text, details=below))
+    findings += _check_destinations(connection, release)
     return findings + _check_listed_once(connection, release) + _check_promise(release)
+
+
+def _check_destinations(connection: duckdb.DuckDBPyConnection, release: Published) -> list[Finding]:
+    least = release.besides.get("min_destinations", 0)
+    few = rows(
+        connection,
+        f"SELECT origin, count(DISTINCT destination) AS destinations FROM classes WHERE release = {release.number} "
+        f"GROUP BY origin HAVING count(DISTINCT destination) < {least} ORDER BY 2, 1",
+    )
+    if not few:
+        return []
+    text = (
+        f"{len(few):,} origin zones have flows to fewer than the {least:g} destinations that are promised: "
+        f"{few[0]['origin']} has {few[0]['destinations']}"
+    )
+    return [finding_on("rule", release, text, details=few)]
 
 
 def _check_listed_once(connection: duckdb.DuckDBPyConnection, release: Published) -> list[Finding]:
@@ -77,6 +94,14 @@ def _check_words(release: Published) -> list[Finding]:
     for measure, threshold in release.promised.items():
         if f"{threshold:,.10g}" not in told and f"{threshold:,}" not in told:
             text = f"the statement {told!r} does not promise {show(threshold)} {measure}, which is the rule"
+            return [finding_on("rule", release, text)]
+    besides = {
+        "max_share": lambda share: f"more than {100 * share:.10g} % of the",
+        "min_destinations": lambda least: f"at least {least} destinations",
+    }
+    for name, value in release.besides.items():
+        if besides[name](value) not in told:
+            text = f"the statement {told!r} does not promise {name} {value:g}, which is the rule"
             return [finding_on("rule", release, text)]
     return []
 

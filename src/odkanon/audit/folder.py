@@ -21,6 +21,7 @@ from odkanon.read.tables.open import quote_name, quote_text
 
 FILES = ("classes.csv", "classes.parquet", "zones.geojson", "release.json")
 AXES = ("origin", "destination")
+BESIDES = ("max_share", "min_destinations")
 COLUMNS = (*AXES, *NAMES)
 WORLD = "world"
 BETWEEN = "\x1f"
@@ -72,6 +73,11 @@ class Published:
     def promised(self) -> dict[str, float]:
         """The thresholds that it says it meets, by measure."""
         return {name: self.manifest["rule"][name] for name in NAMES if name in self.manifest["rule"]}
+
+    @property
+    def besides(self) -> dict[str, float]:
+        """What it says it keeps besides thresholds, by name."""
+        return {name: self.manifest["rule"][name] for name in BESIDES if name in self.manifest["rule"]}
 
     @property
     def thresholds(self) -> dict[str, float]:

@@ -44,6 +44,7 @@ def recount(
         findings += _check_flows(connection, release, records)
         findings += _check_rest(connection, release)
         findings += _check_true_rule(connection, release, records)
+        findings += _check_share(connection, release, records)
         findings += _check_persons(connection, release, records)
     if not release.has_boxes:
         findings += _check_leaves(connection, release, prefix)
@@ -207,6 +208,38 @@ def _check_true_rule(connection: duckdb.DuckDBPyConnection, release: Published, 
                 f"{below[0]['origin']} -> {below[0]['destination']} has {show(below[0]['true'])}"
             )
             findings.append(finding_on("rule", release, text, details=below))
+    return findings
+
+
+def _check_share(connection: duckdb.DuckDBPyConnection, release: Published, records: Records) -> list[Finding]:
+    """Check the promise that nobody has too much of a flow; what names nobody may be of whoever has most."""
+    most = release.besides.get("max_share")
+    if most is None:
+        return []
+    heads = [each for each in named(records.measures) if not each.adds_up]
+    if release.thinned or not heads:
+        why = "the trips given name nobody" if not heads else "which trips of a flow were suppressed it does not say"
+        text = f"nobody is said to have more than {most:.0%} of a flow, which cannot be checked: {why}"
+        return [finding_on("rule", release, text, "finding" if not heads else "note")]
+    findings = []
+    for head in heads:
+        for what in (each for each in named(records.measures) if each.adds_up):
+            if what.name != "trips" and what.name not in release.promised:
+                continue
+            above = rows(
+                connection,
+                "SELECT co AS origin, cd AS destination, CAST(coalesce(max(t) FILTER (head IS NOT NULL), 0) + "
+                "coalesce(sum(t) FILTER (head IS NULL), 0) AS DOUBLE) / CAST(sum(t) AS DOUBLE) AS share FROM "
+                f"(SELECT co, cd, {head.column} AS head, sum({what.column}) AS t FROM member{release.number} WHERE co "
+                f"IS NOT NULL GROUP BY co, cd, {head.column}) GROUP BY co, cd HAVING share > {most * (1 + 1e-9)!r} "
+                "ORDER BY 3 DESC, 1, 2",
+            )
+            if above:
+                text = (
+                    f"in {len(above):,} flows one {head.column} has more than the {most:.0%} of the {what.name} that "
+                    f"are promised: {above[0]['share']:.0%} in {above[0]['origin']} -> {above[0]['destination']}"
+                )
+                findings.append(finding_on("rule", release, text, details=above))
     return findings
 
 

@@ -37,6 +37,8 @@ def mention_cascade(od: Matrix, release: Release) -> None:
     method = METHODS.get(release.method)
     if method is None or method.nested or od.axes or release.refusal or od.summary.pairs > MANY_PAIRS:
         return
+    if not release.rule.plain:  # which a cascade does not keep
+        return
     if release.placement is None:  # where pairs are in a database, it takes longer than a remark is worth
         return
     options: dict[str, Any] = {} if release.parameters.get("steps") is None else {"steps": release.parameters["steps"]}

@@ -64,6 +64,7 @@ CLASHES = (
     Clash(("all_segments",), True, ("by", "give_up"), "a cube has no segments"),
     Clash(("segment",), True, ("engine", "memory_limit", "spark_master"), "segments are split in memory"),
     Clash(tuple(THRESHOLDS), True, ("protect", "k"), "the thresholds are given one by one"),
+    Clash(("segment", "by"), True, ("max_share", "min_destinations"), "such tables keep thresholds alone"),
     Clash(("sample",), True, ("source",), "the built-in survey is the input"),
     Clash(("trips",), False, _ABOUT_TRIPS, "there are no trips to read"),
 )

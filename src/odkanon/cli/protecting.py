@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from odkanon.model.rule import Rule
 
 _PANEL = "Thresholds one by one"
+_BESIDES = "What to ask for besides (not with mondrian, cascade, --segment or --by)"
 
 Protect = StrEnum("Protect", {target: target for target in TARGETS})  # type: ignore[misc]
 """Who can be protected."""
@@ -33,34 +34,65 @@ def _option(name: str, text: str) -> Any:
 
 _NUMBER: dict[str, Any] = dict.fromkeys(MEASURES, int | None) | {"weight": float | None}
 
-OPTIONS: dict[str, tuple[Any, Any]] = {
-    "k": (Annotated[int, typer.Option("--k", help="How many must share every published flow.")], 10),
-    "protect": (
-        Annotated[
-            list[Protect],
-            typer.Option(
-                "--protect",
-                show_default=False,
-                help="Who: "
-                + ", ".join(f"{measure.target} ({measure.meaning})" for measure in MEASURES.values())
-                + ". Repeatable: all must hold. [default: participants]",
-            ),
-        ],
-        [],
-    ),
-} | {
-    option: (
-        Annotated[
-            _NUMBER[name],
-            _option(
-                f"--min-{name}",
-                f"Instead of --k: at least {'this sum of weights' if name == 'weight' else f'so many {name}'}.",
-            ),
-        ],
-        None,
-    )
-    for option, name in THRESHOLDS.items()
-}
+OPTIONS: dict[str, tuple[Any, Any]] = (
+    {
+        "k": (Annotated[int, typer.Option("--k", help="How many must share every published flow.")], 10),
+        "protect": (
+            Annotated[
+                list[Protect],
+                typer.Option(
+                    "--protect",
+                    show_default=False,
+                    help="Who: "
+                    + ", ".join(f"{measure.target} ({measure.meaning})" for measure in MEASURES.values())
+                    + ". Repeatable: all must hold. [default: participants]",
+                ),
+            ],
+            [],
+        ),
+    }
+    | {
+        option: (
+            Annotated[
+                _NUMBER[name],
+                _option(
+                    f"--min-{name}",
+                    f"Instead of --k: at least {'this sum of weights' if name == 'weight' else f'so many {name}'}.",
+                ),
+            ],
+            None,
+        )
+        for option, name in THRESHOLDS.items()
+    }
+    | {
+        "max_share": (
+            Annotated[
+                float | None,
+                typer.Option(
+                    "--max-share",
+                    metavar="SHARE",
+                    rich_help_panel=_BESIDES,
+                    help="No person or household has more than this share of the trips of a flow, such as 0.5; nor of "
+                    "its weight, where that is counted. Needs a column of persons or households; trips in memory.",
+                ),
+            ],
+            None,
+        ),
+        "min_destinations": (
+            Annotated[
+                int | None,
+                typer.Option(
+                    "--min-destinations",
+                    metavar="NUMBER",
+                    rich_help_panel=_BESIDES,
+                    help="From every origin zone flows to at least so many places are published, or none: with 2, "
+                    "nobody who is known to have left a zone is known to have gone to its only destination.",
+                ),
+            ],
+            None,
+        ),
+    }
+)
 """By name of the parameter: how typer is to take it, and the default."""
 
 
@@ -75,10 +107,12 @@ class Wanted:
         from odkanon.model.rule import Rule
 
         least = {name: self.said[option] for option, name in THRESHOLDS.items() if self.said[option] is not None}
-        if not least:
+        if least:
+            rule = Rule(mean_weight=od.summary.mean_weight if od.summary.weight is not None else None, **least)
+        else:
             targets = [target.value for target in self.said["protect"]] or ["participants"]
-            return Rule.protect(*targets, k=self.said["k"], of=od.summary)
-        return Rule(mean_weight=od.summary.mean_weight if od.summary.weight is not None else None, **least)
+            rule = Rule.protect(*targets, k=self.said["k"], of=od.summary)
+        return rule.asking(max_share=self.said["max_share"], min_destinations=self.said["min_destinations"])
 
 
 def protects(command: Callable[..., None]) -> Callable[..., None]:

@@ -65,7 +65,7 @@ class MemoryEngine:
 
     def meeting(self, rule: Rule) -> Flows:
         """Return the classes that meet a rule."""
-        return self.flows.take(rule.met(self.flows))
+        return self.flows.take(rule.kept(self.flows))
 
     @property
     def counted(self) -> frozenset[str]:
@@ -74,7 +74,7 @@ class MemoryEngine:
 
     def below(self, rule: Rule) -> Totals:
         """Return what the classes that do not meet the rule add up to."""
-        return self.flows.totals(~rule.met(self.flows))
+        return self.flows.totals(~rule.kept(self.flows))
 
 
 def memory_engine(od: ODMatrix, measures: frozenset[str]) -> MemoryEngine:

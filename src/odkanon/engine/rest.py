@@ -170,7 +170,7 @@ def memory_rest(flows: Flows, nodes: Sequence[int], heads: Collection[str]) -> M
     """Return all of some flows between leaves, of which some heads are counted."""
     codes = tuple(code.astype(np.int64) for code in (flows.origin, flows.destination, *flows.kinds))
     groups = Groups(codes, flows.pairs, flows.trips, flows.weight, {}, flows.scale)
-    visits = {name: who for name, who in flows.visits.items() if name in heads}
+    visits = {name: replace(who, masses={}) for name, who in flows.visits.items() if name in heads}
     every = np.arange(len(flows), dtype=np.int32)
     return MemoryRest(tuple(nodes), groups, visits, every, every)
 

@@ -18,7 +18,7 @@ from odkanon.evidence.finding import Watch
 from odkanon.methods.registry import METHODS
 from odkanon.model.measures import MEASURES
 from odkanon.model.od import ODMatrix
-from odkanon.model.rule import Rule
+from odkanon.model.rule import BESIDES, Rule
 from odkanon.read.matrix import matrix_of
 from odkanon.read.reading import Reading
 
@@ -176,7 +176,8 @@ class Case:
         thresholds = {name: told[name] for name in MEASURES if name in told}
         if "weight" in thresholds and mean is not None and "k" in told:
             thresholds["weight"] = told["k"] * mean
-        return Rule(k=told.get("k"), mean_weight=mean, **thresholds)
+        besides = {name: told[name] for name in BESIDES if name in told}
+        return Rule(k=told.get("k"), mean_weight=mean, **besides, **thresholds)
 
     @property
     def trips(self) -> Trips:

@@ -12,6 +12,7 @@ from odkanon.errors import InputError, nearest
 from odkanon.evidence.attacks.registry import ATTACKS
 from odkanon.methods.registry import METHODS
 from odkanon.model.measures import MEASURES
+from odkanon.model.rule import BESIDES
 
 EXAMPLE = """\
 # What this office asks of a release. Remove what you do not ask for. `odkanon check RELEASE --policy FILE` tells what
@@ -23,6 +24,8 @@ trips = 10
 persons = 10          # where the data names persons, ask for them: ten trips of one person hide nobody
 # households = 5
 # weight = 25000.0
+# max_share = 0.5        # no person or household has more than half of the trips of a flow
+# min_destinations = 2   # no origin zone with a single published destination
 
 [release]
 methods = ["odkanon", "cascade"]   # which methods may be used
@@ -47,7 +50,7 @@ releases = []
 """
 
 _KEYS = {
-    "rule": tuple(MEASURES),
+    "rule": (*MEASURES, *BESIDES),
     "release": ("methods", "most_suppressed", "finest_resolution", "smallest_area_km2"),
     "attacks": ("clean",),
     "limits": tuple(ATTACKS),
@@ -62,7 +65,7 @@ class Policy:
     Attributes
     ----------
     rule : mapping of str to float
-        By measure, the least that a release must promise of every flow.
+        By measure, the least that a release must promise of every flow; and what else, ``max_share`` being a most.
     methods : tuple of str
         Which methods may be used; any where none is named.
     most_suppressed : float or None

@@ -1,14 +1,14 @@
 """Sequences of merges that are known before the matrix is looked at, and the first step of one that is good enough.
 
 A parent's mass is at least its child's, so the greedy order of an axis is its internal nodes sorted by (mass,
-finest first, id), and the choice of the axis needs only numbers of zones. Since rules are monotone, the first good step
-is found by bisection.
+finest first, id), and the choice of the axis needs only numbers of zones. Since thresholds are monotone, the first good
+step is found by bisection. What else a rule may ask is not; steps are then looked at from that one on, in turn.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -25,6 +25,9 @@ from odkanon.zoning.joint import Joint, joint_of
 
 _GALLOP = 4.0
 """How many times more classes the next probe may have while none has failed."""
+
+_STRIDE = 0.98
+"""How many of the classes that there can be are left, at most, at the next step that is looked at in turn."""
 
 BALANCE = 0.03
 """How far the ratio of origin to destination zones may drift before one axis is favoured."""
@@ -84,8 +87,42 @@ class Path(ABC):
     def class_space(self) -> Ints:
         """For each step, how many classes there can be: origin times destination zones. Never grows."""
 
+    def steps_within(
+        self, rule: Rule, budget: Budget, allowance: int, guess: float = 0.0
+    ) -> Iterator[tuple[int, Engine]]:
+        """Yield steps that leave no more than the allowance below the rule, with their classes, from the first on.
+
+        Of a rule that is nothing but thresholds it is the first alone: later ones are coarser, and no better. What
+        keeps all of a rule keeps its thresholds, so that for others nothing before that step need be looked at.
+        """
+        first = self.first_within(rule.asking(), budget, allowance, guess)
+        if first is None or rule.plain:
+            yield from () if first is None else (first,)
+            return
+        for step, engine in (first, *self._later(*first)):
+            if budget.mass(engine.below(rule)) <= allowance:
+                yield step, engine
+
+    def least_below(self, rule: Rule, budget: Budget, allowance: int) -> int | None:
+        """Return the least that later steps leave below a rule whose thresholds they keep; None if there are none.
+
+        Whoever may suppress so much finds a step.
+        """
+        first = self.first_within(rule.asking(), budget, allowance)
+        later = () if first is None else self._later(*first)
+        return min((budget.mass(engine.below(rule)) for _, engine in later), default=None)
+
+    def _later(self, first: int, engine: Engine) -> Iterator[tuple[int, Engine]]:
+        """Yield steps after the first, each with clearly fewer classes; which ones does not depend on the first."""
+        space, step = self.class_space, 0
+        while space[-1] < space[step]:
+            step = min(int(np.searchsorted(-space, -space[step] * _STRIDE)), len(space) - 1)
+            if step > first:
+                engine = engine.coarsen(*self.cuts(step))
+                yield step, engine
+
     def first_within(self, rule: Rule, budget: Budget, allowance: int, guess: float = 0.0) -> tuple[int, Engine] | None:
-        """Return the first step that leaves no more than the allowance below the rule, with its classes.
+        """Return the first step that leaves no more than the allowance below some thresholds, with its classes.
 
         None if there is no such step. ``guess`` is how many classes there could be at that step, roughly, 0 for no
         idea; it decides how soon the answer is found, not which.

@@ -16,6 +16,7 @@ from odkanon.engine.protocols import Matrix
 from odkanon.errors import InputError
 from odkanon.methods.merging import MergePath, SquarePath
 from odkanon.methods.trees import of_one_height
+from odkanon.model.assemble import over_budget
 from odkanon.model.budget import Budget, BudgetOf
 from odkanon.model.flows import Totals
 from odkanon.model.od import ODMatrix
@@ -71,13 +72,20 @@ def odkanon(
         work, allowance = work.presuppress(rule, levels=levels, budget=allowed), 0
     left = work.remaining
     guess = left.trips / float(rule.k_of("trips", whole.mean_weight if whole.weight is not None else None))
-    path = (SquarePath if symmetric else MergePath).of(work.engine(frozenset(rule.measures)), rule)
-    found = path.first_within(rule, allowed, allowance, guess) if left.pairs else None
-    if found is None:
-        return work.refuse(rule, "odkanon", parameters, refusal(left, rule))
-    step, classes = found
-    parameters["merges"] = step
-    return work.release(rule, classes, path.cuts(step), budget=allowed, method="odkanon", parameters=parameters)
+    path = (SquarePath if symmetric else MergePath).of(work.engine(rule.counted), rule)
+    release = None
+    for step, classes in path.steps_within(rule, allowed, allowance, guess) if left.pairs else ():
+        found = {**parameters, "merges": step}
+        release = work.release(rule, classes, path.cuts(step), budget=allowed, method="odkanon", parameters=found)
+        if release.refusal is None:
+            break
+    if release is not None:
+        return release
+    why = refusal(left, rule)
+    if not rule.plain and suppress == "after":
+        least = path.least_below(rule, allowed, allowance) if left.pairs else None
+        why = why if least is None else over_budget(rule, allowed, whole, least)
+    return work.refuse(rule, "odkanon", parameters, why)
 
 
 def refusal(left: Totals | ODMatrix, rule: Rule) -> str:

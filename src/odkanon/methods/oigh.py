@@ -71,7 +71,7 @@ def oigh(
         od, parameters["symmetric"] = of_one_height(od), True
     measure = volume_measure(rule)
     work = od.workspace()
-    engine = work.engine(frozenset({*rule.measures, measure}))
+    engine = work.engine(rule.counted | {measure})
     limits = (rule, allowed, allowed.allowance(whole))
     if only is not None:
         found = same_levels(engine, *limits, [only])
@@ -133,7 +133,7 @@ def best_levels(feasible: Iterable[tuple[int, int, Engine]], rule: Rule, measure
     """
     best: Levels | None = None
     for origin, destination, classes in feasible:
-        good = rule.met(classes.flows)
+        good = rule.kept(classes.flows)
         if good.any():
             found = _levels(origin, destination, classes, good, measure)
             best = found if found.better(best) else best
@@ -145,7 +145,7 @@ def feasible_levels(engine: Engine, rule: Rule, budget: Budget, allowance: int) 
 
     Rows of the staircase from the coarsest origins to the finest: the finest feasible destination level can only
     rise, so each row starts at that of the row before, and the first row without any ends the search. Within a
-    row, each table is made from the next finer one.
+    row, each table is made from the next finer one. Of a rule that is not monotone, every pair is looked at.
     """
     origins, destinations = engine.tree("origin"), engine.tree("destination")
     first = 0
@@ -156,6 +156,8 @@ def feasible_levels(engine: Engine, rule: Rule, budget: Budget, allowance: int) 
             if budget.mass(row.below(rule)) <= allowance:
                 feasible.append(destination)
                 yield origin, destination, row
+        if not rule.plain:
+            continue
         if not feasible:
             return
         first = feasible[0]

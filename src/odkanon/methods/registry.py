@@ -47,6 +47,8 @@ class Method:
         Whether it may take longer than a slider allows.
     bounded : bool
         Whether the limit of G holds for it: its zones are nodes of the tree, and no class lies in another.
+    thresholds_alone : str or None
+        Why it can keep no rule that asks for more than thresholds, where it cannot.
     """
 
     name: str
@@ -61,6 +63,7 @@ class Method:
     on_tree: bool = True
     slow: bool = False
     bounded: bool = True
+    thresholds_alone: str | None = None
 
     @cached_property
     def function(self) -> Callable[..., Release]:
@@ -122,6 +125,7 @@ METHODS: dict[str, Method] = {
             overlaps=True,
             slow=True,
             bounded=False,
+            thresholds_alone="it suppresses nothing, and each of its flows has an origin of its own",
         ),
         Method(
             "cascade",
@@ -132,6 +136,7 @@ METHODS: dict[str, Method] = {
             overlaps=True,
             bounded=False,
             nested=True,
+            thresholds_alone="a row that is held back because of one person would tell of that person",
         ),
         Method(
             "treecut",
@@ -219,6 +224,12 @@ def anonymize(od: Matrix, rule: Rule, *, method: str = DEFAULT_METHOD, **options
         if name not in chosen.options:
             known = f"it takes {', '.join(chosen.options)}" if chosen.options else "it takes none"
             raise InputError(f"method {method!r} has no option {name!r}{nearest(name, chosen.options)}; {known}")
+    if not rule.plain and chosen.thresholds_alone is not None:
+        able = ", ".join(name for name, each in METHODS.items() if each.thresholds_alone is None)
+        raise InputError(
+            f"{method} keeps thresholds, and neither a largest share nor a least number of destinations: "
+            f"{chosen.thresholds_alone}; choose {able}"
+        )
     if od.axes and "give_up" not in chosen.options:
         by_kind = ", ".join(name for name, method in METHODS.items() if "give_up" in method.options)
         raise InputError(f"{method} publishes places only; by attributes, choose {by_kind}")
@@ -227,6 +238,7 @@ def anonymize(od: Matrix, rule: Rule, *, method: str = DEFAULT_METHOD, **options
         raise InputError("attributes are given up between whole H3 levels; leave out the finer steps")
     start = time.perf_counter()
     tree = with_steps(od, steps)
-    release = chosen.function(tree if chosen.any_engine else tree.in_memory(), rule, **options)
+    stays = chosen.any_engine and rule.plain
+    release = chosen.function(tree if stays else tree.in_memory(), rule, **options)
     asked = release.parameters if steps == "plain" else {**release.parameters, "steps": steps}
     return replace(release, parameters=asked, seconds=time.perf_counter() - start)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
+from math import ceil
 from typing import Any
 
 import numpy as np
 
 from odkanon.core.arrays import Bools, Codes
-from odkanon.model.budget import Budget
+from odkanon.model.budget import Budget, Spendable
 from odkanon.model.classes import published_classes
 from odkanon.model.companion import ALONE, met_together, smallest_class
 from odkanon.model.flows import Flows, Totals
@@ -45,14 +47,21 @@ def assemble(
         For each OD pair, whether it may be published; the others are suppressed already.
     """
     merged, number = od.flows.take(candidate).merge(origin_zone[candidate], destination_zone[candidate])
-    published, good = candidate.copy(), rule.met(merged)
+    published, good = candidate.copy(), rule.kept(merged)
     published[candidate] = good[number]
     companion = None
-    if not met_together(od.flows, ~published, rule):
-        companion = add_companion(merged, good, origins, destinations, rule)
-        if not good.any():
+    while not met_together(od.flows, ~published, rule):
+        taken = add_companion(merged, good, origins, destinations, rule)
+        if taken is None or not good.any():
             return Release.empty(od, rule, method, parameters, ALONE)
+        companion = taken if companion is None else companion + taken
         published[candidate] = good[number]
+    if not rule.plain and budget is not None:
+        # What is asked besides thresholds may take any number of flows, so that all of them count.
+        companion, spent = None, budget.mass(od.flows, ~published)
+        if spent > budget.allowance(od.flows):
+            why = over_budget(rule, budget, od.flows, spent, "is needed on zones such as these")
+            return Release.empty(od, rule, method, parameters, why)
     origins, destinations, classes, rows = published_classes(merged, good, origins, destinations)
     class_of_merged = np.full(len(merged), -1, dtype=np.int32)
     class_of_merged[rows] = np.arange(len(rows))
@@ -72,14 +81,28 @@ def assemble(
     )
 
 
+def over_budget(rule: Rule, budget: Budget, whole: Spendable, spent: int, enough: str = "would do") -> str:
+    """Say how much more would have to be left out for a rule that asks for more than thresholds."""
+    share = ceil(Fraction(spent, budget.mass(whole)) * 1000) / 1000
+    enough = f"a budget of {share:g} {enough}" if share < 1 else "no budget would do"
+    return (
+        f"{rule} takes {spent:,} {budget.of} out, and no more than {budget.allowance(whole):,} may be suppressed; "
+        f"{enough}, or ask for less of what goes beyond the thresholds"
+    )
+
+
 def add_companion(merged: Flows, good: Bools, origins: Zones, destinations: Zones, rule: Rule) -> Totals | None:
-    """Take the smallest class out of the ``good`` ones, in place; return what it has, or None where there is none."""
+    """Take the smallest class out of the ``good`` ones, in place; return what it has, or None where there is none.
+
+    Where its origin has too few destinations left, the rest of that goes, too.
+    """
     if not good.any():
         return None
+    before = good.copy()
     _, _, classes, rows = published_classes(merged, good, origins, destinations)
-    smallest = rows[smallest_class(classes, rule)]
-    good[smallest] = False
-    return merged.totals(np.arange(len(merged)) == smallest)
+    good[rows[smallest_class(classes, rule)]] = False
+    good &= rule.with_destinations(merged.origin, good)
+    return merged.totals(before & ~good)
 
 
 def release_of_cuts(

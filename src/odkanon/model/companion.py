@@ -1,8 +1,8 @@
 """What goes with the suppressed where they are too few: their total would tell of them.
 
 Whoever knows how many trips there are in all, and adds up what is published, knows the total of what is not. That
-group is empty, or meets the rule like any other; if it does neither, the smallest class goes with it. One is enough, as
-it meets the rule by itself.
+group is empty, or meets the rule like any other; if it does neither, the smallest class goes with it. One is enough for
+thresholds, as it meets them by itself; what one person has most of may take more.
 """
 
 from __future__ import annotations

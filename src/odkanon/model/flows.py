@@ -8,8 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from odkanon.core.arrays import Bools, Codes, Groups, Ints, group_keys, neighbours, number_groups
-from odkanon.model.measures import ByHeads
+from odkanon.core.arrays import Bools, Codes, Groups, Ints, group_keys, group_sum, neighbours
+from odkanon.model.measures import BY_HEAD, ByHeads
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,29 +22,47 @@ class Visits:
         Row of the flow and number of the head, without repetition.
     people : int
         How many heads there are in all; their numbers are below it.
+    masses : mapping of str to array of int
+        By measure that adds up, how much of the flow is of that head; empty where that is not kept.
     """
 
     flow: Codes
     head: Codes
     people: int
+    masses: Mapping[str, Ints] = field(default_factory=dict)
 
     def relabel(self, new_flow: Codes, flows: int) -> Visits:
         """Return who takes part after flows have been merged; flow number -1 drops a flow."""
         target = new_flow[self.flow]
         stays = target >= 0
         keys = target[stays].astype(np.int64) * self.people + self.head[stays]
-        distinct = number_groups(keys, max(flows * self.people, 1))[0]
+        groups = group_keys(keys, max(flows * self.people, 1))
+        distinct = keys[groups.first()]
         return Visits(
-            (distinct // self.people).astype(np.int32), (distinct % self.people).astype(np.int32), self.people
+            (distinct // self.people).astype(np.int32),
+            (distinct % self.people).astype(np.int32),
+            self.people,
+            {name: groups.sum(mass[stays]) for name, mass in self.masses.items()},
         )
 
+    def largest(self, measure: str, totals: Ints) -> Ints:
+        """Return the most of each flow that can be of one head; ``totals`` is what the flows have in all.
 
-def visits_of_records(heads: Mapping[str, Codes]) -> dict[str, Visits]:
-    """Return who takes part in which record, given the head of each; -1 is nobody."""
+        Nobody knows whose the rest is that names no head: it may be of the head that has most.
+        """
+        mass = self.masses[measure]
+        most = np.zeros(len(totals), dtype=np.int64)
+        np.maximum.at(most, self.flow, mass)
+        return most + totals - group_sum(self.flow, len(totals), mass)
+
+
+def visits_of_records(heads: Mapping[str, Codes], masses: Mapping[str, Ints] | None = None) -> dict[str, Visits]:
+    """Return who takes part in which record, given the head of each (-1 is nobody) and what each record has."""
     visits = {}
     for name, head in heads.items():
         known = np.flatnonzero(head >= 0).astype(np.int32)
-        visits[name] = Visits(known, head[known], max(int(head.max(initial=0)) + 1, 1))
+        own = {measure: mass[known] for measure, mass in (masses or {}).items()}
+        visits[name] = Visits(known, head[known], max(int(head.max(initial=0)) + 1, 1), own)
     return visits
 
 
@@ -117,7 +135,11 @@ class Flows(ByHeads):
         return replace(
             self,
             weight=self.weight if "weight" in measures else None,
-            visits={name: visits for name, visits in self.visits.items() if name in measures},
+            visits={
+                name: visits if BY_HEAD in measures else replace(visits, masses={})
+                for name, visits in self.visits.items()
+                if name in measures
+            },
         )
 
     def take(self, keep: Bools) -> Flows:

@@ -53,6 +53,9 @@ HEADS: dict[str, Measure] = {name: measure for name, measure in MEASURES.items()
 ADDITIVE = tuple(name for name, measure in MEASURES.items() if not measure.by_heads)
 """The measures that add up when flows are merged; utility can be measured in them."""
 
+BY_HEAD = "by head"
+"""No measure, but asked for like one: how much of a flow each head has, which a share of it is worked out from."""
+
 TARGETS: dict[str, Measure] = {measure.target: measure for measure in MEASURES.values()}
 """The measures by whom a threshold on them protects."""
 

@@ -89,7 +89,7 @@ class ODMatrix(ByHeads):
         """Return the mass of every node of an axis, by level."""
         tree, leaf = self.tree(axis), getattr(self.flows, axis)
         if MEASURES[measure].by_heads:
-            visits = self.flows.visits[measure]
+            visits = replace(self.flows.visits[measure], masses={})
             return tuple(
                 np.bincount(visits.relabel(codes[leaf], len(ids)).flow, minlength=len(ids)).astype(np.int64)
                 for codes, ids in zip(tree.codes, tree.ids, strict=True)
@@ -178,8 +178,9 @@ def od_matrix(
     origins, origin = _observed(origins, origin)
     destinations, destination = _observed(destinations, destination)
     ones = np.ones(count, dtype=np.int64)
-    visits = visits_of_records(heads or {})
-    records = Flows(origin, destination, ones, ones if trips is None else trips, weight, visits, scale, kinds=kinds)
+    trips = ones if trips is None else trips
+    visits = visits_of_records(heads or {}, {"trips": trips} if weight is None else {"trips": trips, "weight": weight})
+    records = Flows(origin, destination, ones, trips, weight, visits, scale, kinds=kinds)
     flows = records.merge_kinds() if axes else records.merge(origin, destination)[0]
     return ODMatrix(origins, destinations, replace(flows, pairs=np.ones_like(flows.pairs)), source, axes)
 

@@ -91,9 +91,11 @@ class Release:
     companion: Totals | None = None
 
     def __post_init__(self) -> None:
-        below = int(np.count_nonzero(~self.rule.met(self.classes.sure)))
+        below = int(np.count_nonzero(~self.rule.enough(self.classes.sure)))
         if below:
             raise UnsafeReleaseError(f"{below} classes are below {self.rule}; nothing was released")
+        if not self.rule.plain and len(self.classes):
+            self._check_besides()
         for measure in ADDITIVE:
             self._check_account(measure)
         if self.placement is not None:
@@ -137,6 +139,19 @@ class Release:
                 same = np.array_equal(group_sum(classes, len(self.classes), of_pairs[published]), of_classes)
             if not same:
                 raise UnsafeReleaseError(f"the {measure} of a class are not those of its pairs")
+
+    def _check_besides(self) -> None:
+        """Check shares, which takes the pairs of each class, and the number of destinations of each origin."""
+        rule, classes, placement = self.rule, self.classes, self.placement
+        if classes.own_pairs is not None or placement is None:
+            raise UnsafeReleaseError(f"{rule} can only be checked on flows side by side whose pairs are in memory")
+        ends = np.unique(np.stack([classes.origin, classes.destination]), axis=1)[0]
+        few = np.count_nonzero(~rule.with_destinations(ends, np.ones(len(ends), dtype=bool)))
+        inside = placement.published & (placement.area_of_pair >= 0)
+        klass = placement.area_of_pair[inside]
+        pairs, _ = placement.od.flows.take(inside).merge(klass, np.zeros(len(klass), dtype=np.int32))
+        if few or not rule.met(pairs).all():
+            raise UnsafeReleaseError(f"{few or np.count_nonzero(~rule.met(pairs))} classes break {rule}")
 
     def check(self) -> None:
         """Check everything again; arrays are read-only, but nothing in Python is so for good."""

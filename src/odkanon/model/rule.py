@@ -9,11 +9,18 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from odkanon.core.arrays import Bools, Ints
+from odkanon.core.arrays import Bools, Codes, Ints
 from odkanon.errors import InputError
-from odkanon.model.measures import MEASURES, TARGETS
+from odkanon.model.flows import Flows
+from odkanon.model.measures import ADDITIVE, BY_HEAD, HEADS, MEASURES, TARGETS
+
+_MILLION = 10**6
+"""Shares are exact up to here, rounded down: whole numbers then compare without rounding on any data."""
 
 Threshold = int | float | Fraction
+
+BESIDES = ("max_share", "min_destinations")
+"""What a rule may ask besides thresholds; not monotone."""
 
 
 class Weighted(Protocol):
@@ -35,10 +42,19 @@ class Counted(Protocol):
 class Rule:
     """Thresholds that every published class must meet, all at once.
 
-    Every threshold is monotone: merging classes never lowers any of them.
+    Every threshold is monotone: merging classes never lowers any of them. What may be asked besides is not: a class of
+    which one person has too much can be made larger by merging without being mended, and zones that are merged have
+    fewer destinations. Two classes that keep the share do so together, too.
 
     Parameters
     ----------
+    max_share : float, optional
+        No person, and no household where the input names them, has more than this share of the trips of a class, in
+        (0, 1); nor of its weight, where there is a threshold on weight. Trips that name nobody count as those of
+        whoever has most.
+    min_destinations : int, optional
+        From each origin zone at least so many destination zones are published, or none, in [1, inf). Where all
+        published trips of a zone go to one place, knowing that somebody left it is knowing where they went.
     k : int, optional
         The k that the thresholds stand for, which metrics are normalised by. By default the threshold on trips; on
         weight over ``mean_weight``, where that is given; or on heads.
@@ -61,12 +77,20 @@ class Rule:
     Rule(trips >= 10, persons >= 5)
     >>> Rule(trips=10, persons=5).k
     10
+    >>> Rule(trips=10, max_share=0.5, min_destinations=2)
+    Rule(trips >= 10, max_share <= 0.5, min_destinations >= 2)
     """
 
     thresholds: Mapping[str, Threshold]
 
     def __init__(
-        self, *, k: float | None = None, mean_weight: Fraction | None = None, **thresholds: Threshold | None
+        self,
+        *,
+        k: float | None = None,
+        mean_weight: Fraction | None = None,
+        max_share: float | None = None,
+        min_destinations: int | None = None,
+        **thresholds: Threshold | None,
     ) -> None:
         unknown = [name for name in thresholds if name not in MEASURES]
         if unknown:
@@ -79,8 +103,14 @@ class Rule:
                 raise InputError(f"the threshold on {measure} must be a positive number, not {value}")
             if measure != "weight" and value != int(value):
                 raise InputError(f"the threshold on {measure} must be a whole number, not {value}")
+        if max_share is not None and not 0 < max_share < 1:
+            raise InputError(f"the largest share of one person lies between 0 and 1, such as 0.5; not {max_share}")
+        if min_destinations is not None and (min_destinations != int(min_destinations) or min_destinations < 1):
+            raise InputError(f"the least number of destinations is a whole number, such as 2; not {min_destinations}")
         self.thresholds = own
         self.mean_weight = mean_weight
+        self.max_share = max_share
+        self.min_destinations = min_destinations
         self._k = k
 
     @classmethod
@@ -106,13 +136,39 @@ class Rule:
         names = [TARGETS[target].name for target in targets]
         return cls(k=k, mean_weight=mean, **{name: k * mean if name == "weight" and mean else k for name in names})
 
+    def asking(self, *, max_share: float | None = None, min_destinations: int | None = None) -> Rule:
+        """Return the rule with the same thresholds, and with these in place of what it asks besides."""
+        return Rule(
+            k=self._k,
+            mean_weight=self.mean_weight,
+            max_share=max_share,
+            min_destinations=min_destinations,
+            **self.thresholds,
+        )
+
+    @property
+    def besides(self) -> dict[str, Any]:
+        """What it asks besides thresholds, by name."""
+        asked = {name: getattr(self, name) for name in BESIDES}
+        return {name: value for name, value in asked.items() if value is not None}
+
+    @property
+    def plain(self) -> bool:
+        """Whether thresholds are all that it asks: then it is monotone, and needs no pairs in memory."""
+        return not self.besides
+
+    @property
+    def counted(self) -> frozenset[str]:
+        """What has to be counted of flows to tell whether they meet it, for `odkanon.model.flows.Flows.only`."""
+        return frozenset(self.measures) if self.max_share is None else frozenset({*self.measures, *HEADS, BY_HEAD})
+
     def scaled(self, factor: float) -> Rule:
         """Return the rule with every threshold raised by a factor; k and the mean weight stay."""
         raised = {
             name: float(value) * factor if name == "weight" else ceil(value * factor)
             for name, value in self.thresholds.items()
         }
-        return Rule(k=self.k, mean_weight=self.mean_weight, **raised)
+        return Rule(k=self.k, mean_weight=self.mean_weight, **self.besides, **raised)
 
     def __getattr__(self, name: str) -> Any:
         if name in MEASURES:
@@ -166,22 +222,68 @@ class Rule:
         """Return the smallest whole number that meets the threshold on a measure; weight counts in ``1 / scale``."""
         return ceil(Fraction(self.thresholds[measure]) * (scale if measure == "weight" else 1))
 
-    def met(self, flows: Counted) -> Bools:
-        """Tell for each flow or class whether it meets every threshold."""
+    def enough(self, flows: Counted) -> Bools:
+        """Tell for each flow or class whether it meets every threshold, whatever else is asked."""
         good = np.ones(len(flows.trips), dtype=bool)
         for measure in self.thresholds:
             good &= _required(getattr(flows, measure), measure) >= self.units(measure, flows.scale)
         return good
+
+    def met(self, flows: Counted) -> Bools:
+        """Tell for each flow whether it meets all that is asked of a flow by itself: thresholds and share."""
+        good = self.enough(flows)
+        if self.max_share is None:
+            return good
+        shared = [] if not isinstance(flows, Flows) else [who for who in flows.visits.values() if who.masses]
+        if not shared:
+            raise InputError(
+                "how much of a flow one person has is only known where trips are in memory and name persons or "
+                "households; say which column that is, read the trips into memory, or ask for no share"
+            )
+        share = int(Fraction(str(self.max_share)) * _MILLION)
+        for measure in ADDITIVE:
+            if measure == "trips" or measure in self.thresholds:
+                totals = getattr(flows, measure)
+                most = totals // _MILLION * share + totals % _MILLION * share // _MILLION
+                for who in shared:
+                    good &= who.largest(measure, totals) <= most
+        return good
+
+    def kept(self, flows: Flows) -> Bools:
+        """Tell which of all flows may be published side by side: those that meet the rule, and whose origin has enough.
+
+        Parameters
+        ----------
+        flows : Flows
+            All flows between some zones; where each begins is the number of its zone.
+        """
+        good = self.met(flows)
+        return good & self.with_destinations(flows.origin, good)
+
+    def with_destinations(self, origin: Codes, good: Bools) -> Bools:
+        """Tell of which flows the origin has enough destinations, if only the ``good`` ones are published."""
+        if self.min_destinations is None:
+            return np.ones(len(good), dtype=bool)
+        return np.bincount(origin[good], minlength=int(origin.max(initial=0)) + 1)[origin] >= self.min_destinations
 
     def check_available(self, available: Collection[str]) -> None:
         """Raise if the input lacks something that the rule counts."""
         for measure in self.measures:
             if measure not in available:
                 _required(None, measure)
+        if self.max_share is not None and not any(name in available for name in HEADS):
+            raise InputError(
+                "nobody's share of a flow can be limited, as the input names neither persons nor households; say "
+                "which column has them, or ask for no share"
+            )
 
     def __str__(self) -> str:
         asked = [f"at least {float(value):,.10g} {MEASURES[name].title}" for name, value in self.thresholds.items()]
-        return f"the rule ({' and '.join(asked)} in every flow)"
+        besides = [
+            *([] if self.max_share is None else [f"; no more than {self.max_share:.10g} of it of one person"]),
+            *([] if self.min_destinations is None else [f"; {self.min_destinations} destinations of every origin"]),
+        ]
+        return f"the rule ({' and '.join(asked)} in every flow{''.join(besides)})"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Rule) and self._identity == other._identity
@@ -191,10 +293,13 @@ class Rule:
 
     @property
     def _identity(self) -> tuple[Any, ...]:
-        return (*self.thresholds.items(), self._k, self.mean_weight)
+        return (*self.thresholds.items(), self._k, self.mean_weight, *self.besides.items())
 
     def __repr__(self) -> str:
-        return f"Rule({', '.join(f'{name} >= {float(value):,.10g}' for name, value in self.thresholds.items())})"
+        told = [f"{name} >= {float(value):,.10g}" for name, value in self.thresholds.items()]
+        told += [] if self.max_share is None else [f"max_share <= {self.max_share:.10g}"]
+        told += [] if self.min_destinations is None else [f"min_destinations >= {self.min_destinations}"]
+        return f"Rule({', '.join(told)})"
 
 
 def _required(values: Ints | None, measure: str) -> Ints:

@@ -61,6 +61,9 @@ def _check_rule(release: Release, rows: pa.Table) -> None:
         whole = np.rint(masses * scale) if measure == "weight" else masses
         if np.any(whole < rule.units(measure, scale)):
             raise _differs(PARQUET, f"a flow below {rule}")
+    origin = pa.compute.dictionary_encode(rows.column("origin")).combine_chunks().indices.to_numpy()
+    if not rule.with_destinations(origin, np.ones(len(origin), dtype=bool)).all():
+        raise _differs(PARQUET, f"an origin that breaks {rule}")
 
 
 def _check_zones(connection: duckdb.DuckDBPyConnection, folder: Path, meant: pa.Table) -> None:

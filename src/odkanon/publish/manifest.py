@@ -125,7 +125,7 @@ def _all_axes(release: Release) -> dict[str, Any]:
 def public_rule(rule: Rule) -> dict[str, Any]:
     """Return the thresholds of a rule as they may be told, and the k that they come from."""
     known = rule.mean_weight is not None or rule.measures != ("weight",)
-    return ({"k": rule.k} if known else {}) | rule.promised
+    return ({"k": rule.k} if known else {}) | rule.promised | rule.besides
 
 
 def public_parameters(release: Release) -> dict[str, Any]:
@@ -261,7 +261,20 @@ def statement(rule: Rule) -> str:
         "weight": lambda value: f"a weight of {float(value):,.10g} (people that the trips stand for)",
     } | {name: lambda value, name=name: f"{value:,} {HEADS[name].title}" for name in HEADS}
     told = " and ".join(parts[measure](value) for measure, value in rule.promised.items())
-    return f"Every published flow is shared by at least {told}."
+    return " ".join([f"Every published flow is shared by at least {told}.", *_besides(rule)])
+
+
+def _besides(rule: Rule) -> list[str]:
+    told = []
+    if rule.max_share is not None:
+        what = "trips or of the weight" if "weight" in rule.measures else "trips"
+        heads = " or ".join(measure.column or name for name, measure in HEADS.items())
+        told.append(
+            f"No {heads} that the data names has more than {100 * rule.max_share:.10g} % of the {what} of a flow."
+        )
+    if rule.min_destinations is not None:
+        told.append(f"From every origin zone flows to at least {rule.min_destinations} destinations are published.")
+    return told
 
 
 def limit_account(release: Release) -> dict[str, float | None] | None:
@@ -311,7 +324,7 @@ def _input(release: Release) -> dict[str, Any]:
 def _rule(release: Release) -> dict[str, Any]:
     mean = release.rule.mean_weight or (release.input.mean_weight if release.input.weight is not None else None)
     k = release.rule.k_of("trips", mean)
-    told = {"k": int(k) if k.denominator == 1 else float(k), **_thresholds(release.rule)}
+    told = {"k": int(k) if k.denominator == 1 else float(k), **_thresholds(release.rule), **release.rule.besides}
     return told if mean is None else {**told, "mean_weight": float(mean)}
 
 

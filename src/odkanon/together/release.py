@@ -122,6 +122,11 @@ def release_together(
         raise InputError("segments released together need at least one way to split the trips", option="segment")
     if not 0 <= segment_budget < 1:
         raise InputError(f"the segment budget is a share from 0 up to below 1; not {segment_budget}")
+    if not rule.plain:
+        raise InputError(
+            "tables released together keep thresholds alone: which flows go so that no difference tells of a group is "
+            "worked out for those; ask for no largest share and no number of destinations, or release the whole alone"
+        )
     started = time.perf_counter()
     trips, dimensions = _inside(trips, dimensions, resolution, within)
     parents = [parent_of(dimensions, number) for number in range(len(dimensions))]

@@ -18,6 +18,7 @@ from odkanon.core.arrays import Ints
 from odkanon.engine.memory import MemoryEngine
 from odkanon.engine.protocols import Engine
 from odkanon.engine.sql.backend import Backend, Relation, Stored, lend, store
+from odkanon.errors import InputError
 from odkanon.model.flows import Flows, Totals, Visits
 from odkanon.model.measures import MEASURES
 from odkanon.model.od import AXES, Axis
@@ -181,6 +182,10 @@ class SqlEngine:
 
     def condition(self, rule: Rule) -> str:
         """Return the SQL condition under which a flow meets a rule."""
+        if not rule.plain:
+            raise InputError(
+                f"{rule} is looked after in memory alone; read the trips there, or ask for thresholds alone"
+            )
         return " AND ".join(f"{measure} >= {rule.units(measure, self.scale or 1)}" for measure in rule.measures)
 
     @cached_property

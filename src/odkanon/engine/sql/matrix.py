@@ -123,7 +123,7 @@ class SqlMatrix:
             raise InputError(
                 f"this method needs the OD pairs in memory: {self.summary.pairs:,} of them take some "
                 f"{size / 2**30:.1f} GiB, and {self.backend.memory / 2**30:.1f} are free for that; use method odkanon "
-                "or oigh, a coarser resolution, or a larger memory limit",
+                "or oigh with thresholds alone, a coarser resolution, or a larger memory limit",
                 option="memory-limit SIZE",
             )
         rest = self.falling()

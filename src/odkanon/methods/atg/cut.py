@@ -108,7 +108,7 @@ class Forest:
     def of(cls, od: ODMatrix, rule: Rule, origins: Cut, budget: Budget, masses: Masses) -> Forest:
         """Merge destinations level by level; rules are checked on exact unions of persons."""
         tree = od.destinations
-        needed = od.flows.only(frozenset({*rule.measures, masses.measure}))
+        needed = od.flows.only(rule.counted | {masses.measure})
         flows, row_of_pair = needed.merge(origins.zone_of_leaf[needed.origin], needed.destination)
         tables, parents = [flows], []
         for level in range(1, tree.top + 1):

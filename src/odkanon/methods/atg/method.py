@@ -36,6 +36,9 @@ log = logging.getLogger(__name__)
 TARGET_FACTORS = tuple(2 ** (quarter / 4) for quarter in range(-2, 7))
 """Target volumes that are tried when none is given, as multiples of ``sqrt(k * |D|)``: from 0.71 to 2.83."""
 
+SPENT = (1.0, 0.5, 0.25, 0.1, 0.0)
+"""Parts of the budget that cuts may spend, where more has to go afterwards for what a rule asks besides thresholds."""
+
 
 def atg_soft(
     od: ODMatrix,
@@ -82,11 +85,15 @@ def atg_soft(
     if not rule.met(everything).any():
         return Release.empty(od, rule, "atg-soft", parameters, refusal(od, rule))
     targets = [target] if target is not None else likely_targets(od, rule)
-    best = min((solve(od, rule, allowed, each) for each in targets), key=lambda solution: solution.g)
-    parameters |= best.report
+    for part in SPENT[:1] if rule.plain else SPENT:
+        allowance = int(allowed.allowance(od.flows) * part)
+        best = min((solve(od, rule, allowed, each, allowance) for each in targets), key=lambda solution: solution.g)
+        release = _release(od, rule, best, allowed, parameters | best.report)
+        if release.refusal is None:
+            break
     if best.rounds:
         log.warning("origin zones below %s exceed the budget; merged them upwards in %d rounds", rule, best.rounds)
-    return _release(od, rule, best, allowed, parameters)
+    return release
 
 
 def likely_targets(od: ODMatrix, rule: Rule) -> list[float]:
@@ -117,10 +124,13 @@ class Solution:
         }
 
 
-def solve(od: ODMatrix, rule: Rule, budget: Budget, target: float) -> Solution:
-    """Return the cuts for one target volume; some choice of origins must meet the rule."""
+def solve(od: ODMatrix, rule: Rule, budget: Budget, target: float, allowance: int | None = None) -> Solution:
+    """Return the cuts for one target volume; some choice of origins must meet the rule.
+
+    ``allowance`` is what may be suppressed, where that is not all that the budget allows.
+    """
     masses = Masses.of(od, rule)
-    allowance = budget.allowance(od.flows)
+    allowance = budget.allowance(od.flows) if allowance is None else allowance
     origins = even_cut(od.origins, masses.of_nodes(od), target)
     origins, rounds = coarsen_within(od, rule, origins, budget, allowance)
     forest = Forest.of(od, rule, origins, budget, masses)

@@ -87,7 +87,7 @@ def coarsen_within(od: ODMatrix, rule: Rule, origins: Cut, budget: Budget, allow
     everywhere = np.zeros(len(od), dtype=np.int32)
     rounds = 0
     while True:
-        zones, _ = od.flows.only(frozenset(rule.measures)).merge(origins.zone_of_leaf[od.flows.origin], everywhere)
+        zones, _ = od.flows.only(rule.counted).merge(origins.zone_of_leaf[od.flows.origin], everywhere)
         lost = ~rule.met(zones)
         if budget.mass(zones, lost) <= allowance or len(origins) == 1:
             return origins, rounds

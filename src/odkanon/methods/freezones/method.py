@@ -27,10 +27,10 @@ from odkanon.methods.freezones.polygons import Polygons, polygons_of
 from odkanon.methods.freezones.sheet import Plan
 from odkanon.methods.odkanon import refusal
 from odkanon.methods.treecut.dp import PRICE, PUBLISHED, Problem, totals_of
-from odkanon.methods.treecut.method import best_cuts, check_effort
+from odkanon.methods.treecut.method import best_cuts, check_effort, release_of_first
 from odkanon.methods.treecut.search import Cuts
 from odkanon.methods.trees import of_one_height
-from odkanon.model.assemble import assemble, release_of_cuts
+from odkanon.model.assemble import assemble
 from odkanon.model.budget import Budget, BudgetOf
 from odkanon.model.od import AXES, ODMatrix
 from odkanon.model.release import Release
@@ -104,25 +104,26 @@ def freezones(
     cuts = best_cuts(problem, "g", _TREE_ITERATIONS, None if time_limit is None else time_limit / 3, joint=False)
     if cuts is None:
         return Release.empty(od, rule, "freezones", parameters, refusal(od, rule))
-    keep = np.ones(len(od), dtype=bool)
     plan = best_plan(problem, cuts, iterations, deadline, compactness, polygons)
-    if plan is None:
-        cuts = cuts if joint is None else joint.cuts(cuts[0])
-        return release_of_cuts(od, rule, *cuts, keep, allowed, "freezones", parameters)
-    of_plan = zones_of_plan if polygons is None else polygons.zones
-    (origins, origin_zone), (destinations, destination_zone) = (of_plan(plan, axis) for axis in (0, 1))
-    return assemble(
-        od,
-        rule,
-        origins=origins,
-        destinations=destinations,
-        origin_zone=origin_zone[problem.od.flows.origin],
-        destination_zone=destination_zone[problem.od.flows.destination],
-        candidate=keep,
-        budget=allowed,
-        method="freezones",
-        parameters=parameters,
-    )
+    if plan is not None:
+        of_plan = zones_of_plan if polygons is None else polygons.zones
+        (origins, origin_zone), (destinations, destination_zone) = (of_plan(plan, axis) for axis in (0, 1))
+        release = assemble(
+            od,
+            rule,
+            origins=origins,
+            destinations=destinations,
+            origin_zone=origin_zone[problem.od.flows.origin],
+            destination_zone=destination_zone[problem.od.flows.destination],
+            candidate=np.ones(len(od), dtype=bool),
+            budget=allowed,
+            method="freezones",
+            parameters=parameters,
+        )
+        # Annealing knows of thresholds alone; where it leaves too much of what else is asked, the cuts may do.
+        if release.refusal is None or rule.plain:
+            return release
+    return release_of_first((cuts,), problem, joint, od, "freezones", parameters)
 
 
 def best_plan(

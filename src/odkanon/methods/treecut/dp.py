@@ -85,7 +85,7 @@ class Problem:
 
     def flows(self, axis: Axis) -> Flows:
         """Return the flows with the given axis in the place of the origin."""
-        flows = self.od.flows.only(frozenset({*self.rule.measures, self.measure}))
+        flows = self.od.flows.only(self.rule.counted | {self.measure})
         return flows if axis == "origin" else replace(flows, origin=flows.destination, destination=flows.origin)
 
 

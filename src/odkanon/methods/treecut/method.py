@@ -10,6 +10,7 @@ is never worse than either), repeats from slightly disturbed problems, and finis
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 from typing import Any, get_args
 
@@ -31,6 +32,7 @@ from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.quality.utility import UtilityMeasure
 from odkanon.zoning.hierarchy import Cut
+from odkanon.zoning.joint import Joint
 
 ITERATIONS = 30
 """Restarts by default; on surveys of the size of the paper, later ones rarely find anything better."""
@@ -87,14 +89,43 @@ def treecut(
     if symmetric:
         od, parameters["symmetric"] = of_one_height(od).in_memory(), True
         problem, joint = Problem.square(od, rule, allowed, measure, objective == "e")
-        found = best_cuts(problem, objective, iterations, time_limit)
-        cuts = None if found is None else joint.cuts(found[0])
     else:
-        cuts = best_cuts(Problem(od, rule, allowed, measure, objective == "e"), objective, iterations, time_limit)
-    if cuts is None:
+        problem, joint = Problem(od, rule, allowed, measure, objective == "e"), None
+    found = best_cuts(problem, objective, iterations, time_limit)
+    if found is None:
         return Release.empty(od, rule, "treecut", parameters, refusal(od, rule))
+    return release_of_first((found,), problem, joint, od, "treecut", parameters)
+
+
+def release_of_first(
+    found: Sequence[Cuts],
+    problem: Problem,
+    joint: Joint | None,
+    od: ODMatrix,
+    method: str,
+    parameters: Mapping[str, Any],
+) -> Release:
+    """Return the release of the first of some cuts that keeps all of the rule, else of those where ODkAnon stops.
+
+    Searches know of thresholds and shares, not of destinations, nor of what goes with the suppressed.
+    """
     keep = np.ones(len(od), dtype=bool)
-    return release_of_cuts(od, rule, *cuts, keep, allowed, "treecut", parameters)
+    release = None
+    for cuts in _and_last(found, problem):
+        own = cuts if joint is None else joint.cuts(cuts[0])
+        made = release_of_cuts(od, problem.rule, *own, keep, problem.budget, method, parameters)
+        if made.refusal is None or problem.rule.plain:
+            return made
+        release = release or made
+    assert release is not None
+    return release
+
+
+def _and_last(found: Sequence[Cuts], problem: Problem) -> Iterator[Cuts]:
+    yield from found
+    last = odkanon_cuts(problem)
+    if last is not None:
+        yield last
 
 
 def check_effort(iterations: int, time_limit: float | None) -> None:
@@ -133,6 +164,6 @@ def odkanon_cuts(problem: Problem) -> tuple[Cut, Cut] | None:
     """Return where ODkAnon with the budget at the end stops."""
     rule, budget = problem.rule, problem.budget
     kind = MergePath if problem.counts is None else SquarePath
-    path = kind.of(memory_engine(problem.od, frozenset(rule.measures)), rule)
-    found = path.first_within(rule, budget, problem.allowance)
+    path = kind.of(memory_engine(problem.od, rule.counted), rule)
+    found = next(path.steps_within(rule, budget, problem.allowance), None)
     return None if found is None else path.cuts(found[0])

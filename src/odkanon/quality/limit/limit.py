@@ -128,6 +128,7 @@ def limit_within(
     if measure not in whole.measures:
         raise InputError(f"a limit in {measure} needs an input with {measure}")
     rule.check_available(whole.measures)
+    rule = rule.asking()  # a bound for the thresholds alone holds for whoever is asked for more
     if measure == "weight" or thorough:
         od = od.in_memory()
     prices, sizes = _offers(od, rule, measure, budget_of)

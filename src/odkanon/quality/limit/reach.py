@@ -184,7 +184,7 @@ def _first_to_meet(
 
 def climb(od: ODMatrix, rule: Rule, measure: str, *, transposed: bool = False) -> Ladder:
     """Climb the origins of a matrix in memory, or its destinations."""
-    flows = od.flows.only(frozenset({*rule.measures, measure}))
+    flows = od.flows.only(rule.counted | {measure})
     origins, destinations = levels_of(od.origins), levels_of(od.destinations)
     if transposed:
         origins, destinations = destinations, origins
