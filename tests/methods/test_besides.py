@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -33,6 +33,7 @@ from odkanon import (
     release_together,
     utility,
 )
+from odkanon.model.companion import ALONE
 from odkanon.model.flows import Flows, visits_of_records
 from odkanon.publish.manifest import statement
 from odkanon.read.tables.open import write_csv
@@ -63,11 +64,11 @@ def asking(draw: st.DrawFn) -> Rule:
 
 def largest_share(trips: Trips, by_weight: bool = False) -> Fraction:
     """What one person has of some trips at most, if all that name nobody are of that person."""
-    mass: Counter[Any] = Counter()
+    mass: dict[Any, Fraction] = defaultdict(Fraction)
     for trip in trips:
         mass[trip.person] += trip.weight if by_weight else Fraction(1)
-    nobody = mass.pop(None, Fraction(0))
-    return (max(mass.values(), default=Fraction(0)) + nobody) / sum(mass.values(), nobody)
+    total, nobody = sum(mass.values(), Fraction(0)), mass.pop(None, Fraction(0))
+    return Fraction(max(mass.values(), default=Fraction(0)) + nobody) / total
 
 
 def keeps(trips: Trips, rule: Rule) -> bool:
@@ -175,7 +176,7 @@ def best_levels(world: World, rule: Rule, budget: Fraction) -> Fraction | None:
         leaves: list[defaultdict[Any, set[Any]]] = [defaultdict(set), defaultdict(set)]
         flows = defaultdict(list)
         for trip in world.trips:
-            ends = tuple(tree.paths[trip[axis]][levels[axis]] for axis, tree in enumerate(trees))
+            ends = trees[0].paths[trip.origin][levels[0]], trees[1].paths[trip.destination][levels[1]]
             flows[ends].append(trip)
             for axis in (0, 1):
                 leaves[axis][ends[axis]].add(trip[axis])
@@ -292,24 +293,27 @@ def test_who_left_a_zone_is_not_known_to_have_gone_to_its_only_destination() -> 
         assert release.refusal is None
         assert not few_destinations(flows_of(world, release)[0], 2)
     tight = anonymize(world.od, Rule(trips=10, min_destinations=2), budget=0.1)
-    assert tight.refusal is None or "a budget of" in tight.refusal
+    assert tight.refusal is None or "it takes a budget of about" in tight.refusal
 
 
-def test_a_budget_that_is_said_to_do_does() -> None:
-    rule, refused = Rule(trips=6, max_share=0.3, min_destinations=3), 0
-    for seed in range(4):
+def test_a_budget_that_it_is_said_to_take_does() -> None:
+    rule, refused = Rule(trips=20, min_destinations=3), 0
+    for seed in range(6):
         world = city(seed)
-        release = anonymize(world.od, rule, budget=0.05)
-        if release.refusal is not None and "would do" in release.refusal:
-            share = float(release.refusal.split("a budget of ")[1].split()[0])
-            assert anonymize(world.od, rule, budget=share).refusal is None
-            refused += 1
+        release = anonymize(world.od, rule, budget=0.01)
+        if release.refusal is not None and "a budget of about" in release.refusal:
+            share = float(release.refusal.split("a budget of about ")[1].split(",")[0])
+            again = anonymize(world.od, rule, budget=share)
+            # What is suppressed may still be too little to be left out unseen, which no budget mends.
+            assert again.refusal in (None, ALONE)
+            refused += again.refusal is None
     assert refused
 
 
 def test_trips_that_name_nobody_may_be_of_whoever_has_most() -> None:
+    nobody: list[Any] = [None] * 3
     known = town(("a1", "b1", ["boss"] * 4 + people(8)), ("b1", "a1", people(30)))
-    unknown = town(("a1", "b1", ["boss"] * 4 + [None] * 3 + people(5)), ("b1", "a1", people(30)))
+    unknown = town(("a1", "b1", ["boss"] * 4 + people(5) + nobody), ("b1", "a1", people(30)))
     rule = Rule(trips=10, max_share=0.5)
     assert rule.met(known.od.flows).all()
     assert not rule.met(unknown.od.flows).all()

@@ -95,12 +95,9 @@ def _check_words(release: Published) -> list[Finding]:
         if f"{threshold:,.10g}" not in told and f"{threshold:,}" not in told:
             text = f"the statement {told!r} does not promise {show(threshold)} {measure}, which is the rule"
             return [finding_on("rule", release, text)]
-    besides = {
-        "max_share": lambda share: f"more than {100 * share:.10g} % of the",
-        "min_destinations": lambda least: f"at least {least} destinations",
-    }
+    besides = {"max_share": "more than {:.10g} % of the", "min_destinations": "at least {} destinations"}
     for name, value in release.besides.items():
-        if besides[name](value) not in told:
+        if besides[name].format(100 * value if name == "max_share" else value) not in told:
             text = f"the statement {told!r} does not promise {name} {value:g}, which is the rule"
             return [finding_on("rule", release, text)]
     return []

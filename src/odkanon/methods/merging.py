@@ -29,6 +29,9 @@ _GALLOP = 4.0
 _STRIDE = 0.98
 """How many of the classes that there can be are left, at most, at the next step that is looked at in turn."""
 
+_PROBES = 50
+"""How many of them are enough to tell what would do, where none is good."""
+
 BALANCE = 0.03
 """How far the ratio of origin to destination zones may drift before one axis is favoured."""
 
@@ -99,27 +102,28 @@ class Path(ABC):
         if first is None or rule.plain:
             yield from () if first is None else (first,)
             return
-        for step, engine in (first, *self._later(*first)):
+        step, engine = first
+        for later in (step, *self._grid[self._grid > step].tolist()):
+            engine = engine if later == step else engine.coarsen(*self.cuts(later))
             if budget.mass(engine.below(rule)) <= allowance:
-                yield step, engine
+                yield later, engine
 
-    def least_below(self, rule: Rule, budget: Budget, allowance: int) -> int | None:
-        """Return the least that later steps leave below a rule whose thresholds they keep; None if there are none.
+    def least_below(self, rule: Rule, budget: Budget) -> int:
+        """Return about the least that any step leaves below a rule; whoever may suppress so much finds a step."""
+        engine, left = self.engine, []
+        for step in self._grid[:: -(len(self._grid) // -_PROBES) or 1].tolist():
+            engine = engine.coarsen(*self.cuts(step))
+            left.append(budget.mass(engine.below(rule)))
+        return min(left)
 
-        Whoever may suppress so much finds a step.
-        """
-        first = self.first_within(rule.asking(), budget, allowance)
-        later = () if first is None else self._later(*first)
-        return min((budget.mass(engine.below(rule)) for _, engine in later), default=None)
-
-    def _later(self, first: int, engine: Engine) -> Iterator[tuple[int, Engine]]:
-        """Yield steps after the first, each with clearly fewer classes; which ones does not depend on the first."""
-        space, step = self.class_space, 0
-        while space[-1] < space[step]:
-            step = min(int(np.searchsorted(-space, -space[step] * _STRIDE)), len(space) - 1)
-            if step > first:
-                engine = engine.coarsen(*self.cuts(step))
-                yield step, engine
+    @cached_property
+    def _grid(self) -> Ints:
+        """The steps that are looked at in turn: the first, and each with clearly fewer classes than the one before."""
+        space, steps = self.class_space, [0]
+        while space[-1] < space[steps[-1]]:
+            fewer = int(np.searchsorted(-space, -space[steps[-1]] * _STRIDE))
+            steps.append(min(fewer, len(space) - 1))
+        return np.array(steps)
 
     def first_within(self, rule: Rule, budget: Budget, allowance: int, guess: float = 0.0) -> tuple[int, Engine] | None:
         """Return the first step that leaves no more than the allowance below some thresholds, with its classes.

@@ -82,9 +82,8 @@ def odkanon(
     if release is not None:
         return release
     why = refusal(left, rule)
-    if not rule.plain and suppress == "after":
-        least = path.least_below(rule, allowed, allowance) if left.pairs else None
-        why = why if least is None else over_budget(rule, allowed, whole, least)
+    if not rule.plain and suppress == "after" and left.pairs:
+        why = over_budget(rule, allowed, whole, path.least_below(rule, allowed))
     return work.refuse(rule, "odkanon", parameters, why)
 
 

@@ -60,8 +60,7 @@ def assemble(
         # What is asked besides thresholds may take any number of flows, so that all of them count.
         companion, spent = None, budget.mass(od.flows, ~published)
         if spent > budget.allowance(od.flows):
-            why = over_budget(rule, budget, od.flows, spent, "is needed on zones such as these")
-            return Release.empty(od, rule, method, parameters, why)
+            return Release.empty(od, rule, method, parameters, over_budget(rule, budget, od.flows, spent))
     origins, destinations, classes, rows = published_classes(merged, good, origins, destinations)
     class_of_merged = np.full(len(merged), -1, dtype=np.int32)
     class_of_merged[rows] = np.arange(len(rows))
@@ -81,10 +80,10 @@ def assemble(
     )
 
 
-def over_budget(rule: Rule, budget: Budget, whole: Spendable, spent: int, enough: str = "would do") -> str:
+def over_budget(rule: Rule, budget: Budget, whole: Spendable, spent: int) -> str:
     """Say how much more would have to be left out for a rule that asks for more than thresholds."""
     share = ceil(Fraction(spent, budget.mass(whole)) * 1000) / 1000
-    enough = f"a budget of {share:g} {enough}" if share < 1 else "no budget would do"
+    enough = f"it takes a budget of about {share:g}" if share < 1 else "no budget would do"
     return (
         f"{rule} takes {spent:,} {budget.of} out, and no more than {budget.allowance(whole):,} may be suppressed; "
         f"{enough}, or ask for less of what goes beyond the thresholds"

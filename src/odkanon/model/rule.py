@@ -134,17 +134,13 @@ class Rule:
             raise InputError(f"choose what to protect among {', '.join(TARGETS)}, not {', '.join(unknown)!r}")
         mean = of.mean_weight if "population" in targets or getattr(of, "weight", None) else None
         names = [TARGETS[target].name for target in targets]
-        return cls(k=k, mean_weight=mean, **{name: k * mean if name == "weight" and mean else k for name in names})
+        least: dict[str, Any] = {name: k * mean if name == "weight" and mean else k for name in names}
+        return cls(k=k, mean_weight=mean, **least)
 
     def asking(self, *, max_share: float | None = None, min_destinations: int | None = None) -> Rule:
         """Return the rule with the same thresholds, and with these in place of what it asks besides."""
-        return Rule(
-            k=self._k,
-            mean_weight=self.mean_weight,
-            max_share=max_share,
-            min_destinations=min_destinations,
-            **self.thresholds,
-        )
+        asked: dict[str, Any] = {**self.thresholds, "max_share": max_share, "min_destinations": min_destinations}
+        return Rule(k=self._k, mean_weight=self.mean_weight, **asked)
 
     @property
     def besides(self) -> dict[str, Any]:
@@ -164,7 +160,7 @@ class Rule:
 
     def scaled(self, factor: float) -> Rule:
         """Return the rule with every threshold raised by a factor; k and the mean weight stay."""
-        raised = {
+        raised: dict[str, Any] = {
             name: float(value) * factor if name == "weight" else ceil(value * factor)
             for name, value in self.thresholds.items()
         }
