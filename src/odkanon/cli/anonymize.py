@@ -191,6 +191,15 @@ def anonymize(
             help="With --segment: share that the tables of a segment may suppress. [default: --budget]",
         ),
     ] = None,
+    protect_intervals: Annotated[
+        bool,
+        typer.Option(
+            "--protect-intervals",
+            rich_help_panel="Releases that stay safe together",
+            help="With --segment: suppress more, until no flow below the rule is known to exist, or to within less "
+            "than k trips, from all tables together.",
+        ),
+    ] = False,
     after: Annotated[
         Path | None,
         typer.Option(
@@ -288,6 +297,7 @@ def anonymize(
             segments=segment,
             age_bands=age_bands,
             segment_budget=next(share for share in (segment_budget, budget, 0.10) if share is not None),
+            protect_intervals=protect_intervals,
             make_rule=wanted,
             method=method,
             options=options,

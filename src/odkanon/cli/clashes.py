@@ -51,7 +51,7 @@ CLASHES = (
     Clash(("hierarchy",), True, ("resolution", "within", "crs"), "the zones are yours, not H3 cells"),
     Clash(("hierarchy",), True, ("segment", "all_segments"), "segments need trips with coordinates"),
     Clash(("hierarchy",), False, ("outlines",), "H3 cells have their own outlines"),
-    Clash(("segment", "all_segments"), False, ("segment_budget",), "nothing is split"),
+    Clash(("segment", "all_segments"), False, ("segment_budget", "protect_intervals"), "nothing is split"),
     Clash(("segment", "all_segments", "by"), False, ("age_bands",), "nothing is split"),
     Clash(("by",), True, ("segment", "zones"), "it makes one table, on zones of its own"),
     Clash(("by",), True, ("steps",), "attributes are given up between whole H3 levels"),

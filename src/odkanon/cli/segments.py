@@ -55,6 +55,7 @@ def anonymize_segments(
     segments: list[str],
     age_bands: str | None,
     segment_budget: float,
+    protect_intervals: bool,
     make_rule: Callable[[ODMatrix], Rule],
     method: str,
     options: dict[str, Any],
@@ -86,6 +87,7 @@ def anonymize_segments(
             resolution=reading.finest,
             within=reading.area,
             segment_budget=segment_budget,
+            protect_intervals=protect_intervals,
             zoning=zoning,
             method=method,
             **options,
@@ -105,7 +107,7 @@ def show_together(together: Together) -> None:
     """Print the whole and each segment in one table."""
     from odkanon.cli.say import console, make_table
     from odkanon.cli.show import show_input, warn_of_few_persons
-    from odkanon.publish.manifest import statement
+    from odkanon.publish.segments import promise_together
     from odkanon.quality.privacy import privacy
     from odkanon.quality.utility import utility
 
@@ -116,8 +118,7 @@ def show_together(together: Together) -> None:
             style="bold red",
         )
     show_input(together.whole.od)
-    console.print(statement(together.whole.rule), style="bold")
-    console.print("So is every group that sums and differences of the tables single out.", style="bold")
+    console.print(promise_together(together.whole), style="bold")
     table = make_table(
         "The whole and its segments, on the same zones",
         ("table", "trips", "flows", "of few persons", "suppressed", "G"),

@@ -34,7 +34,7 @@ from odkanon.zoning.zones import Zones, find_nodes
 FORMAT = 1
 ENOUGH_TRIPS = 10_000
 """Of an input with fewer trips, no rounding of a quality number was found that shows nothing."""
-_OF_ANY_METHOD = ("segment", "dimension", "released_with", "segment_budget")
+_OF_ANY_METHOD = ("segment", "dimension", "released_with", "segment_budget", "protect_intervals")
 _FOUND = ("target",)
 """Options of methods that are looked for in the data where they are not given."""
 

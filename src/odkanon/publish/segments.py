@@ -11,7 +11,7 @@ from typing import Any
 from odkanon._version import __version__
 from odkanon.core.outputs import check_new, move_into_place, partial_folder
 from odkanon.errors import InputError
-from odkanon.model.rule import Rule
+from odkanon.model.release import Release
 from odkanon.publish.files import FILES, MANIFEST, sha256, write_json
 from odkanon.publish.manifest import statement
 from odkanon.publish.recipe import INDEX, account, make_recipe, recipe_path
@@ -56,7 +56,7 @@ def save_together(
         made.mkdir()
         for name, release in releases.items():
             write_public(release, made / name, name)
-        write_json(made / INDEX, _index(together.whole.rule, shown, made), indent=2)
+        write_json(made / INDEX, _index(together.whole, shown, made), indent=2)
         told = {**_shares(together), "releases": {name: account(release) for name, release in releases.items()}}
         own = together.whole.input.source
         read = {"sha256": own.sha256, **own.reading, **(source or {})}
@@ -117,11 +117,19 @@ def _cut(name: str, most: int) -> str:
     return name.encode()[:most].decode(errors="ignore")
 
 
-def _index(rule: Rule, shown: Mapping[str, Part], folder: Path) -> dict[str, Any]:
+def promise_together(whole: Release) -> str:
+    """Return what tables promise that were released together, given that of the whole."""
+    told = f"{statement(whole.rule)} So is every group that sums and differences of these tables single out."
+    if not whole.parameters.get("protect_intervals"):
+        return told
+    return f"{told} No flow below that is known to exist, or to within less than is asked for."
+
+
+def _index(whole: Release, shown: Mapping[str, Part], folder: Path) -> dict[str, Any]:
     """Return the public index; a segment of which nothing is published is not in it."""
     return {
         "version": __version__,
-        "statement": statement(rule) + " So is every group that sums and differences of these tables single out.",
+        "statement": promise_together(whole),
         "whole": WHOLE,
         "segments": [
             {"dimension": part.dimension, "segment": part.segment, "folder": name} for name, part in shown.items()

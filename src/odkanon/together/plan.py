@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -72,7 +72,14 @@ def too_few(trips: Trips, dimension: Dimension, parent: Dimension | None, rule: 
 
 
 def make_plan(
-    trips: Trips, klass: Ints, classes: int, dimensions: Sequence[Dimension], parents: Sequence[int | None], rule: Rule
+    trips: Trips,
+    klass: Ints,
+    classes: int,
+    dimensions: Sequence[Dimension],
+    parents: Sequence[int | None],
+    rule: Rule,
+    *,
+    widths: Mapping[str, int] | None = None,
 ) -> Plan:
     """Return what may be published.
 
@@ -82,6 +89,8 @@ def make_plan(
         For each trip, the number of its class; -1 outside every zone.
     parents : sequence of int or None
         For each dimension, the coarser one that it refines.
+    widths : mapping of str to int, optional
+        To within how much no suppressed cell may be known; see `odkanon.together.protect.protect_partition`.
     """
     outside = np.where(klass < 0, classes, klass)
     counted = count_trips(trips, outside, np.zeros(len(trips), dtype=np.int32))
@@ -93,7 +102,7 @@ def make_plan(
     for number in sorted(range(len(dimensions)), key=lambda each: _depth(each, parents)):
         parent = parents[number]
         above = None if parent is None else (dimensions[parent], cells[parent])
-        cells[number] = _plan_dimension(trips, outside, whole, dimensions[number], above, rule)
+        cells[number] = _plan_dimension(trips, outside, whole, dimensions[number], above, rule, widths)
         shares[number] = 1 - float(cells[number][outside, dimensions[number].value].mean())
     return Plan(whole[:-1], tuple(table[:-1] for table in cells), tuple(shares))
 
@@ -104,7 +113,13 @@ def _depth(number: int, parents: Sequence[int | None]) -> int:
 
 
 def _plan_dimension(
-    trips: Trips, klass: Ints, whole: Bools, dimension: Dimension, above: tuple[Dimension, Bools] | None, rule: Rule
+    trips: Trips,
+    klass: Ints,
+    whole: Bools,
+    dimension: Dimension,
+    above: tuple[Dimension, Bools] | None,
+    rule: Rule,
+    widths: Mapping[str, int] | None,
 ) -> Bools:
     parent = None if above is None else above[0]
     row = _rows(klass, whole, above)
@@ -114,7 +129,7 @@ def _plan_dimension(
     cells = count_trips(trips, number, dimension.value)
     closed = ~whole[class_of_row[cells.origin]]
     withheld = find_rare(trips, dimension, rule)
-    result = protect_partition(cells, closed, withheld, groups_of(dimension, parent), rule)
+    result = protect_partition(cells, closed, withheld, groups_of(dimension, parent), rule, widths=widths)
     published = np.zeros((len(whole), len(dimension)), dtype=bool)
     shown = ~result.suppressed
     published[class_of_row[cells.origin[shown]], cells.destination[shown]] = True

@@ -18,6 +18,9 @@ of ``v`` in those rows where ``u`` is suppressed as well meet the rule together.
 are suppressed in one row, a path of strong arcs leads from ``v`` to ``u``: a path from inside ``B`` to outside has an
 arc that crosses over. So every ``X`` is safe.
 
+*Intervals.* That no group can be calculated does not mean that none is nearly known. On demand, more is suppressed
+until every suppressed cell below the rule may be empty, and may have k trips; see `odkanon.together.intervals`.
+
 Nested dimensions (sex and sex*age) are done from coarse to fine: the published cells of the coarser one are rows of
 the finer one, and its suppressed cells of a class are one row together. Persons are counted exactly in each group
 (union, not sum), so that the groups meet the rule in all its measures, whether or not an attacker could add them up.
@@ -25,6 +28,7 @@ the finer one, and its suppressed cells of a class are one row together. Persons
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,6 +40,7 @@ from odkanon.model.companion import met_together, smallest_class
 from odkanon.model.flows import Flows
 from odkanon.model.measures import HEADS
 from odkanon.model.rule import Rule
+from odkanon.together.intervals import Table, narrow_cell, rectangle
 
 Matrix = npt.NDArray[np.float64]
 
@@ -71,7 +76,9 @@ def protect_whole(classes: Flows, never: Bools, rule: Rule) -> Bools:
     return suppressed
 
 
-def protect_partition(cells: Flows, closed: Bools, withheld: Bools, group: Ints, rule: Rule) -> Partition:
+def protect_partition(
+    cells: Flows, closed: Bools, withheld: Bools, group: Ints, rule: Rule, *, widths: Mapping[str, int] | None = None
+) -> Partition:
     """Return what to suppress of the cells of one dimension; see the top of this module for why it is enough.
 
     Parameters
@@ -84,6 +91,8 @@ def protect_partition(cells: Flows, closed: Bools, withheld: Bools, group: Ints,
         For each value, whether it gets no table; those of a group then have one known sum together.
     group : array of int
         For each value, the value of the coarser dimension to which it belongs; all 0 without one.
+    widths : mapping of str to int, optional
+        By measure that adds up, to within how much no suppressed cell below the rule may be known, in units.
     """
     withheld = withheld.copy()
     suppressed = closed | ~rule.met(cells)
@@ -92,10 +101,15 @@ def protect_partition(cells: Flows, closed: Bools, withheld: Bools, group: Ints,
         suppressed |= _complements(cells, suppressed, closed, rule)
         if withheld.all():
             return Partition(np.ones(len(cells), dtype=bool), withheld)
-        unsafe = _fix_columns(cells, suppressed, closed, _columns(withheld, group), rule)
+        columns = _columns(withheld, group)
+        unsafe = _fix_columns(cells, suppressed, closed, columns, rule)
+        before = int(suppressed.sum())
         if unsafe is None:
+            unsafe = _widen(cells, suppressed, closed, columns, rule, widths or {})
+        if unsafe is not None:
+            _withhold(cells, withheld, group, unsafe)
+        elif int(suppressed.sum()) == before:
             return Partition(suppressed, withheld)
-        _withhold(cells, withheld, group, unsafe)
 
 
 def _columns(withheld: Bools, group: Ints) -> Ints:
@@ -160,6 +174,35 @@ def _fix_columns(
             suppressed[(cells.origin == row) & ((column == v) | (column == u))] = True
             # A cell that could be published meets the rule, so this arc is strong from now on.
             strong[v, u] = True
+
+
+def _widen(
+    cells: Flows, suppressed: Bools, closed: Bools, column_of_value: Ints, rule: Rule, widths: Mapping[str, int]
+) -> tuple[int, int] | None:
+    """Suppress, in place, until no small cell is nearly known; return a column for which that is not possible."""
+    columns, column = number_groups(column_of_value[cells.destination], int(column_of_value.max(initial=0)) + 1)
+    rows, row = number_groups(cells.origin.astype(np.int64), int(cells.origin.max(initial=0)) + 1)
+    fixed = np.zeros(len(rows), dtype=bool)
+    fixed[row[closed]] = True
+    for measure, width in widths.items():
+        mass = np.zeros((len(rows), len(columns)), dtype=np.int64)
+        np.add.at(mass, (row, column), getattr(cells, measure))
+        while True:
+            shown = np.zeros(mass.shape, dtype=bool)
+            shown[row[~suppressed], column[~suppressed]] = True
+            hidden, _ = cells.take(suppressed).merge(row[suppressed], column[suppressed])
+            small = np.zeros(mass.shape, dtype=bool)
+            small[hidden.origin, hidden.destination] = ~rule.met(hidden) & (getattr(hidden, measure) > 0)
+            table = Table(mass, ~shown)
+            narrow = narrow_cell(table, small, width)
+            if narrow is None:
+                break
+            corners = rectangle(table, fixed, *narrow, width)
+            if corners is None:
+                return int(columns[narrow[1]]), int(columns[narrow[1]])
+            for corner in corners:
+                suppressed[(row == corner[0]) & (column == corner[1])] = True
+    return None
 
 
 def _arcs(cells: Flows, suppressed: Bools, column: Codes, columns: int, rule: Rule) -> tuple[Bools, Bools]:

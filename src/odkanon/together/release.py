@@ -15,6 +15,7 @@ from odkanon.model.rule import Rule
 from odkanon.read.area import Area
 from odkanon.read.trips import OUTSIDE, Trips
 from odkanon.together.dimensions import Dimension, parent_of
+from odkanon.together.intervals import check_solver
 from odkanon.together.joining import join_rare, search_joining
 from odkanon.together.plan import find_rare, too_few
 from odkanon.together.series import Zoning
@@ -89,6 +90,7 @@ def release_together(
     within: Area | None = None,
     segment_budget: float = 0.10,
     zoning: Zoning | None = None,
+    protect_intervals: bool = False,
     method: str = "odkanon",
     **options: Any,
 ) -> Together:
@@ -107,6 +109,9 @@ def release_together(
         the rarest values are joined into one. Where even that is not enough, ``over_budget`` of the result says so.
     zoning : Zoning, optional
         Given zones, instead of choosing them; see `odkanon.read_release` and `zoning_of`.
+    protect_intervals : bool
+        Suppress more, until no flow of a segment below the rule is known to exist, or to within less than the rule asks
+        for, by whoever has all tables and the totals of the segments.
     method, **options
         How zones are chosen; see `odkanon.methods.anonymize`.
 
@@ -130,15 +135,24 @@ def release_together(
     started = time.perf_counter()
     trips, dimensions = _inside(trips, dimensions, resolution, within)
     parents = [parent_of(dimensions, number) for number in range(len(dimensions))]
+    if protect_intervals:
+        check_solver()
+    if protect_intervals and any(parent is not None for parent in parents):
+        raise InputError(
+            "intervals are protected where no way of splitting refines another: the tables of the finer one would "
+            "narrow those of the coarser; leave out one of the two, or the protection of intervals"
+        )
     before = dimensions
     trips, dimensions = _without_rare(trips, dimensions, parents, rule)
     left_out = [each.segment(value) for each, now in zip(before, dimensions, strict=True) for value in _gone(each, now)]
-    ground = join_rare(Ground.of(trips, dimensions, parents, rule, resolution))
+    ground = join_rare(Ground.of(trips, dimensions, parents, rule, resolution, intervals=protect_intervals))
     if zoning is None:
         ground, attempt = search_joining(ground, segment_budget, method, options)
         parameters = {**attempt.parameters, "coarseness": attempt.factor, "segment_budget": segment_budget}
     else:
         method, attempt, parameters = "zones", ground.on(zoning, 1.0, {}), {}
+    if protect_intervals:
+        parameters["protect_intervals"] = True
     if left_out:
         parameters["left_out"] = left_out
     dimensions = list(ground.dimensions)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, log2
 from typing import Any
@@ -49,16 +49,25 @@ class Ground:
     od: ODMatrix
     origin: Ints
     destination: Ints
+    widths: Mapping[str, int]
 
     @classmethod
     def of(
-        cls, trips: Trips, dimensions: Sequence[Dimension], parents: Sequence[int | None], rule: Rule, resolution: int
+        cls,
+        trips: Trips,
+        dimensions: Sequence[Dimension],
+        parents: Sequence[int | None],
+        rule: Rule,
+        resolution: int,
+        *,
+        intervals: bool = False,
     ) -> Ground:
         """Place the trips on leaves once, for all attempts."""
         od = build_od(trips, resolution=resolution)
         starts, ends = trips.cells(resolution)
         origin, destination = np.searchsorted(od.origins.leaves, starts), np.searchsorted(od.destinations.leaves, ends)
-        return cls(trips, dimensions, parents, rule, resolution, od, origin, destination)
+        widths = _widths(rule, od) if intervals else {}
+        return cls(trips, dimensions, parents, rule, resolution, od, origin, destination, widths)
 
     def attempt(self, factor: float, method: str, options: dict[str, Any]) -> Attempt | str:
         """Choose zones as if the thresholds were higher, and see what can be published; a text says why nothing."""
@@ -75,7 +84,7 @@ class Ground:
         key = _keys(origin_zone[self.origin], destination_zone[self.destination], width)
         keys = np.unique(key[key >= 0])
         klass = np.where(key < 0, -1, np.searchsorted(keys, key))
-        plan = make_plan(self.trips, klass, len(keys), self.dimensions, self.parents, self.rule)
+        plan = make_plan(self.trips, klass, len(keys), self.dimensions, self.parents, self.rule, widths=self.widths)
         return Attempt(factor, zoning, plan, keys, width, parameters)
 
     def release(
@@ -100,6 +109,18 @@ class Ground:
             method=method,
             parameters=parameters,
         )
+
+
+def _widths(rule: Rule, od: ODMatrix) -> dict[str, int]:
+    """Return to within how much a cell may not be known, in units: what the rule asks for, nothing where it does not.
+
+    So many different heads have so many trips at least. Of a measure that is not counted, nothing but that a cell may
+    be empty can be kept: all that is suppressed of a flow may have less of it.
+    """
+    scale = od.flows.scale
+    trips = max((rule.units(name, scale) for name in rule.measures if name != "weight"), default=0)
+    widths = {"trips": trips, "weight": rule.units("weight", scale) if "weight" in rule.measures else 0}
+    return {name: width for name, width in widths.items() if name in od.measures}
 
 
 def _keys(origin_zone: Codes, destination_zone: Codes, width: int) -> Ints:

@@ -97,7 +97,11 @@ def _together(case: Case, related: Sequence[Relation]) -> Finding:
         found=len(shown),
         tried=len(found),
         of=of,
-        numbers={"shown to exist": len(shown), "narrow": len(narrow), "not finished": 1 - len(found) / max(of, 1)},
+        numbers={
+            "shown to exist": len(shown),
+            "narrow": len(narrow),
+            "not finished": 1 - len(found) / of if of else 0.0,
+        },
         examples=tuple(f"{each.least:.4g} to {each.most:.4g} trips" for each in shown[:EXAMPLES]),
     )
 
