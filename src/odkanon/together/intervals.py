@@ -12,9 +12,9 @@ Suppressing a cell more makes every interval wider or leaves it. One rectangle i
 (r, c'), (s, c) and (s, c'), and any amount can go around, up to what (r, c') and (s, c) have in one direction, and
 (r, c) and (s, c') in the other.
 
-Two ways of splitting that do not refine each other tell nothing more together: any table by sex and any by age that have
-the same flows are those of some population. Cells without trips are not published either, and nobody knows that they
-have none.
+Two ways of splitting that do not refine each other tell nothing more together: any table by sex and any by age that
+have the same flows are those of some population. Cells without trips are not published either, and nobody knows that
+they have none.
 
 References
 ----------
