@@ -167,6 +167,15 @@ def test_what_thresholds_alone_would_break_is_mended(name: str, besides: dict[st
     raise AssertionError(f"{name} mended {mended}")
 
 
+@pytest.mark.parametrize("seed", [3, 6, 7])
+def test_a_part_may_keep_the_share_where_the_whole_does_not(seed: int) -> None:
+    """Destinations that are good below ones that are not: what a method for thresholds does not expect."""
+    world, rule = city(seed, 260, 60), Rule(trips=3, max_share=0.4)
+    release = anonymize(world.od, rule, method="atg-soft", budget=0.4)
+    assert release.refusal is None
+    check(world, rule, release, 0.4)
+
+
 def best_levels(world: World, rule: Rule, budget: Fraction) -> Fraction | None:
     """Return the least G of all pairs of levels that keep a rule within a budget; None for none."""
     trees = [oracle.Tree({trip[axis] for trip in world.trips}, world.path) for axis in (0, 1)]

@@ -171,7 +171,8 @@ def _worth_deciding(
     for at in range(len(tables) - 1, -1, -1):
         flows, good = tables[at], goods[at]
         is_root = at == len(tables) - 1
-        row = np.arange(len(flows)) if is_root else np.flatnonzero(goods[at + 1][parents[at]])
+        # The parent itself may have been left out: of a share, a part can be good though the whole is not.
+        row = np.arange(len(flows)) if is_root else np.flatnonzero((goods[at + 1] & (place_above >= 0))[parents[at]])
         parent = place_above if is_root else place_above[parents[at][row]]
         volume = masses.of_flows(flows)[row] * good[row]
         cost = (flows.pairs if budget.of == "rows" else flows.trips)[row]
