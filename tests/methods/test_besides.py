@@ -6,8 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from itertools import product
+from itertools import permutations, product
 from math import floor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,6 @@ from odkanon import (
     anonymize,
     lookup_hierarchy,
     make_dimensions,
-    make_survey,
     read_matrix,
     read_od,
     read_trips,
@@ -36,8 +36,8 @@ from odkanon import (
 from odkanon.model.companion import ALONE
 from odkanon.model.flows import Flows, visits_of_records
 from odkanon.publish.manifest import statement
-from odkanon.read.tables.open import write_csv
 from odkanon.together.series import release_on_zones, zoning_of
+from worlds.people import Trip, crowd, write
 from worlds.records import World, budgets, cells, limits_of, table_of, worlds
 
 Trips = Sequence[oracle.Trip]
@@ -395,20 +395,29 @@ def test_methods_that_cannot_keep_it_say_so(method: str, besides: dict[str, Any]
         anonymize(od, Rule(trips=10, **besides), method=method)
 
 
-def test_tables_released_together_keep_thresholds_alone() -> None:
-    trips = read_trips(make_survey())
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Crowds between all of three places, and a road to one place."""
+    trips = [Trip(who, *ends) for ends in permutations((0, 4, 7), 2) for who in crowd(20, prefix=str(ends))]
+    return write(
+        [*trips, *(Trip(who, 10, 0) for who in crowd(20))], tmp_path_factory.mktemp("besides") / "trips.parquet"
+    )
+
+
+def test_tables_released_together_keep_thresholds_alone(file: Path) -> None:
+    trips = read_trips(file)
     with pytest.raises(InputError, match="released together keep thresholds alone"):
-        release_together(trips, Rule(trips=10, max_share=0.5), make_dimensions(trips, ["sex"]), resolution=7)
+        release_together(trips, Rule(trips=10, max_share=0.5), make_dimensions(trips, ["sex"]))
 
 
-def test_a_database_keeps_destinations_and_refuses_shares(tmp_path: Any) -> None:
-    write_csv(make_survey(), tmp_path / "survey.csv")
-    od = read_matrix(tmp_path / "survey.csv", engine="duckdb", resolution=7)
-    memory = read_matrix(tmp_path / "survey.csv", engine="memory", resolution=7)
-    rule = Rule(trips=10, min_destinations=3)
-    assert anonymize(od, rule).table().equals(anonymize(memory, rule).table())
+def test_a_database_keeps_destinations_and_refuses_shares(file: Path) -> None:
+    memory, stored = (read_matrix(file, engine=engine) for engine in ("memory", "duckdb"))
+    rule = Rule(trips=10, min_destinations=2)
+    assert len(anonymize(stored, rule.asking(), budget=0.2).classes) == 7
+    assert len(anonymize(stored, rule, budget=0.2).classes) == 6
+    assert anonymize(stored, rule, budget=0.2).table().equals(anonymize(memory, rule, budget=0.2).table())
     with pytest.raises(InputError, match="trips are in memory"):
-        anonymize(od, Rule(trips=10, max_share=0.5))
+        anonymize(stored, Rule(trips=10, max_share=0.5))
 
 
 @pytest.mark.parametrize(
