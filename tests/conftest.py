@@ -38,15 +38,19 @@ NEEDS = {
 collect_ignore = [str(HERE / path) for path, packages in NEEDS.items() if not all(map(find_spec, packages))]
 
 
+APART = ("tests/test_api.py", "tests/test_docs.py")
+"""Modules whose tests share nothing and are slow."""
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Share tests out one at a time, but those together that share something slow to start: a cluster, or pages."""
+    """Share tests out module by module, since they share what is slow to make; all of Spark's share one session."""
     from xdist.scheduler import LoadScopeScheduling
 
     def scope(nodeid: str) -> str:
         if nodeid.startswith("tests/engine/test_spark"):
             return "spark"
-        return nodeid.partition("::")[0] if nodeid.startswith("tests/web/") else nodeid
+        return nodeid if nodeid.startswith(APART) else nodeid.partition("::")[0]
 
     scheduler = LoadScopeScheduling(config, log)
     scheduler._split_scope = scope

@@ -14,7 +14,7 @@ from urllib.request import url2pathname
 import numpy as np
 import pytest
 
-from cli.runner import odkanon, output
+from cli.runner import output, started
 from odkanon import Rule, anonymize
 from odkanon.core.children import HOME, start_python
 from odkanon.engine.sql.cells import _helpers
@@ -58,7 +58,7 @@ def test_the_explorer_s_worker_imports_nothing_from_the_folder_of_the_data(trap:
 def test_the_command_imports_nothing_from_the_folder_of_the_data(trap: Path, tmp_path: Path) -> None:
     (tmp_path / "json.py").unlink()  # Python itself looks here before any line of ours runs
     (tmp_path / "odkanon.py").unlink()
-    done = odkanon("export", "nothing", "--to", "omx", "-o", "x", cwd=tmp_path)
+    done = started("export", "nothing", "--to", "omx", "-o", "x", cwd=tmp_path)
     assert done.returncode == 2
     assert not trap.exists()
 

@@ -58,6 +58,7 @@ def test_moving_k_changes_zones_and_numbers(live: Opened, server: ExploreServer)
     assert "at least 40 trips" in live.text(".statement")
     live.until("document.querySelectorAll('.curve polyline').length === 1", 60)
     live.until("document.querySelector('.utility').textContent.includes('at best')", 60)
+    live.until("document.querySelector('.utility').textContent.includes('Right between squares of 4 km')")
     assert live.problems == []
     assert {url.rsplit("/", 1)[0] for url in live.requests if not url.startswith("data:")} == {server.url.rstrip("/")}
 

@@ -116,8 +116,12 @@ def test_nothing_below_the_rule_is_ever_sent(server: ExploreServer) -> None:
 def test_a_question_that_was_overtaken_is_dropped(server: ExploreServer) -> None:
     assert ask(server, "anonymize", first(server, k=3) | {"page": "overtaken", "number": 7})[0] == 200
     assert ask(server, "anonymize", first(server, k=2) | {"page": "overtaken", "number": 6})[0] == 409
-    assert ask(server, "limits", first(server, k=2) | {"page": "overtaken", "number": 6})[0] == 409
-    assert ask(server, "limits", first(server, k=3) | {"page": "overtaken", "number": 7})[0] == 200
+    assert ask(server, "more", first(server, k=2) | {"page": "overtaken", "number": 6})[0] == 409
+    status, answer = ask(server, "more", first(server, k=3) | {"page": "overtaken", "number": 7})
+    assert status == 200
+    shares = [square["cpc"] for square in answer["more"][0]["usefulness"]["trips"]["squares"]]
+    assert len(shares) == 4
+    assert shares == sorted(shares)
 
 
 def test_the_server_takes_little_of_the_200_milliseconds(server: ExploreServer, record_property: Any) -> None:

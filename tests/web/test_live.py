@@ -54,7 +54,7 @@ class Server:
             return
         request = json.loads(route.request.post_data or "")
         if not route.request.url.endswith("/anonymize"):
-            route.fulfill(json={"limits": [None], "curve": []})
+            route.fulfill(json={"more": [{"limit": None, "usefulness": {}}], "curve": []})
             return
         self.asked.append({name: request[name] for name in FIRST})
         self.tokens.add(route.request.header_value("x-odkanon-token"))

@@ -16,7 +16,7 @@ import { bundleMarks, densityScale, placeLayers, roughLabels, softHeads, type La
 import { shade, type Panel } from "./map/shading";
 import { tooltip } from "./map/tooltip";
 import { Maps } from "./map/view";
-import { AXES, unpack, type About, type Model, type PackedModel, type Release } from "./model";
+import { AXES, unpack, withGoodness, type Goodness, type Model, type PackedModel, type Release } from "./model";
 import { Names } from "./names";
 import { nodeAt } from "./nest";
 import { see, type Seen } from "./places";
@@ -153,8 +153,8 @@ export class App {
   }
 
   /** Adds what took longer to find out than the release itself. */
-  setLimits(limits: About["limit"][]): void {
-    this.model.releases.forEach((release, number) => (release.about.limit = limits[number] ?? null));
+  addGoodness(found: Goodness[]): void {
+    this.model.releases.forEach((release, number) => (release.about = withGoodness(release.about, found[number])));
     this.fillNumbers();
   }
 

@@ -3,7 +3,7 @@
 import { App } from "./app";
 import { h, replace } from "./dom";
 import { count } from "./format";
-import { unpack, type About, type PackedModel } from "./model";
+import { unpack, type Goodness, type PackedModel } from "./model";
 import { curve, type CurvePoint } from "./panels/curve";
 import { liveControls } from "./panels/live";
 import { savePanel } from "./panels/save";
@@ -11,7 +11,7 @@ import { chosenMethod, GoneError, type LiveSource, type Request } from "./source
 
 /** After this long without an answer the page says that it is working. */
 const PATIENCE = 350;
-/** A slider that rests this long is worth finding out the limit and the curve for. */
+/** A slider that rests this long is worth looking closer at. */
 const REST = 150;
 
 export class Live {
@@ -88,11 +88,11 @@ export class Live {
     this.resting = window.setTimeout(() => void this.lookCloser(request), REST);
   }
 
-  /** What takes longer than a slider allows: the limit of what is shown, and G for other k. */
+  /** What takes longer than a slider allows: how useful and how near the limit this is, and G for other k. */
   private async lookCloser(request: Request): Promise<void> {
-    const found = await this.source.more<{ limits: About["limit"][] }>("limits", request);
+    const found = await this.source.more<{ more: Goodness[] }>("more", request);
     if (!found) return;
-    this.app!.setLimits(found.limits);
+    this.app!.addGoodness(found.more);
     const key = JSON.stringify({ ...request, k: 0, method: "" });
     if (key === this.curveKey) return;
     const drawn = await this.source.more<{ curve: CurvePoint[]; method: string }>("curve", request);

@@ -199,6 +199,13 @@ function withSquares(utility: About["utility"], told: About["usefulness"]): Abou
   return found;
 }
 
+/** What takes longer to find out about a release than the release itself. */
+export type Goodness = Pick<About, "limit" | "usefulness">;
+
+export function withGoodness(about: About, found: Goodness | undefined): About {
+  return { ...about, ...found, utility: withSquares(about.utility, found?.usefulness) };
+}
+
 function unpackAbout({ quality, ...about }: PackedAbout, flows: Flows): About {
   return { ...about, utility: withSquares(about.utility ?? quality ?? {}, about.usefulness), privacy: about.privacy ?? protection(about.rule, flows.mass) };
 }

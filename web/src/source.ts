@@ -104,7 +104,7 @@ export class LiveSource implements DataSource {
   }
 
   /** Something more about the release that is shown; null if it is no longer, or if it cannot be had. */
-  async more<T>(what: "limits" | "curve", request: Request): Promise<T | null> {
+  async more<T>(what: "more" | "curve", request: Request): Promise<T | null> {
     const number = this.newest;
     try {
       const answer = await this.post<T>(what, { ...request }, this.running?.signal);

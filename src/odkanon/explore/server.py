@@ -203,8 +203,8 @@ def _model(session: Session, asked: dict[str, Any]) -> dict[str, Any]:
     return session.model(session.offer.check(asked), *_who(asked), base=asked.get("base") is True)
 
 
-def _limits(session: Session, asked: dict[str, Any]) -> dict[str, Any]:
-    return session.limits(session.offer.check(asked), *_who(asked))
+def _more(session: Session, asked: dict[str, Any]) -> dict[str, Any]:
+    return session.more(session.offer.check(asked), *_who(asked))
 
 
 def _curve(session: Session, asked: dict[str, Any]) -> dict[str, Any]:
@@ -222,7 +222,7 @@ def _stop(session: Session, asked: dict[str, Any]) -> dict[str, Any]:
 
 QUESTIONS: dict[str, Callable[[Session, dict[str, Any]], dict[str, Any]]] = {
     "anonymize": _model,
-    "limits": _limits,
+    "more": _more,
     "curve": _curve,
     "save": _save,
     "stop": _stop,

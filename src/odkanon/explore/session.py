@@ -17,7 +17,7 @@ from odkanon.methods import anonymize
 from odkanon.model.measures import MEASURES
 from odkanon.model.release import Release
 from odkanon.publish.files import classes_table, zones_geojson
-from odkanon.publish.manifest import limit_account, manifest
+from odkanon.publish.manifest import how_good, manifest
 from odkanon.publish.recipe import with_leaves, zone_account
 from odkanon.publish.report.base import build_base
 from odkanon.publish.report.model import build_model
@@ -26,7 +26,7 @@ from odkanon.publish.saved import SavedRelease
 from odkanon.quality.utility import utility
 
 KEPT = 24
-"""Releases kept at hand, so that going back, saving and the limit need no second run."""
+"""Releases kept at hand, so that going back, saving and asking for more need no second run."""
 CURVE = (2, 3, 5, 7, 10, 14, 20, 30, 40, 55, 75, 100)
 CURVE_METHOD = "odkanon"
 NAMES = {name: measure.target for name, measure in MEASURES.items()}
@@ -51,7 +51,7 @@ class Session:
         self._releases: OrderedDict[Request, Release] = OrderedDict()
         self._newest: OrderedDict[str, int] = OrderedDict()
         self._jobs: dict[str, Job] = {}
-        # Releases one at a time; limits one at a time beside them, so that a slider never waits for a limit.
+        # Releases one at a time; what takes longer one at a time beside them, so that a slider never waits for it.
         self._lock, self._work, self._aside = Lock(), Lock(), Lock()
         self._curves: dict[Request, dict[str, Any]] = {}
 
@@ -88,7 +88,7 @@ class Session:
     # -- answers
 
     def model(self, request: Request, page: str, number: int, *, base: bool = False) -> dict[str, Any]:
-        """Return what the page draws for a request, with coastlines if it has none yet; for the limit see `limits`."""
+        """Return what the page draws for a request, with coastlines if it has none yet; the rest is in `more`."""
         self.begin(page, number)
         releases = [self._release(part, page, number) for part in request.parts]
         for release in releases:
@@ -104,13 +104,13 @@ class Session:
             model["names"] = build_names(model["shapes"])
         return model | {"number": number}
 
-    def limits(self, request: Request, page: str, number: int) -> dict[str, Any]:
-        """Return how good each shown release could be at best."""
+    def more(self, request: Request, page: str, number: int) -> dict[str, Any]:
+        """Return how useful each shown release is, and how good it could be at best."""
         self.check_wanted(page, number)
         releases = [self._release(part, page, number) for part in request.parts]
         with self._aside:
             self.check_wanted(page, number)
-            return {"number": number, "limits": [limit_account(release) for release in releases]}
+            return {"number": number, "more": [how_good(release) for release in releases]}
 
     def curve(self, request: Request, page: str, number: int) -> dict[str, Any]:
         """Return G for several k, with the method that follows a slider; everything else as asked."""

@@ -230,8 +230,7 @@ def manifest(release: Release, *, with_limit: bool = True) -> dict[str, Any]:
         "utility": {
             measure: asdict(utility(release.input, release, measure=measure)) for measure in _additive(release)
         },
-        "limit": limit_account(release) if with_limit else None,
-        "usefulness": {name: found.as_dict() for name, found in release.usefulness.items()} if with_limit else None,
+        **(how_good(release) if with_limit else {"limit": None, "usefulness": None}),
         "privacy": {measure: asdict(report) for measure, report in privacy(release).items()},
         "seconds": round(release.seconds, 6),
     }
@@ -277,10 +276,13 @@ def _besides(rule: Rule) -> list[str]:
     return told
 
 
-def limit_account(release: Release) -> dict[str, float | None] | None:
-    """Return what no release of the same input under the same rule can beat."""
-    found = release.limit
-    return None if found is None else {"g": found.g, "c_avg": found.c_avg}
+def how_good(release: Release) -> dict[str, Any]:
+    """Return what no release of the same input under the same rule can beat, and how useful this one is."""
+    best = release.limit
+    return {
+        "limit": None if best is None else {"g": best.g, "c_avg": best.c_avg},
+        "usefulness": {name: found.as_dict() for name, found in release.usefulness.items()},
+    }
 
 
 def _additive(release: Release) -> list[Any]:
