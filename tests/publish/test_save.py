@@ -82,12 +82,25 @@ def test_at_most_so_many_trips_are_missing(share: float) -> None:
         release = anonymize(random_world(seed), Rule(trips=8), budget=share)
         if release.refusal:
             continue
-        published = int(release.classes.trips.sum())
+        published, smallest = int(release.classes.trips.sum()), int(release.classes.trips.min())
         most = at_most_unlisted(release)
         assert most is not None
         assert most >= release.suppressed.trips
-        # One more could not have been suppressed within the budget.
-        assert most + 1 > Budget(share, "trips").allowance(_Mass(published + most + 1))
+        # One more could not have been suppressed within the budget and with the smallest flow.
+        beyond = smallest if share else 0
+        assert most + 1 - beyond > Budget(share, "trips").allowance(_Mass(published + most + 1))
+
+
+def test_a_flow_that_goes_with_the_suppressed_counts_as_missing() -> None:
+    tree = lookup_hierarchy(pa.table({"zone": [f"z{number}" for number in range(12)], "district": ["a"] * 12}))
+    trips = [30] * 9 + [5]
+    flows = {"origin": ["z0"] * 10, "destination": [f"z{number}" for number in range(1, 11)], "trips": trips}
+    od = read_od(pa.table(flows), hierarchy=tree)
+    release = anonymize(od, Rule(trips=10), method="oigh", level="zone", budget=0.05)
+    assert release.companion is not None
+    most = at_most_unlisted(release)
+    assert most is not None
+    assert release.suppressed.trips == 35 <= most
 
 
 class _Mass:

@@ -138,15 +138,21 @@ def public_parameters(release: Release) -> dict[str, Any]:
 def at_most_unlisted(release: Release) -> int | None:
     """Return how many trips can be missing from the rows at most, as anybody can work it out; None for no bound.
 
-    Of a budget of a share b of the trips, at most ``b / (1 - b)`` times the published trips are missing. A share of OD
-    pairs says nothing about trips, unless it is none at all.
+    Of a budget of a share b of the trips, at most ``b / (1 - b)`` times the others are missing. A share of OD pairs
+    says nothing about trips, unless it is none at all. Beyond the budget the smallest flow may be missing, too, where
+    the rest of what is would be too few (see `odkanon.model.companion`). Whether it is must not be told, so it always
+    counts: as the smallest that is published, which has no fewer trips. Of a rule that does not count trips first it
+    may have any.
     """
     if release.unlisted is not None or release.budget is None:
         return release.unlisted
-    share = Fraction(str(release.budget.share))
-    if share and release.budget.of != "trips":
+    share, trips, rule = Fraction(str(release.budget.share)), release.classes.trips, release.rule
+    if share == 0:
+        return 0
+    if release.budget.of != "trips" or (rule.plain and rule.main_measure != "trips"):
         return None
-    return floor(share / (1 - share) * int(release.classes.trips.sum()))
+    beyond = int(trips.min()) if rule.plain and len(trips) else 0
+    return floor(share / (1 - share) * (int(trips.sum()) + beyond)) + beyond
 
 
 def public_quality(release: Release) -> dict[str, Any] | None:
