@@ -28,7 +28,7 @@ export interface Label {
 const KM_PER_DEGREE = 111.195;
 /** Hatched lines across a cell. */
 const LINES = 9;
-const LABELS = 5;
+export const LABELS = 5;
 
 /** One scale for all maps that are in sight together. */
 export function densityScale(seen: Seen[], palette: Palette): Scale {
@@ -42,7 +42,7 @@ function painted(nest: Nest, { at }: Seen): number[] {
   return nodes.sort((a, b) => nest.rank[a]! - nest.rank[b]! || nest.area[b]! - nest.area[a]! || a - b);
 }
 
-const opaque = ([r, g, b]: Colour): Colour => [r, g, b, 255];
+export const opaque = ([r, g, b]: Colour): Colour => [r, g, b, 255];
 
 function fillLayer(id: string, nest: Nest, nodes: number[], seen: Seen, scale: Scale, key: unknown): Layer {
   return new SolidPolygonLayer<Spot>({
@@ -56,13 +56,15 @@ function fillLayer(id: string, nest: Nest, nodes: number[], seen: Seen, scale: S
   });
 }
 
+/** How far apart hatched lines are in a cell, in degrees of latitude. */
+export const spacingOf = (nest: Nest, node: number): number => Math.sqrt(nest.area[node]!) / KM_PER_DEGREE / LINES;
+
 /** One rank that is coarser than the chosen detail: hatched, with a dashed edge. */
 function roughLayers(id: string, nest: Nest, nodes: number[], palette: Palette): Layer[] {
-  const spacing = Math.sqrt(nest.area[nodes[0]!]!) / KM_PER_DEGREE / LINES;
   const polygons = nodes.flatMap((node) => nest.polygons[node]!);
   const [r, g, b] = palette.outline;
   return [
-    strokes(`${id}/hatch`, hatch(polygons, spacing), () => 1, [r, g, b, 110]),
+    strokes(`${id}/hatch`, hatch(polygons, spacingOf(nest, nodes[0]!)), () => 1, [r, g, b, 110]),
     strokes(`${id}/dashes`, sides(polygons), () => 1.6, [r, g, b, 235], true),
   ];
 }
