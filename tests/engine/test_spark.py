@@ -18,7 +18,8 @@ from engine.needs import ON_SPARK
 from engine.same import CASCADES, CUBE_WAYS, CUBES, EVERY_RULE, FINE, RULES, WAYS, check_same, homes, messy, outcome
 from odkanon import Area, InputError, Rule, build_od, limit, lookup_hierarchy, read_od, read_trips
 from odkanon.engine.choose import load_table
-from odkanon.engine.spark.backend import Spark, _java_home, open_spark_input, to_spark
+from odkanon.engine.spark.backend import Spark, _java_home, to_spark
+from odkanon.engine.spark.input import open_spark_input
 from odkanon.engine.sql.matrix import SqlMatrix
 from odkanon.read.axes import kinds_of
 from odkanon.read.kinds import Kind
@@ -36,8 +37,8 @@ pytestmark = ON_SPARK
 def on_spark(
     session: Any, source: Path, *, fetchable: int | None = None, kinds: Sequence[Kind] = (), **options: Any
 ) -> SqlMatrix:
-    table = open_spark_input(source, backend=Spark(session, fetchable=fetchable))
-    od = load_table(table, Reading(**options), kinds)
+    reading = Reading(source, **options)
+    od = load_table(open_spark_input(reading, backend=Spark(session, fetchable=fetchable)), reading, kinds)
     assert isinstance(od, SqlMatrix)
     return od
 
@@ -148,9 +149,15 @@ def test_datasets_areas_filters_and_other_zonings(session: Any, tmp_path: Path) 
 
 
 def test_what_spark_cannot_read_is_one_clear_error(session: Any, tmp_path: Path) -> None:
-    (tmp_path / "trips.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(InputError, match="which takes Parquet files"):
-        open_spark_input(tmp_path / "trips.csv", backend=Spark(session))
+    for content in (b"PK\x03\x04\0\0", b'{"type": "FeatureCollection"}'):
+        (tmp_path / "trips").write_bytes(content)
+        with pytest.raises(InputError, match="neither CSV nor Parquet"):
+            on_spark(session, tmp_path / "trips")
+    (tmp_path / "trips").write_bytes(b"PAR1 and no more")
+    with pytest.raises(InputError, match="cannot be read by Spark as Parquet"):
+        on_spark(session, tmp_path / "trips")
+    with pytest.raises(InputError, match="there is no file"):
+        on_spark(session, tmp_path / "nothing.csv")
 
 
 def test_reference_systems_and_offsets_as_in_memory(session: Any, tmp_path: Path) -> None:
@@ -169,14 +176,16 @@ def test_reference_systems_and_offsets_as_in_memory(session: Any, tmp_path: Path
     check_same(build_od(read_trips(path)), on_spark(session, path), RULES[:0])
 
 
-def test_the_taxis_of_porto_are_for_duckdb(session: Any, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"Porto taxis .* use DuckDB"):
-        on_spark(session, saved(porto(), tmp_path / "train.parquet"))
+def test_the_taxis_of_porto(session: Any, tmp_path: Path) -> None:
+    path = saved(porto(), tmp_path / "train.parquet")
+    check_same(
+        build_od(read_trips(path), resolution=8), on_spark(session, path, resolution=8), [Rule(trips=5)], WAYS[:1]
+    )
 
 
 def test_spelling() -> None:
-    assert to_spark("""SELECT "a""b", hash("c") FROM t WHERE "d" = 'it''s "\\'""") == (
-        """SELECT `a"b`, xxhash64(`c`) FROM t WHERE `d` = 'it\\'s "\\\\'"""
+    assert to_spark("""SELECT "a""b" FROM t WHERE "d" = 'it''s "\\'""") == (
+        """SELECT `a"b` FROM t WHERE `d` = 'it\\'s "\\\\'"""
     )
 
 
