@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +13,11 @@ import pyarrow.parquet
 import pytest
 
 from engine.layouts import UTM, WRITTEN, porto, projected, same_clock, with_times
-from engine.needs import ON_SPARK
+from engine.needs import ON_SPARK, on_spark
 from engine.same import CASCADES, CUBE_WAYS, CUBES, EVERY_RULE, FINE, RULES, WAYS, check_same, homes, messy, outcome
 from odkanon import Area, InputError, Rule, build_od, limit, lookup_hierarchy, read_od, read_trips
-from odkanon.engine.choose import load_table
-from odkanon.engine.spark.backend import Spark, _java_home, to_spark
-from odkanon.engine.spark.input import open_spark_input
-from odkanon.engine.sql.matrix import SqlMatrix
+from odkanon.engine.spark.backend import _java_home, to_spark
 from odkanon.read.axes import kinds_of
-from odkanon.read.kinds import Kind
 from odkanon.read.matrix import matrix_of
 from odkanon.read.reading import Reading
 from odkanon.read.tables.columns import COORDINATES
@@ -32,15 +27,6 @@ from odkanon.zoning.cells import str_to_cell
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 pytestmark = ON_SPARK
-
-
-def on_spark(
-    session: Any, source: Path, *, fetchable: int | None = None, kinds: Sequence[Kind] = (), **options: Any
-) -> SqlMatrix:
-    reading = Reading(source, **options)
-    od = load_table(open_spark_input(reading, backend=Spark(session, fetchable=fetchable)), reading, kinds)
-    assert isinstance(od, SqlMatrix)
-    return od
 
 
 def saved(table: pa.Table, path: Path) -> Path:

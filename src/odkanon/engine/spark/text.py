@@ -125,7 +125,7 @@ def _one_header(headers: Sequence[bytes], name: str) -> bytes:
     if b"\0" in headers[0]:
         what = f"is in {MARKS[mark]}, of which Spark cannot tell the lines" if mark else "is not text"
         raise _for_duckdb(name, what)
-    plain = {header.removeprefix(codecs.BOM_UTF8).rstrip(b"\r") for header in headers}
+    plain = {header.removeprefix(codecs.BOM_UTF8) for header in headers}
     if len(plain) > 1:
         raise InputError(f"{name} has files with different first lines; give those with the same columns together")
     return plain.pop()
@@ -143,7 +143,9 @@ def _apart(batches: Batches) -> Iterator[tuple[pa.Array, pa.Array]]:
         header = batch.column("opening").to_numpy(zero_copy_only=False).astype(bool)
         header[1:] &= block[1:] != block[:-1]
         header[:1] &= block[:1] != last
-        yield batch.column("line").filter(pa.array(~header)), batch.column("line").filter(pa.array(header))
+        # Spark splits at \n; what Windows writes before it is no part of a line either.
+        lines = pc.replace_substring_regex(batch.column("line"), b"\r$", b"")
+        yield lines.filter(pa.array(~header)), lines.filter(pa.array(header))
         last = int(block[-1]) if len(block) else last
 
 
@@ -161,14 +163,12 @@ def _look(batches: Batches) -> Batches:
     known: set[str] = set()
     for lines, headers in _apart(batches):
         findings += [("header", header, 1) for header in headers.to_pylist()]
-        returns = pc.add(pc.cast(pc.ends_with(lines, b"\r"), pa.int32()), 0)
-        blank = pc.equal(pc.binary_length(lines), returns)
-        count += len(lines) - (pc.sum(blank).as_py() or 0)
+        count += len(lines) - (pc.sum(pc.equal(pc.binary_length(lines), 0)).as_py() or 0)
         odd = lines.filter(pc.equal(pc.bit_wise_and(pc.count_substring(lines, b'"'), 1), 1))
         if len(odd) and "quote" not in known:
             known.add("quote")
             findings.append(("quote", odd[0].as_py(), len(odd)))
-        if "return" not in known and pc.any(pc.greater(pc.count_substring(lines, b"\r"), returns)).as_py():
+        if "return" not in known and pc.any(pc.match_substring(lines, b"\r")).as_py():
             known.add("return")
             findings.append(("return", None, 1))
         whole = b"\n".join([*headers.to_pylist(), _joined(lines)])
