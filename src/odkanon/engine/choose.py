@@ -89,18 +89,9 @@ def load(
     if engine == "memory":
         return matrix_of(reading, kinds=kinds)
     if engine == "spark":
-        from odkanon.engine.spark.backend import open_spark_input
+        from odkanon.engine.spark.input import open_spark_input
 
-        if not isinstance(reading.source, str | Path):
-            raise InputError("Spark takes one file, folder, pattern or address; put several files into one folder")
-        idle = [
-            name
-            for name in ("encoding", "delimiter", "timezone", "decimal", "time_format")
-            if getattr(reading, name) is not None
-        ]
-        if idle:
-            raise InputError(f"Spark reads Parquet, with times in the zone of its session; leave out {idle[0]}")
-        return load_table(open_spark_input(reading.source, master=spark_master), reading, kinds)
+        return load_table(open_spark_input(reading, master=spark_master), reading, kinds)
     return load_table(DuckInput(reading.open(), DuckDb(memory_limit=memory_limit)), reading, kinds)
 
 

@@ -84,8 +84,8 @@ def _account(table: SqlInput, rows: CountedRows, records: Stored, copies: Copies
 
 def _warn_if_misplaced(table: SqlInput, rows: CountedRows, ends: Mapping[str, str], crs: str | None) -> None:
     some = table.query(
-        ", ".join(f"{expression} AS {name}" for name, expression in ends.items()),
-        f"WHERE {rows.columns['reason']} = 0 LIMIT {_SAMPLE}",
+        ", ".join(f"{sql} AS {name}" for name, sql in {**ends, "reason": rows.columns["reason"]}.items()),
+        f"SELECT {', '.join(COORDINATES)} FROM (%s) r WHERE reason = 0 LIMIT {_SAMPLE}",
     )
     lat_lon = [np.asarray(some.column(name)) for name in COORDINATES]
     if crs is not None:
