@@ -59,7 +59,7 @@ def kinds_of(specs: Sequence[str], age_bands: Sequence[int] = AGE_BANDS) -> list
     taken = {*AXES, PLACE, *MEASURES} & set(names)
     if taken:
         raise InputError(f"an attribute cannot be called {min(taken)!r}, which means something else in a release")
-    return [_kind(spec, age_bands) for spec in specs]
+    return [kind_asked(spec, age_bands) for spec in specs]
 
 
 def name_of(spec: str) -> str:
@@ -101,7 +101,7 @@ def cube_of(
     return cube_of_kinds(trips, kinds_of(specs, age_bands), resolution=resolution, within=within)
 
 
-def _kind(spec: str, age_bands: Sequence[int]) -> Kind:
+def kind_asked(spec: str, age_bands: Sequence[int]) -> Kind:
     """Return the question that a text asks, and how its answers are named and nested."""
     name, _, more = (part.strip() for part in spec.partition(":"))
     if name == "hour":

@@ -12,9 +12,10 @@ from odkanon.core.arrays import Ints
 from odkanon.engine.nested import Nested
 from odkanon.engine.rest import Groups, MemoryRest, Rest, keys_of
 from odkanon.engine.sql.backend import Backend, Relation, Selected, Stored, lend, store
-from odkanon.engine.sql.engine import LIGHTER, add_up, axis_columns, ints, kind_column, totals
+from odkanon.engine.sql.engine import LIGHTER, add_up, axis_columns, ints, totals
 from odkanon.model.flows import Totals, Visits
 from odkanon.model.od import AXES
+from odkanon.read.kinds import kind_column
 
 
 @dataclass(frozen=True, eq=False)
