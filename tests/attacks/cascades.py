@@ -18,7 +18,8 @@ import numpy.typing as npt
 Counts = npt.NDArray[np.int16]
 Box = tuple[tuple[int, int], ...]
 Node = tuple[int, Box]
-Mode = Literal["capped", "kept", "plain", "falling"]
+Mode = Literal["capped", "passed", "kept", "plain", "falling"]
+"""How rules on trips are kept, those that count heads as well, and those that weigh; and two ways that leak."""
 Tree = Any
 """Nested tuples; 0 is a leaf. All leaves of a tree are equally deep."""
 SINGLE, PAIR, THREE = (0,), (0, 0), (0, 0, 0)
@@ -184,7 +185,7 @@ class Replay:
             return np.where(listed > 0, 0, self.k - 1).astype(np.int16)
         held = sum((self.cap(child, box) for child in self.world.children(node)), nothing)
         bound = self.bounds[node]
-        above = nothing if self.mode == "kept" else np.where(listed == bound, held - bound, 0)
+        above = np.where(listed == bound, held - bound, 0) if self.mode == "capped" else nothing
         unlisted = np.where(bound < self.k, held, np.minimum(self.k - 1, held))
         return np.where(listed > 0, above, unlisted).astype(np.int16)
 
