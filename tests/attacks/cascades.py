@@ -18,8 +18,7 @@ import numpy.typing as npt
 Counts = npt.NDArray[np.int16]
 Box = tuple[tuple[int, int], ...]
 Node = tuple[int, Box]
-Mode = Literal["capped", "passed", "kept", "plain", "falling"]
-"""How rules on trips are kept, those that count heads as well, and those that weigh; and two ways that leak."""
+Mode = Literal["capped", "kept", "plain", "falling"]
 Tree = Any
 """Nested tuples; 0 is a leaf. All leaves of a tree are equally deep."""
 SINGLE, PAIR, THREE = (0,), (0, 0), (0, 0, 0)
@@ -185,7 +184,7 @@ class Replay:
             return np.where(listed > 0, 0, self.k - 1).astype(np.int16)
         held = sum((self.cap(child, box) for child in self.world.children(node)), nothing)
         bound = self.bounds[node]
-        above = np.where(listed == bound, held - bound, 0) if self.mode == "capped" else nothing
+        above = nothing if self.mode == "kept" else np.where(listed == bound, held - bound, 0)
         unlisted = np.where(bound < self.k, held, np.minimum(self.k - 1, held))
         return np.where(listed > 0, above, unlisted).astype(np.int16)
 
@@ -264,6 +263,11 @@ def listed(world: World, counts: npt.NDArray[np.int64], k: int, mode: Mode = "ca
     return {node: int(rows[0]) for node, rows in replay.listed.items() if rows[0]}
 
 
+def bits(who: Counts) -> Counts:
+    """Return how many persons there are in sets of them."""
+    return np.bitwise_count(who.astype(np.uint16)).astype(np.int16)
+
+
 @dataclass
 class Judged(Replay):
     """The method where rows are judged by weight or persons too, or show their weight.
@@ -276,6 +280,7 @@ class Judged(Replay):
     least: tuple[int, int] = (0, 0)
     heavy: dict[Node, Counts] = field(default_factory=dict)
     who: dict[Node, Counts] = field(default_factory=dict)
+    strangers: dict[Node, Counts] = field(default_factory=dict)
     row_weight: dict[Node, Counts] = field(default_factory=dict)
 
     def accepted(self, node: Node, arrived: Counts, may: Counts) -> Counts:
@@ -284,18 +289,27 @@ class Judged(Replay):
         children = self.world.children(node) if node[0] else []
         nothing = np.zeros_like(row)
         weight = sum((self.heavy[child] for child in children), nothing) if node[0] else self._cell(self.weight, node)
-        who = self._cell(self.people, node) if not node[0] else nothing
-        for child in children:
-            who = who | self.who[child]
+        who, strangers = self._arriving(node), sum((self.strangers[child] for child in children), nothing)
         above = np.where(row > 0, arrived - row, 0)
         gone = np.where(row > 0, weight * above // np.maximum(arrived, 1), 0)
-        sure = np.bitwise_count(who.astype(np.uint16)).astype(np.int16) - (above if self.least[1] else 0)
+        sure = bits(who) + strangers - (above if self.least[1] else 0)
         row = np.where((weight - gone >= self.least[0]) & (sure >= self.least[1]), row, 0).astype(np.int16)
         taken = row > 0
         self.row_weight[node] = np.where(taken, weight - gone, 0).astype(np.int16)
         self.heavy[node] = np.where(taken, 0 if self.mode == "kept" else gone, weight).astype(np.int16)
         self.who[node] = np.where(taken, 0, who).astype(np.int16)
+        # Of what goes on, one trip each may be that of somebody who is in nothing else.
+        elsewhere = [self._arriving(other) for other in self.world.nodes(node[0]) if other != node]
+        own = bits(who & ~np.bitwise_or.reduce([nothing, *elsewhere])) + strangers
+        self.strangers[node] = np.where(taken, np.minimum(above, own), strangers).astype(np.int16)
         return row
+
+    def _arriving(self, node: Node) -> Counts:
+        """Return who is in a node before it lists anything, but for those who came from rows."""
+        if not node[0]:
+            return self._cell(self.people, node)
+        who: Counts = np.bitwise_or.reduce([self.who[child] for child in self.world.children(node)])
+        return who
 
     def _cell(self, table: Counts, node: Node) -> Counts:
         at = np.ravel_multi_index([start for start, _ in node[1]], self.world.shape)
