@@ -71,6 +71,10 @@ class World:
             found += [(*box[:axis], one, *box[axis + 1 :]) for one in largest]
         return found
 
+    def spares(self, child: Node, node: Node) -> bool:
+        """Tell whether a child is a part of a node that a reader may know to be empty, beside others."""
+        return False
+
     @cached_property
     def boxes(self) -> list[Box]:
         """Every box: one node an axis, at any levels."""
@@ -111,7 +115,8 @@ def common(one: Box, other: Box) -> Box | None:
 class Replay:
     """The method on every input at once.
 
-    ``counts`` has a row an input; ``only`` names the nodes that may be listed, where these are given.
+    ``counts`` has a row an input; ``only`` names the nodes that may be listed, where these are given; ``trust`` is
+    whether spare parts are counted on, which they should not.
     """
 
     world: World
@@ -119,6 +124,7 @@ class Replay:
     k: int
     mode: Mode = "capped"
     only: frozenset[Node] | None = None
+    trust: Counts | Literal[0, 1] = 0
     listed: dict[Node, Counts] = field(default_factory=dict)
     passed: dict[Node, Counts] = field(default_factory=dict)
     bounds: dict[Node, Counts] = field(default_factory=dict)
@@ -165,9 +171,15 @@ class Replay:
     def _bound(self, node: Node, children: list[Node]) -> Counts:
         if len(children) == 1:
             return np.zeros(len(self.counts), dtype=np.int16)
-        sums = [sum(self.cap(child, step) for child in children) for step in self.world.steps(node[1])]
+        sums = [self._held(node, children, step) for step in self.world.steps(node[1])]
         least: Counts = np.minimum.reduce([np.asarray(one, dtype=np.int16) for one in sums])
         return least
+
+    def _held(self, node: Node, children: list[Node], box: Box | None) -> Counts:
+        held = np.zeros(len(self.counts), dtype=np.int16)
+        for child in children:
+            held = held + self.cap(child, box) * (self.trust if self.world.spares(child, node) else 1)
+        return held
 
     def cap(self, node: Node, box: Box | None) -> Counts:
         """Return the most that a node can pass up while a box is empty."""
@@ -182,7 +194,7 @@ class Replay:
             return nothing
         if node[0] == 0:
             return np.where(listed > 0, 0, self.k - 1).astype(np.int16)
-        held = sum((self.cap(child, box) for child in self.world.children(node)), nothing)
+        held = self._held(node, self.world.children(node), box)
         bound = self.bounds[node]
         above = nothing if self.mode == "kept" else np.where(listed == bound, held - bound, 0)
         unlisted = np.where(bound < self.k, held, np.minimum(self.k - 1, held))

@@ -131,7 +131,7 @@ def fall(ladder: Ladder, rest: Rest, terms: Terms, only: Sequence[Ints] | None =
         rest = rest.without(chosen, number + np.arange(len(taken)), left)
         listed.append((rung, row, gives))
         number += len(taken)
-    most = int(nodes.caps.nothing.sum()) if terms.capped and terms.by_trips and ladder.reaches_root else None
+    most = int(nodes.caps.most.sum()) if terms.capped and terms.by_trips and ladder.reaches_root else None
     return Fallen(rows_of(ladder, listed), rest, kept, most)
 
 
@@ -194,6 +194,7 @@ def _only(caps: Caps, which: Bools) -> Caps:
     number = np.cumsum(which) - 1
     return Caps(
         caps.nothing[which],
+        caps.most[which],
         [values[which] for values in caps.untouched],
         [Steps(number[of.node], of.part, of.place, of.value) for of in caps.touched],
     )
