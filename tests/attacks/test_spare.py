@@ -28,10 +28,8 @@ def groups_shown(counted_on: str, *, knows: bool) -> int:
         missing = inputs.reshape(-1, *world.shape)[..., world.shape[-1] - world.spare :]
         occurs = missing.reshape(len(inputs), -1).any(axis=1)
         inputs, occurs = (inputs[~occurs], occurs[~occurs]) if knows else (inputs, occurs)
-        trust = {"never": np.zeros_like(occurs), "always": ~np.zeros_like(occurs), "where it occurs": occurs}[
-            counted_on
-        ]
-        replay = Replay(world, inputs, k, trust=trust.astype(np.int16)).run()
+        trust = {"never": occurs & False, "always": occurs | True, "where it occurs": occurs}
+        replay = Replay(world, inputs, k, trust=trust[counted_on].astype(np.int16)).run()
         found += sum(shown(replay, replay.signature()))
     return found
 
