@@ -234,9 +234,9 @@ def segments(folder: Path) -> Path:
     for number, name in enumerate(("whole", "hour=06-09", "hour=15-18")):
         save(folder / name, some_flows(zones, zones, 4, seed=number), parameters={"segment": {"hour": name[5:]}})
     listed = [
-        {"dimension": "hour", "segment": "06-09", "folder": "hour=06-09"},
-        {"dimension": "hour", "segment": "15-18", "folder": "hour=15-18"},
-        {"dimension": "hour", "segment": "22-24", "folder": None},
+        {"dimension": "hour", "segment": {"hour": "06-09"}, "folder": "hour=06-09"},
+        {"dimension": "hour", "segment": {"hour": "15-18"}, "folder": "hour=15-18"},
+        {"dimension": "hour", "segment": {"hour": "22-24"}, "folder": None},
     ]
     index = {"version": "0.1.0", "whole": "whole", "segments": listed}
     (folder / "index.json").write_text(json.dumps(index), encoding="utf-8")

@@ -101,9 +101,9 @@ def load_table(
     kinds: Sequence[Kind] = (),
 ) -> Matrix:
     """Read an open table into its backend; see `load`."""
-    if kinds or reading.kind_of(table) == "trips":
+    if reading.kind_of(table) == "trips":
         return load_trips(table, reading, kinds)
-    return load_od(table, reading)
+    return load_od(table, reading, kinds)
 
 
 def parse_bytes(text: str) -> int:

@@ -55,6 +55,8 @@ class Hierarchy:
         For H3: how many levels it takes from a resolution to the next; see `odkanon.zoning.fine`.
     names : tuple of str
         For other zonings: what levels are called, from the leaves on, as far as they have names.
+    spare : frozenset of str
+        For attributes: leaves that a reader may know to be empty, such as a missing answer.
     """
 
     ids: tuple[Ids, ...]
@@ -66,6 +68,7 @@ class Hierarchy:
     within: Places | None = None
     steps: int = 1
     names: tuple[str, ...] = ()
+    spare: frozenset[str] = frozenset()
 
     @property
     def leaves(self) -> Ids:
