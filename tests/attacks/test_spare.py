@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from attacks.cascades import PAIR, SINGLE, THREE, Replay, every_input, shown
+from attacks.cascades import PAIR, SINGLE, THREE, Counts, Replay, every_input, shown
 from worlds.cubes import Cube
 
 WORLDS = [
@@ -26,10 +24,11 @@ def groups_shown(counted_on: str, *, knows: bool) -> int:
     for world, k in WORLDS:
         inputs = every_input(world, k)
         missing = inputs.reshape(-1, *world.shape)[..., world.shape[-1] - world.spare :]
-        occurs = missing.reshape(len(inputs), -1).any(axis=1)
-        inputs, occurs = (inputs[~occurs], occurs[~occurs]) if knows else (inputs, occurs)
-        trust = {"never": occurs & False, "always": occurs | True, "where it occurs": occurs}
-        replay = Replay(world, inputs, k, trust=trust[counted_on].astype(np.int16)).run()
+        occurs: Counts = missing.reshape(len(inputs), -1).max(axis=1).clip(0, 1)
+        if knows:
+            inputs, occurs = inputs[occurs == 0], occurs[occurs == 0]
+        trust: dict[str, Counts] = {"never": occurs * 0, "always": occurs * 0 + 1, "where it occurs": occurs}
+        replay = Replay(world, inputs, k, trust=trust[counted_on]).run()
         found += sum(shown(replay, replay.signature()))
     return found
 

@@ -51,7 +51,6 @@ def test_a_cube_and_its_views(trips: Path, tmp_path: Path) -> None:
     [
         (("--method", "oigh"), "--by publishes with cascade"),
         (("--segment", "sex"), "--segment does not apply with --by"),
-        (("--hierarchy", "zones.csv"), "--hierarchy does not apply with --by"),
         (("--steps", "fine"), "--steps does not apply with --by"),
         (("--give-up", "colour"), "no 'colour' to give up"),
         (("--by", "colour"), "colour"),
@@ -70,12 +69,12 @@ def test_an_order_needs_a_cube(trips: Path, tmp_path: Path) -> None:
     assert "--give-up does not apply without --by" in output(done)
 
 
-def test_a_table_between_zones_has_no_kinds(tmp_path: Path) -> None:
+def test_a_table_without_times_has_no_hours(tmp_path: Path) -> None:
     table = pa.table({"origin": ["8a1fb4671017fff"] * 3, "destination": ["8a1fb4671007fff"] * 3, "trips": [5, 6, 7]})
     pyarrow.parquet.write_table(table, tmp_path / "od.parquet")
     done = odkanon("anonymize", tmp_path / "od.parquet", "-o", tmp_path / "cube", "--by", "hour")
     assert done.returncode == 2
-    assert "start_lat" in output(done)
+    assert "hour needs a start time" in output(done)
 
 
 def test_orders_are_compared_by_what_they_keep(trips: Path, tmp_path: Path) -> None:

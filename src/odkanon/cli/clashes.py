@@ -55,7 +55,6 @@ CLASHES = (
     Clash(("segment", "all_segments", "by"), False, ("age_bands",), "nothing is split"),
     Clash(("by",), True, ("segment", "zones"), "it makes one table, on zones of its own"),
     Clash(("by",), True, ("steps",), "attributes are given up between whole H3 levels"),
-    Clash(("by",), True, ("hierarchy",), "attributes need trips with coordinates"),
     Clash(("by",), True, ("level", "symmetric"), "its rows are as fine as k share, at several levels"),
     Clash(("segment",), True, ("level", "symmetric"), "zones become as coarse as all tables need"),
     Clash(("level",), True, ("symmetric",), "one level is one zoning for both ends"),

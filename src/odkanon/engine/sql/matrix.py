@@ -120,10 +120,13 @@ class SqlMatrix:
     def _collected(self) -> ODMatrix:
         size = self.summary.pairs * _BYTES_PER_PAIR + self._visits_at_most * _BYTES_PER_PAIR // 3
         if size > self.backend.memory:
+            needs, use = "this method needs", "method odkanon or oigh with thresholds alone"
+            if self.axes:
+                needs, use = "segments need", "fewer of them"
             raise InputError(
-                f"this method needs the OD pairs in memory: {self.summary.pairs:,} of them take some "
-                f"{size / 2**30:.1f} GiB, and {self.backend.memory / 2**30:.1f} are free for that; use method odkanon "
-                "or oigh with thresholds alone, a coarser resolution, or a larger memory limit",
+                f"{needs} the OD pairs in memory: {self.summary.pairs:,} of them take some "
+                f"{size / 2**30:.1f} GiB, and {self.backend.memory / 2**30:.1f} are free for that; use {use}, "
+                "a coarser resolution, or a larger memory limit",
                 option="memory-limit SIZE",
             )
         rest = self.falling()
