@@ -19,21 +19,16 @@ from odkanon.model.rule import Rule
 from odkanon.publish.report import render
 from odkanon.read.matrix import matrix_of
 from odkanon.sample.survey import CENTRAL_CELLS
-from odkanon.together.series import release_on_zones, zoning_of
 
 SIZE = (1280, 1060)
 HALVES = {"morning": "hour < 12", "afternoon": "hour >= 12"}
 
 
 def save_releases(source: Path, folder: Path, within: str | None) -> None:
-    """Save a cascade of everything, and the two halves of the day on the zones of the first."""
-    anonymize(matrix_of(Reading(source, within=within)), Rule(trips=10), method="cascade").save(folder / "cascade")
-    zoning = None
-    for name, condition in HALVES.items():
+    """Save a cascade of everything, and one of each half of the day."""
+    for name, condition in {"cascade": None, **HALVES}.items():
         od = matrix_of(Reading(source, within=within, where=condition))
-        release = anonymize(od, Rule(trips=10)) if zoning is None else release_on_zones(od, Rule(trips=10), zoning)
-        release.save(folder / name)
-        zoning = zoning or zoning_of(release)
+        anonymize(od, Rule(trips=10), method="cascade").save(folder / name)
 
 
 def shoot_place(browser: Browser, folder: Path, target: Path, near: str) -> None:
@@ -43,15 +38,18 @@ def shoot_place(browser: Browser, folder: Path, target: Path, near: str) -> None
     with opened(browser, page_file.as_uri(), SIZE) as page:
         page.locator(".search input").fill(near)
         page.keyboard.press("Enter")
+        Opened(page).until("odkanon.state().place !== null", 60)
         shoot(page, target / "1-where-do-people-from-here-go.png")
+        x, y = page.evaluate("odkanon.spot('r0-destination', odkanon.state().place)")
+        page.get_by_role("button", name="Back to everywhere").click()
         page.locator("#detail").fill(page.locator("#detail").get_attribute("max") or "0")
         page.locator("#flows").fill("0")
         settle(page)
-        x, y = page.evaluate("odkanon.spot('r0-destination', odkanon.state().place)")
         page.mouse.move(x, y)
         Opened(page).until("!document.querySelector('.tip').hidden", 60)
         page.screenshot(path=target / "3-how-coarse-is-it-here.png")
         page.locator(".part.out").click()
+        page.locator(".strip .note").scroll_into_view_if_needed()
         shoot(page, target / "4-what-was-left-out.png")
 
 

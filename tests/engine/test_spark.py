@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +13,11 @@ import pyarrow.parquet
 import pytest
 
 from engine.layouts import UTM, WRITTEN, porto, projected, same_clock, with_times
-from engine.needs import ON_SPARK
+from engine.needs import ON_SPARK, on_spark
 from engine.same import CASCADES, CUBE_WAYS, CUBES, EVERY_RULE, FINE, RULES, WAYS, check_same, homes, messy, outcome
 from odkanon import Area, InputError, Rule, build_od, limit, lookup_hierarchy, read_od, read_trips
-from odkanon.engine.choose import load_table
-from odkanon.engine.spark.backend import Spark, _java_home, open_spark_input, to_spark
-from odkanon.engine.sql.matrix import SqlMatrix
+from odkanon.engine.spark.backend import _java_home, to_spark
 from odkanon.read.axes import kinds_of
-from odkanon.read.kinds import Kind
 from odkanon.read.matrix import matrix_of
 from odkanon.read.reading import Reading
 from odkanon.read.tables.columns import COORDINATES
@@ -31,15 +27,6 @@ from odkanon.zoning.cells import str_to_cell
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 pytestmark = ON_SPARK
-
-
-def on_spark(
-    session: Any, source: Path, *, fetchable: int | None = None, kinds: Sequence[Kind] = (), **options: Any
-) -> SqlMatrix:
-    table = open_spark_input(source, backend=Spark(session, fetchable=fetchable))
-    od = load_table(table, Reading(**options), kinds)
-    assert isinstance(od, SqlMatrix)
-    return od
 
 
 def saved(table: pa.Table, path: Path) -> Path:
@@ -150,9 +137,15 @@ def test_datasets_areas_filters_and_other_zonings(session: Any, tmp_path: Path) 
 
 
 def test_what_spark_cannot_read_is_one_clear_error(session: Any, tmp_path: Path) -> None:
-    (tmp_path / "trips.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(InputError, match="which takes Parquet files"):
-        open_spark_input(tmp_path / "trips.csv", backend=Spark(session))
+    for content in (b"PK\x03\x04\0\0", b'{"type": "FeatureCollection"}'):
+        (tmp_path / "trips").write_bytes(content)
+        with pytest.raises(InputError, match="neither CSV nor Parquet"):
+            on_spark(session, tmp_path / "trips")
+    (tmp_path / "trips").write_bytes(b"PAR1 and no more")
+    with pytest.raises(InputError, match="cannot be read by Spark as Parquet"):
+        on_spark(session, tmp_path / "trips")
+    with pytest.raises(InputError, match="there is no file"):
+        on_spark(session, tmp_path / "nothing.csv")
 
 
 def test_reference_systems_and_offsets_as_in_memory(session: Any, tmp_path: Path) -> None:
@@ -171,14 +164,16 @@ def test_reference_systems_and_offsets_as_in_memory(session: Any, tmp_path: Path
     check_same(build_od(read_trips(path)), on_spark(session, path), RULES[:0])
 
 
-def test_the_taxis_of_porto_are_for_duckdb(session: Any, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"Porto taxis .* use DuckDB"):
-        on_spark(session, saved(porto(), tmp_path / "train.parquet"))
+def test_the_taxis_of_porto(session: Any, tmp_path: Path) -> None:
+    path = saved(porto(), tmp_path / "train.parquet")
+    check_same(
+        build_od(read_trips(path), resolution=8), on_spark(session, path, resolution=8), [Rule(trips=5)], WAYS[:1]
+    )
 
 
 def test_spelling() -> None:
-    assert to_spark("""SELECT "a""b", hash("c") FROM t WHERE "d" = 'it''s "\\'""") == (
-        """SELECT `a"b`, xxhash64(`c`) FROM t WHERE `d` = 'it\\'s "\\\\'"""
+    assert to_spark("""SELECT "a""b" FROM t WHERE "d" = 'it''s "\\'""") == (
+        """SELECT `a"b` FROM t WHERE `d` = 'it\\'s "\\\\'"""
     )
 
 

@@ -343,7 +343,7 @@ def test_whoever_leaves_a_row_may_be_anybody() -> None:
     group = Groups(codes, np.array([4]), np.array([12]), np.array([24]), {"persons": np.array([9])}, 1)
     stays, goes = split(group, np.array([9]))
     assert (int(stays.trips[0]), int(stays.heads["persons"][0]), int(stays.pairs[0])) == (9, 6, 4)
-    assert (int(goes.trips[0]), goes.heads, int(goes.pairs[0])) == (3, {}, 0)
+    assert (int(goes.trips[0]), int(goes.heads["persons"][0]), int(goes.pairs[0])) == (3, 0, 0)
     assert stays.weight is not None
     assert goes.weight is not None
     assert int(stays.weight[0]) + int(goes.weight[0]) == 24

@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 
 from odkanon.errors import InputError
 from odkanon.methods import anonymize
-from odkanon.methods.treecut.dp import Floats, Problem, node_table
+from odkanon.methods.treecut.dp import Floats, Problem, node_table, totals_of
 from odkanon.methods.treecut.exchange import all_moves, exchange
 from odkanon.methods.treecut.goal import Goal, Objective
 from odkanon.methods.treecut.joint import interactions
 from odkanon.methods.treecut.method import best_cuts
-from odkanon.model.budget import Budget
+from odkanon.model.budget import Budget, BudgetOf
 from odkanon.model.od import ODMatrix
 from odkanon.model.rule import Rule
 from odkanon.quality.utility import UtilityMeasure, utility
-from odkanon.zoning.hierarchy import level_cut
+from odkanon.zoning.hierarchy import Cut, level_cut
 from worlds.matrices import all_cuts, golden_od, random_world, worlds
 
 RULES = (Rule(trips=6), Rule(trips=12), Rule(persons=4), Rule(trips=8, persons=3), Rule(weight=20.0))
@@ -64,6 +64,42 @@ def test_finds_the_optimum_of_small_problems() -> None:
     assert found.min() > -1e-9
     assert np.mean(found < 1e-9) >= 0.97
     assert found.mean() < 0.001
+
+
+def counted_totals(problem: Problem, cuts: tuple[Cut, Cut]) -> list[float]:
+    """The totals of a pair of cuts by their definition, class by class and leaf pair by leaf pair."""
+    flows, price, published, spent, classes, loss = problem.od.flows, 0.0, 0.0, 0.0, 0.0, 0.0
+    zones = [cut.zone_of_leaf[leaf] for cut, leaf in zip(cuts, (flows.origin, flows.destination), strict=True)]
+    for zone in set(zip(*(each.tolist() for each in zones), strict=True)):
+        rows = (zones[0] == zone[0]) & (zones[1] == zone[1])
+        part, mass = flows.take(rows), getattr(flows, problem.measure)[rows]
+        heads = len(set(part.visits["persons"].head.tolist()))
+        sums = {"trips": part.trips.sum(), "weight": part.weight.sum() / flows.scale, "persons": heads}  # type: ignore[union-attr]
+        sizes = [int((cut.zone_of_leaf == at).sum()) for cut, at in zip(cuts, zone, strict=True)]
+        if all(sums[name] >= least for name, least in problem.rule.thresholds.items()):
+            spread = mass.sum() / (sizes[0] * sizes[1])
+            price, published, classes = price + mass.sum() * sum(sizes), published + mass.sum(), classes + 1
+            loss += np.abs(mass - spread).sum() + (sizes[0] * sizes[1] - rows.sum()) * spread
+        else:
+            spent, loss = spent + (rows.sum() if problem.budget.of == "rows" else part.trips.sum()), loss + mass.sum()
+    return [price, published, spent, classes, loss]
+
+
+@given(
+    st.integers(0, 999),
+    st.sampled_from(RULES),
+    st.sampled_from(["trips", "weight"]),
+    st.sampled_from(["trips", "rows"]),
+)
+@settings(max_examples=25, deadline=None)
+def test_totals_are_those_of_the_merged_pairs(seed: int, rule: Rule, measure: UtilityMeasure, of: BudgetOf) -> None:
+    od = random_world(seed, fan=3, levels=2)
+    problem = Problem(od, rule, Budget(0.1, of), measure, with_loss=True)
+    origins, destinations = all_cuts(od.origins), all_cuts(od.destinations)
+    cuts = origins[seed % len(origins)], destinations[seed % len(destinations)]
+    expected = counted_totals(problem, cuts)
+    assert np.allclose(totals_of(problem, cuts), expected)
+    assert np.allclose(node_table(problem, "destination", cuts[0]).total(cuts[1]), expected)
 
 
 @given(st.integers(0, 999), st.floats(0, 30), st.floats(0, 30))
@@ -120,7 +156,7 @@ def test_pairs_of_moves_on_both_axes_are_accounted_exactly(seed: int, rule: Rule
     beyond = interactions(problem, cuts, moves)
     totals = tables[0].total(cuts[0])
     for first, second in random.integers(0, beyond.shape[1:], size=(12, 2)).tolist():
-        new = (moves[0].apply(tables[0], cuts[0], [first]), moves[1].apply(tables[1], cuts[1], [second]))
+        new = (moves[0].apply(cuts[0], [first]), moves[1].apply(cuts[1], [second]))
         expected = node_table(problem, "origin", new[1]).total(new[0])
         change = moves[0].change[:, first] + moves[1].change[:, second] + beyond[:, first, second]
         assert np.allclose(totals + change, expected)

@@ -56,15 +56,15 @@ def levels(specs: list[str], table: pa.Table | None = None) -> list[list[list[st
 
 def test_axes_list_what_is_public() -> None:
     slots, hours, sex = levels(["hour:7-9,9-17"])[0], levels(["hour"])[0], levels(["sex"])[0]
-    assert slots == [["07-09", "09-17", "other"], ["any"]]
-    assert [len(ids) for ids in hours] == [24, 5, 1]
-    assert sex == [["f", "m"], ["any"]]
-    assert len(levels(["weekday"])[0][0]) == 7
-    assert levels(["mode:private=car,soft=walk+bike+ferry"])[0] == [["other", "private", "soft"], ["any"]]
-    assert levels(["mode:all=car+walk+bike+bus,ferry=boat"])[0] == [["all", "ferry"], ["any"]]
+    assert slots == [["07-09", "09-17", "missing", "other"], ["any"]]
+    assert [len(ids) for ids in hours] == [25, 6, 1]
+    assert sex == [["f", "m", "missing"], ["any"]]
+    assert len(levels(["weekday"])[0][0]) == 8
+    assert levels(["mode:private=car,soft=walk+bike+ferry"])[0] == [["missing", "other", "private", "soft"], ["any"]]
+    assert levels(["mode:all=car+walk+bike+bus,ferry=boat"])[0] == [["all", "ferry", "missing", "other"], ["any"]]
 
 
-def test_missing_is_a_value_where_it_occurs() -> None:
+def test_missing_is_a_value() -> None:
     table = survey(mode=pa.array([None if at % 7 == 0 else "car" for at in range(1500)], pa.string()))
     assert levels(["mode"], table)[0] == [["car", "missing"], ["any"]]
     release = cube(table, ["mode"])

@@ -5,12 +5,11 @@ from __future__ import annotations
 from itertools import chain, combinations
 
 import numpy as np
-import pyarrow as pa
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from odkanon import Rule, Trips
-from odkanon.model.account import Source
+from odkanon import Rule
+from odkanon.model.flows import Flows, visits_of_records
 from odkanon.together.dimensions import Dimension
 from odkanon.together.plan import Plan, find_rare, make_plan, too_few
 
@@ -25,10 +24,11 @@ def counts(draw: st.DrawFn) -> dict[Atom, int]:
     return {atom: size for atom, size in table.items() if size}
 
 
-def plan_of(table: dict[Atom, int], rule: Rule) -> tuple[Plan, list[Dimension], Trips]:
+def plan_of(table: dict[Atom, int], rule: Rule) -> tuple[Plan, list[Dimension], Flows]:
     atoms = np.array([atom for atom, size in table.items() for _ in range(size)])
     persons = np.arange(len(atoms), dtype=np.int32) // 2
-    trips = Trips(pa.table({"at": np.arange(len(atoms))}), None, 1, {"persons": persons}, Source(len(atoms)))
+    zeros, ones = np.zeros(len(atoms), dtype=np.int32), np.ones(len(atoms), dtype=np.int64)
+    trips = Flows(zeros, zeros, ones, ones, visits=visits_of_records({"persons": persons}))
     sex = Dimension("sex", ("sex",), (("W",), ("M",)), atoms[:, 1].astype(np.int32))
     labels = tuple((s, a) for s in "WM" for a in "yo")
     both = Dimension("sex*age", ("sex", "age"), labels, (atoms[:, 1] * AGES + atoms[:, 2]).astype(np.int32))

@@ -96,7 +96,7 @@ def _public(full: Mapping[str, Any]) -> dict[str, Any]:
         measure: {name: None if value is None else float(f"{value:.2g}") for name, value in numbers.items()}
         for measure, numbers in full["utility"].items()
     }
-    most = {"at_most_trips": published["trips"] // 9}
+    most = full.get("unlisted", {"at_most_trips": published["trips"] // 9})
     return {"format": 1, **kept, "published": published, "unlisted": most, "quality": rounded}
 
 
@@ -189,6 +189,20 @@ def nested(folder: Path, **about: Any) -> Path:
     return save(folder, rows, weights=False, method="cascade", **about)
 
 
+def nested_pair(folder: Path) -> tuple[Path, Path]:
+    """Two nested releases of different trips: the flows to some cells grew, others are only known coarser by now."""
+    with (nested(folder / "march", unlisted={"at_most_trips": 0}) / "classes.csv").open(newline="") as file:
+        rows = [(row["origin"], row["destination"], int(row["trips"])) for row in csv.DictReader(file)]
+    later: dict[tuple[str, str], int] = {}
+    for number, (origin, destination, trips) in enumerate(rows):
+        if h3.get_resolution(destination) == 9 and number % 5 == 0:
+            destination = h3.cell_to_parent(destination, 7)
+        later[origin, destination] = later.get((origin, destination), 0) + trips * (3 if number % 3 == 0 else 1)
+    flows = [(origin, destination, trips) for (origin, destination), trips in sorted(later.items())]
+    april = save(folder / "april", flows, weights=False, method="cascade", unlisted={"at_most_trips": 0})
+    return folder / "march", april
+
+
 HOURS = (["any"] * 4, ["06-09", "06-09", "15-18", "15-18"], ["06", "07", "15", "16"])
 """Hours from no hour at all to the finest."""
 CUBE = [
@@ -220,9 +234,9 @@ def segments(folder: Path) -> Path:
     for number, name in enumerate(("whole", "hour=06-09", "hour=15-18")):
         save(folder / name, some_flows(zones, zones, 4, seed=number), parameters={"segment": {"hour": name[5:]}})
     listed = [
-        {"dimension": "hour", "segment": "06-09", "folder": "hour=06-09"},
-        {"dimension": "hour", "segment": "15-18", "folder": "hour=15-18"},
-        {"dimension": "hour", "segment": "22-24", "folder": None},
+        {"dimension": "hour", "segment": {"hour": "06-09"}, "folder": "hour=06-09"},
+        {"dimension": "hour", "segment": {"hour": "15-18"}, "folder": "hour=15-18"},
+        {"dimension": "hour", "segment": {"hour": "22-24"}, "folder": None},
     ]
     index = {"version": "0.1.0", "whole": "whole", "segments": listed}
     (folder / "index.json").write_text(json.dumps(index), encoding="utf-8")

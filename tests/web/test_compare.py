@@ -76,6 +76,66 @@ def _check_one_zone(opened: Opened) -> None:
     assert len(set(colours.values())) == 2
 
 
+def _by_cell(folder: Path, level: int) -> tuple[dict[str, int], dict[str, int]]:
+    """Trips to each cell of a resolution, and those that are only known to go to a coarser one."""
+    fine: dict[str, int] = {}
+    rough: dict[str, int] = {}
+    for cell, trips in masses(folder, "destination").items():
+        coarser = h3.get_resolution(cell) < level
+        key = cell if coarser else h3.cell_to_parent(cell, level)
+        found = rough if coarser else fine
+        found[key] = found.get(key, 0) + trips
+    return fine, rough
+
+
+def test_two_cascades_are_compared_on_the_same_cells(browser: Browser, tmp_path: Path) -> None:
+    folders = made.nested_pair(tmp_path)
+    opened = open_report(browser, tmp_path / "cascades.html", folders)
+    assert opened.page.locator('input[name="view"][value="places"]').is_checked()
+    assert opened.page.locator(".frame").all_inner_texts() == ["Change · Destinations: where trips end"]
+    # Rows that lie in each other are not subtracted one by one, anywhere on the page.
+    assert opened.page.locator(".differences, .flowchanges").count() == 0
+    totals = [sum(masses(folder, "destination").values()) for folder in folders]
+    for detail in (1, 3):
+        opened.page.locator("#detail").fill(str(detail))
+        opened.settle()
+        (before, coarse), (after, coarser) = (_by_cell(folder, 6 + detail) for folder in folders)
+        by = {cell: after.get(cell, 0) - before.get(cell, 0) for cell in {*before, *after}}
+        assert f"{totals[0]:,} published trips in march, {totals[1]:,} in april" in opened.text(".answer")
+        opened.page.locator(".search input").fill("8")
+        opened.page.locator(".search input").fill("")
+        rows = opened.page.locator(".zonelist tbody tr").all()
+        assert len(rows) == min(100, len(by))
+        for row in rows[:12]:
+            cell = row.locator("button").inner_text()
+            told = row.locator("td").first.inner_text().split()[0]
+            assert told == (f"{by[cell]:+,}".replace("-", "−") if by[cell] else "0")
+        labels = opened.page.locator(".names .rough").all_inner_texts()
+        both = {cell: (coarse.get(cell, 0), coarser.get(cell, 0)) for cell in {*coarse, *coarser}}
+        assert set(labels) <= {f"somewhere in here: {one:,} to {two:,}" for one, two in both.values()}
+        assert bool(labels) == bool(both)
+    listed = {cell: change for cell, change in by.items() if cell in before and cell in after}
+    _check_colours(opened, listed)
+    opened.pick("view", "zones")
+    assert opened.page.locator('input[name="shade"][value="change"]').count() == 0
+    assert opened.problems == []
+    opened.page.context.close()
+
+
+def _check_colours(opened: Opened, changes: dict[str, int]) -> None:
+    """Warm where there are more, cold where there are fewer; names and hatched lines can be in the way of one pixel."""
+    spots = {}
+    for cell in changes:
+        latitude, longitude = h3.cell_to_latlng(cell)
+        x, y = opened.page.evaluate("(at) => odkanon.spot('r0-destination', at)", [longitude, latitude])
+        spots[cell] = [[x + dx, y + dy] for dx in (-3, 0, 3) for dy in (-3, 0, 3)]
+    seen = {cell: [warm(colour) for colour in opened.page.evaluate(PIXELS, points)] for cell, points in spots.items()}
+    for cell, change in changes.items():
+        typical = sorted(seen[cell])[4]
+        assert (typical > 10) == (change > 0), (cell, change, seen[cell])
+        assert (typical < -10) == (change < 0), (cell, change, seen[cell])
+
+
 def test_arrows_of_two_releases_share_one_scale(browser: Browser, tmp_path: Path) -> None:
     one = made.save(tmp_path / "much", [(ZONES[0], ZONES[3], 400), (ZONES[1], ZONES[4], 400)])
     two = made.save(tmp_path / "little", [(ZONES[0], ZONES[3], 20), (ZONES[1], ZONES[4], 20)])

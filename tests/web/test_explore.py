@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from odkanon.cli import app
 from odkanon.explore import ExploreServer, opened_in_browser
+from web.axe import look
 from web.driver import Opened
 from web.exploring import WITHIN, ask, assert_same_release, first, serving
 
@@ -44,6 +45,14 @@ def wait_for(opened: Opened, **wanted: Any) -> None:
 def numbers(opened: Opened) -> dict[str, str]:
     tiles = opened.page.locator(".tile").all()
     return {tile.locator("h2").inner_text(): tile.locator(".big").inner_text() for tile in tiles}
+
+
+def test_axe_finds_nothing_in_the_explorer(live: Opened) -> None:
+    live.settle(60)
+    for theme in ("Dark", "Light"):
+        assert look(live.page)[0] == []
+        live.page.get_by_role("button", name=theme).click()
+        live.settle(60)
 
 
 def test_moving_k_changes_zones_and_numbers(live: Opened, server: ExploreServer) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from attacks.cascades import Box, World
+from attacks.cascades import Box, Node, World
 from odkanon import Rule
 from odkanon.methods.cascade.fall import Fallen, Terms, fall
 from odkanon.methods.cascade.method import ladder_of
@@ -20,9 +20,18 @@ from odkanon.zoning.hierarchy import Hierarchy
 
 @dataclass(frozen=True)
 class Cube(World):
-    """A world whose ladder coarsens its axes in an order of its own: origins, destinations, then attributes."""
+    """A world whose ladder coarsens its axes in an order of its own: origins, destinations, then attributes.
+
+    The last ``spare`` leaves of the last attribute are values that a reader may know to be empty.
+    """
 
     order: tuple[int, ...] = ()
+    spare: int = 0
+
+    def spares(self, child: Node, node: Node) -> bool:
+        """Tell whether a child is a part of a node that a reader may know to be empty, beside others."""
+        first = self.shape[-1] - self.spare
+        return child[1][-1][0] >= first > node[1][-1][0]
 
     @cached_property
     def rungs(self) -> tuple[tuple[int, ...], ...]:
@@ -65,6 +74,8 @@ def cube_matrix(world: World, counts: np.ndarray, weight: np.ndarray | None = No
     axes, kinds = [], []
     for number, (levels, leaf) in enumerate(zip(world.levels[2:], at[2:], strict=True), 2):
         tree = tree_of(levels, ANY)
+        if number == len(world.shape) - 1 and isinstance(world, Cube):
+            tree = replace(tree, spare=frozenset(tree.leaves[len(tree.leaves) - world.spare :].tolist()))
         seen = np.unique(leaf)
         keep = np.zeros(len(tree.leaves), dtype=bool)
         keep[seen] = True

@@ -1,5 +1,6 @@
 /** Puts the page together and keeps map, legend and lists in step with what the reader chose. */
 
+import { bundleChanges, changeOf, joined, type Cell, type Change } from "./changes";
 import type { Palette } from "./colour";
 import { difference } from "./compare";
 import { h, refill, replace } from "./dom";
@@ -10,6 +11,7 @@ import { boundsOf, type Point } from "./geometry";
 import { heart } from "./heart";
 import { moveOntoLand } from "./land";
 import { changeMarks, flowLayer, flowMarks, ringLayer, staying, widest } from "./map/arrows";
+import { changedLines, changeLabels, changeLayers, changeScale, type ChangedSpot } from "./map/changes";
 import { stacked } from "./map/grid";
 import { baseLayers, ownLayer, zoneLayers, type Piece } from "./map/layers";
 import { bundleMarks, densityScale, placeLayers, roughLabels, softHeads, type Label } from "./map/places";
@@ -18,14 +20,15 @@ import { tooltip } from "./map/tooltip";
 import { Maps } from "./map/view";
 import { AXES, unpack, withGoodness, type Goodness, type Model, type PackedModel, type Release } from "./model";
 import { Names } from "./names";
-import { nodeAt } from "./nest";
+import { nodeAt, type Nest } from "./nest";
 import { see, type Seen } from "./places";
 import { account, asked } from "./panels/account";
+import { changeEntries, changeFacts, changeSentence } from "./panels/changes";
 import { differences } from "./panels/differences";
 import { histograms } from "./panels/histogram";
-import { legend, placeLegend } from "./panels/legend";
+import { cellChangeLegend, legend, placeLegend } from "./panels/legend";
 import { KindPanels, mapsOf } from "./panels/kinds";
-import { PlacePanel, sentence, stripBar } from "./panels/places";
+import { placeEntries, PlacePanel, sentence, stripBar } from "./panels/places";
 import { privacy, utility } from "./panels/quality";
 import { caution, headline, statement } from "./panels/statement";
 import { toolbar } from "./panels/toolbar";
@@ -63,6 +66,7 @@ export class App {
   private panels: Titled[] = [];
   /** What each panel of the map of places shows; nothing on a map of zones. */
   private seen: Seen[] = [];
+  private change: Change | null = null;
   /** Releases that belong together, of which one is shown. */
   private readonly together: Release[];
   private names: Names;
@@ -243,6 +247,7 @@ export class App {
     const { state } = this.store;
     const { towards: axis, each, measure } = state;
     const release = this.model.releases[0]!;
+    if (this.model.releases.length > 1) return [{ id: `r0-${axis}`, release: 0, axis, title: `Change · ${axisTitle[axis]}` }];
     const kind = release.kinds.find(({ name }) => name === each);
     const shares = kind ? mapsOf(release, kind, state) : [];
     if (!shares.length) return [{ id: `r0-${axis}`, release: 0, axis, title: `${axisTitle[axis]} (${plural(release[axis].id.length, "zone")})` }];
@@ -251,9 +256,13 @@ export class App {
 
   private draw(): void {
     const { state } = this.store;
-    if (state.view === "places") this.drawPlaces(palette(state));
-    else this.drawZones(palette(state));
-    this.answer.hidden = this.parts.hidden = state.view !== "places";
+    const places = state.view === "places";
+    const two = this.model.releases.length > 1;
+    if (!places) this.drawZones(palette(state));
+    else if (two) this.drawChange(palette(state));
+    else this.drawPlaces(palette(state));
+    this.answer.hidden = !places;
+    this.parts.hidden = !places || two;
   }
 
   private drawZones(colours: Palette): void {
@@ -306,17 +315,41 @@ export class App {
       [...rough, ...this.townLabels()],
     );
     replace(this.legend, ...placeLegend(scale, many || rough.length > 0, all, { mass: whole.stays, total: whole.total }, state, colours));
-    this.answer.textContent = sentence(whole, state, this.nameOf(release, whole));
+    this.answer.textContent = sentence(whole, state, this.nameOf(release[other[state.towards]].nest, whole.node));
     refill(this.strip, stripBar(release, this.store));
     this.kinds.draw(release);
-    this.list.draw(release, whole);
+    this.list.draw(placeEntries(release[state.towards], whole, this.names, state.detail), release[state.towards].nest, release[other[state.towards]].nest);
+  }
+
+  /** What changed between two releases at several resolutions. */
+  private drawChange(colours: Palette): void {
+    const { state } = this.store;
+    const releases = this.model.releases as [Release, Release];
+    const change = (this.change = changeOf(releases, state));
+    const nests = AXES.map((axis) => joined(releases[0][axis].nest, releases[1][axis].nest).nest) as [Nest, Nest];
+    const lines = changedLines(bundleChanges(releases, change, state.detail), nests, state.flows);
+    const scale = changeScale(change, colours);
+    const rough = changeLabels(change, state.detail);
+    this.maps.draw(
+      [
+        ...baseLayers(this.model, colours),
+        ...this.panels.flatMap((panel) => changeLayers(panel, change, state.detail, scale, colours)),
+        ownLayer(this.model, colours),
+        flowLayer(`${this.panels[0]!.id}/flows`, lines, widest(lines), colours),
+      ],
+      [...rough, ...this.townLabels()],
+    );
+    replace(this.legend, ...cellChangeLegend(releases, change, scale, rough.length > 0, { lines, rings: [] }, state, colours));
+    const near = nests[AXES.indexOf(other[state.towards])]!;
+    this.answer.textContent = changeSentence(releases, change, state, this.nameOf(near, change.near?.node ?? -1));
+    this.list.draw(changeEntries(change, this.names), change.nest, near, true);
   }
 
   /** What to call the chosen place: the town it is near, and how large the cell that stands for it is. */
-  private nameOf(release: Release, { node }: Seen): string | null {
-    const { place, towards } = this.store.state;
+  private nameOf({ area: areas }: Nest, node: number): string | null {
+    const { place } = this.store.state;
     if (!place || node < 0) return null;
-    const size = release[other[towards]].nest.area[node]!;
+    const size = areas[node]!;
     const town = this.names.nearest(place);
     return [town ?? "this place", size > 0 && `(${area(size)})`].filter(Boolean).join(" ");
   }
@@ -337,7 +370,15 @@ export class App {
   }
 
   private tooltip(panel: Panel, layer: string, object: unknown): string[] | null {
+    if (layer.endsWith("/changes") && this.change) return this.changeTip(this.change, (object as ChangedSpot).cell);
     return tooltip(this.model.releases[panel.release]!, panel.axis, layer, object, this.store.state, this.seen[this.panels.findIndex(({ id }) => id === panel.id)] ?? null, this.names);
+  }
+
+  private changeTip(change: Change, cell: Cell): string[] {
+    const { towards, measure } = this.store.state;
+    const name = this.names.nearest(change.nest.centre[cell.node] ?? null);
+    const title = `${towards === "destination" ? "Trips to" : "Trips from"} ${change.nest.id[cell.node]}${name ? ` near ${name}` : ""}`;
+    return [title, ...changeFacts(this.model.releases, change, cell, measure)];
   }
 
   private click(panel: Panel, layer: string, object: unknown, place: Point | null): void {

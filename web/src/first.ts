@@ -1,9 +1,10 @@
 /** What a page shows before the reader chose anything, and what stays of the choices when the releases change. */
 
+import { areNested, commonDetails, comparable, firstCommon } from "./changes";
 import { sameZones } from "./compare";
 import { isBox } from "./geometry";
 import type { Release } from "./model";
-import { details, firstDetail, hasSeveral } from "./places";
+import { hasSeveral } from "./places";
 import type { State } from "./state";
 
 const weighted = (releases: Release[]): boolean => releases.some((release) => release.origin.mass.weight);
@@ -12,18 +13,21 @@ const areBoxes = (releases: Release[]): boolean => releases.every(({ origin }) =
 
 function firstShade(releases: Release[]): State["shade"] {
   const [one, two] = releases;
-  if (releases.length === 2) return sameZones(one!, two!) ? "change" : "difference";
+  if (releases.length === 2) return !areNested(releases) && sameZones(one!, two!) ? "change" : "difference";
   // Boxes all hold about the same mass; only their size tells them apart.
   return areBoxes(releases) ? "density" : "total";
 }
 
+/** Rows at several resolutions are read on the map of places: one release, or what changed between two. */
+const opensPlaces = (releases: Release[]): boolean => comparable(releases) || (releases.length === 1 && hasSeveral(releases[0]!));
+
 export function first(releases: Release[]): State {
   const boxes = areBoxes(releases);
-  const places = releases.length === 1 && !boxes && hasSeveral(releases[0]!);
+  const places = !boxes && opensPlaces(releases);
   return {
     view: places ? "places" : "zones",
     towards: "destination",
-    detail: firstDetail(releases[0]!),
+    detail: firstCommon(releases),
     place: null,
     part: null,
     only: {},
@@ -42,10 +46,9 @@ export function kept(state: State, before: Release[], releases: Release[]): Stat
   const { selected, theme, ...chosen } = state;
   const fresh = before.length === releases.length && weighted(before) === weighted(releases) ? chosen : first(releases);
   const there = selected && releases.some((release) => release[selected.axis].number.has(selected.id));
-  const detail = details(releases[0]!).includes(fresh.detail) ? fresh.detail : firstDetail(releases[0]!);
+  const detail = commonDetails(releases).includes(fresh.detail) ? fresh.detail : firstCommon(releases);
   // Rows at several resolutions are read on the map of places; what one had before is another kind of map.
-  const kind = (all: Release[]): boolean => all.length === 1 && hasSeveral(all[0]!);
-  const view = kind(before) === kind(releases) ? fresh.view : first(releases).view;
+  const view = opensPlaces(before) === opensPlaces(releases) ? fresh.view : first(releases).view;
   const names = new Set(releases[0]!.kinds.map(({ name }) => name));
   const only = Object.fromEntries(Object.entries(fresh.only).filter(([name]) => names.has(name)));
   const each = fresh.each !== null && names.has(fresh.each) ? fresh.each : null;

@@ -25,6 +25,8 @@ export interface Nest {
   /** The ranks at which something can be shown, coarsest first. */
   ranks: number[];
   bounds: (Bounds | null)[];
+  /** True where nodes are cells that the world knows, so that those of two releases are the same. */
+  known: boolean;
 }
 
 interface Parts {
@@ -88,6 +90,7 @@ export function makeNest(zones: Parts, added: Parts, parent: number[] | null): N
     rank,
     ranks: [...new Set(rank)].filter((one) => one >= 0).sort((a, b) => a - b),
     bounds,
+    known: parent !== null,
   };
 }
 

@@ -137,25 +137,37 @@ export interface Seen {
   stays: number;
   /** Mass for each node of the far axis, rolled up; rows coarser than the detail stay where they are. */
   at: Float64Array;
+  /** The same for rows whose near end is larger than the place. */
+  maybe: Float64Array;
   /** The estimate: trips per square kilometre, each row spread evenly over its cell. NaN: nothing here. */
   density: Float64Array;
   /** Flows between nodes at this detail, largest first. */
   bundles: Bundle[];
 }
 
+/** The node that stands for the place, and what each zone is to it; null: everything is meant. */
+export interface Standing {
+  node: number;
+  role: Uint8Array | null;
+}
+
+function standing(release: Release, { towards, detail, place }: Asked): Standing {
+  const { nest } = release[other[towards]];
+  const node = place ? standsFor(nest, place, detail) : -1;
+  return { node, role: place ? roles(nest, node) : null };
+}
+
 /** Answers one question; see `Seen`. */
-export function see(release: Release, asked: Asked): Seen {
-  const { towards, detail, place, measure } = asked;
+export function see(release: Release, asked: Asked, { node, role }: Standing = standing(release, asked)): Seen {
+  const { towards, detail, measure } = asked;
   const near = release[other[towards]].nest;
   const far = release[towards].nest;
-  const node = place ? standsFor(near, place, detail) : -1;
-  const role = place ? roles(near, node) : null;
   const [nearAt, farAt] = [near, far].map((nest) => Int32Array.from({ length: nest.zones }, (_, zone) => climb(nest, zone, detail)));
   const masses = massesOf(release.flows, measure);
   const [nearEnd, farEnd] = [release.flows.end[other[towards]], release.flows.end[towards]];
   const fits = chosenRows(release, asked);
   const found = { total: 0, around: 0, loose: 0, sharp: 0, district: 0, rough: 0, stays: 0 };
-  const at = new Float64Array(far.id.length);
+  const [at, maybe] = [new Float64Array(far.id.length), new Float64Array(far.id.length)];
   const bundles = new Map<number, number>();
   for (let row = 0; row < release.flows.count; row++) {
     const inside = role ? role[nearEnd[row]!]! : INSIDE;
@@ -167,11 +179,12 @@ export function see(release: Release, asked: Asked): Seen {
       if (inside === INSIDE) found.loose += mass;
       continue;
     }
+    const end = farAt![farEnd[row]!]!;
     if (inside === AROUND) {
       found.around += mass;
+      maybe[end]! += mass;
       continue;
     }
-    const end = farAt![farEnd[row]!]!;
     const size = known(far.area[farEnd[row]!]!);
     found.total += mass;
     found[size <= SHARP ? "sharp" : size <= DISTRICT ? "district" : "rough"] += mass;
@@ -181,7 +194,7 @@ export function see(release: Release, asked: Asked): Seen {
   }
   const list = bundlesOf(bundles, near, far, towards);
   found.stays = list.reduce((sum, one) => sum + (one.stays ? one.mass : 0), 0);
-  return { ...found, node, at, density: densities(far, at), bundles: list };
+  return { ...found, node, at, maybe, density: densities(far, at), bundles: list };
 }
 
 /** For each zone: it lies in the node, it is larger than the node and holds it, or neither. */

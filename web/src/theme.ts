@@ -31,7 +31,7 @@ export function followTheme(store: Store, redraw: (printing: boolean) => void): 
 export function themeButton(store: Store): HTMLElement {
   const button = h("button", { type: "button", class: "theme", onclick: () => store.set({ theme: isDark(store.state.theme) ? "light" : "dark" }) });
   const show = (): void => {
-    button.textContent = isDark(store.state.theme) ? "☀ Light" : "☾ Dark";
+    button.textContent = isDark(store.state.theme) ? "Light" : "Dark";
   };
   show();
   store.listen(show);

@@ -7,7 +7,8 @@ import { first } from "../src/first";
 import { middleOnLand } from "../src/land";
 import { gridOf } from "../src/map/grid";
 import { shade } from "../src/map/shading";
-import { dashes, hatch } from "../src/map/texture";
+import type { Segment } from "../src/map/strokes";
+import { hatch, sides } from "../src/map/texture";
 import { unpack, type PackedModel, type PackedRelease, type Release } from "../src/model";
 import { Names } from "../src/names";
 import { chain, nodeAt } from "../src/nest";
@@ -239,12 +240,19 @@ test("as much more and as much less are as far from the middle", () => {
   assert.equal(shade(0), shades[shades.length >> 1]);
 });
 
-test("hatching stays inside its polygon, dashes on its edge", () => {
-  const ring: [number, number][] = [[0, 0], [4, 0], [4, 4], [0, 4], [0, 0]];
-  const lines = hatch([ring], 0.5);
-  assert.ok(lines.length > 10);
-  for (const [from, to] of lines) for (const [x, y] of [from, to]) assert.ok(x >= 0 && x <= 4 && y >= 0 && y <= 4);
-  for (const [from, to] of dashes(ring)) assert.ok(from[0] === to[0] || from[1] === to[1]);
+test("hatching stays inside its polygons and goes on where they touch; a side of two neighbours is there once", () => {
+  const square = (west: number): Polygon => [[[west, 0], [west + 4, 0], [west + 4, 4], [west, 4]]];
+  const [alone, both] = [hatch([square(0)], 0.5), hatch([square(0), square(4)], 0.5)];
+  assert.ok(alone.length > 10);
+  for (const { from, to } of alone) for (const [x, y] of [from, to]) assert.ok(x >= 0 && x <= 4 && y >= 0 && y <= 4);
+  assert.ok(both.length < 2 * alone.length);
+  assert.ok(both.some(({ from, to }) => from[0] < 4 && to[0] > 4));
+  const lengths = (lines: Segment[]): number => lines.reduce((sum, { from, to }) => sum + to[0] - from[0], 0);
+  const [first, second] = [square(0), square(4)].map((one) => lengths(hatch([one], 0.5))) as [number, number];
+  assert.ok(Math.abs(lengths(both) - first - second) < 1e-9);
+  assert.equal(sides([square(0), square(4)]).length, 7);
+  const dashes = sides([square(0)]).map(({ along }) => along![1] - along![0]);
+  assert.equal(Math.round(dashes.reduce((sum, one) => sum + one, 0)), 72);
 });
 
 test("towns are found by their name without its accents, and the nearest one is named", () => {

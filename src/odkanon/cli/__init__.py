@@ -4,33 +4,13 @@ from __future__ import annotations
 
 import io
 import logging
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Sequence
+from typing import Any
 
-import typer
-
-from odkanon._version import __version__
-from odkanon.cli.anonymize import anonymize
-from odkanon.cli.audit import audit
-from odkanon.cli.catalogue import catalogue
-from odkanon.cli.clashes import check_clashes
-from odkanon.cli.compare import compare
-from odkanon.cli.demo import demo
-from odkanon.cli.everywhere import everywhere
-from odkanon.cli.evidence import check, evidence, policy
-from odkanon.cli.explain import explain
-from odkanon.cli.explore import explore
-from odkanon.cli.export import export
-from odkanon.cli.netmob25 import netmob25
+from odkanon.cli.commands import COMMANDS, app_of
 from odkanon.cli.pandas import do_without_pandas
-from odkanon.cli.picture import picture
-from odkanon.cli.report import report
-from odkanon.cli.rerun import rerun
-from odkanon.cli.sample import sample
-from odkanon.cli.series import series
-from odkanon.cli.tradeoff import tradeoff
-from odkanon.cli.trips import trips
-from odkanon.cli.view import view
 from odkanon.errors import OdkanonError, is_disk_full
 
 EXTRA_OF = {
@@ -46,60 +26,13 @@ EXTRA_OF = {
 }
 """Packages that only some commands need, and how to ask for each."""
 
-EXIT_CODES = "Exit codes: 0 done; 1 refused for privacy reasons; 2 bad input or usage; 130 stopped."
-COMMANDS: tuple[Callable[..., None], ...] = (
-    anonymize,
-    rerun,
-    audit,
-    evidence,
-    check,
-    policy,
-    explain,
-    report,
-    explore,
-    picture,
-    view,
-    series,
-    export,
-    catalogue,
-    compare,
-    tradeoff,
-    trips,
-    netmob25,
-    sample,
-    demo,
-)
-OWN_EXIT_CODES = {
-    "audit": "Exit codes: 0 clean; 1 findings; 2 a file cannot be read; 130 stopped.",
-    "rerun": "Exit codes: 0 done; 1 refused, or another result from the same input; 2 bad input or usage; 130 stopped.",
-}
 
-app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
-    # A traceback with local variables would print coordinates and persons; older versions do so by default.
-    pretty_exceptions_enable=False,
-    pretty_exceptions_show_locals=False,
-    help="Turn trips into origin-destination matrices that can be published without exposing anyone.\n\n"
-    "Begin with `odkanon demo`, then `odkanon anonymize TRIPS.csv -o RELEASE`.",
-    epilog=EXIT_CODES,
-)
-for command in COMMANDS:
-    epilog = OWN_EXIT_CODES.get(command.__name__, EXIT_CODES)
-    app.command(epilog=epilog)(everywhere(check_clashes(command)))
-
-
-def _version(asked: bool) -> None:
-    if asked:
-        typer.echo(f"odkanon {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _options(
-    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Show the version."),
-) -> None:
-    del version
+def __getattr__(name: str) -> Any:
+    """Return ``app``, the whole command line; it is put together when first asked for."""
+    if name != "app":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = app_of(COMMANDS)
+    return globals()[name]
 
 
 class _Warning(logging.Formatter):
@@ -139,7 +72,7 @@ def main() -> None:
 
         speak(next((word for word in sys.argv[1:] if not word.startswith("-")), ""), as_json=True, quiet=False)
     try:
-        app()
+        app_of(_asked_for(sys.argv[1:]))()
     except SystemExit as error:
         code = error.code if isinstance(error.code, int) else int(error.code is not None)
         _finish(code, "this cannot be understood; standard error says why" if code == 2 else None)
@@ -157,6 +90,12 @@ def main() -> None:
     except OSError as error:
         advice = "; free some, or write to another disk" if is_disk_full(error) else ""
         _fail(f"{error.strerror or error}: {error.filename or ''}".rstrip(": ") + advice, 2)
+
+
+def _asked_for(words: Sequence[str]) -> Sequence[str]:
+    """Return the one command that is to run, or all where that is not known yet."""
+    completing = "_ODKANON_COMPLETE" in os.environ
+    return words[:1] if words and words[0] in COMMANDS and not completing else tuple(COMMANDS)
 
 
 def _write_whatever_the_console_can() -> None:

@@ -303,6 +303,9 @@ def anonymize(
             options=options,
             zones=zones,
             force=force,
+            engine=chosen,
+            memory_limit=limit,
+            spark_master=spark_master,
             command=command_account(context, output),
         )
         return

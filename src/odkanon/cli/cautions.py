@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from odkanon.cli.say import console
 from odkanon.engine.protocols import Matrix
-from odkanon.methods.registry import METHODS, anonymize
+from odkanon.methods.cascade.method import cascade, with_and_without
+from odkanon.methods.registry import METHODS
+from odkanon.methods.trees import with_steps
 from odkanon.model.release import Release
 from odkanon.quality.privacy import privacy
 from odkanon.quality.utility import utility
@@ -41,8 +41,7 @@ def mention_cascade(od: Matrix, release: Release) -> None:
         return
     if release.placement is None:  # where pairs are in a database, it takes longer than a remark is worth
         return
-    options: dict[str, Any] = {} if release.parameters.get("steps") is None else {"steps": release.parameters["steps"]}
-    whole = anonymize(od, release.rule, method="cascade", **options)
+    whole, within = _cascades(with_steps(od, release.parameters.get("steps") or "plain"), release)
     if whole.refusal:
         return
     share, more = (float(each.classes.trips.sum()) / each.input.trips for each in (release, whole))
@@ -50,10 +49,16 @@ def mention_cascade(od: Matrix, release: Release) -> None:
     if more >= share + MUCH_MORE:
         told.append(f"publish {more:.1%} of the trips")
     own = utility(od.summary, release).g
-    if release.budget is not None and own is not None:
-        spent = {"budget": release.budget.share, "budget_of": release.budget.of}
-        finer = utility(od.summary, anonymize(od, release.rule, method="cascade", **options, **spent)).g
+    if within is not None and own is not None:
+        finer = utility(od.summary, within).g
         if finer is not None and finer <= MUCH_FINER * own:
             told.append(f"have G {finer:,.0f} instead of {own:,.0f} if it left out as much")
     if told:
         console.print(f"A cascade (--method cascade) would {' and '.join(told)}; its flows lie in each other.")
+
+
+def _cascades(od: Matrix, release: Release) -> tuple[Release, Release | None]:
+    """Return the cascade of everything, and one within the budget of a release that has one."""
+    if release.budget is None:
+        return cascade(od, release.rule), None
+    return with_and_without(od, release.rule, release.budget)

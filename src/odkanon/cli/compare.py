@@ -186,8 +186,9 @@ def _experiment(
 ) -> Experiment:
     from odkanon.errors import nearest
     from odkanon.model.budget import Budget
+    from odkanon.read.kinds import sources_of
     from odkanon.study.experiment import ALL_ROWS, METHOD_ROWS, PAPER_ROWS, Experiment
-    from odkanon.together.dimensions import columns_of
+    from odkanon.together.dimensions import segment_kinds
 
     # Searching for zones takes seconds a run, which is little for a choice and much for a grid of segments.
     usual = PAPER_ROWS if dimensions and methods is None else ALL_ROWS
@@ -199,7 +200,7 @@ def _experiment(
             )
     Budget(budget, "trips")
     return Experiment(
-        _input(reading, columns_of(dimensions)),
+        _input(reading, sources_of(segment_kinds(dimensions))),
         k=k,
         budget=budget,
         dimensions=dimensions,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Mapping
 from functools import wraps
 from inspect import Parameter
@@ -88,6 +87,8 @@ def everywhere(command: Callable[..., None]) -> Callable[..., None]:
 
 def read_config(path: Path) -> dict[str, Any]:
     """Read a file of options."""
+    import tomllib
+
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -102,8 +103,9 @@ def options_of(content: Mapping[str, Any], context: typer.Context, path: Path) -
     What stands above all tables holds for every command that has such an option; the table ``[anonymize]`` for that
     command alone, and before the others. A name that no command has is an error, wherever it stands.
     """
-    group: Any = context.find_root().command
-    commands = {name: _parameters(each) for name, each in group.commands.items()}
+    from odkanon.cli.commands import every_command
+
+    commands = {name: _parameters(each) for name, each in every_command().items()}
     common = {name: value for name, value in content.items() if not isinstance(value, dict)}
     tables = {name: value for name, value in content.items() if isinstance(value, dict)}
     known = {name for each in commands.values() for name in each}

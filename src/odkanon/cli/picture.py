@@ -26,7 +26,9 @@ class OneAxis(StrEnum):
 
 
 def picture(
-    release: Annotated[Path, typer.Argument(metavar="RELEASE", help="Folder of a saved release.", show_default=False)],
+    release: Annotated[
+        Path, typer.Argument(metavar="RELEASE", help="Folder of a release, or of segments.", show_default=False)
+    ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Where to: .png, .svg or .pdf")],
     other: Annotated[
         Path | None, typer.Argument(metavar="[RELEASE2]", help="Another one, to show what differs.")
@@ -49,6 +51,8 @@ def picture(
     `odkanon picture release -o zones.pdf`
 
     `odkanon picture participants population -o difference.svg`
+
+    `odkanon picture segments -o segments.png --axis origin`
 
     `odkanon picture release -o montreuil.png --axis destination --near Montreuil --km 6`
 

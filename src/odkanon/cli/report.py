@@ -20,7 +20,8 @@ def report(
         typer.Option("--output", "-o", metavar="FILE", help="Where to. [default: report.html in the one release]"),
     ] = None,
     beneath: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="GeoJSON of yours, such as streets, to draw over the zones.")
+        Path | None,
+        typer.Option(metavar="FILE", help="GeoJSON or PMTiles of yours, such as streets, to draw over the zones."),
     ] = None,
     full: Annotated[
         bool,

@@ -125,10 +125,11 @@ def run_command(
     defaults : dict, optional
         What to take where an option is not given; by default what ``odkanon.toml`` says of that command.
     """
-    group: Any = context.find_root().command
-    command = group.commands.get(name)
+    from odkanon.cli.commands import COMMANDS, every_command
+
+    command = every_command().get(name)
     if command is None:
-        raise InputError(f"this version has no command {name!r}{nearest(name, group.commands)}")
+        raise InputError(f"this version has no command {name!r}{nearest(name, COMMANDS)}")
     words = words_of(command, options)
     with command.make_context(name, words, parent=context.parent, default_map=defaults) as inner:
         command.invoke(inner)

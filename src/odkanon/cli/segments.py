@@ -11,8 +11,9 @@ from odkanon.cli.say import say
 from odkanon.errors import InputError
 
 if TYPE_CHECKING:
+    from odkanon.engine.choose import EngineName
+    from odkanon.engine.protocols import Matrix
     from odkanon.methods.cascade.again import EarlierRows
-    from odkanon.model.od import ODMatrix
     from odkanon.model.rule import Rule
     from odkanon.read.reading import Reading
     from odkanon.together import Together
@@ -56,36 +57,37 @@ def anonymize_segments(
     age_bands: str | None,
     segment_budget: float,
     protect_intervals: bool,
-    make_rule: Callable[[ODMatrix], Rule],
+    make_rule: Callable[[Matrix], Rule],
     method: str,
     options: dict[str, Any],
     zones: Path | None,
     force: bool,
+    engine: EngineName | None,
+    memory_limit: int | None,
+    spark_master: str | None,
     command: dict[str, Any],
 ) -> None:
     """Read trips, release them by segments, and say what came out."""
     from odkanon.cli.cautions import warn_of_rule
     from odkanon.cli.progress import stages
     from odkanon.cli.show import show_recipe
+    from odkanon.engine.choose import load
     from odkanon.publish.segments import check_index_target, save_together
-    from odkanon.read.trips import build_od, trips_of
     from odkanon.together import make_dimensions, release_together
-    from odkanon.together.dimensions import columns_of
+    from odkanon.together.dimensions import segment_kinds
 
     check_index_target(output, force=force)
-    bands, zoning = parse_age_bands(age_bands), read_earlier_zones(zones)
+    kinds, zoning = segment_kinds(segments, parse_age_bands(age_bands)), read_earlier_zones(zones)
     with stages() as stage:
         stage(f"reading {reading.name}")
-        trips = trips_of(reading, columns_of(segments))
-        dimensions = make_dimensions(trips, segments, age_bands=bands)
-        rule = make_rule(build_od(trips, resolution=reading.finest, within=reading.area))
-        stage(f"protecting {len(trips):,} trips and their segments")
+        loaded = load(reading, engine=engine, memory_limit=memory_limit, spark_master=spark_master, kinds=kinds)
+        od = loaded.in_memory()
+        dimensions, rule = make_dimensions(od, segments), make_rule(od)
+        stage(f"protecting {od.trips:,} trips and their segments")
         together = release_together(
-            trips,
+            od,
             rule,
             dimensions,
-            resolution=reading.finest,
-            within=reading.area,
             segment_budget=segment_budget,
             protect_intervals=protect_intervals,
             zoning=zoning,

@@ -47,6 +47,13 @@ def group_sum(codes: npt.NDArray[np.integer], groups: int, values: Ints) -> Ints
     return total
 
 
+def spans(first: Ints, end: Ints) -> Ints:
+    """Return the numbers from each ``first`` to its ``end``, exclusive, one span after another."""
+    count = end - first
+    ends = np.cumsum(count)
+    return np.repeat(first - (ends - count), count) + np.arange(ends[-1] if len(ends) else 0)
+
+
 @dataclass(frozen=True, eq=False)
 class Groups:
     """Rows put together.

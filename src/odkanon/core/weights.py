@@ -50,9 +50,9 @@ def to_units(weights: npt.NDArray[np.float64], scale: int) -> Ints:
 
 
 def units_sql(weight: str, scale: int) -> str:
-    """Return the same in SQL, for a finite weight."""
+    """Return the same in the SQL of DuckDB, for a finite weight."""
     unit = f"1e{len(str(scale)) - 1}"
-    nearest = f"rint({weight} * {unit})"
+    nearest = f"round_even({weight} * {unit}, 0)"
     return f"CAST(CASE WHEN {nearest} / {unit} <= {weight} THEN {nearest} ELSE {nearest} - 1 END AS BIGINT)"
 
 

@@ -89,18 +89,9 @@ def load(
     if engine == "memory":
         return matrix_of(reading, kinds=kinds)
     if engine == "spark":
-        from odkanon.engine.spark.backend import open_spark_input
+        from odkanon.engine.spark.input import open_spark_input
 
-        if not isinstance(reading.source, str | Path):
-            raise InputError("Spark takes one file, folder, pattern or address; put several files into one folder")
-        idle = [
-            name
-            for name in ("encoding", "delimiter", "timezone", "decimal", "time_format")
-            if getattr(reading, name) is not None
-        ]
-        if idle:
-            raise InputError(f"Spark reads Parquet, with times in the zone of its session; leave out {idle[0]}")
-        return load_table(open_spark_input(reading.source, master=spark_master), reading, kinds)
+        return load_table(open_spark_input(reading, master=spark_master), reading, kinds)
     return load_table(DuckInput(reading.open(), DuckDb(memory_limit=memory_limit)), reading, kinds)
 
 
@@ -110,9 +101,9 @@ def load_table(
     kinds: Sequence[Kind] = (),
 ) -> Matrix:
     """Read an open table into its backend; see `load`."""
-    if kinds or reading.kind_of(table) == "trips":
+    if reading.kind_of(table) == "trips":
         return load_trips(table, reading, kinds)
-    return load_od(table, reading)
+    return load_od(table, reading, kinds)
 
 
 def parse_bytes(text: str) -> int:

@@ -61,8 +61,16 @@ class Rest(Protocol):
         """Return the groups with at least so many trips, sorted by their codes."""
         ...
 
+    def own_heads(self, groups: Groups) -> Mapping[str, Ints]:
+        """Return how many heads of each of some groups are in no other group, for each measure that counts them."""
+        ...
+
     def without(self, taken: Groups, rows: Ints, left: Groups) -> Rest:
-        """Return what is left when groups go; ``rows`` numbers them, ``left`` is what of each goes on, if anything."""
+        """Return what is left when groups go.
+
+        ``rows`` numbers them; ``left`` is what of each goes on, if anything. Its heads are so many in no other group,
+        and nobody in particular.
+        """
         ...
 
     def totals(self) -> Totals:
@@ -79,7 +87,7 @@ class MemoryRest:
     nodes : tuple of int
         For each axis, how many nodes there are.
     groups : Groups
-        Sorted by their codes.
+        Sorted by their codes. Their heads are only those that have come from rows, each in one group.
     visits : mapping of str to Visits
         Who takes part in which group, for each measure that counts heads.
     pair, group : array of int
@@ -108,7 +116,7 @@ class MemoryRest:
             found.sum(old.pairs),
             found.sum(old.trips),
             None if old.weight is None else found.sum(old.weight),
-            {},
+            {name: found.sum(count) for name, count in old.heads.items()},
             old.scale,
         )
         return replace(self, nodes=radix, groups=groups, visits=visits, group=found.number[self.group])
@@ -118,14 +126,25 @@ class MemoryRest:
         return self._counted().take(np.flatnonzero(self.groups.trips >= trips))
 
     def _counted(self) -> Groups:
-        count = len(self.groups.trips)
-        heads = {name: np.bincount(who.flow, minlength=count).astype(np.int64) for name, who in self.visits.items()}
+        heads = {name: self._heads(name, who.flow) for name, who in self.visits.items()}
         return replace(self.groups, heads=heads)
+
+    def _heads(self, name: str, flow: Codes) -> Ints:
+        return np.bincount(flow, minlength=len(self.groups.trips)) + self.groups.heads[name]
+
+    def own_heads(self, groups: Groups) -> Mapping[str, Ints]:
+        """Return how many heads of each of some groups are in no other group."""
+        at = self._at(groups)
+        once = {name: np.bincount(who.head)[who.head] == 1 for name, who in self.visits.items()}
+        return {name: self._heads(name, who.flow[once[name]])[at] for name, who in self.visits.items()}
+
+    def _at(self, groups: Groups) -> Ints:
+        return np.searchsorted(keys_of(self.groups.codes, self.nodes), keys_of(groups.codes, self.nodes))
 
     def without(self, taken: Groups, rows: Ints, left: Groups) -> MemoryRest:
         """Return what is left when groups go."""
         groups = self.groups
-        at = np.searchsorted(keys_of(groups.codes, self.nodes), keys_of(taken.codes, self.nodes))
+        at = self._at(taken)
         row = np.full(len(groups.trips), -1, dtype=np.int64)
         row[at] = rows
         stays = row < 0
@@ -133,7 +152,6 @@ class MemoryRest:
         number = np.where(stays, np.cumsum(stays) - 1, -1).astype(np.int32)
         row_of_pair = row[self.group]
         pending = row_of_pair < 0
-        # What goes on of a row is a number of trips, and nobody in particular.
         who = np.where(row < 0, number, -1).astype(np.int32)
         weight = None if groups.weight is None or left.weight is None else _put(groups.weight, at, left.weight)
         rest = Groups(
@@ -141,7 +159,7 @@ class MemoryRest:
             _put(groups.pairs, at, left.pairs),
             _put(groups.trips, at, left.trips),
             weight,
-            {},
+            {name: _put(count, at, left.heads[name]) for name, count in groups.heads.items()},
             groups.scale,
         )
         return MemoryRest(
@@ -169,8 +187,9 @@ class MemoryRest:
 def memory_rest(flows: Flows, nodes: Sequence[int], heads: Collection[str]) -> MemoryRest:
     """Return all of some flows between leaves, of which some heads are counted."""
     codes = tuple(code.astype(np.int64) for code in (flows.origin, flows.destination, *flows.kinds))
-    groups = Groups(codes, flows.pairs, flows.trips, flows.weight, {}, flows.scale)
     visits = {name: replace(who, masses={}) for name, who in flows.visits.items() if name in heads}
+    nobody = {name: np.zeros(len(flows), dtype=np.int64) for name in visits}
+    groups = Groups(codes, flows.pairs, flows.trips, flows.weight, nobody, flows.scale)
     every = np.arange(len(flows), dtype=np.int32)
     return MemoryRest(tuple(nodes), groups, visits, every, every)
 

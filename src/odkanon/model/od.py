@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from odkanon.core.arrays import Bools, Codes, Ints, group_sum, number_groups
-from odkanon.model.account import Source, Summary
+from odkanon.model.account import Rejected, Source, Summary
 from odkanon.model.flows import Flows, visits_of_records
 from odkanon.model.measures import MEASURES, ByHeads
 from odkanon.model.rule import Rule
@@ -105,6 +105,20 @@ class ODMatrix(ByHeads):
         kept = replace(flows, origin=flow_origin, destination=flow_destination)
         return replace(self, origins=origins, destinations=destinations, flows=kept)
 
+    def of_any_kind(self) -> ODMatrix:
+        """Return the matrix of the pairs alone, whatever the kind of trips."""
+        flows, _ = self.flows.merge(self.flows.origin, self.flows.destination)
+        return replace(self, flows=replace(flows, pairs=np.ones_like(flows.pairs)), axes=())
+
+    def reject(self, which: Bools, reason: str) -> ODMatrix:
+        """Return the matrix without some of its rows; their trips count as turned away for the reason."""
+        if not which.any():
+            return self
+        gone = self.flows.totals(which)
+        # Each trip is taken for a row of the input, which is so unless the input was counted already.
+        source = self.source.reject(reason, Rejected(gone.trips, gone.trips, gone.weight or 0))
+        return replace(self.take(~which), source=source)
+
     def on_trees(self, origins: tuple[Hierarchy, Ints], destinations: tuple[Hierarchy, Ints]) -> ODMatrix:
         """Return the matrix over other trees of the same leaves, each with where its leaves stood before."""
         first, second = (np.argsort(order).astype(np.int32) for _, order in (origins, destinations))
@@ -181,7 +195,7 @@ def od_matrix(
     trips = ones if trips is None else trips
     visits = visits_of_records(heads or {}, {"trips": trips} if weight is None else {"trips": trips, "weight": weight})
     records = Flows(origin, destination, ones, trips, weight, visits, scale, kinds=kinds)
-    flows = records.merge_kinds() if axes else records.merge(origin, destination)[0]
+    flows = records.merge_kinds() if kinds else records.merge(origin, destination)[0]
     return ODMatrix(origins, destinations, replace(flows, pairs=np.ones_like(flows.pairs)), source, axes)
 
 

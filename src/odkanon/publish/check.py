@@ -21,7 +21,7 @@ from odkanon.publish.manifest import public_manifest
 from odkanon.read.tables.open import quote_text
 
 
-def check_written(release: Release, folder: Path) -> None:
+def check_written(release: Release, folder: Path, connection: duckdb.DuckDBPyConnection) -> None:
     """Raise unless the files of a release say what the release does, agree with each other and meet the rule.
 
     The release itself is checked again first: rule, budget, and where every trip went. ``classes.csv``, which DuckDB
@@ -34,18 +34,14 @@ def check_written(release: Release, folder: Path) -> None:
     """
     release.check()
     meant = classes_table(release)
-    connection = duckdb.connect(config={"threads": 1})
-    try:
-        # A folder called sex=Woman is no partition: its name is not a column.
-        scan = f"read_parquet({quote_text(str(folder / PARQUET))}, hive_partitioning = false)"
-        rows = connection.sql(f"SELECT * FROM {scan}").to_arrow_table()
-        for file, found in ((PARQUET, rows), (CSV, _read_csv(folder / CSV, meant.schema))):
-            if not found.cast(meant.schema).equals(meant):
-                raise _differs(file, "the flows")
-        _check_rule(release, rows)
-        _check_zones(connection, folder, meant)
-    finally:
-        connection.close()
+    # A folder called sex=Woman is no partition: its name is not a column.
+    scan = f"read_parquet({quote_text(str(folder / PARQUET))}, hive_partitioning = false)"
+    rows = connection.sql(f"SELECT * FROM {scan}").to_arrow_table()
+    for file, found in ((PARQUET, rows), (CSV, _read_csv(folder / CSV, meant.schema))):
+        if not found.cast(meant.schema).equals(meant):
+            raise _differs(file, "the flows")
+    _check_rule(release, rows)
+    _check_zones(connection, folder, meant)
     _check_manifest(release, folder)
 
 

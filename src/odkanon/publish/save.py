@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ from odkanon.publish.manifest import public_manifest
 from odkanon.publish.recipe import account, make_recipe, read_recipe, recipe_path, settle_recipe
 from odkanon.publish.report import is_built, page_of
 from odkanon.publish.saved import SavedRelease
-from odkanon.read.tables.open import write_csv
+from odkanon.read.tables.open import connect, write_csv
 
 
 def save_release(
@@ -77,11 +78,12 @@ def write_public(release: Release, folder: Path, name: str) -> None:
     folder.mkdir()
     table, zones, about = classes_table(release), zones_geojson(release), public_manifest(release)
     pyarrow.parquet.write_table(table, folder / PARQUET)
-    write_csv(guard_text(table), folder / CSV)
-    write_json(folder / ZONES, zones, indent=None)
-    about["files"] = public_digests(folder)
-    write_json(folder / MANIFEST, about, indent=2)
-    check_written(release, folder)
+    with closing(connect()) as connection:
+        write_csv(guard_text(table), folder / CSV, connection)
+        write_json(folder / ZONES, zones, indent=None)
+        about["files"] = public_digests(folder)
+        write_json(folder / MANIFEST, about, indent=2)
+        check_written(release, folder, connection)
     package = package_of(folder, name, about, table.column_names, zones["features"])
     write_json(folder / PACKAGE, package, indent=2)
     if is_built():

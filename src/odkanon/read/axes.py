@@ -2,7 +2,8 @@
 
 What a hierarchy lists is public knowledge: all hours of a day, all bands of ages, the values that were named. Of a
 column that is taken as it is, the values that occur are taken for its public list of codes. ``missing`` and ``other``
-belong to an axis where they occur: who knows that everybody's sex is known must not be able to leave a third value out.
+belong to an axis whether or not they occur, or what is published would tell. They are spare: nothing is counted on
+them, since a reader may know that everybody's sex is known, and must not be able to leave a third value out.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def kinds_of(specs: Sequence[str], age_bands: Sequence[int] = AGE_BANDS) -> list
     taken = {*AXES, PLACE, *MEASURES} & set(names)
     if taken:
         raise InputError(f"an attribute cannot be called {min(taken)!r}, which means something else in a release")
-    return [_kind(spec, age_bands) for spec in specs]
+    return [kind_asked(spec, age_bands) for spec in specs]
 
 
 def name_of(spec: str) -> str:
@@ -101,7 +102,7 @@ def cube_of(
     return cube_of_kinds(trips, kinds_of(specs, age_bands), resolution=resolution, within=within)
 
 
-def _kind(spec: str, age_bands: Sequence[int]) -> Kind:
+def kind_asked(spec: str, age_bands: Sequence[int]) -> Kind:
     """Return the question that a text asks, and how its answers are named and nested."""
     name, _, more = (part.strip() for part in spec.partition(":"))
     if name == "hour":
@@ -112,14 +113,18 @@ def _kind(spec: str, age_bands: Sequence[int]) -> Kind:
         return Kind(name, START, day_answer, partial(_axis, spec, _weekdays if name == "weekday" else _dates))
     if name == "age":
         return Kind(name, name, band_answer(age_bands), partial(_axis, spec, partial(_ages, age_bands)))
-    levels: Callable[[Labels], tuple[Levels, Labels]] = _values
-    if more:
-        levels = partial(_grouped, spec) if "=" in more else partial(_looked_up, more)
-    return Kind(name, name, value_answer, partial(_axis, spec, levels))
+    if not more:
+        return Kind(name, name, value_answer, partial(_axis, spec, _values))
+    levels = partial(_grouped, spec) if "=" in more else partial(_looked_up, more)
+    return Kind(name, name, value_answer, partial(_axis, spec, levels, spare=(OTHER, MISSING)))
 
 
 def _axis(
-    spec: str, levels_of: Callable[[Labels], tuple[Levels, Labels]], answers: Labels
+    spec: str,
+    levels_of: Callable[[Labels], tuple[Levels, Labels]],
+    answers: Labels,
+    *,
+    spare: Sequence[str] = (MISSING,),
 ) -> tuple[AttributeAxis, Codes]:
     """Return an axis over the values that occur, and for each answer the number of its value."""
     levels, labels = levels_of(answers)
@@ -127,13 +132,14 @@ def _axis(
     if ANY in occurring:
         raise InputError(f"{spec!r} has the value {ANY!r}, which means a detail that was given up; rename the value")
     named = frozenset(levels[0]) if ":" in spec or name_of(spec) in ("hour", "weekday", "age") else frozenset()
-    rest = [value for value in (OTHER, MISSING) if value in occurring and value not in levels[0]]
+    rest = [value for value in spare if value not in levels[0]]
     levels = [[*level, *rest] for level in levels]
     if len(levels[0]) > MAX_VALUES:
         raise InputError(f"{spec!r} has {len(levels[0]):,} values, more than a table can be published by; group them")
     columns = {f"level {at}": list(level) for at, level in enumerate(levels)}
     # The root is any kind of trip; a lookup table would have the world above it.
-    full = replace(lookup_hierarchy(pa.table(columns | {ANY: [ANY] * len(levels[0])})), public=None)
+    full = lookup_hierarchy(pa.table(columns | {ANY: [ANY] * len(levels[0])}))
+    full = replace(full, public=None, spare=frozenset(rest))
     seen = np.zeros(len(full.leaves), dtype=bool)
     seen[find_nodes(full, 0, occurring)] = True
     tree = full.restrict(seen)
@@ -142,7 +148,7 @@ def _axis(
 
 def _values(answers: Labels) -> tuple[Levels, Labels]:
     labels = np.where(answers == "", MISSING, answers)
-    return [np.unique(labels).tolist()], labels
+    return [np.unique(labels[labels != MISSING]).tolist()], labels
 
 
 def _ages(begins: Sequence[int], answers: Labels) -> tuple[Levels, Labels]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from odkanon.core.arrays import Codes
@@ -19,9 +20,9 @@ from odkanon.model.od import ODMatrix
 from odkanon.read.area import Area
 from odkanon.read.checks import finite, number_or_nan
 from odkanon.read.identity import value_text
-from odkanon.read.tables.open import connect, quote_name
+from odkanon.read.tables.open import Named, connect, quote_name
 from odkanon.read.tables.times import TimeColumn
-from odkanon.read.trips import OUTSIDE, Trips, od_between
+from odkanon.read.trips import Kinds, Trips, attribute_columns, count_trips
 from odkanon.zoning.attributes import AttributeAxis
 
 Labels = npt.NDArray[np.str_]
@@ -87,6 +88,41 @@ def band_answer(begins: Sequence[int]) -> Callable[[str], str]:
     return text
 
 
+def kind_column(at: int) -> str:
+    """Return what the column of an axis besides the two places is called."""
+    return f"kind{at}"
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What rows answer to some kinds: SQL expressions.
+
+    Attributes
+    ----------
+    sql : dict of str to str
+        The answers, by `kind_column`.
+    written : dict of str to str
+        What stands in the columns that were asked; two rows that differ there are different.
+    times : dict of str to TimeColumn
+        The times that were asked.
+    """
+
+    sql: dict[str, str]
+    written: dict[str, str]
+    times: dict[str, TimeColumn]
+
+
+def answers_of(
+    kinds: Sequence[Kind], table: Named, found: Mapping[str, str], times: Mapping[str, TimeColumn]
+) -> Answers:
+    """Return what the rows of a table answer, given which column is which and how times are read."""
+    kept = attribute_columns(table, found, sources_of(kinds))
+    sql = {kind_column(at): kind.sql(kept, times) for at, kind in enumerate(kinds)}
+    asked = {START: times[START]} if any(kind.source == START for kind in kinds) else {}
+    written = [*kept.values(), *(found[name] for name in asked)]
+    return Answers(sql, {f"written{at}": value_text(column) for at, column in enumerate(written)}, asked)
+
+
 def sources_of(kinds: Sequence[Kind]) -> list[str]:
     """Return the attribute columns that kinds ask of, besides times."""
     return sorted({kind.source for kind in kinds} - {START})
@@ -94,27 +130,13 @@ def sources_of(kinds: Sequence[Kind]) -> list[str]:
 
 def cube_of_kinds(trips: Trips, kinds: Sequence[Kind], *, resolution: int, within: Area | None) -> ODMatrix:
     """Count trips in memory by origin, destination and kind; see `odkanon.cube_of`."""
-    if within is not None:
-        cells = trips.cells(resolution)
-        inside = within.contains(cells[0]) & within.contains(cells[1])
-        if not inside.any():
-            raise InputError("no trip has both ends inside the area; check the cells or the outline")
-        trips = trips.reject(~inside, OUTSIDE)
-    made = _axes(trips, kinds)
-    return od_between(
-        trips.cells(resolution),
-        within,
-        weight=trips.weight,
-        scale=trips.scale,
-        heads=trips.heads,
-        source=trips.source,
-        axes=tuple(axis for axis, _ in made),
-        kinds=tuple(code for _, code in made),
-    )
+    return count_trips(trips, resolution, within, lambda inside: axes_of_trips(inside, kinds))
 
 
-def _axes(trips: Trips, kinds: Sequence[Kind]) -> list[tuple[AttributeAxis, Codes]]:
-    """Return each axis, and for each trip the number of its value."""
+def axes_of_trips(trips: Trips, kinds: Sequence[Kind]) -> Kinds:
+    """Return the axes that the answers of trips make, and for each the values of the trips."""
+    if not kinds:
+        return (), ()
     columns = trips.table.column_names
     for kind in kinds:
         if kind.source not in columns and kind.source == START:
@@ -125,9 +147,14 @@ def _axes(trips: Trips, kinds: Sequence[Kind]) -> list[tuple[AttributeAxis, Code
     connection.register("trips", trips.table)
     asked = [kind.text(quote_name(START) if kind.source == START else kind.source) for kind in kinds]
     answers = connection.sql(f"SELECT {', '.join(f'{sql} AS a{at}' for at, sql in enumerate(asked))} FROM trips")
+    return axes_of_answers(kinds, answers.to_arrow_table().columns)
+
+
+def axes_of_answers(kinds: Sequence[Kind], answers: Sequence[pa.ChunkedArray]) -> Kinds:
+    """Return the axes that answers make, and for each the numbers of their values."""
     made = []
-    for kind, column in zip(kinds, answers.to_arrow_table().columns, strict=True):
+    for kind, column in zip(kinds, answers, strict=True):
         told = pc.dictionary_encode(column.combine_chunks())
         axis, code = kind.axis(np.asarray(told.dictionary.to_pylist(), dtype=np.str_))
         made.append((axis, code[told.indices.to_numpy()]))
-    return made
+    return tuple(axis for axis, _ in made), tuple(code for _, code in made)

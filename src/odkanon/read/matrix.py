@@ -9,15 +9,13 @@ from odkanon.read.kinds import Kind, cube_of_kinds, sources_of
 from odkanon.read.odtable import od_of
 from odkanon.read.reading import Reading
 from odkanon.read.tables.open import Table
-from odkanon.read.trips import build_od, trips_of
+from odkanon.read.trips import trips_of
 
 
 def matrix_of(reading: Reading, *, kinds: Sequence[Kind] = (), table: Table | None = None) -> ODMatrix:
     """Read an input, which may be open already, into memory; with kinds, trips are counted by these as well."""
     table = reading.open() if table is None else table
-    if kinds:
+    if reading.kind_of(table) == "trips":
         trips = trips_of(reading, sources_of(kinds), table=table)
         return cube_of_kinds(trips, kinds, resolution=reading.finest, within=reading.area)
-    if reading.kind_of(table) == "trips":
-        return build_od(trips_of(reading, [], table=table), resolution=reading.finest, within=reading.area)
-    return od_of(reading, table=table)
+    return od_of(reading, kinds, table=table)

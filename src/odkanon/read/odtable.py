@@ -17,11 +17,12 @@ from odkanon.model.od import ODMatrix, od_matrix
 from odkanon.read.area import Area
 from odkanon.read.checks import Checked, checked_rows, drop_rows, finite
 from odkanon.read.codes import unknown_codes
+from odkanon.read.kinds import Answers, Kind, answers_of, axes_of_answers, kind_column, sources_of
 from odkanon.read.reading import Reading
 from odkanon.read.remarks import no_rows, warn_of_missing
 from odkanon.read.tables.columns import ENDS, missing
 from odkanon.read.tables.open import Check, Named, Table, quote_name
-from odkanon.read.trips import od_of_records
+from odkanon.read.trips import OUTSIDE, check_inside, od_between, time_checks, without_offsets
 from odkanon.zoning.cells import (
     Cells,
     cell_to_parent,
@@ -78,30 +79,41 @@ def read_od(
     return od_of(Reading(source, columns, where, within, resolution, hierarchy, **how))
 
 
-def od_of(reading: Reading, *, table: Table | None = None) -> ODMatrix:
-    """Read the records between zones of an input, which may be open already; see `read_od`."""
+def od_of(reading: Reading, kinds: Sequence[Kind] = (), *, table: Table | None = None) -> ODMatrix:
+    """Read the records between zones of an input, which may be open already; see `read_od`.
+
+    With kinds, records are counted by these as well.
+    """
     table = reading.open() if table is None else table
-    found = reading.resolved(table)
+    found = reading.resolved(table, sources_of(kinds))
     if any(name not in found for name in ENDS):
         raise missing(table, found, ENDS)
-    check = reading.check(table, found, reading.times(table, found))
-    rows = checked_rows(table, found, end_texts(found), end_checks(found), where=check, identity=end_identity(found))
+    times = reading.times(table, found)
+    asked, check = answers_of(kinds, table, found, times), reading.check(table, found, times)
+    values = end_texts(found) | asked.sql | asked.written
+    values |= {name: time.clock for name, time in asked.times.items()}
+    values |= {f"{name} zoned": time.zoned for name, time in asked.times.items()}
+    rows = checked_rows(
+        table, found, values, end_checks(found, asked), where=check, identity=end_identity(found, asked)
+    )
     rows = replace(rows, source=reading.account(rows.source, table.lines))
+    rows = without_offsets(table, found, rows, asked.times)
     warn_of_missing(rows.heads)
     hierarchy, resolution, within = reading.tree, reading.resolution, reading.area
     texts = [rows.table.column(name).combine_chunks() for name in ENDS]
-    _check_distinct(table, found, rows)
+    _check_distinct(table, found, rows, [*ENDS, *asked.written])
     if hierarchy is not None:
-        return _lookup_od(table, rows, texts, hierarchy)
+        return _lookup_od(table, rows, texts, hierarchy, kinds)
     ends = [str_to_cell(text) if len(text) else np.empty(0, dtype=np.uint64) for text in texts]
     rows, ends = _drop(rows, is_valid_cell(ends[0]) & is_valid_cell(ends[1]), NO_CELL, ends)
     if len(rows.table) == 0:
         raise no_rows(table, rows.source, OWN_CODES, option="hierarchy FILE")
     cells = np.concatenate(ends)
     origin, destination = np.split(same_resolution(table, cells, np.ones(len(cells), np.int64), resolution), 2)
-    return od_of_records(
-        origin, destination, rows.count, rows.weight, rows.scale, rows.heads, rows.source, within=within
-    )
+    ends, rows = [origin, destination], replace(rows, source=rows.with_mean_weight())
+    if within is not None:
+        rows, ends = _drop(rows, check_inside(within.contains(origin) & within.contains(destination)), OUTSIDE, ends)
+    return od_between((ends[0], ends[1]), within, source=rows.source, **_counted(rows, kinds))
 
 
 def end_texts(found: Mapping[str, str]) -> dict[str, str]:
@@ -109,12 +121,12 @@ def end_texts(found: Mapping[str, str]) -> dict[str, str]:
     return {name: f"trim(CAST({quote_name(found[name])} AS VARCHAR))" for name in ENDS}
 
 
-def end_identity(found: Mapping[str, str]) -> dict[str, str] | None:
+def end_identity(found: Mapping[str, str], asked: Answers) -> dict[str, str] | None:
     """Return what makes two records the same; None where rows are pairs with a number of trips, or have a time."""
-    return None if "trips" in found or "start_time" in found else end_texts(found)
+    return None if "trips" in found or "start_time" in found else end_texts(found) | asked.written
 
 
-def end_checks(found: Mapping[str, str]) -> list[Check]:
+def end_checks(found: Mapping[str, str], asked: Answers) -> list[Check]:
     """Return the reasons to turn a record between zones away."""
     checks = [Check("without origin or destination", " OR ".join(f"{quote_name(found[end])} IS NULL" for end in ENDS))]
     if "trips" in found:
@@ -126,14 +138,14 @@ def end_checks(found: Mapping[str, str]) -> list[Check]:
             Check("with zero or fewer trips", f"{number} <= 0"),
             Check("with trips that are not a whole number", f"{number} <> floor({number}) OR {number} > 9e15"),
         ]
-    return checks
+    return [*checks, *time_checks(found, asked.times)]
 
 
-def _check_distinct(table: Table, found: Mapping[str, str], rows: Checked) -> None:
-    """Refuse a pair that is listed twice: which row to believe, or whether to add them up, would be a guess."""
+def _check_distinct(table: Table, found: Mapping[str, str], rows: Checked, by: list[str]) -> None:
+    """Refuse a pair (of one kind) that is listed twice: which row to believe, or to add them up, would be a guess."""
     if "trips" not in found or "person" in found:
         return
-    counted = rows.table.group_by(list(ENDS)).aggregate([([], "count_all")])
+    counted = rows.table.group_by(by).aggregate([([], "count_all")])
     repeated = counted.filter(pc.greater(counted.column("count_all"), 1)).sort_by(
         [("origin", "ascending"), ("destination", "ascending")]
     )
@@ -185,7 +197,20 @@ def same_resolution(table: Named, cells: Cells, rows: Ints, resolution: int | No
     return cells
 
 
-def _lookup_od(table: Table, rows: Checked, texts: list[pa.Array], tree: Hierarchy) -> ODMatrix:
+def _counted(rows: Checked, kinds: Sequence[Kind]) -> dict[str, Any]:
+    """Return what is counted of records, and by which kinds; see `odkanon.model.od.od_matrix`."""
+    axes, codes = axes_of_answers(kinds, [rows.table.column(kind_column(at)) for at in range(len(kinds))])
+    return {
+        "trips": rows.count,
+        "weight": rows.weight,
+        "scale": rows.scale,
+        "heads": rows.heads,
+        "axes": axes,
+        "kinds": codes,
+    }
+
+
+def _lookup_od(table: Table, rows: Checked, texts: list[pa.Array], tree: Hierarchy, kinds: Sequence[Kind]) -> ODMatrix:
     ends = [np.asarray(text.to_numpy(zero_copy_only=False), dtype=np.str_) for text in texts]
     known = np.isin(ends[0], tree.leaves) & np.isin(ends[1], tree.leaves)
     said = unknown_codes(np.concatenate(ends), tree.leaves)
@@ -195,14 +220,4 @@ def _lookup_od(table: Table, rows: Checked, texts: list[pa.Array], tree: Hierarc
     if said:
         log.warning("%s", said)
     origin, destination = (find_nodes(tree, 0, end).astype(np.int32) for end in ends)
-    return od_matrix(
-        tree,
-        tree,
-        origin,
-        destination,
-        trips=rows.count,
-        weight=rows.weight,
-        scale=rows.scale,
-        heads=rows.heads,
-        source=rows.source,
-    )
+    return od_matrix(tree, tree, origin, destination, source=rows.with_mean_weight(), **_counted(rows, kinds))

@@ -16,8 +16,8 @@ from odkanon.read.area import Area, read_area
 from odkanon.read.lookup import read_hierarchy
 from odkanon.read.outlines import with_outlines
 from odkanon.read.tables.columns import ALIASES, COORDINATES, Kind, kind_of, resolve
-from odkanon.read.tables.layouts import open_trips
-from odkanon.read.tables.open import Check, Named, Table, Typed
+from odkanon.read.tables.layouts import in_our_columns
+from odkanon.read.tables.open import Check, Named, Table, Typed, open_table
 from odkanon.read.tables.spelling import Spelling, in_plain_spelling
 from odkanon.read.tables.text import TextFormat
 from odkanon.read.tables.times import TimeColumn, check_timezone
@@ -167,8 +167,12 @@ class Reading:
         return tree if self.outlines is None else with_outlines(tree, Path(self.outlines))
 
     def open(self) -> Table:
-        """Open the source, in our words: a known layout gets our columns, numbers get points, times their order."""
-        table = open_trips(self.source, self.text)
+        """Open the source, in our words."""
+        return self.in_our_words(open_table(self.source, self.text))
+
+    def in_our_words(self, table: Table) -> Table:
+        """Return an open table in our words: a known layout gets our columns, numbers get points, times their order."""
+        table = in_our_columns(table)
         found = resolve(table, self.columns, also=None)
         return in_plain_spelling(
             table,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from odkanon.errors import InputError, nearest
 from odkanon.model.account import Rejected, Source
 from odkanon.model.od import ODMatrix, od_matrix
 from odkanon.read.area import Area
-from odkanon.read.checks import Checked, checked_rows, whole_mean
+from odkanon.read.checks import Checked, checked_rows
 from odkanon.read.coordinates import coordinate_checks, number_sql
 from odkanon.read.crs import to_degrees
 from odkanon.read.identity import value_text
@@ -26,12 +26,16 @@ from odkanon.read.remarks import example_of, hint_at_swap, no_rows, warn_of_miss
 from odkanon.read.tables.columns import ATTRIBUTES, COORDINATES, missing
 from odkanon.read.tables.open import Check, Named, Table, quote_name
 from odkanon.read.tables.times import TimeColumn, mixed_offsets
+from odkanon.zoning.attributes import AttributeAxis
 from odkanon.zoning.cells import Cells, latlng_to_cell
 from odkanon.zoning.hierarchy import h3_hierarchy
 
 log = logging.getLogger(__name__)
 
 OUTSIDE = "outside the area"
+
+Kinds = tuple[tuple[AttributeAxis, ...], tuple[Codes, ...]]
+"""Axes besides the two places, and for each of them the number of the value of each trip."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +89,11 @@ class Trips:
         weight = 0 if self.weight is None else int(self.weight[which].sum())
         source = self.source.reject(reason, Rejected(count, count, weight))
         return replace(self.select(~which), source=source) if count else self
+
+    def inside(self, resolution: int, within: Area) -> Bools:
+        """Return which trips have both ends inside an area; raise if none has."""
+        start, end = self.cells(resolution)
+        return check_inside(within.contains(start) & within.contains(end))
 
     def __repr__(self) -> str:
         rejected = sum(part.rows for part in self.source.rejected.values())
@@ -148,7 +157,7 @@ def trips_of(reading: Reading, attributes: Sequence[str] | None = None, *, table
         rows = to_degrees(rows, crs)
     if len(rows.table) == 0:
         raise no_rows(table, rows.source, example=example_of(table, found, checks, rows.source.rejected))
-    rows = _without_offsets(table, found, rows, times)
+    rows = without_offsets(table, found, rows, times)
     warn_of_missing(rows.heads)
     ends = [rows.table.column(name).to_numpy() for name in COORDINATES]
     warn_if_misplaced(np.concatenate(ends[0::2]), np.concatenate(ends[1::2]))
@@ -174,39 +183,42 @@ def build_od(trips: Trips, *, resolution: int = 10, within: Area | None = None) 
     >>> od.trips, od.origins.resolution
     (81291, 7)
     """
-    return od_of_records(
-        *trips.cells(resolution), None, trips.weight, trips.scale, trips.heads, trips.source, within=within
-    )
+    return count_trips(trips, resolution, within)
 
 
-def od_of_records(
-    origin: npt.NDArray[np.uint64],
-    destination: npt.NDArray[np.uint64],
-    count: Ints | None,
-    weight: Ints | None,
-    scale: int,
-    heads: Mapping[str, Codes],
-    source: Source,
-    *,
+def count_trips(
+    trips: Trips,
+    resolution: int,
     within: Area | None,
+    kinds_of: Callable[[Trips], Kinds] = lambda trips: ((), ()),
 ) -> ODMatrix:
-    """Return the matrix of records between H3 cells, of those inside an area where one is given."""
+    """Count trips by origin, destination and kind, where they are inside an area if one is given.
+
+    Parameters
+    ----------
+    kinds_of : callable
+        Given the trips that are counted, returns the axes besides the two places, and for each the values of the trips.
+    """
     if within is not None:
-        inside = within.contains(origin) & within.contains(destination)
-        trips_outside = int(np.count_nonzero(~inside) if count is None else count[~inside].sum())
-        weight_outside = 0 if weight is None else int(weight[~inside].sum())
-        if weight is not None:
-            source = whole_mean(source, count, weight, scale)
-        source = source.reject(OUTSIDE, Rejected(int(np.count_nonzero(~inside)), trips_outside, weight_outside))
-        if not inside.any():
-            raise InputError("no trip has both ends inside the area; check the cells or the outline")
-        origin, destination = origin[inside], destination[inside]
-        count = None if count is None else count[inside]
-        weight = None if weight is None else weight[inside]
-        heads = {name: head[inside] for name, head in heads.items()}
+        trips = trips.reject(~trips.inside(resolution, within), OUTSIDE)
+    axes, kinds = kinds_of(trips)
     return od_between(
-        (origin, destination), within, trips=count, weight=weight, scale=scale, heads=heads, source=source
+        trips.cells(resolution),
+        within,
+        weight=trips.weight,
+        scale=trips.scale,
+        heads=trips.heads,
+        source=trips.source,
+        axes=axes,
+        kinds=kinds,
     )
+
+
+def check_inside(inside: Bools) -> Bools:
+    """Return which records lie in an area; raise if none does."""
+    if not inside.any():
+        raise InputError("no trip has both ends inside the area; check the cells or the outline")
+    return inside
 
 
 def od_between(
@@ -250,10 +262,11 @@ def trip_checks(found: Mapping[str, str], *, degrees: bool = True, times: bool =
     places = [found[name] for name in COORDINATES]
     ends = coordinate_checks(places[0::2], places[1::2], degrees=degrees)
     needed = TIMES if times or "person" in found else ()
-    return [*ends, *_time_checks(found, [name for name in needed if name in found])]
+    return [*ends, *time_checks(found, [name for name in needed if name in found])]
 
 
-def _time_checks(found: Mapping[str, str], times: Sequence[str]) -> list[Check]:
+def time_checks(found: Mapping[str, str], times: Iterable[str]) -> list[Check]:
+    """Return the reasons to turn a row away whose times have to be readable."""
     return [
         Check(
             f"whose {name} cannot be read",
@@ -264,7 +277,7 @@ def _time_checks(found: Mapping[str, str], times: Sequence[str]) -> list[Check]:
     ]
 
 
-def _without_offsets(table: Table, found: Mapping[str, str], rows: Checked, times: Mapping[str, TimeColumn]) -> Checked:
+def without_offsets(table: Table, found: Mapping[str, str], rows: Checked, times: Mapping[str, TimeColumn]) -> Checked:
     """Drop the columns that tell which times had a UTC offset, once it is certain that all had one or none."""
     for name in times:
         written = rows.table.column(f"{name} zoned").to_numpy()

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import duckdb
 import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
 
-from odkanon.core.arrays import Bools, Codes, Ints, number_groups
-from odkanon.errors import InputError, nearest
-from odkanon.read.axes import AGE_BANDS, MISSING, OTHER, band_names, slot_names
-from odkanon.read.identity import value_text
-from odkanon.read.tables.open import quote_name
+from odkanon.core.arrays import Bools, Codes, number_groups
+from odkanon.errors import InputError
+from odkanon.model.od import ODMatrix
+from odkanon.read.axes import AGE_BANDS, OTHER, kind_asked, name_of
+from odkanon.read.kinds import Kind, Labels, axes_of_trips
 from odkanon.read.trips import Trips
-
-Labels = npt.NDArray[np.str_]
 
 MAX_VALUES = 100
 
@@ -82,19 +77,36 @@ class Dimension:
         return replace(self, value=self.value[which])
 
 
-def columns_of(specs: Sequence[str]) -> list[str]:
-    """Return the attribute columns that dimensions need, besides times."""
-    names = {part.partition(":")[0].strip() for spec in specs for part in spec.split("*")}
-    return sorted(names - {"hour"})
+def segment_kinds(specs: Sequence[str], age_bands: Sequence[int] = AGE_BANDS) -> list[Kind]:
+    """Return what has to be asked of each trip to make the dimensions that texts ask for; see `make_dimensions`."""
+    repeated = [spec for spec in specs if list(specs).count(spec) > 1]
+    if repeated:
+        raise InputError(f"the segment {repeated[0]!r} is asked for twice; name it once")
+    if list(age_bands) != sorted(set(age_bands)) or not age_bands:
+        raise InputError(f"age bands begin at ascending ages, such as 18,40,65; not {','.join(map(str, age_bands))}")
+    return [kind_asked(part, age_bands) for part in dict.fromkeys(part for spec in specs for part in _parts(spec))]
 
 
-def make_dimensions(trips: Trips, specs: Sequence[str], *, age_bands: Sequence[int] = AGE_BANDS) -> list[Dimension]:
+def _parts(spec: str) -> list[str]:
+    parts = [part.strip() for part in spec.split("*")]
+    keys = [name_of(part) for part in parts]
+    if len(set(keys)) < len(keys) or not all(keys):
+        raise InputError(f"the segment {spec!r} is not understood; write sex, hour:6-9,9-16 or sex*age")
+    for part, key in zip(parts, keys, strict=True):
+        if ":" in part and key != "hour":
+            raise InputError(f"only hour takes slots, as in hour:6-9,9-16; not {part!r}")
+    return parts
+
+
+def make_dimensions(
+    trips: Trips | ODMatrix, specs: Sequence[str], *, age_bands: Sequence[int] = AGE_BANDS
+) -> list[Dimension]:
     """Return the dimensions that texts such as ``sex``, ``age``, ``hour``, ``hour:6-9,9-16`` or ``sex*age`` ask for.
 
     Parameters
     ----------
-    trips : Trips
-        With the columns that the texts name.
+    trips : Trips or ODMatrix
+        With the columns that the texts name; or a matrix by `segment_kinds`, whose rows are then split.
     specs : sequence of str
         ``age`` is banded, ``hour`` is the hour in which a trip starts; any other name is a column taken as it is.
     age_bands : sequence of int
@@ -107,22 +119,16 @@ def make_dimensions(trips: Trips, specs: Sequence[str], *, age_bands: Sequence[i
     >>> [len(each) for each in make_dimensions(trips, ["sex", "hour:6-9,9-16", "sex*age"])]
     [2, 3, 14]
     """
-    repeated = [spec for spec in specs if list(specs).count(spec) > 1]
-    if repeated:
-        raise InputError(f"the segment {repeated[0]!r} is asked for twice; name it once")
-    if list(age_bands) != sorted(set(age_bands)) or not age_bands:
-        raise InputError(f"age bands begin at ascending ages, such as 18,40,65; not {','.join(map(str, age_bands))}")
-    return [_dimension(trips, spec, age_bands) for spec in specs]
+    kinds = segment_kinds(specs, age_bands)
+    axes, values = (trips.axes, trips.flows.kinds) if isinstance(trips, ODMatrix) else axes_of_trips(trips, kinds)
+    labels = {axis.asked: axis.tree.leaves[value] for axis, value in zip(axes, values, strict=True)}
+    return [_dimension(spec, labels) for spec in specs]
 
 
-def _dimension(trips: Trips, spec: str, age_bands: Sequence[int]) -> Dimension:
-    parts = [part.strip() for part in spec.split("*")]
-    keys = tuple(part.partition(":")[0].strip() for part in parts)
-    if len(set(keys)) < len(keys) or not all(keys):
-        raise InputError(f"the segment {spec!r} is not understood; write sex, hour:6-9,9-16 or sex*age")
-    columns = [_labels(trips, part, age_bands) for part in parts]
-    numbered = [np.unique(column, return_inverse=True) for column in columns]
-    key = np.zeros(len(trips), dtype=np.int64)
+def _dimension(spec: str, labels: Mapping[str, Labels]) -> Dimension:
+    parts = _parts(spec)
+    numbered = [np.unique(labels[part], return_inverse=True) for part in parts]
+    key = np.zeros(len(numbered[0][1]), dtype=np.int64)
     for distinct, number in numbered:
         key = key * len(distinct) + number
     _, first, value = np.unique(key, return_index=True, return_inverse=True)
@@ -131,54 +137,8 @@ def _dimension(trips: Trips, spec: str, age_bands: Sequence[int]) -> Dimension:
             f"the segment {spec!r} has {len(first):,} values; at most {MAX_VALUES} tables can be released together, "
             "so use broader groups"
         )
-    labels = tuple(tuple(str(column[row]) for column in columns) for row in first.tolist())
-    return Dimension(spec, keys, labels, value.astype(np.int32))
-
-
-def _labels(trips: Trips, part: str, age_bands: Sequence[int]) -> Labels:
-    name, _, slots = part.partition(":")
-    if name == "hour":
-        return _hours(trips, slots, part)
-    if slots:
-        raise InputError(f"only hour takes slots, as in hour:6-9,9-16; not {part!r}")
-    if name not in trips.table.column_names:
-        raise InputError(f"the trips have no column {name!r} to segment by{nearest(name, trips.table.column_names)}")
-    return band_labels(trips, age_bands) if name == "age" else value_labels(trips, name)
-
-
-def value_labels(trips: Trips, name: str) -> Labels:
-    """Return the value of each trip in a column, as text."""
-    text = f"coalesce(nullif({value_text(name)}, ''), '{MISSING}')"
-    return np.asarray(_selected(trips, text).to_pylist(), dtype=np.str_)
-
-
-def _selected(trips: Trips, expression: str) -> pa.ChunkedArray:
-    connection = duckdb.connect()
-    connection.register("trips", trips.table)
-    return connection.sql(f"SELECT {expression} AS v FROM trips").to_arrow_table().column("v")
-
-
-def band_labels(trips: Trips, begins: Sequence[int]) -> Labels:
-    """Return the band of ages of each trip."""
-    age = _selected(trips, f"coalesce(TRY_CAST({quote_name('age')} AS DOUBLE), 'nan')").to_numpy()
-    known = np.isfinite(age) & (age >= 0)
-    band = np.searchsorted(np.array(begins), np.where(known, age, 0), side="right")
-    return np.asarray([*band_names(begins), MISSING], dtype=np.str_)[np.where(known, band, len(begins) + 1)]
-
-
-def hours_of(trips: Trips) -> Ints:
-    """Return the hour in which each trip starts; 24 where that is not known."""
-    if "start_time" not in trips.table.column_names:
-        raise InputError("hours need a start time; say which column it is", option="column start_time=NAME")
-    column = trips.table.column("start_time").combine_chunks()
-    known = np.asarray(column.is_valid())
-    seconds = np.asarray(column.cast(pa.timestamp("s"), safe=False).cast(pa.int64()).fill_null(0))
-    return np.where(known, seconds // 3600 % 24, 24)
-
-
-def _hours(trips: Trips, slots: str, part: str) -> Labels:
-    names = slot_names(slots, part) if slots else [f"{each:02}" for each in range(24)]
-    return np.asarray([*names, MISSING], dtype=np.str_)[hours_of(trips)]
+    named = tuple(tuple(str(labels[part][row]) for part in parts) for row in first.tolist())
+    return Dimension(spec, tuple(map(name_of, parts)), named, value.astype(np.int32))
 
 
 def parent_of(dimensions: Sequence[Dimension], child: int) -> int | None:

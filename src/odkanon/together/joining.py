@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from odkanon.core.arrays import Bools, Ints
+from odkanon.core.arrays import Bools, Ints, group_sum
 from odkanon.model.companion import met_together
 from odkanon.together.dimensions import Dimension
-from odkanon.together.plan import count_trips, find_rare
+from odkanon.together.plan import count_values, find_rare
 from odkanon.together.zonings import Attempt, Ground, search
 
 
@@ -18,8 +18,8 @@ def join_rare(ground: Ground) -> Ground:
     """Join the values of each dimension that are below the rule in all, where they meet it together."""
     for number in _free(ground):
         dimension = ground.dimensions[number]
-        rare = find_rare(ground.trips, dimension, ground.rule)
-        totals = count_trips(ground.trips, np.zeros(len(ground.trips), dtype=np.int32), dimension.value)
+        rare = find_rare(ground.od.flows, dimension, ground.rule)
+        totals = count_values(ground.od.flows, dimension)
         if np.count_nonzero(rare) > 1 and met_together(totals, rare[totals.destination], ground.rule):
             ground = _with(ground, number, dimension.join(rare))
     return ground
@@ -58,23 +58,24 @@ def _with(ground: Ground, number: int, dimension: Dimension) -> Ground:
 
 def _without_table(ground: Ground, attempt: Attempt, number: int) -> Bools:
     """Return the values that occur, and of which nothing is published."""
-    occurs = _sizes(ground.dimensions[number]) > 0
+    occurs = _sizes(ground, number) > 0
     return np.asarray(occurs & ~np.any(attempt.plan.cells[number], axis=0))
 
 
-def _sizes(dimension: Dimension) -> Ints:
-    return np.bincount(dimension.value, minlength=len(dimension)).astype(np.int64)
+def _sizes(ground: Ground, number: int) -> Ints:
+    """Return the trips of each value."""
+    return group_sum(ground.dimensions[number].value, len(ground.dimensions[number]), ground.od.flows.trips)
 
 
 def _joined_further(ground: Ground, attempt: Attempt, lacking: list[Bools], budget: float) -> Ground | None:
     """Join the values without a table, or else the two smallest, of the dimension that is worst off; None at last."""
-    free = [number for number in _free(ground) if np.count_nonzero(_sizes(ground.dimensions[number])) > 2]
+    free = [number for number in _free(ground) if np.count_nonzero(_sizes(ground, number)) > 2]
     free = [number for number in free if lacking[number].any() or attempt.plan.shares[number] > budget]
     if not free:
         return None
     number = max(free, key=lambda each: (attempt.plan.shares[each], int(np.count_nonzero(lacking[each]))))
     dimension, which = ground.dimensions[number], lacking[number].copy()
-    sizes = _sizes(dimension)
+    sizes = _sizes(ground, number)
     is_other = np.array([label == dimension.other for label in dimension.labels])
     if not np.any((sizes > 0) & ~which & ~is_other):  # nothing has a table, so that this does not tell whom to join
         which[:] = False

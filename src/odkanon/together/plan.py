@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from odkanon.core.arrays import Bools, Codes, Ints, number_groups
-from odkanon.model.flows import Flows, visits_of_records
+from odkanon.model.flows import Flows
 from odkanon.model.rule import Rule
-from odkanon.read.trips import Trips
 from odkanon.together.dimensions import Dimension
 from odkanon.together.protect import protect_partition, protect_whole
 
@@ -34,13 +33,14 @@ class Plan:
     shares: tuple[float, ...]
 
 
-def count_trips(trips: Trips, origin: Codes | Ints, destination: Codes | Ints) -> Flows:
-    """Return the trips counted by two numbers each."""
-    visits = visits_of_records(trips.heads)
-    ones = np.ones(len(trips), dtype=np.int64)
-    origin, destination = origin.astype(np.int32), destination.astype(np.int32)
-    counted, _ = Flows(origin, destination, ones, ones, trips.weight, visits, trips.scale).merge(origin, destination)
-    return counted
+def count(flows: Flows, origin: Codes | Ints, destination: Codes | Ints) -> Flows:
+    """Return flows counted by two numbers each."""
+    return flows.merge(origin.astype(np.int32), destination.astype(np.int32))[0]
+
+
+def count_values(flows: Flows, dimension: Dimension) -> Flows:
+    """Return what is counted of each value of a dimension that occurs; its number is the destination."""
+    return count(flows, np.zeros(len(flows), dtype=np.int32), dimension.value)
 
 
 def groups_of(dimension: Dimension, parent: Dimension | None) -> Ints:
@@ -51,28 +51,28 @@ def groups_of(dimension: Dimension, parent: Dimension | None) -> Ints:
     return group
 
 
-def find_rare(trips: Trips, dimension: Dimension, rule: Rule) -> Bools:
+def find_rare(flows: Flows, dimension: Dimension, rule: Rule) -> Bools:
     """Return which values have so few trips in all that they cannot have a table."""
-    totals = count_trips(trips, np.zeros(len(trips), dtype=np.int32), dimension.value)
+    totals = count_values(flows, dimension)
     rare = np.zeros(len(dimension), dtype=bool)
     rare[totals.destination[~rule.met(totals)]] = True
     return rare
 
 
-def too_few(trips: Trips, dimension: Dimension, parent: Dimension | None, rule: Rule) -> Bools:
-    """Return which trips belong to rare values that are below the rule even together.
+def too_few(flows: Flows, dimension: Dimension, parent: Dimension | None, rule: Rule) -> Bools:
+    """Return which flows belong to rare values that are below the rule even together.
 
     Subtracting all tables from the whole would isolate them, wherever they are: they have to go from the whole, too.
     """
-    rare, group = find_rare(trips, dimension, rule), groups_of(dimension, parent)
+    rare, group = find_rare(flows, dimension, rule), groups_of(dimension, parent)
     theirs = rare[dimension.value]
-    group_of_trip = group[dimension.value]
-    rests = count_trips(trips.select(theirs), group_of_trip[theirs], np.zeros(int(theirs.sum()), dtype=np.int32))
-    return theirs & np.isin(group_of_trip, rests.origin[~rule.met(rests)])
+    group_of_flow = group[dimension.value]
+    rests = count(flows.take(theirs), group_of_flow[theirs], np.zeros(int(theirs.sum()), dtype=np.int32))
+    return theirs & np.isin(group_of_flow, rests.origin[~rule.met(rests)])
 
 
 def make_plan(
-    trips: Trips,
+    flows: Flows,
     klass: Ints,
     classes: int,
     dimensions: Sequence[Dimension],
@@ -85,15 +85,17 @@ def make_plan(
 
     Parameters
     ----------
+    flows : Flows
+        Trips, or groups of them that are of the same value of each dimension.
     klass : array of int
-        For each trip, the number of its class; -1 outside every zone.
+        For each flow, the number of its class; -1 outside every zone.
     parents : sequence of int or None
         For each dimension, the coarser one that it refines.
     widths : mapping of str to int, optional
         To within how much no suppressed cell may be known; see `odkanon.together.protect.protect_partition`.
     """
     outside = np.where(klass < 0, classes, klass)
-    counted = count_trips(trips, outside, np.zeros(len(trips), dtype=np.int32))
+    counted = count(flows, outside, np.zeros(len(flows), dtype=np.int32))
     suppressed = protect_whole(counted, counted.origin == classes, rule)
     whole = np.zeros(classes + 1, dtype=bool)
     whole[counted.origin[~suppressed]] = True
@@ -102,8 +104,9 @@ def make_plan(
     for number in sorted(range(len(dimensions)), key=lambda each: _depth(each, parents)):
         parent = parents[number]
         above = None if parent is None else (dimensions[parent], cells[parent])
-        cells[number] = _plan_dimension(trips, outside, whole, dimensions[number], above, rule, widths)
-        shares[number] = 1 - float(cells[number][outside, dimensions[number].value].mean())
+        cells[number] = _plan_dimension(flows, outside, whole, dimensions[number], above, rule, widths)
+        shown = cells[number][outside, dimensions[number].value]
+        shares[number] = 1 - int(flows.trips[shown].sum()) / int(flows.trips.sum())
     return Plan(whole[:-1], tuple(table[:-1] for table in cells), tuple(shares))
 
 
@@ -113,7 +116,7 @@ def _depth(number: int, parents: Sequence[int | None]) -> int:
 
 
 def _plan_dimension(
-    trips: Trips,
+    flows: Flows,
     klass: Ints,
     whole: Bools,
     dimension: Dimension,
@@ -126,9 +129,9 @@ def _plan_dimension(
     rows, number = number_groups(row, int(row.max(initial=0)) + 1)
     class_of_row = np.zeros(len(rows), dtype=np.int64)
     class_of_row[number] = klass
-    cells = count_trips(trips, number, dimension.value)
+    cells = count(flows, number, dimension.value)
     closed = ~whole[class_of_row[cells.origin]]
-    withheld = find_rare(trips, dimension, rule)
+    withheld = find_rare(flows, dimension, rule)
     result = protect_partition(cells, closed, withheld, groups_of(dimension, parent), rule, widths=widths)
     published = np.zeros((len(whole), len(dimension)), dtype=bool)
     shown = ~result.suppressed
@@ -137,7 +140,7 @@ def _plan_dimension(
 
 
 def _rows(klass: Ints, whole: Bools, above: tuple[Dimension, Bools] | None) -> Ints:
-    """Return, for each trip, the finest published group in which it is counted: one row for all that are in none."""
+    """Return, for each flow, the finest published group in which it is counted: one row for all that are in none."""
     if above is None:
         return np.where(whole[klass], klass + 1, 0)
     parent, published = above

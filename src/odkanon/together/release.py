@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from odkanon.errors import InputError, RefusedError
+from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.read.area import Area
-from odkanon.read.trips import OUTSIDE, Trips
+from odkanon.read.trips import Trips, count_trips
 from odkanon.together.dimensions import Dimension, parent_of
 from odkanon.together.intervals import check_solver
 from odkanon.together.joining import join_rare, search_joining
@@ -82,7 +83,7 @@ class Together:
 
 
 def release_together(
-    trips: Trips,
+    trips: Trips | ODMatrix,
     rule: Rule,
     dimensions: Sequence[Dimension],
     *,
@@ -98,12 +99,14 @@ def release_together(
 
     Parameters
     ----------
-    trips : Trips
-        The trips.
+    trips : Trips or ODMatrix
+        The trips, or a matrix of them by what dimensions split them by; see `odkanon.cube_of`.
     rule : Rule
         What every flow of every table meets, and every group that tables give away.
     dimensions : sequence of Dimension
-        How to split the trips; see `odkanon.together.dimensions.make_dimensions`.
+        How to split them; see `odkanon.together.dimensions.make_dimensions`.
+    resolution, within
+        Of trips, as for `odkanon.build_od`; a matrix has its own.
     segment_budget : float
         Share of trips that the tables of a dimension may suppress, in [0, 1). Zones become as coarse as that takes, and
         the rarest values are joined into one. Where even that is not enough, ``over_budget`` of the result says so.
@@ -133,7 +136,9 @@ def release_together(
             "worked out for those; ask for no largest share and no number of destinations, or release the whole alone"
         )
     started = time.perf_counter()
-    trips, dimensions = _inside(trips, dimensions, resolution, within)
+    od, dimensions = (
+        (trips, list(dimensions)) if isinstance(trips, ODMatrix) else _counted(trips, dimensions, resolution, within)
+    )
     parents = [parent_of(dimensions, number) for number in range(len(dimensions))]
     if protect_intervals:
         check_solver()
@@ -143,9 +148,9 @@ def release_together(
             "narrow those of the coarser; leave out one of the two, or the protection of intervals"
         )
     before = dimensions
-    trips, dimensions = _without_rare(trips, dimensions, parents, rule)
+    od, dimensions = _without_rare(od, dimensions, parents, rule)
     left_out = [each.segment(value) for each, now in zip(before, dimensions, strict=True) for value in _gone(each, now)]
-    ground = join_rare(Ground.of(trips, dimensions, parents, rule, resolution, intervals=protect_intervals))
+    ground = join_rare(Ground(od, dimensions, parents, rule, intervals=protect_intervals))
     if zoning is None:
         ground, attempt = search_joining(ground, segment_budget, method, options)
         parameters = {**attempt.parameters, "coarseness": attempt.factor, "segment_budget": segment_budget}
@@ -161,33 +166,29 @@ def release_together(
             f"nothing can be published: no flow between the zones meets {rule}, or only one, which the rest would tell"
         )
     names = [dimension.name for dimension in dimensions]
-    whole = ground.release(trips, attempt, attempt.plan.whole, method, {**parameters, "released_with": names})
+    whole = ground.release(ground.pairs, attempt, attempt.plan.whole, method, {**parameters, "released_with": names})
     whole = replace(whole, seconds=time.perf_counter() - started)
     parts = [part for number in range(len(dimensions)) for part in _parts(ground, attempt, number, method, parameters)]
     shares = {each.name: share for each, share in zip(dimensions, attempt.plan.shares, strict=True)}
     return Together(whole, tuple(parts), attempt.factor, shares, segment_budget if zoning is None else None)
 
 
-def _inside(
+def _counted(
     trips: Trips, dimensions: Sequence[Dimension], resolution: int, within: Area | None
-) -> tuple[Trips, list[Dimension]]:
-    """Keep the trips inside an area, so that segments need no account of those outside."""
-    if within is None:
-        return trips, list(dimensions)
-    starts, ends = trips.cells(resolution)
-    inside = within.contains(starts) & within.contains(ends)
-    if not inside.any():
-        raise InputError("no trip has both ends inside the area; check the cells or the outline")
-    return trips.reject(~inside, OUTSIDE), [each.select(inside) for each in dimensions]
+) -> tuple[ODMatrix, list[Dimension]]:
+    """Count trips by pair and value; the dimensions are then those of the rows."""
+    if within is not None:
+        dimensions = [each.select(trips.inside(resolution, within)) for each in dimensions]
+    od = count_trips(trips, resolution, within, lambda inside: ((), tuple(each.value for each in dimensions)))
+    return od, [replace(each, value=value) for each, value in zip(dimensions, od.flows.kinds, strict=True)]
 
 
 def _without_rare(
-    trips: Trips, dimensions: list[Dimension], parents: Sequence[int | None], rule: Rule
-) -> tuple[Trips, list[Dimension]]:
-    everyone = trips
-    keep = np.ones(len(trips), dtype=bool)
+    od: ODMatrix, dimensions: list[Dimension], parents: Sequence[int | None], rule: Rule
+) -> tuple[ODMatrix, list[Dimension]]:
+    keep = np.ones(len(od), dtype=bool)
     while True:
-        here, split = everyone.select(keep), [each.select(keep) for each in dimensions]
+        here, split = od.flows.take(keep), [each.select(keep) for each in dimensions]
         gone = np.zeros(len(here), dtype=bool)
         for each, parent in zip(split, parents, strict=True):
             gone |= too_few(here, each, None if parent is None else split[parent], rule)
@@ -196,7 +197,7 @@ def _without_rare(
         keep[np.flatnonzero(keep)[gone]] = False
     if not keep.any():
         raise RefusedError(f"nothing can be published: no segment meets {rule}")
-    return everyone.reject(~keep, RARE), split
+    return od.reject(~keep, RARE), split
 
 
 def _gone(before: Dimension, now: Dimension) -> list[int]:
@@ -205,7 +206,7 @@ def _gone(before: Dimension, now: Dimension) -> list[int]:
 
 def _parts(ground: Ground, attempt: Attempt, number: int, method: str, parameters: dict[str, Any]) -> list[Part]:
     dimension, published = ground.dimensions[number], attempt.plan.cells[number]
-    rare = find_rare(ground.trips, dimension, ground.rule)
+    rare = find_rare(ground.od.flows, dimension, ground.rule)
     parts = []
     about: dict[str, Any]
     for value in range(len(dimension)):
@@ -216,10 +217,10 @@ def _parts(ground: Ground, attempt: Attempt, number: int, method: str, parameter
         release = None
         which = dimension.value == value
         if published[:, value].any():
-            trips = ground.trips.select(which)
+            od = ground.od.take(which).of_any_kind()
             # What was turned away on reading belongs to no segment; the account of the whole has it.
-            trips = replace(trips, source=replace(trips.source, rows=len(trips), rejected={}, lookalikes=0))
-            release = ground.release(trips, attempt, published[:, value], method, {**parameters, **about})
+            od = replace(od, source=replace(od.source, rows=od.trips, rejected={}, lookalikes=0))
+            release = ground.release(od, attempt, published[:, value], method, {**parameters, **about})
         if which.any():
             reason = None if release else TOO_FEW if rare[value] else NO_SAFE_TABLE
             parts.append(

@@ -146,10 +146,11 @@ def lay_over(zones: AxisZones, tree: Hierarchy, full: Hierarchy | None = None) -
     tree : Hierarchy
         The tree over the leaves of the new data.
     full : Hierarchy, optional
-        For lookup tables: the whole tree, since ``tree`` lacks what lies above its root.
+        For lookup tables: the whole tree, since ``tree`` lacks what lies above its root; by default the table that it
+        was made of.
     """
     if tree.resolution is None:
-        zone_of_leaf = _lookup_leaves(zones, tree if full is None else full, tree.leaves)
+        zone_of_leaf = _lookup_leaves(zones, full or tree.public or tree, tree.leaves)
         level, places = (zones.level, None) if zones.plain and (zones.level >= 0).all() else (None, zones.lists)
         leaves = _sizes(zones, zone_of_leaf)
         return Zones(zones.ids, leaves, None, level, outlines=zones.outlines, places=places), zone_of_leaf

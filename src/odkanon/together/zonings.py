@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import ceil, log2
 from typing import Any
 
@@ -16,7 +17,6 @@ from odkanon.model.assemble import assemble
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
-from odkanon.read.trips import Trips, build_od
 from odkanon.together.dimensions import Dimension
 from odkanon.together.plan import Plan, make_plan
 from odkanon.together.series import Zoning, lay_over, zoning_of
@@ -39,39 +39,37 @@ class Attempt:
 
 @dataclass(frozen=True, eq=False)
 class Ground:
-    """The data that zonings are tried on."""
+    """The data that zonings are tried on.
 
-    trips: Trips
+    Attributes
+    ----------
+    od : ODMatrix
+        One row for each pair and segment.
+    dimensions : sequence of Dimension
+        How the rows are split; where there are many trips, there are far fewer rows.
+    parents : sequence of int or None
+        For each dimension, the coarser one that it refines.
+    """
+
+    od: ODMatrix
     dimensions: Sequence[Dimension]
     parents: Sequence[int | None]
     rule: Rule
-    resolution: int
-    od: ODMatrix
-    origin: Ints
-    destination: Ints
-    widths: Mapping[str, int]
+    intervals: bool = False
 
-    @classmethod
-    def of(
-        cls,
-        trips: Trips,
-        dimensions: Sequence[Dimension],
-        parents: Sequence[int | None],
-        rule: Rule,
-        resolution: int,
-        *,
-        intervals: bool = False,
-    ) -> Ground:
-        """Place the trips on leaves once, for all attempts."""
-        od = build_od(trips, resolution=resolution)
-        starts, ends = trips.cells(resolution)
-        origin, destination = np.searchsorted(od.origins.leaves, starts), np.searchsorted(od.destinations.leaves, ends)
-        widths = _widths(rule, od) if intervals else {}
-        return cls(trips, dimensions, parents, rule, resolution, od, origin, destination, widths)
+    @cached_property
+    def pairs(self) -> ODMatrix:
+        """The matrix of the whole."""
+        return self.od.of_any_kind()
+
+    @cached_property
+    def widths(self) -> Mapping[str, int]:
+        """To within how much no suppressed cell may be known, where intervals are protected."""
+        return _widths(self.rule, self.od) if self.intervals else {}
 
     def attempt(self, factor: float, method: str, options: dict[str, Any]) -> Attempt | str:
         """Choose zones as if the thresholds were higher, and see what can be published; a text says why nothing."""
-        release = anonymize(self.od, self.rule.scaled(factor), method=method, **options)
+        release = anonymize(self.pairs, self.rule.scaled(factor), method=method, **options)
         if release.refusal:
             return release.refusal
         return self.on(zoning_of(release), factor, dict(release.parameters))
@@ -81,17 +79,16 @@ class Ground:
         _, origin_zone = lay_over(zoning.origins, self.od.origins)
         _, destination_zone = lay_over(zoning.destinations, self.od.destinations)
         width = len(zoning.destinations.ids)
-        key = _keys(origin_zone[self.origin], destination_zone[self.destination], width)
+        key = _keys(origin_zone[self.od.flows.origin], destination_zone[self.od.flows.destination], width)
         keys = np.unique(key[key >= 0])
         klass = np.where(key < 0, -1, np.searchsorted(keys, key))
-        plan = make_plan(self.trips, klass, len(keys), self.dimensions, self.parents, self.rule, widths=self.widths)
+        plan = make_plan(self.od.flows, klass, len(keys), self.dimensions, self.parents, self.rule, widths=self.widths)
         return Attempt(factor, zoning, plan, keys, width, parameters)
 
     def release(
-        self, trips: Trips, attempt: Attempt, published: Bools, method: str, parameters: dict[str, Any]
+        self, od: ODMatrix, attempt: Attempt, published: Bools, method: str, parameters: dict[str, Any]
     ) -> Release:
-        """Return the release of some trips on the zoning, of the classes that may be published."""
-        od = build_od(trips, resolution=self.resolution)
+        """Return the release of a matrix on the zoning, of the classes that may be published."""
         origins, zone_of_origin = lay_over(attempt.zoning.origins, od.origins)
         destinations, zone_of_destination = lay_over(attempt.zoning.destinations, od.destinations)
         origin_zone, destination_zone = zone_of_origin[od.flows.origin], zone_of_destination[od.flows.destination]
@@ -133,7 +130,7 @@ def search(ground: Ground, budget: float, method: str, options: dict[str, Any]) 
     first = ground.attempt(1.0, method, options)
     if isinstance(first, str):
         raise RefusedError(f"nothing can be published: {first}")
-    best, low, high = first, 0, ceil(STEPS_PER_DOUBLING * log2(max(len(ground.trips), 2)))
+    best, low, high = first, 0, ceil(STEPS_PER_DOUBLING * log2(max(ground.od.trips, 2)))
     if _worst(first) <= budget:
         return first
     while high - low > 1:

@@ -6,15 +6,16 @@ interval of leaves, a cut is a partition into intervals, and every question abou
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from odkanon.core.arrays import Bools, Codes, Ints
+from odkanon.core.arrays import Bools, Codes, Ints, spans
 from odkanon.zoning.cells import WORLD, Cells, cell_to_parent, cell_to_resolution, cell_to_str
 
 Ids = npt.NDArray[Any]
@@ -54,6 +55,8 @@ class Hierarchy:
         For H3: how many levels it takes from a resolution to the next; see `odkanon.zoning.fine`.
     names : tuple of str
         For other zonings: what levels are called, from the leaves on, as far as they have names.
+    spare : frozenset of str
+        For attributes: leaves that a reader may know to be empty, such as a missing answer.
     """
 
     ids: tuple[Ids, ...]
@@ -65,6 +68,7 @@ class Hierarchy:
     within: Places | None = None
     steps: int = 1
     names: tuple[str, ...] = ()
+    spare: frozenset[str] = frozenset()
 
     @property
     def leaves(self) -> Ids:
@@ -96,10 +100,20 @@ class Hierarchy:
         """For each level and node, its place when the nodes of that level are sorted by id."""
         return tuple(np.argsort(np.argsort(ids, kind="stable"), kind="stable") for ids in self.ids)
 
+    @cached_property
+    def offsets(self) -> Ints:
+        """How many nodes there are below each level: all nodes have numbers, those of a level from its offset on."""
+        return np.cumsum([0, *(len(ids) for ids in self.ids)])
+
+    @cached_property
+    def first_children(self) -> tuple[Ints, ...]:
+        """For each level and node, its first child within the level below, and last where the children end."""
+        above = (np.append(np.searchsorted(fine, coarse), len(fine)) for fine, coarse in pairwise(self.starts))
+        return (np.zeros(len(self.leaves) + 1, dtype=np.int64), *above)
+
     def children(self, level: int) -> Ints:
         """Return the number of children of each node of a level above the leaves."""
-        below = self.starts[level - 1]
-        return np.diff(np.searchsorted(below, self.starts[level]), append=len(below))
+        return np.diff(self.first_children[level])
 
     def labels(self, level: int, nodes: Ints | None = None) -> npt.NDArray[np.str_]:
         """Return the published names of the nodes of a level, or of some of them."""
@@ -212,6 +226,11 @@ class Cut:
             node[here] = self.tree.codes[level][self.starts[here]]
         return node
 
+    @property
+    def numbers(self) -> Ints:
+        """For each zone, the number of its node among those of all levels; see `Hierarchy.offsets`."""
+        return self.tree.offsets[self.level] + self.node
+
 
 def cut_at(tree: Hierarchy, level_of_leaf: npt.NDArray[np.int8]) -> Cut:
     """Return the cut whose zone, for each leaf, is the leaf's ancestor at the given level."""
@@ -219,6 +238,24 @@ def cut_at(tree: Hierarchy, level_of_leaf: npt.NDArray[np.int8]) -> Cut:
     opens = tree.first_leaves[level_of_leaf, leaves] == leaves
     zone_of_leaf = np.cumsum(opens, dtype=np.int32) - np.int32(1)
     return Cut(tree, level_of_leaf[opens], np.flatnonzero(opens), zone_of_leaf)
+
+
+def cut_through(tree: Hierarchy, whole: Sequence[Bools]) -> Cut:
+    """Return the cut of the topmost nodes that are to stay whole, told for each level above the leaves."""
+    levels, starts = [], []
+    nodes = np.zeros(len(tree.ids[-1]), dtype=np.int64)
+    for level in range(tree.top, -1, -1):
+        stays = whole[level - 1][nodes] if level else np.ones(len(nodes), dtype=bool)
+        starts.append(tree.starts[level][nodes[stays]])
+        levels.append(np.full(len(starts[-1]), level, dtype=np.int8))
+        nodes = nodes[~stays]
+        if level:
+            nodes = spans(tree.first_children[level][nodes], tree.first_children[level][nodes + 1])
+    start = np.concatenate(starts)
+    order = np.argsort(start)
+    start = start[order]
+    sizes = np.diff(start, append=len(tree.leaves))
+    return Cut(tree, np.concatenate(levels)[order], start, np.repeat(np.arange(len(start), dtype=np.int32), sizes))
 
 
 def level_cut(tree: Hierarchy, level: int) -> Cut:

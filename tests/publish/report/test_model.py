@@ -114,3 +114,20 @@ def test_a_class_of_an_unknown_zone_is_refused() -> None:
     saved = SavedRelease("r", {}, [], pa.table({"origin": ["a"], "destination": ["b"], "trips": [10]}))
     with pytest.raises(InputError, match="which zones"):
         build_model([saved])
+
+
+def test_the_world_is_coarser_than_every_cell(tmp_path: Path) -> None:
+    saved = read_release(made.hexagons(tmp_path / "release"))
+    own = {"axis": "origin", "id": "world", "kind": "root", "resolution": None, "level": 11, "trips": 10, "weight": 1.0}
+    zones = [*saved.zones, {"type": "Feature", "properties": own, "geometry": None}]
+    origin = build_model([SavedRelease(saved.name, saved.about, zones, saved.flows)])["releases"][0]["origin"]
+    assert dict(zip(origin["id"], origin["level"], strict=True))["world"] is None
+    assert max(level for level in origin["level"] if level is not None) == 8
+
+
+def test_releases_of_one_page_are_rolled_up_to_the_same_roof(tmp_path: Path) -> None:
+    fine = read_release(made.hexagons(tmp_path / "fine"))
+    coarse = read_release(made.save(tmp_path / "coarse", [(cell, cell, 12) for cell in made.disk(5, 1)]))
+    model = build_model([fine, coarse])
+    roofs = {min(release[axis]["nest"]["level"]) for release in model["releases"][:1] for axis in AXES}
+    assert roofs == {5}

@@ -150,3 +150,20 @@ def test_the_figures_of_the_paper_come_from_one_command(tmp_path: Path) -> None:
     assert fills(root).count("#d55e00") >= 13
     with pytest.raises(InputError, match="two releases"):
         write_picture([one], tmp_path / "alone.svg", paper=True)
+
+
+def test_segments_have_a_map_each(tmp_path: Path) -> None:
+    _, text = svg([made.segments(tmp_path / "together")], tmp_path / "picture.svg")
+    for name in ("whole", "hour: 06-09", "hour: 15-18"):
+        assert f"{name}: " in text
+    assert "destination zones" in text
+    assert "trips published in a zone" in text
+
+
+def test_segments_of_zones_without_shapes_are_refused(tmp_path: Path) -> None:
+    folder = made.segments(tmp_path / "together")
+    for path in folder.glob("*/zones.geojson"):
+        path.write_text(re.sub(r'"geometry": ?\{.*?\]\]\]\}', '"geometry": null', path.read_text()))
+    with pytest.raises(InputError, match="no shapes to draw"):
+        write_picture([folder], tmp_path / "picture.svg")
+    assert not (tmp_path / "picture.svg").exists()

@@ -1,6 +1,6 @@
 /** The deck.gl layers of the maps. A layer whose id starts with "all/" is drawn in every panel. */
 
-import { LineLayer, PathLayer, SolidPolygonLayer } from "@deck.gl/layers";
+import { PathLayer, SolidPolygonLayer } from "@deck.gl/layers";
 import type { Layer } from "@deck.gl/core";
 import type { Colour, Palette } from "../colour";
 import { boundsOf, measure, type Point, type Polygon } from "../geometry";
@@ -9,16 +9,11 @@ import { isNested } from "../nest";
 import type { State } from "../state";
 import { gridLayer } from "./grid";
 import type { Panel, Shading } from "./shading";
+import { strokes, type Segment } from "./strokes";
 
 export interface Piece {
   zone: number;
   polygon: Polygon;
-}
-
-export interface Segment {
-  zone: number;
-  from: Point;
-  to: Point;
 }
 
 interface Drawing {
@@ -70,21 +65,6 @@ function depthOf(zones: Zones): number {
   return zones.area.reduce((sum, area) => sum + area, 0) / whole;
 }
 
-/** Plain segments instead of deck.gl's paths: half the time to the first picture where no graphics card helps. */
-export function strokes(id: string, data: Segment[], getWidth: (segment: Segment) => number, colour: Colour, key: unknown): Layer {
-  return new LineLayer<Segment>({
-    id,
-    data,
-    parameters: { depthCompare: "always" },
-    getSourcePosition: (segment) => segment.from,
-    getTargetPosition: (segment) => segment.to,
-    getColor: colour,
-    getWidth,
-    widthUnits: "pixels",
-    updateTriggers: { getColor: key },
-  });
-}
-
 const lines = new WeakMap<object, Segment[]>();
 
 function segmentsOnce(owner: object, make: () => Point[][]): Segment[] {
@@ -96,7 +76,7 @@ function segmentsOnce(owner: object, make: () => Point[][]): Segment[] {
 /** The reader's own streets or districts: lines over the fills, or nobody would see them. */
 export function ownLayer({ beneath }: Model, palette: Palette): Layer {
   const own = segmentsOnce(beneath, () => [...beneath.polygons.flat().map(closed), ...beneath.lines]);
-  return strokes("all/beneath", own, () => 1.2, palette.beneath, palette.dark);
+  return strokes("all/beneath", own, () => 1.2, palette.beneath);
 }
 
 export function baseLayers({ base }: Model, palette: Palette): Layer[] {
@@ -110,7 +90,7 @@ export function baseLayers({ base }: Model, palette: Palette): Layer[] {
       getFillColor: palette.land,
       updateTriggers: { getFillColor: palette.dark },
     }),
-    strokes("all/borders", borders, () => 1, palette.border, palette.dark),
+    strokes("all/borders", borders, () => 1, palette.border),
   ];
 }
 
@@ -164,7 +144,7 @@ export function zoneLayers(
       getFillColor: (piece) => fill(piece.zone),
       updateTriggers: { getFillColor: colourKey },
     }),
-    strokes(`${panel.id}/outline`, edges, (segment) => width[segment.zone]!, outline, `${palette.dark} ${few}`),
+    strokes(`${panel.id}/outline`, edges, (segment) => width[segment.zone]!, outline),
     ...(chosen === undefined ? [] : [chosenLayer(panel, zones.polygons[chosen]!, palette)]),
   ];
 }

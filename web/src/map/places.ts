@@ -9,9 +9,10 @@ import type { Axis, Release } from "../model";
 import type { Nest } from "../nest";
 import type { Seen } from "../places";
 import type { Line, Ring } from "./arrows";
-import { chosenLayer, closed, strokes, type Segment } from "./layers";
+import { chosenLayer } from "./layers";
 import type { Panel } from "./shading";
-import { dashes, hatch } from "./texture";
+import { strokes } from "./strokes";
+import { hatch, sides } from "./texture";
 
 export interface Spot {
   node: number;
@@ -27,7 +28,7 @@ export interface Label {
 const KM_PER_DEGREE = 111.195;
 /** Hatched lines across a cell. */
 const LINES = 9;
-const LABELS = 5;
+export const LABELS = 5;
 
 /** One scale for all maps that are in sight together. */
 export function densityScale(seen: Seen[], palette: Palette): Scale {
@@ -41,11 +42,7 @@ function painted(nest: Nest, { at }: Seen): number[] {
   return nodes.sort((a, b) => nest.rank[a]! - nest.rank[b]! || nest.area[b]! - nest.area[a]! || a - b);
 }
 
-const opaque = ([r, g, b]: Colour): Colour => [r, g, b, 255];
-
-function segments(pieces: [Point, Point][]): Segment[] {
-  return pieces.map(([from, to]) => ({ zone: 0, from, to }));
-}
+export const opaque = ([r, g, b]: Colour): Colour => [r, g, b, 255];
 
 function fillLayer(id: string, nest: Nest, nodes: number[], seen: Seen, scale: Scale, key: unknown): Layer {
   return new SolidPolygonLayer<Spot>({
@@ -59,16 +56,16 @@ function fillLayer(id: string, nest: Nest, nodes: number[], seen: Seen, scale: S
   });
 }
 
+/** How far apart hatched lines are in a cell, in degrees of latitude. */
+export const spacingOf = (nest: Nest, node: number): number => Math.sqrt(nest.area[node]!) / KM_PER_DEGREE / LINES;
+
 /** One rank that is coarser than the chosen detail: hatched, with a dashed edge. */
 function roughLayers(id: string, nest: Nest, nodes: number[], palette: Palette): Layer[] {
-  const spacing = Math.sqrt(nest.area[nodes[0]!]!) / KM_PER_DEGREE / LINES;
   const polygons = nodes.flatMap((node) => nest.polygons[node]!);
-  const lines = segments(polygons.flatMap((polygon) => hatch(polygon, spacing)));
-  const edges = segments(polygons.flatMap((polygon) => polygon.flatMap(dashes)));
   const [r, g, b] = palette.outline;
   return [
-    strokes(`${id}/hatch`, lines, () => 1, [r, g, b, 110], palette.dark),
-    strokes(`${id}/dashes`, edges, () => 1.6, [r, g, b, 235], palette.dark),
+    strokes(`${id}/hatch`, hatch(polygons, spacingOf(nest, nodes[0]!)), () => 1, [r, g, b, 110]),
+    strokes(`${id}/dashes`, sides(polygons), () => 1.6, [r, g, b, 235], true),
   ];
 }
 
@@ -79,7 +76,7 @@ export function placeLayers(panel: Panel, release: Release, near: Axis, seen: Se
   const rough = [...new Set(nodes.map((node) => nest.rank[node]!))].filter((rank) => rank < detail);
   const fine = nodes.filter((node) => nest.rank[node]! >= detail);
   const key = [palette.dark, scale.breaks.join()];
-  const edges = segments(fine.flatMap((node) => nest.polygons[node]!.flatMap((polygon) => polygon.flatMap((ring) => pairs(closed(ring))))));
+  const edges = sides(fine.flatMap((node) => nest.polygons[node]!));
   const [r, g, b] = palette.outline;
   const chosen = seen.node >= 0 ? release[near].nest.polygons[seen.node]! : [];
   return [
@@ -89,12 +86,10 @@ export function placeLayers(panel: Panel, release: Release, near: Axis, seen: Se
       return [fillLayer(`${id}/spots`, nest, own, seen, scale, key), ...roughLayers(id, nest, own, palette)];
     }),
     fillLayer(`${panel.id}/spots`, nest, fine, seen, scale, key),
-    strokes(`${panel.id}/edges`, edges, () => 0.7, [r, g, b, 110], palette.dark),
+    strokes(`${panel.id}/edges`, edges, () => 0.7, [r, g, b, 110]),
     ...(chosen.length ? [chosenLayer(panel, chosen, palette)] : []),
   ];
 }
-
-const pairs = (ring: Point[]): [Point, Point][] => ring.slice(1).map((to, i) => [ring[i]!, to]);
 
 /** "somewhere in here: 112" for the largest rows that are coarser than the chosen detail. */
 export function roughLabels(nest: Nest, { at }: Seen, detail: number): Label[] {
@@ -117,7 +112,14 @@ export function bundleMarks({ origin, destination }: Release, { bundles }: Seen,
   return marks;
 }
 
-const SOFT = [1, 0.86, 0.72, 0.58, 0.44, 0.3];
+/** A disc that fades from its middle to its edge. */
+class SoftLayer<T> extends ScatterplotLayer<T> {
+  static override layerName = "SoftLayer";
+
+  override getShaders(): unknown {
+    return { ...super.getShaders(), inject: { "fs:DECKGL_FILTER_COLOR": "color.a *= 1.0 - length(geometry.uv);" } };
+  }
+}
 
 /** Soft discs where an arrow ends in a cell coarser than the detail: its head does not know where exactly. */
 export function softHeads(id: string, { origin, destination }: Release, lines: Line[], detail: number, palette: Palette): Layer {
@@ -126,19 +128,17 @@ export function softHeads(id: string, { origin, destination }: Release, lines: L
   for (const line of lines) {
     [origin, destination].forEach(({ nest }, end) => {
       const node = numbers[end]!.get(line.ends[end]!)!;
-      if (nest.rank[node]! >= detail) return;
-      const radius = Math.sqrt(nest.area[node]! / Math.PI) * 500;
-      for (const share of SOFT) discs.push({ at: end ? line.to : line.from, radius: radius * share });
+      if (nest.rank[node]! < detail) discs.push({ at: end ? line.to : line.from, radius: Math.sqrt(nest.area[node]! / Math.PI) * 500 });
     });
   }
   const [r, g, b] = palette.flow;
-  return new ScatterplotLayer<{ at: Point; radius: number }>({
+  return new SoftLayer<{ at: Point; radius: number }>({
     id,
     data: discs,
     parameters: { depthCompare: "always" },
     getPosition: (disc) => disc.at,
     getRadius: (disc) => disc.radius,
-    getFillColor: [r, g, b, 13],
+    getFillColor: [r, g, b, 90],
     updateTriggers: { getFillColor: palette.dark },
   });
 }

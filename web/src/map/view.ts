@@ -1,7 +1,7 @@
 /** One deck.gl canvas with a view for each panel; all views move together. */
 
 import { Deck, MapView, WebMercatorViewport, type Layer, type PickingInfo } from "@deck.gl/core";
-import { h, replace } from "../dom";
+import { h, replace, svg } from "../dom";
 import type { Bounds, Point } from "../geometry";
 import { scaleBar } from "./ruler";
 import { placed, type Rectangle, type ViewState } from "./labels";
@@ -24,6 +24,9 @@ const PAPER = 640;
 const TALL = 0.72;
 /** This share of a panel on each side is its edge. */
 const EDGE = 0.22;
+
+/** A drawing instead of a sign, which not every font has. */
+const icon = (path: string): SVGElement => svg("svg", { viewBox: "0 0 16 16", width: 16, height: 16, "aria-hidden": "true" }, svg("path", { d: path }));
 
 /** Asked before the map is: a browser that cannot draw says so in many different ways later. */
 function hasWebGL(): boolean {
@@ -77,9 +80,9 @@ export class Maps {
       h(
         "div",
         { class: "zoom" },
-        h("button", { type: "button", "aria-label": "Zoom in", onclick: () => this.zoomBy(1) }, "+"),
-        h("button", { type: "button", "aria-label": "Zoom out", onclick: () => this.zoomBy(-1) }, "−"),
-        h("button", { type: "button", "aria-label": "Show everything", title: "Show everything", onclick: () => this.fit() }, "⤢"),
+        h("button", { type: "button", "aria-label": "Zoom in", onclick: () => this.zoomBy(1) }, icon("M8 3v10M3 8h10")),
+        h("button", { type: "button", "aria-label": "Zoom out", onclick: () => this.zoomBy(-1) }, icon("M3 8h10")),
+        h("button", { type: "button", "aria-label": "Show everything", title: "Show everything", onclick: () => this.fit() }, icon("M3 6V3h3M10 3h3v3M13 10v3h-3M6 13H3v-3")),
       ),
     );
     this.element.addEventListener("wheel", (event) => this.wheel(event), { capture: true, passive: true });

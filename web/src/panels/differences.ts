@@ -1,5 +1,6 @@
 /** Two releases: exactly which zones they do not share. */
 
+import { areNested, comparable } from "../changes";
 import { card, h, table } from "../dom";
 import { difference, flowChanges } from "../compare";
 import { axisName, count, plural } from "../format";
@@ -8,7 +9,8 @@ import type { Store } from "../state";
 
 export function differences(releases: Release[], store: Store): HTMLElement | null {
   const [first, second] = releases;
-  if (releases.length !== 2 || !first || !second) return null;
+  // Where zones lie in each other, which of them a release needed says little; what changed is on the map.
+  if (releases.length !== 2 || !first || !second || comparable(releases)) return null;
   const parts = AXES.map((axis) => {
     const only = difference(first, second, axis);
     const shared = first[axis].id.length - only[0].length;
@@ -45,8 +47,8 @@ const FLOWS = 200;
 function changedFlows(first: Release, second: Release): HTMLElement | null {
   const found = flowChanges(first, second, "trips");
   const shared = found.filter(({ kind }) => kind === "both").length;
-  // Releases on different zones share next to no flows: there is nothing to subtract.
-  if (shared < found.length / 4) return null;
+  // Releases on different zones share next to no flows, and nested rows do not compare: there is nothing to subtract.
+  if (shared < found.length / 4 || areNested([first, second])) return null;
   const rows = found.slice(0, FLOWS).map((one) => ({
     label: `${one.origin} → ${one.destination}`,
     cells: [one.by === 0 ? "0" : `${one.by > 0 ? "+" : "−"}${count(Math.abs(one.by))}`, WORDS[one.kind]],

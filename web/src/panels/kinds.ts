@@ -89,7 +89,7 @@ class KindPanel {
     const pressed = this.store.state.each === this.kind.name;
     const turn = (): void => this.store.set({ each: pressed ? null : this.kind.name });
     const words = { title: "one small map for each value, on one scale", "aria-label": `One map for each ${this.title}` };
-    return h("button", { type: "button", class: "each", "data-key": "/each", ...words, "aria-pressed": String(pressed), onclick: turn }, "▦ one map each");
+    return h("button", { type: "button", class: "each", "data-key": "/each", ...words, "aria-pressed": String(pressed), onclick: turn }, "One map for each");
   }
 
   /** One position for all values, then one for each, under bars that tell how many trips each has. */

@@ -1,5 +1,6 @@
 /** What the colours, outlines and arrows of the map mean. */
 
+import type { Change } from "../changes";
 import { css, type Colour, type Palette, type Scale } from "../colour";
 import { h, type Child } from "../dom";
 import { amount, axisName, measureName, percent, plural, shadeUnit, short } from "../format";
@@ -28,8 +29,7 @@ function scaleKey(title: string, scale: Scale): HTMLElement {
 const legendNumber = (value: number): string => (value >= 1e6 ? short(value) : value.toLocaleString("en", { maximumSignificantDigits: 2 }));
 
 /** Swatches of a map of change: less, more, newly listed, no longer listed. */
-function changeKey([first, second]: Release[], shadings: Shading[], palette: Palette): Child[] {
-  const { breaks, shades } = shadings[0]!.scale;
+function changeKey([first, second]: Release[], { breaks, shades }: Scale, kinds: ReadonlySet<string | null>, palette: Palette, gone: string): Child[] {
   const middle = shades.length >> 1;
   const text = (i: number): string => {
     if (i === middle) return "no change";
@@ -39,12 +39,11 @@ function changeKey([first, second]: Release[], shadings: Shading[], palette: Pal
     if (high === undefined) return low === undefined ? (sign === "+" ? "more" : "less") : `${sign}${legendNumber(low)} and beyond`;
     return low === undefined ? `up to ${sign}${legendNumber(high)}` : `${sign}${legendNumber(low)} to ${sign}${legendNumber(high)}`;
   };
-  const kinds = shadings.flatMap((shading) => shading.kinds ?? []);
-  const told = (kind: string, colour: Colour, words: string): Child => kinds.includes(kind as never) && swatch(css(colour), words);
+  const told = (kind: string, colour: Colour, words: string): Child => kinds.has(kind) && swatch(css(colour), words);
   return [
     h("div", { class: "scale" }, h("b", {}, `Change: ${second!.name} minus ${first!.name}`), ...shades.map((shade, i) => swatch(css(shade), text(i)))),
     told("new", palette.fresh, `only listed in ${second!.name}`),
-    told("gone", palette.gone, `only listed in ${first!.name}: none in the other, or too few`),
+    told("gone", palette.gone, `only listed in ${first!.name}: ${gone}`),
   ];
 }
 
@@ -77,6 +76,18 @@ export function placeLegend(scale: Scale, rough: boolean, marks: Marks, stay: St
   ];
 }
 
+/** The legend of what changed between two releases at several resolutions. */
+export function cellChangeLegend(releases: Release[], { cells }: Change, scale: Scale, rough: boolean, marks: Marks, state: State, palette: Palette): Child[] {
+  const kinds = new Set(cells.map(({ kind }) => kind));
+  const unsure = cells.some(({ sure, by }) => !sure && by !== 0);
+  return [
+    ...changeKey(releases, scale, kinds, palette, "none in the other, too few, or only known coarser"),
+    unsure && h("span", { class: "swatch" }, h("i", { class: "hatched" }), "hatched: listed so, but trips only known coarser could make up for it"),
+    rough && h("span", { class: "swatch" }, h("i", { class: "dashed" }), "dashed: only known to lie somewhere in here; not subtracted"),
+    ...marksKey(marks, null, state, palette),
+  ];
+}
+
 export function legend(
   releases: Release[],
   panels: Panel[],
@@ -87,7 +98,8 @@ export function legend(
   state: State,
   palette: Palette,
 ): Child[] {
-  if (state.shade === "change") return [...changeKey(releases, shadings, palette), ...marksKey(marks, stay, state, palette)];
+  const kinds = new Set(shadings.flatMap((shading) => shading.kinds ?? []));
+  if (state.shade === "change") return [...changeKey(releases, shadings[0]!.scale, kinds, palette, "none in the other, or too few"), ...marksKey(marks, stay, state, palette)];
   const parts: Child[] = [];
   const own = shadings.filter((shading, i) => !shading.partner && shadings.findIndex((one) => one.scale === shading.scale) === i);
   const partner = shadings.find((shading) => shading.partner);

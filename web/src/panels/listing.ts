@@ -13,6 +13,8 @@ export interface Entry {
   share: number;
   /** Square kilometres; 0 where unknown. */
   area: number;
+  /** What to say instead of the mass, and of its share. */
+  text?: [string, string];
   /** More than a number, such as that it changed. */
   note?: Child;
 }
@@ -31,6 +33,8 @@ const FEW = 100;
 
 export interface Listed {
   what: string;
+  /** What the numbers are, if not trips. */
+  counted?: string | null;
   measure: Measure;
   entries: Entry[];
   /** Null: the entries cannot be chosen. */
@@ -76,8 +80,8 @@ export function listing(listed: Listed, memory: Memory): HTMLElement {
   return h("div", { class: "listing" }, h("div", { class: "search" }, input), hint, h("table", { class: "zonelist" }, h("caption", { class: "hidden" }, listed.what), heads.element, body), more);
 }
 
-function header({ what, measure }: Listed, memory: Memory, show: () => void): { element: HTMLElement; refresh: () => void } {
-  const columns: [Column, string][] = [["id", what], ["mass", measure === "weight" ? "weighted trips" : "trips"], ["area", "size"]];
+function header({ what, counted, measure }: Listed, memory: Memory, show: () => void): { element: HTMLElement; refresh: () => void } {
+  const columns: [Column, string][] = [["id", what], ["mass", counted ?? (measure === "weight" ? "weighted trips" : "trips")], ["area", "size"]];
   const cells = columns.map(([column, title]) => {
     const turn = (): void => {
       memory.down = memory.sort === column ? !memory.down : column !== "id";
@@ -95,13 +99,14 @@ function header({ what, measure }: Listed, memory: Memory, show: () => void): { 
   return { element: h("thead", {}, h("tr", {}, ...cells.map(({ cell }) => cell))), refresh };
 }
 
-function line({ id, near, mass, share, area: size, note }: Entry, { measure, pick }: Listed): HTMLElement {
+function line({ id, near, mass, share, area: size, text, note }: Entry, { measure, pick }: Listed): HTMLElement {
+  const [main, more] = text ?? [measure === "weight" ? short(mass) : count(mass), percent(share)];
   const name = pick ? h("button", { type: "button", class: "link", "data-id": id, onclick: () => pick(id) }, id) : h("code", {}, id);
   return h(
     "tr",
     {},
     h("th", { scope: "row" }, name, near && h("small", {}, `near ${near}`)),
-    h("td", {}, measure === "weight" ? short(mass) : count(mass), h("small", {}, percent(share)), note),
+    h("td", {}, main, h("small", {}, more), note),
     h("td", {}, size > 0 ? area(size) : "–"),
   );
 }

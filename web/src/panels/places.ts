@@ -1,11 +1,13 @@
 /** The words around the map of places: the sentence, the detail slider, the strip, the chips, the list. */
 
+import { commonDetails } from "../changes";
 import { choices, h, replace, type Child } from "../dom";
-import { amount, area, count, measureName, other, percent, plural, short } from "../format";
-import type { Axis, Release } from "../model";
+import { amount, area, count, measureName, percent, plural, short } from "../format";
+import type { Release, Zones } from "../model";
 import type { Names } from "../names";
+import type { Nest } from "../nest";
 import { valueTitle } from "../kinds";
-import { details, DISTRICT, SHARP, strip, type Asked, type Part, type Seen } from "../places";
+import { DISTRICT, SHARP, strip, type Asked, type Part, type Seen } from "../places";
 import type { State, Store } from "../state";
 import { missing } from "./account";
 import { listing, Memory, type Entry } from "./listing";
@@ -41,14 +43,14 @@ const chosenKinds = ({ only }: Asked): string =>
   Object.entries(only).map(([name, value]) => `, ${name.replaceAll("_", " ")} ${valueTitle(value)}`).join("");
 
 /** The controls of the map of places. */
-export function placeTools(release: Release, store: Store): Child[] {
-  const ranks = details(release);
+export function placeTools(releases: Release[], store: Store): Child[] {
+  const ranks = commonDetails(releases);
   const last = ranks.length - 1;
   const input = h("input", { id: "detail", type: "range", min: 0, max: last, step: 1 });
   const output = h("output", { for: "detail" });
   const show = (state: State): void => {
     const at = Math.max(0, ranks.indexOf(state.detail));
-    const words = detailWords(release, ranks[at]!);
+    const words = detailWords(releases, ranks[at]!);
     input.value = String(at);
     output.textContent = words;
     input.setAttribute("aria-valuetext", words);
@@ -66,8 +68,8 @@ export function placeTools(release: Release, store: Store): Child[] {
 }
 
 /** About how large a cell of a detail is. */
-function detailWords({ origin, destination }: Release, rank: number): string {
-  const areas = [origin, destination].flatMap(({ nest }) => nest.area.filter((size, node) => nest.rank[node] === rank && size > 0)).sort((a, b) => a - b);
+function detailWords(releases: Release[], rank: number): string {
+  const areas = releases.flatMap(({ origin, destination }) => [origin, destination]).flatMap(({ nest }) => nest.area.filter((size, node) => nest.rank[node] === rank && size > 0)).sort((a, b) => a - b);
   return areas.length ? `cells of ${area(areas[areas.length >> 1]!)}` : "";
 }
 
@@ -86,8 +88,11 @@ export function stripBar(release: Release, store: Store): HTMLElement {
   const masses = { ...sums, out };
   const total = Object.values(masses).reduce((sum, mass) => sum + mass, 0) || 1;
   const said = h("p", { class: "note", role: "status" });
-  const buttons = PARTS.filter(([part]) => masses[part] > 0).map(([part, title, hint]) => {
-    const least = part === "out" && !release.about.suppressed ? "at most " : "";
+  // That nothing was left out is an answer, too, where it is known.
+  const known = release.about.suppressed?.[measure] ?? (measure === "trips" ? release.about.unlisted?.at_most_trips : null);
+  const told = ([part]: (typeof PARTS)[0]): boolean => masses[part] > 0 || (part === "out" && known === 0);
+  const buttons = PARTS.filter(told).map(([part, title, hint]) => {
+    const least = part === "out" && out && !release.about.suppressed ? "at most " : "";
     const pick = (): void => {
       if (part !== "out") return store.set({ part: chosen === part ? null : part });
       said.textContent = leftOut(release, out);
@@ -96,7 +101,7 @@ export function stripBar(release: Release, store: Store): HTMLElement {
       "button",
       { type: "button", class: `part ${part}`, "data-key": part, title: hint, "aria-pressed": part === "out" ? null : String(chosen === part), onclick: pick },
       h("b", {}, title),
-      ` ${least}${percent(masses[part] / total)}`,
+      part === "out" && !out ? " nothing" : ` ${least}${percent(masses[part] / total)}`,
     );
     button.style.flexGrow = String(Math.max(0.02, masses[part] / total));
     return button;
@@ -106,9 +111,23 @@ export function stripBar(release: Release, store: Store): HTMLElement {
 
 function leftOut({ about }: Release, out: number): string {
   const { suppressed } = about;
+  if (!out) return "Nothing was left out: every trip is in some row, as finely as k share it.";
   if (!suppressed) return `At most ${amount(out, "trips")} are not listed. Where they were cannot be said: they were too few to be shown anywhere.`;
   const pairs = suppressed.pairs == null ? "" : `, in ${plural(suppressed.pairs, "origin–destination pair")}`;
   return `${amount(out, "trips")} are left out${pairs}. Where they were cannot be said: they were too few to be shown anywhere.`;
+}
+
+/** What the list says of each cell with trips. */
+export function placeEntries({ nest }: Zones, seen: Seen, names: Names, detail: number): Entry[] {
+  const nodes = nest.id.map((_, node) => node).filter((node) => seen.at[node]! > 0);
+  return nodes.map((node) => ({
+    id: nest.id[node]!,
+    near: names.nearest(nest.centre[node] ?? null),
+    mass: seen.at[node]!,
+    share: seen.at[node]! / (seen.total || 1),
+    area: nest.area[node]!,
+    note: nest.rank[node]! < detail && h("small", { title: "somewhere in this cell" }, "roughly"),
+  }));
 }
 
 /** The list beside the map of places. */
@@ -121,29 +140,21 @@ export class PlacePanel {
     private readonly names: () => Names,
   ) {}
 
-  draw(release: Release, seen: Seen): void {
+  /** Lists cells of `far`; places are looked for in `near`, too. `changes`: the numbers are changes. */
+  draw(entries: Entry[], far: Nest, near: Nest, changes = false): void {
     const { towards, place, measure } = this.store.state;
     const inside = this.element.contains(document.activeElement);
-    const nest = release[towards].nest;
-    const nodes = nest.id.map((_, node) => node).filter((node) => seen.at[node]! > 0);
-    const entries = nodes.map((node): Entry => ({
-      id: nest.id[node]!,
-      near: this.names().nearest(nest.centre[node] ?? null),
-      mass: seen.at[node]!,
-      share: seen.at[node]! / (seen.total || 1),
-      area: nest.area[node]!,
-      note: nest.rank[node]! < this.store.state.detail && h("small", { title: "somewhere in this cell" }, "roughly"),
-    }));
     const go = (id: string): void => {
-      const centre = nest.centre[nest.id.indexOf(id)];
+      const centre = far.centre[far.id.indexOf(id)];
       if (centre) this.store.set({ place: centre });
     };
-    const title = place ? (towards === "destination" ? "Where they go" : "Where they come from") : towards === "destination" ? "Where all trips end" : "Where all trips start";
+    const from = towards === "destination";
+    const title = place ? (from ? "Where they go" : "Where they come from") : from ? "Where all trips end" : "Where all trips start";
     const back = place && h("button", { type: "button", class: "close", onclick: () => this.store.set({ place: null }) }, "Back to everywhere");
-    const listed = { what: towards === "destination" ? "to" : "from", measure, entries, pick: go, find: (text: string) => this.find(release, text) };
+    const listed = { what: from ? "to" : "from", counted: changes ? "change" : null, measure, entries, pick: go, find: (text: string) => this.find(near, text) };
     replace(
       this.element,
-      h("h2", { tabindex: -1 }, title),
+      h("h2", { tabindex: -1 }, changes ? `Change: ${title.toLowerCase()}` : title),
       back,
       !place && h("p", { class: "note" }, "Click a place on the map, or find it by its name."),
       listing(listed, this.memory),
@@ -151,11 +162,9 @@ export class PlacePanel {
     if (inside && !this.element.contains(document.activeElement)) this.element.querySelector<HTMLElement>("h2")?.focus();
   }
 
-  private find(release: Release, text: string): string | null {
-    const near: Axis = other[this.store.state.towards];
-    const { nest } = release[near];
+  private find(near: Nest, text: string): string | null {
     const town = this.names().find(text);
-    const place = town?.at ?? nest.centre[nest.id.indexOf(text)];
+    const place = town?.at ?? near.centre[near.id.indexOf(text)];
     if (!place) return "There is no such place here.";
     this.memory = new Memory();
     this.store.set({ place });

@@ -63,6 +63,7 @@ function publishedTile({ about: { published, suppressed, input } }: Release): HT
 function leftOutTile({ about: { suppressed, unlisted } }: Release): HTMLElement {
   if (suppressed?.share == null) {
     const most = unlisted?.at_most_trips;
+    if (most === 0) return tile("Not listed to protect people", "0", "every trip is in some flow");
     return tile("Not listed to protect people", most == null ? "–" : `≤ ${count(most)}`, most == null ? "how many trips is not published" : "trips; the exact number is not published");
   }
   return tile(

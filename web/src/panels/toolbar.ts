@@ -1,5 +1,6 @@
 /** The choices above the map. */
 
+import { areNested, comparable } from "../changes";
 import { choices, h, type Choice } from "../dom";
 import { count } from "../format";
 import type { Release } from "../model";
@@ -17,7 +18,8 @@ function shades(releases: Release[]): Choice<State["shade"]>[] {
   ];
   if (releases.length !== 2) return found;
   return [
-    { value: "change", label: "change", title: "the second release minus the first" },
+    // What a nested row lists depends on the finer ones: two of them are never subtracted.
+    ...(areNested(releases) ? [] : [{ value: "change" as const, label: "change", title: "the second release minus the first" }]),
     { value: "difference", label: "differences", title: "zones that only one of the two releases has" },
     ...found,
   ];
@@ -39,11 +41,11 @@ export function toolbar(releases: Release[], store: Store, addBeneath: (file: Fi
   return h(
     "div",
     { class: "toolbar" },
-    releases.length === 1 && shapes && choices("view", "Map of", [
-      { value: "places", label: "places", title: "one map: choose a place, and all rows that cover it answer" },
+    (releases.length === 1 || comparable(releases)) && shapes && choices("view", "Map of", [
+      { value: "places", label: releases.length > 1 ? "change" : "places", title: "one map: choose a place, and all rows that cover it answer" },
       { value: "zones", label: "zones", title: "the zones as they are published, origins and destinations apart" },
     ], state.view, (view) => store.set({ view })),
-    ...(places ? placeTools(releases[0]!, store) : zones),
+    ...(places ? placeTools(releases, store) : zones),
     weighted && choices("measure", "Count", [
       { value: "trips", label: "trips", title: "trips as observed" },
       { value: "weight", label: "weighted", title: "trips times their survey weight: what they stand for in the population" },

@@ -1,5 +1,6 @@
 /** The list beside the map: all zones, or the flows of the chosen one. Works without a map. */
 
+import { areNested } from "../changes";
 import { h, replace, type Child } from "../dom";
 import { zoneChanges, type Changed } from "../compare";
 import { partners } from "../flows";
@@ -11,15 +12,17 @@ import { ladder, type Rung } from "../places";
 import type { Store } from "../state";
 import { listing, Memory, type Entry } from "./listing";
 
-/** "14 in this cell (0.7 km²) + 426 in the surrounding 5 km² + 288 in 32 km²". */
+/** Larger than any region: how much larger tells nobody anything. Square kilometres. */
+const VAST = 100_000;
+
+/** "14 in this cell (0.7 km²) + 426 in the surrounding 5 km² + 288 in 32 km² + 24 in far larger areas". */
 export function ladderText(rungs: Rung[], measure: Measure): string {
   const size = ({ area: own }: Rung): string => (own > 0 ? area(own) : "an unknown area");
-  return rungs
-    .map((rung, i) => {
-      if (i === 0) return `${amount(rung.mass, measure)} in this cell (${size(rung)})`;
-      return i === 1 ? `${count(rung.mass)} in the surrounding ${size(rung)}` : `${count(rung.mass)} in ${size(rung)}`;
-    })
-    .join(" + ");
+  const [first, ...others] = rungs.filter((rung, i) => i === 0 || rung.area <= VAST);
+  const vast = rungs.slice(1).reduce((sum, rung) => sum + (rung.area > VAST ? rung.mass : 0), 0);
+  const parts = others.map((rung, i) => `${count(rung.mass)} in ${i ? "" : "the surrounding "}${size(rung)}`);
+  const start = first && `${amount(first.mass, measure)} in this cell (${size(first)})`;
+  return [start, ...parts, vast > 0 && `${count(vast)} in far larger areas`].filter(Boolean).join(" + ");
 }
 
 /** Facts of one zone in plain words; also the tooltip. */
@@ -91,7 +94,7 @@ export class ZonePanel {
     const zones = first[axis];
     const masses = zones.mass[state.measure] ?? zones.mass.trips!;
     const total = masses.reduce((sum, mass) => sum + mass, 0) || 1;
-    const changes = this.releases.length === 2 ? zoneChanges(first, this.releases[1]!, axis, state.measure) : null;
+    const changes = this.releases.length === 2 && !areNested(this.releases) ? zoneChanges(first, this.releases[1]!, axis, state.measure) : null;
     const entries = zones.id.map((id, zone): Entry => ({
       id,
       near: this.near(first, axis, zone),

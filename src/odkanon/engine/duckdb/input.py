@@ -27,7 +27,6 @@ class DuckInput:
 
     def __post_init__(self) -> None:
         with clear_errors(self.backend.limit):
-            self.table.connection.execute("CREATE TEMP MACRO rint(x) AS round_even(x, 0)")
             # By default it would spill into the folder that the command was called in.
             self.table.connection.execute(f"SET temp_directory = {quote_text(str(self.backend.scratch / 'read'))}")
             self.table.connection.execute(f"SET memory_limit = '{self.backend.limit * 2 // 10 // 2**20}MiB'")
@@ -70,16 +69,15 @@ class DuckInput:
         """Tell whether a column holds integers."""
         return self.table.is_whole(column)
 
-    def query(self, select: str, rest: str = "", **tables: pa.Table) -> pa.Table:
-        """Return a selection from the table, with some small tables at hand."""
+    def query(self, select: str, statement: str, **tables: pa.Table) -> pa.Table:
+        """Return what a statement makes of a selection, with some small tables at hand."""
         with self._reading():
             for name, table in tables.items():
                 self.table.connection.register(name, table)
-            return self.table.connection.sql(self._sql(select, rest)).to_arrow_table()
+            return self.table.connection.sql(statement.replace("%s", self._sql(select))).to_arrow_table()
 
-    def _sql(self, select: str, rest: str = "") -> str:
-        sql = f"SELECT {select} FROM {self.table.scan}"
-        return rest.replace("%s", sql) if "%s" in rest else f"{sql} {rest}"
+    def _sql(self, select: str) -> str:
+        return f"SELECT {select} FROM {self.table.scan}"
 
     def _reading(self) -> AbstractContextManager[None]:
         return clear_errors(self.backend.limit, self.name)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import hashlib
 import os
 import re
 import shutil
@@ -22,11 +21,7 @@ import pyarrow.compute as pc
 from odkanon.core.machine import machine_memory
 from odkanon.core.progress import watched
 from odkanon.engine.sql.backend import BYTES_PER_FLOW, Stored, Work, new_name
-from odkanon.engine.sql.cells import ToDegrees, place_batch
 from odkanon.errors import InputError
-from odkanon.read.tables.datasets import dataset_files, dataset_sha256, remote
-from odkanon.read.tables.layouts import layout_of
-from odkanon.read.tables.open import Check
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -34,12 +29,11 @@ if TYPE_CHECKING:
 _OPTIONAL = "jdk.incubator.vector"
 _PARTS = "spark.sql.shuffle.partitions"
 _ROWS_IN_PART = 500_000
-_WHOLE = ("tinyint", "smallint", "int", "bigint")
-_QUOTED = re.compile(r"'((?:[^']|'')*)'|\"((?:[^\"]|\"\")*)\"|\bVARCHAR\b|\bhash\(|\bregexp_matches\(")
+_QUOTED = re.compile(r"'((?:[^']|'')*)'|\"((?:[^\"]|\"\")*)\"")
 
 
 def to_spark(sql: str) -> str:
-    """Return a statement as Spark spells it: names in backticks, texts with backslashes, and two words."""
+    """Return a statement as Spark spells it: names in backticks, texts with backslashes."""
     return _QUOTED.sub(_respell, sql)
 
 
@@ -47,9 +41,7 @@ def _respell(found: re.Match[str]) -> str:
     if found[1] is not None:
         text = found[1].replace("''", "'").replace("\\", "\\\\").replace("'", "\\'")
         return f"'{text}'"
-    if found[2] is not None:
-        return "`" + found[2].replace('""', '"').replace("`", "``") + "`"
-    return {"VARCHAR": "STRING", "hash(": "xxhash64(", "regexp_matches(": "regexp_like("}[found[0]]
+    return "`" + found[2].replace('""', '"').replace("`", "``") + "`"
 
 
 class Spark:
@@ -146,111 +138,6 @@ class Spark:
                 frame.unpersist()
         except Exception:  # a session that has ended has forgotten already
             return
-
-
-class SparkInput:
-    """A data frame as an input of the SQL engine."""
-
-    def __init__(self, backend: Spark, frame: DataFrame, name: str, sha256: str | None = None) -> None:
-        self.backend = backend
-        self.columns: tuple[str, ...] = tuple(frame.columns)
-        self.name = name
-        self.sha256 = sha256
-        layout = layout_of(self.columns)
-        if layout is not None and "start_lat" not in self.columns:
-            raise InputError(
-                f"{name} has the layout of {layout.name}, which Spark does not read; use DuckDB", option="engine duckdb"
-            )
-        self._types = dict(frame.dtypes)
-        self._view = new_name()
-        frame.createOrReplaceTempView(self._view)
-
-    @property
-    def lines(self) -> None:
-        """None: Parquet has no lines."""
-        return
-
-    def example(self, condition: str, columns: Sequence[str]) -> str:
-        """Return nothing: rows have no order here."""
-        del condition, columns
-        return ""
-
-    @property
-    def checks(self) -> tuple[Check, ...]:
-        """None: no layout of files is known here."""
-        return ()
-
-    def types(self) -> dict[str, str]:
-        """Return the SQL type of each column, as DuckDB calls it."""
-        return {name: "VARCHAR" if kind == "string" else kind.upper() for name, kind in self._types.items()}
-
-    def is_whole(self, column: str) -> bool:
-        """Tell whether a column holds integers."""
-        return self._types[column] in _WHOLE
-
-    def _sql(self, select: str, rest: str = "") -> str:
-        sql = f"SELECT {select} FROM {self._view}"
-        return rest.replace("%s", sql) if "%s" in rest else f"{sql} {rest}"
-
-    def query(self, select: str, rest: str = "", **tables: pa.Table) -> pa.Table:
-        """Return a selection from the table, with some small tables at hand."""
-        for name, table in tables.items():
-            self.backend.register(name, table)
-        return self.backend.execute(self._sql(select, rest))
-
-    def place(self, select: str, resolution: int, degrees: ToDegrees | None = None) -> Stored:
-        """Keep a selection, with cells in place of its coordinates."""
-        from odkanon.read.tables.columns import COORDINATES
-
-        def on_cells(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            for batch in batches:
-                yield place_batch(batch if degrees is None else degrees(batch), resolution)
-
-        name = new_name()
-        with clear_errors():
-            selected = self.backend.session.sql(to_spark(self._sql(select)))
-            others = [f"{column} {kind}" for column, kind in selected.dtypes if column not in COORDINATES]
-            schema = ", ".join(["origin BIGINT", "destination BIGINT", *others])
-            self.backend.keep(name, selected.mapInArrow(on_cells, schema))
-        return Stored(self.backend, name)
-
-    def keep(self, select: str) -> Stored:
-        """Keep a selection as it is."""
-        name = new_name()
-        self.backend.materialise(name, self._sql(select))
-        return Stored(self.backend, name)
-
-    def unreadable_lines(self) -> int:
-        """Return 0: Parquet has no lines."""
-        return 0
-
-
-def open_spark_input(source: str | Path, *, master: str | None = None, backend: Spark | None = None) -> SparkInput:
-    """Return a Parquet dataset, wherever Spark can reach it, as an input of the SQL engine."""
-    backend = backend or Spark(start_session(master), own=True)
-    frame = read_parquet(backend.session, source)
-    address = remote(source)
-    return SparkInput(backend, frame, address or str(source), None if address else _sha256(source))
-
-
-def read_parquet(session: SparkSession, source: str | Path) -> DataFrame:
-    """Return a file, a folder, a pattern or an address of Parquet as a data frame."""
-    address = remote(source)
-    files = None if address else dataset_files(source)
-    with clear_errors(f"{address or source} cannot be read by Spark, which takes Parquet files and folders of them"):
-        if files is None or Path(source).is_dir():
-            return session.read.parquet(address or str(source))
-        return session.read.parquet(*map(str, files))
-
-
-def _sha256(source: str | Path) -> str | None:
-    files = dataset_files(source)
-    if files is not None:
-        return dataset_sha256(files)
-    if not Path(source).is_file():
-        return None
-    with Path(source).open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def start_session(master: str | None = None) -> SparkSession:

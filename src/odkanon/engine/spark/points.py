@@ -6,18 +6,18 @@ points of each task; so is the cutter.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
 from odkanon.engine.spark.backend import clear_errors, to_spark
+from odkanon.engine.spark.tasks import Work, selecting, under_names
 from odkanon.read.points.cutting import ORDER, PauseCutter, TripRule
 from odkanon.read.points.fixes import Fixes, fixes_of_table, point_columns
 from odkanon.read.points.trips import PointsAccount, account_of, check_rule, no_usable_point
-from odkanon.read.tables.open import connect, open_table, quote_name
+from odkanon.read.tables.open import open_table, quote_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -29,8 +29,6 @@ _TRIP = (
     "start_lat DOUBLE, start_lon DOUBLE, end_lat DOUBLE, end_lon DOUBLE"
 )
 _CUT = f"{_TRIP}, counted STRING, number BIGINT"
-
-Work = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
 @dataclass(frozen=True)
@@ -75,7 +73,7 @@ def trips_of_points(
         fixes = replace(fixes_of_table(table, {ours: ours for ours in found}), time_column=found["time"])
         kind = dict(points.dtypes)["person"]
         person = "string" if kind.startswith("string") else kind  # without a collation, which would mix up persons
-        checked = points.mapInArrow(_checking(fixes.query), _CHECKED.format(person=person))
+        checked = points.mapInArrow(_checking(fixes.query, list(found)), _CHECKED.format(person=person))
         reasons = _reasons(fixes, checked)
         if not reasons[0]:
             raise no_usable_point(fixes, account_of(fixes, rule, reasons, {}))
@@ -95,19 +93,8 @@ def _reasons(fixes: Fixes, checked: DataFrame) -> list[int]:
     return [counts.get((number, True), 0) + counts.get((number, False), 0) for number in range(len(fixes.reasons) + 1)]
 
 
-def _checking(query: str) -> Work:
-    query = f"SELECT * REPLACE (CAST(reason AS SMALLINT) AS reason) FROM ({query})"
-
-    def check(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        first = next(batches, None)
-        if first is None:
-            return
-        connection = connect()
-        connection.execute("SET threads = 1")  # Spark has given this task one core
-        connection.register("source", pa.RecordBatchReader.from_batches(first.schema, chain([first], batches)))
-        yield from connection.sql(query).to_arrow_reader(_BATCH)
-
-    return check
+def _checking(query: str, names: Sequence[str]) -> Work:
+    return selecting(f"SELECT * REPLACE (CAST(reason AS SMALLINT) AS reason) FROM ({query})", under_names(names))
 
 
 def _cutting(rule: TripRule) -> Work:

@@ -23,6 +23,7 @@ from odkanon.model.flows import Flows, Totals, Visits
 from odkanon.model.measures import MEASURES
 from odkanon.model.od import AXES, Axis
 from odkanon.model.rule import Rule
+from odkanon.read.kinds import kind_column
 from odkanon.zoning.hierarchy import Cut, Hierarchy
 
 LIGHTER = 4
@@ -229,11 +230,6 @@ def distinct_visits(backend: Backend, visits: Relation, origins: Stored, destina
         f"SELECT DISTINCT a.zone AS origin, b.zone AS destination, v.head FROM {visits} v "
         f"{join_maps('v', origins, destinations)}",
     )
-
-
-def kind_column(at: int) -> str:
-    """Return what the column of an axis besides the two places is called."""
-    return f"kind{at}"
 
 
 def axis_columns(kinds: int) -> tuple[str, ...]:

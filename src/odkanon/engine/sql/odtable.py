@@ -6,6 +6,7 @@ There are few zones however many records there are, so zones are looked at in Py
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,11 +14,13 @@ import pyarrow as pa
 
 from odkanon.core.arrays import Bools, Ints
 from odkanon.engine.sql.backend import Stored, lend, store
+from odkanon.engine.sql.copies import offset_kinds, refuse_mixed_offsets
 from odkanon.engine.sql.matrix import SqlMatrix
 from odkanon.engine.sql.rows import CountedRows, SqlInput, account, counted_rows
 from odkanon.engine.sql.trips import matrix_of_records
 from odkanon.model.account import Rejected, Source
 from odkanon.read.codes import unknown_codes
+from odkanon.read.kinds import Kind, answers_of, sources_of
 from odkanon.read.odtable import (
     NO_CELL,
     NO_LEAF,
@@ -37,16 +40,19 @@ from odkanon.zoning.zones import find_nodes
 log = logging.getLogger(__name__)
 
 
-def load_od(table: SqlInput, reading: Reading) -> SqlMatrix:
-    """Read records between zones into a database, and count them there."""
-    found = reading.resolved(table)
+def load_od(table: SqlInput, reading: Reading, kinds: Sequence[Kind] = ()) -> SqlMatrix:
+    """Read records between zones into a database, and count them there by origin, destination and kind."""
+    found = reading.resolved(table, sources_of(kinds))
     if any(name not in found for name in ENDS):
         raise missing(table, found, ENDS)
-    where, hierarchy = reading.check(table, found, reading.times(table, found)), reading.tree
-    rows = counted_rows(table, found, end_checks(found), where=where, identity=end_identity(found))
-    read = table.keep(rows.select(end_texts(found) | rows.fingerprint))
+    times, hierarchy = reading.times(table, found), reading.tree
+    asked, where = answers_of(kinds, table, found, times), reading.check(table, found, times)
+    rows = counted_rows(table, found, end_checks(found, asked), where=where, identity=end_identity(found, asked))
+    zoned = offset_kinds(asked.times)
+    read = table.keep(rows.select(end_texts(found) | rows.fingerprint | asked.sql | asked.written | zoned))
+    refuse_mixed_offsets(table, found, read, zoned, None)
     if "trips" in found and "person" not in found:
-        _check_distinct(table, read)
+        _check_distinct(table, read, [*ENDS, *asked.written])
     source = reading.account(account(table, rows, read, Rejected(0, 0)), table.lines)
     texts = _distinct_texts(table, read)
     reason, said = (NO_CELL, "") if hierarchy is None else (NO_LEAF, "")
@@ -61,7 +67,8 @@ def load_od(table: SqlInput, reading: Reading) -> SqlMatrix:
         keys = np.full(len(names), -1, dtype=np.int64)
         keys[known] = find_nodes(hierarchy, 0, names[known])
     places = lend(table.backend, name=texts, place=keys, known=known.astype(np.int32))
-    records = _placed(table, rows, read, places, len(rows.reasons) + 1)
+    columns = [*rows.columns, *asked.sql]
+    records = _placed(table, columns, read, places, len(rows.reasons) + 1)
     source = _with_unknown(table, rows, records, source, reason)
     if not _any_good(table, records):
         if hierarchy is not None:
@@ -70,13 +77,15 @@ def load_od(table: SqlInput, reading: Reading) -> SqlMatrix:
     if said:
         log.warning("%s", said)
     if hierarchy is None:
-        records = _lift(table, rows, records, reading.resolution)
-    return matrix_of_records(table.backend, rows, records, None, source, within=reading.area, tree=hierarchy)
+        records = _lift(table, columns, records, reading.resolution)
+    return matrix_of_records(
+        table.backend, rows, records, None, source, within=reading.area, tree=hierarchy, kinds=kinds
+    )
 
 
-def _check_distinct(table: SqlInput, read: Stored) -> None:
+def _check_distinct(table: SqlInput, read: Stored, by: Sequence[str]) -> None:
     found = table.backend.execute(
-        f"SELECT origin, destination, COUNT(*) AS n FROM {read} WHERE reason = 0 GROUP BY origin, destination "
+        f"SELECT origin, destination, COUNT(*) AS n FROM {read} WHERE reason = 0 GROUP BY {', '.join(by)} "
         "HAVING COUNT(*) > 1 ORDER BY origin, destination"
     )
     if len(found):
@@ -90,9 +99,9 @@ def _distinct_texts(table: SqlInput, read: Stored) -> pa.Array:
     return pa.array(found.to_pylist(), pa.string())
 
 
-def _placed(table: SqlInput, rows: CountedRows, read: Stored, places: Stored, unknown: int) -> Stored:
+def _placed(table: SqlInput, columns: Sequence[str], read: Stored, places: Stored, unknown: int) -> Stored:
     """Give each good record the numbers of its zones, or the reason ``unknown`` where it has none."""
-    counted = "".join(f", r.{name}" for name in rows.columns if name != "reason")
+    counted = "".join(f", r.{name}" for name in columns if name != "reason")
     return store(
         table.backend,
         f"SELECT a.place AS origin, b.place AS destination{counted}, CASE WHEN r.reason > 0 THEN r.reason "
@@ -110,7 +119,7 @@ def _any_good(table: SqlInput, records: Stored) -> bool:
     return bool(len(table.backend.execute(f"SELECT 1 AS one FROM {records} WHERE reason = 0 LIMIT 1")))
 
 
-def _lift(table: SqlInput, rows: CountedRows, records: Stored, resolution: int | None) -> Stored:
+def _lift(table: SqlInput, columns: Sequence[str], records: Stored, resolution: int | None) -> Stored:
     """Lift all cells to one resolution, where they are finer."""
     ends = " UNION ALL ".join(f"SELECT {end} AS place FROM {records} WHERE reason = 0" for end in ENDS)
     found = table.backend.execute(f"SELECT place, COUNT(*) AS n FROM ({ends}) e GROUP BY place")
@@ -120,7 +129,7 @@ def _lift(table: SqlInput, rows: CountedRows, records: Stored, resolution: int |
     if resolution is None or (levels == resolution).all():
         return records
     places = lend(table.backend, name=cells.view(np.int64), place=lifted.view(np.int64))
-    counted = "".join(f", r.{name}" for name in rows.columns)
+    counted = "".join(f", r.{name}" for name in columns)
     return store(
         table.backend,
         f"SELECT a.place AS origin, b.place AS destination{counted} FROM {records} r "

@@ -12,9 +12,10 @@ from odkanon.core.arrays import Ints
 from odkanon.engine.nested import Nested
 from odkanon.engine.rest import Groups, MemoryRest, Rest, keys_of
 from odkanon.engine.sql.backend import Backend, Relation, Selected, Stored, lend, store
-from odkanon.engine.sql.engine import LIGHTER, add_up, axis_columns, ints, kind_column, totals
+from odkanon.engine.sql.engine import LIGHTER, add_up, axis_columns, ints, totals
 from odkanon.model.flows import Totals, Visits
 from odkanon.model.od import AXES
+from odkanon.read.kinds import kind_column
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +27,8 @@ class SqlRest:
     nodes : tuple of int
         For each axis, how many nodes there are.
     table : Relation
-        The numbers of the nodes, ``pairs, trips`` and, where there is one, ``weight``.
+        The numbers of the nodes, ``pairs, trips`` and, where there is one, ``weight``; for each measure that counts
+        heads those that have come from rows, each in one group.
     visits : mapping of str to Relation
         The numbers of the nodes and ``head``, possibly repeated, for each measure that counts heads.
     scale : int or None
@@ -46,8 +48,13 @@ class SqlRest:
 
     @property
     def masses(self) -> tuple[str, ...]:
-        """Columns of the table that add up."""
+        """Columns of the table that add up, besides heads."""
         return ("pairs", "trips") if self.scale is None else ("pairs", "trips", "weight")
+
+    @property
+    def sums(self) -> tuple[str, ...]:
+        """All columns of the table that add up."""
+        return (*self.masses, *self.visits)
 
     def lift(self, axis: int, parent: Ints, nodes: int) -> Rest:
         """Return the rest grouped by the parents on one axis; in memory, if it fits there easily."""
@@ -56,7 +63,7 @@ class SqlRest:
         ends = ", ".join(f"p.parent AS {name}" if at == axis else f"f.{other}" for at, other in enumerate(self.axes))
         groups = ", ".join("p.parent" if at == axis else f"f.{other}" for at, other in enumerate(self.axes))
         joined = f"f JOIN {parents} p ON f.{name} = p.code"
-        sums = ", ".join(f"{add_up(f'f.{mass}')} AS {mass}" for mass in self.masses)
+        sums = ", ".join(f"{add_up(f'f.{mass}')} AS {mass}" for mass in self.sums)
         lifted = SqlRest(
             self.backend,
             tuple(nodes if at == axis else count for at, count in enumerate(self.nodes)),
@@ -72,20 +79,33 @@ class SqlRest:
     def at_least(self, trips: int) -> Groups:
         """Return the groups with at least so many trips."""
         groups = self.groups(f"{self.table} f WHERE f.trips >= {trips}")
-        return replace(groups, heads={name: self._count(groups, visits) for name, visits in self.visits.items()})
+        heads = {name: groups.heads[name] + self._count(groups, visits) for name, visits in self.visits.items()}
+        return replace(groups, heads=heads)
+
+    def own_heads(self, groups: Groups) -> Mapping[str, Ints]:
+        """Return how many heads of each of some groups are in no other group."""
+        wanted = lend(self.backend, **dict(zip(self.axes, groups.codes, strict=True)))
+        here = self.groups(f"{self.table} f JOIN {wanted} w ON " + self._same("w"))
+        axes = ", ".join(self.axes)
+        only = ", ".join(f"MIN({axis}) AS {axis}" for axis in self.axes)
+        found = dict(here.heads)
+        for name, visits in self.visits.items():
+            distinct = f"SELECT DISTINCT {axes}, head FROM {visits} v"
+            once = f"SELECT {only}, head FROM ({distinct}) d GROUP BY head HAVING COUNT(*) = 1"
+            found[name] = found[name] + self._count(groups, Selected(once, visits))
+        return found
 
     def without(self, taken: Groups, rows: Ints, left: Groups) -> SqlRest:
         """Return what is left when groups go."""
         if len(rows) == 0:
             return self
         gone = lend(self.backend, **dict(zip(self.axes, taken.codes, strict=True)))
-        apart = " AND ".join(f"g.{axis} = f.{axis}" for axis in self.axes)
-        missing = f"f LEFT JOIN {gone} g ON {apart} WHERE g.{self.axes[0]} IS NULL"
-        columns = ", ".join(f"f.{name}" for name in (*self.axes, *self.masses))
+        missing = f"f LEFT JOIN {gone} g ON {self._same('g')} WHERE g.{self.axes[0]} IS NULL"
+        columns = ", ".join(f"f.{name}" for name in (*self.axes, *self.sums))
         text, used = f"SELECT {columns} FROM {self.table} {missing}", [self.table, gone]
         on = left.take(np.flatnonzero(left.trips > 0))
         if len(on.trips):
-            masses = {name: getattr(on, name) for name in self.masses}
+            masses = {name: getattr(on, name) for name in self.masses} | dict(on.heads)
             goes_on = lend(self.backend, **dict(zip(self.axes, on.codes, strict=True)), **masses)
             text, used = f"{text} UNION ALL SELECT {columns} FROM {goes_on} f", [*used, goes_on]
         heads = ", ".join(f"f.{name}" for name in (*self.axes, "head"))
@@ -93,6 +113,9 @@ class SqlRest:
             name: Selected(f"SELECT {heads} FROM {each} {missing}", each, gone) for name, each in self.visits.items()
         }
         return replace(self, table=Selected(text, *used), visits=visits)
+
+    def _same(self, other: str) -> str:
+        return " AND ".join(f"{other}.{axis} = f.{axis}" for axis in self.axes)
 
     def totals(self) -> Totals:
         """Return what is left in all."""
@@ -112,19 +135,20 @@ class SqlRest:
 
     def groups(self, relation: str | None = None) -> Groups:
         """Return all groups, or those of a selection ``f`` from the table."""
-        columns = ", ".join(f"f.{name}" for name in (*self.axes, *self.masses))
+        columns = ", ".join(f"f.{name}" for name in (*self.axes, *self.sums))
         found = self.backend.execute(f"SELECT {columns} FROM {relation or f'{self.table} f'}")
-        column = {name: ints(found, name) for name in (*self.axes, *self.masses)}
+        column = {name: ints(found, name) for name in (*self.axes, *self.sums)}
         order = np.lexsort([column[axis] for axis in reversed(self.axes)])
         column = {name: values[order] for name, values in column.items()}
         codes = tuple(column[axis] for axis in self.axes)
-        return Groups(codes, column["pairs"], column["trips"], column.get("weight"), {}, self.scale or 1)
+        heads = {name: column[name] for name in self.visits}
+        return Groups(codes, column["pairs"], column["trips"], column.get("weight"), heads, self.scale or 1)
 
     def _count(self, groups: Groups, visits: Relation) -> Ints:
         """Count the heads of some groups."""
         heads = np.zeros(len(groups.trips), dtype=np.int64)
         wanted = lend(self.backend, **dict(zip(self.axes, groups.codes, strict=True)), number=np.arange(len(heads)))
-        same = " AND ".join(f"w.{axis} = f.{axis}" for axis in self.axes)
+        same = self._same("w")
         found = self.backend.execute(
             "SELECT number, COUNT(*) AS heads FROM (SELECT DISTINCT w.number, f.head "
             f"FROM {visits} f JOIN {wanted} w ON {same}) s GROUP BY number"
@@ -166,15 +190,16 @@ def sql_rest(
         [f"{axis[0]}.code AS {axis}" for axis in AXES] + [f"f.{kind_column(at)}" for at in range(len(kinds))]
     )
 
-    def numbered(relation: Relation, *columns: str) -> Selected:
-        more = "".join(f", f.{name}" for name in columns)
+    def numbered(relation: Relation, *columns: str, also: str = "") -> Selected:
+        more = "".join(f", f.{name}" for name in columns) + also
         return Selected(f"SELECT {ends}{more} FROM {relation} {joined}", relation, *maps)
 
     masses = ("pairs", "trips") if scale is None else ("pairs", "trips", "weight")
+    nobody = "".join(f", CAST(0 AS BIGINT) AS {name}" for name in visits)
     return SqlRest(
         backend,
         (*(len(key) for key in keys), *kinds),
-        numbered(pairs, *masses),
+        numbered(pairs, *masses, also=nobody),
         {name: numbered(each, "head") for name, each in visits.items()},
         scale,
     )

@@ -38,8 +38,8 @@ class SqlInput(Checkable, Protocol):
         """Where to work on it."""
         ...
 
-    def query(self, select: str, rest: str = "", **tables: pa.Table) -> pa.Table:
-        """Return ``SELECT ... FROM`` the table, with some small tables at hand."""
+    def query(self, select: str, statement: str, **tables: pa.Table) -> pa.Table:
+        """Return what a statement makes of a selection, for which it has ``%s``, with some small tables at hand."""
         ...
 
     def place(self, select: str, resolution: int, degrees: ToDegrees | None = None) -> Stored:
@@ -84,7 +84,7 @@ class CountedRows:
 
     def select(self, values: Mapping[str, str]) -> str:
         """Return what to select: some values, and all that is counted."""
-        return ", ".join(f"{expression} AS {name}" for name, expression in {**values, **self.columns}.items())
+        return _listed({**values, **self.columns})
 
     @property
     def fingerprint(self) -> dict[str, str]:
@@ -123,12 +123,18 @@ def counted_rows(
 
 def _facts(table: SqlInput, rows: Rows) -> dict[str, Any]:
     """Count the rows, those with a weight and those with a head, and find the largest weight that is kept."""
-    asked = {"n_rows": "COUNT(*)"} | {name: f"COUNT({sql})" for name, sql in rows.heads.items()}
-    if rows.weight is not None:
-        asked["weights"] = f"SUM(CASE WHEN {rows.weight_reason} = {rows.no_weight} THEN 0 ELSE 1 END)"
-        asked["largest"] = f"MAX(CASE WHEN {rows.reason} = 0 AND {rows.weight_reason} = 0 THEN {rows.weight} END)"
-    found: dict[str, Any] = table.query(", ".join(f"{sql} AS {name}" for name, sql in asked.items())).to_pylist()[0]
+    selected = {"reason": rows.reason, **rows.heads}
+    asked = {"n_rows": "COUNT(*)"} | {name: f"COUNT({name})" for name in rows.heads}
+    if rows.weight is not None and rows.weight_reason is not None:
+        selected |= {"weight": rows.weight, "weight_reason": rows.weight_reason}
+        asked["weights"] = f"SUM(CASE WHEN weight_reason = {rows.no_weight} THEN 0 ELSE 1 END)"
+        asked["largest"] = "MAX(CASE WHEN reason = 0 AND weight_reason = 0 THEN weight END)"
+    found: dict[str, Any] = table.query(_listed(selected), f"SELECT {_listed(asked)} FROM (%s) r").to_pylist()[0]
     return found
+
+
+def _listed(expressions: Mapping[str, str]) -> str:
+    return ", ".join(f"{expression} AS {name}" for name, expression in expressions.items())
 
 
 def account(table: SqlInput, rows: CountedRows, records: Stored, copies: Rejected) -> Source:

@@ -12,7 +12,7 @@ from odkanon.core.arrays import Ints
 from odkanon.engine.sql.backend import Backend, Selected, Stored, lend, store
 from odkanon.engine.sql.cells import ToDegrees
 from odkanon.engine.sql.copies import Copies, find_copies, offset_kinds, refuse_mixed_offsets
-from odkanon.engine.sql.engine import axis_columns, kind_column, leaf_keys, totals
+from odkanon.engine.sql.engine import axis_columns, leaf_keys, totals
 from odkanon.engine.sql.matrix import SqlMatrix
 from odkanon.engine.sql.rows import CountedRows, SqlInput, account, counted_rows
 from odkanon.errors import InputError
@@ -21,7 +21,7 @@ from odkanon.model.od import AXES
 from odkanon.read.area import Area
 from odkanon.read.crs import check_crs, ends_in_degrees, nowhere
 from odkanon.read.identity import value_text
-from odkanon.read.kinds import Kind, sources_of
+from odkanon.read.kinds import Kind, kind_column, sources_of
 from odkanon.read.land import warn_if_misplaced
 from odkanon.read.reading import Reading
 from odkanon.read.remarks import example_of, hint_at_swap, no_rows, warn_of_nobody
@@ -84,8 +84,8 @@ def _account(table: SqlInput, rows: CountedRows, records: Stored, copies: Copies
 
 def _warn_if_misplaced(table: SqlInput, rows: CountedRows, ends: Mapping[str, str], crs: str | None) -> None:
     some = table.query(
-        ", ".join(f"{expression} AS {name}" for name, expression in ends.items()),
-        f"WHERE {rows.columns['reason']} = 0 LIMIT {_SAMPLE}",
+        ", ".join(f"{sql} AS {name}" for name, sql in {**ends, "reason": rows.columns["reason"]}.items()),
+        f"SELECT {', '.join(COORDINATES)} FROM (%s) r WHERE reason = 0 LIMIT {_SAMPLE}",
     )
     lat_lon = [np.asarray(some.column(name)) for name in COORDINATES]
     if crs is not None:

@@ -7,11 +7,11 @@ one axis. Only nodes with a listed row below them have values of their own; all 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from odkanon.core.arrays import Ints, group_sum
+from odkanon.core.arrays import Bools, Ints, group_sum
 from odkanon.engine.rest import codes_of, keys_of
 from odkanon.methods.cascade.kinds import Level
 from odkanon.methods.cascade.ladder import Ladder
@@ -47,6 +47,8 @@ class Caps:
     ----------
     nothing : array of int
         With no box empty.
+    most : array of int
+        The same, with what spare parts can hold as well: not to be counted on, but it may be there.
     untouched : list of array of int
         For each axis, node (row) and kind of its parts (column), with a box empty that has no row in it.
     touched : list of Steps
@@ -54,8 +56,19 @@ class Caps:
     """
 
     nothing: Ints
+    most: Ints
     untouched: list[Ints]
     touched: list[Steps]
+
+    def without(self, which: Bools) -> Caps:
+        """Return the values without those of some nodes, as if they held nothing that can be counted on."""
+        keep = (~which).astype(np.int64)
+        return Caps(
+            self.nothing * keep,
+            self.most,
+            [values * keep[:, np.newaxis] for values in self.untouched],
+            [Steps(of.node, of.part, of.place, of.value * keep[of.node]) for of in self.touched],
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +91,7 @@ def leaf_caps(ladder: Ladder, nodes: int, value: int) -> Caps:
     """Return the values of leaves."""
     axes = len(ladder.sides)
     return Caps(
+        np.full(nodes, value, dtype=np.int64),
         np.full(nodes, value, dtype=np.int64),
         [np.zeros((nodes, 0), dtype=np.int64) for _ in range(axes)],
         [no_steps() for _ in range(axes)],
@@ -109,6 +123,7 @@ def cut(sums: Caps, bound: Ints, k: int, count: Ints, keeps: bool) -> Caps:
     most = np.where(count > 0, np.where(gives, _FREE, 0), np.where(bound < k, _FREE, k - 1))
     return Caps(
         np.minimum(sums.nothing - less, most),
+        np.minimum(sums.most - less, most),
         [np.minimum(values - less[:, np.newaxis], most[:, np.newaxis]) for values in sums.untouched],
         [Steps(of.node, of.part, of.place, np.minimum(of.value - less[of.node], most[of.node])) for of in sums.touched],
     )
@@ -133,7 +148,7 @@ class Untouched:
             found = self._values(rung, list(codes_of(distinct, radix)))
             self.known[rung] = distinct, found
         at = np.searchsorted(distinct, keys)
-        return Caps(found.nothing[at], [values[at] for values in found.untouched], found.touched)
+        return Caps(found.nothing[at], found.most[at], [values[at] for values in found.untouched], found.touched)
 
     def _values(self, rung: int, kinds: list[Ints]) -> Caps:
         sums, bound = hold(self.ladder, rung, kinds, nothing_below(self.ladder), self)
@@ -164,6 +179,11 @@ def hold(ladder: Ladder, rung: int, kinds: list[Ints], below: Below, plain: Unto
     others = plain.caps(
         rung - 1, [child.reshape(-1) if at == axis else np.repeat(kind, width) for at, kind in enumerate(kinds)]
     )
+    # A part that a reader may know to be empty carries nothing for the others; see docs/methods-own.md.
+    under, joins = ladder.level(rung - 1, axis).spare, ~level.spare[kinds[axis]]
+    most = (left * others.most.reshape(nodes, width)).sum(axis=1) + group_sum(below.parent, nodes, below.caps.most)
+    others = others.without((under[child] & joins[:, np.newaxis]).reshape(-1))
+    below = replace(below, caps=below.caps.without(under[below.kind] & joins[below.parent]))
     generic = others.nothing.reshape(nodes, width)
     total = (left * generic).sum(axis=1) + group_sum(below.parent, nodes, below.caps.nothing)
     untouched, touched = [], []
@@ -175,7 +195,7 @@ def hold(ladder: Ladder, rung: int, kinds: list[Ints], below: Below, plain: Unto
             spread, steps = _step_sums(level, kinds[axis], total, generic, spread, steps, below, place)
         untouched.append(spread)
         touched.append(steps)
-    sums = Caps(total, untouched, touched)
+    sums = Caps(total, most, untouched, touched)
     return sums, np.where(level.single[kinds[axis]], 0, _least(ladder, rung, kinds, sums))
 
 

@@ -29,9 +29,6 @@ class Terms:
         The trips that a row must have in any case.
     capped : bool
         Whether a row is capped at what its parts could carry with any one box of them empty.
-    passes : bool
-        Whether what a row has above its cap goes on. Where a row is judged by heads or weight it does not: it would
-        have to be known who goes and with what weight, and that would tell.
     """
 
     rule: Rule
@@ -40,7 +37,15 @@ class Terms:
 
     @property
     def passes(self) -> bool:
-        """Whether what a row has above its cap goes on to the next rung."""
+        """Whether what a row has above its cap goes on to the next rung.
+
+        Where rows are judged by weight it does not: it would have to be known with what weight, and that would tell.
+        """
+        return "weight" not in self.rule.measures
+
+    @property
+    def by_trips(self) -> bool:
+        """Whether every group of so many trips is a row, if its cap allows it."""
         return self.rule.measures == ("trips",)
 
 
@@ -120,10 +125,13 @@ def fall(ladder: Ladder, rest: Rest, terms: Terms, only: Sequence[Ints] | None =
         if not terms.passes:
             kept = kept + _totals(left)
             left = replace(left, trips=left.trips * 0, weight=None if left.weight is None else left.weight * 0)
+        elif left.trips.any() and left.heads:
+            own = rest.own_heads(chosen)
+            left = replace(left, heads={name: np.minimum(left.trips, count) for name, count in own.items()})
         rest = rest.without(chosen, number + np.arange(len(taken)), left)
         listed.append((rung, row, gives))
         number += len(taken)
-    most = int(nodes.caps.nothing.sum()) if terms.capped and terms.passes and ladder.reaches_root else None
+    most = int(nodes.caps.most.sum()) if terms.capped and terms.by_trips and ladder.reaches_root else None
     return Fallen(rows_of(ladder, listed), rest, kept, most)
 
 
@@ -138,7 +146,8 @@ def _given(ladder: Ladder, rung: int, groups: Groups, only: Sequence[Ints] | Non
 def split(groups: Groups, bound: Ints) -> tuple[Groups, Groups]:
     """Return what groups list within their bounds, and what is above them; all pairs count with the former.
 
-    Who stays is not chosen, so heads are those that certainly do: whoever leaves takes a trip along.
+    Who stays is not chosen, so heads are those that certainly do: whoever leaves takes a trip along. Of what is above,
+    nobody is known.
     """
     row = np.minimum(groups.trips, bound)
     above = groups.trips - row
@@ -149,7 +158,9 @@ def split(groups: Groups, bound: Ints) -> tuple[Groups, Groups]:
         weight=None if groups.weight is None or weight is None else groups.weight - weight,
         heads={name: count - above for name, count in groups.heads.items()},
     )
-    return stays, replace(groups, pairs=np.zeros_like(row), trips=above, weight=weight, heads={})
+    return stays, replace(
+        groups, pairs=np.zeros_like(row), trips=above, weight=weight, heads=dict.fromkeys(groups.heads, row * 0)
+    )
 
 
 def _capped(
@@ -183,6 +194,7 @@ def _only(caps: Caps, which: Bools) -> Caps:
     number = np.cumsum(which) - 1
     return Caps(
         caps.nothing[which],
+        caps.most[which],
         [values[which] for values in caps.untouched],
         [Steps(number[of.node], of.part, of.place, of.value) for of in caps.touched],
     )

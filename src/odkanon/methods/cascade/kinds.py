@@ -36,6 +36,8 @@ class Level:
         The kinds of the children of each kind, and how many there are of each.
     step, step_count : array of int
         The same for the largest proper parts: the children, or those of the only child where there is but one.
+    spare : array of bool
+        For each kind, whether a reader may know that there is nothing in it at all.
     """
 
     kind: Ints
@@ -43,6 +45,7 @@ class Level:
     count: Ints
     step: Ints
     step_count: Ints
+    spare: Bools
 
     @cached_property
     def single(self) -> Bools:
@@ -51,10 +54,10 @@ class Level:
         return alone
 
 
-def leaf_level(observed: int) -> Level:
-    """Return the level of the leaves, which have no parts."""
-    none = np.zeros((1, 0), dtype=np.int64)
-    return Level(np.zeros(observed, dtype=np.int64), none, none, none, none)
+def leaf_level(spare: Bools) -> Level:
+    """Return the level of the leaves, which have no parts, given which of those observed are spare."""
+    none = np.zeros((2, 0), dtype=np.int64)
+    return Level(spare.astype(np.int64), none, none, none, none, np.array([False, True]))
 
 
 def level_above(below: Level, kind: Ints, child: Ints, count: Ints) -> Level:
@@ -65,7 +68,8 @@ def level_above(below: Level, kind: Ints, child: Ints, count: Ints) -> Level:
     only = child[single, count[single].argmax(axis=1)]
     for parts, of_child in ((step, below.step), (step_count, below.step_count)):
         parts[single] = np.pad(of_child[only], ((0, 0), (0, width - of_child.shape[1])))
-    return Level(kind, child, count, step, step_count)
+    spare = (below.spare[child] | (count == 0)).all(axis=1)
+    return Level(kind, child, count, step, step_count, spare)
 
 
 def number_kinds(kind: Ints, parent: Ints, parents: int) -> tuple[Ints, Ints, Ints]:
@@ -100,8 +104,8 @@ def public_levels(tree: Hierarchy) -> tuple[Level, ...]:
 
 def _levels_of_lookup(tree: Hierarchy) -> tuple[Level, ...]:
     full = tree.public or tree
-    levels = [leaf_level(len(tree.leaves))]
-    kind = np.zeros(len(full.leaves), dtype=np.int64)
+    levels = [leaf_level(np.isin(tree.leaves, [*full.spare]))]
+    kind = np.isin(full.leaves, [*full.spare]).astype(np.int64)
     for at in range(1, full.top + 1):
         parent = full.codes[at][full.starts[at - 1]].astype(np.int64)
         kind, child, count = number_kinds(kind, parent, len(full.ids[at]))
@@ -113,7 +117,7 @@ def _levels_of_cells(tree: Hierarchy) -> tuple[Level, ...]:
     assert tree.resolution is not None
     mask = np.empty(0, dtype=np.uint64) if tree.within is None else tree.within.mask(tree.resolution)
     mask_resolution = cell_to_resolution(mask)
-    levels = [leaf_level(len(tree.leaves))]
+    levels = [leaf_level(np.zeros(len(tree.leaves), dtype=bool))]
     # The first two cells of every resolution are a whole hexagon and a whole pentagon; then come those the mask names.
     cells = np.unique(cell_to_parent(mask[mask_resolution >= tree.resolution], tree.resolution))
     kind = np.zeros(2 + len(cells), dtype=np.int64)

@@ -8,7 +8,7 @@ promise and its proof.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import ceil
 from typing import Any, Literal, get_args
@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from odkanon.core.arrays import Bools
-from odkanon.engine.protocols import Matrix
+from odkanon.engine.protocols import Matrix, Workspace
 from odkanon.errors import InputError
 from odkanon.methods.cascade.again import EarlierRows
 from odkanon.methods.cascade.fall import Fallen, Terms, fall
@@ -88,22 +88,40 @@ def cascade(
         parameters["rows"] = "given"
     work = od.workspace()
     terms = Terms(rule, least_trips(rule, od.summary, safe=safe), safe and rows is None)
-    axes = od.axes
-    ladder = ladder_of((od.origins, od.destinations, *(axis.tree for axis in axes)), coarsest)
-    if axes:
+    ladder = ladder_of((od.origins, od.destinations, *(axis.tree for axis in od.axes)), coarsest)
+    if od.axes:
         tops = [ladder.levels[-1][0], ladder.levels[-1][1], *(side.top for side in ladder.sides[2:])]
-        order = order_of(give_up, [axis.name for axis in axes], [side.tree for side in ladder.sides], tops)
+        order = order_of(give_up, [axis.name for axis in od.axes], [side.tree for side in ladder.sides], tops)
         ladder, parameters["give_up"] = Ladder(ladder.sides, order.steps), order.text
     elif give_up is not None:
         raise InputError("there is nothing but places to give up detail of; publish by an attribute")
     rest = work.falling([side.nodes(0) for side in ladder.sides], rule.measures)
     fallen = fall(ladder, rest, terms, None if rows is None else rows.on(ladder))
+    return _released(work, od, rule, fallen, allowed, parameters)
+
+
+def with_and_without(od: Matrix, rule: Rule, budget: Budget) -> tuple[Release, Release]:
+    """Return the cascade of everything, and the one that leaves out as much as a budget allows, from one fall.
+
+    Both are what `cascade` returns, in about the time of one.
+    """
+    work, ladder = od.workspace(), ladder_of((od.origins, od.destinations), None)
+    rest = work.falling([side.nodes(0) for side in ladder.sides], rule.measures)
+    fallen = fall(ladder, rest, Terms(rule, least_trips(rule, od.summary, safe=True)))
+    told = {"implications": "safe"}
+    spent = {**told, "budget": budget.share, "budget_of": budget.of}
+    return _released(work, od, rule, fallen, None, told), _released(work, od, rule, fallen, budget, spent)
+
+
+def _released(
+    work: Workspace, od: Matrix, rule: Rule, fallen: Fallen, allowed: Budget | None, parameters: Mapping[str, Any]
+) -> Release:
     published = np.ones(len(fallen.rows), dtype=bool)
     if allowed is not None:
         published = within_budget(fallen, allowed, allowed.allowance(od.summary))
     if not published.any():
         return work.refuse(rule, "cascade", parameters, _refusal(fallen, rule, allowed))
-    nested = replace(fallen.nested(published), axes=axes)
+    nested = replace(fallen.nested(published), axes=od.axes)
     return work.nested_release(rule, nested, budget=allowed, method="cascade", parameters=parameters)
 
 

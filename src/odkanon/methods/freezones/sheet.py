@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from odkanon.core.arrays import Bools, Codes, Ints, number_groups
+from odkanon.core.arrays import Bools, Codes, Ints, number_groups, spans
 from odkanon.methods.freezones.blocks import Blocks
 from odkanon.methods.treecut.dp import Problem
 from odkanon.model.flows import Flows
@@ -177,6 +177,5 @@ class Sheet:
 
     def entries(self, blocks: Ints) -> tuple[Ints, Ints]:
         """Return the entries of some blocks one after another, and how many each block has."""
-        count = self.first[blocks + 1] - self.first[blocks]
-        skip = np.repeat(self.first[blocks] - (np.cumsum(count) - count), count)
-        return np.arange(len(skip)) + skip, count
+        first, end = self.first[blocks], self.first[blocks + 1]
+        return spans(first, end), end - first

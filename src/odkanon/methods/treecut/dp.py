@@ -8,18 +8,23 @@ bottom-up, then answers any question about cuts of this axis by dynamic programm
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from odkanon.core.arrays import Codes, Ints
+from odkanon.core.arrays import Ints
 from odkanon.model.budget import Budget
 from odkanon.model.flows import Flows
 from odkanon.model.od import AXES, Axis, ODMatrix
 from odkanon.model.rule import Rule
 from odkanon.quality.utility import UtilityMeasure
-from odkanon.zoning.hierarchy import Cut, Hierarchy, cut_at
+from odkanon.zoning.hierarchy import Cut, Hierarchy, cut_through
 from odkanon.zoning.joint import Joint, joint_of
+
+if TYPE_CHECKING:
+    from odkanon.methods.treecut.good import Good
 
 Floats = npt.NDArray[np.float64]
 
@@ -65,18 +70,17 @@ class Problem:
     def sizes(self, axis: Axis, level: int) -> Ints:
         """Return how many leaves of an axis lie below each node of a level."""
         tree = self.od.tree(axis)
-        return tree.sizes[level] if self.counts is None else self._counted(axis, tree.starts[level])
-
-    def zone_sizes(self, axis: Axis, cut: Cut) -> Ints:
-        """Return how many leaves of an axis each zone of a cut has."""
         if self.counts is None:
-            return np.diff(cut.starts, append=len(cut.zone_of_leaf))
-        return self._counted(axis, cut.starts)
-
-    def _counted(self, axis: Axis, starts: Ints) -> Ints:
-        assert self.counts is not None
-        counted: Ints = np.add.reduceat(self.counts[AXES.index(axis)], starts)
+            return tree.sizes[level]
+        counted: Ints = np.add.reduceat(self.counts[AXES.index(axis)], tree.starts[level])
         return counted
+
+    @cached_property
+    def good(self) -> Good:
+        """All classes between two nodes that meet the rule."""
+        from odkanon.methods.treecut.good import good_classes
+
+        return good_classes(self)
 
     @property
     def allowance(self) -> int:
@@ -90,67 +94,6 @@ class Problem:
 
 
 @dataclass(frozen=True, eq=False)
-class Classes:
-    """Flows between zones, and what they add to `COLUMNS` if these zones are published.
-
-    Attributes
-    ----------
-    problem : Problem
-        What counts.
-    pairs : Flows
-        The OD pairs that were merged.
-    flows : Flows
-        The classes.
-    class_of_pair : array of int or None
-        For each pair the number of its class, where E is asked for.
-    """
-
-    problem: Problem
-    pairs: Flows
-    flows: Flows
-    class_of_pair: Codes | None
-
-    @classmethod
-    def of(cls, problem: Problem, pairs: Flows, origin: Codes, destination: Codes) -> Classes:
-        """Return the classes of the pairs between the given zones."""
-        flows, number = pairs.merge(origin, destination)
-        return cls(problem, pairs, flows, number if problem.with_loss else None)
-
-    def lift(self, origin: Codes, destination: Codes) -> Classes:
-        """Return the classes between coarser zones, given for each class."""
-        flows, number = self.flows.merge(origin, destination)
-        follow = None if self.class_of_pair is None else number[self.class_of_pair]
-        return replace(self, flows=flows, class_of_pair=follow)
-
-    def columns(self, origin_size: Ints, destination_size: Ints) -> Floats:
-        """Return what each class adds, one row a column, for zones with the given numbers of leaves."""
-        problem, flows = self.problem, self.flows
-        size, partner_size = origin_size[flows.origin], destination_size[flows.destination]
-        good = problem.rule.met(flows)
-        mass = getattr(flows, problem.measure).astype(np.float64)
-        cost = flows.pairs if problem.budget.of == "rows" else flows.trips
-        published = np.where(good, mass, 0.0)
-        return np.stack(
-            [
-                published * (size + partner_size),
-                published,
-                np.where(good, 0, cost).astype(np.float64),
-                good.astype(np.float64),
-                np.where(good, self._losses(size * partner_size), mass) if problem.with_loss else mass * 0.0,
-            ]
-        )
-
-    def _losses(self, leaf_pairs: Ints) -> Floats:
-        """Return what each class would add to the sum of E, were it published."""
-        assert self.class_of_pair is not None
-        value = getattr(self.pairs, self.problem.measure).astype(np.float64)
-        spread = getattr(self.flows, self.problem.measure) / leaf_pairs
-        off = np.abs(spread[self.class_of_pair] - value)
-        total = np.bincount(self.class_of_pair, weights=off, minlength=len(self.flows))
-        return np.asarray(total + (leaf_pairs - self.flows.pairs) * spread)
-
-
-@dataclass(frozen=True, eq=False)
 class NodeTable:
     """What every node of an axis would add as a zone, given the partner's cut.
 
@@ -158,78 +101,70 @@ class NodeTable:
     ----------
     tree : Hierarchy
         The tree of the axis.
-    levels : tuple of array, shape (columns, nodes)
-        One array a level.
+    columns : array, shape (columns, nodes)
+        The nodes of all levels one after another, from the leaves on.
     """
 
     tree: Hierarchy
-    levels: tuple[Floats, ...]
+    columns: Floats
 
-    def cheapest(self, weights: Floats, noise: tuple[Floats, ...] | None = None) -> Cut:
+    @cached_property
+    def levels(self) -> tuple[Floats, ...]:
+        """The columns of the nodes of each level."""
+        return tuple(np.split(self.columns, self.tree.offsets[1:-1], axis=1))
+
+    def cheapest(self, weights: Floats, noise: Floats | None = None) -> Cut:
         """Return the cut that minimises a weighted sum of the columns; a tie stays coarse.
 
         ``noise`` multiplies the value of each node: the best cuts of slightly different problems are good places
         to search from.
         """
-        best: Floats = np.empty(0)
-        whole: list[npt.NDArray[np.bool_]] = []
-        for level, columns in enumerate(self.levels):
-            value = weights @ columns
-            if noise is not None:
-                value = value * noise[level]
-            if level:
-                below = np.add.reduceat(best, self.first_child(level))
-                whole.append(value <= below)
-                best = np.minimum(value, below)
-            else:
-                best = value
-        level_of_leaf = np.zeros(len(self.tree.leaves), dtype=np.int8)
-        for level, (chosen, codes) in enumerate(zip(whole, self.tree.codes[1:], strict=True), start=1):
-            level_of_leaf[chosen[codes]] = level
-        return cut_at(self.tree, level_of_leaf)
+        value = np.zeros(self.columns.shape[1])
+        for weight, column in zip(weights.tolist(), self.columns, strict=True):
+            if weight:
+                value += weight * column
+        if noise is not None:
+            value *= noise
+        best, *above = np.split(value, self.tree.offsets[1:-1])
+        whole = []
+        for here, first in zip(above, self.tree.first_children[1:], strict=True):
+            below = np.add.reduceat(best, first[:-1])
+            whole.append(here <= below)
+            best = np.minimum(here, below)
+        return cut_through(self.tree, whole)
 
-    def below(self, cut: Cut) -> tuple[Floats, ...]:
-        """Return for every node what the zones of a cut at or below it add; for nodes inside a zone, nothing."""
-        sums: list[Floats] = []
-        for level, columns in enumerate(self.levels):
-            here = np.zeros_like(columns)
-            if level:
-                here += np.add.reduceat(sums[-1], self.first_child(level), axis=1)
-            zones = cut.node[cut.level == level]
-            here[:, zones] += columns[:, zones]
-            sums.append(here)
-        return tuple(sums)
+    def below(self, cut: Cut, level: int, nodes: Ints) -> Floats:
+        """Return what the zones of a cut below some nodes of a level add; none of the nodes lies in a zone."""
+        starts = self.tree.starts[level][nodes]
+        ends = starts + self.tree.sizes[level][nodes]
+        zones = np.concatenate([self.columns[:, cut.numbers], np.zeros((len(COLUMNS), 1))], axis=1)
+        return _sums(zones, *np.searchsorted(cut.starts, [starts, ends]))
+
+    def children(self, level: int, nodes: Ints) -> Floats:
+        """Return what the children of some nodes of a level add."""
+        first = self.tree.offsets[level - 1] + self.tree.first_children[level]
+        return _sums(self.columns, first[nodes], first[nodes + 1])
 
     def total(self, cut: Cut) -> Floats:
         """Return the columns of a whole cut."""
-        parts = [columns[:, cut.node[cut.level == level]].sum(axis=1) for level, columns in enumerate(self.levels)]
-        return np.asarray(np.sum(parts, axis=0))
+        return np.asarray(self.columns[:, cut.numbers].sum(axis=1))
 
-    def first_child(self, level: int) -> Ints:
-        """Return for each node of a level the number of its first child."""
-        return np.searchsorted(self.tree.starts[level - 1], self.tree.starts[level])
+
+def _sums(columns: Floats, first: Ints, end: Ints) -> Floats:
+    """Return the sums of columns from each ``first`` to its ``end``, which lies beyond it and is a column as well."""
+    return np.add.reduceat(columns, np.stack([first, end], axis=1).ravel(), axis=1)[:, ::2]
 
 
 def node_table(problem: Problem, axis: Axis, partner: Cut) -> NodeTable:
     """Work out what every node of an axis adds as a zone, when the other axis has the given cut."""
-    tree = problem.od.tree(axis)
-    partner_size = problem.zone_sizes("destination" if axis == "origin" else "origin", partner)
-    pairs = problem.flows(axis)
-    classes = Classes.of(problem, pairs, pairs.origin, partner.zone_of_leaf[pairs.destination])
-    levels = []
-    for level in range(tree.top + 1):
-        if level:
-            parent = tree.codes[level][tree.starts[level - 1]]
-            classes = classes.lift(parent[classes.flows.origin], classes.flows.destination)
-        columns = classes.columns(problem.sizes(axis, level), partner_size)
-        nodes = len(tree.ids[level])
-        levels.append(np.stack([np.bincount(classes.flows.origin, row, nodes).astype(np.float64) for row in columns]))
-    return NodeTable(tree, tuple(levels))
+    good, (own, other) = problem.good, problem.good.sides if axis == "origin" else problem.good.sides[::-1]
+    which = other.classes_at(partner.numbers)
+    node, columns = own.node[which], own.suppressed.copy()
+    for row, values in zip(columns, good.columns, strict=True):
+        row += np.bincount(node, values[which], len(row))
+    return NodeTable(problem.od.tree(axis), columns)
 
 
 def totals_of(problem: Problem, cuts: tuple[Cut, Cut]) -> Floats:
     """Return the totals of a pair of cuts."""
-    pairs = problem.flows("origin")
-    zones = cuts[0].zone_of_leaf[pairs.origin], cuts[1].zone_of_leaf[pairs.destination]
-    sizes = problem.zone_sizes("origin", cuts[0]), problem.zone_sizes("destination", cuts[1])
-    return np.asarray(Classes.of(problem, pairs, *zones).columns(*sizes).sum(axis=1))
+    return node_table(problem, "origin", cuts[1]).total(cuts[0])

@@ -41,29 +41,28 @@ class Moves:
         """Return some of the moves."""
         return Moves(self.level[which], self.start[which], self.size[which], self.change[:, which])
 
-    def apply(self, table: NodeTable, cut: Cut, chosen: list[int]) -> Cut:
+    def apply(self, cut: Cut, chosen: list[int]) -> Cut:
         """Return the cut after some moves in disjoint places."""
         level = cut.level[cut.zone_of_leaf]
         for move in chosen:
             level[self.start[move] : self.start[move] + self.size[move]] = self.level[move]
-        return cut_at(table.tree, level)
+        return cut_at(cut.tree, level)
 
 
 def all_moves(table: NodeTable, cut: Cut) -> Moves:
     """List all single moves from a cut."""
-    tree, below = table.tree, table.below(cut)
+    tree = table.tree
     level_at = cut.level[cut.zone_of_leaf]
     levels, nodes, changes, targets = [], [], [], []
     for level in range(1, tree.top + 1):
         above = np.flatnonzero(level_at[tree.starts[level]] < level)
         zones = cut.node[cut.level == level].astype(np.int64)
-        children = np.add.reduceat(table.levels[level - 1], table.first_child(level), axis=1)
         levels += [np.full(len(above) + len(zones), level)]
         targets += [np.full(len(above), level), np.full(len(zones), level - 1)]
         nodes += [above, zones]
         changes += [
-            table.levels[level][:, above] - below[level][:, above],
-            children[:, zones] - table.levels[level][:, zones],
+            table.levels[level][:, above] - table.below(cut, level, above),
+            table.children(level, zones) - table.levels[level][:, zones],
         ]
     level_of = np.concatenate(levels)
     node_of = np.concatenate(nodes)
@@ -84,7 +83,7 @@ def exchange(table: NodeTable, goal: Goal, cut: Cut, totals: Floats, price: floa
         _, chosen = best_moves(moves, goal, totals, price, goal.value(totals) * (1 - ROUNDING))
         if not chosen:
             break
-        cut = moves.apply(table, cut, chosen)
+        cut = moves.apply(cut, chosen)
         totals = totals + moves.change[:, chosen].sum(axis=1)
     return cut, totals
 

@@ -10,16 +10,17 @@ few nested cuts. After that, what the moves of one axis would change is known un
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import product
 
 import numpy as np
 
 from odkanon.core.arrays import Ints
-from odkanon.methods.treecut.dp import COLUMNS, Classes, Floats, NodeTable, Problem
+from odkanon.methods.treecut.dp import COLUMNS, Floats, NodeTable, Problem
 from odkanon.methods.treecut.exchange import Moves, all_moves, best_moves, ranked
 from odkanon.methods.treecut.goal import ROUNDING, Goal
-from odkanon.model.flows import Flows
+from odkanon.methods.treecut.good import Good
 from odkanon.zoning.hierarchy import Cut, cut_at
 
 _LEADERS = 32
@@ -52,7 +53,7 @@ def joint_exchange(
                 least, chosen = found, ([lead], answer) if axis == 0 else (answer, [lead])
     if chosen is None:
         return None
-    return moves[0].apply(tables[0], cuts[0], chosen[0]), moves[1].apply(tables[1], cuts[1], chosen[1])
+    return moves[0].apply(cuts[0], chosen[0]), moves[1].apply(cuts[1], chosen[1])
 
 
 def _leaders(goal: Goal, totals: Floats, value: float, price: float) -> list[int]:
@@ -63,19 +64,21 @@ def _leaders(goal: Goal, totals: Floats, value: float, price: float) -> list[int
 
 
 def interactions(problem: Problem, cuts: tuple[Cut, Cut], moves: tuple[Moves, Moves]) -> Floats:
-    """Return what pairs of moves change beyond the sum of what each changes alone, shape (columns, moves, moves)."""
-    shape = len(moves[0].level), len(moves[1].level)
+    """Return what pairs of moves change beyond the sum of what each changes alone, shape (columns, moves, moves).
+
+    What suppressed classes add up to is the same under every cut, so only classes that meet the rule take part.
+    """
+    good, shape = problem.good, (len(moves[0].level), len(moves[1].level))
     sums = np.zeros((len(COLUMNS), shape[0] * shape[1]))
-    origin, destination = (_layers(cut, some) for cut, some in zip(cuts, moves, strict=True))
-    for one, other, classes, columns in _grids(problem, origin, destination):
-        for sign, move_of_zone in one.parts:
-            first = move_of_zone[classes.origin]
-            for partner_sign, partner_of_zone in other.parts:
-                second = partner_of_zone[classes.destination]
-                both = np.flatnonzero((first >= 0) & (second >= 0))
-                cell = first[both] * shape[1] + second[both]
-                for column, values in zip(sums, columns, strict=True):
-                    column += sign * partner_sign * np.bincount(cell, values[both], len(column))
+    origins, destinations = (_layers(cut, some) for cut, some in zip(cuts, moves, strict=True))
+    for one, other in product(origins, destinations):
+        which, zone, partner = _between(good, one, other)
+        for (sign, move_of_zone), (partner_sign, partner_of_zone) in product(one.parts, other.parts):
+            first, second = move_of_zone[zone], partner_of_zone[partner]
+            both = np.flatnonzero((first >= 0) & (second >= 0))
+            cell = first[both] * shape[1] + second[both]
+            for column, values in zip(sums, good.columns, strict=True):
+                column += sign * partner_sign * np.bincount(cell, values[which[both]], len(column))
     return sums.reshape(-1, *shape)
 
 
@@ -93,6 +96,13 @@ class _Layer:
 
     cut: Cut
     parts: list[tuple[int, Ints]]
+
+    @cached_property
+    def zone_of_node(self) -> Ints:
+        """For each node of the tree its zone; -1 where it is none."""
+        zone = np.full(self.cut.tree.offsets[-1], -1)
+        zone[self.cut.numbers] = np.arange(len(self.cut))
+        return zone
 
 
 def _layers(cut: Cut, moves: Moves) -> list[_Layer]:
@@ -116,18 +126,9 @@ def _layers(cut: Cut, moves: Moves) -> list[_Layer]:
     return [*finer, now, *coarser]
 
 
-def _grids(
-    problem: Problem, origin: list[_Layer], destination: list[_Layer]
-) -> Iterator[tuple[_Layer, _Layer, Flows, Floats]]:
-    """Yield for each pair of nested cuts its classes and what each of them adds to the columns."""
-    pairs, finest = problem.flows("origin"), (origin[0].cut, destination[0].cut)
-    rows = Classes.of(problem, pairs, finest[0].zone_of_leaf[pairs.origin], finest[1].zone_of_leaf[pairs.destination])
-    below = finest[0]
-    for one in origin:
-        rows = rows.lift(one.cut.zone_of_leaf[below.starts][rows.flows.origin], rows.flows.destination)
-        below, classes, beside = one.cut, rows, finest[1]
-        for other in destination:
-            partner = other.cut.zone_of_leaf[beside.starts][classes.flows.destination]
-            classes, beside = classes.lift(classes.flows.origin, partner), other.cut
-            sizes = problem.zone_sizes("origin", one.cut), problem.zone_sizes("destination", other.cut)
-            yield one, other, classes.flows, classes.columns(*sizes)
+def _between(good: Good, one: _Layer, other: _Layer) -> tuple[Ints, Ints, Ints]:
+    """Return the classes between the zones of two cuts, and the zones that they lie between."""
+    which = good.sides[1].classes_at(other.cut.numbers)
+    zone = one.zone_of_node[good.sides[0].node[which]]
+    which, zone = which[zone >= 0], zone[zone >= 0]
+    return which, zone, other.zone_of_node[good.sides[1].node[which]]

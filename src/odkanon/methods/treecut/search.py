@@ -172,7 +172,7 @@ class TreeSearch:
         for turn in range(int(random.integers(1, 5))):
             axis = (first + turn) % 2
             table = self.table(axis, cuts)
-            noise = tuple(np.exp(sigma * random.standard_normal(columns.shape[1])) for columns in table.levels)
+            noise = np.exp(sigma * random.standard_normal(table.columns.shape[1]))
             cuts = _with(cuts, axis, table.cheapest(self.goal.weights(self.value, price), noise))
         return cuts
 

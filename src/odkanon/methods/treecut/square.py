@@ -55,7 +55,7 @@ class SquareSearch(TreeSearch):
         random, table = self._random, self.both(self.best[0])
         price = self._price * float(np.exp(random.uniform(-1, 1)))
         sigma = random.random() ** 2
-        noise = tuple(np.exp(sigma * random.standard_normal(columns.shape[1])) for columns in table.levels)
+        noise = np.exp(sigma * random.standard_normal(table.columns.shape[1]))
         cut = table.cheapest(self.goal.weights(self.value, price), noise)
         return cut, cut
 
@@ -70,14 +70,14 @@ class SquareSearch(TreeSearch):
             _, chosen = best_moves(moves, self.goal, totals, self._price, value * (1 - ROUNDING), beyond)
             if not chosen:
                 return
-            cut = moves.apply(NodeTable(self.problem.od.origins, ()), cuts[0], chosen)
+            cut = moves.apply(cuts[0], chosen)
             cuts, totals = (cut, cut), self.totals((cut, cut))
             self.offer(cuts, totals)
 
     def both(self, cut: Cut) -> NodeTable:
         """Return what each node adds as a zone of origins and as one of destinations, while the partner is ``cut``."""
         first, second = (self.table(axis, (cut, cut)) for axis in (0, 1))
-        return NodeTable(first.tree, tuple(one + other for one, other in zip(first.levels, second.levels, strict=True)))
+        return NodeTable(first.tree, first.columns + second.columns)
 
     def _moves(self, cut: Cut, value: float) -> tuple[Moves, Floats]:
         """Return the moves worth a try with what each changes exactly, and what pairs of them change beyond that."""

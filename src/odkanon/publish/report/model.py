@@ -104,18 +104,19 @@ def build_model(releases: Sequence[SavedRelease]) -> dict[str, Any]:
         Ready for JSON.
     """
     shapes = Shapes()
-    packed = [pack_release(release, shapes) for release in releases]
+    # One roof for all: cells of several releases can then be compared at every detail.
+    roof = roof_of([zone["properties"].get("resolution") for release in releases for zone in release.zones])
+    packed = [pack_release(release, shapes, roof) for release in releases]
     return {"format": FORMAT, "releases": packed, "shapes": shapes.packed}
 
 
-def pack_release(release: SavedRelease, shapes: Shapes) -> dict[str, Any]:
-    """Pack one release; its flows refer to its zones by number, sorted by origin."""
+def pack_release(release: SavedRelease, shapes: Shapes, roof: int) -> dict[str, Any]:
+    """Pack one release; its flows refer to its zones by number, sorted by origin. For the roof see `roof_of`."""
     # Without the time it took: the same release should give the same page.
     about = {name: value for name, value in release.about.items() if name != "seconds"}
     words = words_for(str(release.about.get("method")))
     packed: dict[str, Any] = {"name": release.name, "about": about, "method": words}
     numbers: dict[str, dict[str, int]] = {}
-    roof = roof_of([zone["properties"].get("resolution") for zone in release.zones])
     for axis in AXES:
         zones = sorted(
             (zone for zone in release.zones if zone["properties"]["axis"] == axis),
@@ -134,7 +135,7 @@ def _pack_zones(zones: Sequence[dict[str, Any]], shapes: Shapes, roof: int) -> d
         "h3": h3,
         "id": [str(own["id"]) for own in properties],
         "shape": [shapes.number(zone.get("geometry")) for zone in zones],
-        "level": [_level(own) for own in properties],
+        "level": [_level(own, h3) for own in properties],
         **({"leaves": [own["leaves"] for own in properties]} if all("leaves" in own for own in properties) else {}),
         "trips": [own["trips"] for own in properties],
     }
@@ -148,9 +149,11 @@ def _pack_zones(zones: Sequence[dict[str, Any]], shapes: Shapes, roof: int) -> d
     return columns
 
 
-def _level(own: dict[str, Any]) -> Any:
-    resolution = own.get("resolution")
-    return own.get("level") if resolution is None else resolution
+def _level(own: dict[str, Any], h3: bool) -> Any:
+    """Return the resolution of a cell, or the level of another zone; the world around cells is coarser than all."""
+    if own.get("resolution") is not None:
+        return own["resolution"]
+    return None if h3 and own["id"] == "world" else own.get("level")
 
 
 def _pack_flows(release: SavedRelease, numbers: dict[str, dict[str, int]]) -> dict[str, Any]:

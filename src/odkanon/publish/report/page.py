@@ -13,9 +13,10 @@ from odkanon.errors import InputError
 from odkanon.publish.files import PAGE
 from odkanon.publish.recipe import INDEX
 from odkanon.publish.report.base import build_base, read_beneath
-from odkanon.publish.report.model import build_model
+from odkanon.publish.report.model import Shape, build_model
 from odkanon.publish.report.names import build_names
 from odkanon.publish.report.segments import is_index, read_index
+from odkanon.publish.report.tiles import read_tiles
 from odkanon.publish.saved import SavedRelease, read_full, read_release
 
 TEMPLATE = "page.html"
@@ -37,7 +38,7 @@ def render(folders: Sequence[Path], *, beneath: Path | None = None) -> str:
         Saved releases. Two are compared zone by zone; more stand side by side. A single folder of segments that were
         released together becomes one page with a switch.
     beneath : Path, optional
-        A GeoJSON file of the user's to draw beneath the zones. Its attributes are not copied.
+        A GeoJSON or PMTiles file of the user's, such as streets, to draw over the zones. Its attributes are not copied.
 
     Returns
     -------
@@ -78,8 +79,12 @@ def page_of(
     model = build_model(releases) | {"full": full, "switch": switch}
     model["base"] = build_base(model["shapes"])
     model["names"] = build_names(model["shapes"])
-    model["beneath"] = None if beneath is None else read_beneath(beneath)
+    model["beneath"] = None if beneath is None else _beneath(beneath, model["shapes"])
     return fill_template(model)
+
+
+def _beneath(path: Path, shapes: Sequence[Shape]) -> dict[str, list[Any]]:
+    return read_tiles(path, shapes) if path.suffix.lower() == ".pmtiles" else read_beneath(path)
 
 
 def write_report(folder: Path, *, beneath: Path | None = None) -> Path:

@@ -14,6 +14,7 @@ from typing import Any
 from odkanon.errors import InputError
 from odkanon.publish.report.ground import Window, draw_ground, draw_names, window_of
 from odkanon.publish.report.model import AXES
+from odkanon.publish.report.segments import is_index, read_index
 from odkanon.publish.report.shapes import Outline, bounds_of, outline_of
 from odkanon.publish.report.sizes import draw_sizes, plain
 from odkanon.publish.saved import SavedRelease, read_release
@@ -71,12 +72,12 @@ def write_picture(
     km: float = 10.0,
     paper: bool = False,
 ) -> Path:
-    """Draw one saved release, or the difference of two.
+    """Draw one saved release, the difference of two, or all tables of a folder of segments.
 
     Parameters
     ----------
     folders : sequence of Path
-        One or two saved releases.
+        One or two saved releases, or one folder of segments.
     target : Path
         Where to; the ending decides on PNG, SVG or PDF.
     measure : {"trips", "weight"}
@@ -112,7 +113,8 @@ def write_picture(
         raise InputError("a picture shows one release, or the difference of two")
     if paper and len(folders) != 2:
         raise InputError("the paper's figures are of two releases, such as one for participants and one for population")
-    releases = [read_release(folder) for folder in folders]
+    segments = len(folders) == 1 and is_index(folders[0])
+    releases = read_index(folders[0]) if segments else [read_release(folder) for folder in folders]
     for release in releases:
         _check(release, measure)
     if axis is not None and axis not in AXES:
@@ -123,13 +125,17 @@ def write_picture(
     except ImportError as error:
         raise InputError("pictures need matplotlib; install it with: pip install 'odkanon[plot]'") from error
     with rc_context(_SETTINGS):
-        figure = _draw(releases, look, paper=paper)
+        figure = _draw(releases, look, paper=paper, segments=segments)
         target.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(target, format=kind, dpi=140, metadata=_NO_DATES[kind])
     return target
 
 
-def _draw(releases: Sequence[SavedRelease], look: Look, *, paper: bool) -> Any:
+def _draw(releases: Sequence[SavedRelease], look: Look, *, paper: bool, segments: bool) -> Any:
+    if segments:
+        from odkanon.publish.report.panels import draw_panels
+
+        return draw_panels(releases, look)
     if paper:
         # Imported here: only these figures know of hexagons.
         from odkanon.publish.report.paper import draw_paper
@@ -149,24 +155,18 @@ def _check(release: SavedRelease, measure: str) -> None:
 
 def draw_one(release: SavedRelease, look: Look) -> Any:
     """Return a figure of the zones of a release, coloured by mass, above the sizes of its classes."""
-    from matplotlib.ticker import LogLocator
-
     figure = new_figure(6.3, 5.0 if len(look.axes) == 1 else 9.0)
     grid = figure.add_gridspec(2, len(look.axes), height_ratios=[2.2, 1])
     drawn = {axis: outlines_of(release, axis, look.measure) for axis in look.axes}
     everything = [outline for axis in look.axes for outline in drawn[axis]]
-    window, scale = look.window(everything), _scale([outline.mass for outline in everything])
+    window, scale = look.window(everything), scale_of([outline.mass for outline in everything])
     maps = []
     for column, axis in enumerate(look.axes):
         maps.append(figure.add_subplot(grid[0, column]))
         draw_map(maps[-1], drawn[axis], [scale.to_rgba(outline.mass) for outline in drawn[axis]], window)
         maps[-1].set_title(f"{axis.capitalize()} zones ({len(release.zones_of(axis)):,})", loc="left")
     if everything:
-        bar = figure.colorbar(scale, ax=maps, orientation="vertical", shrink=0.75, pad=0.02)
-        bar.ax.yaxis.set_minor_locator(LogLocator(subs=(2, 3, 5)))
-        bar.ax.yaxis.set_major_formatter(plain)
-        bar.ax.yaxis.set_minor_formatter(plain)
-        bar.set_label(f"{COLOURED[look.measure]} published in a zone")
+        draw_bar(figure, scale, maps, look)
     draw_sizes(figure.add_subplot(grid[1, :]), release)
     return figure
 
@@ -190,6 +190,17 @@ def draw_two(first: SavedRelease, second: SavedRelease, look: Look) -> Any:
     return figure
 
 
+def draw_bar(figure: Any, scale: Any, maps: Sequence[Any], look: Look) -> None:
+    """Draw what the colours of some maps mean."""
+    from matplotlib.ticker import LogLocator
+
+    bar = figure.colorbar(scale, ax=maps, orientation="vertical", shrink=0.75, pad=0.02)
+    bar.ax.yaxis.set_minor_locator(LogLocator(subs=(2, 3, 5)))
+    bar.ax.yaxis.set_major_formatter(plain)
+    bar.ax.yaxis.set_minor_formatter(plain)
+    bar.set_label(f"{COLOURED[look.measure]} published in a zone")
+
+
 def new_figure(height: float, width: float = 9.0) -> Any:
     """Return an empty figure, as wide as a page where nothing else is said."""
     from matplotlib.figure import Figure
@@ -197,7 +208,8 @@ def new_figure(height: float, width: float = 9.0) -> Any:
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def _scale(masses: Sequence[float]) -> Any:
+def scale_of(masses: Sequence[float]) -> Any:
+    """Return the colours of masses."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import LogNorm
 

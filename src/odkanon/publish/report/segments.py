@@ -38,10 +38,10 @@ def _listed(folder: Path) -> list[tuple[str, str]]:
         content = json.loads((folder / INDEX).read_text(encoding="utf-8"))
         parts = [(str(content["whole"]), str(content["whole"]))]
         parts += [
-            (f"{part['dimension']}: {part['segment']}", str(part["folder"]))
+            (", ".join(f"{name}: {label}" for name, label in part["segment"].items()), str(part["folder"]))
             for part in content["segments"]
             if part["folder"] is not None
         ]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{folder / INDEX} does not list its segments ({error}); save them again") from None
     return parts

@@ -59,7 +59,7 @@ def unpack(path: Path) -> Unpacked:
         with copy.path.open("wb") as written:
             shutil.copyfileobj(sys.stdin.buffer, written)
         path = copy.path
-    _check_file(path, name)
+    check_file(path, name)
     sha256 = file_sha256(path)
     with path.open("rb") as file:
         magic = file.read(4)
@@ -77,7 +77,8 @@ def unpack(path: Path) -> Unpacked:
     return Unpacked(path, name, sha256, table, copy)
 
 
-def _check_file(path: Path, name: str) -> None:
+def check_file(path: Path, name: str) -> None:
+    """Raise unless there is a file, and something in it."""
     if not path.is_file():
         raise InputError(f"there is no file {name}; check the path")
     if path.stat().st_size == 0:
@@ -171,7 +172,7 @@ def _extracted(path: Path, name: str) -> tuple[Copy, str]:
                 shutil.copyfileobj(packed, written)
         except (zipfile.BadZipFile, NotImplementedError, OSError) as error:
             raise InputError(f"{name} cannot be unpacked ({error}); it may be truncated, so copy it again") from None
-    _check_file(copy.path, f"{parts[0].filename} in {name}")
+    check_file(copy.path, f"{parts[0].filename} in {name}")
     return copy, parts[0].filename
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from odkanon.errors import InputError
 
@@ -14,21 +14,29 @@ _WESTERN = ("cp1252", "latin_1", "mac_roman", "cp850")
 """Read alike by far the most files that are not UTF-8; taken where they are as likely as anything else."""
 _SIGNS = "€£–—’‘“”«»°ºª²³·…§µ×\xa0"
 _AS_LIKELY = 0.05
-_STRANGE_LINES = 200
+STRANGE_LINES = 200
+"""How many lines are enough to tell an encoding."""
+_LONGEST = 1000
 
 
 def told_encoding(lines: Iterable[bytes], name: str) -> str:
     """Tell an encoding by the lines that are not plain ASCII, and say so."""
-    import charset_normalizer
-
     strange: list[bytes] = []
     first = 0
     for number, line in enumerate(lines, 1):
         if not line.isascii():
-            strange.append(line[:1000])
+            strange.append(line[:_LONGEST])
             first = first or number
-        if len(strange) == _STRANGE_LINES:
+        if len(strange) == STRANGE_LINES:
             break
+    return encoding_of(strange, name, f"line {first}: ")
+
+
+def encoding_of(strange: Sequence[bytes], name: str, where: str = "") -> str:
+    """Tell an encoding by some lines that are not plain ASCII; ``where`` is where the first of them is."""
+    import charset_normalizer
+
+    strange = [line[:_LONGEST] for line in strange]
     matches = list(charset_normalizer.from_bytes(b"".join(strange)))
     likely = [match for match in matches if match.chaos <= matches[0].chaos + _AS_LIKELY]
     names = {each for match in likely for each in match.could_be_from_charset}
@@ -36,15 +44,15 @@ def told_encoding(lines: Iterable[bytes], name: str) -> str:
     encoding = next(natural, likely[0].encoding if likely else None)
     if encoding is None:
         raise InputError(
-            f"{name} is not UTF-8 text (line {first}: {_strange_word(strange[0])!r}); say which encoding it is in",
+            f"{name} is not UTF-8 text ({where}{_strange_word(strange[0])!r}); say which encoding it is in",
             option="encoding",
         )
     shown = _strange_word(strange[0]).decode(encoding, errors="replace")
     log.warning(
-        "%s is not UTF-8; it is read as %s (line %s: %s); name the encoding if that looks wrong",
+        "%s is not UTF-8; it is read as %s (%s%s); name the encoding if that looks wrong",
         name,
         encoding,
-        first,
+        where,
         shown,
         extra={"option": "encoding"},
     )

@@ -35,7 +35,11 @@ class Format:
 
 def open_trips(source: Any, text: TextFormat = TextFormat()) -> Table:  # noqa: B008 - it is frozen
     """Open a table of trips; one in a known layout gets our columns besides its own."""
-    table = open_table(source, text)
+    return in_our_columns(open_table(source, text))
+
+
+def in_our_columns(table: Table) -> Table:
+    """Return a table with our columns besides its own, if it is in a known layout."""
     layout = layout_of(table.columns)
     return table if layout is None else layout.view(table, {name.lower(): name for name in table.columns})
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,7 @@ __all__ = [
     "connect",
     "csv_tables",
     "open_table",
+    "open_text",
     "quote_name",
     "quote_text",
     "write_csv",
@@ -98,9 +100,15 @@ def _open_file(connection: duckdb.DuckDBPyConnection, file: Unpacked, text: Text
     if _is_parquet(file.path):
         scan = f"read_parquet({literal(file.path)}, hive_partitioning=false)"
         return Table(connection, scan, _described(connection, scan, file.name), file.name, file.sha256, keeper=file)
-    seen = look_at_text(file.path, text, file.name)
-    scan = _csv_scan([seen])
-    return Table(connection, scan, seen.columns, file.name, file.sha256, lines=seen.lines, keeper=(file, seen))
+    return replace(open_text(connection, file.path, text, file.name, file), sha256=file.sha256)
+
+
+def open_text(
+    connection: duckdb.DuckDBPyConnection, path: Path, text: TextFormat, name: str, keeper: object = None
+) -> Table:
+    """Open a text file; ``keeper`` is what has to live as long as the table."""
+    seen = look_at_text(path, text, name)
+    return Table(connection, _csv_scan([seen]), seen.columns, name, lines=seen.lines, keeper=(keeper, seen))
 
 
 def _is_parquet(path: Path) -> bool:

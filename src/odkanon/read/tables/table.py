@@ -173,9 +173,12 @@ def quote_name(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def write_csv(table: pa.Table, path: Path) -> None:
-    """Write a table as CSV (gzipped if the name ends in .gz), quoting only what needs it."""
-    connection = connect()
+def write_csv(table: pa.Table, path: Path, connection: duckdb.DuckDBPyConnection | None = None) -> None:
+    """Write a table as CSV (gzipped if the name ends in .gz), quoting only what needs it.
+
+    ``connection`` is one that is open already: to open one takes longer than to write a small table.
+    """
+    connection = connect() if connection is None else connection
     connection.register("written", table)
     try:
         connection.execute(f"COPY (SELECT * FROM written) TO {quote_text(str(path))} (FORMAT csv, HEADER)")

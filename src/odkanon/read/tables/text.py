@@ -24,7 +24,8 @@ log = logging.getLogger(__name__)
 GZIP = b"\x1f\x8b"
 _CHUNK = 1 << 20
 _DELIMITERS = ",;\t|"
-_MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+"""With what a text begins that says by that how it is encoded."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,7 @@ def look_at_text(path: Path, said: TextFormat = TextFormat(), name: str | None =
 def _looked_at(path: Path, said: TextFormat, name: str, *, gzipped: bool) -> TextFile:
     with _opened(path, gzipped=gzipped) as file:
         head = file.read(_CHUNK)
-    encoding = said.encoding or next((told for mark, told in _MARKS.items() if head.startswith(mark)), None)
+    encoding = said.encoding or next((told for mark, told in MARKS.items() if head.startswith(mark)), None)
     if encoding is None and b"\0" in head:
         raise InputError(
             f"{name} is a binary file of an unknown kind; give CSV, Parquet, Arrow, JSON Lines or a spreadsheet"
@@ -118,13 +119,13 @@ def _looked_at(path: Path, said: TextFormat, name: str, *, gzipped: bool) -> Tex
     if encoding is None or codecs.lookup(encoding).name == "utf-8":
         if not utf8:
             raise InputError(f"{name} is not UTF-8 text; say which encoding it is in", option="encoding")
-        return TextFile(path, gzipped, *_header(name, head, said), lines)
+        return TextFile(path, gzipped, *told_header(name, head, said), lines)
     copy = Copy(path.name)
     with _opened(path, gzipped=gzipped) as file:
         lines = _transcode(file, encoding, copy.path, name)
     with copy.path.open("rb") as file:
         head = file.read(_CHUNK)
-    return TextFile(copy.path, False, *_header(name, head, said), lines, copy)
+    return TextFile(copy.path, False, *told_header(name, head, said), lines, copy)
 
 
 def _opened(path: Path, *, gzipped: bool) -> BinaryIO:
@@ -175,7 +176,8 @@ def _transcode(file: BinaryIO, encoding: str, target: Path, name: str) -> int | 
         return _count_lines(again)[0]
 
 
-def _header(path: str, head: bytes, said: TextFormat) -> tuple[str, tuple[str, ...]]:
+def told_header(path: str, head: bytes, said: TextFormat) -> tuple[str, tuple[str, ...]]:
+    """Return the delimiter and the columns that the beginning of a text in UTF-8 tells; ``path`` is its name."""
     text = head.decode("utf-8-sig", errors="ignore")
     if not text.strip():
         raise InputError(f"the first line of {path} has no header; give each column one name")

@@ -1,0 +1,262 @@
+"""Data frames, Parquet and CSV that Spark can reach, as inputs of the SQL engine."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import pyarrow as pa
+
+from odkanon.engine.spark.backend import Spark, clear_errors, start_session
+from odkanon.engine.spark.tasks import Source, selecting, spark_schema, under_names
+from odkanon.engine.spark.text import Lines, count_unreadable, first_lines, lines_of, look_at_lines
+from odkanon.engine.sql.backend import Stored, new_name
+from odkanon.engine.sql.cells import ToDegrees, place_batch
+from odkanon.errors import InputError
+from odkanon.read.reading import Reading
+from odkanon.read.tables.containers import check_file
+from odkanon.read.tables.datasets import dataset_files, dataset_sha256, remote
+from odkanon.read.tables.open import PARQUET, Check, Table, open_table, quote_name
+from odkanon.read.tables.text import GZIP, MARKS, file_sha256
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_FIRST = 1_000
+"""Rows that are looked at to tell how numbers and times are written."""
+_HEAD = 1_024
+_TEXT = re.compile(r"\.(csv|tsv|txt)(\.\w+)?/?$", re.IGNORECASE)
+_OTHERS = (b"{", b"[", b"<")
+"""What JSON and GPX begin with."""
+
+Then = Callable[[pa.RecordBatch], pa.RecordBatch]
+
+
+class Rows(Protocol):
+    """Rows that lie on Spark, before they are checked."""
+
+    @property
+    def lines(self) -> int | None: ...  # noqa: D102
+    def for_query(self, sql: str) -> tuple[DataFrame, Source]: ...  # noqa: D102
+    def unreadable(self) -> int: ...  # noqa: D102
+
+
+@dataclass(frozen=True)
+class FrameRows:
+    """The rows of a data frame, whose columns are numbered: Spark hands no column to Python that has a dot in its name.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        The rows.
+    names : tuple of str
+        What the columns are called.
+    """
+
+    frame: DataFrame
+    names: tuple[str, ...]
+    lines: int | None = None
+
+    def for_query(self, sql: str) -> tuple[DataFrame, Source]:
+        """Return the columns that a query names, and how to make them known to DuckDB."""
+        some = [at for at, name in enumerate(self.names) if quote_name(name) in sql] or [0]
+        return self.frame.select(*(f"c{at}" for at in some)), under_names([self.names[at] for at in some])
+
+    def unreadable(self) -> int:
+        """Return 0: there are no lines."""
+        return 0
+
+
+@dataclass(frozen=True)
+class TextRows:
+    """The lines of text files, and how they are read."""
+
+    frame: DataFrame
+    how: Lines
+
+    @property
+    def lines(self) -> int | None:
+        """How many there are below the headers; None where that cannot be told."""
+        return self.how.count
+
+    def for_query(self, sql: str) -> tuple[DataFrame, Source]:
+        """Return all lines, and how to make their columns known to DuckDB."""
+        del sql
+        return self.frame, self.how
+
+    def unreadable(self) -> int:
+        """Return how many lines cannot be split into their columns."""
+        return count_unreadable(self.frame, self.how)
+
+
+@dataclass(frozen=True, eq=False)
+class SparkInput:
+    """Rows on Spark as an input of the SQL engine: DuckDB checks them, a task at a time, and Spark does the rest.
+
+    Attributes
+    ----------
+    backend : Spark
+        Where to work on them.
+    rows : Rows
+        Where they come from.
+    table : Table
+        The first of them, in our words; all others are put into the same.
+    """
+
+    backend: Spark
+    rows: Rows
+    table: Table
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names as they stand in the source."""
+        return self.table.columns
+
+    @property
+    def name(self) -> str:
+        """What to call the table in messages."""
+        return self.table.name
+
+    @property
+    def sha256(self) -> str | None:
+        """Of the file or files."""
+        return self.table.sha256
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """Reasons of the format itself to turn rows away."""
+        return self.table.checks
+
+    @property
+    def lines(self) -> int | None:
+        """Rows that text files should have by their lines; None where that cannot be told."""
+        return self.rows.lines
+
+    def example(self, condition: str, columns: Sequence[str]) -> str:
+        """Return one of the first rows that meets a condition, for a message; empty where none of them does."""
+        return self.table.example(condition, columns)
+
+    def types(self) -> dict[str, str]:
+        """Return the SQL type of each column."""
+        return self.table.types()
+
+    def is_whole(self, column: str) -> bool:
+        """Tell whether a column holds integers."""
+        return self.table.is_whole(column)
+
+    def _selected(self, select: str, then: Then | None = None) -> DataFrame:
+        """Return a selection, with something else done to its batches."""
+        sql = f"SELECT {select} FROM {self.table.scan}"
+        none = self.table.connection.sql(f"{sql} LIMIT 0").to_arrow_table().combine_chunks()
+        empty = pa.RecordBatch.from_pylist([], schema=none.schema)
+        frame, source = self.rows.for_query(sql)
+        schema = spark_schema((empty if then is None else then(empty)).schema)
+        return frame.mapInArrow(selecting(sql, source, then), schema)
+
+    def query(self, select: str, statement: str, **tables: pa.Table) -> pa.Table:
+        """Return what a statement makes of a selection, with some small tables at hand."""
+        for name, table in tables.items():
+            self.backend.register(name, table)
+        name = new_name()
+        with clear_errors():
+            self._selected(select).createOrReplaceTempView(name)
+        try:
+            return self.backend.execute(statement.replace("%s", f"SELECT * FROM {name}"))
+        finally:
+            self.backend.drop(name)
+
+    def place(self, select: str, resolution: int, degrees: ToDegrees | None = None) -> Stored:
+        """Keep a selection, with cells in place of its coordinates."""
+        return self._keep(select, partial(_on_cells, resolution, degrees))
+
+    def keep(self, select: str) -> Stored:
+        """Keep a selection as it is."""
+        return self._keep(select)
+
+    def _keep(self, select: str, then: Then | None = None) -> Stored:
+        name = new_name()
+        with clear_errors():
+            self.backend.keep(name, self._selected(select, then))
+        return Stored(self.backend, name)
+
+    def unreadable_lines(self) -> int:
+        """Return how many lines of text files cannot be split into columns."""
+        return self.rows.unreadable()
+
+
+def _on_cells(resolution: int, degrees: ToDegrees | None, batch: pa.RecordBatch) -> pa.RecordBatch:
+    return place_batch(batch if degrees is None else degrees(batch), resolution)
+
+
+def open_spark_input(reading: Reading, *, master: str | None = None, backend: Spark | None = None) -> SparkInput:
+    """Return an input of the SQL engine: Parquet or CSV, wherever Spark can reach it, or a data frame."""
+    source = reading.source
+    if isinstance(source, list | tuple):
+        raise InputError("Spark takes one file, folder, pattern or address; put several files into one folder")
+    if not isinstance(source, str | Path):
+        return _frame_input(backend or Spark(start_session(master), own=True), reading, source, "the table")
+    text = is_text(source)
+    backend = backend or Spark(start_session(master), own=True)
+    name, sha256 = remote(source) or str(source), _sha256(source)
+    if not text:
+        return _frame_input(backend, reading, read_parquet(backend.session, source), name, sha256)
+    files = None if remote(source) else dataset_files(source)
+    with clear_errors(f"{name} cannot be read by Spark"):
+        frame = lines_of(backend.session, [name] if files is None else [str(file) for file in files])
+    lines = look_at_lines(frame, name, reading.text)
+    table = replace(first_lines(frame, lines, _FIRST), sha256=sha256)
+    return SparkInput(backend, TextRows(frame, lines), reading.in_our_words(table))
+
+
+def _frame_input(
+    backend: Spark, reading: Reading, frame: DataFrame, name: str, sha256: str | None = None
+) -> SparkInput:
+    names = tuple(frame.columns)
+    with clear_errors():
+        numbered = frame.toDF(*(f"c{at}" for at in range(len(names))))
+        first = numbered.limit(_FIRST).toArrow().rename_columns(list(names))
+    table = replace(open_table(first), name=name, sha256=sha256)
+    return SparkInput(backend, FrameRows(numbered, names), reading.in_our_words(table))
+
+
+def is_text(source: str | Path) -> bool:
+    """Tell whether a source is text, and not Parquet; raise if it is neither.
+
+    What lies elsewhere tells by its name, what lies here by what it begins with.
+    """
+    address = remote(source)
+    if address is not None:
+        return _TEXT.search(address) is not None
+    file = next(iter(dataset_files(source) or [Path(source)]))
+    check_file(file, str(file))
+    with file.open("rb") as content:
+        head = content.read(_HEAD)
+    if head.startswith(PARQUET):
+        return False
+    marked = head.startswith((*MARKS, GZIP)) and (not head.startswith(GZIP) or file.suffix.lower() == ".gz")
+    if not marked and (b"\0" in head or head.lstrip().startswith(_OTHERS)):
+        raise InputError(
+            f"{source} is neither CSV nor Parquet, which is what Spark reads; use DuckDB", option="engine duckdb"
+        )
+    return True
+
+
+def read_parquet(session: SparkSession, source: str | Path) -> DataFrame:
+    """Return a file, a folder, a pattern or an address of Parquet as a data frame."""
+    address = remote(source)
+    files = None if address else dataset_files(source)
+    with clear_errors(f"{address or source} cannot be read by Spark as Parquet"):
+        if files is None or Path(source).is_dir():
+            return session.read.parquet(address or str(source))
+        return session.read.parquet(*map(str, files))
+
+
+def _sha256(source: str | Path) -> str | None:
+    if remote(source) is not None:
+        return None
+    files = dataset_files(source)
+    return file_sha256(Path(source)) if files is None else dataset_sha256(files)

@@ -1,0 +1,70 @@
+/** The map of what changed: cells of one detail on a diverging scale, hatched where it is not sure. */
+
+import type { Layer } from "@deck.gl/core";
+import { SolidPolygonLayer } from "@deck.gl/layers";
+import type { BundleChange, Cell, Change } from "../changes";
+import { makeDiverging, type Colour, type Palette, type Scale } from "../colour";
+import { short } from "../format";
+import type { Polygon } from "../geometry";
+import type { Nest } from "../nest";
+import type { Line } from "./arrows";
+import { chosenLayer } from "./layers";
+import { LABELS, opaque, type Label, spacingOf } from "./places";
+import type { Panel } from "./shading";
+import { strokes } from "./strokes";
+import { hatch, sides } from "./texture";
+
+export interface ChangedSpot {
+  cell: Cell;
+  polygon: Polygon;
+}
+
+export const changeScale = ({ cells }: Change, palette: Palette): Scale =>
+  makeDiverging(cells.filter(({ kind, by }) => kind === "both" && by).map(({ by }) => by), palette);
+
+/** Cells with rows of either release that are coarser than the detail. */
+function roughNodes({ nest, at }: Change, detail: number): number[] {
+  return nest.id.map((_, node) => node).filter((node) => nest.rank[node]! < detail && at[0][node]! + at[1][node]! > 0);
+}
+
+export function changeLayers(panel: Panel, change: Change, detail: number, scale: Scale, palette: Palette): Layer[] {
+  const { nest, cells, near } = change;
+  const spots = cells.flatMap((cell) => nest.polygons[cell.node]!.map((polygon): ChangedSpot => ({ cell, polygon })));
+  const colour = ({ kind, by }: Cell): Colour => (kind === "new" ? palette.fresh : kind === "gone" ? palette.gone : scale.shade(by));
+  const unsure = spots.filter(({ cell }) => !cell.sure && cell.by).map(({ polygon }) => polygon);
+  const rough = roughNodes(change, detail).flatMap((node) => nest.polygons[node]!);
+  const [r, g, b] = palette.outline;
+  const chosen = near && near.node >= 0 ? near.nest.polygons[near.node]! : [];
+  return [
+    new SolidPolygonLayer<ChangedSpot>({
+      id: `${panel.id}/changes`,
+      data: spots,
+      pickable: true,
+      parameters: { depthCompare: "always" },
+      getPolygon: (spot) => spot.polygon,
+      getFillColor: (spot) => opaque(colour(spot.cell)),
+      updateTriggers: { getFillColor: [palette.dark, scale.breaks.join()] },
+    }),
+    strokes(`${panel.id}/hatch`, cells[0] ? hatch(unsure, spacingOf(nest, cells[0].node)) : [], () => 1, [r, g, b, 130]),
+    strokes(`${panel.id}/edges`, sides(spots.map(({ polygon }) => polygon)), () => 0.7, [r, g, b, 110]),
+    strokes(`${panel.id}/dashes`, sides(rough), () => 1.6, [r, g, b, 235], true),
+    ...(chosen.length ? [chosenLayer(panel, chosen, palette)] : []),
+  ];
+}
+
+/** "somewhere in here: 112 to 98" for the largest rows that are coarser than the chosen detail. */
+export function changeLabels(change: Change, detail: number): Label[] {
+  const { nest, at: [before, after] } = change;
+  const nodes = roughNodes(change, detail).filter((node) => nest.centre[node]);
+  nodes.sort((a, b) => Math.max(before[b]!, after[b]!) - Math.max(before[a]!, after[a]!));
+  return nodes.slice(0, LABELS).map((node) => ({ at: nest.centre[node]!, text: `somewhere in here: ${short(before[node])} to ${short(after[node])}`, kind: "rough" }));
+}
+
+/** The largest changes of flows as arrows. */
+export function changedLines(changes: BundleChange[], [starts, ends]: [Nest, Nest], limit: number): Line[] {
+  const at = (nest: Nest, id: string) => nest.centre[nest.id.indexOf(id)];
+  return changes.slice(0, limit).flatMap(({ origin, destination, by }): Line[] => {
+    const [from, to] = [at(starts, origin), at(ends, destination)];
+    return from && to ? [{ from, to, mass: Math.abs(by), sign: Math.sign(by), ends: [origin, destination] }] : [];
+  });
+}

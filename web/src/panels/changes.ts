@@ -1,0 +1,60 @@
+/** The words around the map of what changed between two releases at several resolutions. */
+
+import type { Cell, Change } from "../changes";
+import { h } from "../dom";
+import { amount, count, measureName, plural, short } from "../format";
+import type { Measure, Release } from "../model";
+import type { Names } from "../names";
+import { ladder, type Asked } from "../places";
+import type { Entry } from "./listing";
+import { ladderText } from "./zones";
+
+export const signed = (by: number): string => (by === 0 ? "0" : `${by > 0 ? "+" : "−"}${short(Math.abs(by))}`);
+
+const whole = (share: number): string => `${Math.round(share * 100)} %`;
+
+/** What changed, in a few sentences; only cells of the same size are ever subtracted. */
+export function changeSentence(releases: Release[], change: Change, asked: Asked, where: string | null): string {
+  const from = asked.towards === "destination";
+  if (change.near && change.near.node < 0) return `Nothing is published ${from ? "from" : "to"} here in either release: there were no trips, or too few.`;
+  const [one, two] = change.seen.map(({ total }) => total) as [number, number];
+  const start = change.near ? `${from ? "From" : "To"} around ${where ?? "this place"}` : "Everywhere";
+  const known = change.seen.map(({ total }, side) => {
+    const placed = change.cells.reduce((sum, { before, after }) => sum + (side ? after : before), 0);
+    return whole(placed / (total || 1));
+  });
+  const sure = change.cells.filter((cell) => cell.sure);
+  const unsure = change.cells.filter((cell) => !cell.sure && cell.by).length;
+  const more = sure.filter(({ by }) => by > 0).length;
+  return (
+    `${start}: ${short(one)} published ${measureName[asked.measure]} in ${releases[0]!.name}, ${short(two)} in ${releases[1]!.name} (${signed(two - one)}). ` +
+    `${plural(more, "cell")} surely ${more === 1 ? "has" : "have"} more, ${count(sure.length - more)} fewer; in ${count(unsure)} what is only known coarser could make up for the difference. ` +
+    `At this detail ${known.join(" and ")} of the trips are placed.`
+  );
+}
+
+const KINDS = { both: "", new: "newly listed", gone: "no longer listed" };
+
+export const certainty = ({ by, sure }: Cell): string => (by === 0 ? "no change as listed" : sure ? `surely ${by > 0 ? "more" : "fewer"}` : "not sure");
+
+export function changeEntries({ nest, cells }: Change, names: Names): Entry[] {
+  return cells.map((cell) => ({
+    id: nest.id[cell.node]!,
+    near: names.nearest(nest.centre[cell.node] ?? null),
+    mass: Math.abs(cell.by),
+    share: 0,
+    area: nest.area[cell.node]!,
+    text: [signed(cell.by), `${short(cell.before)} to ${short(cell.after)}`],
+    note: h("small", {}, [certainty(cell), KINDS[cell.kind]].filter(Boolean).join(", ")),
+  }));
+}
+
+/** What the pointer is told about a cell: both ladders as they are published, and what can be said of the change. */
+export function changeFacts(releases: Release[], { nest, at }: Change, cell: Cell, measure: Measure): string[] {
+  const rows = releases.map(({ name }, side) => {
+    const rungs = ladder(nest, at[side as 0 | 1], cell.node);
+    const here = at[side as 0 | 1][cell.node]! > 0;
+    return `${name}: ${rungs.length ? (here ? ladderText(rungs, measure) : `none listed in this cell, ${amount(rungs.reduce((sum, { mass }) => sum + mass, 0), measure)} somewhere around it`) : "none listed here or around"}`;
+  });
+  return [`${signed(cell.by)} as listed; ${certainty(cell)}`, ...rows];
+}
