@@ -30,6 +30,7 @@ MOST_BYTES = {".png": 350_000, ".webp": 3_000_000}
 WIDE, PHONE = (1280, 900), (390, 844)
 WITHIN = ",".join(CENTRAL_CELLS)
 BY = ("mode", "hour:0-7,7-9,9-17,17-20,20-24")
+HALVES = {"morning": "hour < 12", "afternoon": "hour >= 12"}
 
 
 def shoot(page: Page, name: str) -> None:
@@ -75,6 +76,15 @@ def shoot_cube(browser: Browser, folder: Path) -> None:
         shoot(page, "places-hours")
 
 
+def shoot_change(browser: Browser, folder: Path) -> None:
+    """Take a picture of what changed between two cascades."""
+    file = folder / "change.html"
+    file.write_text(render([folder / name for name in HALVES]), encoding="utf-8")
+    with opened(browser, file.as_uri(), WIDE) as page:
+        page.evaluate("document.querySelector('.mapcard').scrollIntoView()")
+        shoot(page, "places-change")
+
+
 def shoot_explorer(browser: Browser, url: str) -> None:
     """Take pictures of the explorer with one release, and with two side by side."""
     for name, theme, k, split in (("explorer", "light", 20, False), ("explorer-split", "dark", 10, True)):
@@ -95,6 +105,9 @@ def save_releases(source: Path, folder: Path) -> None:
         anonymize(od, Rule.protect(target, k=10, of=od)).save(folder / target)
     anonymize(od, Rule(trips=10), method="cascade").save(folder / "cascade")
     anonymize(matrix_of(reading, kinds=kinds_of(BY)), Rule(trips=10), method="cascade").save(folder / "cube")
+    for name, condition in HALVES.items():
+        half = matrix_of(Reading(source, within=WITHIN, where=condition))
+        anonymize(half, Rule(trips=10), method="cascade").save(folder / name)
 
 
 def main() -> int:
@@ -114,6 +127,7 @@ def main() -> int:
             shoot_reports(browser, folder)
             shoot_places(browser, folder)
             shoot_cube(browser, folder)
+            shoot_change(browser, folder)
         if wanted & {"explorer", "moving"}:
             with serving(Reading(source, within=WITHIN), folder) as url:
                 if "explorer" in wanted:
