@@ -142,7 +142,7 @@ def test_what_spark_cannot_read_is_one_clear_error(session: Any, tmp_path: Path)
         with pytest.raises(InputError, match="neither CSV nor Parquet"):
             on_spark(session, tmp_path / "trips")
     (tmp_path / "trips").write_bytes(b"PAR1 and no more")
-    with pytest.raises(InputError, match="cannot be read by Spark as Parquet"):
+    with pytest.raises(InputError, match="cannot be read by Spark as Parquet files"):
         on_spark(session, tmp_path / "trips")
     with pytest.raises(InputError, match="there is no file"):
         on_spark(session, tmp_path / "nothing.csv")

@@ -86,9 +86,9 @@ def test_semicolons_decimal_commas_and_local_times_in_latin_1(split: Any, tmp_pa
     rows = [[*names, "größe"], *([*row, "Straße" if at % 2 else "Älmhult"] for at, row in enumerate(rows))]
     path = tmp_path / "trips.csv"
     path.write_bytes(written(rows, ";").encode("latin-1"))
-    for options in ({}, {"encoding": "latin-1", "decimal": ",", "where": 'größe == "Straße" and hour < 18'}):
-        reference = matrix_of(Reading(path, resolution=7, **options))
-        check_same(reference, on_spark(split, path, resolution=7, **options), [Rule(trips=4)], WAY)
+    check_same(matrix_of(Reading(path, resolution=7)), on_spark(split, path, resolution=7), [Rule(trips=4)], WAY)
+    declared: dict[str, Any] = {"encoding": "latin-1", "decimal": ",", "where": 'größe == "Straße" and hour < 18'}
+    check_same(matrix_of(Reading(path, **declared)), on_spark(split, path, **declared), [])
 
 
 def test_several_files_with_a_header_each(split: Any, tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_several_files_with_a_header_each(split: Any, tmp_path: Path) -> None:
         on_spark(split, pattern)
 
 
-REFUSED = {
+REFUSED: dict[str, tuple[bytes, dict[str, Any], str]] = {
     "utf-16": ("a,b\n1,2\n".encode("utf-16"), {}, "utf-16, of which Spark cannot tell the lines"),
     "said to be utf-16": (b"a,b\n", {"encoding": "utf-16-le"}, "utf-16-le, of which Spark cannot tell the lines"),
     "a value on two lines": (b'a,b\n1,"two\nlines"\n', {}, "a quote that does not end on its line"),

@@ -237,6 +237,7 @@ def anonymize(
     `odkanon anonymize february.csv -o february --zones january`
 
     `odkanon anonymize trips.csv -o communes --hierarchy zones.csv --level commune --budget 0.2`
+
     `odkanon anonymize all.csv -o february --after january --until 2024-03-01`
     """
     chosen: EngineChoice | None = None if engine is None else engine.value

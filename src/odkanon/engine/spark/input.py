@@ -249,7 +249,7 @@ def read_parquet(session: SparkSession, source: str | Path) -> DataFrame:
     """Return a file, a folder, a pattern or an address of Parquet as a data frame."""
     address = remote(source)
     files = None if address else dataset_files(source)
-    with clear_errors(f"{address or source} cannot be read by Spark as Parquet"):
+    with clear_errors(f"{address or source} cannot be read by Spark as Parquet files"):
         if files is None or Path(source).is_dir():
             return session.read.parquet(address or str(source))
         return session.read.parquet(*map(str, files))

@@ -159,7 +159,9 @@ def _joined(lines: pa.Array) -> bytes:
 
 def _look(batches: Batches) -> Batches:
     """Tell what is to be known of the lines of a task; each finding is a row."""
-    count, findings, strange = 0, [], []
+    count = 0
+    findings: list[tuple[str, bytes | None, int]] = []
+    strange: list[bytes] = []
     known: set[str] = set()
     for lines, headers in _apart(batches):
         findings += [("header", header, 1) for header in headers.to_pylist()]
