@@ -1,7 +1,7 @@
 """How long each method takes on 100,000 trips, for each protection target, beside ODkAnon on participants.
 
-Run with ``python benchmarks/bench_methods.py [trips]``. Only ratios measured in one run say anything: seconds depend on
-the machine and on who else uses it.
+Run with ``python benchmarks/bench_methods.py [trips [method ...]]``; ``310000 treecut`` has 300,000 pairs. Only
+ratios measured in one run say anything: seconds depend on the machine and on who else uses it.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from odkanon.methods import METHODS
+from odkanon.methods.registry import DEFAULT_METHOD
 from odkanon.model.account import Source
 from odkanon.model.od import ODMatrix, od_matrix
 from odkanon.model.rule import Rule
@@ -65,20 +66,21 @@ def seconds(run: Callable[[], object], repeat: int = 3) -> float:
     return best
 
 
-def method_seconds(od: ODMatrix) -> dict[tuple[str, str], float]:
-    """Time every method on every protection target."""
-    targets: tuple[str, ...] = ("participants", "population", "persons")
+def method_seconds(od: ODMatrix, names: Sequence[str] = ()) -> dict[tuple[str, str], float]:
+    """Time every method on every protection target; some methods, beside ODkAnon, on participants only."""
+    targets: tuple[str, ...] = ("participants",) if names else ("participants", "population", "persons")
     rules = {target: Rule.protect(target, k=K, of=od) for target in targets}
     return {
         (name, target): seconds(lambda method=method, rule=rule: method.function(od, rule))  # type: ignore[misc]
         for name, method in METHODS.items()
+        if not names or name in (DEFAULT_METHOD, *names)
         for target, rule in rules.items()
     }
 
 
-def main(trips: int = 100_000) -> None:
+def main(trips: int = 100_000, names: Sequence[str] = ()) -> None:
     od = od_of(*generated_trips(trips))
-    measured = method_seconds(od)
+    measured = method_seconds(od, names)
     first = measured["odkanon", "participants"]
     rows = {
         f"{name}, {target}": {"seconds": round(took, 3), "in_odkanons": round(took / first, 2)}
@@ -88,4 +90,4 @@ def main(trips: int = 100_000) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 100_000)
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 100_000, sys.argv[2:])

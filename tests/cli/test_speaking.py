@@ -14,7 +14,7 @@ import pytest
 from cli.here import run
 from cli.runner import odkanon, output, told
 from odkanon import InputError
-from odkanon.cli import COMMANDS
+from odkanon.cli.commands import COMMANDS
 from odkanon.cli.say import Speaker, make_table
 
 GOLDEN = Path(__file__).parent.parent / "golden/tiny/od.csv"

@@ -117,12 +117,24 @@ def group_keys(keys: Ints, key_space: int) -> Groups:
         present[keys] = True
         number = np.cumsum(present, dtype=np.int32) - np.int32(1)
         return Groups(number[keys], int(number[-1]) + 1)
-    # A stable sort makes use of the runs that are in order already, which is most of what merged flows consist of.
-    order = np.argsort(keys, kind="stable")
-    ordered = neighbours(np.diff(keys[order], prepend=-1) != 0)
+    order, ordered_keys = _sorted(keys, key_space)
+    ordered = neighbours(np.diff(ordered_keys, prepend=-1) != 0)
     number = np.empty_like(ordered.number)
     number[order] = ordered.number
     return Groups(number, ordered.count, ordered.starts, order)
+
+
+def _sorted(keys: Ints, key_space: int) -> tuple[Ints, Ints]:
+    """Return the order that sorts keys, the same keys in the order of their rows, and the sorted keys.
+
+    To sort numbers is several times as fast as to find the order of numbers, so the row goes into the number.
+    """
+    bits = len(keys).bit_length()
+    if int(key_space).bit_length() + bits > 63:
+        order = np.argsort(keys, kind="stable")
+        return order, keys[order]
+    both = np.sort((keys << bits) | np.arange(len(keys)))
+    return both & ((1 << bits) - 1), both >> bits
 
 
 def number_groups(keys: Ints, key_space: int) -> tuple[Ints, Codes]:

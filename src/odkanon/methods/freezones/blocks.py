@@ -49,6 +49,11 @@ class Blocks:
         return len(self.cells)
 
     @cached_property
+    def degree(self) -> Ints:
+        """For each block, how many neighbours it has."""
+        return np.bincount(self.edges[0], minlength=len(self))
+
+    @cached_property
     def neighbours(self) -> list[list[int]]:
         """For each block, its neighbours."""
         ends = np.searchsorted(self.edges[0], np.arange(1, len(self)))

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from odkanon.core.arrays import Ints
-from odkanon.methods.freezones.sheet import Sheet
+from odkanon.methods.freezones.sheet import Known, Sheet
 
 Floats = npt.NDArray[np.float64]
 
@@ -17,8 +17,8 @@ Floats = npt.NDArray[np.float64]
 def candidates(sheet: Sheet) -> tuple[Ints, Ints, Ints]:
     """Return every (block, other zone that it borders on), and how many edges the block shares with that zone."""
     source, target = sheet.blocks.edges
-    here, there = sheet.zone[source], sheet.zone[target]
-    border = here != there
+    there = sheet.zone[target]
+    border = np.flatnonzero(np.repeat(sheet.zone, sheet.blocks.degree) != there)
     keys, edges = np.unique(source[border] * len(sheet.size) + there[border], return_counts=True)
     return keys // len(sheet.size), keys % len(sheet.size), edges
 
@@ -27,16 +27,38 @@ def changes(sheet: Sheet, block: Ints, zone: Ints, multiplier: float) -> Floats:
     """Return by how much ``G_total + multiplier * suppressed`` changes with each move, all else unchanged.
 
     A move touches few classes: those that the block itself takes part in. All others of the two rows only change in
-    size, by the same number of leaves, which is a product with the mass that the row publishes.
+    size, by the same number of leaves, which is a product with the mass that the row publishes. What a block changes
+    by leaving or entering a row stays the same until something else enters or leaves that row, and is remembered.
     """
-    good = sheet.counting.met(sheet.matrix)
-    published = np.where(good, sheet.matrix[sheet.counting.mass], 0.0).sum(axis=1)
-    movers, number = np.unique(block, return_inverse=True)
+    known = sheet.known = _still_known(sheet, multiplier)
+    leaves, movers = sheet.blocks.leaves, block[np.diff(block, prepend=-1) != 0]
+    movers = movers[np.isnan(known.leave[movers])]
     leave = _row_changes(sheet, movers, sheet.zone[movers], -1.0, multiplier)
-    leave -= sheet.blocks.leaves[movers] * published[sheet.zone[movers]]
-    enter = _row_changes(sheet, block, zone, 1.0, multiplier)
-    enter += sheet.blocks.leaves[block] * published[zone]
-    return enter + leave[number]
+    known.leave[movers] = leave - leaves[movers] * known.published[sheet.zone[movers]]
+    keys = block * len(sheet.size) + zone
+    enter = known.entering(keys)
+    new = np.flatnonzero(np.isnan(enter))
+    enter[new] = _row_changes(sheet, block[new], zone[new], 1.0, multiplier)
+    enter[new] += leaves[block[new]] * known.published[zone[new]]
+    known.keys, known.enter = keys, enter
+    return enter + known.leave[block]
+
+
+def _still_known(sheet: Sheet, multiplier: float) -> Known:
+    """Return what is remembered of moves without what rows that have changed have to do with."""
+    known = sheet.known
+    if known is None or known.multiplier != multiplier:
+        nothing = np.empty(0)
+        fresh = np.full(len(sheet.zone), np.nan), nothing.astype(np.int64), nothing
+        known = Known(multiplier, np.zeros(len(sheet.size)), *fresh, np.ones(len(sheet.size), dtype=bool))
+    changed = known.changed
+    rows = sheet.matrix[:, changed]
+    known.published[changed] = np.where(sheet.counting.met(rows), rows[sheet.counting.mass], 0.0).sum(axis=1)
+    known.leave[changed[sheet.zone]] = np.nan
+    stays = ~changed[known.keys % len(sheet.size)]
+    known.keys, known.enter = known.keys[stays], known.enter[stays]
+    changed[:] = False
+    return known
 
 
 def _row_changes(sheet: Sheet, block: Ints, row: Ints, sign: float, multiplier: float) -> Floats:
@@ -45,15 +67,12 @@ def _row_changes(sheet: Sheet, block: Ints, row: Ints, sign: float, multiplier: 
     What is left out, the change in size of every published class of the row, has been added for these too.
     """
     entry, count = sheet.entries(block)
-    rows, column = np.repeat(row, count), sheet.column[entry]
-    grown = np.repeat(sign * sheet.blocks.leaves[block], count)
-    old = sheet.matrix[:, rows, column]
-    size = sheet.size[rows] + sheet.width[column] + grown
+    owner, column = np.repeat(np.arange(len(block)), count), sheet.column[entry]
+    old = sheet.matrix.reshape(len(sheet.matrix), -1).take(row[owner] * len(sheet.width) + column, axis=1)
+    size = (sheet.size[row] + sign * sheet.blocks.leaves[block])[owner] + sheet.width[column]
     price = sheet.counting.price
-    change = price(old + sign * sheet.counts[:, entry], size, multiplier) - price(old, size, multiplier)
-    ends = np.cumsum(count)
-    total = np.concatenate([[0.0], np.cumsum(change)])
-    return np.asarray(total[ends] - total[ends - count])
+    change = price(old + sign * sheet.counts.take(entry, axis=1), size, multiplier) - price(old, size, multiplier)
+    return np.bincount(owner, change, len(block)).astype(np.float64)
 
 
 def sweep(
@@ -69,7 +88,7 @@ def sweep(
     """
     block, zone, edges = candidates(sheets[0])
     change = np.sum([changes(sheet, block, zone, multiplier) for sheet in sheets], axis=0)
-    inside = _edges_inside(sheets[0])
+    inside = sheets[0].blocks.degree - np.bincount(block, edges, len(sheets[0].zone)).astype(np.int64)
     change += stiffness * (inside[block] - edges)
     luck = random.standard_exponential(len(change))
     accepted = np.flatnonzero(change < temperature * luck - 1e-9)
@@ -78,11 +97,6 @@ def sweep(
     for sheet in sheets:
         _make(sheet, block[made], zone[made])
     return len(made)
-
-
-def _edges_inside(sheet: Sheet) -> Ints:
-    source, target = sheet.blocks.edges
-    return np.bincount(source, sheet.zone[source] == sheet.zone[target], len(sheet.zone)).astype(np.int64)
 
 
 def _compatible(sheet: Sheet, order: Ints, block: Ints, zone: Ints) -> list[int]:
@@ -142,3 +156,5 @@ def _make(sheet: Sheet, block: Ints, zone: Ints) -> None:
     sheet.members[home] -= 1
     sheet.members[zone] += 1
     sheet.zone[block] = zone
+    if sheet.known is not None:
+        sheet.known.changed[home] = sheet.known.changed[zone] = True

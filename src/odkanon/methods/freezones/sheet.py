@@ -55,7 +55,11 @@ class Counting:
     def price(self, counts: Floats, size: Floats, multiplier: float) -> Floats:
         """Return ``mass * (|o| + |d|)`` where the rule is met and ``multiplier * cost`` where it is not."""
         good = self.met(counts)
-        price: Floats = np.where(good, counts[self.mass] * size, multiplier * counts[self.cost])
+        price: Floats
+        if self.mass == self.cost:
+            price = counts[self.mass] * np.where(good, size, multiplier)
+        else:
+            price = np.where(good, counts[self.mass] * size, multiplier * counts[self.cost])
         return price
 
 
@@ -105,12 +109,13 @@ class Plan:
         ends = (self.flows.origin, self.flows.destination)
         zone, partner = (np.unique(self.zones[at], return_inverse=True)[1] for at in (axis, 1 - axis))
         width = int(partner.max()) + 1
-        keys = ends[axis].astype(np.int64) * width + partner[ends[1 - axis]]
-        distinct, number = number_groups(keys, len(self.blocks[axis]) * width)
-        classes = zone[ends[axis]] * width + partner[ends[1 - axis]]
+        place = partner[ends[1 - axis]]
+        distinct, number = number_groups(ends[axis] * np.int64(width) + place, len(self.blocks[axis]) * width)
         counts = [
             np.bincount(
-                number, self._shares(name, classes) if name in HEADS else getattr(self.flows, name), len(distinct)
+                number,
+                self._shares(name, zone[ends[axis]] * width + place) if name in HEADS else getattr(self.flows, name),
+                len(distinct),
             )
             for name in self.counting.names
         ]
@@ -125,6 +130,38 @@ class Plan:
         number = number_groups(keys, int(keys.max(initial=0)) + 1)[1]
         share = 1.0 / np.bincount(number)[number]
         return np.bincount(visits.flow, share, len(self.flows)).astype(np.float64)
+
+
+@dataclass(eq=False)
+class Known:
+    """What is remembered of the moves of a sheet from one sweep to the next.
+
+    Attributes
+    ----------
+    multiplier : float
+        The price of a suppressed unit that it holds for.
+    published : array of float
+        The mass that each row publishes.
+    leave : array of float
+        For each block, what changes when it leaves its row; NaN where that is not known.
+    keys, enter : array
+        Blocks and rows as one number, rising, and what changes when the block enters the row.
+    changed : array of bool
+        Rows that blocks have left or entered since.
+    """
+
+    multiplier: float
+    published: Floats
+    leave: Floats
+    keys: Ints
+    enter: Floats
+    changed: Bools
+
+    def entering(self, keys: Ints) -> Floats:
+        """Return what changes for some keys; NaN where that is not known."""
+        at = np.searchsorted(self.keys, keys)
+        same = np.append(self.keys, -1)[at] == keys
+        return np.where(same, np.append(self.enter, np.nan)[at], np.nan)
 
 
 @dataclass(eq=False)
@@ -143,6 +180,8 @@ class Sheet:
         Leaves of the rows and of the columns.
     members : array of int
         Blocks in each row.
+    known : Known or None
+        What is remembered of its moves.
     """
 
     counting: Counting
@@ -155,6 +194,7 @@ class Sheet:
     matrix: Floats
     size: Floats
     members: Ints
+    known: Known | None = None
 
     @classmethod
     def of(
