@@ -55,11 +55,13 @@ export const measureName: Record<Count, string> = {
   trips: "trips",
   weight: "weighted trips",
   persons: "persons",
+  households: "households",
 };
 export const measureTitle: Record<Count, string> = {
   trips: "Trips observed",
   weight: "Weighted trips (population)",
   persons: "Different persons",
+  households: "Different households",
 };
 
 export const amount = (value: number | null | undefined, measure: Count): string =>

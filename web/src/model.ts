@@ -7,11 +7,11 @@ import { measure, unpackLine, unpackShape, type Point, type Polygon } from "./ge
 
 export type Axis = "origin" | "destination";
 export type Measure = "trips" | "weight";
-export type Count = Measure | "persons";
+export type Count = Measure | "persons" | "households";
 
 export const AXES: readonly Axis[] = ["origin", "destination"];
 export const MEASURES: readonly Measure[] = ["trips", "weight"];
-export const COUNTS: readonly Count[] = ["trips", "weight", "persons"];
+export const COUNTS: readonly Count[] = ["trips", "weight", "persons", "households"];
 
 export interface PackedZones {
   h3: boolean;
@@ -39,6 +39,7 @@ export interface PackedFlows {
   trips: number[];
   weight?: number[];
   persons?: number[];
+  households?: number[];
   attributes?: Record<string, Attribute>;
 }
 
@@ -106,7 +107,7 @@ export interface Protection {
 export interface About {
   version?: string;
   input?: Amounts & { sha256?: string; rejected?: Record<string, Amounts> };
-  rule: Partial<Record<Count, number>> & { k?: number };
+  rule: Partial<Record<Count, number>> & { k?: number; max_share?: number; min_destinations?: number };
   method: string;
   parameters: Record<string, unknown>;
   published: Amounts & { classes: number; origins: number; destinations: number; share?: number };

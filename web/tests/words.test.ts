@@ -32,6 +32,15 @@ test("the statement names every threshold of the rule", () => {
   );
 });
 
+test("the statement names households, and what is asked besides thresholds", () => {
+  const all = { ...about, rule: { households: 5, max_share: 0.5, min_destinations: 2, k: 5 } };
+  assert.equal(
+    statement(all),
+    "Every published flow counts at least 5 different households; 5.0 % of the trips could not reach this and are left out. Nobody has more than 50.0 % of one. From every origin flows to at least 2 destinations are listed.",
+  );
+  assert.equal(caution(all), null);
+});
+
 test("an empty release says so", () => {
   assert.match(statement({ ...about, published: { ...about.published, classes: 0 } }), /^Nothing is published/);
 });

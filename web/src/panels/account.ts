@@ -8,6 +8,12 @@ const RULES = {
   trips: ["Trips in every flow", "each published flow counts at least this many observed trips"],
   weight: ["Weighted trips in every flow", "the same protection, seen from the whole population"],
   persons: ["Persons in every flow", "each published flow comes from at least this many different people"],
+  households: ["Households in every flow", "each published flow comes from at least this many different households"],
+} as const;
+
+const BESIDES = {
+  max_share: ["Largest share", "of a flow that one person or household may have", (value: number) => `≤ ${percent(value)}`],
+  min_destinations: ["Destinations", "that each origin zone has flows to", (value: number) => `≥ ${count(value)}`],
 } as const;
 
 const PARAMETERS: Record<string, [string, string]> = {
@@ -42,6 +48,10 @@ export function asked(releases: Release[]): HTMLElement {
     const [label, hint] = RULES[name];
     const cells = releases.map(({ about: { rule } }) => (rule[name] == null ? "not asked" : `≥ ${exact(rule[name])}`));
     rows.push({ label, hint, cells });
+  }
+  for (const [name, [label, hint, words]] of Object.entries(BESIDES)) {
+    const values = releases.map(({ about: { rule } }) => rule[name as keyof typeof BESIDES]);
+    if (values.some((value) => value != null)) rows.push({ label, hint, cells: values.map((value) => (value == null ? "not asked" : words(value))) });
   }
   const hints = new Set(releases.map(({ method }) => method.hint));
   rows.push({
@@ -100,6 +110,7 @@ const ENTRIES: Entry[] = [
   ["Rows read", "lines of the input files", ({ input }) => counted(input?.rows)],
   ["Trips in the input", "all that were read, usable or not", ({ input }) => counted(input?.trips)],
   ["Persons in the input", "people who made these trips", ({ input }) => counted(input?.persons)],
+  ["Households in the input", "of the people who made these trips", ({ input }) => counted(input?.households)],
   ["Weighted trips in the input", "what these trips stand for in the population", ({ input }) => number(input?.weight)],
   [
     "Usable trips",

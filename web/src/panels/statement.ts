@@ -5,7 +5,7 @@ import { amount, area, count, exact, percent, plural } from "../format";
 import { COUNTS, type About, type Release } from "../model";
 import { typicalSize } from "../places";
 
-const THINGS = { trips: "trips", weight: "weighted trips of the population", persons: "different persons" };
+const THINGS = { trips: "trips", weight: "weighted trips of the population", persons: "different persons", households: "different households" };
 
 function list(parts: string[]): string {
   return parts.length < 2 ? parts.join("") : `${parts.slice(0, -1).join(", ")} and ${parts.at(-1)}`;
@@ -19,7 +19,15 @@ export function statement(about: About): string {
   if (!about.published.classes) {
     return `Nothing is published: even the coarsest zones would not have given every flow ${list(parts)}.`;
   }
-  return `Every published flow counts ${list(parts)}; ${leftOut(about)}.`;
+  return [`Every published flow counts ${list(parts)}; ${leftOut(about)}.`, ...besides(about.rule)].join(" ");
+}
+
+/** What the rule asks for besides thresholds. */
+function besides({ max_share: most, min_destinations: least }: About["rule"]): string[] {
+  return [
+    ...(most == null ? [] : [`Nobody has more than ${percent(most)} of one.`]),
+    ...(least == null ? [] : [`From every origin flows to at least ${count(least)} destinations are listed.`]),
+  ];
 }
 
 /** What is missing, as exactly as the page may say it. */
@@ -35,7 +43,7 @@ function leftOut({ suppressed, unlisted }: About): string {
 /** What the rule does not promise, said as plainly as what it does. */
 export function caution(about: About): string | null {
   const persons = about.privacy.persons;
-  if (!about.published.classes || about.rule.persons != null) return null;
+  if (!about.published.classes || about.rule.persons != null || about.rule.households != null) return null;
   if (persons?.min != null && persons.below > 0) {
     return `The rule counts trips, not people: the smallest flow is made by ${plural(persons.min, "person")}.`;
   }
