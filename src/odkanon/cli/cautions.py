@@ -52,9 +52,9 @@ def mention_cascade(od: Matrix, release: Release) -> None:
     if within is not None and own is not None:
         finer = utility(od.summary, within).g
         if finer is not None and finer <= MUCH_FINER * own:
-            told.append(f"have G {finer:,.0f} instead of {own:,.0f} if it left out as much")
+            told.append(f"be finer within the same budget (G {finer:,.0f} instead of {own:,.0f})")
     if told:
-        console.print(f"A cascade (--method cascade) would {' and '.join(told)}; its flows lie in each other.")
+        console.print(f"A cascade (--method cascade) would {' and '.join(told)}; some of its flows contain others.")
 
 
 def _cascades(od: Matrix, release: Release) -> tuple[Release, Release | None]:

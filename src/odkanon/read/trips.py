@@ -244,7 +244,7 @@ def attribute_columns(table: Named, found: Mapping[str, str], wanted: Sequence[s
     kept = {name: found.get(name, lower.get(name.lower(), "")) for name in wanted}
     for name, column in kept.items():
         if not column:
-            raise InputError(f"{table.name} has no column {name!r} to keep{nearest(name, table.columns)}")
+            raise InputError(f"{table.name} has no column {name!r}{nearest(name, table.columns)}")
     return kept
 
 
