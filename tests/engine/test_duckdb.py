@@ -62,7 +62,7 @@ def test_the_survey_in_any_order(fetchable: int | None) -> None:
     assert said(reference, RULES[0], WAYS[0]) == said(in_duckdb(survey().slice(0)), RULES[0], WAYS[0])
 
 
-@pytest.mark.parametrize("fetchable", [0, None])
+@pytest.mark.parametrize("fetchable", [0, pytest.param(None, marks=pytest.mark.slow)])
 def test_rows_are_rejected_for_the_same_reasons(fetchable: int | None, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.ERROR):
         check_same(build_od(read_trips(messy())), in_duckdb(messy(), fetchable=fetchable), RULES[2:], WAYS[:3])
@@ -95,10 +95,10 @@ def test_golden_cases(case: str) -> None:
     path = GOLDEN / case / "od.csv"
     large = case == "paris-28k"
     stored = in_duckdb(path, fetchable=3_000 if large else 0)
-    check_same(read_od(path), stored, [Rule(trips=10), Rule(weight=100)][: 1 if large else 2])
+    check_same(read_od(path), stored, [Rule(trips=10), Rule(weight=100)][: 1 if large else 2], WAYS[::2])
 
 
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(h3_worlds(), rules(), st.sampled_from(WAYS), budgets, st.sampled_from([0, 5, None]))
 def test_random_worlds(world: World, rule: Rule, way: dict[str, Any], budget: float, fetchable: int | None) -> None:
     other = in_duckdb(table_of(world.trips[::-1]), fetchable=fetchable)
@@ -113,11 +113,12 @@ def test_cascades_under_every_rule() -> None:
         check_same(reference, stored, EVERY_RULE, [way])
 
 
-def test_finer_steps() -> None:
-    check_same(build_od(read_trips(survey(600))), in_duckdb(survey(600), fetchable=0), [Rule(trips=5)], FINE)
+@pytest.mark.parametrize("ways", [FINE[:4], pytest.param(FINE[4:], marks=pytest.mark.slow)], ids=["some", "others"])
+def test_finer_steps(ways: list[dict[str, Any]]) -> None:
+    check_same(build_od(read_trips(survey(600))), in_duckdb(survey(600), fetchable=0), [Rule(trips=5)], ways)
 
 
-@pytest.mark.parametrize("fetchable", [0, None])
+@pytest.mark.parametrize("fetchable", [0, pytest.param(None, marks=pytest.mark.slow)])
 def test_cubes(fetchable: int | None) -> None:
     """The same rows of places and kinds under every rule, and copies are taken off the kind that they are of."""
     for by, under in CUBES:

@@ -107,6 +107,3 @@ def test_compare_and_segments_take_a_reference_system_too(tmp_path: Path) -> Non
     split = odkanon("anonymize", trips, "-o", tmp_path / "split", "--segment", "sex", "--segment-budget", 0.5, *options)
     assert split.returncode == 0, split.stderr
     assert f"that {UTM} cannot place on the globe" in output(split)
-    refused = odkanon("anonymize", trips, "-o", tmp_path / "no", "--segment", "sex", "--engine", "duckdb", *options)
-    assert refused.returncode == 2
-    assert "segments are split in memory" in output(refused)

@@ -34,17 +34,22 @@ def saved(table: pa.Table, path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("rules", [RULES[3:], pytest.param(RULES[:3], marks=pytest.mark.slow)], ids=["one", "others"])
-def test_all_methods_and_rules_on_a_messy_survey(session: Any, rules: list[Rule], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("rules", "ways"), [(RULES[3:], [WAYS[0], WAYS[5]]), pytest.param(RULES, WAYS, marks=pytest.mark.slow)]
+)
+def test_methods_and_rules_on_a_messy_survey(
+    session: Any, rules: list[Rule], ways: list[dict[str, Any]], tmp_path: Path
+) -> None:
     path = saved(messy(), tmp_path / "messy.parquet")
-    check_same(build_od(read_trips(path)), on_spark(session, path), rules)
+    check_same(build_od(read_trips(path)), on_spark(session, path), rules, ways)
 
 
 STATEMENTS: list[tuple[list[Rule], list[dict[str, Any]]]] = [
-    ([Rule(trips=5)], [WAYS[0], WAYS[3]]),
+    ([Rule(trips=5)], WAYS[:1]),
     ([Rule(trips=5, persons=3)], [{"method": "cascade", "coarsest": 5}]),
 ]
 MORE_STATEMENTS: list[tuple[list[Rule], list[dict[str, Any]]]] = [
+    ([Rule(trips=5)], WAYS[3:4]),
     ([Rule(weight=60, persons=3)], WAYS[:1]),
     ([Rule(persons=4)], [{"method": "oigh"}]),
     ([Rule(trips=5)], [{"method": "cascade", "coarsest": 5}, {**FINE[2], "coarsest": 6}]),
@@ -148,6 +153,7 @@ def test_what_spark_cannot_read_is_one_clear_error(session: Any, tmp_path: Path)
         on_spark(session, tmp_path / "nothing.csv")
 
 
+@pytest.mark.slow
 def test_reference_systems_and_offsets_as_in_memory(session: Any, tmp_path: Path) -> None:
     path = saved(projected(), tmp_path / "metres.parquet")
     check_same(

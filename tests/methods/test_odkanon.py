@@ -54,7 +54,7 @@ def test_golden(case: Path) -> None:
     assert got == sorted((row["origin"], row["destination"], row[measure]) for row in expected["classes"])
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     worlds,
     rules(),
