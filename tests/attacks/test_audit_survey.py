@@ -15,6 +15,7 @@ from pathlib import Path
 import h3
 import numpy as np
 import pyarrow.parquet
+import pytest
 from scipy.optimize import linprog
 from scipy.sparse import csr_matrix
 
@@ -89,6 +90,7 @@ class Attacker:
         return any(self.bounds([at])[1] > 1e-6 for at in wrong[:20].tolist())
 
 
+@pytest.mark.slow
 def test_the_audit_names_what_linear_programmes_find_in_a_survey(tmp_path: Path) -> None:
     area, tables = read_area(",".join(CENTRAL_CELLS)), {}
     path = tmp_path / "survey.parquet"

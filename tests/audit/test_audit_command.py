@@ -56,6 +56,7 @@ def test_separate_segments_can_be_subtracted_and_segments_together_cannot(survey
     assert done.returncode == 0, output(done)
 
 
+@pytest.mark.slow
 def test_segments_with_persons_are_clean_with_the_trips_too(survey: Path, tmp_path: Path) -> None:
     arguments = ("--segment", "sex", "--segment", "hour:6-9,9-16,16-19,19-6")
     assert odkanon("anonymize", survey, "-o", tmp_path / "t", *arguments, *BOTH, *WITHIN).returncode == 0
@@ -71,6 +72,7 @@ def test_other_trips_are_told(survey: Path, tmp_path: Path) -> None:
     assert "give the file, filter, area and resolution" in output(done)
 
 
+@pytest.mark.slow
 def test_the_same_zones_again(survey: Path, tmp_path: Path) -> None:
     odkanon("anonymize", survey, "-o", tmp_path / "january", *WITHIN, "--filter", 'sex == "Man"')
     done = odkanon("anonymize", survey, "-o", tmp_path / "february", *WITHIN, "--zones", tmp_path / "january")

@@ -177,6 +177,7 @@ def test_cells_may_be_lifted() -> None:
     check_same(read_od(path, resolution=8), in_duckdb(path, fetchable=0, resolution=8), [Rule(trips=3)], WAYS[:1])
 
 
+@pytest.mark.slow
 def test_datasets(tmp_path: Path) -> None:
     write_crowd(3_000, tmp_path / "crowd", seed=1)
     table = pa.parquet.read_table(tmp_path / "crowd/part=0/trips.parquet", partitioning=None)

@@ -122,7 +122,7 @@ def test_killed_twenty_times_at_random(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.parametrize("way", ["in one step", "in two steps"])
+@pytest.mark.parametrize("way", [pytest.param("in one step", marks=pytest.mark.slow), "in two steps"])
 def test_killed_at_every_step_of_saving(tmp_path: Path, way: str) -> None:
     target = tmp_path / "outputs" / "out"
     program = [sys.executable, Path(__file__).parent / "killing.py", GOLDEN / "tiny/od.csv", target, way]

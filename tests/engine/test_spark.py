@@ -46,10 +46,10 @@ def test_methods_and_rules_on_a_messy_survey(
 
 STATEMENTS: list[tuple[list[Rule], list[dict[str, Any]]]] = [
     ([Rule(trips=5)], WAYS[:1]),
-    ([Rule(trips=5, persons=3)], [{"method": "cascade", "coarsest": 5}]),
 ]
 MORE_STATEMENTS: list[tuple[list[Rule], list[dict[str, Any]]]] = [
     ([Rule(trips=5)], WAYS[3:4]),
+    ([Rule(trips=5, persons=3)], [{"method": "cascade", "coarsest": 5}]),
     ([Rule(weight=60, persons=3)], WAYS[:1]),
     ([Rule(persons=4)], [{"method": "oigh"}]),
     ([Rule(trips=5)], [{"method": "cascade", "coarsest": 5}, {**FINE[2], "coarsest": 6}]),
@@ -123,6 +123,7 @@ def _golden(case: str) -> dict[str, Any]:
     return {name: table.column(name) for name in table.column_names}
 
 
+@pytest.mark.slow
 def test_datasets_areas_filters_and_other_zonings(session: Any, tmp_path: Path) -> None:
     write_crowd(1_500, tmp_path / "crowd")
     area = Area(cells=np.unique(str_to_cell(pa.array(CENTRAL_CELLS))))
@@ -170,6 +171,7 @@ def test_reference_systems_and_offsets_as_in_memory(session: Any, tmp_path: Path
     check_same(build_od(read_trips(path)), on_spark(session, path), RULES[:0])
 
 
+@pytest.mark.slow
 def test_the_taxis_of_porto(session: Any, tmp_path: Path) -> None:
     path = saved(porto(), tmp_path / "train.parquet")
     check_same(

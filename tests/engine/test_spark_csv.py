@@ -76,6 +76,7 @@ def test_a_split_file_by_hour_on_a_time_zone(split: Any, tmp_path: Path) -> None
     assert said(elsewhere, Rule(trips=4), WAY[0]) != said(reference, Rule(trips=4), WAY[0])
 
 
+@pytest.mark.slow
 def test_semicolons_decimal_commas_and_local_times_in_latin_1(split: Any, tmp_path: Path) -> None:
     table = with_times(lambda _, text: f"{text[8:10]}/{text[5:7]}/{text[:4]} {text[11:16]}", 300)
     names, *rows = rows_of(table, odd=False)
@@ -91,6 +92,7 @@ def test_semicolons_decimal_commas_and_local_times_in_latin_1(split: Any, tmp_pa
     check_same(matrix_of(Reading(path, **declared)), on_spark(split, path, **declared), [])
 
 
+@pytest.mark.slow
 def test_several_files_with_a_header_each(split: Any, tmp_path: Path) -> None:
     rows = rows_of(with_times(WRITTEN["none"], 100), odd=False)
     (tmp_path / "a.csv").write_text(written(rows[:60]))

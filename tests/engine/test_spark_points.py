@@ -97,6 +97,7 @@ def test_messy_points_on_several_partitions(several: Any, tmp_path: Path, rule: 
     assert made.frame.selectExpr("spark_partition_id() AS part").distinct().count() > 1
 
 
+@pytest.mark.slow
 def test_the_same_release_from_the_points_on(session: Any) -> None:
     points = pa.table(good_points())
     made, expected = same_trips(session, points, session.createDataFrame(points.to_pandas()))

@@ -19,7 +19,7 @@ def run(world_od: Any, rule: Rule, method: str, budget: float) -> Release:
     return anonymize(world_od, rule, method=method, **({} if method == "mondrian" else {"budget": budget}))
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(worlds, rules(), st.sampled_from(["oigh", "atg-soft", "mondrian"]), budgets)
 def test_nothing_is_lost_and_every_class_meets_the_rule(world: World, rule: Rule, method: str, budget: float) -> None:
     if method == "mondrian" and world.od.origins.resolution is None:

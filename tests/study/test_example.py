@@ -6,12 +6,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from odkanon.sample.points import write_netmob25
 from odkanon.sample.survey import make_survey
 
 SCRIPT = Path(__file__).parents[2] / "examples" / "points_to_tables.py"
 
 
+@pytest.mark.slow
 def test_from_points_to_tables(tmp_path: Path) -> None:
     write_netmob25(make_survey().slice(0, 8_000), tmp_path / "survey")
     command = [sys.executable, str(SCRIPT), "survey", "-o", "out", "--quick"]

@@ -21,6 +21,7 @@ specs = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=8, phases=(Phase.explicit, Phase.generate))
 @given(populations(), small_rules(), specs, st.sampled_from([0.0, 0.3, 0.9]))
 def test_the_audit_of_segments_released_together_is_clean(

@@ -246,6 +246,7 @@ def test_boxes_are_drawn_and_what_they_lack_is_said(browser: Browser, tmp_path: 
     opened.page.context.close()
 
 
+@pytest.mark.slow
 def test_thousands_of_boxes_on_top_of_each_other_are_added_up(browser: Browser, tmp_path: Path) -> None:
     folder = made.boxes(tmp_path / "boxes", 2500)
     opened = open_report(browser, tmp_path / "many.html", [folder])
@@ -303,6 +304,7 @@ def test_several_releases_stand_side_by_side(browser: Browser, tmp_path: Path, h
     opened.page.context.close()
 
 
+@pytest.mark.slow
 def test_five_thousand_zones_and_two_hundred_thousand_flows_stay_usable(
     browser: Browser, single: Opened, tmp_path: Path, record_property: Any
 ) -> None:

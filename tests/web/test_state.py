@@ -179,7 +179,7 @@ def test_segments_are_one_page_with_a_switch(browser: Browser, tmp_path: Path) -
     opened.page.context.close()
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 def test_axe_finds_nothing_and_what_it_leaves_open_can_be_read(browser: Browser, tmp_path: Path, theme: str) -> None:
     cube = open_report(browser, tmp_path / "cube.html", [made.cube(tmp_path / "cube")], theme=theme)
     two = open_report(browser, tmp_path / "two.html", made.nested_pair(tmp_path), theme=theme)

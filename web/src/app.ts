@@ -10,7 +10,7 @@ import { valueTitle } from "./kinds";
 import { boundsOf, type Point } from "./geometry";
 import { heart } from "./heart";
 import { moveOntoLand } from "./land";
-import { changeMarks, flowLayer, flowMarks, ringLayer, staying, widest } from "./map/arrows";
+import { changeMarks, flowLayer, flowMarks, ringLayer, staying, widest, widestOf } from "./map/arrows";
 import { changedLines, changeLabels, changeLayers, changeScale, type ChangedSpot } from "./map/changes";
 import { stacked } from "./map/grid";
 import { baseLayers, ownLayer, zoneLayers, type Piece } from "./map/layers";
@@ -277,7 +277,7 @@ export class App {
       return number ? changeMarks(releases[0]!, releases[1]!, state) : { lines: [], rings: [] };
     });
     const all = { lines: marks.flatMap(({ lines }) => lines), rings: marks.flatMap(({ rings }) => rings) };
-    const most = widest([...all.lines, ...all.rings]);
+    const most = widestOf(all);
     this.maps.draw(
       [
         ...baseLayers(this.model, colours),
@@ -300,7 +300,7 @@ export class App {
     const scale = densityScale(this.seen, colours);
     const marks = this.seen.map((seen) => bundleMarks(release, seen, many ? Math.min(FEW_FLOWS, state.flows) : state.flows));
     const all = { lines: marks.flatMap(({ lines }) => lines), rings: marks.flatMap(({ rings }) => rings) };
-    const most = widest([...all.lines, ...all.rings]);
+    const most = widestOf(all);
     const rough = many ? [] : roughLabels(release[state.towards].nest, whole, state.detail);
     this.maps.draw(
       [

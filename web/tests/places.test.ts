@@ -17,7 +17,7 @@ import type { PackedKind } from "../src/kinds";
 import { mapsOf } from "../src/panels/kinds";
 import { sharesOf } from "../src/shares";
 import { sentence } from "../src/panels/places";
-import { ladderText } from "../src/panels/zones";
+import { halfText, ladderText } from "../src/panels/zones";
 import { about, packed, release } from "./made";
 
 /** A square with its south-west corner and side in degrees. */
@@ -120,6 +120,8 @@ test("the ladder tells what is listed here and what in the cells around", () => 
   const rungs = ladder(destination.nest, at, destination.nest.id.indexOf("a1"));
   assert.deepEqual(rungs.map(({ mass }) => mass), [60, 20, 30]);
   assert.match(ladderText(rungs, "trips"), /^60 trips in this cell \(1\.2 km²\) \+ 20 in the surrounding 4\.9 km² \+ 30 in 20 km²$/);
+  assert.match(halfText(rungs, "trips")!, /^110 trips, half of them placed within 1\.2 km²$/);
+  assert.equal(halfText(rungs.slice(0, 1), "trips"), null);
 });
 
 test("the sentence says how many, how precisely, and what else there is", () => {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -103,6 +103,7 @@ def compare(
         output.is_dir() and (any((output / name).is_file() for name in (RUNS, ORDERS)) or not any(output.iterdir()))
     ):
         raise InputError(f"{output} exists and is not a folder of tables; choose another folder")
+    bands = parse_age_bands(age_bands)
     dimensions = tuple(dict.fromkeys([*(segment or []), *(("sex", "age", "category") if all_segments else ())]))
     with stages() as stage:
         stage("reading")
@@ -110,9 +111,9 @@ def compare(
         if sample and reading.within is None:
             reading = replace(reading, within=",".join(CENTRAL_CELLS))
         if give_up:
-            _compare_orders(reading, by or [], give_up, k, age_bands, output, force=force)
+            _compare_orders(reading, by or [], give_up, k, bands, output, force=force)
             return
-        experiment = _experiment(reading, dimensions, k, budget, age_bands, methods, protect)
+        experiment = _experiment(reading, dimensions, k, budget, bands, methods, protect)
     settings = _settings(experiment, reading)
     output.mkdir(parents=True, exist_ok=True)
     log = output / RUNS
@@ -131,7 +132,7 @@ def compare(
 
 
 def _compare_orders(
-    reading: Reading, by: list[str], orders: list[str], k: int, age_bands: str | None, output: Path, *, force: bool
+    reading: Reading, by: list[str], orders: list[str], k: int, bands: Sequence[int], output: Path, *, force: bool
 ) -> None:
     """Compare orders in which a cube gives up detail, and print and write what each keeps."""
     from rich.table import Table
@@ -146,7 +147,7 @@ def _compare_orders(
 
     target = output / ORDERS
     check_new(target, force=force)
-    od = matrix_of(reading, kinds=kinds_of(by, parse_age_bands(age_bands)))
+    od = matrix_of(reading, kinds=kinds_of(by, bands))
     kept = compare_orders(od, Rule(trips=k), orders)
     output.mkdir(parents=True, exist_ok=True)
     write_csv(kept, target)
@@ -180,7 +181,7 @@ def _experiment(
     dimensions: tuple[str, ...],
     k: int,
     budget: float,
-    age_bands: str | None,
+    bands: Sequence[int],
     methods: str | None,
     protect: list[Protect] | None,
 ) -> Experiment:
@@ -207,7 +208,7 @@ def _experiment(
         rows=rows,
         resolution=reading.finest,
         within=reading.area,
-        age_bands=parse_age_bands(age_bands),
+        age_bands=bands,
         targets=("+".join(dict.fromkeys(each.value for each in protect)),) if protect else None,
     )
 

@@ -57,7 +57,8 @@ class Speaker(Console):
         for each in objects:
             if isinstance(each, Table):
                 super().print(each.title, soft_wrap=True)
-                each.title, each.box, each.show_lines, each.pad_edge, each.collapse_padding = None, None, False, False, False
+                each.title = each.box = None
+                each.show_lines = each.pad_edge = each.collapse_padding = False
                 super().print(each, width=WIDE, crop=False)
             else:
                 super().print(each, soft_wrap=True, **how)

@@ -40,6 +40,7 @@ def same_trips(path: Path, survey: pa.Table) -> bool:
     return bool(trips.sort_by(ORDER).cast(survey.schema).equals(survey.sort_by(ORDER)))
 
 
+@pytest.mark.slow
 def test_the_whole_sample_comes_back_exactly(tmp_path: Path) -> None:
     made = odkanon("sample", "--as", "netmob25", "-o", "survey", cwd=tmp_path)
     assert made.returncode == 0, made.stderr

@@ -3,7 +3,7 @@
 import { amount, quantity } from "../format";
 import type { Axis, Release } from "../model";
 import type { Names } from "../names";
-import { ladderText, zoneFacts, zoneTitle } from "../panels/zones";
+import { halfText, ladderText, zoneFacts, zoneTitle } from "../panels/zones";
 import { ladder, type Seen } from "../places";
 import type { State } from "../state";
 import type { Line, Ring } from "./arrows";
@@ -24,7 +24,8 @@ export function tooltip(release: Release, axis: Axis, layer: string, object: unk
     const { node } = object as Spot;
     const { nest } = release[towards];
     const title = `${towards === "destination" ? "Trips to" : "Trips from"} ${nest.id[node]}${near(towards, node)}`;
-    return [title, ladderText(ladder(nest, seen.at, node), measure), `about ${quantity(seen.density[node])} per km² here (estimate)`];
+    const rungs = ladder(nest, seen.at, node);
+    return [title, ...[halfText(rungs, measure)].filter((one) => one != null), ladderText(rungs, measure), `about ${quantity(seen.density[node])} per km² here (estimate)`];
   }
   if (layer.endsWith("/rings")) {
     const { mass, id } = object as Ring;
