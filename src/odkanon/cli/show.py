@@ -188,7 +188,16 @@ def _abouts(told: dict[str, Any]) -> dict[str, Any]:
 
 def warn_of_few_persons(release: Release) -> None:
     """Say it plainly where the rule does not count persons or households and some flows have too few of them."""
-    for measure, report in privacy(release).items():
+    found = privacy(release)
+    unknown = [measure for measure in HEADS if measure in release.input.measures and measure not in found]
+    if unknown and len(release.classes) and not any(measure in release.rule.measures for measure in HEADS):
+        head = HEADS[unknown[0]]
+        console.print(
+            f"Caution: the rule does not count {head.target}, and how many are behind each flow was not looked at: all "
+            f"trips of a flow may be of one {head.column}. Add --protect {head.target} to rule that out.",
+            style="bold yellow",
+        )
+    for measure, report in found.items():
         if measure in HEADS and measure not in release.rule.measures and report.below:
             console.print(
                 f"Caution: {report.below:,} of {len(release.classes):,} flows have fewer than {report.threshold:,} "

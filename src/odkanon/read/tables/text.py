@@ -144,17 +144,18 @@ def _count_lines(file: BinaryIO) -> tuple[int | None, bool]:
     for chunk in _chunks(file):
         breaks += chunk.count(b"\n")
         # Values may hold line breaks between quotes, and empty lines are passed over.
-        plain = plain and not (b'"' in chunk or _lone_return(chunk) or b"\n\n" in last + chunk)
-        plain = plain and b"\n\r\n" not in last + chunk
+        border = last + chunk[:2]
+        plain = plain and not (b'"' in chunk or _lone_return(chunk))
+        plain = plain and not any(gap in chunk or gap in border for gap in (b"\n\n", b"\n\r\n"))
         if utf8 and not (chunk.isascii() and not decoder.getstate()[0]):
             try:
                 decoder.decode(chunk)
             except UnicodeDecodeError:
                 utf8 = False
-        last = chunk[-1:]
+        last = chunk[-2:]
     if utf8 and decoder.getstate()[0]:
         utf8 = False
-    below = breaks - (last == b"\n")
+    below = breaks - last.endswith(b"\n")
     return (below if plain and utf8 else None), utf8
 
 
