@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,17 @@ ON_SPARK = [
     pytest.mark.filterwarnings("ignore"),
     pytest.mark.skipif(not (_HAS_SPARK and _HAS_JAVA), reason="needs pyspark and Java: pip install 'odkanon[spark]'"),
 ]
+
+
+@contextmanager
+def with_settings(session: Any, settings: Mapping[str, str]) -> Iterator[Any]:
+    """Change settings of a session for a while."""
+    before = {name: session.conf.get(name) for name in settings}
+    for name, value in settings.items():
+        session.conf.set(name, value)
+    yield session
+    for name, value in before.items():
+        session.conf.set(name, value)
 
 
 def on_spark(

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from engine.layouts import WRITTEN, with_times
-from engine.needs import ON_SPARK, on_spark
+from engine.needs import ON_SPARK, on_spark, with_settings
 from engine.same import check_same, said
 from odkanon import InputError, Rule
 from odkanon.engine.spark.tasks import task_connection
@@ -37,12 +37,8 @@ ODD = {
 def split(session: Any) -> Iterator[Any]:
     """Return the session, in which small files are split among tasks."""
     settings = {"spark.sql.files.maxPartitionBytes": "20000", "spark.sql.files.openCostInBytes": "0"}
-    before = {name: session.conf.get(name) for name in settings}
-    for name, value in settings.items():
-        session.conf.set(name, value)
-    yield session
-    for name, value in before.items():
-        session.conf.set(name, value)
+    with with_settings(session, settings):
+        yield session
 
 
 def rows_of(table: pa.Table, *, odd: bool = True) -> list[list[str]]:

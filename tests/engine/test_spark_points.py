@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from engine.needs import ON_SPARK
+from engine.needs import ON_SPARK, with_settings
 from engine.same import WAYS, check_same
 from odkanon import InputError, Rule, build_od, points_to_trips, read_trips, spark
 from odkanon.read.points.cutting import COPY, SAME_TIME, TripRule
@@ -28,12 +28,8 @@ RULES = [TripRule(), TripRule(gap=90, min_points=3, min_duration=120, min_distan
 def several(session: Any) -> Iterator[Any]:
     """Return the session, with persons on several partitions, and partitions in several batches."""
     settings = {"spark.sql.shuffle.partitions": "4", "spark.sql.execution.arrow.maxRecordsPerBatch": "500"}
-    before = {name: session.conf.get(name) for name in settings}
-    for name, value in settings.items():
-        session.conf.set(name, value)
-    yield session
-    for name, value in before.items():
-        session.conf.set(name, value)
+    with with_settings(session, settings):
+        yield session
 
 
 def good_points(count: int = 4_000, persons: int = 30) -> dict[str, list[Any]]:

@@ -12,14 +12,15 @@ import pyarrow as pa
 from odkanon.engine.duckdb.backend import DuckDb, clear_errors
 from odkanon.engine.sql.backend import Stored
 from odkanon.engine.sql.cells import ToDegrees, helper_count, place_batch, place_batches
-from odkanon.read.tables.open import Check, Table, quote_text
+from odkanon.engine.sql.rows import OfTable
+from odkanon.read.tables.open import Table, quote_text
 
 _BATCH = 500_000
 """Rows that are put on cells at a time."""
 
 
 @dataclass(frozen=True, eq=False)
-class DuckInput:
+class DuckInput(OfTable):
     """A table that DuckDB can scan, as an input of the SQL engine."""
 
     table: Table
@@ -32,26 +33,6 @@ class DuckInput:
             self.table.connection.execute(f"SET memory_limit = '{self.backend.limit * 2 // 10 // 2**20}MiB'")
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        """Names as they stand in the source."""
-        return self.table.columns
-
-    @property
-    def name(self) -> str:
-        """What to call the table in messages."""
-        return self.table.name
-
-    @property
-    def sha256(self) -> str | None:
-        """Of the file or files."""
-        return self.table.sha256
-
-    @property
-    def checks(self) -> tuple[Check, ...]:
-        """Reasons of the format itself to turn rows away."""
-        return self.table.checks
-
-    @property
     def lines(self) -> int | None:
         """Rows that a text file should have by its lines; None where that cannot be told."""
         return self.table.lines
@@ -60,14 +41,6 @@ class DuckInput:
         """Return the first row that meets a condition, for a message."""
         with self._reading():
             return self.table.example(condition, columns)
-
-    def types(self) -> dict[str, str]:
-        """Return the SQL type of each column."""
-        return self.table.types()
-
-    def is_whole(self, column: str) -> bool:
-        """Tell whether a column holds integers."""
-        return self.table.is_whole(column)
 
     def query(self, select: str, statement: str, **tables: pa.Table) -> pa.Table:
         """Return what a statement makes of a selection, with some small tables at hand."""

@@ -16,11 +16,12 @@ from odkanon.engine.spark.tasks import Source, selecting, spark_schema, under_na
 from odkanon.engine.spark.text import Lines, count_unreadable, first_lines, lines_of, look_at_lines
 from odkanon.engine.sql.backend import Stored, new_name
 from odkanon.engine.sql.cells import ToDegrees, place_batch
+from odkanon.engine.sql.rows import OfTable
 from odkanon.errors import InputError
 from odkanon.read.reading import Reading
 from odkanon.read.tables.containers import check_file
 from odkanon.read.tables.datasets import dataset_files, dataset_sha256, remote
-from odkanon.read.tables.open import PARQUET, Check, Table, open_table, quote_name
+from odkanon.read.tables.open import PARQUET, Table, open_table, quote_name
 from odkanon.read.tables.text import GZIP, MARKS, file_sha256
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ class TextRows:
 
 
 @dataclass(frozen=True, eq=False)
-class SparkInput:
+class SparkInput(OfTable):
     """Rows on Spark as an input of the SQL engine: DuckDB checks them, a task at a time, and Spark does the rest.
 
     Attributes
@@ -112,26 +113,6 @@ class SparkInput:
     table: Table
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        """Names as they stand in the source."""
-        return self.table.columns
-
-    @property
-    def name(self) -> str:
-        """What to call the table in messages."""
-        return self.table.name
-
-    @property
-    def sha256(self) -> str | None:
-        """Of the file or files."""
-        return self.table.sha256
-
-    @property
-    def checks(self) -> tuple[Check, ...]:
-        """Reasons of the format itself to turn rows away."""
-        return self.table.checks
-
-    @property
     def lines(self) -> int | None:
         """Rows that text files should have by their lines; None where that cannot be told."""
         return self.rows.lines
@@ -139,14 +120,6 @@ class SparkInput:
     def example(self, condition: str, columns: Sequence[str]) -> str:
         """Return one of the first rows that meets a condition, for a message; empty where none of them does."""
         return self.table.example(condition, columns)
-
-    def types(self) -> dict[str, str]:
-        """Return the SQL type of each column."""
-        return self.table.types()
-
-    def is_whole(self, column: str) -> bool:
-        """Tell whether a column holds integers."""
-        return self.table.is_whole(column)
 
     def _selected(self, select: str, then: Then | None = None) -> DataFrame:
         """Return a selection, with something else done to its batches."""

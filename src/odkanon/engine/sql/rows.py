@@ -13,7 +13,7 @@ from odkanon.engine.sql.backend import Backend, Stored
 from odkanon.engine.sql.cells import ToDegrees
 from odkanon.model.account import Rejected, Source
 from odkanon.read.checks import DUPLICATE, UNREADABLE, Checkable, Rows, rows_of
-from odkanon.read.tables.open import Check
+from odkanon.read.tables.open import Check, Table
 
 
 class SqlInput(Checkable, Protocol):
@@ -53,6 +53,40 @@ class SqlInput(Checkable, Protocol):
     def unreadable_lines(self) -> int:
         """Return how many lines of a text file could not be split into columns, once read."""
         ...
+
+
+class OfTable:
+    """What an input says of itself as the table says it that its rows are of."""
+
+    table: Table
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names as they stand in the source."""
+        return self.table.columns
+
+    @property
+    def name(self) -> str:
+        """What to call the table in messages."""
+        return self.table.name
+
+    @property
+    def sha256(self) -> str | None:
+        """Of the file or files."""
+        return self.table.sha256
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """Reasons of the format itself to turn rows away."""
+        return self.table.checks
+
+    def types(self) -> dict[str, str]:
+        """Return the SQL type of each column."""
+        return self.table.types()
+
+    def is_whole(self, column: str) -> bool:
+        """Tell whether a column holds integers."""
+        return self.table.is_whole(column)
 
 
 @dataclass(frozen=True)
