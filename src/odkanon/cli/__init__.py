@@ -95,7 +95,7 @@ def main() -> None:
 def _asked_for(words: Sequence[str]) -> Sequence[str]:
     """Return the one command that is to run, or all where that is not known yet."""
     completing = "_ODKANON_COMPLETE" in os.environ
-    return words[:1] if words and words[0] in COMMANDS and not completing else tuple(COMMANDS)
+    return words[:1] if words and words[0] in COMMANDS and not completing else COMMANDS
 
 
 def _write_whatever_the_console_can() -> None:

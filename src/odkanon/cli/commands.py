@@ -15,29 +15,31 @@ from odkanon._version import __version__
 from odkanon.cli.clashes import check_clashes
 from odkanon.cli.everywhere import everywhere
 
-COMMANDS = {
-    "anonymize": "anonymize",
-    "rerun": "rerun",
-    "audit": "audit",
-    "evidence": "evidence",
-    "check": "evidence",
-    "policy": "evidence",
-    "explain": "explain",
-    "report": "report",
-    "explore": "explore",
-    "picture": "picture",
-    "view": "view",
-    "series": "series",
-    "export": "export",
-    "catalogue": "catalogue",
-    "compare": "compare",
-    "tradeoff": "tradeoff",
-    "trips": "trips",
-    "netmob25": "netmob25",
-    "sample": "sample",
-    "demo": "demo",
-}
-"""By name, the module of each."""
+COMMANDS = (
+    "anonymize",
+    "rerun",
+    "audit",
+    "evidence",
+    "check",
+    "policy",
+    "explain",
+    "report",
+    "explore",
+    "picture",
+    "view",
+    "series",
+    "export",
+    "catalogue",
+    "compare",
+    "tradeoff",
+    "trips",
+    "netmob25",
+    "sample",
+    "demo",
+)
+MODULES = {"check": "evidence", "policy": "evidence"}
+"""Those that do not have a module of their own name."""
+
 EXIT_CODES = "Exit codes: 0 done; 1 refused for privacy reasons; 2 bad input or usage; 130 stopped."
 OWN_EXIT_CODES = {
     "audit": "Exit codes: 0 clean; 1 findings; 2 a file cannot be read; 130 stopped.",
@@ -58,7 +60,7 @@ def app_of(names: Iterable[str]) -> typer.Typer:
         epilog=EXIT_CODES,
     )
     for name in names:
-        command: Callable[..., None] = getattr(import_module(f"odkanon.cli.{COMMANDS[name]}"), name)
+        command: Callable[..., None] = getattr(import_module(f"odkanon.cli.{MODULES.get(name, name)}"), name)
         app.command(epilog=OWN_EXIT_CODES.get(name, EXIT_CODES))(everywhere(check_clashes(command)))
     app.callback()(_options)
     return app

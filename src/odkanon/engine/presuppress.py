@@ -41,7 +41,7 @@ def presuppress(od: ODMatrix, rule: Rule, *, levels: int, budget: Budget) -> Boo
             getattr(flows, rule.main_measure)[candidates],
         )
     )
-    cost = (flows.pairs if budget.of == "rows" else flows.trips)[candidates[order]]
+    cost = budget.cost(flows)[candidates[order]]
     suppressed = np.zeros(len(flows), dtype=bool)
     suppressed[candidates[order[np.cumsum(cost) <= allowance]]] = True
     return suppressed

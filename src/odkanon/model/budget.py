@@ -51,5 +51,19 @@ class Budget:
 
     def mass(self, flows: Spendable, which: Bools | None = None) -> int:
         """Return the rows or trips of (some of) these flows."""
-        values = flows.pairs if self.of == "rows" else flows.trips
+        values = self.cost(flows)
         return int(np.sum(values if which is None else values[which]))
+
+    @property
+    def column(self) -> str:
+        """What is counted of a flow: rows of the input are OD pairs."""
+        return cost_column(self.of)
+
+    def cost(self, flows: Spendable) -> Any:
+        """Return what each of these flows takes of the budget where it is suppressed."""
+        return getattr(flows, self.column)
+
+
+def cost_column(of: BudgetOf) -> str:
+    """Return what is counted of a flow where the budget is a share of this."""
+    return "pairs" if of == "rows" else "trips"

@@ -17,7 +17,7 @@ def presuppressed(engine: SqlEngine, rule: Rule, *, levels: int, budget: Budget,
     problematic = _problematic(engine, rule, levels)
     if budget.mass(totals(engine.backend, str(problematic), engine.masses)) <= allowance:
         return problematic
-    cost = "pairs" if budget.of == "rows" else "trips"
+    cost = budget.column
     # First by mass alone: there are fewer masses than pairs, so that only ties are ever put into an order.
     by_mass = f"(SELECT mass, SUM({cost}) AS cost FROM {problematic} GROUP BY mass) m"
     upto = f"(SELECT mass, SUM(cost) OVER (ORDER BY mass ROWS UNBOUNDED PRECEDING) AS upto FROM {by_mass}) u"

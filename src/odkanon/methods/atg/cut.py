@@ -175,7 +175,7 @@ def _worth_deciding(
         row = np.arange(len(flows)) if is_root else np.flatnonzero((goods[at + 1] & (place_above >= 0))[parents[at]])
         parent = place_above if is_root else place_above[parents[at][row]]
         volume = masses.of_flows(flows)[row] * good[row]
-        cost = (flows.pairs if budget.of == "rows" else flows.trips)[row]
+        cost = budget.cost(flows)[row]
         lost = np.where(good[row], 0.0, cost)
         levels.append(Level(row, parent, good[row], volume, volume * sizes[at][row], lost))
         place_above = np.full(len(flows), -1, dtype=np.int32)

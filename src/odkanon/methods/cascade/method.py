@@ -163,7 +163,7 @@ def within_budget(fallen: Fallen, budget: Budget, allowance: int) -> Bools:
     if left < 0:
         return np.zeros(len(rows), dtype=bool)
     order = np.lexsort((np.arange(len(rows)), -rows.rung, -size))
-    spent = np.cumsum((rows.groups.pairs if budget.of == "rows" else rows.groups.trips)[order])
+    spent = np.cumsum(budget.cost(rows.groups)[order])
     kept = np.ones(len(rows), dtype=bool)
     kept[order[spent <= left]] = False
     return kept

@@ -40,7 +40,7 @@ class Counting:
     def of(cls, problem: Problem) -> Counting:
         """Work out what a problem needs counted, each thing once."""
         rule, scale = problem.rule, problem.od.flows.scale
-        cost = "pairs" if problem.budget.of == "rows" else "trips"
+        cost = problem.budget.column
         names = tuple(dict.fromkeys([problem.measure, cost, *rule.measures]))
         thresholds = tuple((names.index(name), rule.units(name, scale) - _ALMOST) for name in rule.measures)
         return cls(names, thresholds, names.index(problem.measure), names.index(cost))

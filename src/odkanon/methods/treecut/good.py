@@ -86,18 +86,13 @@ def _suppressed(problem: Problem, axis: Axis) -> Floats:
     """Return what each node of an axis adds where nothing of it is published."""
     tree, pairs = problem.od.tree(axis), problem.od.flows
     columns = np.zeros((len(COLUMNS), tree.offsets[-1]))
-    added = {SPENT: _cost(problem, pairs)}
+    added = {SPENT: problem.budget.cost(pairs)}
     if problem.with_loss:
         added[LOSS] = getattr(pairs, problem.measure)
     for column, values in added.items():
         leaves = np.bincount(getattr(pairs, axis), values, len(tree.leaves))
         columns[column] = np.concatenate([np.add.reduceat(leaves, starts) for starts in tree.starts])
     return columns
-
-
-def _cost(problem: Problem, flows: Flows) -> Ints:
-    """Return what each flow takes of the budget where it is suppressed."""
-    return flows.pairs if problem.budget.of == "rows" else flows.trips
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +145,7 @@ class _Classes:
             [
                 mass * (size + partner_size),
                 mass,
-                -_cost(problem, self.flows)[which].astype(np.float64),
+                -problem.budget.cost(self.flows)[which].astype(np.float64),
                 np.ones(len(which)),
                 self._losses(which, size * partner_size) - mass if problem.with_loss else np.zeros(len(which)),
             ]

@@ -80,7 +80,7 @@ def loss_bound(od: ODMatrix, rule: Rule, budget: Budget, measure: UtilityMeasure
     """
     flows = od.flows
     mass = getattr(flows, measure).astype(np.float64)
-    cost = (flows.pairs if budget.of == "rows" else flows.trips).astype(np.float64)
+    cost = budget.cost(flows).astype(np.float64)
     loss = least_loss(od, rule, measure)
     able = np.isfinite(loss)
     spare = budget.allowance(flows) - cost[~able].sum()

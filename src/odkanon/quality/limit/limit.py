@@ -22,7 +22,7 @@ from odkanon.core.arrays import Bools, Ints
 from odkanon.engine.protocols import Matrix
 from odkanon.errors import InputError
 from odkanon.model.account import Summary
-from odkanon.model.budget import Budget, BudgetOf
+from odkanon.model.budget import Budget, BudgetOf, cost_column
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.quality.limit.bounds import homogeneous_bound, least_ratio, loss_bound
@@ -191,7 +191,7 @@ def _offers(od: Matrix, rule: Rule, measure: UtilityMeasure, budget_of: BudgetOf
     flows = pairs.flows
     price, smallest = climb(pairs, rule, measure).descend()
     mass = getattr(flows, measure).astype(np.float64)
-    cost = (flows.pairs if budget_of == "rows" else flows.trips).astype(np.float64)
+    cost = getattr(flows, cost_column(budget_of)).astype(np.float64)
     return _Offers(price, mass, cost, flows.trips), _Offers(smallest, mass, cost, flows.trips)
 
 
