@@ -112,7 +112,7 @@ def test_two_cascades_are_compared_on_the_same_cells(browser: Browser, tmp_path:
             assert told == (f"{by[cell]:+,}".replace("-", "−") if by[cell] else "0")
         labels = opened.page.locator(".names .rough").all_inner_texts()
         both = {cell: (coarse.get(cell, 0), coarser.get(cell, 0)) for cell in {*coarse, *coarser}}
-        assert set(labels) <= {f"somewhere in here: {one:,} → {two:,}" for one, two in both.values()}
+        assert set(labels) <= {f"somewhere in here: {one:,}, then {two:,}" for one, two in both.values()}
         assert bool(labels) == bool(both)
     listed = {cell: change for cell, change in by.items() if cell in before and cell in after}
     _check_colours(opened, listed)

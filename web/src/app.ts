@@ -10,7 +10,7 @@ import { valueTitle } from "./kinds";
 import { boundsOf, type Point } from "./geometry";
 import { heart } from "./heart";
 import { moveOntoLand } from "./land";
-import { changeMarks, flowLayer, flowMarks, ringLayer, staying, widest, widestOf } from "./map/arrows";
+import { changeMarks, flowLayer, flowMarks, ringLayer, staying, widest } from "./map/arrows";
 import { changedLines, changeLabels, changeLayers, changeScale, type ChangedSpot } from "./map/changes";
 import { stacked } from "./map/grid";
 import { baseLayers, ownLayer, zoneLayers, type Piece } from "./map/layers";
@@ -277,13 +277,13 @@ export class App {
       return number ? changeMarks(releases[0]!, releases[1]!, state) : { lines: [], rings: [] };
     });
     const all = { lines: marks.flatMap(({ lines }) => lines), rings: marks.flatMap(({ rings }) => rings) };
-    const most = widestOf(all);
+    const most = { arrow: widest(all.lines), ring: widest(all.rings) };
     this.maps.draw(
       [
         ...baseLayers(this.model, colours),
         ...this.panels.flatMap((panel, i) => zoneLayers(panel, releases[panel.release]!, shadings[i]!, differing[i]!, state, colours)),
         ownLayer(this.model, colours),
-        ...marks.flatMap(({ lines, rings }, number) => [ringLayer(`r${number}/rings`, rings, most, colours), flowLayer(`r${number}/flows`, lines, most, colours)]),
+        ...marks.flatMap(({ lines, rings }, number) => [ringLayer(`r${number}/rings`, rings, most.ring, colours), flowLayer(`r${number}/flows`, lines, most.arrow, colours)]),
       ],
       this.townLabels(),
     );
@@ -300,7 +300,7 @@ export class App {
     const scale = densityScale(this.seen, colours);
     const marks = this.seen.map((seen) => bundleMarks(release, seen, many ? Math.min(FEW_FLOWS, state.flows) : state.flows));
     const all = { lines: marks.flatMap(({ lines }) => lines), rings: marks.flatMap(({ rings }) => rings) };
-    const most = widestOf(all);
+    const most = { arrow: widest(all.lines), ring: widest(all.rings) };
     const rough = many ? [] : roughLabels(release[state.towards].nest, whole, state.detail);
     this.maps.draw(
       [
@@ -309,7 +309,7 @@ export class App {
         ownLayer(this.model, colours),
         ...this.panels.flatMap(({ id }, i) => {
           const { lines, rings } = marks[i]!;
-          return [softHeads(`${id}/soft`, release, lines, state.detail, colours), ringLayer(`${id}/rings`, rings, most, colours), flowLayer(`${id}/flows`, lines, most, colours)];
+          return [softHeads(`${id}/soft`, release, lines, state.detail, colours), ringLayer(`${id}/rings`, rings, most.ring, colours), flowLayer(`${id}/flows`, lines, most.arrow, colours)];
         }),
       ],
       [...rough, ...this.townLabels()],

@@ -87,7 +87,7 @@ export interface Ring {
   id: string;
 }
 
-/** A ring for trips that stay inside, as wide as an arrow of the same mass, and no wider than the widest. */
+/** A ring for trips that stay inside, its width in proportion to the mass, `most` being the widest ring. */
 export function ringLayer(id: string, rings: Ring[], most: number, palette: Palette): Layer {
   return new ScatterplotLayer<Ring>({
     id,
@@ -100,7 +100,7 @@ export function ringLayer(id: string, rings: Ring[], most: number, palette: Pale
     getRadius: 9,
     radiusUnits: "pixels",
     lineWidthUnits: "pixels",
-    getLineWidth: (ring) => Math.max(1.5, THICK * thickness(Math.min(ring.mass, most), most) * 2),
+    getLineWidth: (ring) => Math.max(1.5, THICK * thickness(ring.mass, most) * 2),
     getLineColor: palette.flow,
     updateTriggers: { getLineColor: palette.dark, getLineWidth: most },
   });
@@ -125,9 +125,6 @@ class Arrows extends FlowLinesLayer<Line> {
 
 /** The mass that is drawn widest: one for all maps of a page, so that widths compare. */
 export const widest = (lines: readonly { mass: number }[]): number => lines.reduce((max, line) => Math.max(max, line.mass), 0) || 1;
-
-/** The mass of the widest arrow; where there are only rings, of the widest ring. */
-export const widestOf = ({ lines, rings }: { lines: Line[]; rings: Ring[] }): number => widest(lines.length ? lines : rings);
 
 /** Arrows; their width is in proportion to the mass, `most` being the widest. */
 export function flowLayer(id: string, lines: Line[], most: number, palette: Palette): Layer {

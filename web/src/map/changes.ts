@@ -52,12 +52,12 @@ export function changeLayers(panel: Panel, change: Change, detail: number, scale
   ];
 }
 
-/** "somewhere in here: 112 → 98" for the largest rows that are coarser than the chosen detail. */
+/** "somewhere in here: 112, then 98" for the largest rows that are coarser than the chosen detail. */
 export function changeLabels(change: Change, detail: number): Label[] {
   const { nest, at: [before, after] } = change;
   const nodes = roughNodes(change, detail).filter((node) => nest.centre[node]);
   nodes.sort((a, b) => Math.max(before[b]!, after[b]!) - Math.max(before[a]!, after[a]!));
-  return nodes.slice(0, LABELS).map((node) => ({ at: nest.centre[node]!, text: `somewhere in here: ${short(before[node])} → ${short(after[node])}`, kind: "rough" }));
+  return nodes.slice(0, LABELS).map((node) => ({ at: nest.centre[node]!, text: `somewhere in here: ${short(before[node])}, then ${short(after[node])}`, kind: "rough" }));
 }
 
 /** The largest changes of flows as arrows. */

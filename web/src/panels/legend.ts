@@ -5,7 +5,7 @@ import { css, type Colour, type Palette, type Scale } from "../colour";
 import { h, type Child } from "../dom";
 import { amount, axisName, measureName, percent, plural, shadeUnit, short } from "../format";
 import type { Release } from "../model";
-import { widestOf, type Line, type Ring } from "../map/arrows";
+import { widest, type Line, type Ring } from "../map/arrows";
 import type { Panel, Shading } from "../map/shading";
 import type { State } from "../state";
 
@@ -47,9 +47,9 @@ function changeKey([first, second]: Release[], { breaks, shades }: Scale, kinds:
   ];
 }
 
-/** What the widths of arrows and the rings mean, and how many trips stay inside. */
-function marksKey({ lines, rings }: Marks, stay: Stay | null, state: State, palette: Palette): Child[] {
-  const most = widestOf({ lines, rings });
+/** What the widths of arrows mean, and how many trips stay inside. */
+function marksKey({ lines }: Marks, stay: Stay | null, state: State, palette: Palette): Child[] {
+  const most = widest(lines);
   return [
     lines.length > 0 && h("span", { class: "swatch" }, arrow(palette), `Arrows: ${amount(most, state.measure)} at the widest`),
     stay && stay.mass > 0 && h("span", { class: "swatch" }, ring(palette), `Rings: trips that stay inside (${amount(stay.mass, state.measure)}, ${percent(stay.mass / (stay.total || 1))})`),
