@@ -122,7 +122,7 @@ def test_a_rule_that_protects_little_is_pointed_out(tmp_path: Path, options: lis
 @pytest.mark.parametrize(("options", "told"), [([], True), (["--coarsest", "4"], False)])
 def test_what_a_cascade_leaves_out_unasked_is_explained(tmp_path: Path, options: list[str], told: bool) -> None:
     pyarrow.parquet.write_table(make_survey().slice(0, 1_000), tmp_path / "t.parquet")
-    given = ("--k", 4, "--method", "cascade", "--protect", "persons", "--resolution", 6)
+    given = ("--k", 4, "--method", "cascade", "--protect", "persons", "--protect", "population", "--resolution", 6)
     done = run("anonymize", tmp_path / "t.parquet", "-o", tmp_path / "out", *given, *options)
     assert done.exit_code == 0, done.output
     assert ("of the trips are in no row" in " ".join(done.output.split())) == told

@@ -42,8 +42,7 @@ def warn_of_rest(release: Release) -> None:
         return
     console.print(
         f"Caution: {rest:.1%} of the trips are in no row: they would show that some group has fewer than the rule asks "
-        "for, most often since few persons make many trips. A rule on fewer of them, --implications allowed or another "
-        "method publish more.",
+        "for. A rule on one of weight, persons and households, --implications allowed or another method publish more.",
         style="bold yellow",
     )
 
