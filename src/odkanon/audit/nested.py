@@ -83,12 +83,40 @@ def _outer(one: str, other: str) -> str:
     return f"{one}.oo = {other}.origin AND {one}.od = {other}.destination AND {one}.ok = {other}.kind"
 
 
-def finest_flows(connection: duckdb.DuckDBPyConnection, flows: str, number: int) -> str:
+def finest_flows(connection: duckdb.DuckDBPyConnection, number: int) -> str:
     """Return, in SQL, of the rows ``co, cd, ck`` above each ``o, d, k`` the one that lies in no coarser one of them."""
     return (
-        f"SELECT f.* FROM ({flows}) f WHERE NOT EXISTS (SELECT 1 FROM ({flows}) g "
+        f"SELECT f.* FROM flows{number} f WHERE NOT EXISTS (SELECT 1 FROM flows{number} g "
         f"JOIN {_rows_inside(connection, number)} n ON n.origin = g.co AND n.destination = g.cd AND n.kind = g.ck "
         "AND n.oo = f.co AND n.od = f.cd AND n.ok = f.ck WHERE g.o = f.o AND g.d = f.d AND g.k = f.k)"
+    )
+
+
+def _own_trips(number: int) -> str:
+    """Return, in SQL, for each row how many trips it says, and whose finest row it is."""
+    return (
+        "SELECT c.origin, c.destination, c.kind, c.trips AS said, coalesce(sum(m.trips), 0)::BIGINT AS own "
+        f"FROM classes c LEFT JOIN member{number} m ON m.co = c.origin AND m.cd = c.destination AND m.ck = c.kind "
+        f"WHERE c.release = {number} GROUP BY ALL"
+    )
+
+
+def add_possible_trips(connection: duckdb.DuckDBPyConnection, release: Published) -> None:
+    """Make the table ``possible<number>``: every trip with every row that may list it.
+
+    That is its finest row, and every row around that, if trips may have been passed on from there: a row that lists
+    other than its own trips has done so or been given some, and so may all rows around it.
+    """
+    number = release.number
+    inside = _rows_inside(connection, number)
+    connection.execute(
+        f"CREATE OR REPLACE TABLE possible{number} AS WITH own AS ({_own_trips(number)}), "
+        "moving AS (SELECT origin, destination, kind FROM own WHERE own <> said), "
+        f"given AS (SELECT * FROM moving UNION SELECT n.oo, n.od, n.ok FROM {inside} n "
+        f"JOIN moving m ON {_same('m', 'n')}) "
+        f"SELECT * FROM member{number} UNION ALL SELECT m.* REPLACE (n.oo AS co, n.od AS cd, n.ok AS ck) "
+        f"FROM {inside} n JOIN given g ON {_same('g', 'n')} "
+        f"JOIN member{number} m ON m.co = n.origin AND m.cd = n.destination AND m.ck = n.kind"
     )
 
 
@@ -99,14 +127,9 @@ def check_nested_counts(connection: duckdb.DuckDBPyConnection, release: Publishe
     ``release.json`` says are listed.
     """
     number = release.number
-    own = (
-        "SELECT c.origin, c.destination, c.kind, c.trips AS said, coalesce(sum(m.trips), 0)::BIGINT AS own "
-        f"FROM classes c LEFT JOIN member{number} m ON m.co = c.origin AND m.cd = c.destination AND m.ck = c.kind "
-        f"WHERE c.release = {number} GROUP BY ALL"
-    )
     wrong = rows(
         connection,
-        f"WITH own AS ({own}) SELECT {flow_name('t')} AS flow, t.said, "
+        f"WITH own AS ({_own_trips(number)}) SELECT {flow_name('t')} AS flow, t.said, "
         "(t.own + coalesce(sum(b.own - b.said), 0))::BIGINT AS true "
         f"FROM own t LEFT JOIN {_rows_inside(connection, number)} n ON {_outer('n', 't')} "
         f"LEFT JOIN own b ON {_same('b', 'n')} GROUP BY t.origin, t.destination, t.kind, t.own, t.said "

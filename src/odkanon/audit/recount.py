@@ -12,7 +12,7 @@ from odkanon.audit.counting.scan import TripsSource
 from odkanon.audit.folder import AXES, Published, finding_on, rows
 from odkanon.audit.kinds import add_kinds_of_trips
 from odkanon.audit.measures import named
-from odkanon.audit.nested import check_nested_counts, finest_flows
+from odkanon.audit.nested import add_possible_trips, check_nested_counts, finest_flows
 from odkanon.audit.places import box_table
 from odkanon.audit.report import Finding
 from odkanon.audit.scope import area_of, scope_sql
@@ -40,12 +40,13 @@ def recount(
         return findings, False
     if release.nested:
         findings += check_nested_counts(connection, release)
+        add_possible_trips(connection, release)
     else:
         findings += _check_flows(connection, release, records)
         findings += _check_rest(connection, release)
-        findings += _check_true_rule(connection, release, records)
         findings += _check_share(connection, release, records)
-        findings += _check_persons(connection, release, records)
+    findings += _check_true_rule(connection, release, records)
+    findings += _check_persons(connection, release, records)
     if not release.has_boxes:
         findings += _check_leaves(connection, release, prefix)
     return findings + _note_dominance(connection, release, records), True
@@ -84,8 +85,11 @@ def assign(
             f"JOIN classes c ON c.release = {number} AND c.origin = n_origin.zone "
             "AND c.destination = n_destination.zone AND c.kind = n_kind.outside"
         )
-    if release.nested:
-        flows = finest_flows(connection, flows, number)
+    # From each pair up to its zones, and only then to the rows between them: by one end alone they would be too many.
+    connection.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
+    connection.execute(f"CREATE OR REPLACE TABLE flows{number} AS {flows}")
+    connection.execute("RESET disabled_optimizers")
+    flows = finest_flows(connection, number) if release.nested else f"SELECT * FROM flows{number}"
     connection.execute(
         f"CREATE OR REPLACE TABLE member{number} AS SELECT r.*, f.co, f.cd, f.ck FROM scope{number} r "
         f"LEFT JOIN (SELECT DISTINCT * FROM ({flows})) f ON f.o = r.origin AND f.d = r.destination AND f.k = r.kind"
@@ -125,9 +129,10 @@ def _check_input(connection: duckdb.DuckDBPyConnection, release: Published, reco
 
 
 def _truth(release: Published, records: Records) -> str:
-    """Return, in SQL, what the trips say of each flow: ``co, cd`` and all measures."""
+    """Return, in SQL, what the trips say of each flow, ``co, cd`` and all measures; of nested rows, at most."""
     counted = ", ".join(f"{measure.total} AS {measure.name}" for measure in named(records.measures))
-    return f"SELECT co, cd, {counted} FROM member{release.number} WHERE co IS NOT NULL GROUP BY co, cd"
+    trips = f"{'possible' if release.nested else 'member'}{release.number}"
+    return f"SELECT co, cd, {counted} FROM {trips} WHERE co IS NOT NULL GROUP BY co, cd, ck"
 
 
 def _check_flows(connection: duckdb.DuckDBPyConnection, release: Published, records: Records) -> list[Finding]:
