@@ -149,17 +149,17 @@ def by_row(rows: tuple[Any, Any, Any, Any], shares: ZoneShares, places: int) -> 
 @given(seed=st.integers(0, 2**32 - 1), at_once=st.sampled_from([1, 17, 1 << 21]))
 def test_dividing_together_is_dividing_row_by_row(seed: int, at_once: int) -> None:
     random = np.random.default_rng(seed)
-    zones, places = random.integers(1, 15), random.integers(1, 10)
+    zones, places = int(random.integers(1, 15)), int(random.integers(1, 10))
     zone = np.repeat(np.arange(zones), random.integers(1, places + 1, zones))
     place = np.concatenate([np.sort(random.permutation(places)[:n]) for n in np.bincount(zone)])
     share = random.random(len(zone)) + 0.01
     shares = ZoneShares(zone, place, share / np.bincount(zone, share)[zone], np.ones(zones))
-    pairs = random.permutation(zones * zones)[: random.integers(1, 30)]
+    pairs = random.permutation(zones * zones)[: int(random.integers(1, 30))]
     published = random.integers(1, 10**8, len(pairs))
     rows = (pairs // zones, pairs % zones, published, published)
-    units, exact = by_row(rows, shares, int(places))
+    units, exact = by_row(rows, shares, places)
     with patch("odkanon.publish.onto.spread._AT_ONCE", at_once):
-        blocks = list(spread_rows(*rows, shares, int(places)).blocks())
+        blocks = list(spread_rows(*rows, shares, places).blocks())
     assert len(blocks) == -(-places // max(min(at_once // places, places), 1))
     found = np.concatenate([block.units for block in blocks])
     assert np.abs(found - units).max() < 2 + 1e-5

@@ -141,7 +141,9 @@ def divided(shares: Floats, totals: Ints) -> Ints:
     left = totals - units.sum(axis=1)
     running = np.cumsum(parts, axis=1, out=parts)
     running *= _ratio(np.maximum(left, 0), running[:, -1])[:, None]
-    units += np.diff(np.rint(running).astype(np.int64), axis=1, prepend=0)
+    handed: Ints = np.rint(running).astype(np.int64)
+    units += handed
+    units[:, 1:] -= handed[:, :-1]
     largest = np.arange(len(units)), np.argmax(shares, axis=1)
     units[largest] += totals - units.sum(axis=1)  # nothing, but for numbers beyond the precision of floats
     return units
