@@ -34,7 +34,8 @@ if sys.argv[3] == "write":
     write_matrices(Path(sys.argv[1]), size, ends, cores, {"zone": np.arange(size)})
 """
 """Without the last argument it does the same but for the writing, so that the difference is the writing."""
-METHODS = ("cascade", "odkanon", "mondrian")
+RUNS = {"cascade": (10, 1), "odkanon": (3, 1), "mondrian": (3, 5)}
+"""For each method k, and what part of the trips it gets, so that each has a hundred thousand rows and more."""
 
 
 def squares(across: int) -> dict[str, Any]:
@@ -57,12 +58,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "zones.geojson").write_text(json.dumps(squares(options.across)))
-        odkanon("sample", "--trips", str(int(options.trips)), "-o", folder / "trips")
         size = str(options.across**2 + 1)
         made, written = (measure("-c", WRITE, str(folder / "full.omx"), size, how)[0] for how in ("make", "write"))
         found = {}
-        for method in METHODS:
-            odkanon("anonymize", folder / "trips", "-o", folder / method, "--method", method, "--engine", "duckdb")
+        for method, (k, part) in RUNS.items():
+            odkanon("sample", "--trips", int(options.trips) // part, "-o", folder / "trips", "--force")
+            how = ["--method", method, "--k", k, "--engine", "duckdb"]
+            odkanon("anonymize", folder / "trips", "-o", folder / method, *how)
             onto = ["--onto", folder / "zones.geojson", "--id", "CODE", "--to", "omx", "-o", folder / f"{method}.omx"]
             command = ["-m", "odkanon", "export", folder / method, *onto]
             took, peak = measure(*map(str, command))
@@ -75,7 +77,7 @@ def main() -> None:
         print(json.dumps({"zones": options.across**2, "write_seconds": round(written - made, 1), **found}, indent=2))
 
 
-def odkanon(*arguments: str | Path) -> None:
+def odkanon(*arguments: str | Path | int) -> None:
     """Run a command of the program."""
     command = [sys.executable, "-m", "odkanon", *map(str, arguments)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
