@@ -62,9 +62,11 @@ def main() -> None:
         made, written = (measure("-c", WRITE, str(folder / "full.omx"), size, how)[0] for how in ("make", "write"))
         found = {}
         for method, (k, part) in RUNS.items():
-            odkanon("sample", "--trips", int(options.trips) // part, "-o", folder / "trips", "--force")
-            how = ["--method", method, "--k", k, "--engine", "duckdb"]
-            odkanon("anonymize", folder / "trips", "-o", folder / method, *how)
+            trips = folder / f"trips-{part}"
+            if not trips.exists():
+                odkanon("sample", "--trips", int(options.trips) // part, "-o", trips)
+            how = ["--method", method, "--k", str(k), "--engine", "duckdb", "--quiet"]
+            odkanon("anonymize", trips, "-o", folder / method, *how)
             onto = ["--onto", folder / "zones.geojson", "--id", "CODE", "--to", "omx", "-o", folder / f"{method}.omx"]
             command = ["-m", "odkanon", "export", folder / method, *onto]
             took, peak = measure(*map(str, command))
@@ -80,7 +82,7 @@ def main() -> None:
 def odkanon(*arguments: str | Path | int) -> None:
     """Run a command of the program."""
     command = [sys.executable, "-m", "odkanon", *map(str, arguments)]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import pytest
 
 from cli.runner import odkanon, output
 from odkanon import InputError, Rule, anonymize, cube_of, export_release, read_trips, view_release
+from odkanon.publish.export.flowcsv import write_flowmap
 from odkanon.publish.export.times import times
 from odkanon.publish.saved import SavedRelease, read_release
 from odkanon.read.axes import kinds_of
@@ -99,6 +100,20 @@ def cube(rows: list[tuple[str, ...]], **axes: Any) -> SavedRelease:
 def test_a_time_is_where_it_begins(axes: Any, rows: Any, fine: list[str | None], coarse: list[str | None]) -> None:
     assert times(cube(rows, **axes)).to_pylist() == fine
     assert times(cube(rows, **axes), coarse=True).to_pylist() == coarse
+
+
+def test_zones_are_called_the_same_in_all_files(tmp_path: Path) -> None:
+    square = {"type": "Polygon", "coordinates": [[[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]]]}
+    zones = [{"properties": {"axis": axis, "id": "=1+1"}, "geometry": square} for axis in ("origin", "destination")]
+    flows = pa.table({"origin": ["=1+1"] * 2, "destination": ["=1+1"] * 2, "hour": ["07", "any"], "trips": [5, 7]})
+    release = SavedRelease("cube", {"axes": [{"name": "hour", "levels": HOURS}]}, zones, flows)
+    write_flowmap(release, "trips", tmp_path)
+    texts = {path.stem: path.read_text().splitlines()[1] for path in tmp_path.iterdir()}
+    assert texts == {
+        "locations": "'=1+1,'=1+1,0.5,0.5",
+        "flows": "'=1+1,'=1+1,5,2001-01-01 07:00",
+        "flows-without-time": "'=1+1,'=1+1,7,any",
+    }
 
 
 def exported(cube: Path, target: Path, **how: Any) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -167,6 +167,21 @@ def test_dividing_together_is_dividing_row_by_row(seed: int, at_once: int) -> No
     assert found.sum() == published.sum()
 
 
+def test_rows_that_all_meet_every_place_are_divided_at_once() -> None:
+    # One by one, these are 1.3 thousand million parts.
+    random, zones, places = np.random.default_rng(0), 60, 600
+    part = random.random((zones, places))
+    part /= part.sum(axis=1, keepdims=True)
+    zone, place = np.divmod(np.arange(zones * places), places)
+    flows = random.integers(1, 10**9, (zones, zones))
+    origin, destination = np.divmod(np.arange(zones * zones), zones)
+    shares = ZoneShares(zone, place, part.ravel(), np.ones(zones))
+    rows = spread_rows(origin, destination, flows.ravel(), flows.ravel(), shares, places)
+    found = np.concatenate([block.units for block in rows.blocks()])
+    assert np.abs(found - part.T @ flows @ part).max() < 2
+    assert found.sum() == flows.sum()
+
+
 def test_what_lies_over_a_border_is_taken_from_the_same_origin_not_from_the_largest_cell() -> None:
     # A fine zone that sticks out of the coarse one around it: -4 between places 0 and 1, where nothing else flows.
     zone, place = np.array([0, 1, 1, 2]), np.array([0, 0, 1, 1])

@@ -48,9 +48,10 @@ def write_flowmap(release: SavedRelease, measure: str, folder: Path, *, coarse_t
     timeless = pc.is_null(when)
     _say_timeless(flows.column(_NAMES[-1]), timeless, measure)
     write_csv(_added_up(flows.append_column("time", when).filter(pc.invert(timeless))), folder / FLOWS)
+    said = guard_text(release.flows.select(axes))
     for axis in axes:
-        flows = flows.append_column(axis, release.flows.column(axis))
-    write_csv(guard_text(_added_up(flows.filter(timeless))), folder / TIMELESS)
+        flows = flows.append_column(axis, said.column(axis))
+    write_csv(_added_up(flows.filter(timeless)), folder / TIMELESS)
 
 
 def _added_up(flows: pa.Table) -> pa.Table:
