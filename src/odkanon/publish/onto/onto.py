@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +15,7 @@ from odkanon.core.arrays import Ints
 from odkanon.errors import InputError
 from odkanon.publish.onto.shares import Shapes, Weights, zone_shares
 from odkanon.publish.onto.spread import DECIMALS, SpreadRows, spread_rows
-from odkanon.publish.saved import SavedRelease, read_release, to_shapes
+from odkanon.publish.saved import SavedRelease, read_release
 from odkanon.quality.usefulness.rows import around_rows, corrected, nodes_of
 from odkanon.read.polygons import Polygons
 from odkanon.zoning.cells import Floats
@@ -147,7 +148,7 @@ def release_onto(folder: str | Path, polygons: Polygons, *, weights: Weights | N
             "cannot be spread over other zones; make a release of places for that"
         )
     flows = release.flows
-    shapes, names = _zones(release)
+    names, shapes, shape = _zones(release)
     shares = zone_shares(shapes, polygons.shapes, weights)
     number = {name: position for position, name in enumerate(names)}
     origin, destination = (
@@ -157,24 +158,31 @@ def release_onto(folder: str | Path, polygons: Polygons, *, weights: Weights | N
     measures: dict[str, SpreadRows] = {}
     for measure in (name for name in _MEASURES if name in flows.column_names):
         units = _units(flows.column(measure).to_numpy())
-        size = None if weights is None else shares.size[origin] * shares.size[destination]
+        size = None if weights is None else shares.size[shape[origin]] * shares.size[shape[destination]]
         spread = _corrected(units, [name for _, name in names], origin, destination, size)
-        measures[measure] = spread_rows(origin, destination, units, spread, shares, len(polygons.codes) + 1)
+        ends = shape[origin], shape[destination]
+        measures[measure] = spread_rows(*ends, units, spread, shares, len(polygons.codes) + 1)
     numbers = polygons.numbers
     if numbers is not None:
         numbers = np.append(numbers, -1 if 0 in numbers else 0)
     return OntoZones([*polygons.codes, OUTSIDE], numbers, measures)
 
 
-def _zones(release: SavedRelease) -> tuple[Shapes, list[tuple[str, str]]]:
-    """Return the outlines of all zones, and axis and name of each."""
-    names = [(feature["properties"]["axis"], feature["properties"]["id"]) for feature in release.zones]
-    shapes = to_shapes([feature.get("geometry") for feature in release.zones])
+def _zones(release: SavedRelease) -> tuple[list[tuple[str, str]], Shapes, Ints]:
+    """Return axis and name of all zones, their outlines, each once, and for each zone the number of its outline.
+
+    Many are the same: those of cells on both axes, and of boxes that differ at the other end alone.
+    """
     import shapely
+
+    names = [(feature["properties"]["axis"], feature["properties"]["id"]) for feature in release.zones]
+    texts = [json.dumps(feature.get("geometry")) for feature in release.zones]
+    number = {text: position for position, text in enumerate(dict.fromkeys(texts))}
+    shapes = np.asarray(shapely.from_geojson([None if text == "null" else text for text in number]))
 
     if shapely.is_missing(shapes).all():
         raise InputError(f"no zone of {release.name} has an outline, so that nothing can be spread over others")
-    return shapes, names
+    return names, shapes, np.array([number[text] for text in texts], dtype=np.int64)
 
 
 def _units(values: Floats) -> Ints:
