@@ -2,14 +2,14 @@
 
     python benchmarks/bench_points.py --points 20000000
 
-Prints the least processor time of each in a process of its own, their ratio, and the most memory that any took.
+Prints the least processor time of each in a process of its own, their ratio, and the most memory that the trips took.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import resource
+import os
 import subprocess
 import sys
 import tempfile
@@ -52,12 +52,13 @@ def make_points(count: int, path: Path) -> None:
 
 
 def measure(*command: str) -> tuple[float, float]:
-    """Return the processor time of a process, and the most memory in GiB that any process has taken so far."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([sys.executable, *command], check=True, stdout=subprocess.DEVNULL)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    took = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return took, after.ru_maxrss / 2**20
+    """Return the processor time of a process, and the most memory in GiB that it has taken."""
+    process = subprocess.Popen([sys.executable, *command], stdout=subprocess.DEVNULL)
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)
+    return used.ru_utime + used.ru_stime, used.ru_maxrss / 2**20
 
 
 def main() -> None:
@@ -78,7 +79,7 @@ def main() -> None:
             "trips": pq.read_metadata(trips).num_rows,
             "seconds": {name: round(took, 2) for name, took in seconds.items()},
             "in_sorts": round(seconds["trips"] / seconds["sort"], 2),
-            "peak_gib": round(cut[-1][1], 2),
+            "peak_gib": round(max(peak for _, peak in cut), 2),
         }
     print(json.dumps(result, indent=2))
 

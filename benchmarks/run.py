@@ -1,8 +1,8 @@
 """Every benchmark, one after the other: ``make bench``. Keeps a JSON of the run, and draws cost against size.
 
 Parts: (a) ODkAnon beside the naive version and a plain group-by, (b) cost against size and (d) memory, (c) peers from
-PyPI where they are installed, then each method and GNSS points. Numbers to compare are ratios within one run; see
-docs/benchmarks.md. Nothing is installed: peers and matplotlib are used where they are there.
+PyPI where they are installed, then each method, GNSS points and releases onto other zones. Numbers to compare are
+ratios within one run; see docs/benchmarks.md. Nothing is installed: peers and matplotlib are used where they are there.
 """
 
 from __future__ import annotations
@@ -60,6 +60,7 @@ def main() -> None:
         "methods": script("bench_methods.py"),
         "peers": script("bench_peers.py"),
         "points": script("bench_points.py", "--points", options.points),
+        "onto": script("bench_onto.py"),
     }
     print(json.dumps(result, indent=2))
     options.json.parent.mkdir(parents=True, exist_ok=True)

@@ -58,6 +58,24 @@ def export(
             show_default=False,
         ),
     ] = [],  # noqa: B006 - typer copies it
+    where: Annotated[
+        str | None,
+        typer.Option(
+            "--where",
+            metavar="EXPR",
+            rich_help_panel="Of a cube",
+            help="Only rows all of whose trips are such, as in 'mode == \"car\"'. [default: all]",
+            show_default=False,
+        ),
+    ] = None,
+    coarse_times: Annotated[
+        bool,
+        typer.Option(
+            "--coarse-times",
+            rich_help_panel="Of a cube",
+            help="With flowmap: tell time by part of the day, working days and weekend, or month. More rows know it.",
+        ),
+    ] = False,
     onto: Annotated[
         Path | None,
         typer.Option(
@@ -101,6 +119,8 @@ def export(
 
     `odkanon export february --zones january --to omx -o february.omx`
 
+    `odkanon export cube --to flowmap --where 'mode == "car"' -o cars`
+
     `odkanon export release --onto communes.gpkg --id CODE --to omx -o communes.omx`
     """
     from odkanon.publish.export.export import export_release
@@ -112,6 +132,8 @@ def export(
         measure=measure.value,
         force=force,
         zones=zones,
+        where=where,
+        coarse_times=coarse_times,
         onto=onto,
         code=code,
         weights=weights,

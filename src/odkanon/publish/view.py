@@ -132,7 +132,7 @@ def view_of(release: SavedRelease, where: str | None = None) -> View:
     """Return some of the trips of a cube; see `view_release`."""
     if not release.axes:
         raise InputError(f"{release.name} tells of places only, so that there is nothing to choose among its trips")
-    certain, possible = _rows(release, where)
+    certain, possible = rows_where(release, where)
     columns: dict[str, Any] = {name: release.flows.column(name) for name in AXES}
     sums = []
     for measure in release.measures:
@@ -146,8 +146,8 @@ def view_of(release: SavedRelease, where: str | None = None) -> View:
     return View(release.name, where, table)
 
 
-def _rows(release: SavedRelease, where: str | None) -> tuple[Bools, Bools]:
-    """Return of which rows all trips are asked for, and of which some may be."""
+def rows_where(release: SavedRelease, where: str | None) -> tuple[Bools, Bools]:
+    """Return of which rows of a cube all trips are asked for, and of which some may be; see `view_release`."""
     certain = np.ones(release.flows.num_rows, dtype=bool)
     possible = certain.copy()
     levels = {axis["name"]: np.array(axis["levels"], dtype=np.str_) for axis in release.about["axes"]}

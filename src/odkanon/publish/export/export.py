@@ -2,37 +2,43 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from odkanon.core.outputs import check_new, partial_folder
 from odkanon.errors import InputError, nearest
-from odkanon.publish.export.flowcsv import write_flowmap, write_skmob
+from odkanon.publish.export.flowcsv import FLOWS, LOCATIONS, flowmap_files, write_flowmap, write_skmob
 from odkanon.publish.export.geo import write_geojson, write_geopackage, write_geoparquet
 from odkanon.publish.export.omx import write_omx
 from odkanon.publish.onto import write as onto_files
 from odkanon.publish.report.segments import index_folders, is_index
 from odkanon.publish.saved import SavedRelease, read_release, with_zones_of
+from odkanon.publish.view import rows_where
 
-Writer = Callable[[SavedRelease, Path, str], None]
+log = logging.getLogger(__name__)
+Writer = Callable[[SavedRelease, str, Path], None]
 
 FILES: dict[str, tuple[str, ...]] = {
     "omx": (),
     "gpkg": (),
     "geoparquet": ("zones.parquet", "flows.parquet"),
     "geojson": ("zones.geojson", "flows.geojson"),
-    "flowmap": ("locations.csv", "flows.csv"),
+    "flowmap": (LOCATIONS, FLOWS),
     "skmob": ("tessellation.geojson", "flows.csv"),
 }
 """The files of each format; none where the format is a single file, which may have any name."""
 
 _WRITERS: dict[str, Writer] = {
-    "omx": lambda release, path, measure: write_omx(release, path),
-    "gpkg": lambda release, path, measure: write_geopackage(release, path),
-    "geoparquet": lambda release, path, measure: write_geoparquet(release, path),
-    "geojson": lambda release, path, measure: write_geojson(release, path),
-    "flowmap": write_flowmap,
+    "omx": lambda release, measure, path: write_omx(release, path),
+    "gpkg": lambda release, measure, path: write_geopackage(release, path),
+    "geoparquet": lambda release, measure, path: write_geoparquet(release, path),
+    "geojson": lambda release, measure, path: write_geojson(release, path),
     "skmob": write_skmob,
 }
 
@@ -45,6 +51,8 @@ def export_release(
     measure: str = "trips",
     force: bool = False,
     zones: Sequence[str | Path] = (),
+    where: str | None = None,
+    coarse_times: bool = False,
     onto: str | Path | None = None,
     code: str | None = None,
     weights: str | Path | None = None,
@@ -66,6 +74,12 @@ def export_release(
         Replace files of the same name; other files in the folder stay.
     zones : sequence of path
         Releases whose zones are to be there as well, also where nothing flows, so that two months have the same shape.
+    where : str, optional
+        Of a cube, only rows all of whose trips are such, as in `odkanon.view_release`. A warning says how many trips
+        may be such besides.
+    coarse_times : bool
+        In the flow map of a cube, tell time by part of the day, working days and weekend, or month, which more rows
+        know than the hour or the day; see `odkanon.publish.export.times`.
     onto : path, optional
         A file of polygons to spread the release over, for "omx", "csv" and "parquet"; see `odkanon.publish.onto`.
     code : str, optional
@@ -84,54 +98,91 @@ def export_release(
     >>> [path.name for path in written]
     ['locations.csv', 'flows.csv']
     """
-    if onto is None:
-        if code is not None or weights is not None:
-            raise InputError("codes and weights belong to zones of your own; name their file, too")
-        if to in onto_files.FILES and to not in FILES:
-            raise InputError(f"a release is {to} already; this format is for a matrix on zones of your own")
-        if to not in FILES:
-            raise InputError(f"there is no format {to!r}; choose among {', '.join(FILES)}{nearest(to, FILES)}")
-    else:
+    _check_asked(to, onto=onto, zones=zones, own=(code, weights), cube=(where, coarse_times))
+    folder, output = Path(folder), Path(output)
+    if is_index(folder):
+        ending = "" if (FILES[to] if onto is None else onto_files.FILES[to]) else f".{to}"
+        how: dict[str, Any] = {"measure": measure, "force": force, "zones": zones, "where": where}
+        how |= {"coarse_times": coarse_times, "onto": onto, "code": code, "weights": weights}
+        output.mkdir(parents=True, exist_ok=True)
+        parts = index_folders(folder)
+        return [path for part in parts for path in export_release(part, to, output / f"{part.name}{ending}", **how)]
+    if onto is not None:
+        asked: dict[str, Any] = {
+            "onto": Path(onto),
+            "code": code,
+            "weights": None if weights is None else Path(weights),
+        }
+        return _written(output, onto_files.FILES[to], partial(onto_files.write_onto, folder, to, **asked), force=force)
+    _check(output, FILES[to], force=force)
+    release = _chosen(with_zones_of(read_release(folder), [read_release(each) for each in zones]), where)
+    if to != "flowmap":
+        return _written(output, FILES[to], partial(_WRITERS[to], release, measure), force=force)
+    write = partial(write_flowmap, release, measure, coarse_times=coarse_times)
+    return _written(output, flowmap_files(release), write, force=force)
+
+
+def _check_asked(
+    to: str,
+    *,
+    onto: str | Path | None,
+    zones: Sequence[str | Path],
+    own: tuple[str | None, str | Path | None],
+    cube: tuple[str | None, bool],
+) -> None:
+    """Raise unless what is asked for goes together."""
+    if onto is not None:
         if zones:
             raise InputError("on zones of your own all are there anyway; leave out the other releases")
+        if cube[0] is not None:
+            raise InputError("a cube cannot be spread over zones of your own, nor can some of its trips")
         onto_files.check_format(to)
-    output = Path(output)
-    if is_index(Path(folder)):
-        ending = "" if (FILES[to] if onto is None else onto_files.FILES[to]) else f".{to}"
-        parts = index_folders(Path(folder))
-        how: dict[str, Any] = {
-            "measure": measure,
-            "force": force,
-            "zones": zones,
-            "onto": onto,
-            "code": code,
-            "weights": weights,
-        }
-        output.mkdir(parents=True, exist_ok=True)
-        return [path for part in parts for path in export_release(part, to, output / f"{part.name}{ending}", **how)]
-    files = FILES[to] if onto is None else onto_files.FILES[to]
-    targets = [output / name for name in files] or [output]
-    _check(output, targets, single=not files, force=force)
-    with partial_folder(output) as partial:
-        target = partial if files else partial / output.name
-        if onto is None:
-            release = with_zones_of(read_release(Path(folder)), [read_release(each) for each in zones])
-            _WRITERS[to](release, target, measure)
-        else:
-            given = None if weights is None else Path(weights)
-            onto_files.write_onto(Path(folder), to, target, onto=Path(onto), code=code, weights=given)
+    elif own != (None, None):
+        raise InputError("codes and weights belong to zones of your own; name their file, too")
+    elif to in onto_files.FILES and to not in FILES:
+        raise InputError(f"a release is {to} already; this format is for a matrix on zones of your own")
+    elif to not in FILES:
+        raise InputError(f"there is no format {to!r}; choose among {', '.join(FILES)}{nearest(to, FILES)}")
+    if cube[1] and to != "flowmap":
+        raise InputError("times are told in flow maps only; leave out that they be coarse")
+
+
+def _chosen(release: SavedRelease, where: str | None) -> SavedRelease:
+    """Return a cube with the rows of which all trips are asked for, and say how many others may be."""
+    if where is None:
+        return release
+    if not release.axes:
+        raise InputError(f"{release.name} tells of places only, so that there is nothing to choose among its trips")
+    certain, possible = rows_where(release, where)
+    unsure = int(release.measure("trips")[possible & ~certain].sum())
+    if unsure:
+        log.warning(
+            "up to %s more trips may be such; their rows tell too little to say, and are left out", f"{unsure:,}"
+        )
+    return replace(release, flows=release.flows.filter(pa.array(certain)))
+
+
+def _written(output: Path, files: Sequence[str], write: Callable[[Path], None], *, force: bool) -> list[Path]:
+    """Write the files of a format, all of them or none; a single one, which may have any name, if none are named."""
+    targets = _check(output, files, force=force)
+    with partial_folder(output) as made:
+        write(made if files else made / output.name)
         if files:
             output.mkdir(exist_ok=True)
         for target in targets:
-            (partial / target.name).replace(target)
+            (made / target.name).replace(target)
     return targets
 
 
-def _check(output: Path, targets: list[Path], *, single: bool, force: bool) -> None:
+def _check(output: Path, files: Sequence[str], *, force: bool) -> list[Path]:
+    """Return where files go; raise if some are there, or a folder where a file should be."""
+    single = not files
     if output.exists() and output.is_dir() == single:
         raise InputError(f"{output} is a {'folder' if single else 'file'}; this format needs a {_KIND[single]}")
+    targets = [output / name for name in files] or [output]
     for target in targets:
         check_new(target, force=force)
+    return targets
 
 
 _KIND = {True: "file", False: "folder"}

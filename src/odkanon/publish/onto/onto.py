@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,8 +14,8 @@ import pyarrow as pa
 from odkanon.core.arrays import Ints
 from odkanon.errors import InputError
 from odkanon.publish.onto.shares import Shapes, Weights, zone_shares
-from odkanon.publish.onto.spread import DECIMALS, Cells, spread_rows
-from odkanon.publish.saved import SavedRelease, read_release, to_shapes
+from odkanon.publish.onto.spread import DECIMALS, SpreadRows, spread_rows
+from odkanon.publish.saved import SavedRelease, read_release
 from odkanon.quality.usefulness.rows import around_rows, corrected, nodes_of
 from odkanon.read.polygons import Polygons
 from odkanon.zoning.cells import Floats
@@ -23,8 +25,32 @@ _MEASURES = ("trips", "weight")
 
 
 @dataclass(frozen=True, eq=False)
+class OntoBlock:
+    """Flows from some zones in a row to all zones.
+
+    Attributes
+    ----------
+    first : int
+        The number of the first origin.
+    units : dict of str to array of int
+        By name, origin (first axis) and destination, the millionths of what each cell says.
+    """
+
+    first: int
+    units: dict[str, Ints]
+
+    @property
+    def values(self) -> dict[str, Floats]:
+        """The same as numbers. Millionths are exact: they add up to what is published, to the last one."""
+        return {name: units / 10**DECIMALS for name, units in self.units.items()}
+
+
+@dataclass(frozen=True, eq=False)
 class OntoZones:
     """A release on given zones.
+
+    A matrix may have as many cells as there are pairs of zones, so that it is worked out some origins at a time,
+    whenever it is asked for.
 
     Attributes
     ----------
@@ -32,35 +58,71 @@ class OntoZones:
         All zones, in the order of their file, and last what lies outside of them.
     numbers : array of int or None
         The codes as whole numbers, where they are; outside is 0, or -1 if a zone is called so.
-    origin, destination : array of int
-        For each flow, the places of its zones among the codes; sorted, and only flows above 0.
-    values : dict of str to array of float
-        ``trips``, ``trips_exact`` and, where the release has weights, ``weight``, ``weight_exact``: what flows, and how
-        much of it was published inside. The rest was spread, and is an estimate. Millionths are exact: they add up to
-        what is published, to the last one.
+    measures : dict of str to SpreadRows
+        ``trips`` and, where the release has weights, ``weight``.
     """
 
     codes: list[str]
     numbers: Ints | None
-    origin: Ints
-    destination: Ints
-    values: dict[str, Floats]
+    measures: dict[str, SpreadRows]
+
+    @property
+    def names(self) -> list[str]:
+        """What each cell says.
+
+        ``trips``, ``trips_exact`` and, where there are weights, ``weight``, ``weight_exact``: what flows, and how much
+        of it was published inside. The rest was spread, and is an estimate.
+        """
+        return [name for measure in self.measures for name in (measure, f"{measure}_exact")]
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the flows as a table."""
+        zone, number = self.zone_names.type, pa.float64()
+        return pa.schema({"origin": zone, "destination": zone, **dict.fromkeys(self.names, number)})
+
+    def blocks(self) -> Iterator[OntoBlock]:
+        """Yield the matrix, some origins at a time."""
+        for cells in zip(*(rows.blocks() for rows in self.measures.values()), strict=True):
+            units = [values for part in cells for values in (part.units, part.exact)]
+            yield OntoBlock(cells[0].first, dict(zip(self.names, units, strict=True)))
+
+    def flows(self, block: OntoBlock) -> pa.Table:
+        """Return the flows of a block that are above 0 as a table, sorted."""
+        origin, destination = np.nonzero(np.logical_or.reduce([units != 0 for units in block.units.values()]))
+        ends = {"origin": origin + block.first, "destination": destination}
+        named = {axis: self.zone_names.take(pa.array(zones)) for axis, zones in ends.items()}
+        return pa.table({**named, **{name: values[origin, destination] for name, values in block.values.items()}})
 
     def table(self) -> pa.Table:
-        """Return the flows as a table."""
-        names: Any = np.array(self.codes, dtype=object) if self.numbers is None else self.numbers
-        ends = {"origin": names[self.origin], "destination": names[self.destination]}
-        return pa.table({**ends, **self.values})
+        """Return all flows above 0 as a table, sorted."""
+        return pa.concat_tables([self.flows(block) for block in self.blocks()])
 
-    def zones(self) -> pa.Table:
-        """Return all zones in their order, with what begins and ends in each."""
-        names: Any = self.codes if self.numbers is None else self.numbers
-        columns: dict[str, Any] = {"zone": names}
-        for measure in (name for name in _MEASURES if name in self.values):
-            for end, column in ((self.origin, "from"), (self.destination, "to")):
-                sums = np.bincount(end, weights=self.values[measure], minlength=len(self.codes))
-                columns[f"{measure}_{column}"] = sums.round(DECIMALS)
-        return pa.table(columns)
+    @cached_property
+    def zone_names(self) -> pa.Array:
+        """What the zones are called in tables: numbers where their codes are."""
+        return pa.array(self.codes if self.numbers is None else self.numbers)
+
+
+class Margins:
+    """What begins and ends in each zone, added up block by block."""
+
+    def __init__(self, found: OntoZones) -> None:
+        self._found = found
+        ways = [f"{measure}_{way}" for measure in found.measures for way in ("from", "to")]
+        self._units = {way: np.zeros(len(found.codes), dtype=np.int64) for way in ways}
+
+    def add(self, block: OntoBlock) -> None:
+        """Add what flows in a block."""
+        for measure in self._found.measures:
+            units = block.units[measure]
+            self._units[f"{measure}_from"][block.first : block.first + len(units)] += units.sum(axis=1)
+            self._units[f"{measure}_to"] += units.sum(axis=0)
+
+    def table(self) -> pa.Table:
+        """Return all zones in their order."""
+        sums = {name: units / 10**DECIMALS for name, units in self._units.items()}
+        return pa.table({"zone": self._found.zone_names, **sums})
 
 
 def release_onto(folder: str | Path, polygons: Polygons, *, weights: Weights | None = None) -> OntoZones:
@@ -86,31 +148,41 @@ def release_onto(folder: str | Path, polygons: Polygons, *, weights: Weights | N
             "cannot be spread over other zones; make a release of places for that"
         )
     flows = release.flows
-    shapes, names = _zones(release)
+    names, shapes, shape = _zones(release)
     shares = zone_shares(shapes, polygons.shapes, weights)
     number = {name: position for position, name in enumerate(names)}
     origin, destination = (
         np.array([number[axis, zone] for zone in flows.column(axis).to_pylist()], dtype=np.int64)
         for axis in ("origin", "destination")
     )
-    cells: dict[str, Cells] = {}
+    measures: dict[str, SpreadRows] = {}
     for measure in (name for name in _MEASURES if name in flows.column_names):
         units = _units(flows.column(measure).to_numpy())
-        size = None if weights is None else shares.size[origin] * shares.size[destination]
+        size = None if weights is None else shares.size[shape[origin]] * shares.size[shape[destination]]
         spread = _corrected(units, [name for _, name in names], origin, destination, size)
-        cells[measure] = spread_rows(origin, destination, units, spread, (shares, shares), len(polygons.codes) + 1)
-    return _on(polygons, cells)
+        ends = shape[origin], shape[destination]
+        measures[measure] = spread_rows(*ends, units, spread, shares, len(polygons.codes) + 1)
+    numbers = polygons.numbers
+    if numbers is not None:
+        numbers = np.append(numbers, -1 if 0 in numbers else 0)
+    return OntoZones([*polygons.codes, OUTSIDE], numbers, measures)
 
 
-def _zones(release: SavedRelease) -> tuple[Shapes, list[tuple[str, str]]]:
-    """Return the outlines of all zones, and axis and name of each."""
-    names = [(feature["properties"]["axis"], feature["properties"]["id"]) for feature in release.zones]
-    shapes = to_shapes([feature.get("geometry") for feature in release.zones])
+def _zones(release: SavedRelease) -> tuple[list[tuple[str, str]], Shapes, Ints]:
+    """Return axis and name of all zones, their outlines, each once, and for each zone the number of its outline.
+
+    Many are the same: those of cells on both axes, and of boxes that differ at the other end alone.
+    """
     import shapely
+
+    names = [(feature["properties"]["axis"], feature["properties"]["id"]) for feature in release.zones]
+    texts = [json.dumps(feature.get("geometry")) for feature in release.zones]
+    number = {text: position for position, text in enumerate(dict.fromkeys(texts))}
+    shapes = np.asarray(shapely.from_geojson([None if text == "null" else text for text in number]))
 
     if shapely.is_missing(shapes).all():
         raise InputError(f"no zone of {release.name} has an outline, so that nothing can be spread over others")
-    return shapes, names
+    return names, shapes, np.array([number[text] for text in texts], dtype=np.int64)
 
 
 def _units(values: Floats) -> Ints:
@@ -130,19 +202,3 @@ def _corrected(units: Ints, names: list[str], origin: Ints, destination: Ints, s
     spread: Ints = np.rint(exact).astype(np.int64)
     spread[np.argmax(spread)] += int(units.sum()) - int(spread.sum())
     return spread
-
-
-def _on(polygons: Polygons, cells: dict[str, Cells]) -> OntoZones:
-    places = len(polygons.codes) + 1
-    keys = np.unique(np.concatenate([part.origin * places + part.destination for part in cells.values()]))
-    values: dict[str, Floats] = {}
-    for measure, part in cells.items():
-        at = np.searchsorted(keys, part.origin * places + part.destination)
-        for name, units in ((measure, part.units), (f"{measure}_exact", part.exact)):
-            whole = np.zeros(len(keys), dtype=np.int64)
-            whole[at] = units
-            values[name] = whole / 10**DECIMALS
-    numbers = polygons.numbers
-    if numbers is not None:
-        numbers = np.append(numbers, -1 if 0 in numbers else 0)
-    return OntoZones([*polygons.codes, OUTSIDE], numbers, keys // places, keys % places, values)

@@ -1,48 +1,95 @@
-"""Rows of a release divided among pairs of places, in whole millionths, so that nothing is lost or added."""
+"""Rows of a release divided among pairs of places, in whole millionths, so that nothing is lost or added.
+
+Going through rows one by one would be slow where many rows are large: each meets thousands of places at both ends. So
+they are divided together. With ``A`` the shares of zones in places and ``F`` what flows between zones, the matrix
+between places is the product ``A' F A``, worked out for some origins at a time.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from odkanon.core.arrays import Ints
+from odkanon.core.arrays import Ints, group_sum
+from odkanon.errors import InputError
 from odkanon.publish.onto.shares import ZoneShares
 from odkanon.zoning.cells import Floats
 
 DECIMALS = 6
 _AT_ONCE = 1 << 21
-"""Parts of rows that are worked on at the same time; bounds the memory."""
+"""Cells that are worked on at the same time; bounds the memory."""
+_NOISE = 1e-6
+"""Less of a unit than this is what is left of differences of numbers that are the same."""
 
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Flows between places, sorted; empty ones are left out.
+    """Flows from a few places in a row to all places.
 
     Attributes
     ----------
-    origin, destination : array of int
-        Numbers of the places.
+    first : int
+        The number of the first origin.
     units, exact : array of int
-        How many millionths flow, and how many of them were published inside; the rest was spread.
+        By origin (first axis) and destination, how many millionths flow, and how many of them were published inside;
+        the rest was spread.
     """
 
-    origin: Ints
-    destination: Ints
+    first: int
     units: Ints
     exact: Ints
 
 
+@dataclass(frozen=True, eq=False)
+class SpreadRows:
+    """Rows that are to be divided among pairs of places; see `spread_rows`.
+
+    Attributes
+    ----------
+    places : int
+        How many places there are, the outside among them.
+    shares : scipy.sparse.csr_array
+        Shares of places (columns) in zones (rows).
+    estimated : scipy.sparse.csr_array
+        Between zones, what is to be divided.
+    exact : scipy.sparse.csr_array
+        Between places, what was published inside of both.
+    from_place : array of int
+        The units to divide that begin in each place.
+    """
+
+    places: int
+    shares: Any
+    estimated: Any
+    exact: Any
+    from_place: Ints
+
+    def blocks(self) -> Iterator[Cells]:
+        """Yield all cells, some origins at a time, in their order; whatever was asked for, the limits are the same."""
+        of_place = self.shares.T.tocsr()
+        step = rows_at_once(self.places)
+        for first in range(0, self.places, step):
+            some = slice(first, first + step)
+            spread = (of_place[some] @ self.estimated @ self.shares).toarray()
+            exact: Ints = self.exact[some].toarray()
+            yield Cells(first, exact + divided(spread, self.from_place[some]), exact)
+
+
+def rows_at_once(places: int) -> int:
+    """Return how many origins are worked on at the same time."""
+    return max(min(_AT_ONCE // places, places), 1)
+
+
 def spread_rows(
-    origin: Ints,
-    destination: Ints,
-    published: Ints,
-    to_spread: Ints,
-    shares: tuple[ZoneShares, ZoneShares],
-    places: int,
-) -> Cells:
+    origin: Ints, destination: Ints, published: Ints, to_spread: Ints, shares: ZoneShares, places: int
+) -> SpreadRows:
     """Divide rows among pairs of places; the sum over cells is that of the rows, to the last unit.
+
+    Where zones lie in each other only nearly (H3 cells), a cell may come out below what was published inside of it. It
+    is then that, and the other cells of the same origin have so much less, in proportion to what was spread over them.
 
     Parameters
     ----------
@@ -52,80 +99,56 @@ def spread_rows(
         The units of each row, which count as exact where both zones lie inside one place each.
     to_spread : array of int
         The units to divide: the same, or corrected for rows inside rows, with the same sum.
-    shares : tuple of ZoneShares
-        How origin and destination zones are divided.
+    shares : ZoneShares
+        How zones are divided.
     places : int
         How many places there are, the outside among them.
     """
-    starts = [np.searchsorted(share.zone, np.arange(len(share.size) + 1)) for share in shares]
-    counts = [np.diff(start)[zone] for start, zone in zip(starts, (origin, destination), strict=True)]
-    largest = [_largest(share, start) for share, start in zip(shares, starts, strict=True)]
-    total = _Sums.nothing()
-    for some in _blocks(counts[0] * counts[1]):
-        parts = (counts[0] * counts[1])[some]
-        row = np.repeat(np.arange(len(parts)), parts)
-        offset = np.arange(len(row)) - (np.cumsum(parts) - parts)[row]
-        left = starts[0][origin[some]][row] + offset // counts[1][some][row]
-        right = starts[1][destination[some]][row] + offset % counts[1][some][row]
-        share = shares[0].share[left] * shares[1].share[right]
-        key = shares[0].place[left] * places + shares[1].place[right]
-        first = np.cumsum(parts) - parts
-        main = first + largest[0][origin[some]] * counts[1][some] + largest[1][destination[some]]
-        units = _apportioned(to_spread[some], row, share, first, main)
-        exact = np.where(parts[row] == 1, published[some][row], 0)
-        total = total.plus(key, units, exact)
-    settled = _without_negative(total.units)
-    used = (settled != 0) | (total.exact != 0)
-    return Cells(total.key[used] // places, total.key[used] % places, settled[used], total.exact[used])
+    try:
+        from scipy.sparse import csr_array
+    except ImportError:
+        raise InputError("a release on other zones needs scipy: pip install 'odkanon[geo]'") from None
+    zones = len(shares.size)
+    parts = csr_array((shares.share, (shares.zone, shares.place)), shape=(zones, places))
+    starts = np.searchsorted(shares.zone, np.arange(zones))
+    whole = np.bincount(shares.zone, minlength=zones) == 1
+    inside = whole[origin] & whole[destination]
+    ends = tuple(shares.place[starts[zone[inside]]] for zone in (origin, destination))
+    exact = csr_array((published[inside], ends), shape=(places, places))
+    open_ = to_spread - np.where(inside, published, 0)
+    used = open_ != 0
+    estimated = csr_array((open_[used].astype(np.float64), (origin[used], destination[used])), shape=(zones, zones))
+    begins = parts.T @ group_sum(origin, zones, open_).astype(np.float64)
+    return SpreadRows(places, parts, estimated, exact, divided(begins[None], open_.sum(keepdims=True))[0])
 
 
-def _blocks(work: Ints) -> Iterator[slice]:
-    done, start = np.cumsum(work), 0
-    while start < len(work):
-        before = int(done[start - 1]) if start else 0
-        stop = max(int(np.searchsorted(done, before + _AT_ONCE, side="right")), start + 1)
-        yield slice(start, stop)
-        start = stop
+def divided(shares: Floats, totals: Ints) -> Ints:
+    """Divide each total (one a row) in proportion to the shares of its row; those below 0 count as 0.
+
+    What rounding down leaves over is handed out as the fractions add up along the row. So the sum is exact, each
+    part is off by less than one, and so are sums of neighbours, however many they are and however small.
+
+    Examples
+    --------
+    >>> divided(np.array([[0.3, 0.3, 0.4, -1.0], [2.0, 0.0, 1.0, 1.0]]), np.array([2, 8]))
+    array([[1, 0, 1, 0],
+           [4, 0, 2, 2]])
+    """
+    parts = np.where(shares < _NOISE, 0.0, shares)
+    parts *= _ratio(totals, parts.sum(axis=1))[:, None]
+    units: Ints = parts.astype(np.int64)
+    parts -= units
+    left = totals - units.sum(axis=1)
+    running = np.cumsum(parts, axis=1, out=parts)
+    running *= _ratio(np.maximum(left, 0), running[:, -1])[:, None]
+    handed: Ints = np.rint(running).astype(np.int64)
+    units += handed
+    units[:, 1:] -= handed[:, :-1]
+    largest = np.arange(len(units)), np.argmax(shares, axis=1)
+    units[largest] += totals - units.sum(axis=1)  # nothing, but for numbers beyond the precision of floats
+    return units
 
 
-def _largest(shares: ZoneShares, starts: Ints) -> Ints:
-    """Return for each zone which of its parts is the largest."""
-    best = np.lexsort((-shares.share, shares.zone))[starts[:-1]]
-    return best - starts[:-1]
-
-
-def _apportioned(units: Ints, row: Ints, share: Floats, first: Ints, main: Ints) -> Ints:
-    """Divide units in proportion; what rounding leaves over goes to the main part of the row."""
-    parts: Ints = np.rint(units[row] * share).astype(np.int64)
-    parts[main] += units - np.add.reduceat(parts, first)
-    return parts
-
-
-@dataclass(frozen=True, eq=False)
-class _Sums:
-    key: Ints
-    units: Ints
-    exact: Ints
-
-    @classmethod
-    def nothing(cls) -> _Sums:
-        none = np.empty(0, dtype=np.int64)
-        return cls(none, none, none)
-
-    def plus(self, key: Ints, units: Ints, exact: Ints) -> _Sums:
-        key = np.concatenate([self.key, key])
-        order = np.argsort(key, kind="stable")
-        starts = np.flatnonzero(np.concatenate([[True], np.diff(key[order]) != 0])[: len(key)])
-        sums = [
-            np.add.reduceat(np.concatenate([old, new])[order], starts)
-            for old, new in ((self.units, units), (self.exact, exact))
-        ]
-        return _Sums(key[order][starts], sums[0], sums[1])
-
-
-def _without_negative(units: Ints) -> Ints:
-    """Lift what rounding has pushed below 0, at the cost of the largest cell."""
-    lifted: Ints = np.maximum(units, 0)
-    if len(units):
-        lifted[np.argmax(lifted)] -= int(lifted.sum()) - int(units.sum())
-    return lifted
+def _ratio(above: Ints, below: Floats) -> Floats:
+    """Return quotients, 0 where there is nothing to divide by."""
+    return np.divide(above, below, out=np.zeros(len(below)), where=below > 0)

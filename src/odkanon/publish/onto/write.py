@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 import pyarrow.parquet
 
 from odkanon.errors import InputError, nearest
-from odkanon.publish.export.matrixfile import write_matrices
+from odkanon.publish.export.matrixfile import new_core, new_matrices
 from odkanon.publish.files import guard_text
-from odkanon.publish.onto.onto import OntoZones, release_onto
+from odkanon.publish.onto.onto import Margins, OntoZones, release_onto
 from odkanon.publish.onto.shares import read_weights
+from odkanon.publish.onto.spread import rows_at_once
 from odkanon.read.polygons import read_polygons
 from odkanon.read.tables.open import write_csv
 
@@ -39,15 +42,38 @@ def write_onto(
     found = release_onto(folder, read_polygons(onto, code), weights=known)
     if to == "omx":
         _write_omx(found, output)
-    for name, table in (("zones", found.zones()), ("flows", found.table())):
-        if to == "csv":
-            write_csv(guard_text(table), output / f"{name}.csv")
-        elif to == "parquet":
-            pyarrow.parquet.write_table(table, output / f"{name}.parquet")
+    else:
+        _write_tables(found, to, output)
 
 
 def _write_omx(found: OntoZones, path: Path) -> None:
     lookups: dict[str, npt.NDArray[Any]] = {"id": np.char.encode(np.array(found.codes, dtype=np.str_), "utf-8")}
     if found.numbers is not None:
         lookups["zone"] = found.numbers
-    write_matrices(path, len(found.codes), (found.origin, found.destination), found.values, lookups)
+    size = len(found.codes)
+    with new_matrices(path, size, lookups) as file:
+        cores = {name: new_core(file, name, size, rows_at_once(size)) for name in found.names}
+        for block in found.blocks():
+            for name, values in block.values.items():
+                cores[name][block.first : block.first + len(values)] = values
+
+
+def _write_tables(found: OntoZones, to: str, folder: Path) -> None:
+    """Write flows block by block, so that they never are in memory as a whole, and what they add up to in each zone."""
+    margins = Margins(found)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for block in found.blocks():
+            margins.add(block)
+            yield from guard(found.flows(block)).to_batches()
+
+    guard: Callable[[pa.Table], pa.Table] = guard_text if to == "csv" else lambda table: table
+    flows = pa.RecordBatchReader.from_batches(found.schema, batches())
+    if to == "csv":
+        write_csv(flows, folder / "flows.csv")
+        write_csv(guard(margins.table()), folder / "zones.csv")
+        return
+    with pyarrow.parquet.ParquetWriter(folder / "flows.parquet", found.schema) as writer:
+        for batch in flows:
+            writer.write_batch(batch)
+    pyarrow.parquet.write_table(margins.table(), folder / "zones.parquet")

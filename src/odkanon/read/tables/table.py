@@ -173,7 +173,9 @@ def quote_name(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def write_csv(table: pa.Table, path: Path, connection: duckdb.DuckDBPyConnection | None = None) -> None:
+def write_csv(
+    table: pa.Table | pa.RecordBatchReader, path: Path, connection: duckdb.DuckDBPyConnection | None = None
+) -> None:
     """Write a table as CSV (gzipped if the name ends in .gz), quoting only what needs it.
 
     ``connection`` is one that is open already: to open one takes longer than to write a small table.
