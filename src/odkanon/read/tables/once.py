@@ -13,7 +13,7 @@ from itertools import count
 
 _NAME = r'"(?:[^"]|"")*"'
 _TEXT = r"'(?:[^']|'')*'"
-_READ = re.compile(rf"(?<!\w)TRY_CAST\({_NAME} AS \w+\)")
+_READ = rf"TRY_CAST\({_NAME} AS \w+\)"
 """A column read as a number or a time: never an error, so it may be worked out before it is known to be needed."""
 _BRACKETS = re.compile(rf"{_TEXT}|{_NAME}|(?P<opens>\(|\bCASE\b)|(?P<closes>\)|\bEND\b)")
 
@@ -51,16 +51,19 @@ def selection(values: Mapping[str, str], scan: str, taken: Collection[str]) -> s
 
 def _read_again(expressions: Iterable[str]) -> list[str]:
     """Return the columns that are read more than once."""
-    times = Counter(found[0] for sql in expressions for found in _READ.finditer(sql))
-    return [part for part, often in times.items() if often > 1]
+    times = Counter(found["part"] for sql in expressions for found in _outside_texts(_READ).finditer(sql))
+    return [part for part, often in times.items() if part is not None and often > 1]
 
 
 def _selected_again(expressions: Collection[str]) -> list[str]:
     """Return the expressions that stand in others, too, and in which no other such stands."""
-    again = [
-        sql for sql in dict.fromkeys(expressions) if sum(sql in each for each in expressions) > 1 and _is_term(sql)
-    ]
-    return [sql for sql in again if not any(other in sql for other in again if other != sql)]
+    terms = filter(_is_term, dict.fromkeys(expressions))
+    again = [term for term in terms if sum(_stands_in(term, sql) for sql in expressions) > 1]
+    return [term for term in again if not any(_stands_in(other, term) for other in again if other != term)]
+
+
+def _stands_in(part: str, sql: str) -> bool:
+    return part in sql and any(found["part"] for found in _outside_texts(re.escape(part)).finditer(sql))
 
 
 def _is_term(sql: str) -> bool:
@@ -76,9 +79,14 @@ def _is_term(sql: str) -> bool:
 
 
 def _renamed(sql: str, names: Mapping[str, str]) -> str:
-    """Return an expression with names in place of some parts, wherever they do not stand in a text."""
-    pattern = rf"(?<!\w)(?:{'|'.join(map(re.escape, names))})|{_TEXT}|{_NAME}"
-    return re.sub(pattern, lambda found: names.get(found[0], found[0]), sql)
+    """Return an expression with names in place of some parts."""
+    parts = _outside_texts("|".join(map(re.escape, names)))
+    return parts.sub(lambda found: names.get(found[0], found[0]), sql)
+
+
+def _outside_texts(part: str) -> re.Pattern[str]:
+    """Return a pattern that finds a part, and passes over the texts and names in which it stands as well."""
+    return re.compile(rf"(?<!\w)(?P<part>{part})|{_TEXT}|{_NAME}")
 
 
 def _listed(values: Mapping[str, str]) -> str:
