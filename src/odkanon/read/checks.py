@@ -223,7 +223,7 @@ def _fetched(table: Table, values: Mapping[str, str], same: Mapping[str, str]) -
     """Fetch some values, and what makes two rows the same; return the names of the latter, none of them twice."""
     names = {sql: name for name, sql in values.items()}
     alike = dict.fromkeys(names.setdefault(sql, f" same {name}") for name, sql in same.items())
-    return table.fetch({name: sql for sql, name in names.items()} | values), list(alike)
+    return table.fetch({**{name: sql for sql, name in names.items()}, **values}), list(alike)
 
 
 def _extra(rows: Rows) -> dict[str, str]:
