@@ -197,10 +197,10 @@ def checked_rows(
         What to fetch: SQL expressions by name.
     """
     rows = rows_of(table, found, checks, where=where, identity=identity)
-    fetched = table.fetch([f"{sql} AS {quote_name(name)}" for name, sql in {**values, **_extra(rows)}.items()])
+    fetched, same = _fetched(table, {**values, **_extra(rows)}, rows.same)
     reasons, reason = list(rows.reasons), fetched.column(" reason").to_numpy().astype(np.int64)
     weight = _weights(fetched, rows, reason)
-    lookalikes = _reject_copies(fetched, rows, reason, reasons)
+    lookalikes = _reject_copies(fetched, same, rows, reason, reasons)
     keep = reason == 0
     units, scale = _units(weight, keep)
     counts = None if rows.trips is None else fetched.column(" trips").to_numpy().astype(np.int64)
@@ -208,14 +208,22 @@ def checked_rows(
     lines = table.unreadable_lines()
     if lines:
         rejected[UNREADABLE] = Rejected(lines, lines if counts is None else 0)
+    kept = fetched.select(list(values))
     return Checked(
-        fetched.select(list(values)).filter(pa.array(keep)),
+        kept if keep.all() else kept.filter(pa.array(keep)),
         None if counts is None else counts[keep],
         None if units is None else units[keep],
         scale,
         _heads(fetched, rows, keep),
         Source(len(reason) + lines, table.sha256, rejected, lookalikes=lookalikes),
     )
+
+
+def _fetched(table: Table, values: Mapping[str, str], same: Mapping[str, str]) -> tuple[pa.Table, list[str]]:
+    """Fetch some values, and what makes two rows the same; return the names of the latter, none of them twice."""
+    names = {sql: name for name, sql in values.items()}
+    alike = dict.fromkeys(names.setdefault(sql, f" same {name}") for name, sql in same.items())
+    return table.fetch({**{name: sql for sql, name in names.items()}, **values}), list(alike)
 
 
 def _extra(rows: Rows) -> dict[str, str]:
@@ -228,7 +236,6 @@ def _extra(rows: Rows) -> dict[str, str]:
     extra |= {f" {name}": sql for name, sql in rows.heads.items()}
     if rows.same:
         extra[" print"] = f"CASE WHEN {rows.known} THEN hash({', '.join(rows.same.values())}) END"
-        extra |= {f" same {name}": sql for name, sql in rows.same.items() if name not in rows.heads}
     return extra
 
 
@@ -261,19 +268,21 @@ def drop_rows(rows: Checked, good: Bools, reason: str) -> Checked:
     )
 
 
-def _reject_copies(fetched: pa.Table, rows: Rows, reason: Ints, reasons: list[str]) -> int:
-    """Turn away exact copies, or return how many there may be; fingerprints tell where to compare in full."""
+def _reject_copies(fetched: pa.Table, same: list[str], rows: Rows, reason: Ints, reasons: list[str]) -> int:
+    """Turn away exact copies, or return how many there may be; ``same`` are the columns in which they are alike."""
     if not rows.same:
         return 0
     column = fetched.column(" print")
     at = np.flatnonzero(np.asarray(column.is_valid()) & (reason == 0))
-    _, number, counts = np.unique(np.asarray(pc.fill_null(column, 0))[at], return_inverse=True, return_counts=True)
-    suspects = at[counts[number] > 1]
-    if len(suspects) == 0:
+    # Fingerprints tell where to compare in full; with none repeated, which is usual, that is all.
+    prints = np.asarray(pc.fill_null(column, 0))[at]
+    ordered = np.sort(prints)
+    repeated = ordered[1:][ordered[1:] == ordered[:-1]]
+    if len(repeated) == 0:
         return 0
-    keys = [f" {name}" if name in rows.heads else f" same {name}" for name in rows.same]
-    compared = fetched.select(keys).take(pa.array(suspects))
-    first = compared.append_column("row", pa.array(suspects)).group_by(keys).aggregate([("row", "min")])
+    suspects = at[np.isin(prints, repeated)]
+    compared = fetched.select(same).take(pa.array(suspects))
+    first = compared.append_column("row", pa.array(suspects)).group_by(same).aggregate([("row", "min")])
     copies = np.zeros(len(reason), dtype=bool)
     copies[suspects] = True
     copies[first.column("row_min").to_numpy()] = False
@@ -295,10 +304,11 @@ def _units(weight: npt.NDArray[np.float64] | None, keep: Bools) -> tuple[Ints | 
 
 def _account(reason: Ints, reasons: Sequence[str], count: Ints | None, units: Ints | None) -> dict[str, Rejected]:
     account = {}
+    often = np.bincount(reason, minlength=len(reasons) + 1)
     for number, text in enumerate(reasons, 1):
-        which = reason == number
-        rows = int(np.count_nonzero(which))
+        rows = int(often[number])
         if rows:
+            which = reason == number
             trips = rows if count is None else int(count[which].sum())
             account[text] = Rejected(rows, trips, 0 if units is None else int(units[which].sum()))
     return account

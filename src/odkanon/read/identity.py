@@ -32,22 +32,34 @@ NOBODY = (
 _SPACES = "\t\n\r\f\v\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 _INVISIBLE = "\u00ad\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\ufeff"
 _NUMBER = "^[+]?0*([0-9]+?)([.]0*)?$"
-_SINGLE = "^([1-9][0-9]*|[0-9]+[.][0-9]*[1-9]|[g-mo-tv-zG-MO-TV-Z][0-9A-Za-z_-]*)$"
-"""Neither a whole number with zeros about it, nor hexadecimal, nor the beginning of a word for nobody."""
+_SINGLE = "^({})$".format(
+    "|".join(
+        (
+            "[1-9][0-9]*",
+            "[0-9]+[.][0-9]*[1-9]",
+            "[g-mo-tv-zG-MO-TV-Z][0-9A-Za-z_-]*",
+            "[0-9a-f-]*[a-f][0-9a-f-]*",
+            "[1-9A-Fa-f][0-9A-Fa-f_-]*[g-zG-Z_][0-9A-Za-z_-]*",
+        )
+    )
+)
+"""A number without zeros about it, hexadecimal digits in small letters, or what is neither, nor a word for nobody."""
+_VISIBLE = "^[!-~]([ -~]*[!-~])?$"
 _HEX = "^[{]?(0[xX])?[0-9a-fA-F-]+[}]?$"
 
 
 def plain_text(text: str) -> str:
     """Return the SQL expression of a text as it reads: spaces at its ends and what cannot be seen taken off."""
     blanks = quote_text(_SPACES + _INVISIBLE)
-    return f"trim(translate({text}, {blanks}, {quote_text(' ' * len(_SPACES))}))"
+    seen = f"trim(translate({text}, {blanks}, {quote_text(' ' * len(_SPACES))}))"
+    # To look for so many letters takes ten times as long as to see that there is none of them.
+    return f"CASE WHEN regexp_matches({text}, '{_VISIBLE}') THEN {text} ELSE {seen} END"
 
 
 def value_text(column: str) -> str:
     """Return the SQL expression of a value however it is written: ``30``, ``30.0`` and ``030`` are the same."""
-    single, other = _apart(column)
-    text = plain_text(other)
-    return f"coalesce({single}, nullif(regexp_extract({text}, '{_NUMBER}', 1), ''), {text})"
+    text = plain_text(_as_text(column))
+    return _unless_single(column, f"coalesce(nullif(regexp_extract({text}, '{_NUMBER}', 1), ''), {text})")
 
 
 def head_text(column: str) -> str:
@@ -55,15 +67,14 @@ def head_text(column: str) -> str:
 
     ``1``, ``1.0`` and ``01`` are one head, and so are ids in hexadecimal digits that differ in case.
     """
-    single, other = _apart(column)
-    text = plain_text(other)
+    text = plain_text(_as_text(column))
     nobody = ", ".join(quote_text(word) for word in NOBODY)
     number = f"nullif(regexp_extract({text}, '{_NUMBER}', 1), '')"
     spelled = (
         f"CASE WHEN lower({text}) IN ({nobody}) THEN NULL WHEN {number} IS NOT NULL THEN {number} "
         f"WHEN regexp_matches({text}, '{_HEX}') THEN lower({text}) ELSE {text} END"
     )
-    return f"coalesce({single}, {spelled})"
+    return _unless_single(column, spelled)
 
 
 def head_numbers(heads: pa.Array) -> Codes:
@@ -79,11 +90,14 @@ def head_numbers(heads: pa.Array) -> Codes:
     return numbers
 
 
-def _apart(column: str) -> tuple[str, str]:
-    """Return a text where it can be spelled in one way only, and where not; NULL otherwise.
+def _as_text(column: str) -> str:
+    return f"CAST({quote_name(column)} AS VARCHAR)"
+
+
+def _unless_single(column: str, spelled: str) -> str:
+    """Return a text as it is where it can be spelled in one way only, and as it is spelled otherwise.
 
     Most ids are such, and looking at them no further is what makes reading fast.
     """
-    text = f"CAST({quote_name(column)} AS VARCHAR)"
-    is_single = f"regexp_matches({text}, '{_SINGLE}')"
-    return f"CASE WHEN {is_single} THEN {text} END", f"CASE WHEN {is_single} THEN NULL ELSE {text} END"
+    text = _as_text(column)
+    return f"CASE WHEN regexp_matches({text}, '{_SINGLE}') THEN {text} ELSE {spelled} END"

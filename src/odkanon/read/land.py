@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 Floats = npt.NDArray[np.float64]
 
-_SAMPLE = 10_000
+SAMPLE = 10_000
 _LAND = (
     "c-oy%JxIeq6n>YhHi(!G6@MYYBBFvyaS#VvP|(pqH^If#A5g@}WDx8oI0+6qiQp`V4lRP1LBYXARGL9hP)G-BQ?2*ByVR08`a#~k"
     "+<otR-+R%Wle&Wu_W9~*PG2g)4mHe}7<U<-k+Xaj5g+k8cmHjgS<JEr6J12tL>~na@)I?Loete+;Q9@KBtv8lKmmdQSP{hnNCa-a"
@@ -36,7 +36,7 @@ def warn_if_misplaced(lat: Floats, lon: Floats) -> None:
 
     Many places have land at both readings (Rome, Madrid), so silence proves nothing.
     """
-    few = slice(None, None, max(len(lat) // _SAMPLE, 1))
+    few = slice(None, None, max(len(lat) // SAMPLE, 1))
     lat, lon = lat[few], lon[few]
     swappable = np.abs(lon) <= 90
     if _on_land(lat, lon).mean() < 0.5 < (swappable & _on_land(np.where(swappable, lon, 0.0), lat)).mean():

@@ -68,7 +68,7 @@ def read_hierarchy(source: Any) -> Hierarchy:
     Hierarchy(lookup; nodes by level: 3 < 2 < 1)
     """
     table = open_table(source)
-    rows = table.fetch([f"CAST({quote_name(name)} AS VARCHAR) AS {quote_name(name)}" for name in table.columns])
+    rows = table.fetch({name: f"CAST({quote_name(name)} AS VARCHAR)" for name in table.columns})
     lines = table.unreadable_lines()
     if lines:
         raise InputError(f"{table.name} has {lines:,} lines with a wrong number of columns; each leaf needs all levels")

@@ -20,7 +20,7 @@ from odkanon.read.checks import Checked, checked_rows
 from odkanon.read.coordinates import coordinate_checks, number_sql
 from odkanon.read.crs import to_degrees
 from odkanon.read.identity import value_text
-from odkanon.read.land import warn_if_misplaced
+from odkanon.read.land import SAMPLE, warn_if_misplaced
 from odkanon.read.reading import TIMES, Reading
 from odkanon.read.remarks import example_of, hint_at_swap, no_rows, warn_of_missing
 from odkanon.read.tables.columns import ATTRIBUTES, COORDINATES, missing
@@ -159,7 +159,8 @@ def trips_of(reading: Reading, attributes: Sequence[str] | None = None, *, table
         raise no_rows(table, rows.source, example=example_of(table, found, checks, rows.source.rejected))
     rows = without_offsets(table, found, rows, times)
     warn_of_missing(rows.heads)
-    ends = [rows.table.column(name).to_numpy() for name in COORDINATES]
+    some = np.arange(0, len(rows.table), max(len(rows.table) // SAMPLE, 1))
+    ends = [column.to_numpy() for column in rows.table.select(list(COORDINATES)).take(pa.array(some)).columns]
     warn_if_misplaced(np.concatenate(ends[0::2]), np.concatenate(ends[1::2]))
     return Trips(rows.table, rows.weight, rows.scale, rows.heads, rows.with_mean_weight())
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import gzip
+import io
 import logging
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from odkanon import Reading, read_trips
 from odkanon.engine.choose import load
@@ -86,6 +89,22 @@ def test_lines_are_counted_whatever_they_end_with(tmp_path: Path, end: str, last
     path = write(tmp_path / "t.csv", content if last else content.removesuffix(end))
     assert Reading(path).open().lines == 5
     assert len(read_trips(path)) == 5
+
+
+@given(st.lists(st.sampled_from(["a", "b,c", "\n", "\r\n", "\r", '"', "é"]), max_size=12), st.integers(1, 5))
+@example(["a", "\r\n", "b", "\r\n"], 2)
+def test_lines_are_counted_in_pieces_as_in_one(parts: list[str], piece: int) -> None:
+    """A line end, an empty line or a letter may lie across two pieces."""
+    content = "".join(parts).encode()
+    lone = b"\r" in content.replace(b"\r\n", b"")
+    empty = content.startswith((b"\n", b"\r\n")) or b"\n\n" in content or b"\n\r\n" in content
+    below = content.count(b"\n") - content.endswith(b"\n")
+    expected = None if lone or empty or b'"' in content else below
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text, "_PIECE", piece)
+        lines, utf8 = text._count_lines(io.BytesIO(content))
+    assert utf8
+    assert lines == expected or not content
 
 
 def test_a_delimiter_between_quotes_is_part_of_a_name(tmp_path: Path) -> None:

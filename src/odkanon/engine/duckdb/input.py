@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -42,34 +42,30 @@ class DuckInput(OfTable):
         with self._reading():
             return self.table.example(condition, columns)
 
-    def query(self, select: str, statement: str, **tables: pa.Table) -> pa.Table:
-        """Return what a statement makes of a selection, with some small tables at hand."""
+    def query(self, values: Mapping[str, str], statement: str, **tables: pa.Table) -> pa.Table:
+        """Return what a statement makes of some values, with some small tables at hand."""
         with self._reading():
             for name, table in tables.items():
                 self.table.connection.register(name, table)
-            return self.table.connection.sql(statement.replace("%s", self._sql(select))).to_arrow_table()
-
-    def _sql(self, select: str) -> str:
-        return f"SELECT {select} FROM {self.table.scan}"
+            return self.table.connection.sql(statement.replace("%s", self.table.select(values))).to_arrow_table()
 
     def _reading(self) -> AbstractContextManager[None]:
         return clear_errors(self.backend.limit, self.name)
 
-    def place(self, select: str, resolution: int, degrees: ToDegrees | None = None) -> Stored:
-        """Keep a selection, with cells in place of its coordinates."""
+    def place(self, values: Mapping[str, str], rows: int, resolution: int, degrees: ToDegrees | None = None) -> Stored:
+        """Keep some values of so many rows, with cells in place of coordinates."""
         # DuckDB asks for batches in threads of its own, in which pyproj fails or brings the process down.
         with self._reading(), ThreadPoolExecutor(1) as ours:
-            rows = self.table.connection.execute(f"SELECT COUNT(*) FROM {self.table.scan}").fetchall()[0][0]
-            reader = self.table.connection.sql(self._sql(select)).to_arrow_reader(_BATCH)
+            reader = self.table.connection.sql(self.table.select(values)).to_arrow_reader(_BATCH)
             read = reader if degrees is None else (ours.submit(degrees, batch).result() for batch in reader)
             batches = place_batches(read, resolution, helper_count(rows))
             sample = place_batch(pa.RecordBatch.from_pylist([], schema=reader.schema), resolution)
             return self.backend.insert(sample.schema, batches)
 
-    def keep(self, select: str) -> Stored:
-        """Keep a selection as it is."""
+    def keep(self, values: Mapping[str, str]) -> Stored:
+        """Keep some values as they are."""
         with self._reading():
-            reader = self.table.connection.sql(self._sql(select)).to_arrow_reader(_BATCH)
+            reader = self.table.connection.sql(self.table.select(values)).to_arrow_reader(_BATCH)
             return self.backend.insert(reader.schema, reader)
 
     def unreadable_lines(self) -> int:

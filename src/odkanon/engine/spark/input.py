@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -121,39 +121,40 @@ class SparkInput(OfTable):
         """Return one of the first rows that meets a condition, for a message; empty where none of them does."""
         return self.table.example(condition, columns)
 
-    def _selected(self, select: str, then: Then | None = None) -> DataFrame:
-        """Return a selection, with something else done to its batches."""
-        sql = f"SELECT {select} FROM {self.table.scan}"
+    def _selected(self, values: Mapping[str, str], then: Then | None = None) -> DataFrame:
+        """Return some values, with something else done to their batches."""
+        sql = self.table.select(values)
         none = self.table.connection.sql(f"{sql} LIMIT 0").to_arrow_table().combine_chunks()
         empty = pa.RecordBatch.from_pylist([], schema=none.schema)
         frame, source = self.rows.for_query(sql)
         schema = spark_schema((empty if then is None else then(empty)).schema)
         return frame.mapInArrow(selecting(sql, source, then), schema)
 
-    def query(self, select: str, statement: str, **tables: pa.Table) -> pa.Table:
-        """Return what a statement makes of a selection, with some small tables at hand."""
+    def query(self, values: Mapping[str, str], statement: str, **tables: pa.Table) -> pa.Table:
+        """Return what a statement makes of some values, with some small tables at hand."""
         for name, table in tables.items():
             self.backend.register(name, table)
         name = new_name()
         with clear_errors():
-            self._selected(select).createOrReplaceTempView(name)
+            self._selected(values).createOrReplaceTempView(name)
         try:
             return self.backend.execute(statement.replace("%s", f"SELECT * FROM {name}"))
         finally:
             self.backend.drop(name)
 
-    def place(self, select: str, resolution: int, degrees: ToDegrees | None = None) -> Stored:
-        """Keep a selection, with cells in place of its coordinates."""
-        return self._keep(select, partial(_on_cells, resolution, degrees))
+    def place(self, values: Mapping[str, str], rows: int, resolution: int, degrees: ToDegrees | None = None) -> Stored:
+        """Keep some values, with cells in place of coordinates; how many ``rows`` there are makes no difference."""
+        del rows
+        return self._keep(values, partial(_on_cells, resolution, degrees))
 
-    def keep(self, select: str) -> Stored:
-        """Keep a selection as it is."""
-        return self._keep(select)
+    def keep(self, values: Mapping[str, str]) -> Stored:
+        """Keep some values as they are."""
+        return self._keep(values)
 
-    def _keep(self, select: str, then: Then | None = None) -> Stored:
+    def _keep(self, values: Mapping[str, str], then: Then | None = None) -> Stored:
         name = new_name()
         with clear_errors():
-            self.backend.keep(name, self._selected(select, then))
+            self.backend.keep(name, self._selected(values, then))
         return Stored(self.backend, name)
 
     def unreadable_lines(self) -> int:

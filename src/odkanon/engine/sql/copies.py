@@ -80,10 +80,9 @@ def find_copies(
         return None
     weight = rows.columns.get("weight", "0")
     same = {f"same_{number}": expression for number, expression in enumerate(rows.copies.same.values())}
-    inner = ", ".join(f"{e} AS {name}" for name, e in {**ends, **same, **also, "weight": weight}.items())
     kinds = "".join(f", MIN({name}) AS {name}" for name in also)
     found = table.query(
-        f"{inner}, {rows.columns['reason']} AS reason, {rows.fingerprint['fingerprint']} AS fingerprint",
+        {**ends, **same, **also, "weight": weight, "reason": rows.columns["reason"], **rows.fingerprint},
         f"SELECT {', '.join(COORDINATES)}, MIN(weight) AS weight, COUNT(*) - 1 AS extra{kinds} FROM (%s) s "
         f"JOIN suspects u ON s.fingerprint = u.value WHERE reason = 0 GROUP BY {', '.join([*COORDINATES, *same])} "
         "HAVING COUNT(*) > 1",

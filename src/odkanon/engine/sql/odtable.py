@@ -49,7 +49,7 @@ def load_od(table: SqlInput, reading: Reading, kinds: Sequence[Kind] = ()) -> Sq
     asked, where = answers_of(kinds, table, found, times), reading.check(table, found, times)
     rows = counted_rows(table, found, end_checks(found, asked), where=where, identity=end_identity(found, asked))
     zoned = offset_kinds(asked.times)
-    read = table.keep(rows.select(end_texts(found) | rows.fingerprint | asked.sql | asked.written | zoned))
+    read = table.keep(end_texts(found) | rows.fingerprint | asked.sql | asked.written | zoned | rows.columns)
     refuse_mixed_offsets(table, found, read, zoned, None)
     if "trips" in found and "person" not in found:
         _check_distinct(table, read, [*ENDS, *asked.written])

@@ -38,16 +38,16 @@ class SqlInput(Checkable, Protocol):
         """Where to work on it."""
         ...
 
-    def query(self, select: str, statement: str, **tables: pa.Table) -> pa.Table:
-        """Return what a statement makes of a selection, for which it has ``%s``, with some small tables at hand."""
+    def query(self, values: Mapping[str, str], statement: str, **tables: pa.Table) -> pa.Table:
+        """Return what a statement makes of some values, for which it has ``%s``, with some small tables at hand."""
         ...
 
-    def place(self, select: str, resolution: int, degrees: ToDegrees | None = None) -> Stored:
-        """Keep a selection, with cells in place of its coordinates, which are degrees or made such."""
+    def place(self, values: Mapping[str, str], rows: int, resolution: int, degrees: ToDegrees | None = None) -> Stored:
+        """Keep some values of so many rows, with cells in place of coordinates, which are degrees or made such."""
         ...
 
-    def keep(self, select: str) -> Stored:
-        """Keep a selection as it is."""
+    def keep(self, values: Mapping[str, str]) -> Stored:
+        """Keep some values as they are."""
         ...
 
     def unreadable_lines(self) -> int:
@@ -116,10 +116,6 @@ class CountedRows:
     count: int
     scale: int
 
-    def select(self, values: Mapping[str, str]) -> str:
-        """Return what to select: some values, and all that is counted."""
-        return _listed({**values, **self.columns})
-
     @property
     def fingerprint(self) -> dict[str, str]:
         """SQL expression, by name, that is equal for equal rows and NULL where that is not asked; empty not to look."""
@@ -163,7 +159,7 @@ def _facts(table: SqlInput, rows: Rows) -> dict[str, Any]:
         selected |= {"weight": rows.weight, "weight_reason": rows.weight_reason}
         asked["weights"] = f"SUM(CASE WHEN weight_reason = {rows.no_weight} THEN 0 ELSE 1 END)"
         asked["largest"] = "MAX(CASE WHEN reason = 0 AND weight_reason = 0 THEN weight END)"
-    found: dict[str, Any] = table.query(_listed(selected), f"SELECT {_listed(asked)} FROM (%s) r").to_pylist()[0]
+    found: dict[str, Any] = table.query(selected, f"SELECT {_listed(asked)} FROM (%s) r").to_pylist()[0]
     return found
 
 

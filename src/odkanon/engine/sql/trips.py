@@ -22,15 +22,13 @@ from odkanon.read.area import Area
 from odkanon.read.crs import check_crs, ends_in_degrees, nowhere
 from odkanon.read.identity import value_text
 from odkanon.read.kinds import Kind, kind_column, sources_of
-from odkanon.read.land import warn_if_misplaced
+from odkanon.read.land import SAMPLE, warn_if_misplaced
 from odkanon.read.reading import Reading
 from odkanon.read.remarks import example_of, hint_at_swap, no_rows, warn_of_nobody
 from odkanon.read.tables.columns import COORDINATES, missing
 from odkanon.read.trips import OUTSIDE, attribute_columns, trip_checks, trip_values
 from odkanon.zoning.attributes import AttributeAxis
 from odkanon.zoning.hierarchy import Hierarchy, h3_hierarchy
-
-_SAMPLE = 10_000
 
 
 def load_trips(table: SqlInput, reading: Reading, kinds: Sequence[Kind] = ()) -> SqlMatrix:
@@ -56,7 +54,7 @@ def load_trips(table: SqlInput, reading: Reading, kinds: Sequence[Kind] = ()) ->
     rows = counted_rows(table, found, checks, where=where, identity=identity)
     ends = {name: values[name] for name in COORDINATES}
     degrees = None if crs is None else ToDegrees(crs, len(rows.reasons) + 1)
-    records = table.place(rows.select(ends | rows.fingerprint | written | answers), resolution, degrees)
+    records = table.place(ends | rows.fingerprint | written | answers | rows.columns, rows.count, resolution, degrees)
     heads = {name: rows.columns[name] for name in rows.heads}
     copies = find_copies(table, rows, records, ends, written | answers | heads, crs)
     source = reading.account(_account(table, rows, records, copies, crs), table.lines)
@@ -85,8 +83,8 @@ def _account(table: SqlInput, rows: CountedRows, records: Stored, copies: Copies
 
 def _warn_if_misplaced(table: SqlInput, rows: CountedRows, ends: Mapping[str, str], crs: str | None) -> None:
     some = table.query(
-        ", ".join(f"{sql} AS {name}" for name, sql in {**ends, "reason": rows.columns["reason"]}.items()),
-        f"SELECT {', '.join(COORDINATES)} FROM (%s) r WHERE reason = 0 LIMIT {_SAMPLE}",
+        {**ends, "reason": rows.columns["reason"]},
+        f"SELECT {', '.join(COORDINATES)} FROM (%s) r WHERE reason = 0 LIMIT {SAMPLE}",
     )
     lat_lon = [np.asarray(some.column(name)) for name in COORDINATES]
     if crs is not None:

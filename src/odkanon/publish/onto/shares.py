@@ -61,14 +61,14 @@ def read_weights(path: str | Path) -> Weights:
         raise InputError(
             f"{path} should have the columns lat, lon, weight or cell, weight; it has {list(table.columns)}"
         )
-    weight = _numbers(table.fetch([f'TRY_CAST("{columns["weight"]}" AS DOUBLE) AS v']))
+    weight = _numbers(table.fetch({"v": f'TRY_CAST("{columns["weight"]}" AS DOUBLE)'}))
     if "cell" in columns:
-        text = table.fetch([f'CAST("{columns["cell"]}" AS VARCHAR) AS v']).column("v").combine_chunks()
+        text = table.fetch({"v": f'CAST("{columns["cell"]}" AS VARCHAR)'}).column("v").combine_chunks()
         cells = str_to_cell(text)
         good = is_valid_cell(cells)
         lat, lon = cell_to_latlng(np.where(good, cells, np.uint64(0x8A1FB4671017FFF)))
     else:
-        lat, lon = (_numbers(table.fetch([f'TRY_CAST("{columns[name]}" AS DOUBLE) AS v'])) for name in ("lat", "lon"))
+        lat, lon = (_numbers(table.fetch({"v": f'TRY_CAST("{columns[name]}" AS DOUBLE)'})) for name in ("lat", "lon"))
         good = (np.abs(lat) <= 90) & (np.abs(lon) <= 360)
     bad = ~good | ~np.isfinite(weight) | (weight < 0)
     if bad.any():

@@ -148,8 +148,14 @@ def _select(table: Table, found: Mapping[str, str], person: str, checks: Sequenc
     time = TimeColumn(table, found["time"])
     clock = TimeColumn(table, found.get("local_time", found["time"])).clock
     cases = " ".join(f"WHEN {check.condition} THEN {number}" for number, check in enumerate(checks, 1))
-    return (
-        f"SELECT {person} AS person, {time.instant} AS instant, coalesce(epoch_us({clock}), {time.instant}) AS clock, "
-        f"{number_sql(found['lat'])} AS lat, {number_sql(found['lon'])} AS lon, {time.zoned} AS zoned, "
-        f"CASE {cases} ELSE 0 END::UTINYINT AS reason FROM {table.scan}"
+    return table.select(
+        {
+            "person": person,
+            "instant": time.instant,
+            "clock": f"coalesce(epoch_us({clock}), {time.instant})",
+            "lat": number_sql(found["lat"]),
+            "lon": number_sql(found["lon"]),
+            "zoned": time.zoned,
+            "reason": f"CASE {cases} ELSE 0 END::UTINYINT",
+        }
     )

@@ -126,7 +126,7 @@ def read_individuals(path: Path) -> pa.Table:
             f"{path} has no column {absent}; a NetMob25 list of individuals has it. It has: {', '.join(table.columns)}"
         )
     names = [name for name in _COLUMNS if name in found]
-    persons = table.fetch([f"{_SQL[name].format(quote_name(found[name]))} AS {name}" for name in names])
+    persons = table.fetch({name: _SQL[name].format(quote_name(found[name])) for name in names})
     _check_distinct(path, persons.column("person").to_pylist())
     return persons
 

@@ -17,6 +17,8 @@ from odkanon.read.tables.table import Table, quote_name, quote_text
 log = logging.getLogger(__name__)
 
 _LOOKED_AT = 1_000
+_WRITTEN = ("VARCHAR", "DOUBLE", "FLOAT", "BIGINT", "INTEGER", "DECIMAL")
+"""Types of which a time may be, besides that of a time."""
 _SERIALS = (20_000, 80_000)
 """Days since 1900 from 1954 to 2119."""
 _DEGREES = r"^\s*[-+]?\d{1,3},\d+\s*$"
@@ -71,14 +73,17 @@ def in_plain_spelling(
     """
     kinds = table.types()
     texts = [name for name in numbers if kinds[name] == "VARCHAR"]
+    degrees = [name for name in degrees if name in texts]
+    first = _first_values(table, [*degrees, *(name for name in times if kinds[name].startswith(_WRITTEN))])
     written: dict[str, str] = {}
-    if texts and _has_comma(table, said.decimal, [name for name in degrees if name in texts]):
+    if texts and _has_comma(table.name, said.decimal, [first[name] for name in degrees]):
         written |= {name: f"translate({quote_name(name)}, ',.', '.?')" for name in texts}
     for name in times:
-        if said.time_format is None and _is_serial(table, name, kinds[name]):
+        values = first.get(name, [])
+        if said.time_format is None and _is_serial(table.name, name, values):
             written[name] = _moment_of_serial(name)
             continue
-        form = (said.time_format or _told_format(table, name)) if kinds[name] == "VARCHAR" else None
+        form = (said.time_format or _told_format(table, name, values)) if kinds[name] == "VARCHAR" else None
         if form is not None:
             read = f"try_strptime(trim({quote_name(name)}), {quote_text(form)})"
             written[name] = f"coalesce(strftime({read}, '%Y-%m-%d %H:%M:%S'), {quote_name(name)})"
@@ -88,11 +93,8 @@ def in_plain_spelling(
     return replace(table, scan=f"(SELECT * REPLACE ({replaced}) FROM {table.scan})", plain=False)
 
 
-def _is_serial(table: Table, name: str, kind: str) -> bool:
+def _is_serial(table: str, name: str, values: Sequence[str]) -> bool:
     """Tell whether times are counts of days since 1900, as spreadsheets have them; say so, with an example."""
-    if kind not in ("VARCHAR", "DOUBLE", "FLOAT", "BIGINT", "INTEGER") and not kind.startswith("DECIMAL"):
-        return False
-    values = _values(table, name)
     try:
         numbers = [float(value) for value in values]
     except ValueError:
@@ -101,7 +103,7 @@ def _is_serial(table: Table, name: str, kind: str) -> bool:
         return False
     moment = datetime(1899, 12, 30) + timedelta(seconds=round(numbers[0] * 86_400))
     log.warning(
-        "%s: %s is read as days since 1900, as spreadsheets count them (%s is %s)", table.name, name, values[0], moment
+        "%s: %s is read as days since 1900, as spreadsheets count them (%s is %s)", table, name, values[0], moment
     )
     return True
 
@@ -113,12 +115,11 @@ def _moment_of_serial(name: str) -> str:
     return f"coalesce(strftime({moment}, '%Y-%m-%d %H:%M:%S'), CAST({column} AS VARCHAR))"
 
 
-def _has_comma(table: Table, decimal: str | None, degrees: Sequence[str]) -> bool:
+def _has_comma(table: str, decimal: str | None, degrees: Sequence[Sequence[str]]) -> bool:
     if decimal is not None or not degrees:
         return decimal == ","
     with_comma, with_point, example = 0, 0, ""
-    for name in degrees:
-        values = _values(table, name)
+    for values in degrees:
         commas = [value for value in values if "," in value]
         with_point += sum("." in value for value in values)
         with_comma += len(commas)
@@ -127,7 +128,7 @@ def _has_comma(table: Table, decimal: str | None, degrees: Sequence[str]) -> boo
             return False
     if not with_comma or with_point:
         return False
-    log.warning("%s: numbers are read with a decimal comma (%s)", table.name, example, extra={"option": "decimal"})
+    log.warning("%s: numbers are read with a decimal comma (%s)", table, example, extra={"option": "decimal"})
     return True
 
 
@@ -138,9 +139,8 @@ def _is_degrees(value: str) -> bool:
         return False
 
 
-def _told_format(table: Table, name: str) -> str | None:
+def _told_format(table: Table, name: str, values: Sequence[str]) -> str | None:
     """Return the one way in which times are written; None where SQL reads them as they are, or nobody does."""
-    values = _values(table, name)
     if not values or any(map(_is_plain, values)):
         return None
     counts = {form: sum(_fits(value, form) for value in values) for form in FORMATS}
@@ -166,17 +166,22 @@ def _by_all_rows(table: Table, name: str, forms: Iterable[str]) -> list[str]:
     forms = list(forms)
     column = f"trim({quote_name(name)})"
     counted = table.fetch(
-        [f"count(try_strptime({column}, {quote_text(form)})) AS n{at}" for at, form in enumerate(forms)]
+        {f"n{at}": f"count(try_strptime({column}, {quote_text(form)}))" for at, form in enumerate(forms)}
     )
     counts = [counted.column(f"n{at}")[0].as_py() for at in range(len(forms))]
     return [form for form, count in zip(forms, counts, strict=True) if count == max(counts)]
 
 
-def _values(table: Table, name: str) -> list[str]:
-    """Return what stands in the first rows of a column."""
-    try_few = replace(table, scan=f"(SELECT {quote_name(name)} FROM {table.scan} LIMIT {_LOOKED_AT})")
-    found = try_few.fetch([f"CAST({quote_name(name)} AS VARCHAR)"]).column(0).to_pylist()
-    return [value.strip() for value in found if value is not None and value.strip()]
+def _first_values(table: Table, names: Sequence[str]) -> dict[str, list[str]]:
+    """Return what stands in the first rows of some columns."""
+    if not names:
+        return {}
+    few = replace(table, scan=f"(SELECT {', '.join(map(quote_name, names))} FROM {table.scan} LIMIT {_LOOKED_AT})")
+    found = few.fetch({name: f"CAST({quote_name(name)} AS VARCHAR)" for name in names})
+    return {
+        name: [value.strip() for value in found.column(name).to_pylist() if value is not None and value.strip()]
+        for name in names
+    }
 
 
 def _fits(value: str, form: str) -> bool:

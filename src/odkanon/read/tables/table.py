@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from odkanon.core.progress import Share
 from odkanon.errors import InputError, is_disk_full
+from odkanon.read.tables.once import selection
 
 _WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
 """Types of DuckDB whose values are 64-bit integers."""
@@ -79,10 +80,14 @@ class Table:
     plain: bool = True
     keeper: object = None
 
-    def fetch(self, expressions: Sequence[str]) -> pa.Table:
-        """Return the given expressions over all readable rows."""
+    def select(self, values: Mapping[str, str]) -> str:
+        """Return the query for some expressions, by name, over all readable rows."""
+        return selection({quote_name(name): sql for name, sql in values.items()}, self.scan, self.columns)
+
+    def fetch(self, values: Mapping[str, str]) -> pa.Table:
+        """Return some expressions, by name, over all readable rows."""
         try:
-            return self.connection.sql(f"SELECT {', '.join(expressions)} FROM {self.scan}").to_arrow_table()
+            return self.connection.sql(self.select(values)).to_arrow_table()
         except duckdb.Error as error:
             raise InputError(f"{self.name} cannot be read: {first_line(error)}") from None
 

@@ -15,6 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+import numpy as np
+
+from odkanon.core.arrays import Bools
 from odkanon.core.outputs import Claim
 from odkanon.errors import InputError
 from odkanon.read.tables.encodings import told_encoding
@@ -23,6 +26,8 @@ log = logging.getLogger(__name__)
 
 GZIP = b"\x1f\x8b"
 _CHUNK = 1 << 20
+_PIECE = 1 << 17
+"""Bytes in which lines are counted at a time: what is small enough to stay near the processor."""
 _DELIMITERS = ",;\t|"
 MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 """With what a text begins that says by that how it is encoded."""
@@ -133,8 +138,9 @@ def _opened(path: Path, *, gzipped: bool) -> BinaryIO:
 
 
 def _chunks(file: BinaryIO) -> Iterator[bytes]:
-    while chunk := file.read(_CHUNK):
-        yield chunk
+    while chunk := file.read(_PIECE):
+        # What is one line end stays together.
+        yield chunk + file.read(1) if chunk.endswith(b"\r") else chunk
 
 
 def _count_lines(file: BinaryIO) -> tuple[int | None, bool]:
@@ -142,25 +148,29 @@ def _count_lines(file: BinaryIO) -> tuple[int | None, bool]:
     decoder = codecs.getincrementaldecoder("utf-8")()
     breaks, plain, utf8, last = 0, True, True, b"\n"
     for chunk in _chunks(file):
-        breaks += chunk.count(b"\n")
-        # Values may hold line breaks between quotes, and empty lines are passed over.
-        border = last + chunk[:2]
-        plain = plain and not (b'"' in chunk or _lone_return(chunk))
-        plain = plain and not any(gap in chunk or gap in border for gap in (b"\n\n", b"\n\r\n"))
+        ends = np.frombuffer(chunk, dtype=np.uint8) == ord("\n")
+        breaks += int(np.count_nonzero(ends))
+        plain = plain and last + chunk[:1] not in (b"\n\n", b"\n\r") and _is_plain(chunk, ends)
         if utf8 and not (chunk.isascii() and not decoder.getstate()[0]):
             try:
                 decoder.decode(chunk)
             except UnicodeDecodeError:
                 utf8 = False
-        last = chunk[-2:]
+        last = chunk[-1:]
     if utf8 and decoder.getstate()[0]:
         utf8 = False
-    below = breaks - last.endswith(b"\n")
+    below = breaks - (last == b"\n")
     return (below if plain and utf8 else None), utf8
 
 
-def _lone_return(chunk: bytes) -> bool:
-    return b"\r" in chunk and b"\r" in chunk.replace(b"\r\n", b"")
+def _is_plain(chunk: bytes, ends: Bools) -> bool:
+    """Tell whether each line is a row: values may hold line breaks between quotes, and empty lines are passed over."""
+    if b'"' in chunk or (ends[1:] & ends[:-1]).any():
+        return False
+    if b"\r" not in chunk:
+        return True
+    returns = np.frombuffer(chunk, dtype=np.uint8) == ord("\r")
+    return not (returns[-1] or (returns[:-1] > ends[1:]).any() or (ends[:-1] & returns[1:]).any())
 
 
 def _transcode(file: BinaryIO, encoding: str, target: Path, name: str) -> int | None:
