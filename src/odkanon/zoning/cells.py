@@ -27,6 +27,7 @@ KM_PER_DEGREE = 111.195
 
 _RESOLUTION_SHIFT = np.uint64(52)
 _RESOLUTION_MASK = np.uint64(0xF << 52)
+_SIXES = np.uint64(int("6" * MAX_RESOLUTION, 8))
 _PENTAGON_BASES = np.array([4, 14, 24, 38, 49, 58, 63, 72, 83, 97, 107, 117], dtype=np.uint64)
 
 
@@ -79,6 +80,25 @@ def cell_to_parent(cells: Cells, resolution: int) -> Cells:
 def cell_to_resolution(cells: Cells) -> npt.NDArray[np.int64]:
     """Return the resolution of each cell."""
     return ((cells & _RESOLUTION_MASK) >> _RESOLUTION_SHIFT).astype(np.int64)
+
+
+def cell_to_span(cells: Cells, resolution: int) -> tuple[Cells, Cells]:
+    """Return between which indices, inclusive, the descendants of each cell at a finer (or its own) resolution lie.
+
+    Those of other cells do not: cells of a resolution in the order of their indices follow the tree.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> low, high = cell_to_span(np.array([0x861FB4677FFFFFF], dtype=np.uint64), 7)
+    >>> hex(low[0]), hex(high[0])
+    ('0x871fb4670ffffff', '0x871fb4676ffffff')
+    """
+    check_resolution(resolution)
+    unused = np.uint64(3) * (np.uint64(MAX_RESOLUTION) - cell_to_resolution(cells).astype(np.uint64))
+    digits = ((np.uint64(1) << unused) - np.uint64(1)) & ~np.uint64((1 << 3 * (MAX_RESOLUTION - resolution)) - 1)
+    low = cell_to_parent(cells, resolution) & ~digits
+    return low, low | (_SIXES & digits)
 
 
 def is_pentagon(cells: Cells) -> npt.NDArray[np.bool_]:
