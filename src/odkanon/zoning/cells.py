@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from h3ronpy import vector
 
+from odkanon.core.arrays import number_groups
 from odkanon.errors import InputError
 
 Cells = npt.NDArray[np.uint64]
@@ -25,6 +26,8 @@ WORLD = np.uint64(0)
 KM_PER_DEGREE = 111.195
 """Length of a degree of latitude."""
 
+_LOOKED_AT = 4096
+"""Points that tell whether many are the same."""
 _RESOLUTION_SHIFT = np.uint64(52)
 _RESOLUTION_MASK = np.uint64(0xF << 52)
 _SIXES = np.uint64(int("6" * MAX_RESOLUTION, 8))
@@ -50,7 +53,23 @@ def latlng_to_cell(lat: Floats, lng: Floats, resolution: int) -> Cells:
     check_resolution(resolution)
     if len(lat) == 0:
         return np.empty(0, dtype=np.uint64)
+    if 3 * len(np.unique(lat[:_LOOKED_AT])) <= 2 * len(lat[:_LOOKED_AT]):
+        return _cells_of_stops(lat, lng, resolution)
     return np.asarray(vector.coordinates_to_cells(np.ascontiguousarray(lat), np.ascontiguousarray(lng), resolution))
+
+
+def _cells_of_stops(lat: Floats, lng: Floats, resolution: int) -> Cells:
+    """Return the cell of each point where many points are the same: stations, or the homes of one person's trips."""
+    (north, rows), (east, columns) = (_distinct(side) for side in (lat, lng))
+    key, number = number_groups(rows * len(east) + columns, len(north) * len(east))
+    place = np.divmod(key, len(east))
+    return np.asarray(vector.coordinates_to_cells(north[place[0]], east[place[1]], resolution))[number]
+
+
+def _distinct(values: Floats) -> tuple[Floats, npt.NDArray[np.int64]]:
+    """Return the values that occur, and for each the number of its value."""
+    found = pc.dictionary_encode(pa.array(values))
+    return found.dictionary.to_numpy(), found.indices.to_numpy().astype(np.int64)
 
 
 def cell_to_latlng(cells: Cells) -> tuple[Floats, Floats]:
