@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import h3ronpy
@@ -34,7 +34,7 @@ class Parts:
     Attributes
     ----------
     x, y : array of float
-        The points, in metres, those of a zone next to each other.
+        The points, in metres, those of a zone next to each other. Zones that overlap may have points in common.
     starts, counts : array of int
         For each zone its first point, and how many it has.
     many : array of int or None
@@ -59,14 +59,23 @@ class Parts:
         return _parts(*squares.middle(place), np.bincount(zone, minlength=len(self.counts)), many)
 
     def _counted(self, places: Places) -> tuple[tuple[Ints, Ints], Ints]:
-        zone = np.repeat(np.arange(len(self.counts)), self.counts)
-        return number_pairs(zone, places.of(self.x, self.y), self.many)
+        """Return which zone has points in which place, and how many; points in a row that are alike count at once."""
+        place, points, ends = places.of(self.x, self.y), len(self.x), self.starts + self.counts
+        opens = np.ones(points + 1, dtype=bool)
+        opens[1:points] = place[1:] != place[:-1]
+        opens[self.starts] = opens[ends] = True
+        run, first = np.cumsum(opens) - 1, np.flatnonzero(opens[:-1])
+        many = np.diff(first, append=points) if self.many is None else np.add.reduceat(self.many, first)
+        at = spans(run[self.starts], run[ends])
+        zone = np.repeat(np.arange(len(ends)), run[ends] - run[self.starts])
+        return number_pairs(zone, place[first][at], many[at])
 
     def split(self, zones: int) -> tuple[Parts, Parts]:
         """Return the first so many zones, and the others."""
-        at = int(self.counts[:zones].sum())
-        first = Parts(self.x[:at], self.y[:at], self.starts[:zones], self.counts[:zones])
-        return first, Parts(self.x[at:], self.y[at:], self.starts[zones:] - at, self.counts[zones:])
+        first, others = slice(None, zones), slice(zones, None)
+        return replace(self, starts=self.starts[first], counts=self.counts[first]), replace(
+            self, starts=self.starts[others], counts=self.counts[others]
+        )
 
     def sample(self, zone: Ints, u: Floats, v: Floats) -> tuple[Floats, Floats]:
         """Return a point of each given zone, chosen by two numbers in [0, 1); NaN where a zone lies nowhere."""
@@ -155,29 +164,35 @@ def _cells(cells: Cells, counts: Ints, leaf_resolution: Ints, projection: Projec
     np.minimum.at(coarsest, zone, own)
     np.maximum.at(finest, zone, own)
     resolution = np.minimum(np.maximum(finest, coarsest + STEPS), np.maximum(leaf_resolution, finest))[zone]
-    found = [(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint64), np.empty(0), np.empty(0))]
+    found, points = [(np.empty(0), np.empty(0))], 0
+    starts, parts = np.zeros(len(counts), dtype=np.int64), np.zeros(len(counts), dtype=np.int64)
     for wanted in np.unique(resolution).tolist():
         here = np.flatnonzero(resolution == wanted)
-        below, at, counted = _below(cells[here], wanted)
-        x, y = projection.to_metres(*cell_to_latlng(below))
-        found.append((np.repeat(zone[here], counted), below[at], x[at], y[at]))
-    owner, part, x, y = (np.concatenate(each) for each in zip(*found, strict=True))
-    if not ((owner[1:] > owner[:-1]) | ((owner[1:] == owner[:-1]) & (part[1:] > part[:-1]))).all():
-        by_zone = np.lexsort((part, owner))
-        x, y = x[by_zone], y[by_zone]
-    return _parts(x, y, np.bincount(owner, minlength=len(counts)))
+        below, first, end = _below(cells[here], wanted)
+        x, y = (np.rint(side) for side in projection.to_metres(*cell_to_latlng(below)))
+        if (counts[zone[here]] > 1).any():  # the cells of a zone are to stand side by side
+            order = np.lexsort((first, zone[here]))
+            here, at = here[order], spans(first[order], end[order])
+            x, y, end = x[at], y[at], np.cumsum((end - first)[order])
+            first = np.concatenate([[0], end[:-1]])
+        own, at = np.unique(zone[here], return_index=True)
+        starts[own] = points + first[at]
+        np.add.at(parts, zone[here], end - first)
+        found.append((x, y))
+        points += len(x)
+    x, y = (np.concatenate(each) for each in zip(*found, strict=True))
+    return Parts(x, y, starts, parts)
 
 
 def _below(cells: Cells, resolution: int) -> tuple[Cells, Ints, Ints]:
-    """Return all cells of a resolution below some cells, which of them are below each cell, and how many."""
+    """Return all cells of a resolution below some cells, sorted, and where those of each cell begin and end."""
     low, high = cell_to_span(cells, resolution)
     order = np.lexsort((~high, low))
-    # Zones lie apart, inside each other or are the same: those inside others add no cells.
+    # Cells lie apart, inside each other or are the same: those inside others add none.
     furthest = np.maximum.accumulate(high[order])
     outer = order[np.concatenate([[True], low[order][1:] > furthest[:-1]])]
     below = np.sort(pa.array(h3ronpy.change_resolution(pa.array(cells[outer]), resolution)).to_numpy())
-    first, end = np.searchsorted(below, low), np.searchsorted(below, high, side="right")
-    return below, spans(first, end), end - first
+    return below, np.searchsorted(below, low), np.searchsorted(below, high, side="right")
 
 
 def _parts(x: Floats, y: Floats, counts: Ints, many: Ints | None = None) -> Parts:

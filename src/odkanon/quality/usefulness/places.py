@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from odkanon.core.arrays import Ints, group_sum, number_groups
+from odkanon.core.arrays import Ints, number_groups, sort_keys
 from odkanon.zoning.cells import Floats
 
 _HALF = 1 << 25
@@ -144,23 +144,20 @@ def _by_points(places: Places, box: Ints, sides: Floats, grid: int) -> tuple[Int
     return np.repeat(box, len(u)), places.of(x, y), np.full(len(x), 1 / len(u))
 
 
-def number_pairs(zone: Ints, place: Ints, many: Ints | None = None) -> tuple[tuple[Ints, Ints], Ints]:
-    """Return each zone and place that occur together, sorted, and how often; each counts once, or as ``many`` says."""
+def number_pairs(zone: Ints, place: Ints, many: Ints) -> tuple[tuple[Ints, Ints], Ints]:
+    """Return each zone and place that occur together, sorted, and how often, where each occurrence counts ``many``."""
     if len(place) == 0:
-        return (zone, place), np.empty(0, dtype=np.int64)
+        return (zone, place), many
     low, span = int(place.min()), int(place.max()) - int(place.min()) + 1
     if span > 2**62 // (int(zone.max()) + 1):  # squares far apart have numbers far apart
         distinct, rank = np.unique(place, return_inverse=True)
         (zone, rank), many = number_pairs(zone, rank, many)
         return (zone, distinct[rank]), many
     keys = zone * span + (place - low)
-    if many is None:
-        # Sorting numbers is several times as fast as finding the order of pairs of them.
-        key, many = np.unique(keys, return_counts=True)
-    else:
-        key, number = np.unique(keys, return_inverse=True)
-        many = group_sum(number, len(key), many)
-    return (key // span, key % span + low), many
+    order, ordered = sort_keys(keys, (int(zone.max()) + 1) * span)
+    starts = np.flatnonzero(np.diff(ordered, prepend=-1))
+    key = ordered[starts]
+    return (key // span, key % span + low), np.add.reduceat(many[order], starts)
 
 
 def collected(zone: Ints, place: Ints, share: Floats, zones: int) -> Shares:
