@@ -30,7 +30,7 @@ EXTRA_OF = {
 }
 """Packages that only some commands need, and how to ask for each."""
 
-_MANY_OBJECTS = 50_000
+_MANY_OBJECTS = 200_000
 """Made before Python looks for garbage: imports alone make more than it waits for by default, and leave none."""
 
 

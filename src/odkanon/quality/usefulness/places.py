@@ -79,8 +79,8 @@ class Squares:
 
     def middle(self, place: Ints) -> tuple[Floats, Floats]:
         """Return the middle of squares by their numbers, in metres."""
-        column, row = corner(place)
-        return (column + 0.5) * (1000 * self.km), (row + 0.5) * (1000 * self.km)
+        x, y = ((side + 0.5) * np.float64(1000 * self.km) for side in corner(place))
+        return x, y
 
     def of_boxes(self, sides: Floats) -> Shares:
         """Return what share of boxes lies in each square: the product of those along both sides."""

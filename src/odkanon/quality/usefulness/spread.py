@@ -151,9 +151,9 @@ def _found(known: Ints, wanted: Ints) -> tuple[Ints, Ints]:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     space = int(known[-1]) + 1
     if space <= _TABLE * len(wanted):  # looking up is many times as fast as searching
-        table = np.full(space + 1, -1, dtype=np.int32)
-        table[known] = np.arange(len(known), dtype=np.int32)
-        at = table[np.minimum(wanted, space)]
+        table = np.full(space + 1, -1)
+        table[known] = np.arange(len(known))
+        at: Ints = table[np.minimum(wanted, space)]
         hit = np.flatnonzero(at >= 0)
     else:
         at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
