@@ -25,7 +25,8 @@ $(PAGE): $(READY) $(wildcard web/*.mjs web/*.json web/src/* web/src/*/*)
 demo: $(PAGE)  ## protect the built-in sample survey and explain the result
 	$(BIN)/odkanon demo
 
-test: lint $(PAGE)  ## run the linters, the type checker and every test
+test: $(READY)  ## run the linters, the type checker and every test
+	@$(MAKE) --no-print-directory --jobs=2 lint $(PAGE)
 	$(BIN)/python scripts/build_web.py --test
 	$(BIN)/python -m pytest -n auto
 

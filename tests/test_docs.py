@@ -45,7 +45,7 @@ def test_code_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def make_smaller() -> None:
     """Leave part of the sample, wherever a page has it written: the commands are the point here, not the data."""
-    survey = make_survey().slice(0, 8_000)
+    survey = make_survey().slice(0, 4_000)
     if Path("survey.csv").exists():
         write_csv(survey, Path("survey.csv"))
     if Path("survey.parquet").exists():

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 Counts = npt.NDArray[np.int16]
+People = npt.NDArray[np.int64]
 Box = tuple[tuple[int, int], ...]
 Node = tuple[int, Box]
 Mode = Literal["capped", "kept", "plain", "falling"]
@@ -275,24 +276,42 @@ def listed(world: World, counts: npt.NDArray[np.int64], k: int, mode: Mode = "ca
     return {node: int(rows[0]) for node, rows in replay.listed.items() if rows[0]}
 
 
-def bits(who: Counts) -> Counts:
-    """Return how many persons there are in sets of them."""
-    return np.bitwise_count(who.astype(np.uint16)).astype(np.int16)
+PERSONS = 6
+
+
+def trips_of(*persons: int) -> int:
+    """Return trips of persons as one number, which has a byte for each person; such numbers can be added."""
+    return sum(1 << 8 * person for person in persons)
+
+
+def by_person(who: People) -> People:
+    """Return how many trips each person has, a row for each."""
+    return np.stack([who >> 8 * person & 255 for person in range(PERSONS)])
+
+
+def leaving(own: People, above: Counts) -> People:
+    """Return how many trips of each person leave: first one of those who have others, then others, then the last."""
+    gone, left = np.zeros_like(own), above.astype(np.int64)
+    for ready in (np.clip(own - 1, 0, 1), np.maximum(own - 2, 0), np.minimum(own, 1)):
+        for person in range(PERSONS):
+            going = np.minimum(ready[person], left)
+            gone[person] += going
+            left = left - going
+    return gone
 
 
 @dataclass
 class Judged(Replay):
     """The method where rows are judged by weight or persons too, or show their weight.
 
-    ``weight`` and ``people`` (a bit for each person) are tables like ``counts``; ``least`` are the thresholds on both.
+    ``weight`` and ``people`` (see `trips_of`) are tables like ``counts``; ``least`` are the thresholds on both.
     """
 
     weight: Counts = field(default_factory=lambda: np.empty((0, 0), dtype=np.int16))
-    people: Counts = field(default_factory=lambda: np.empty((0, 0), dtype=np.int16))
+    people: People = field(default_factory=lambda: np.empty((0, 0), dtype=np.int64))
     least: tuple[int, int] = (0, 0)
     heavy: dict[Node, Counts] = field(default_factory=dict)
-    who: dict[Node, Counts] = field(default_factory=dict)
-    strangers: dict[Node, Counts] = field(default_factory=dict)
+    who: dict[Node, People] = field(default_factory=dict)
     row_weight: dict[Node, Counts] = field(default_factory=dict)
 
     def accepted(self, node: Node, arrived: Counts, may: Counts) -> Counts:
@@ -301,29 +320,24 @@ class Judged(Replay):
         children = self.world.children(node) if node[0] else []
         nothing = np.zeros_like(row)
         weight = sum((self.heavy[child] for child in children), nothing) if node[0] else self._cell(self.weight, node)
-        who, strangers = self._arriving(node), sum((self.strangers[child] for child in children), nothing)
+        who: People = (
+            sum((self.who[child] for child in children), nothing.astype(np.int64))
+            if node[0]
+            else self._cell(self.people, node)
+        )
+        own = by_person(who)
         above = np.where(row > 0, arrived - row, 0)
         gone = np.where(row > 0, weight * above // np.maximum(arrived, 1), 0)
-        sure = bits(who) + strangers - (above if self.least[1] else 0)
-        row = np.where((weight - gone >= self.least[0]) & (sure >= self.least[1]), row, 0).astype(np.int16)
+        heads = np.minimum((own > 0).sum(axis=0), row) if self.least[1] else row
+        row = np.where((weight - gone >= self.least[0]) & (heads >= self.least[1]), row, 0).astype(np.int16)
         taken = row > 0
         self.row_weight[node] = np.where(taken, weight - gone, 0).astype(np.int16)
         self.heavy[node] = np.where(taken, 0 if self.mode == "kept" else gone, weight).astype(np.int16)
-        self.who[node] = np.where(taken, 0, who).astype(np.int16)
-        # Of what goes on, one trip each may be that of somebody who is in nothing else.
-        elsewhere = [self._arriving(other) for other in self.world.nodes(node[0]) if other != node]
-        own = bits(who & ~np.bitwise_or.reduce([nothing, *elsewhere])) + strangers
-        self.strangers[node] = np.where(taken, np.minimum(above, own), strangers).astype(np.int16)
+        on = sum(part << 8 * person for person, part in enumerate(leaving(own, above)))
+        self.who[node] = np.where(taken, on, who).astype(np.int64)
         return row
 
-    def _arriving(self, node: Node) -> Counts:
-        """Return who is in a node before it lists anything, but for those who came from rows."""
-        if not node[0]:
-            return self._cell(self.people, node)
-        who: Counts = np.bitwise_or.reduce([self.who[child] for child in self.world.children(node)])
-        return who
-
-    def _cell(self, table: Counts, node: Node) -> Counts:
+    def _cell(self, table: npt.NDArray[Any], node: Node) -> npt.NDArray[Any]:
         at = np.ravel_multi_index([start for start, _ in node[1]], self.world.shape)
         return table[:, at] if table.size else np.zeros(len(self.counts), dtype=np.int16)
 
@@ -354,10 +368,11 @@ class Judged(Replay):
         return told
 
 
-def every_state(world: World, states: Sequence[tuple[int, ...]]) -> tuple[Counts, ...]:
+def every_state(world: World, states: Sequence[tuple[int, ...]]) -> tuple[npt.NDArray[Any], ...]:
     """Return every way of putting one of some states into each leaf box, one table for each number of a state."""
     number = every_input(world, len(states) - 1)
-    return tuple(np.array(values, dtype=np.int16)[number] for values in zip(*states, strict=True))
+    columns = [np.array(values) for values in zip(*states, strict=True)]
+    return tuple(values.astype(np.int16 if values.max() < 2**15 else np.int64)[number] for values in columns)
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,6 +23,7 @@ from attacks.cascades import (
     inputs_up_to,
     lasting,
     shown,
+    trips_of,
 )
 from odkanon import Rule
 from worlds.cubes import cube_matrix, fallen, rows_by_box
@@ -68,7 +69,7 @@ def test_the_simpler_condition_shows_groups_off_the_ladder() -> None:
 
 WEIGHTS = [(0, 0), (1, 1), (1, 2), (2, 2), (2, 3), (2, 4)]
 """No trip, one, or two; of weight 1 or 2 each."""
-PERSONS = [(0, 0), (1, 1), (1, 2), (2, 1), (2, 2), (2, 3)]
+PERSONS = [(len(who), trips_of(*who)) for who in ((), (0,), (1,), (0, 0), (1, 1), (0, 1))]
 """Trips, and which of two persons made them."""
 SMALL = [World(((THREE, THREE),)), World((PAIR, THREE)), World(((PAIR, PAIR, PAIR),))]
 WIDE = [World(((THREE, THREE, THREE),)), World((THREE, THREE)), World(((PAIR, PAIR), THREE))]
@@ -121,10 +122,10 @@ def test_no_group_can_be_shown_where_persons_count(world: World) -> None:
 def test_no_group_can_be_shown_where_persons_leave_rows() -> None:
     """Six persons, so that rows of three have somebody to pass on; and rows of single places, with two of them."""
     world = World(((THREE, THREE),))
-    judged = counting_persons(world, [(0, 0), *((1, 1 << person) for person in range(6)), (2, 3)])
+    judged = counting_persons(world, [(0, 0), *((1, trips_of(person)) for person in range(6)), (2, trips_of(0, 1))])
     assert shown(judged, judged.signature()) == (0, 0)
-    came = [judged.strangers[child] for node in judged.listed if node[0] for child in world.children(node)]
-    assert sum(int((strangers > 0).sum()) for strangers in came) > 1_000
+    passed = [judged.who[node] for node, rows in judged.listed.items() if node[0] and (rows > 0).any()]
+    assert sum(int((who > 0).sum()) for who in passed) > 1_000
 
 
 # Rows of an earlier cascade for other trips.

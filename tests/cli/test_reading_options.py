@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet
 import pytest
 import typer
 from typer.testing import CliRunner
@@ -14,7 +15,7 @@ from odkanon.cli import app
 from odkanon.cli.clashes import CLASHES
 from odkanon.cli.reading import OPTIONS
 from odkanon.errors import InputError
-from odkanon.sample.survey import CENTRAL_CELLS
+from odkanon.sample.survey import CENTRAL_CELLS, make_survey
 from worlds.files import trips_text, write
 
 READERS = ("anonymize", "audit", "explore", "tradeoff", "compare")
@@ -116,6 +117,15 @@ def test_a_rule_that_protects_little_is_pointed_out(tmp_path: Path, options: lis
     assert done.exit_code == 0, done.output
     said = " ".join(done.output.split())
     assert caution in said if caution else "protects nobody" not in said and "population only" not in said
+
+
+@pytest.mark.parametrize(("options", "told"), [([], True), (["--coarsest", "4"], False)])
+def test_what_a_cascade_leaves_out_unasked_is_explained(tmp_path: Path, options: list[str], told: bool) -> None:
+    pyarrow.parquet.write_table(make_survey().slice(0, 1_000), tmp_path / "t.parquet")
+    given = ("--k", 4, "--method", "cascade", "--protect", "persons", "--protect", "population", "--resolution", 6)
+    done = run("anonymize", tmp_path / "t.parquet", "-o", tmp_path / "out", *given, *options)
+    assert done.exit_code == 0, done.output
+    assert ("of the trips are in no row" in " ".join(done.output.split())) == told
 
 
 def test_tampered_zones_are_refused(path: Path, tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def test_the_survey_in_any_order(fetchable: int | None) -> None:
 @pytest.mark.parametrize("fetchable", [0, pytest.param(None, marks=pytest.mark.slow)])
 def test_rows_are_rejected_for_the_same_reasons(fetchable: int | None, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.ERROR):
-        check_same(build_od(read_trips(messy())), in_duckdb(messy(), fetchable=fetchable), RULES[2:], WAYS[:3])
+        check_same(build_od(read_trips(messy())), in_duckdb(messy(), fetchable=fetchable), RULES[3:], WAYS[:3])
         where = "age >= 30 and sex == 'Woman'"
         check_same(
             build_od(read_trips(messy(), where=where), resolution=8),
@@ -105,17 +105,20 @@ def test_random_worlds(world: World, rule: Rule, way: dict[str, Any], budget: fl
     check_same(world.od, other, [rule], [{**way, "budget": budget}])
 
 
-def test_cascades_under_every_rule() -> None:
+@pytest.mark.parametrize(
+    "ways", [CASCADES[:1], pytest.param(CASCADES[1:], marks=pytest.mark.slow)], ids=["plain", "fine"]
+)
+def test_cascades_under_every_rule(ways: list[dict[str, Any]]) -> None:
     reference = build_od(read_trips(homes()), resolution=8)
     assert set(reference.measures) == {"trips", "weight", "persons", "households"}
     stored = in_duckdb(homes(), fetchable=0, resolution=8)
-    for way in CASCADES:
-        check_same(reference, stored, EVERY_RULE, [way])
+    check_same(reference, stored, EVERY_RULE, ways)
 
 
 @pytest.mark.parametrize("ways", [FINE[:4], pytest.param(FINE[4:], marks=pytest.mark.slow)], ids=["some", "others"])
 def test_finer_steps(ways: list[dict[str, Any]]) -> None:
-    check_same(build_od(read_trips(survey(600))), in_duckdb(survey(600), fetchable=0), [Rule(trips=5)], ways)
+    reference = build_od(read_trips(survey(600)), resolution=8)
+    check_same(reference, in_duckdb(survey(600), fetchable=0, resolution=8), [Rule(trips=5)], ways)
 
 
 @pytest.mark.parametrize("fetchable", [0, pytest.param(None, marks=pytest.mark.slow)])

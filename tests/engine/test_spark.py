@@ -70,7 +70,7 @@ def test_every_statement_runs_on_spark(
     for rules, ways in statements:
         check_same(reference, other, rules, ways)
     rule = Rule(trips=5, persons=3)
-    assert limit(on_spark(session, path, fetchable=0), rule) == limit(read_od(path), rule)
+    assert limit(other, rule) == limit(reference, rule)
 
 
 def test_cascades_under_every_rule(session: Any, tmp_path: Path) -> None:
@@ -81,12 +81,17 @@ def test_cascades_under_every_rule(session: Any, tmp_path: Path) -> None:
         check_same(reference, stored, EVERY_RULE, [way])
 
 
-def test_cubes(session: Any, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_cubes_under_other_rules(session: Any, tmp_path: Path) -> None:
     path = saved(messy(700), tmp_path / "messy.parquet")
     kinds = kinds_of(["mode", "hour:0-7,7-9,9-17,17-24", "age"])
     reference = matrix_of(Reading(path, resolution=7), kinds=kinds)
     rules = [rules[-1] for _, rules in CUBES]
     check_same(reference, on_spark(session, path, kinds=kinds, resolution=7), rules, CUBE_WAYS)
+
+
+def test_cubes(session: Any, tmp_path: Path) -> None:
+    path = saved(messy(700), tmp_path / "messy.parquet")
     kinds, way = kinds_of(["weekday"]), {"method": "cascade", "coarsest": 4}
     reference = matrix_of(Reading(path, resolution=5), kinds=kinds)
     on_cluster = on_spark(session, path, fetchable=0, kinds=kinds, resolution=5)

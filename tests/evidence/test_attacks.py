@@ -183,7 +183,7 @@ def test_an_outsider_guesses_better_on_a_naive_release(town: Path, folders: dict
     naive, good = (attack("membership", folders[name], town) for name in ("naive", "odkanon"))
     assert naive.numbers["outsider AUC"] > good.numbers["outsider AUC"] + 0.1  # type: ignore[operator]
     assert good.numbers["insider AUC"] == pytest.approx(1.0, abs=0.01)
-    assert verdict(good, breaks=False) == "limit"
+    assert verdict(good, breaks=False) == "to weigh"
 
 
 def test_homogeneity_of_a_naive_release(town: Path, folders: dict[str, Path]) -> None:
@@ -247,7 +247,7 @@ def case(town: Path, folders: dict[str, Path]) -> Case:
 def test_an_attack_out_of_time_says_how_far_it_came(case: Case) -> None:
     made = attempt(case, ATTACKS["intervals"], seconds=0)
     assert 0 < made.finding.tried < made.finding.of
-    assert made.verdict == "open"
+    assert made.verdict == "not settled"
 
 
 def test_an_attack_that_is_stopped_says_what_it_had_done(case: Case) -> None:
@@ -279,7 +279,7 @@ def test_what_breaks_the_promise_is_listed(case: Case) -> None:
     breaks = Attack("x", "X", "?", "inference", "groups", True, finds)
     weighs = replace(breaks, breaks=False)
     made = [attempt(case, breaks), attempt(case, weighs)]
-    assert [each.verdict for each in made] == ["found", "limit"]
+    assert [each.verdict for each in made] == ["found", "to weigh"]
     assert json.dumps([each.as_dict() for each in made])
 
 

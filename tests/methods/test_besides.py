@@ -412,14 +412,15 @@ def test_tables_released_together_keep_thresholds_alone(file: Path) -> None:
         release_together(trips, Rule(trips=10, max_share=0.5), make_dimensions(trips, ["sex"]))
 
 
-def test_a_database_keeps_destinations_and_refuses_shares(file: Path) -> None:
+def test_a_database_keeps_destinations_and_shares(file: Path) -> None:
     memory, stored = (read_matrix(file, engine=engine) for engine in ("memory", "duckdb"))
     rule = Rule(trips=10, min_destinations=2)
     assert len(anonymize(stored, rule.asking(), budget=0.2).classes) == 7
     assert len(anonymize(stored, rule, budget=0.2).classes) == 6
     assert anonymize(stored, rule, budget=0.2).table().equals(anonymize(memory, rule, budget=0.2).table())
-    with pytest.raises(InputError, match="trips are in memory"):
-        anonymize(stored, Rule(trips=10, max_share=0.5))
+    for share in (0.5, 0.04):
+        found, expected = (anonymize(od, Rule(trips=10, max_share=share), budget=0.2) for od in (stored, memory))
+        assert (found.refusal, found.table()) == (expected.refusal, expected.table())
 
 
 @pytest.mark.parametrize(

@@ -350,13 +350,15 @@ def test_finer_steps_need_cells() -> None:
         anonymize(od, Rule(trips=2), method="mondrian", steps="fine")
 
 
-def test_whoever_leaves_a_row_may_be_anybody() -> None:
-    """Of twelve trips of nine persons, three go: that six persons stay is all that is certain."""
+def test_persons_stay_where_trips_leave_a_row_and_households_may_be_any() -> None:
+    """Of twelve trips three go: all of nine persons stay, and of eight households five certainly do."""
     codes = (np.array([0]), np.array([0]))
-    group = Groups(codes, np.array([4]), np.array([12]), np.array([24]), {"persons": np.array([9])}, 1)
-    stays, goes = split(group, np.array([9]))
-    assert (int(stays.trips[0]), int(stays.heads["persons"][0]), int(stays.pairs[0])) == (9, 6, 4)
-    assert (int(goes.trips[0]), int(goes.heads["persons"][0]), int(goes.pairs[0])) == (3, 0, 0)
+    heads = {"persons": np.array([9]), "households": np.array([8])}
+    group = Groups(codes, np.array([4]), np.array([12]), np.array([24]), heads, 1)
+    stays, goes = split(group, np.array([9]), "persons")
+    assert (int(stays.trips[0]), int(stays.pairs[0])) == (9, 4)
+    assert {name: int(count[0]) for name, count in stays.heads.items()} == {"persons": 9, "households": 5}
+    assert (int(goes.trips[0]), int(goes.pairs[0])) == (3, 0)
     assert stays.weight is not None
     assert goes.weight is not None
     assert int(stays.weight[0]) + int(goes.weight[0]) == 24

@@ -1,23 +1,18 @@
-"""Rows that must have so many persons, where a trip above a cap may stand in a coarser row."""
+"""Rows that must have so many persons, where trips above a cap go on to a coarser row."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import maximum_flow
 
-from attacks.cascades import PAIR, THREE, World, within
+from attacks.cascades import PAIR, PERSONS, THREE, Judged, World, trips_of
 from odkanon import ODMatrix, Rule
 from odkanon.core.arrays import Ints
-from odkanon.engine.rest import Groups, MemoryRest
-from odkanon.methods.cascade import fall
+from odkanon.engine.rest import deal
 from odkanon.model.account import Source
+from odkanon.model.flows import Visits
 from odkanon.model.od import od_matrix
 from worlds.cubes import fallen, rows_by_box, tree_of
 
@@ -30,7 +25,7 @@ def crowded(world: World, seed: int) -> tuple[ODMatrix, np.ndarray, np.ndarray]:
     random = np.random.default_rng(seed)
     count = int(random.integers(10, 60))
     ends = np.stack([random.integers(0, size, count) for size in world.shape], axis=1)
-    people = random.integers(0, int(random.integers(K, 25)), count)
+    people = random.integers(0, int(random.integers(K, PERSONS + 1)), count)
     od = od_matrix(
         tree_of(world.levels[0]),
         tree_of(world.levels[1]),
@@ -41,52 +36,74 @@ def crowded(world: World, seed: int) -> tuple[ODMatrix, np.ndarray, np.ndarray]:
     return od, ends, people
 
 
-def can_be_made_of_persons(world: World, seed: int) -> tuple[bool, int]:
-    """Tell whether trips can be dealt out so that each row has K persons; and how many rows may have passed trips on.
-
-    A flow: each row takes K trips of different persons, and the rest of its trips from anybody.
-    """
-    od, ends, people = crowded(world, seed)
-    found = fallen(od, Rule(trips=K, persons=K), K)
-    rows = rows_by_box(world, found)
-    trips, persons = len(ends), int(people.max()) + 1
-    source, sink, first = 0, 1, 2 + trips
-    edges = [(2 + trip, sink, 1) for trip in range(trips)]
-    for number, ((_, box), listed) in enumerate(rows.items()):
-        distinct, anybody, of = (first + number * (persons + 2) + at for at in range(3))
-        edges += [(source, distinct, K), (source, anybody, listed - K)]
-        edges += [(distinct, of + person, 1) for person in range(persons)]
-        for trip, leaf in enumerate(ends.tolist()):
-            if within(tuple((at, at + 1) for at in leaf), box):
-                edges += [(anybody, 2 + trip, 1), (of + int(people[trip]), 2 + trip, 1)]
-    size = first + len(rows) * (persons + 2)
-    start, end, most = (np.array(part, dtype=np.int32) for part in zip(*edges, strict=True))
-    graph = csr_array((most, (start, end)), shape=(size, size))
-    return int(maximum_flow(graph, source, sink).flow_value) == sum(rows.values()), int(found.rows.gives.sum())
+def by_definition(world: World, ends: np.ndarray, people: np.ndarray) -> Judged:
+    """Return the rows of the definition, which knows the persons of every group."""
+    at = np.ravel_multi_index(tuple(ends.T), world.shape)
+    who = np.zeros((1, int(np.prod(world.shape))), dtype=np.int64)
+    np.add.at(who[0], at, [trips_of(person) for person in people.tolist()])
+    counts = np.bincount(at, minlength=who.shape[1]).astype(np.int16).reshape(1, -1)
+    judged = Judged(world, counts, K, people=who, least=(0, K))
+    judged.run()
+    return judged
 
 
 @settings(max_examples=60)
 @given(st.sampled_from(WORLDS), st.integers(0, 2**32 - 1))
-def test_every_row_can_be_of_so_many_persons(world: World, seed: int) -> None:
-    assert can_be_made_of_persons(world, seed)[0]
+def test_rows_are_those_of_the_definition(world: World, seed: int) -> None:
+    od, ends, people = crowded(world, seed)
+    expected = {node: int(rows[0]) for node, rows in by_definition(world, ends, people).listed.items() if rows[0]}
+    assert rows_by_box(world, fallen(od, Rule(trips=K, persons=K), K)) == expected
 
 
 def test_rows_pass_trips_on_in_these_worlds() -> None:
-    assert sum(can_be_made_of_persons(world, seed)[1] for world in WORLDS for seed in range(30)) > 20
+    worlds = [(world, *crowded(world, seed)) for world in WORLDS for seed in range(30)]
+    assert sum(int(fallen(od, Rule(trips=K, persons=K), K).rows.gives.sum()) for _, od, _, _ in worlds) > 20
 
 
-def test_heads_must_not_be_counted_in_a_row_and_again_above_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of four trips of three persons one goes on: either the row has three persons, or somebody new is above."""
+def visits_of(trips: list[list[int]]) -> Visits:
+    """Return who takes part in which group, given the trips of each person in each group."""
+    table = np.array(trips)
+    flow, head = np.nonzero(table)
+    return Visits(flow.astype(np.int32), head.astype(np.int32), table.shape[1], {"trips": table[flow, head]})
 
-    exact = fall.split
 
-    def generous(groups: Groups, bound: Ints) -> tuple[Groups, Groups]:
-        stays, left = exact(groups, bound)
-        return replace(stays, heads=groups.heads), left
+def gone_of(visits: Visits, trips: Ints, leave: Ints) -> Ints:
+    """Return how many trips of each person leave each group."""
+    table = np.zeros((len(trips), visits.people), dtype=np.int64)
+    table[visits.flow, visits.head] = deal(visits, trips, leave)
+    return table
 
-    def all_heads(rest: MemoryRest, groups: Groups) -> Mapping[str, Ints]:
-        return groups.heads
 
-    monkeypatch.setattr(MemoryRest, "own_heads", all_heads)
-    monkeypatch.setattr(fall, "split", generous)
-    assert not all(can_be_made_of_persons(world, seed)[0] for world in WORLDS for seed in range(100))
+@pytest.mark.parametrize(
+    ("leave", "expected"),
+    [
+        (0, [0, 0, 0]),  # the two trips of nobody go first
+        (2, [0, 0, 0]),
+        (3, [1, 0, 0]),  # then one trip each of those who have others
+        (4, [1, 0, 1]),
+        (7, [3, 0, 2]),  # then the others of them
+        (8, [4, 0, 2]),  # then somebody leaves altogether
+        (9, [4, 1, 2]),
+    ],
+)
+def test_whose_trips_leave(leave: int, expected: list[int]) -> None:
+    """Four, one and three trips of three persons, and two of nobody."""
+    gone = gone_of(visits_of([[4, 1, 3], [1, 1, 1]]), np.array([10, 3]), np.array([leave, 0]))
+    assert gone.tolist() == [expected, [0, 0, 0]]
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.lists(st.integers(0, 4), min_size=4, max_size=4), min_size=1, max_size=4),
+    st.lists(st.integers(0, 3), min_size=4, max_size=4),
+    st.integers(0, 100),
+)
+def test_as_many_persons_stay_as_there_is_room_for(trips: list[list[int]], nobody: list[int], share: int) -> None:
+    visits, own = visits_of(trips), np.array(trips)
+    total = own.sum(axis=1) + np.array(nobody[: len(trips)])
+    leave = total * share // 100
+    gone = gone_of(visits, total, leave)
+    assert ((gone >= 0) & (gone <= own)).all()
+    assert np.array_equal(gone.sum(axis=1), np.maximum(leave - np.array(nobody[: len(trips)]), 0))
+    stay = ((own - gone) > 0).sum(axis=1)
+    assert np.array_equal(stay, np.minimum((own > 0).sum(axis=1), total - leave))

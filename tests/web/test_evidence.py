@@ -29,7 +29,9 @@ def content() -> dict[str, Any]:
             "tried": 7,
             "of": 20,
         }
-        for each, verdict in zip(ATTACKS.values(), ["clean", "found", "limit", "open", "not run"] * 2, strict=False)
+        for each, verdict in zip(
+            ATTACKS.values(), ["clean", "found", "to weigh", "not settled", "not made"] * 2, strict=False
+        )
     ]
     answers = [{**each, "number": "groups", "value": 0.123456} for each in attacks]
     cpc = {"2 km": 0.5, "4 km": 0.7}

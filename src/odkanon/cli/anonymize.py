@@ -243,7 +243,7 @@ def anonymize(
     chosen: EngineChoice | None = None if engine is None else engine.value
     if chosen == "spark" or spark_master or any(remote(each) is not None and not is_store(each) for each in source):
         allow_pandas()
-    from odkanon.cli.cautions import mention_cascade, warn_of_rule
+    from odkanon.cli.cautions import mention_cascade, warn_of_rest, warn_of_rule
     from odkanon.cli.progress import stages
     from odkanon.cli.show import show_files, show_release
     from odkanon.engine.choose import load, parse_bytes
@@ -331,6 +331,7 @@ def anonymize(
         save_release(release, output, force=force, source=reading.said(), command=command_account(context, output))
     show_release(od, release)
     warn_of_rule(release)
+    warn_of_rest(release)
     mention_cascade(od, release)
     if reading.uses_hours:
         say(reading.clock)

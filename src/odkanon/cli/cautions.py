@@ -32,6 +32,21 @@ def warn_of_rule(release: Release) -> None:
         )
 
 
+def warn_of_rest(release: Release) -> None:
+    """Say why a cascade leaves trips out that nobody asked it to leave out."""
+    said = release.parameters
+    if said.get("implications") != "safe" or said.get("coarsest") is not None or release.budget is not None:
+        return
+    rest = 1 - float(release.classes.trips.sum()) / release.input.trips
+    if rest < MUCH_MORE:
+        return
+    console.print(
+        f"Caution: {rest:.1%} of the trips are in no row: they would show that some group has fewer than the rule asks "
+        "for. A rule on one of weight, persons and households, --implications allowed or another method publish more.",
+        style="bold yellow",
+    )
+
+
 def mention_cascade(od: Matrix, release: Release) -> None:
     """Say in one line what a cascade would give, where that is much better; for the steward alone."""
     method = METHODS.get(release.method)

@@ -121,7 +121,8 @@ def compare(
         log.unlink(missing_ok=True)
     outcomes = _run(experiment, read_outcomes(log, settings), log, settings)
     _write(outcomes, experiment, output)
-    drawn = ", zones.png" if draw_targets(experiment, output / "zones.png") else ""
+    lacking = draw_targets(experiment, output / "zones.png")
+    drawn = "" if lacking else ", zones.png"
     for target in targets_of(outcomes):
         show_ranking(outcomes, target)
     console.tell(outcomes=[json.loads(outcome.to_json()) for outcome in outcomes])
@@ -129,6 +130,8 @@ def compare(
     console.print(
         f"Wrote {output}/tables.md, tables.csv, tables.tex{drawn}: {len(outcomes):,} runs, {refused:,} of them refused."
     )
+    if lacking:
+        console.print(f"No zones.png: {lacking}.")
 
 
 def _compare_orders(

@@ -35,7 +35,7 @@ def anonymize_cube(
     command: dict[str, Any],
 ) -> None:
     """Read trips, release them by places and attributes, and say what came out."""
-    from odkanon.cli.cautions import warn_of_rule
+    from odkanon.cli.cautions import warn_of_rest, warn_of_rule
     from odkanon.cli.progress import stages
     from odkanon.cli.show import show_files, show_release
     from odkanon.engine.choose import load
@@ -56,6 +56,7 @@ def anonymize_cube(
     show_release(od, release)
     show_known(release)
     warn_of_rule(release)
+    warn_of_rest(release)
     if reading.uses_hours or "hour" in map(name_of, by):
         say(reading.clock)
     show_files(output)

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from odkanon.core.arrays import Codes, Ints, group_keys
+from odkanon.core.arrays import Codes, Ints, group_keys, group_sum
 from odkanon.model.flows import Flows, Totals, Visits
 from odkanon.model.measures import ByHeads
 
@@ -61,15 +61,11 @@ class Rest(Protocol):
         """Return the groups with at least so many trips, sorted by their codes."""
         ...
 
-    def own_heads(self, groups: Groups) -> Mapping[str, Ints]:
-        """Return how many heads of each of some groups are in no other group, for each measure that counts them."""
-        ...
-
-    def without(self, taken: Groups, rows: Ints, left: Groups) -> Rest:
+    def without(self, taken: Groups, rows: Ints, left: Groups, dealt: str | None) -> Rest:
         """Return what is left when groups go.
 
-        ``rows`` numbers them; ``left`` is what of each goes on, if anything. Its heads are so many in no other group,
-        and nobody in particular.
+        ``rows`` numbers them; ``left`` is what of each goes on, if anything: trips of the heads of one measure, as
+        `deal` chooses them, and of nobody in particular for the others.
         """
         ...
 
@@ -87,9 +83,9 @@ class MemoryRest:
     nodes : tuple of int
         For each axis, how many nodes there are.
     groups : Groups
-        Sorted by their codes. Their heads are only those that have come from rows, each in one group.
+        Sorted by their codes; without heads.
     visits : mapping of str to Visits
-        Who takes part in which group, for each measure that counts heads.
+        Who takes part in which group and with how many trips, for each measure that counts heads.
     pair, group : array of int
         The OD pairs that lie in no row yet, and the group of each.
     placed : tuple of pairs of array
@@ -116,35 +112,20 @@ class MemoryRest:
             found.sum(old.pairs),
             found.sum(old.trips),
             None if old.weight is None else found.sum(old.weight),
-            {name: found.sum(count) for name, count in old.heads.items()},
+            {},
             old.scale,
         )
         return replace(self, nodes=radix, groups=groups, visits=visits, group=found.number[self.group])
 
     def at_least(self, trips: int) -> Groups:
         """Return the groups with at least so many trips."""
-        return self._counted().take(np.flatnonzero(self.groups.trips >= trips))
+        heads = {name: np.bincount(who.flow, minlength=len(self.groups.trips)) for name, who in self.visits.items()}
+        return replace(self.groups, heads=heads).take(np.flatnonzero(self.groups.trips >= trips))
 
-    def _counted(self) -> Groups:
-        heads = {name: self._heads(name, who.flow) for name, who in self.visits.items()}
-        return replace(self.groups, heads=heads)
-
-    def _heads(self, name: str, flow: Codes) -> Ints:
-        return np.bincount(flow, minlength=len(self.groups.trips)) + self.groups.heads[name]
-
-    def own_heads(self, groups: Groups) -> Mapping[str, Ints]:
-        """Return how many heads of each of some groups are in no other group."""
-        at = self._at(groups)
-        once = {name: np.bincount(who.head)[who.head] == 1 for name, who in self.visits.items()}
-        return {name: self._heads(name, who.flow[once[name]])[at] for name, who in self.visits.items()}
-
-    def _at(self, groups: Groups) -> Ints:
-        return np.searchsorted(keys_of(self.groups.codes, self.nodes), keys_of(groups.codes, self.nodes))
-
-    def without(self, taken: Groups, rows: Ints, left: Groups) -> MemoryRest:
+    def without(self, taken: Groups, rows: Ints, left: Groups, dealt: str | None) -> MemoryRest:
         """Return what is left when groups go."""
         groups = self.groups
-        at = self._at(taken)
+        at = np.searchsorted(keys_of(groups.codes, self.nodes), keys_of(taken.codes, self.nodes))
         row = np.full(len(groups.trips), -1, dtype=np.int64)
         row[at] = rows
         stays = row < 0
@@ -159,13 +140,22 @@ class MemoryRest:
             _put(groups.pairs, at, left.pairs),
             _put(groups.trips, at, left.trips),
             weight,
-            {name: _put(count, at, left.heads[name]) for name, count in groups.heads.items()},
+            {},
             groups.scale,
         )
+        visits = {name: each.relabel(who, int(stays.sum())) for name, each in self.visits.items()}
+        if dealt is not None and left.trips.any():
+            here = np.full(len(groups.trips), -1, dtype=np.int32)
+            here[at] = np.arange(len(at))
+            own = self.visits[dealt].relabel(here, len(at))
+            gone = deal(own, taken.trips, left.trips)
+            leaves = gone > 0
+            leaving = Visits(number[at][own.flow][leaves], own.head[leaves], own.people, {"trips": gone[leaves]})
+            visits[dealt] = visits[dealt].joined(leaving)
         return MemoryRest(
             self.nodes,
             rest.take(np.flatnonzero(stays)),
-            {name: visits.relabel(who, int(stays.sum())) for name, visits in self.visits.items()},
+            visits,
             self.pair[pending],
             number[self.group[pending]],
             (*self.placed, (self.pair[~pending], row_of_pair[~pending])),
@@ -190,11 +180,40 @@ def memory_rest(flows: Flows, nodes: Sequence[int], heads: Collection[str], *, p
     ``placing`` says whether to remember of each OD pair in which row it lies.
     """
     codes = tuple(code.astype(np.int64) for code in (flows.origin, flows.destination, *flows.kinds))
-    visits = {name: replace(who, masses={}) for name, who in flows.visits.items() if name in heads}
-    nobody = {name: np.zeros(len(flows), dtype=np.int64) for name in visits}
-    groups = Groups(codes, flows.pairs, flows.trips, flows.weight, nobody, flows.scale)
+    visits = {name: who.counting("trips") for name, who in flows.visits.items() if name in heads}
+    groups = Groups(codes, flows.pairs, flows.trips, flows.weight, {}, flows.scale)
     every = np.arange(len(flows) if placing else 0, dtype=np.int32)
     return MemoryRest(tuple(nodes), groups, visits, every, every)
+
+
+def deal(visits: Visits, trips: Ints, leave: Ints) -> Ints:
+    """Choose whose trips leave their groups, such that as many heads as possible stay and as many as possible leave.
+
+    First go the trips of nobody, then one of each head that has others, then the others of them, and only then the last
+    trip of a head; heads go in their order.
+
+    Parameters
+    ----------
+    visits : Visits
+        Who takes part in which group, in the order of groups and heads, with how many trips.
+    trips, leave : array of int
+        How many trips each group has, and how many of them leave.
+
+    Returns
+    -------
+    array of int
+        How many trips of each visit leave.
+    """
+    group, own = visits.flow, visits.masses["trips"]
+    wanted = np.maximum(leave - (trips - group_sum(group, len(trips), own)), 0)
+    first = np.searchsorted(group, group)
+    gone = np.zeros_like(own)
+    for ready in (np.minimum(own - 1, 1), np.maximum(own - 2, 0), np.ones_like(own)):
+        before = np.cumsum(ready) - ready
+        going = np.clip(wanted[group] - (before - before[first]), 0, ready)
+        wanted = wanted - group_sum(group, len(trips), going)
+        gone = gone + going
+    return gone
 
 
 def keys_of(codes: Sequence[Ints], nodes: Sequence[int]) -> Ints:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from time import monotonic
 from typing import Any, Literal
 
-Verdict = Literal["clean", "found", "limit", "open", "not run", "does not apply"]
+Verdict = Literal["clean", "found", "to weigh", "not settled", "not made", "does not apply"]
 Question = Literal["singling out", "linkability", "inference"]
 """What the Article 29 working party asks of an anonymised table (Opinion 05/2014)."""
 
@@ -66,14 +66,14 @@ def does_not_apply(reason: str) -> Finding:
 def verdict(finding: Finding, *, breaks: bool) -> Verdict:
     """Return what a finding means.
 
-    ``found`` breaks the promise of the release or shows a group below its rule; ``limit`` is something that the promise
-    never ruled out, for the steward to weigh; ``open`` means that not everything was settled in time.
+    ``found`` breaks the promise of the release or shows a group below its rule; ``to weigh`` is something that the
+    promise never ruled out; ``not settled`` means that time was over, or that something is neither found nor ruled out.
     """
     if finding.skipped is not None:
-        return "not run" if finding.applies else "does not apply"
+        return "not made" if finding.applies else "does not apply"
     if finding.found:
-        return "found" if breaks else "limit"
-    return "open" if finding.tried < finding.of or finding.unsettled else "clean"
+        return "found" if breaks else "to weigh"
+    return "not settled" if finding.tried < finding.of or finding.unsettled else "clean"
 
 
 Say = Callable[[str], None]

@@ -19,7 +19,7 @@ td.number, th.number { text-align: right; white-space: nowrap; }
 .notice { background: #8b0000; color: #fff; padding: .4rem .7rem; font-weight: 600; }
 .private { color: #8b0000; font-size: .8em; font-weight: 400; }
 .verdict { font-weight: 600; white-space: nowrap; }
-.clean { color: #1b5e20; } .found { color: #b71c1c; } .limit, .open { color: #7a4f01; }
+.clean { color: #1b5e20; } .found { color: #b71c1c; } .to-weigh, .not-settled { color: #7a4f01; }
 .sign { display: flex; gap: 2rem; margin-top: 2.2rem; }
 .sign div { flex: 1; border-top: 1px solid #1a1a1a; padding-top: .2rem; font-size: .9em; }
 code { font-size: .9em; overflow-wrap: anywhere; }
@@ -30,14 +30,6 @@ code { font-size: .9em; overflow-wrap: anywhere; }
   .notice { -webkit-print-color-adjust: exact; print-color-adjust: exact; }
 }
 """
-_WORDS = {
-    "clean": "clean",
-    "found": "found",
-    "limit": "to weigh",
-    "open": "not settled",
-    "not run": "not made",
-    "does not apply": "does not apply",
-}
 
 
 def page(content: Mapping[str, Any]) -> str:
@@ -93,7 +85,7 @@ def _attacks(attacks: Iterable[Mapping[str, Any]]) -> list[str]:
     rows = [
         (
             f"<strong>{escape(each['title'])}</strong><br>{escape(each['asks'])}",
-            f'<span class="verdict {each["verdict"].replace(" ", "-")}">{_WORDS[each["verdict"]]}</span>'
+            f'<span class="verdict {each["verdict"].replace(" ", "-")}">{each["verdict"]}</span>'
             + (f"<br>{each['tried']:,} of {each['of']:,}" if each["of"] and each["tried"] < each["of"] else ""),
             escape(each["message"]),
         )
@@ -116,7 +108,7 @@ def _questions(questions: Iterable[Mapping[str, Any]]) -> list[str]:
 
 def _answer(one: Mapping[str, Any]) -> str:
     """Return the outcome of an attack in a few words, with the number that matters most."""
-    told = f"{escape(one['title'])}: {_WORDS[one['verdict']]}"
+    told = f"{escape(one['title'])}: {one['verdict']}"
     return told if one["value"] is None else f"{told} ({escape(one['number'])}: {one['value']:.4g})"
 
 

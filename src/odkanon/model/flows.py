@@ -45,6 +45,19 @@ class Visits:
             {name: groups.sum(mass[stays]) for name, mass in self.masses.items()},
         )
 
+    def counting(self, *measures: str) -> Visits:
+        """Return the same with some of the masses alone."""
+        return replace(self, masses={name: self.masses[name] for name in measures})
+
+    def joined(self, others: Visits) -> Visits:
+        """Return these visits and those of the same heads to other flows."""
+        return Visits(
+            np.concatenate([self.flow, others.flow]),
+            np.concatenate([self.head, others.head]),
+            self.people,
+            {name: np.concatenate([mass, others.masses[name]]) for name, mass in self.masses.items()},
+        )
+
     def largest(self, measure: str, totals: Ints) -> Ints:
         """Return the most of each flow that can be of one head; ``totals`` is what the flows have in all.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -67,7 +67,7 @@ class Map:
         In pixels.
     """
 
-    page: str
+    page: str = field(repr=False)
     height: int
 
     def _repr_html_(self) -> str:

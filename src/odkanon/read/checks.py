@@ -21,7 +21,7 @@ from odkanon.core.arrays import Bools, Codes, Ints
 from odkanon.core.weights import largest_weight, to_units, weight_scale
 from odkanon.model.account import Rejected, Source
 from odkanon.model.measures import HEADS
-from odkanon.read.identity import head_text
+from odkanon.read.identity import head_numbers, head_text
 from odkanon.read.tables.open import Check, Table, Typed, quote_name
 
 NO_WEIGHT = "without a weight"
@@ -316,6 +316,5 @@ def _heads(fetched: pa.Table, rows: Rows, keep: Bools) -> dict[str, Codes]:
     for name in rows.heads:
         column = fetched.column(f" {name}").combine_chunks()
         if column.null_count < len(column):
-            encoded = pc.dictionary_encode(column)
-            heads[name] = np.asarray(pc.fill_null(encoded.indices, -1), dtype=np.int32)[keep]
+            heads[name] = head_numbers(column)[keep]
     return heads

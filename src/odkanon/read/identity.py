@@ -5,6 +5,11 @@ Spellings that could be two heads or one are taken for one: counting too few is 
 
 from __future__ import annotations
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from odkanon.core.arrays import Codes
 from odkanon.read.tables.open import quote_name, quote_text
 
 NOBODY = (
@@ -59,6 +64,19 @@ def head_text(column: str) -> str:
         f"WHEN regexp_matches({text}, '{_HEX}') THEN lower({text}) ELSE {text} END"
     )
     return f"coalesce({single}, {spelled})"
+
+
+def head_numbers(heads: pa.Array) -> Codes:
+    """Return a number for each head, -1 where there is none; numbers are in the order of the ids as text.
+
+    So they are the same whatever the order of rows, and on every engine.
+    """
+    found = pc.dictionary_encode(heads)
+    rank = np.empty(len(found.dictionary) + 1, dtype=np.int32)
+    rank[pc.array_sort_indices(found.dictionary.cast(pa.string()))] = np.arange(len(found.dictionary))
+    rank[-1] = -1
+    numbers: Codes = rank[np.asarray(pc.fill_null(found.indices, -1))]
+    return numbers
 
 
 def _apart(column: str) -> tuple[str, str]:

@@ -11,14 +11,13 @@ from odkanon.publish.report.picture import write_picture
 from odkanon.study.experiment import Experiment
 
 
-def draw_targets(experiment: Experiment, target: Path) -> bool:
-    """Draw the zones for the targets of an experiment on the whole input; return whether there is anything to draw.
-
-    Nothing is drawn without matplotlib, of a rule that refuses, and of zones whose outlines are not known.
-    """
+def draw_targets(experiment: Experiment, target: Path) -> str | None:
+    """Draw the zones for the targets of an experiment on the whole input, or return why there is no picture."""
     whole = experiment.whole
-    if find_spec("matplotlib") is None or (whole.origins.resolution is None and not whole.origins.outlines):
-        return False
+    if find_spec("matplotlib") is None:
+        return "pictures need matplotlib: pip install 'odkanon[plot]'"
+    if whole.origins.resolution is None and not whole.origins.outlines:
+        return "the outlines of the zones are not known"
     with TemporaryDirectory() as folder:
         saved = []
         for name, rule in experiment.rules().items():
@@ -27,4 +26,4 @@ def draw_targets(experiment: Experiment, target: Path) -> bool:
                 saved.append(release.save(Path(folder) / name))
         if saved:
             write_picture(saved, target)
-    return bool(saved)
+    return None if saved else "nothing can be published under the rules"

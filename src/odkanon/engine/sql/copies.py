@@ -27,7 +27,8 @@ class Copies:
     Attributes
     ----------
     found : pyarrow.Table
-        ``extra`` (how many more of them there are), ``weight`` (of each), how their times are written, and their kinds.
+        ``extra`` (how many more of them there are), ``weight`` (of each), how their times are written, and what else
+        was asked for.
     ends : list of array
         ``start_lat, start_lon, end_lat, end_lon`` in degrees.
     good : array of bool
@@ -44,15 +45,15 @@ class Copies:
         extra = extra if which is None else extra * which
         return Rejected(int(extra.sum()), int(extra.sum()), int((extra * units).sum()))
 
-    def taken_off(self, backend: Backend, resolution: int, kinds: Sequence[str] = ()) -> Stored:
-        """Return what is to be added to the counts by origin, destination and kinds, to take the copies off again."""
+    def taken_off(self, backend: Backend, resolution: int, also: Sequence[str] = ()) -> Stored:
+        """Return what is to be added to the counts by origin, destination and more, to take the copies off again."""
         extra, units = (np.asarray(self.found.column(name)).astype(np.int64)[self.good] for name in ("extra", "weight"))
         lat_lon = [values[self.good] for values in self.ends]
         return lend(
             backend,
             origin=latlng_to_cell(lat_lon[0], lat_lon[1], resolution).view(np.int64),
             destination=latlng_to_cell(lat_lon[2], lat_lon[3], resolution).view(np.int64),
-            **{name: self.found.column(name).filter(pa.array(self.good)) for name in kinds},
+            **{name: self.found.column(name).filter(pa.array(self.good)) for name in also},
             records=-extra,
             trips=-extra,
             weight=-extra * units,

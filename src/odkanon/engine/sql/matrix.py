@@ -16,7 +16,7 @@ from odkanon.engine.protocols import Engine, Workspace
 from odkanon.engine.rest import Groups, Rest, keys_of
 from odkanon.engine.sql.backend import Backend, Relation, Stored, lend, store
 from odkanon.engine.sql.deviations import compare
-from odkanon.engine.sql.engine import Side, SqlEngine, axis_columns, ints, join_maps, totals
+from odkanon.engine.sql.engine import Side, SqlEngine, add_up, axis_columns, ints, join_maps, totals
 from odkanon.engine.sql.presuppress import presuppressed
 from odkanon.engine.sql.rest import SqlRest, finest_rows, sql_rest
 from odkanon.errors import InputError
@@ -31,6 +31,7 @@ from odkanon.model.od import AXES, Axis, ODMatrix
 from odkanon.model.placement import Deviation
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
+from odkanon.read.identity import head_numbers
 from odkanon.zoning.attributes import AttributeAxis
 from odkanon.zoning.hierarchy import Cut, Hierarchy
 from odkanon.zoning.zones import Zones, zones_of_cut
@@ -151,15 +152,20 @@ class SqlMatrix:
 
     def _visits(self, groups: Groups, nodes: Sequence[int], visits: Relation) -> Visits:
         columns = axis_columns(len(self.axes))
-        found = self.backend.execute(
-            f"SELECT {', '.join(columns)}, DENSE_RANK() OVER (ORDER BY head) AS head "
-            f"FROM (SELECT DISTINCT {', '.join(columns)}, head FROM {visits} v) d"
-        )
+        masses = ("trips",) if self.scale is None else ("trips", "weight")
+        sums = ", ".join(f"{add_up(name)} AS {name}" for name in masses)
+        own = ", ".join(columns)
+        found = self.backend.execute(f"SELECT {own}, head, {sums} FROM {visits} v GROUP BY {own}, head")
         wanted = keys_of([ints(found, name) for name in columns], nodes)
-        head = found.column("head").to_numpy().astype(np.int32) - 1
+        head = head_numbers(found.column("head").combine_chunks())
         flow = np.searchsorted(keys_of(groups.codes, nodes), wanted)
         order = np.lexsort((head, flow))
-        return Visits(flow[order].astype(np.int32), head[order], max(int(head.max(initial=0)) + 1, 1))
+        return Visits(
+            flow[order].astype(np.int32),
+            head[order],
+            max(int(head.max(initial=0)) + 1, 1),
+            {name: ints(found, name)[order] for name in masses},
+        )
 
     def __repr__(self) -> str:
         return (

@@ -6,15 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pyarrow.compute as pc
+import pyarrow as pa
 
 from odkanon.core.arrays import Ints
 from odkanon.engine.nested import Nested
-from odkanon.engine.rest import Groups, MemoryRest, Rest, keys_of
+from odkanon.engine.rest import Groups, MemoryRest, Rest, deal, keys_of
 from odkanon.engine.sql.backend import Backend, Relation, Selected, Stored, lend, store
 from odkanon.engine.sql.engine import LIGHTER, add_up, axis_columns, ints, totals
 from odkanon.model.flows import Totals, Visits
 from odkanon.model.od import AXES
+from odkanon.read.identity import head_numbers
 from odkanon.read.kinds import kind_column
 
 
@@ -27,10 +28,9 @@ class SqlRest:
     nodes : tuple of int
         For each axis, how many nodes there are.
     table : Relation
-        The numbers of the nodes, ``pairs, trips`` and, where there is one, ``weight``; for each measure that counts
-        heads those that have come from rows, each in one group.
+        The numbers of the nodes, ``pairs, trips`` and, where there is one, ``weight``.
     visits : mapping of str to Relation
-        The numbers of the nodes and ``head``, possibly repeated, for each measure that counts heads.
+        The numbers of the nodes, ``head`` and ``trips``, possibly in several rows, for each measure that counts heads.
     scale : int or None
         Units of weight in one; None where there is no weight.
     """
@@ -48,13 +48,8 @@ class SqlRest:
 
     @property
     def masses(self) -> tuple[str, ...]:
-        """Columns of the table that add up, besides heads."""
+        """Columns of the table that add up."""
         return ("pairs", "trips") if self.scale is None else ("pairs", "trips", "weight")
-
-    @property
-    def sums(self) -> tuple[str, ...]:
-        """All columns of the table that add up."""
-        return (*self.masses, *self.visits)
 
     def lift(self, axis: int, parent: Ints, nodes: int) -> Rest:
         """Return the rest grouped by the parents on one axis; in memory, if it fits there easily."""
@@ -63,13 +58,17 @@ class SqlRest:
         ends = ", ".join(f"p.parent AS {name}" if at == axis else f"f.{other}" for at, other in enumerate(self.axes))
         groups = ", ".join("p.parent" if at == axis else f"f.{other}" for at, other in enumerate(self.axes))
         joined = f"f JOIN {parents} p ON f.{name} = p.code"
-        sums = ", ".join(f"{add_up(f'f.{mass}')} AS {mass}" for mass in self.sums)
+        sums = ", ".join(f"{add_up(f'f.{mass}')} AS {mass}" for mass in self.masses)
         lifted = SqlRest(
             self.backend,
             tuple(nodes if at == axis else count for at, count in enumerate(self.nodes)),
             store(self.backend, f"SELECT {ends}, {sums} FROM {self.table} {joined} GROUP BY {groups}"),
             {
-                measure: store(self.backend, f"SELECT DISTINCT {ends}, f.head FROM {visits} {joined}")
+                measure: store(
+                    self.backend,
+                    f"SELECT {ends}, f.head, {add_up('f.trips')} AS trips FROM {visits} {joined} "
+                    f"GROUP BY {groups}, f.head",
+                )
                 for measure, visits in self.visits.items()
             },
             self.scale,
@@ -79,40 +78,54 @@ class SqlRest:
     def at_least(self, trips: int) -> Groups:
         """Return the groups with at least so many trips."""
         groups = self.groups(f"{self.table} f WHERE f.trips >= {trips}")
-        heads = {name: groups.heads[name] + self._count(groups, visits) for name, visits in self.visits.items()}
-        return replace(groups, heads=heads)
+        return replace(groups, heads={name: self._count(groups, each) for name, each in self.visits.items()})
 
-    def own_heads(self, groups: Groups) -> Mapping[str, Ints]:
-        """Return how many heads of each of some groups are in no other group."""
-        wanted = lend(self.backend, **dict(zip(self.axes, groups.codes, strict=True)))
-        here = self.groups(f"{self.table} f JOIN {wanted} w ON " + self._same("w"))
-        axes = ", ".join(self.axes)
-        only = ", ".join(f"MIN({axis}) AS {axis}" for axis in self.axes)
-        found = dict(here.heads)
-        for name, visits in self.visits.items():
-            distinct = f"SELECT DISTINCT {axes}, head FROM {visits} v"
-            once = f"SELECT {only}, head FROM ({distinct}) d GROUP BY head HAVING COUNT(*) = 1"
-            found[name] = found[name] + self._count(groups, Selected(once, visits))
-        return found
-
-    def without(self, taken: Groups, rows: Ints, left: Groups) -> SqlRest:
+    def without(self, taken: Groups, rows: Ints, left: Groups, dealt: str | None) -> SqlRest:
         """Return what is left when groups go."""
         if len(rows) == 0:
             return self
         gone = lend(self.backend, **dict(zip(self.axes, taken.codes, strict=True)))
         missing = f"f LEFT JOIN {gone} g ON {self._same('g')} WHERE g.{self.axes[0]} IS NULL"
-        columns = ", ".join(f"f.{name}" for name in (*self.axes, *self.sums))
+        columns = ", ".join(f"f.{name}" for name in (*self.axes, *self.masses))
         text, used = f"SELECT {columns} FROM {self.table} {missing}", [self.table, gone]
         on = left.take(np.flatnonzero(left.trips > 0))
         if len(on.trips):
-            masses = {name: getattr(on, name) for name in self.masses} | dict(on.heads)
+            masses = {name: getattr(on, name) for name in self.masses}
             goes_on = lend(self.backend, **dict(zip(self.axes, on.codes, strict=True)), **masses)
             text, used = f"{text} UNION ALL SELECT {columns} FROM {goes_on} f", [*used, goes_on]
-        heads = ", ".join(f"f.{name}" for name in (*self.axes, "head"))
+        heads = ", ".join(f"f.{name}" for name in (*self.axes, "head", "trips"))
         visits: dict[str, Relation] = {
             name: Selected(f"SELECT {heads} FROM {each} {missing}", each, gone) for name, each in self.visits.items()
         }
+        if dealt is not None and len(on.trips):
+            leaving = self._leaving(taken, left, self.visits[dealt])
+            others = f"SELECT {heads} FROM {self.visits[dealt]} {missing}"
+            visits[dealt] = Selected(
+                f"{others} UNION ALL SELECT {heads} FROM {leaving} f", self.visits[dealt], gone, leaving
+            )
         return replace(self, table=Selected(text, *used), visits=visits)
+
+    def _leaving(self, taken: Groups, left: Groups, visits: Relation) -> Stored:
+        """Return whose trips go on, of groups of which some do."""
+        some = np.flatnonzero(left.trips > 0)
+        codes = dict(zip(self.axes, taken.take(some).codes, strict=True))
+        wanted = lend(self.backend, **codes, number=np.arange(len(some)))
+        found = self.backend.execute(
+            f"SELECT w.number, f.head, {add_up('f.trips')} AS trips FROM {visits} f JOIN {wanted} w "
+            f"ON {self._same('w')} GROUP BY w.number, f.head"
+        )
+        ids = found.column("head").combine_chunks()
+        number, head = ints(found, "number").astype(np.int32), head_numbers(ids)
+        order = np.lexsort((head, number))
+        own = Visits(number[order], head[order], len(order) + 1, {"trips": ints(found, "trips")[order]})
+        gone = deal(own, taken.trips[some], left.trips[some])
+        leaves = np.flatnonzero(gone)
+        return lend(
+            self.backend,
+            **{axis: code[own.flow[leaves]] for axis, code in codes.items()},
+            head=ids.take(pa.array(order[leaves])),
+            trips=gone[leaves],
+        )
 
     def _same(self, other: str) -> str:
         return " AND ".join(f"{other}.{axis} = f.{axis}" for axis in self.axes)
@@ -135,14 +148,13 @@ class SqlRest:
 
     def groups(self, relation: str | None = None) -> Groups:
         """Return all groups, or those of a selection ``f`` from the table."""
-        columns = ", ".join(f"f.{name}" for name in (*self.axes, *self.sums))
+        columns = ", ".join(f"f.{name}" for name in (*self.axes, *self.masses))
         found = self.backend.execute(f"SELECT {columns} FROM {relation or f'{self.table} f'}")
-        column = {name: ints(found, name) for name in (*self.axes, *self.sums)}
+        column = {name: ints(found, name) for name in (*self.axes, *self.masses)}
         order = np.lexsort([column[axis] for axis in reversed(self.axes)])
         column = {name: values[order] for name, values in column.items()}
         codes = tuple(column[axis] for axis in self.axes)
-        heads = {name: column[name] for name in self.visits}
-        return Groups(codes, column["pairs"], column["trips"], column.get("weight"), heads, self.scale or 1)
+        return Groups(codes, column["pairs"], column["trips"], column.get("weight"), {}, self.scale or 1)
 
     def _count(self, groups: Groups, visits: Relation) -> Ints:
         """Count the heads of some groups."""
@@ -157,12 +169,12 @@ class SqlRest:
         return heads
 
     def _fetch_visits(self, groups: Groups, visits: Relation) -> Visits:
-        columns = ", ".join(f"f.{name}" for name in (*self.axes, "head"))
+        columns = ", ".join(f"f.{name}" for name in (*self.axes, "head", "trips"))
         found = self.backend.execute(f"SELECT {columns} FROM {visits} f")
         keys = keys_of([ints(found, axis) for axis in self.axes], self.nodes)
         flow = np.searchsorted(keys_of(groups.codes, self.nodes), keys).astype(np.int32)
-        head = pc.dictionary_encode(found.column("head").combine_chunks()).indices.to_numpy().astype(np.int32)
-        return Visits(flow, head, max(int(head.max(initial=0)) + 1, 1))
+        head = head_numbers(found.column("head").combine_chunks())
+        return Visits(flow, head, max(int(head.max(initial=0)) + 1, 1), {"trips": ints(found, "trips")})
 
 
 def sql_rest(
@@ -190,17 +202,16 @@ def sql_rest(
         [f"{axis[0]}.code AS {axis}" for axis in AXES] + [f"f.{kind_column(at)}" for at in range(len(kinds))]
     )
 
-    def numbered(relation: Relation, *columns: str, also: str = "") -> Selected:
-        more = "".join(f", f.{name}" for name in columns) + also
+    def numbered(relation: Relation, *columns: str) -> Selected:
+        more = "".join(f", f.{name}" for name in columns)
         return Selected(f"SELECT {ends}{more} FROM {relation} {joined}", relation, *maps)
 
     masses = ("pairs", "trips") if scale is None else ("pairs", "trips", "weight")
-    nobody = "".join(f", CAST(0 AS BIGINT) AS {name}" for name in visits)
     return SqlRest(
         backend,
         (*(len(key) for key in keys), *kinds),
-        numbered(pairs, *masses, also=nobody),
-        {name: numbered(each, "head") for name, each in visits.items()},
+        numbered(pairs, *masses),
+        {name: numbered(each, "head", *masses[1:]) for name, each in visits.items()},
         scale,
     )
 

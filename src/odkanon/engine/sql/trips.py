@@ -57,14 +57,15 @@ def load_trips(table: SqlInput, reading: Reading, kinds: Sequence[Kind] = ()) ->
     ends = {name: values[name] for name in COORDINATES}
     degrees = None if crs is None else ToDegrees(crs, len(rows.reasons) + 1)
     records = table.place(rows.select(ends | rows.fingerprint | written | answers), resolution, degrees)
-    copies = find_copies(table, rows, records, ends, written | answers, crs)
+    heads = {name: rows.columns[name] for name in rows.heads}
+    copies = find_copies(table, rows, records, ends, written | answers | heads, crs)
     source = reading.account(_account(table, rows, records, copies, crs), table.lines)
     hint_at_swap(source.rejected)
     if source.rows == sum(part.rows for part in source.rejected.values()):
         raise no_rows(table, source, example=example_of(table, found, checks, source.rejected))
     refuse_mixed_offsets(table, found, records, written, copies)
     _warn_if_misplaced(table, rows, ends, crs)
-    less = None if copies is None else copies.taken_off(table.backend, resolution, list(answers))
+    less = None if copies is None else copies.taken_off(table.backend, resolution, [*answers, *heads])
     return matrix_of_records(table.backend, rows, records, less, source, within=reading.area, kinds=kinds)
 
 
@@ -113,20 +114,27 @@ def matrix_of_records(
         ``origin, destination, reason`` and what is counted; places are H3 cells, or numbers of leaves of ``tree``.
         For each kind there is a column of answers.
     copies : Stored, optional
-        ``origin, destination``, answers, ``records, trips, weight`` to be added, negative for what is to be taken off.
+        ``origin, destination``, answers, heads, ``records, trips, weight`` to be added, negative for what is to be
+        taken off.
     """
     ends = ", ".join(axis_columns(len(kinds)))
     weighted = "weight" in rows.columns
     masses = ("records", "trips", "weight") if weighted else ("records", "trips")
     trips = "trips" if "trips" in rows.columns else "1"
-    counted = f"1 AS records, {trips} AS trips{', weight' * weighted}"
-    good = f"SELECT {ends}, {counted} FROM {records} WHERE reason = 0"
+    own = f"{trips} AS trips{', weight' * weighted}"
+    good = f"SELECT {ends}, 1 AS records, {own} FROM {records} WHERE reason = 0"
     if copies is not None:
         good = f"{good} UNION ALL SELECT {ends}, {', '.join(masses)} FROM {copies}"
     visits = {
-        name: f"SELECT {ends}, {name} AS head FROM {records} WHERE reason = 0 AND {name} IS NOT NULL"
+        name: f"SELECT {ends}, {name} AS head, {own} FROM {records} WHERE reason = 0 AND {name} IS NOT NULL"
         for name in rows.heads
     }
+    if copies is not None:
+        visits = {
+            name: f"{own_ones} UNION ALL SELECT {ends}, {name} AS head, {', '.join(masses[1:])} FROM {copies} "
+            f"WHERE {name} IS NOT NULL"
+            for name, own_ones in visits.items()
+        }
     if within is not None:
         inside = _places_inside(backend, records, within)
         source = _without_outside(backend, good, inside, masses, source, rows.scale)
@@ -135,9 +143,10 @@ def matrix_of_records(
         keep: tuple[Stored, ...] = (records, inside)
     else:
         keep = (records,)
+    keep = keep if copies is None else (*keep, copies)
     axes, numbers = _axes(backend, good, kinds)
     good = _coded(good, numbers, masses)
-    visits = {name: _coded(relation, numbers, ["head"]) for name, relation in visits.items()}
+    visits = {name: _coded(relation, numbers, ["head", *masses[1:]]) for name, relation in visits.items()}
     sums = ", ".join(f"CAST(SUM({name}) AS BIGINT) AS {name}" for name in masses[1:])
     pairs = store(backend, f"SELECT {ends}, 1 AS pairs, {sums} FROM ({good}) g GROUP BY {ends}")
     seen = {name: Selected(relation, *keep, *numbers) for name, relation in visits.items()}

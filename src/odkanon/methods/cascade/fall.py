@@ -14,6 +14,7 @@ from odkanon.methods.cascade.caps import Below, Caps, Steps, Untouched, cut, hol
 from odkanon.methods.cascade.ladder import Ladder
 from odkanon.methods.cascade.rows import Rows, proportion, rows_of
 from odkanon.model.flows import Totals
+from odkanon.model.measures import HEADS
 from odkanon.model.rule import Rule
 
 
@@ -42,6 +43,15 @@ class Terms:
         Where rows are judged by weight it does not: it would have to be known with what weight, and that would tell.
         """
         return "weight" not in self.rule.measures
+
+    @property
+    def dealt(self) -> str | None:
+        """The measure whose heads decide which trips stay in a row that has more than its cap: the most asked for.
+
+        Where as many persons as households are asked for, it is households, of which there are fewer.
+        """
+        heads = [name for name in reversed(self.rule.measures) if name in HEADS]
+        return max(heads, key=self.rule.thresholds.__getitem__, default=None)
 
     @property
     def by_trips(self) -> bool:
@@ -120,15 +130,12 @@ def fall(ladder: Ladder, rest: Rest, terms: Terms, only: Sequence[Ints] | None =
             bound = groups.trips[taken]
             nodes = Nodes(groups.take(taken).codes, leaf_caps(ladder, len(taken), 0))
         chosen = groups.take(taken)
-        row, left = split(chosen, bound)
+        row, left = split(chosen, bound, terms.dealt)
         gives = (row.trips == bound) & terms.capped & terms.passes & (rung > 0)
         if not terms.passes:
             kept = kept + _totals(left)
             left = replace(left, trips=left.trips * 0, weight=None if left.weight is None else left.weight * 0)
-        elif left.trips.any() and left.heads:
-            own = rest.own_heads(chosen)
-            left = replace(left, heads={name: np.minimum(left.trips, count) for name, count in own.items()})
-        rest = rest.without(chosen, number + np.arange(len(taken)), left)
+        rest = rest.without(chosen, number + np.arange(len(taken)), left, terms.dealt)
         listed.append((rung, row, gives))
         number += len(taken)
     most = int(nodes.caps.most.sum()) if terms.capped and terms.by_trips and ladder.reaches_root else None
@@ -143,11 +150,11 @@ def _given(ladder: Ladder, rung: int, groups: Groups, only: Sequence[Ints] | Non
     return np.isin(keys_of(groups.codes, radix), only[rung])
 
 
-def split(groups: Groups, bound: Ints) -> tuple[Groups, Groups]:
+def split(groups: Groups, bound: Ints, dealt: str | None) -> tuple[Groups, Groups]:
     """Return what groups list within their bounds, and what is above them; all pairs count with the former.
 
-    Who stays is not chosen, so heads are those that certainly do: whoever leaves takes a trip along. Of what is above,
-    nobody is known.
+    Whose trips stay is chosen by the heads of one measure (see `odkanon.engine.rest.deal`): as many as there is room
+    for. Of other heads those count that certainly stay: whoever leaves takes a trip along.
     """
     row = np.minimum(groups.trips, bound)
     above = groups.trips - row
@@ -156,11 +163,11 @@ def split(groups: Groups, bound: Ints) -> tuple[Groups, Groups]:
         groups,
         trips=row,
         weight=None if groups.weight is None or weight is None else groups.weight - weight,
-        heads={name: count - above for name, count in groups.heads.items()},
+        heads={
+            name: np.minimum(count, row) if name == dealt else count - above for name, count in groups.heads.items()
+        },
     )
-    return stays, replace(
-        groups, pairs=np.zeros_like(row), trips=above, weight=weight, heads=dict.fromkeys(groups.heads, row * 0)
-    )
+    return stays, replace(groups, pairs=np.zeros_like(row), trips=above, weight=weight, heads={})
 
 
 def _capped(
@@ -179,7 +186,7 @@ def _capped(
     children = Below(np.searchsorted(keys, old), below.codes[axis], kind_below, below.caps)
     sums, bounds = hold(ladder, rung, kinds, children, untouched)
     at = np.searchsorted(keys, new)
-    rows, _ = split(groups, bounds[at])
+    rows, _ = split(groups, bounds[at], terms.dealt)
     taken = np.flatnonzero((bounds[at] >= terms.k) & terms.rule.met(rows))
     count = np.zeros(len(keys), dtype=np.int64)
     count[at[taken]] = rows.trips[taken]

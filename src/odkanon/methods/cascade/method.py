@@ -25,6 +25,7 @@ from odkanon.methods.cascade.ladder import Ladder, in_turns, side_of
 from odkanon.methods.cascade.order import order_of
 from odkanon.model.account import Summary
 from odkanon.model.budget import Budget, BudgetOf
+from odkanon.model.measures import BY_HEAD
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
@@ -122,7 +123,7 @@ class Outlook:
 def outlook(od: ODMatrix, rule: Rule, budget: Budget | None) -> Outlook:
     """Return what a cascade of a matrix would give, in a part of the time: no release is made, nor any pair placed."""
     ladder = ladder_of((od.origins, od.destinations), None)
-    flows = od.flows.only(rule.counted)
+    flows = od.flows.only(rule.counted | {BY_HEAD})
     rest = memory_rest(flows, [side.nodes(0) for side in ladder.sides], rule.measures, placing=False)
     fallen = fall(ladder, rest, Terms(rule, least_trips(rule, od.summary, safe=True)))
     trips, g = fallen.rows.groups.trips, None
