@@ -6,6 +6,6 @@ from odkanon.core.children import safe_path
 
 sys.path[:] = safe_path()
 
-from odkanon.cli import main  # noqa: E402 - what it imports must not come from the data's folder
+from odkanon.cli import program  # noqa: E402 - what it imports must not come from the data's folder
 
-main()
+program()

@@ -10,6 +10,7 @@ import pytest
 from rich.console import Console
 
 from odkanon import Rule, anonymize
+from odkanon.cli import bar
 from odkanon.cli import progress as bars
 from odkanon.core.progress import counted, how_far, watched
 from odkanon.engine.duckdb.backend import DuckDb
@@ -24,20 +25,20 @@ def screen(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
     return text
 
 
-def drawn(screen: io.StringIO, bar: object) -> str:
-    bar.refresh()  # type: ignore[attr-defined]
+def drawn(screen: io.StringIO, shown: object) -> str:
+    shown.refresh()  # type: ignore[attr-defined]
     return screen.getvalue()
 
 
 def test_a_bar_with_a_share_and_a_spinner_without(screen: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
-    shown: list[bars._Following] = []
-    start = bars._Following.start
+    shown: list[bar._Following] = []
+    start = bar._Following.start
 
-    def noted(self: bars._Following) -> None:
+    def noted(self: bar._Following) -> None:
         shown.append(self)
         start(self)
 
-    monkeypatch.setattr(bars._Following, "start", noted)
+    monkeypatch.setattr(bar._Following, "start", noted)
     with bars.stages() as stage:
         stage("reading [files]")
         assert "reading [files] ..." in drawn(screen, shown[0])

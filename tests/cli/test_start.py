@@ -20,6 +20,22 @@ print(*sys.modules)
 """
 
 
+ENDS = """
+import atexit, sys, threading, time
+sys.argv[0] = "odkanon"
+from odkanon.cli import program
+atexit.register(print, "the end")
+{}
+program()
+"""
+LATE = "threading.Thread(target=lambda: (time.sleep(0.5), print('late'))).start()"
+
+
+def ended(more: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", ENDS.format(more), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
 def imported(*arguments: str) -> set[str]:
     done = subprocess.run([sys.executable, "-c", RUN, *arguments], capture_output=True, text=True, check=True)
     return set(done.stdout.splitlines()[-1].split())
@@ -34,3 +50,28 @@ def test_a_release_needs_neither_pandas_nor_spark_nor_a_plotting_library(engine:
     given = ["anonymize", str(GOLDEN / "tiny/od.csv"), "-o", str(tmp_path / "out"), "--k", "4", "--engine", engine]
     assert not {"pandas", "pyspark", "matplotlib", "shapely", "h5py"} & imported(*given)
     assert (tmp_path / "out/release.json").is_file()
+
+
+@pytest.mark.parametrize(("arguments", "code"), [(["--version"], 0), (["anonymise"], 2), (["audit", "nowhere"], 2)])
+def test_what_is_to_happen_at_the_end_happens_and_the_exit_code_stays(arguments: list[str], code: int) -> None:
+    done = ended("", *arguments)
+    assert done.returncode == code
+    assert done.stdout.endswith("the end\n")  # it was flushed, though nothing else of Python was taken down
+    assert bool(done.stderr) == bool(code)
+
+
+def test_threads_are_waited_for() -> None:
+    done = ended(LATE, "--version")
+    assert (done.returncode, done.stdout.splitlines()[1:]) == (0, ["late", "the end"])
+
+
+def test_whoever_measures_the_program_sees_its_end() -> None:
+    command = [sys.executable, "-m", "cProfile", "-m", "odkanon", "--version"]
+    assert "function calls" in subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a disk that is always full")
+def test_output_that_cannot_be_written_is_no_success() -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([sys.executable, "-m", "odkanon", "--version"], stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode != 0

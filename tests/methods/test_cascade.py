@@ -15,6 +15,8 @@ from odkanon import Area, InputError, Rule, anonymize, limit, utility
 from odkanon.engine.rest import Groups
 from odkanon.methods.cascade.fall import split
 from odkanon.methods.cascade.kinds import public_levels
+from odkanon.methods.cascade.method import outlook
+from odkanon.model.budget import Budget
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
 from odkanon.zoning.cells import is_pentagon
@@ -155,6 +157,17 @@ def test_a_budget_leaves_out_the_coarsest_rows_and_the_limit_holds(od: ODMatrix,
     assert part.unlisted is None or len(part.classes) == len(whole.classes)
     best, found = limit(od, bound, budget=budget).g, utility(od, part).g
     assert best is None or (found is not None and found >= best - 1e-9)
+
+
+@few
+@given(random_od(), st.sampled_from(sorted(RULES)), st.sampled_from([None, 0.0, 0.05, 0.3, 0.9]))
+def test_the_outlook_is_that_of_the_releases(od: ODMatrix, name: str, share: float | None) -> None:
+    rule = RULES[name](od)
+    found = outlook(od, rule, None if share is None else Budget(share, "trips"))
+    whole = anonymize(od, rule, method="cascade")
+    assert found.trips == int(whole.classes.trips.sum())
+    within = None if share is None else utility(od, anonymize(od, rule, method="cascade", budget=share)).g
+    assert found.g == (None if within is None else pytest.approx(within))
 
 
 @few

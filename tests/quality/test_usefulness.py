@@ -18,6 +18,7 @@ from odkanon.engine.duckdb.backend import DuckDb
 from odkanon.engine.duckdb.input import DuckInput
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
+from odkanon.quality.usefulness.areas import areas_of
 from odkanon.quality.usefulness.comparison import LARGE, NEAR
 from odkanon.quality.usefulness.places import GivenPlaces, Squares, number_pairs
 from odkanon.quality.usefulness.rows import Nodes, around_rows, corrected, masses_to_spread, nodes_of
@@ -298,7 +299,49 @@ def test_a_box_that_spans_an_ocean_is_counted_in_points() -> None:
 def test_zones_and_places_are_told_apart_however_far_they_are(apart: int) -> None:
     random = np.random.default_rng(4)
     zone, place = random.integers(0, 5000, 3000), random.integers(0, 3, 3000) * apart + 2**51
-    (zones, places), many = number_pairs(zone, place)
-    expected = Counter(zip(zone.tolist(), place.tolist(), strict=True))
+    often = random.integers(1, 4, 3000)
+    (zones, places), many = number_pairs(zone, place, often)
+    expected: Counter[tuple[int, int]] = Counter()
+    for key, times in zip(zip(zone.tolist(), place.tolist(), strict=True), often.tolist(), strict=True):
+        expected[key] += times
     assert list(zip(zones.tolist(), places.tolist(), strict=True)) == sorted(expected)
     assert many.tolist() == [expected[key] for key in sorted(expected)]
+
+
+@pytest.mark.parametrize("cells", [False, True], ids=["one cell each", "several cells each"])
+def test_zones_inside_each_other_share_points_and_larger_squares_are_made_of_smaller_ones(cells: bool) -> None:
+    middle = h3.latlng_to_cell(-33.45, -70.66, 5)
+    near = [h3.cell_to_center_child(middle, resolution) for resolution in (5, 6, 7, 9)]
+    names = [*near, h3.grid_ring(near[1], 1)[2], h3.grid_ring(near[3], 1)[0], "world", near[1]]
+    parts = [(name,) if name in ("world", middle) else (name, h3.grid_ring(name, 2)[3]) for name in names]
+    zones = Zones(
+        np.array(names),
+        np.ones(len(names), dtype=np.int64),
+        resolution=None if cells else np.array([-1 if name == "world" else h3.get_resolution(name) for name in names]),
+        cells=tuple(parts) if cells else None,
+    )
+    about = Projection(-33.4, -70.7)
+    spots = found = areas_of((zones, zones), (9, 9), about)
+    for km in (1.0, 2.0, 4.0):
+        square = Squares(km)
+        spots = spots[0].on(square), spots[1].on(square)
+        for axis in (0, 1):
+            shares = spots[axis].shares(square)
+            direct = found[axis].shares(square)
+            assert np.array_equal(shares.share, direct.share)
+            assert np.array_equal(shares.place, direct.place)
+            for number, name in enumerate(names):
+                told = dict(zip(shares.place[shares.zone == number], shares.share[shares.zone == number], strict=True))
+                assert told == pytest.approx(counted_shares(parts[number] if cells else (name,), square, about))
+
+
+def counted_shares(cells: tuple[str, ...], square: Squares, about: Projection) -> dict[int, float]:
+    """Return the shares of a zone by looking at each cell below its cells: two or four levels down."""
+    real = [cell for cell in cells if cell != "world"]
+    if not real:
+        return {}
+    finest = min(9, h3.get_resolution(real[0]) + 4)
+    centres = [h3.cell_to_latlng(child) for cell in real for child in h3.cell_to_children(cell, finest)]
+    x, y = about.to_metres(*np.array(centres).T)
+    counts = Counter(square.of(np.rint(x), np.rint(y)).tolist())
+    return {place: count / len(centres) for place, count in counts.items()}

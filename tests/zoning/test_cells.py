@@ -15,6 +15,7 @@ from odkanon.zoning.cells import (
     cell_to_parent,
     cell_to_polygon,
     cell_to_resolution,
+    cell_to_span,
     cell_to_str,
     is_valid_cell,
     latlng_to_cell,
@@ -34,6 +35,27 @@ def test_points_fall_into_the_cells_of_the_reference(where: list[tuple[float, fl
     lat, lng = np.array(where).T
     got = cell_to_str(latlng_to_cell(lat, lng, resolution)).tolist()
     assert got == [h3.latlng_to_cell(y, x, resolution) for y, x in where]
+
+
+@given(st.lists(st.tuples(*2 * [st.floats(-80, 80)]), min_size=1, max_size=9), st.integers(0, 15), st.integers(9, 99))
+def test_points_that_repeat_fall_into_the_same_cells(
+    where: list[tuple[float, float]], resolution: int, often: int
+) -> None:
+    which = np.random.default_rng(often).integers(0, len(where), often)
+    lat, lng = np.array(where)[which].T
+    got = cell_to_str(latlng_to_cell(lat, lng, resolution)).tolist()
+    assert got == [h3.latlng_to_cell(*where[at], resolution) for at in which]
+
+
+@given(points, st.integers(0, 8), st.integers(0, 3))
+def test_descendants_and_no_others_lie_in_the_span_of_a_cell(
+    where: tuple[float, float], resolution: int, steps: int
+) -> None:
+    for cell in (h3.latlng_to_cell(*where, resolution), h3.get_pentagons(resolution)[3]):
+        low, high = cell_to_span(np.array([h3.str_to_int(cell)], dtype=np.uint64), resolution + steps)
+        around = {child for near in h3.grid_disk(cell, 1) for child in h3.cell_to_children(near, resolution + steps)}
+        inside = {child for child in around if low[0] <= h3.str_to_int(child) <= high[0]}
+        assert inside == set(h3.cell_to_children(cell, resolution + steps))
 
 
 @given(points, st.integers(0, 15), st.integers(0, 15))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from odkanon.cli.say import console
 from odkanon.engine.protocols import Matrix
-from odkanon.methods.cascade.method import cascade, with_and_without
+from odkanon.methods.cascade.method import outlook
 from odkanon.methods.registry import METHODS
 from odkanon.methods.trees import with_steps
 from odkanon.model.release import Release
@@ -56,24 +56,15 @@ def mention_cascade(od: Matrix, release: Release) -> None:
         return
     if release.placement is None:  # where pairs are in a database, it takes longer than a remark is worth
         return
-    whole, within = _cascades(with_steps(od, release.parameters.get("steps") or "plain"), release)
-    if whole.refusal:
-        return
-    share, more = (float(each.classes.trips.sum()) / each.input.trips for each in (release, whole))
+    found = outlook(
+        with_steps(od, release.parameters.get("steps") or "plain").in_memory(), release.rule, release.budget
+    )
+    share, more = (trips / release.input.trips for trips in (int(release.classes.trips.sum()), found.trips))
     told = []
     if more >= share + MUCH_MORE:
         told.append(f"publish {more:.1%} of the trips")
     own = utility(od.summary, release).g
-    if within is not None and own is not None:
-        finer = utility(od.summary, within).g
-        if finer is not None and finer <= MUCH_FINER * own:
-            told.append(f"be finer within the same budget (G {finer:,.0f} instead of {own:,.0f})")
+    if found.g is not None and own is not None and found.g <= MUCH_FINER * own:
+        told.append(f"be finer within the same budget (G {found.g:,.0f} instead of {own:,.0f})")
     if told:
         console.print(f"A cascade (--method cascade) would {' and '.join(told)}; some of its flows contain others.")
-
-
-def _cascades(od: Matrix, release: Release) -> tuple[Release, Release | None]:
-    """Return the cascade of everything, and one within the budget of a release that has one."""
-    if release.budget is None:
-        return cascade(od, release.rule), None
-    return with_and_without(od, release.rule, release.budget)

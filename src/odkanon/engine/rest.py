@@ -174,12 +174,15 @@ class MemoryRest:
         return area
 
 
-def memory_rest(flows: Flows, nodes: Sequence[int], heads: Collection[str]) -> MemoryRest:
-    """Return all of some flows between leaves, of which some heads are counted."""
+def memory_rest(flows: Flows, nodes: Sequence[int], heads: Collection[str], *, placing: bool = True) -> MemoryRest:
+    """Return all of some flows between leaves, of which some heads are counted.
+
+    ``placing`` says whether to remember of each OD pair in which row it lies.
+    """
     codes = tuple(code.astype(np.int64) for code in (flows.origin, flows.destination, *flows.kinds))
     visits = {name: who.counting("trips") for name, who in flows.visits.items() if name in heads}
     groups = Groups(codes, flows.pairs, flows.trips, flows.weight, {}, flows.scale)
-    every = np.arange(len(flows), dtype=np.int32)
+    every = np.arange(len(flows) if placing else 0, dtype=np.int32)
     return MemoryRest(tuple(nodes), groups, visits, every, every)
 
 

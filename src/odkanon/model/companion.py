@@ -22,7 +22,7 @@ ALONE = (
 def met_together(flows: Flows, which: Bools, rule: Rule) -> bool:
     """Tell whether some flows are none at all, or meet a rule as one group."""
     nowhere = np.zeros(int(np.count_nonzero(which)), dtype=np.int32)
-    together, _ = flows.take(which).merge(nowhere, nowhere)
+    together, _ = flows.only(rule.counted).take(which).merge(nowhere, nowhere)
     return bool(rule.met(together).all())
 
 

@@ -229,6 +229,11 @@ class Release:
         return self.placement_in_memory.published
 
     @cached_property
+    def compared(self) -> dict[str, Deviation]:
+        """By measure, how pairs differ from the even spread of their class, as far as that was worked out already."""
+        return dict(self.deviations)
+
+    @cached_property
     def limit(self) -> Limit | None:
         """What no release over the same hierarchies, with the same rule and budget, can beat; see `odkanon.limit`."""
         from odkanon.quality.limit.limit import limit_of

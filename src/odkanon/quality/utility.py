@@ -108,10 +108,10 @@ def _reconstruction_loss(
     share v~ are off by ``v - v~``, the others, most of them empty, by ``v~ - v``, and a pair in no published class by
     its whole ``v``.
     """
-    found = release.deviations.get(measure)
-    if found is None:
-        masses = getattr(release.od.flows, measure)
-        found = deviation(release.placement_in_memory, masses, even_share(classes, leaf_pairs))
+    if measure not in release.compared:
+        masses, share = getattr(release.od.flows, measure), even_share(classes, leaf_pairs)
+        release.compared[measure] = deviation(release.placement_in_memory, masses, share)
+    found = release.compared[measure]
     # A class whose leaf pairs all have finer classes spreads nothing: what it lists is missing there already.
     spread = np.where(leaf_pairs > 0, from_units(classes, unit), 0.0) / np.maximum(leaf_pairs, 1)
     excess = from_units(found.above, unit) - from_units(found.inside - found.above, unit)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import groupby
 from typing import Protocol
 
 import numpy as np
@@ -152,8 +153,13 @@ def _weight_checks(column: str, number: str) -> list[Check]:
 
 
 def _numbered(checks: Sequence[Check], first: int) -> str:
-    cases = " ".join(f"WHEN {check.condition} THEN {number}" for number, check in enumerate(checks, first))
-    return f"CAST(CASE {cases} ELSE 0 END AS INTEGER)" if checks else "0"
+    """Return the SQL expression of the number of the first reason that applies, 0 if none does."""
+    groups = []
+    for unless, some in groupby(enumerate(checks, first), key=lambda numbered: numbered[1].unless):
+        cases = [] if unless is None else [f"WHEN {unless} THEN NULL"]
+        cases += [f"WHEN {check.condition} THEN {number}" for number, check in some]
+        groups.append(f"CASE {' '.join(cases)} END")
+    return f"CAST(coalesce({', '.join([*groups, '0'])}) AS INTEGER)" if groups else "0"
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from odkanon.errors import InputError
 from odkanon.read.checks import finite
@@ -46,7 +47,10 @@ def coordinate_checks(lats: Sequence[str], lons: Sequence[str], *, degrees: bool
         f"({value} IS NULL AND TRY_CAST(replace(CAST({column} AS VARCHAR), ',', '.') AS DOUBLE) IS NOT NULL)"
         for value, column in zip(number, raw, strict=True)
     ]
-    return [
+    within = [*(f"abs({value}) <= 90" for value in lat), *(f"abs({value}) <= 180" for value in lon)]
+    fine = within if degrees else [finite(value) for value in number]
+    unless = f"{' AND '.join(fine)} AND NOT ({' OR '.join(null_island)})"
+    checks = [
         Check("with missing coordinates", " OR ".join(f"{column} IS NULL" for column in raw)),
         Check(DECIMAL_COMMA, " OR ".join(comma)),
         Check("with coordinates that are not numbers", " OR ".join(f"{value} IS NULL" for value in number)),
@@ -54,6 +58,7 @@ def coordinate_checks(lats: Sequence[str], lons: Sequence[str], *, degrees: bool
         *(_range_checks(lat, lon) if degrees else []),
         Check("at latitude 0, longitude 0, where devices put a missing fix", " OR ".join(null_island)),
     ]
+    return [replace(check, unless=unless) for check in checks]
 
 
 def _range_checks(lat: Sequence[str], lon: Sequence[str]) -> list[Check]:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from h3ronpy import vector
 
+from odkanon.core.arrays import number_groups
 from odkanon.errors import InputError
 
 Cells = npt.NDArray[np.uint64]
@@ -25,8 +26,11 @@ WORLD = np.uint64(0)
 KM_PER_DEGREE = 111.195
 """Length of a degree of latitude."""
 
+_LOOKED_AT = 4096
+"""Points that tell whether many are the same."""
 _RESOLUTION_SHIFT = np.uint64(52)
 _RESOLUTION_MASK = np.uint64(0xF << 52)
+_SIXES = np.uint64(int("6" * MAX_RESOLUTION, 8))
 _PENTAGON_BASES = np.array([4, 14, 24, 38, 49, 58, 63, 72, 83, 97, 107, 117], dtype=np.uint64)
 
 
@@ -49,7 +53,23 @@ def latlng_to_cell(lat: Floats, lng: Floats, resolution: int) -> Cells:
     check_resolution(resolution)
     if len(lat) == 0:
         return np.empty(0, dtype=np.uint64)
+    if 3 * len(np.unique(lat[:_LOOKED_AT])) <= 2 * len(lat[:_LOOKED_AT]):
+        return _cells_of_stops(lat, lng, resolution)
     return np.asarray(vector.coordinates_to_cells(np.ascontiguousarray(lat), np.ascontiguousarray(lng), resolution))
+
+
+def _cells_of_stops(lat: Floats, lng: Floats, resolution: int) -> Cells:
+    """Return the cell of each point where many points are the same: stations, or the homes of one person's trips."""
+    (north, rows), (east, columns) = (_distinct(side) for side in (lat, lng))
+    key, number = number_groups(rows * len(east) + columns, len(north) * len(east))
+    place = np.divmod(key, len(east))
+    return np.asarray(vector.coordinates_to_cells(north[place[0]], east[place[1]], resolution))[number]
+
+
+def _distinct(values: Floats) -> tuple[Floats, npt.NDArray[np.int64]]:
+    """Return the values that occur, and for each the number of its value."""
+    found = pc.dictionary_encode(pa.array(values))
+    return found.dictionary.to_numpy(), found.indices.to_numpy().astype(np.int64)
 
 
 def cell_to_latlng(cells: Cells) -> tuple[Floats, Floats]:
@@ -79,6 +99,25 @@ def cell_to_parent(cells: Cells, resolution: int) -> Cells:
 def cell_to_resolution(cells: Cells) -> npt.NDArray[np.int64]:
     """Return the resolution of each cell."""
     return ((cells & _RESOLUTION_MASK) >> _RESOLUTION_SHIFT).astype(np.int64)
+
+
+def cell_to_span(cells: Cells, resolution: int) -> tuple[Cells, Cells]:
+    """Return between which indices, inclusive, the descendants of each cell at a finer (or its own) resolution lie.
+
+    Those of other cells do not: cells of a resolution in the order of their indices follow the tree.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> low, high = cell_to_span(np.array([0x861FB4677FFFFFF], dtype=np.uint64), 7)
+    >>> hex(low[0]), hex(high[0])
+    ('0x871fb4670ffffff', '0x871fb4676ffffff')
+    """
+    check_resolution(resolution)
+    unused = np.uint64(3) * (np.uint64(MAX_RESOLUTION) - cell_to_resolution(cells).astype(np.uint64))
+    digits = ((np.uint64(1) << unused) - np.uint64(1)) & ~np.uint64((1 << 3 * (MAX_RESOLUTION - resolution)) - 1)
+    low = cell_to_parent(cells, resolution) & ~digits
+    return low, low | (_SIXES & digits)
 
 
 def is_pentagon(cells: Cells) -> npt.NDArray[np.bool_]:

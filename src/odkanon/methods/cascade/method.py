@@ -9,7 +9,7 @@ promise and its proof.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any, Literal, get_args
 
@@ -17,6 +17,7 @@ import numpy as np
 
 from odkanon.core.arrays import Bools
 from odkanon.engine.protocols import Matrix, Workspace
+from odkanon.engine.rest import memory_rest
 from odkanon.errors import InputError
 from odkanon.methods.cascade.again import EarlierRows
 from odkanon.methods.cascade.fall import Fallen, Terms, fall
@@ -24,6 +25,8 @@ from odkanon.methods.cascade.ladder import Ladder, in_turns, side_of
 from odkanon.methods.cascade.order import order_of
 from odkanon.model.account import Summary
 from odkanon.model.budget import Budget, BudgetOf
+from odkanon.model.measures import BY_HEAD
+from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.zoning.hierarchy import Hierarchy
@@ -100,17 +103,36 @@ def cascade(
     return _released(work, od, rule, fallen, allowed, parameters)
 
 
-def with_and_without(od: Matrix, rule: Rule, budget: Budget) -> tuple[Release, Release]:
-    """Return the cascade of everything, and the one that leaves out as much as a budget allows, from one fall.
+@dataclass(frozen=True)
+class Outlook:
+    """What a cascade would give.
 
-    Both are what `cascade` returns, in about the time of one.
+    Attributes
+    ----------
+    trips : int
+        How many trips it lists.
+    g : float or None
+        Its mean generalisation error where it leaves out as much as a budget allows; None where there is none, or where
+        nothing would be left.
     """
-    work, ladder = od.workspace(), ladder_of((od.origins, od.destinations), None)
-    rest = work.falling([side.nodes(0) for side in ladder.sides], rule.measures)
+
+    trips: int
+    g: float | None
+
+
+def outlook(od: ODMatrix, rule: Rule, budget: Budget | None) -> Outlook:
+    """Return what a cascade of a matrix would give, in a part of the time: no release is made, nor any pair placed."""
+    ladder = ladder_of((od.origins, od.destinations), None)
+    flows = od.flows.only(rule.counted | {BY_HEAD})
+    rest = memory_rest(flows, [side.nodes(0) for side in ladder.sides], rule.measures, placing=False)
     fallen = fall(ladder, rest, Terms(rule, least_trips(rule, od.summary, safe=True)))
-    told = {"implications": "safe"}
-    spent = {**told, "budget": budget.share, "budget_of": budget.of}
-    return _released(work, od, rule, fallen, None, told), _released(work, od, rule, fallen, budget, spent)
+    trips, g = fallen.rows.groups.trips, None
+    if budget is not None:
+        kept = within_budget(fallen, budget, budget.allowance(od.summary))
+        if kept.any():
+            size = np.sum(fallen.rows.sizes(), axis=0)
+            g = float(np.sum(size[kept] * trips[kept].astype(np.float64))) / float(trips[kept].sum())
+    return Outlook(int(trips.sum()), g)
 
 
 def _released(

@@ -100,12 +100,13 @@ def clip_ring(ring: Points, box: Box) -> Points:
         inside = sign * (ring[:, axis] - bound) >= 0
         if inside.all():
             continue
-        before = np.roll(ring, 1, axis=0)
         crosses = inside != np.roll(inside, 1)
+        ends = np.flatnonzero(crosses)
         # Of each side of the ring: where it crosses the bound, if it does, and then its end, if that is inside.
-        both = np.stack([ring, ring], axis=1)
-        both[crosses, 0] = _crossings(before[crosses], ring[crosses], axis, bound)
-        ring = both[np.stack([crosses, inside], axis=1)]
+        stays = np.flatnonzero(crosses | inside)
+        both = np.stack([ring[stays], ring[stays]], axis=1)
+        both[crosses[stays], 0] = _crossings(ring[ends - 1], ring[ends], axis, bound)
+        ring = both[np.stack([crosses[stays], inside[stays]], axis=1)]
     return ring
 
 
@@ -134,13 +135,16 @@ def _surroundings(corners: list[Point]) -> Box:
 
 def _near(box: Box) -> tuple[list[Points], list[Points]]:
     """Return the land rings and the border lines of the world that may come near a box."""
-    numbers = np.frombuffer(gzip.decompress(WORLD.read_bytes()), dtype="<i4").astype(np.int64)
-    rings, borders = numbers[:2]
+    numbers = np.frombuffer(gzip.decompress(WORLD.read_bytes()), dtype="<i4")
+    rings, borders = map(int, numbers[:2])
     table, steps = np.split(numbers[2:], [5 * (rings + borders)])
-    table, steps = table.reshape(-1, 5), steps.reshape(-1, 2)
+    table, steps = table.reshape(-1, 5).astype(np.int64), steps.reshape(-1, 2)
     ends = np.cumsum(table[:, 4])
     near = ((table[:, :2] <= (box.east, box.north)) & (table[:, 2:4] >= (box.west, box.south))).all(axis=1)
-    found = [(row, np.cumsum(steps[ends[row] - table[row, 4] : ends[row]], axis=0)) for row in np.flatnonzero(near)]
+    found = [
+        (row, np.cumsum(steps[ends[row] - table[row, 4] : ends[row]], axis=0, dtype=np.int64))
+        for row in np.flatnonzero(near)
+    ]
     return [line for row, line in found if row < rings], [line for row, line in found if row >= rings]
 
 

@@ -42,7 +42,7 @@ def build_names(shapes: Iterable[Shape]) -> dict[str, Any] | None:
     return {
         "unit": UNIT,
         # Some names go on with the district and the country: the page needs what people say.
-        "name": [names[town].split(",")[0] for town in found],
+        "name": [names[town].decode("utf-8").split(",")[0] for town in found],
         "place": places[found].ravel().tolist(),
         "people": people[found].tolist(),
     }
@@ -65,9 +65,9 @@ def _plain(name: str) -> str:
 
 
 @cache
-def _towns() -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], list[str]]:
+def _towns() -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], list[bytes]]:
     content = gzip.decompress(TOWNS.read_bytes())
     many = int(np.frombuffer(content[:4], dtype="<i4")[0])
     numbers = np.frombuffer(content[4 : 4 + 12 * many], dtype="<i4").astype(np.int64).reshape(3, many)
-    names = content[4 + 12 * many :].decode("utf-8").split("\n")
+    names = content[4 + 12 * many :].split(b"\n")
     return numbers[:2].T, numbers[2], names

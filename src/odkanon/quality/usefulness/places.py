@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from odkanon.core.arrays import Ints, number_groups
+from odkanon.core.arrays import Ints, number_groups, sort_keys
 from odkanon.zoning.cells import Floats
 
 _HALF = 1 << 25
@@ -77,6 +77,11 @@ class Squares:
         column, row = (np.floor(side / (1000 * self.km)).astype(np.int64) for side in (x, y))
         return _number(column, row)
 
+    def middle(self, place: Ints) -> tuple[Floats, Floats]:
+        """Return the middle of squares by their numbers, in metres."""
+        x, y = ((side + 0.5) * np.float64(1000 * self.km) for side in corner(place))
+        return x, y
+
     def of_boxes(self, sides: Floats) -> Shares:
         """Return what share of boxes lies in each square: the product of those along both sides."""
         columns, rows = (self._along(sides[:, side], sides[:, side + 2]) for side in (0, 1))
@@ -139,18 +144,20 @@ def _by_points(places: Places, box: Ints, sides: Floats, grid: int) -> tuple[Int
     return np.repeat(box, len(u)), places.of(x, y), np.full(len(x), 1 / len(u))
 
 
-def number_pairs(zone: Ints, place: Ints) -> tuple[tuple[Ints, Ints], Ints]:
-    """Return each zone and place that occur together, sorted, and how often they do."""
+def number_pairs(zone: Ints, place: Ints, many: Ints) -> tuple[tuple[Ints, Ints], Ints]:
+    """Return each zone and place that occur together, sorted, and how often, where each occurrence counts ``many``."""
     if len(place) == 0:
-        return (zone, place), np.empty(0, dtype=np.int64)
+        return (zone, place), many
     low, span = int(place.min()), int(place.max()) - int(place.min()) + 1
     if span > 2**62 // (int(zone.max()) + 1):  # squares far apart have numbers far apart
         distinct, rank = np.unique(place, return_inverse=True)
-        (zone, rank), many = number_pairs(zone, rank)
+        (zone, rank), many = number_pairs(zone, rank, many)
         return (zone, distinct[rank]), many
-    # Sorting numbers is several times as fast as finding the order of pairs of them.
-    key, many = np.unique(zone * span + (place - low), return_counts=True)
-    return (key // span, key % span + low), many
+    keys = zone * span + (place - low)
+    order, ordered = sort_keys(keys, (int(zone.max()) + 1) * span)
+    starts = np.flatnonzero(np.diff(ordered, prepend=-1))
+    key = ordered[starts]
+    return (key // span, key % span + low), np.add.reduceat(many[order], starts)
 
 
 def collected(zone: Ints, place: Ints, share: Floats, zones: int) -> Shares:

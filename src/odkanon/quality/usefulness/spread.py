@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from odkanon.core.arrays import Ints
+from odkanon.core.arrays import Ints, sort_keys
 from odkanon.quality.usefulness.places import Shares
 from odkanon.zoning.cells import Floats
 
 _AT_ONCE = 1 << 21
 """Entries that are worked on at the same time; bounds the memory."""
+_TABLE = 8
+"""How many times as many numbers as are looked up a table may have."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,9 +86,8 @@ class _Half:
 
     def merged(self, zones: int) -> _Half:
         """Return the same without repetition, sorted."""
-        key = self.place * zones + self.zone
-        order = np.argsort(key, kind="stable")
-        key = key[order]
+        key_space = (int(self.place.max(initial=0)) + 1) * zones
+        order, key = sort_keys(self.place * zones + self.zone, key_space)
         starts = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]])[: len(key)])
         total = np.add.reduceat(self.mass[order], starts, axis=0) if len(starts) else self.mass
         return _Half(key[starts] // zones, key[starts] % zones, total)
@@ -96,8 +97,7 @@ def _second(half: _Half, shares: Shares, wanted: tuple[Ints, Ints]) -> Floats:
     """Spread the other end, from the side that has less work."""
     by_place = np.argsort(shares.place, kind="stable")
     place = shares.place[by_place]
-    of_pair = np.searchsorted(place, wanted[1]), np.searchsorted(place, wanted[1], side="right")
-    of_half = np.searchsorted(shares.zone, half.zone), np.searchsorted(shares.zone, half.zone, side="right")
+    of_pair, of_half = _runs(place, wanted[1]), _runs(shares.zone, half.zone)
     result = np.zeros((len(wanted[0]), half.mass.shape[1]))
     if (of_pair[1] - of_pair[0]).sum() <= (of_half[1] - of_half[0]).sum():
         known = half.place * shares.zones + half.zone
@@ -112,6 +112,12 @@ def _second(half: _Half, shares: Shares, wanted: tuple[Ints, Ints]) -> Floats:
             hit, found = _found(known, half.place[part] * width + shares.place[entry])
             _add(result, found, half.mass[part[hit]] * shares.share[entry[hit]][:, None])
     return result
+
+
+def _runs(ordered: Ints, wanted: Ints) -> tuple[Ints, Ints]:
+    """Return where each wanted number begins and ends among ordered ones."""
+    first = np.searchsorted(ordered, np.arange(int(wanted.max(initial=-1)) + 2))
+    return first[wanted], first[wanted + 1]
 
 
 def _expanded(low: Ints, high: Ints) -> Iterator[tuple[Ints, Ints]]:
@@ -140,11 +146,18 @@ def _offsets(counts: Ints) -> Ints:
 
 
 def _found(known: Ints, wanted: Ints) -> tuple[Ints, Ints]:
-    """Return which of the wanted keys are known, and where each of these is."""
+    """Return which of the wanted keys are among sorted ones, and where each of these is."""
     if len(known) == 0:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-    at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
-    hit = np.flatnonzero(known[at] == wanted)
+    space = int(known[-1]) + 1
+    if space <= _TABLE * len(wanted):  # looking up is many times as fast as searching
+        table = np.full(space + 1, -1)
+        table[known] = np.arange(len(known))
+        at: Ints = table[np.minimum(wanted, space)]
+        hit = np.flatnonzero(at >= 0)
+    else:
+        at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+        hit = np.flatnonzero(known[at] == wanted)
     return hit, at[hit]
 
 

@@ -69,11 +69,12 @@ def usefulness(
         matrix,
         about,
     )
-    engine, squares = engine_of(matrix, measures), []
+    engine, squares, spots = engine_of(matrix, measures), [], areas
     for size in sizes:
         square = Squares(size)
         counted, engine = on_places(engine, matrix, places_of_leaves(square, ends), measures)
-        squares.append(measured(square, size, compare_on(square, counted, rows, areas), rows))
+        spots = spots[0].on(square), spots[1].on(square)  # larger squares are made of these
+        squares.append(measured(square, size, compare_on(square, counted, rows, spots), rows))
     own = None
     if zones is not None:
         counted, _ = on_places(engine_of(matrix, measures), matrix, places_of_leaves(zones, ends), measures)
@@ -119,8 +120,7 @@ def spreadable(
     """
     order = np.lexsort((rows[1], rows[0]))
     found = Rows(rows[0], rows[1], masses_to_spread(mass, zones, rows)).take(order)
-    origins = areas_of(zones[0], matrix.origins.resolution, about)
-    return found, (origins, areas_of(zones[1], matrix.destinations.resolution, about))
+    return found, areas_of(zones, (matrix.origins.resolution, matrix.destinations.resolution), about)
 
 
 def places_of_leaves(places: Places, ends: Ends) -> tuple[Ints, Ints]:
