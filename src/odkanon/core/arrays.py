@@ -117,14 +117,14 @@ def group_keys(keys: Ints, key_space: int) -> Groups:
         present[keys] = True
         number = np.cumsum(present, dtype=np.int32) - np.int32(1)
         return Groups(number[keys], int(number[-1]) + 1)
-    order, ordered_keys = _sorted(keys, key_space)
+    order, ordered_keys = sorted_keys(keys, key_space)
     ordered = neighbours(np.diff(ordered_keys, prepend=-1) != 0)
     number = np.empty_like(ordered.number)
     number[order] = ordered.number
     return Groups(number, ordered.count, ordered.starts, order)
 
 
-def _sorted(keys: Ints, key_space: int) -> tuple[Ints, Ints]:
+def sorted_keys(keys: Ints, key_space: int) -> tuple[Ints, Ints]:
     """Return the order that sorts keys, the same keys in the order of their rows, and the sorted keys.
 
     To sort numbers is several times as fast as to find the order of numbers, so the row goes into the number.

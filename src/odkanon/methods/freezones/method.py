@@ -39,7 +39,7 @@ from odkanon.quality.utility import UtilityMeasure
 from odkanon.zoning.cells import Cells, cell_to_parent, cell_to_resolution, cell_to_str
 from odkanon.zoning.zones import Zones
 
-_BLOCKS_PER_ZONE = 8
+_BLOCKS_PER_ZONE = 5
 """No block has more than this fraction of the mean zone's leaves, or of its mass, unless it is a leaf."""
 _TREE_ITERATIONS = 6
 """Restarts for the cuts to start from; annealing forgets most of them."""
