@@ -12,14 +12,16 @@ import numpy as np
 
 from odkanon.core.arrays import Ints
 from odkanon.core.progress import counted
+from odkanon.methods.freezones.counting import Floats
 from odkanon.methods.freezones.moves import sweep
-from odkanon.methods.freezones.sheet import Floats, Plan, Sheet
+from odkanon.methods.freezones.sheet import Plan, Sheet
 
 _SWEEPS = 10
 """Sweeps along one axis before the other one has its turn."""
 _FEWEST = 5
+"""Sweeps of a turn where there are very many flows."""
 _MANY = 150_000
-"""Flows between blocks beyond which there are fewer sweeps, to no less than half of them."""
+"""Flows between blocks beyond which there are fewer sweeps: a sheet then costs as much as some sweeps."""
 _FREEZE = 0.6
 """Share of the run after which zones are no longer split or merged."""
 _QUENCH = 0.92
@@ -71,7 +73,7 @@ def anneal(plan: Plan, schedule: Schedule) -> tuple[tuple[Ints, Ints], float]:
     random = np.random.default_rng(_SEED)
     start = time.monotonic()
     best, least, multiplier, g = plan.zones, inf, 0.0, inf
-    sweeps = min(_SWEEPS, max(_FEWEST, _SWEEPS * _MANY // len(plan.flows)))
+    sweeps = min(_SWEEPS, max(_FEWEST, _SWEEPS * _MANY // max(len(plan.flows), 1)))
     with counted(1) as counter:
         for iteration in range(schedule.iterations + 1):
             axis, progress = iteration % 2, schedule.progress(iteration, start)

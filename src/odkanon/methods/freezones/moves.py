@@ -7,12 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from odkanon.core.arrays import Bools, Ints, spans
+from odkanon.methods.freezones.counting import Floats
 from odkanon.methods.freezones.sheet import Known, Sheet
-
-Floats = npt.NDArray[np.float64]
 
 _TRIES = 2
 """Moves for each zone that are priced at first; most zones have then moved, and few other moves are left to price."""
