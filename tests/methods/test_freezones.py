@@ -94,7 +94,7 @@ def test_no_block_that_can_leave_is_thought_to_be_stuck() -> None:
         possible = may_leave(sheet, moves)
         for block, zone, may in zip(moves.block.tolist(), sheet.zone[moves.block].tolist(), possible, strict=True):
             assert may or not can_leave(sheet, block, zone)
-        stuck += np.count_nonzero(~possible)
+        stuck += int(np.count_nonzero(~possible))
     assert stuck > 20
 
 
