@@ -18,9 +18,9 @@ from odkanon.methods.freezones.sheet import Plan, Sheet
 
 _SWEEPS = 10
 """Sweeps along one axis before the other one has its turn."""
-_FEWEST = 5
+_FEWEST = 3
 """Sweeps of a turn where there are very many flows."""
-_MANY = 150_000
+_MANY = 100_000
 """Flows between blocks beyond which there are fewer sweeps: a sheet then costs as much as some sweeps."""
 _FREEZE = 0.6
 """Share of the run after which zones are no longer split or merged."""
