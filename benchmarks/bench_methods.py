@@ -1,7 +1,7 @@
 """How long each method takes on 100,000 trips, for each protection target, beside ODkAnon on participants.
 
-Run with ``python benchmarks/bench_methods.py [trips [method ...]]``; ``310000 treecut`` has 300,000 pairs. Only
-ratios measured in one run say anything: seconds depend on the machine and on who else uses it.
+Run with ``python benchmarks/bench_methods.py [trips [method ...]]``; ``310000 treecut freezones`` has 300,000
+pairs. Only ratios measured in one run say anything: seconds depend on the machine and on who else uses it.
 """
 
 from __future__ import annotations

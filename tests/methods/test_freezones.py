@@ -14,7 +14,7 @@ from odkanon.methods import anonymize
 from odkanon.methods.freezones.annealing import Schedule, anneal
 from odkanon.methods.freezones.blocks import Blocks, blocks_of, children_of
 from odkanon.methods.freezones.method import compact, start_zones
-from odkanon.methods.freezones.moves import candidates, changes, sweep
+from odkanon.methods.freezones.moves import can_leave, candidates, changes, may_leave, remember, sweep
 from odkanon.methods.freezones.sheet import Plan
 from odkanon.methods.treecut.dp import Problem
 from odkanon.model.account import Source
@@ -57,10 +57,9 @@ def connected(blocks: Blocks, members: list[int]) -> bool:
 def test_the_change_of_every_move_is_exact(rule: Rule, axis: int, of: BudgetOf) -> None:
     sheet = make_plan(town(1), rule, of=of).sheet(axis)
     price = sheet.counting.price
-    block, zone, _ = candidates(sheet)
-    expected = []
+    moves, expected = candidates(sheet), []
     before = price(sheet.matrix, sheet.size[:, None] + sheet.width, 50.0).sum()
-    for mover, target in zip(block[:60].tolist(), zone[:60].tolist(), strict=True):
+    for mover, target in zip(moves.block[:60].tolist(), moves.zone[:60].tolist(), strict=True):
         matrix, size = sheet.matrix.copy(), sheet.size.copy()
         for entry in range(sheet.first[mover], sheet.first[mover + 1]):
             matrix[:, sheet.zone[mover], sheet.column[entry]] -= sheet.counts[:, entry]
@@ -68,7 +67,45 @@ def test_the_change_of_every_move_is_exact(rule: Rule, axis: int, of: BudgetOf) 
         size[sheet.zone[mover]] -= sheet.blocks.leaves[mover]
         size[target] += sheet.blocks.leaves[mover]
         expected.append(price(matrix, size[:, None] + sheet.width, 50.0).sum() - before)
-    assert changes(sheet, block[:60], zone[:60], 50.0) == pytest.approx(expected)
+    remember(sheet, moves, 50.0)
+    for _ in range(2):  # The second answer is what was remembered of the first.
+        assert changes(sheet, moves, np.arange(60), 50.0) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("rule", [*RULES, Rule(persons=4)])
+def test_what_is_remembered_of_moves_is_what_they_change(rule: Rule) -> None:
+    sheet, random = make_plan(town(1), rule).sheet(0), np.random.default_rng(1)
+    for _ in range(6):
+        assert sweep([sheet], 60.0, 100.0, 1.0, random) > 0
+        moves = candidates(sheet)
+        remember(sheet, moves, 60.0)
+        known = changes(sheet, moves, np.arange(len(moves.block)), 60.0)
+        sheet.known = None
+        remember(sheet, moves, 60.0)
+        assert known == pytest.approx(changes(sheet, moves, np.arange(len(moves.block)), 60.0))
+        assert sheet.published == pytest.approx(sheet.counting.published(sheet.matrix).sum(axis=1))
+
+
+def test_no_block_that_can_leave_is_thought_to_be_stuck() -> None:
+    sheet, random, stuck = make_plan(town(3), Rule(trips=5)).sheet(0), np.random.default_rng(0), 0
+    for _ in range(5):
+        sweep([sheet], 60.0, 200.0, 1.0, random)
+        moves = candidates(sheet)
+        possible = may_leave(sheet, moves)
+        for block, zone, may in zip(moves.block.tolist(), sheet.zone[moves.block].tolist(), possible, strict=True):
+            assert may or not can_leave(sheet, block, zone)
+        stuck += int(np.count_nonzero(~possible))
+    assert stuck > 20
+
+
+def test_rings_are_the_neighbours_that_border_on_each_other() -> None:
+    blocks = make_plan(town(2), Rule(trips=5)).blocks[0]
+    first, pairs = blocks.rings
+    near = blocks.neighbour_sets
+    for block in range(len(blocks)):
+        found = {tuple(sorted(pair)) for pair in pairs[:, first[block] : first[block + 1]].T.tolist()}
+        assert found == {(a, b) for a in near[block] for b in near[block] if a < b and b in near[a]}
+        assert len(found) == first[block + 1] - first[block]
 
 
 @pytest.mark.parametrize("rule", [*RULES, Rule(persons=4)])

@@ -12,11 +12,16 @@ import numpy as np
 
 from odkanon.core.arrays import Ints
 from odkanon.core.progress import counted
+from odkanon.methods.freezones.counting import Floats
 from odkanon.methods.freezones.moves import sweep
-from odkanon.methods.freezones.sheet import Floats, Plan, Sheet
+from odkanon.methods.freezones.sheet import Plan, Sheet
 
 _SWEEPS = 10
 """Sweeps along one axis before the other one has its turn."""
+_FEWEST = 3
+"""Sweeps of a turn where there are very many flows."""
+_MANY = 100_000
+"""Flows between blocks beyond which there are fewer sweeps: a sheet then costs as much as some sweeps."""
 _FREEZE = 0.6
 """Share of the run after which zones are no longer split or merged."""
 _QUENCH = 0.92
@@ -68,6 +73,7 @@ def anneal(plan: Plan, schedule: Schedule) -> tuple[tuple[Ints, Ints], float]:
     random = np.random.default_rng(_SEED)
     start = time.monotonic()
     best, least, multiplier, g = plan.zones, inf, 0.0, inf
+    sweeps = min(_SWEEPS, max(_FEWEST, _SWEEPS * _MANY // max(len(plan.flows), 1)))
     with counted(1) as counter:
         for iteration in range(schedule.iterations + 1):
             axis, progress = iteration % 2, schedule.progress(iteration, start)
@@ -86,7 +92,7 @@ def anneal(plan: Plan, schedule: Schedule) -> tuple[tuple[Ints, Ints], float]:
             else:
                 multiplier *= float(np.exp(np.clip(0.5 * excess, -0.05, 0.05)))
             heat = schedule.k * g * (1 - progress) ** 2 if progress < _QUENCH else 0.0
-            for _ in range(_SWEEPS):
+            for _ in range(sweeps):
                 if not sweep(sheets, multiplier, heat, schedule.compactness * schedule.k * g, random) and heat == 0:
                     break
                 if plan.symmetric:
@@ -131,18 +137,12 @@ def _union_costs(sheet: Sheet, first: Ints, second: Ints, multiplier: float) -> 
 def _split(sheets: Sequence[Sheet]) -> None:
     """Split the zone that adds most to G by its size, into two connected halves of about as many leaves."""
     sheet = sheets[0]
-    worth = np.sum([_published(each) * each.size for each in sheets], axis=0)
+    worth = np.sum([each.published * each.size for each in sheets], axis=0)
     for zone in np.argsort(-worth, kind="stable").tolist():
         members = np.flatnonzero(sheet.zone == zone)
         if len(members) > 1:
             sheet.zone[_half(sheet, members.tolist())] = len(sheet.size)
             return
-
-
-def _published(sheet: Sheet) -> Floats:
-    """Return the mass that each row publishes."""
-    good = sheet.counting.met(sheet.matrix)
-    return np.asarray(np.where(good, sheet.matrix[sheet.counting.mass], 0.0).sum(axis=1))
 
 
 def _half(sheet: Sheet, members: list[int]) -> list[int]:

@@ -9,7 +9,7 @@ import h3ronpy
 import numpy as np
 import pyarrow as pa
 
-from odkanon.core.arrays import Codes, Ints
+from odkanon.core.arrays import Codes, Ints, spans
 from odkanon.zoning.cells import Cells, cell_to_parent, cell_to_resolution, is_valid_cell
 from odkanon.zoning.hierarchy import Cut, Hierarchy, cut_at
 
@@ -58,6 +58,28 @@ class Blocks:
         """For each block, its neighbours."""
         ends = np.searchsorted(self.edges[0], np.arange(1, len(self)))
         return [part.tolist() for part in np.split(self.edges[1], ends)]
+
+    @cached_property
+    def first_edge(self) -> Ints:
+        """For each block, its first edge, and after the last block how many edges there are."""
+        return np.concatenate([[0], np.cumsum(self.degree)])
+
+    @cached_property
+    def rings(self) -> tuple[Ints, Edges]:
+        """Pairs of neighbours of a block that border on each other: for each block its first pair, and all pairs."""
+        source, target = self.edges
+        once = source < target
+        ends = np.stack([source[once], target[once]])
+        # Every third block next to both ends of an edge is among the neighbours of the end that has fewer of them.
+        few = np.where(self.degree[ends[0]] <= self.degree[ends[1]], ends[0], ends[1])
+        third = target[spans(self.first_edge[few], self.first_edge[few + 1])]
+        edge = np.repeat(np.arange(len(few)), self.degree[few])
+        many = ends.sum(axis=0)[edge] - few[edge]
+        keys, sought = source * np.int64(len(self)) + target, many * np.int64(len(self)) + third
+        found = keys[np.minimum(np.searchsorted(keys, sought), len(keys) - 1)] == sought
+        third, edge = third[found], edge[found]
+        order = np.argsort(third, kind="stable")
+        return np.searchsorted(third[order], np.arange(len(self) + 1)), ends[:, edge[order]]
 
     @cached_property
     def neighbour_sets(self) -> list[set[int]]:

@@ -39,8 +39,10 @@ from odkanon.quality.utility import UtilityMeasure
 from odkanon.zoning.cells import Cells, cell_to_parent, cell_to_resolution, cell_to_str
 from odkanon.zoning.zones import Zones
 
-_BLOCKS_PER_ZONE = 8
+_BLOCKS_PER_ZONE = 5
 """No block has more than this fraction of the mean zone's leaves, or of its mass, unless it is a leaf."""
+_POLYGONS_PER_ZONE = 8
+"""Polygons in a zone for which the price of an edge is meant; where there are more, there are more edges."""
 _TREE_ITERATIONS = 6
 """Restarts for the cuts to start from; annealing forgets most of them."""
 
@@ -147,9 +149,8 @@ def best_plan(
     mean_weight = od.mean_weight if od.weight is not None else None
     k = float(problem.rule.k_of(problem.measure, mean_weight)) * (od.flows.scale if problem.measure == "weight" else 1)
     if polygons is not None:
-        # The price of an edge is meant for blocks of an eighth of a zone; polygons are what they are.
         compactness *= min(
-            1.0, _BLOCKS_PER_ZONE * sum(len(np.unique(each)) for each in zones) / (len(origin) + len(destination))
+            1.0, _POLYGONS_PER_ZONE * sum(len(np.unique(each)) for each in zones) / (len(origin) + len(destination))
         )
     found, least = anneal(plan, Schedule(iterations, deadline, k, problem.allowance, compactness))
     return plan.with_zones(found) if least < g else None

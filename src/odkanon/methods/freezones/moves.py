@@ -4,117 +4,161 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from odkanon.core.arrays import Ints
+from odkanon.core.arrays import Bools, Ints, spans
+from odkanon.methods.freezones.counting import Floats
 from odkanon.methods.freezones.sheet import Known, Sheet
 
-Floats = npt.NDArray[np.float64]
+_TRIES = 2
+"""Moves for each zone that are priced at first; most zones have then moved, and few other moves are left to price."""
+_ENOUGH = 1500
+"""Moves that are priced in one sweep at most, unless it is a last one, or there are that many zones."""
 
 
-def candidates(sheet: Sheet) -> tuple[Ints, Ints, Ints]:
-    """Return every (block, other zone that it borders on), and how many edges the block shares with that zone."""
+@dataclass(frozen=True, eq=False)
+class Moves:
+    """Every move of a block to another zone that it borders on.
+
+    Attributes
+    ----------
+    block, zone : array of int
+        Which block, by its number, and to which zone.
+    edges, inside : array of int
+        How many edges the block shares with that zone, and with its own.
+    """
+
+    block: Ints
+    zone: Ints
+    edges: Ints
+    inside: Ints
+
+    def take(self, which: Ints) -> Moves:
+        """Return some of the moves."""
+        return Moves(self.block[which], self.zone[which], self.edges[which], self.inside[which])
+
+
+def candidates(sheet: Sheet) -> Moves:
+    """Return all moves, by block and zone."""
     source, target = sheet.blocks.edges
     there = sheet.zone[target]
     border = np.flatnonzero(np.repeat(sheet.zone, sheet.blocks.degree) != there)
-    keys, edges = np.unique(source[border] * len(sheet.size) + there[border], return_counts=True)
-    return keys // len(sheet.size), keys % len(sheet.size), edges
+    source, there = source[border], there[border]
+    keys, edges = np.unique(source * len(sheet.size) + there, return_counts=True)
+    block = keys // len(sheet.size)
+    inside = sheet.blocks.degree - np.bincount(source, minlength=len(sheet.zone))
+    return Moves(block, keys - block * len(sheet.size), edges, inside[block])
 
 
-def changes(sheet: Sheet, block: Ints, zone: Ints, multiplier: float) -> Floats:
-    """Return by how much ``G_total + multiplier * suppressed`` changes with each move, all else unchanged.
+def changes(sheet: Sheet, moves: Moves, which: Ints, multiplier: float) -> Floats:
+    """Return by how much ``G_total + multiplier * suppressed`` changes with some moves, all else unchanged.
 
     A move touches few classes: those that the block itself takes part in. All others of the two rows only change in
     size, by the same number of leaves, which is a product with the mass that the row publishes. What a block changes
     by leaving or entering a row stays the same until something else enters or leaves that row, and is remembered.
     """
-    known = sheet.known = _still_known(sheet, multiplier)
-    leaves, movers = sheet.blocks.leaves, block[np.diff(block, prepend=-1) != 0]
-    movers = movers[np.isnan(known.leave[movers])]
-    leave = _row_changes(sheet, movers, sheet.zone[movers], -1.0, multiplier)
-    known.leave[movers] = leave - leaves[movers] * known.published[sheet.zone[movers]]
-    keys = block * len(sheet.size) + zone
-    enter = known.entering(keys)
-    new = np.flatnonzero(np.isnan(enter))
-    enter[new] = _row_changes(sheet, block[new], zone[new], 1.0, multiplier)
-    enter[new] += leaves[block[new]] * known.published[zone[new]]
-    known.keys, known.enter = keys, enter
-    return enter + known.leave[block]
-
-
-def _still_known(sheet: Sheet, multiplier: float) -> Known:
-    """Return what is remembered of moves without what rows that have changed have to do with."""
     known = sheet.known
-    if known is None or known.multiplier != multiplier:
-        nothing = np.empty(0)
-        fresh = np.full(len(sheet.zone), np.nan), nothing.astype(np.int64), nothing
-        known = Known(multiplier, np.zeros(len(sheet.size)), *fresh, np.ones(len(sheet.size), dtype=bool))
-    changed = known.changed
-    rows = sheet.matrix[:, changed]
-    known.published[changed] = np.where(sheet.counting.met(rows), rows[sheet.counting.mass], 0.0).sum(axis=1)
-    known.leave[changed[sheet.zone]] = np.nan
-    stays = ~changed[known.keys % len(sheet.size)]
-    known.keys, known.enter = known.keys[stays], known.enter[stays]
-    changed[:] = False
-    return known
+    assert known is not None
+    new = which[np.isnan(known.enter[which])]
+    known.enter[new] = _row_changes(sheet, moves.block[new], moves.zone[new], 1.0, multiplier)
+    block = moves.block[which]
+    movers = np.unique(block[np.isnan(known.leave[block])])
+    known.leave[movers] = _row_changes(sheet, movers, sheet.zone[movers], -1.0, multiplier)
+    return known.enter[which] + known.leave[block]
+
+
+def remember(sheet: Sheet, moves: Moves, multiplier: float) -> None:
+    """Keep what is still known of the moves of a sheet, and make room for what will be."""
+    if sheet.known is None or sheet.known.multiplier != multiplier:
+        sheet.known = Known.nothing(sheet, multiplier)
+    sheet.known.refresh(moves.block * len(sheet.size) + moves.zone, sheet.zone)
 
 
 def _row_changes(sheet: Sheet, block: Ints, row: Ints, sign: float, multiplier: float) -> Floats:
-    """Return what a row changes by in the classes of a block that enters or leaves it.
-
-    What is left out, the change in size of every published class of the row, has been added for these too.
-    """
+    """Return what a row changes by when a block enters or leaves it: in size, and in the classes of the block."""
     entry, count = sheet.entries(block)
-    owner, column = np.repeat(np.arange(len(block)), count), sheet.column[entry]
-    old = sheet.matrix.reshape(len(sheet.matrix), -1).take(row[owner] * len(sheet.width) + column, axis=1)
-    size = (sheet.size[row] + sign * sheet.blocks.leaves[block])[owner] + sheet.width[column]
-    price = sheet.counting.price
-    change = price(old + sign * sheet.counts.take(entry, axis=1), size, multiplier) - price(old, size, multiplier)
-    return np.bincount(owner, change, len(block)).astype(np.float64)
+    column, leaves = sheet.column[entry], sign * sheet.blocks.leaves[block]
+    old, moved = sheet.flat.take(np.repeat(row * len(sheet.width), count) + column, axis=1), sheet.counts.take(entry, 1)
+    new = old + moved if sign > 0 else old - moved
+    size = np.repeat(sheet.size[row] + leaves, count) + sheet.width[column]
+    change = sheet.counting.change(old, new, size, multiplier)
+    owner = np.repeat(np.arange(len(block)), count)
+    return np.bincount(owner, change, len(block)) + leaves * sheet.published[row]
 
 
 def sweep(
     sheets: Sequence[Sheet], multiplier: float, temperature: float, stiffness: float, random: np.random.Generator
 ) -> int:
-    """Try all moves of one axis at once and make those that are accepted; return how many were made.
+    """Try the moves of one axis in random order and make those that are accepted; return how many were made.
 
     A move is accepted as in simulated annealing, if its change is below ``temperature`` times an exponential random
-    number. No zone takes part in two moves of a sweep, so that the changes of all moves are exact.
-    ``stiffness`` is the price of a border edge: it decides where nothing else does, and keeps zones compact.
+    number. No zone takes part in two moves of a sweep, so that the changes of all moves are exact, and a move is not
+    even priced once one of its zones has moved, or where the zone left behind would fall apart. At no temperature the
+    best moves come first. ``stiffness`` is the price of a border edge: it decides where nothing else does, and keeps
+    zones compact.
     With a sheet for each axis, which then have the same zones, a move is made on both, and its change is the sum of
     what it changes on each: exact but for the flows between the two zones that it touches.
     """
-    block, zone, edges = candidates(sheets[0])
-    change = np.sum([changes(sheet, block, zone, multiplier) for sheet in sheets], axis=0)
-    inside = sheets[0].blocks.degree - np.bincount(block, edges, len(sheets[0].zone)).astype(np.int64)
-    change += stiffness * (inside[block] - edges)
-    luck = random.standard_exponential(len(change))
-    accepted = np.flatnonzero(change < temperature * luck - 1e-9)
-    order = random.permutation(accepted) if temperature > 0 else accepted[np.argsort(change[accepted], kind="stable")]
-    made = _compatible(sheets[0], order, block, zone)
-    for sheet in sheets:
-        _make(sheet, block[made], zone[made])
+    sheet = sheets[0]
+    moves = candidates(sheet)
+    for each in sheets:
+        remember(each, moves, multiplier)
+    home, busy = sheet.zone[moves.block], np.zeros(len(sheet.size), dtype=bool)
+    hot = temperature > 0
+    rest = random.permutation(len(home)) if hot else np.arange(len(home))
+    some, made = _TRIES * len(busy) if hot else len(rest), []
+    left = max(_ENOUGH, some)
+    while len(rest) and left > 0:
+        part, rest = rest[: min(some, left)], rest[some:]
+        left -= len(part)
+        part = part[may_leave(sheet, moves.take(part))]
+        change = np.sum([changes(each, moves, part, multiplier) for each in sheets], axis=0)
+        change += stiffness * (moves.inside[part] - moves.edges[part])
+        good = np.flatnonzero(change < temperature * random.standard_exponential(len(part)) - 1e-9)
+        good = good if hot else good[np.argsort(change[good], kind="stable")]
+        made += _compatible(sheet, moves, part[good], busy)
+        rest = rest[~(busy[home[rest]] | busy[moves.zone[rest]])]
+        some *= 2
+    for each in sheets:
+        _make(each, moves.block[made], moves.zone[made])
     return len(made)
 
 
-def _compatible(sheet: Sheet, order: Ints, block: Ints, zone: Ints) -> list[int]:
+def may_leave(sheet: Sheet, moves: Moves) -> Bools:
+    """Tell where the neighbours of a block in its zone may hang together without it; `can_leave` knows for sure.
+
+    Without cycles, what hangs together has one link fewer than members; with cycles, more.
+    """
+    stays: Bools = moves.inside > 0
+    if sheet.blocks.around:
+        return stays
+    (first, pairs), block = sheet.blocks.rings, moves.block
+    pair, count = spans(first[block], first[block + 1]), first[block + 1] - first[block]
+    zone = np.repeat(sheet.zone[block], count)
+    linked = (sheet.zone[pairs[0, pair]] == zone) & (sheet.zone[pairs[1, pair]] == zone)
+    links = np.bincount(np.repeat(np.arange(len(block)), count)[linked], minlength=len(block))
+    return stays & (moves.inside - links <= 1)
+
+
+def _compatible(sheet: Sheet, moves: Moves, order: Ints, busy: Bools) -> list[int]:
     """Take moves in the given order, each zone at most once, and only if the zone left behind stays connected."""
-    home = sheet.zone.tolist()
-    busy = [False] * len(sheet.size)
     made = []
-    for move, mover, target in zip(order.tolist(), block[order].tolist(), zone[order].tolist(), strict=True):
-        source = home[mover]
-        if busy[source] or busy[target] or not _can_leave(sheet, mover, source, home):
+    block, target = moves.block[order], moves.zone[order]
+    for move, mover, source, zone in zip(
+        order.tolist(), block.tolist(), sheet.zone[block].tolist(), target.tolist(), strict=True
+    ):
+        if busy[source] or busy[zone] or not can_leave(sheet, mover, source):
             continue
-        busy[source] = busy[target] = True
+        busy[source] = busy[zone] = True
         made.append(move)
     return made
 
 
-def _can_leave(sheet: Sheet, block: int, zone: int, home: list[int]) -> bool:
+def can_leave(sheet: Sheet, block: int, zone: int) -> bool:
     """Whether the neighbours of a block in its zone hang together without it, so that the zone does too."""
+    home = sheet.zone
     rest = {other for other in sheet.blocks.neighbours[block] if home[other] == zone}
     if not rest:
         return False
@@ -125,15 +169,15 @@ def _can_leave(sheet: Sheet, block: int, zone: int, home: list[int]) -> bool:
         reached = rest & near[front.pop()]
         rest -= reached
         front.extend(reached)
-    return not rest or _reaches(sheet, block, zone, home, start, rest)
+    return not rest or _reaches(sheet, block, zone, start, rest)
 
 
-def _reaches(sheet: Sheet, block: int, zone: int, home: list[int], start: int, rest: set[int]) -> bool:
+def _reaches(sheet: Sheet, block: int, zone: int, start: int, rest: set[int]) -> bool:
     """Whether a few steps inside the zone lead from one block to others, around the block that wants to leave.
 
     Cells around a cell border on each other; of squares around a square, those at the corners lie in between.
     """
-    seen, queue, missing = {start, block}, deque([start]), set(rest)
+    seen, queue, missing, home = {start, block}, deque([start]), set(rest), sheet.zone
     while queue and missing and len(seen) <= sheet.blocks.around:
         fresh = [
             other for other in sheet.blocks.neighbours[queue.popleft()] if home[other] == zone and other not in seen
@@ -147,14 +191,16 @@ def _reaches(sheet: Sheet, block: int, zone: int, home: list[int], start: int, r
 def _make(sheet: Sheet, block: Ints, zone: Ints) -> None:
     home = sheet.zone[block]
     entry, count = sheet.entries(block)
-    column, moved = sheet.column[entry], sheet.counts[:, entry]
+    column, moved, leaves = sheet.column[entry], sheet.counts[:, entry], sheet.blocks.leaves[block]
+    owner = np.repeat(np.arange(len(block)), count)
     # Within a sweep every zone moves once, so no (row, column) repeats.
-    sheet.matrix[:, np.repeat(home, count), column] -= moved
-    sheet.matrix[:, np.repeat(zone, count), column] += moved
-    np.subtract.at(sheet.size, home, sheet.blocks.leaves[block])
-    np.add.at(sheet.size, zone, sheet.blocks.leaves[block])
-    sheet.members[home] -= 1
-    sheet.members[zone] += 1
+    for row, sign in ((home, -1.0), (zone, 1.0)):
+        at = np.repeat(row * len(sheet.width), count) + column
+        old = sheet.flat[:, at]
+        sheet.flat[:, at] = new = old + sign * moved
+        change = sheet.counting.published(new) - sheet.counting.published(old)
+        sheet.published[row] += np.bincount(owner, change, len(block))
+        sheet.size[row] += sign * leaves
     sheet.zone[block] = zone
     if sheet.known is not None:
         sheet.known.changed[home] = sheet.known.changed[zone] = True

@@ -5,62 +5,41 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
-from odkanon.core.arrays import Bools, Codes, Ints, number_groups, spans
+from odkanon.core.arrays import Bools, Ints, number_groups, sort_keys, spans
 from odkanon.methods.freezones.blocks import Blocks
+from odkanon.methods.freezones.counting import Counting, Floats
 from odkanon.methods.treecut.dp import Problem
 from odkanon.model.flows import Flows
 from odkanon.model.measures import HEADS
 
-Floats = npt.NDArray[np.float64]
-
-_ALMOST = 1e-6
-"""Shares of a head add up to whole ones but for rounding."""
-
 
 @dataclass(frozen=True, eq=False)
-class Counting:
-    """Which counts there are of a class, which must reach a threshold, and what they cost.
+class Line:
+    """Flows between blocks in the order of the blocks of one axis.
 
     Attributes
     ----------
-    thresholds : tuple of (int, float)
-        Number of a count, and what it must reach.
-    mass, cost : int
-        Number of the count that G weighs by, and of the one that the budget is spent in.
+    flow : array of int
+        Which flow.
+    own, other : array of int
+        Its block on the axis, and on the other one.
+    counts : dict of str to array of int
+        What adds up of it.
     """
 
-    names: tuple[str, ...]
-    thresholds: tuple[tuple[int, float], ...]
-    mass: int
-    cost: int
+    flow: Ints
+    own: Ints
+    other: Ints
+    counts: dict[str, Ints]
 
     @classmethod
-    def of(cls, problem: Problem) -> Counting:
-        """Work out what a problem needs counted, each thing once."""
-        rule, scale = problem.rule, problem.od.flows.scale
-        cost = problem.budget.column
-        names = tuple(dict.fromkeys([problem.measure, cost, *rule.measures]))
-        thresholds = tuple((names.index(name), rule.units(name, scale) - _ALMOST) for name in rule.measures)
-        return cls(names, thresholds, names.index(problem.measure), names.index(cost))
-
-    def met(self, counts: Floats) -> Bools:
-        """Tell which classes meet the rule; the first dimension numbers the counts."""
-        good: Bools = counts[self.thresholds[0][0]] >= self.thresholds[0][1]
-        for which, least in self.thresholds[1:]:
-            good = good & (counts[which] >= least)
-        return good
-
-    def price(self, counts: Floats, size: Floats, multiplier: float) -> Floats:
-        """Return ``mass * (|o| + |d|)`` where the rule is met and ``multiplier * cost`` where it is not."""
-        good = self.met(counts)
-        price: Floats
-        if self.mass == self.cost:
-            price = counts[self.mass] * np.where(good, size, multiplier)
-        else:
-            price = np.where(good, counts[self.mass] * size, multiplier * counts[self.cost])
-        return price
+    def of(cls, flows: Flows, axis: int, names: tuple[str, ...]) -> Line:
+        """Put flows in the order of an axis."""
+        ends = [each.astype(np.int64) for each in (flows.origin, flows.destination)]
+        flow = np.lexsort((ends[1 - axis], ends[axis]))
+        counts = {name: getattr(flows, name)[flow] for name in names if name not in HEADS}
+        return cls(flow, ends[axis][flow], ends[1 - axis][flow], counts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +59,7 @@ class Plan:
     counting: Counting
     blocks: tuple[Blocks, Blocks]
     flows: Flows
+    lines: tuple[Line, Line]
     zones: tuple[Ints, Ints]
     symmetric: bool = False
 
@@ -88,7 +68,9 @@ class Plan:
         """Merge the pairs of a problem into flows between blocks."""
         pairs = problem.flows("origin")
         ends = (blocks[0].block_of_leaf[pairs.origin], blocks[1].block_of_leaf[pairs.destination])
-        return cls(Counting.of(problem), blocks, pairs.merge(*ends)[0], zones, problem.counts is not None)
+        counting, flows = Counting.of(problem), pairs.merge(*ends)[0]
+        lines = Line.of(flows, 0, counting.names), Line.of(flows, 1, counting.names)
+        return cls(counting, blocks, flows, lines, zones, problem.counts is not None)
 
     def with_zones(self, zones: tuple[Ints, Ints]) -> Plan:
         """Return the same flows under other zones."""
@@ -106,44 +88,47 @@ class Plan:
 
     def sheet(self, axis: int) -> Sheet:
         """Return the class matrix as seen from an axis; its own zones are renumbered without gaps."""
-        ends = (self.flows.origin, self.flows.destination)
-        zone, partner = (np.unique(self.zones[at], return_inverse=True)[1] for at in (axis, 1 - axis))
+        line = self.lines[axis]
+        zone, partner = (_renumbered(self.zones[at]) for at in (axis, 1 - axis))
         width = int(partner.max()) + 1
-        place = partner[ends[1 - axis]]
-        distinct, number = number_groups(ends[axis] * np.int64(width) + place, len(self.blocks[axis]) * width)
-        counts = [
-            np.bincount(
-                number,
-                self._shares(name, zone[ends[axis]] * width + place) if name in HEADS else getattr(self.flows, name),
-                len(distinct),
-            )
-            for name in self.counting.names
-        ]
+        order, keys = sort_keys(line.own * width + partner[line.other], len(self.blocks[axis]) * width)
+        opens = np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
+        block = keys[opens] // width
+        column = keys[opens] - block * width
+        counts = np.empty((len(self.counting.names), len(opens)))
+        for row, name in zip(counts, self.counting.names, strict=True):
+            values = self._shares(name, line, zone, partner) if name in HEADS else line.counts[name]
+            row[:] = np.add.reduceat(values[order], opens)
         sizes = np.bincount(partner, self.blocks[1 - axis].leaves, width).astype(np.float64)
-        block, column = distinct // width, (distinct % width).astype(np.int32)
-        first = np.searchsorted(block, np.arange(len(self.blocks[axis]) + 1))
-        return Sheet.of(self.counting, self.blocks[axis], zone, sizes, first, column, np.stack(counts).astype(float))
+        first = np.append(0, np.cumsum(np.bincount(block, minlength=len(self.blocks[axis]))))
+        return Sheet.of(self.counting, self.blocks[axis], zone, sizes, first, column, counts)
 
-    def _shares(self, measure: str, class_of_flow: Ints) -> Floats:
+    def _shares(self, measure: str, line: Line, zone: Ints, partner: Ints) -> Floats:
+        """Return what each flow of a line has of the heads that its class counts."""
         visits = self.flows.visits[measure]
+        class_of_flow = np.empty(len(self.flows), dtype=np.int64)
+        class_of_flow[line.flow] = zone[line.own] * (int(partner.max()) + 1) + partner[line.other]
         keys = class_of_flow[visits.flow] * visits.people + visits.head
         number = number_groups(keys, int(keys.max(initial=0)) + 1)[1]
         share = 1.0 / np.bincount(number)[number]
-        return np.bincount(visits.flow, share, len(self.flows)).astype(np.float64)
+        return np.bincount(visits.flow, share, len(self.flows)).astype(np.float64)[line.flow]
+
+
+def _renumbered(zones: Ints) -> Ints:
+    """Return the same zones, numbered without gaps."""
+    return number_groups(zones, int(zones.max()) + 1)[1].astype(np.int64)
 
 
 @dataclass(eq=False)
 class Known:
-    """What is remembered of the moves of a sheet from one sweep to the next.
+    """What is remembered of the moves of a sheet from one sweep to the next; NaN where that is nothing.
 
     Attributes
     ----------
     multiplier : float
         The price of a suppressed unit that it holds for.
-    published : array of float
-        The mass that each row publishes.
     leave : array of float
-        For each block, what changes when it leaves its row; NaN where that is not known.
+        For each block, what changes when it leaves its row.
     keys, enter : array
         Blocks and rows as one number, rising, and what changes when the block enters the row.
     changed : array of bool
@@ -151,17 +136,30 @@ class Known:
     """
 
     multiplier: float
-    published: Floats
     leave: Floats
     keys: Ints
     enter: Floats
     changed: Bools
 
-    def entering(self, keys: Ints) -> Floats:
-        """Return what changes for some keys; NaN where that is not known."""
-        at = np.searchsorted(self.keys, keys)
-        same = np.append(self.keys, -1)[at] == keys
-        return np.where(same, np.append(self.enter, np.nan)[at], np.nan)
+    @classmethod
+    def nothing(cls, sheet: Sheet, multiplier: float) -> Known:
+        """Return what is known of the moves of a sheet before any has been looked at."""
+        none = np.empty(0)
+        rows = np.zeros(len(sheet.size), dtype=bool)
+        return cls(multiplier, np.full(len(sheet.zone), np.nan), none.astype(np.int64), none, rows)
+
+    def refresh(self, keys: Ints, zone: Ints) -> None:
+        """Forget what rows that have changed have to do with, and turn to other blocks and rows."""
+        self.leave[self.changed[zone]] = np.nan
+        stays = np.flatnonzero(~np.isnan(self.enter))
+        stays = stays[~self.changed[self.keys[stays] % len(self.changed)]]
+        enter = np.full(len(keys), np.nan)
+        if len(stays) and len(keys):
+            at = np.minimum(np.searchsorted(keys, self.keys[stays]), len(keys) - 1)
+            same = keys[at] == self.keys[stays]
+            enter[at[same]] = self.enter[stays[same]]
+        self.keys, self.enter = keys, enter
+        self.changed[:] = False
 
 
 @dataclass(eq=False)
@@ -178,8 +176,8 @@ class Sheet:
         The counts of the classes.
     size, width : array of float
         Leaves of the rows and of the columns.
-    members : array of int
-        Blocks in each row.
+    published : array of float
+        The mass that each row publishes.
     known : Known or None
         What is remembered of its moves.
     """
@@ -189,16 +187,16 @@ class Sheet:
     zone: Ints
     width: Floats
     first: Ints
-    column: Codes
+    column: Ints
     counts: Floats
     matrix: Floats
     size: Floats
-    members: Ints
+    published: Floats
     known: Known | None = None
 
     @classmethod
     def of(
-        cls, counting: Counting, blocks: Blocks, zone: Ints, width: Floats, first: Ints, column: Codes, counts: Floats
+        cls, counting: Counting, blocks: Blocks, zone: Ints, width: Floats, first: Ints, column: Ints, counts: Floats
     ) -> Sheet:
         """Add up the matrix."""
         rows = int(zone.max()) + 1
@@ -206,14 +204,20 @@ class Sheet:
         matrix = np.stack([np.bincount(place, values, rows * len(width)) for values in counts])
         size = np.bincount(zone, blocks.leaves, rows).astype(np.float64)
         shaped = matrix.reshape(len(counts), rows, len(width)).astype(np.float64)
-        return cls(counting, blocks, zone, width, first, column, counts, shaped, size, np.bincount(zone))
+        published = counting.published(shaped).sum(axis=1)
+        return cls(counting, blocks, zone, width, first, column, counts, shaped, size, published)
+
+    @property
+    def flat(self) -> Floats:
+        """The matrix with its rows one after another; the same numbers, not a copy."""
+        return self.matrix.reshape(len(self.matrix), -1)
 
     def totals(self) -> tuple[float, float, float]:
         """Return G's sum, the mass published, and the budget spent."""
-        good = self.counting.met(self.matrix)
-        mass = np.where(good, self.matrix[self.counting.mass], 0.0)
-        spent = self.matrix[self.counting.cost][~good].sum()
-        return float((mass * (self.size[:, None] + self.width)).sum()), float(mass.sum()), float(spent)
+        mass, cost = self.counting.published(self.matrix), self.matrix[self.counting.cost]
+        spent = np.where(self.counting.met(self.matrix), 0.0, cost).sum()
+        price = (self.published * self.size).sum() + (mass.sum(axis=0) * self.width).sum()
+        return float(price), float(self.published.sum()), float(spent)
 
     def entries(self, blocks: Ints) -> tuple[Ints, Ints]:
         """Return the entries of some blocks one after another, and how many each block has."""
