@@ -70,6 +70,8 @@ export class App {
   /** Releases that belong together, of which one is shown. */
   private readonly together: Release[];
   private names: Names;
+  /** True while the numbers around the map are still those of the release before. */
+  behind = false;
   /** The zone that was chosen before, to go back to. */
   private before: string | null = null;
 
@@ -143,7 +145,8 @@ export class App {
     this.maps.stay();
     this.keepState(before);
     this.zones.reset(this.model.releases);
-    this.fillNumbers();
+    this.behind = true;
+    this.maps.after(() => this.fillNumbers());
     this.arrange();
     if (this.store.state.view === "zones") this.zones.draw();
     this.draw();
@@ -201,6 +204,7 @@ export class App {
   }
 
   private fillNumbers(): void {
+    this.behind = false;
     this.fillHeading();
     const { releases } = this.model;
     const sentences = releases.map((release) =>

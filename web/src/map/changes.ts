@@ -8,6 +8,7 @@ import { short } from "../format";
 import type { Polygon } from "../geometry";
 import type { Nest } from "../nest";
 import type { Line } from "./arrows";
+import { OPAQUE } from "./flat";
 import { chosenLayer } from "./layers";
 import { LABELS, opaque, type Label, spacingOf } from "./places";
 import type { Panel } from "./shading";
@@ -40,7 +41,7 @@ export function changeLayers(panel: Panel, change: Change, detail: number, scale
       id: `${panel.id}/changes`,
       data: spots,
       pickable: true,
-      parameters: { depthCompare: "always" },
+      parameters: OPAQUE,
       getPolygon: (spot) => spot.polygon,
       getFillColor: (spot) => opaque(colour(spot.cell)),
       updateTriggers: { getFillColor: [palette.dark, scale.breaks.join()] },

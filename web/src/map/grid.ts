@@ -7,6 +7,7 @@ import { h } from "../dom";
 import { boundsOf, isBox, measure, type Bounds, type Point } from "../geometry";
 import type { Measure, Zones } from "../model";
 import type { State } from "../state";
+import { FLAT } from "./flat";
 
 export interface Grid {
   columns: number;
@@ -116,6 +117,6 @@ export function gridLayer(id: string, grid: Grid, values: Float64Array, scale: S
     bounds: [west, south, east, north],
     _imageCoordinateSystem: COORDINATE_SYSTEM.LNGLAT,
     textureParameters: { minFilter: "nearest", magFilter: "nearest" },
-    parameters: { depthCompare: "always" },
+    parameters: FLAT,
   });
 }

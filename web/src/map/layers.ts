@@ -7,6 +7,7 @@ import { boundsOf, measure, type Point, type Polygon } from "../geometry";
 import type { Model, Release, Zones } from "../model";
 import { isNested } from "../nest";
 import type { State } from "../state";
+import { FLAT, OPAQUE } from "./flat";
 import { gridLayer } from "./grid";
 import type { Panel, Shading } from "./shading";
 import { strokes, type Segment } from "./strokes";
@@ -85,7 +86,7 @@ export function baseLayers({ base }: Model, palette: Palette): Layer[] {
     new SolidPolygonLayer<Point[]>({
       id: "all/land",
       data: base.land,
-      parameters: { depthCompare: "always" },
+      parameters: OPAQUE,
       getPolygon: (ring) => ring,
       getFillColor: palette.land,
       updateTriggers: { getFillColor: palette.dark },
@@ -127,7 +128,6 @@ export function zoneLayers(
     return [r, g, b, thin ? faint(a, depth) : a];
   };
   const colourKey = [palette.dark, state.measure, state.shade, state.selected?.id, state.selected?.axis];
-  const top = { depthCompare: "always" as const };
   // Where zones overlap, only those that matter for the chosen one are left; elsewhere the rest stays as context.
   const matters = (zone: number): boolean => (shading.partner ? !Number.isNaN(shading.values[zone]!) : zone === chosen);
   const few = overlapping && (shading.partner || chosen !== undefined);
@@ -139,7 +139,7 @@ export function zoneLayers(
       id: `${panel.id}/fill`,
       data: few ? pieces.filter((piece) => matters(piece.zone)) : pieces,
       pickable: true,
-      parameters: top,
+      parameters: FLAT,
       getPolygon: (piece) => piece.polygon,
       getFillColor: (piece) => fill(piece.zone),
       updateTriggers: { getFillColor: colourKey },
@@ -153,7 +153,7 @@ export function chosenLayer(panel: Panel, polygons: Polygon[], palette: Palette)
   return new PathLayer<Point[]>({
     id: `${panel.id}/chosen`,
     data: polygons.flatMap((polygon) => polygon.map(closed)),
-    parameters: { depthCompare: "always" },
+    parameters: FLAT,
     getPath: (ring) => ring,
     getColor: palette.selected,
     getWidth: 4,

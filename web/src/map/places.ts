@@ -9,6 +9,7 @@ import type { Axis, Release } from "../model";
 import type { Nest } from "../nest";
 import type { Seen } from "../places";
 import type { Line, Ring } from "./arrows";
+import { FLAT, OPAQUE } from "./flat";
 import { chosenLayer } from "./layers";
 import type { Panel } from "./shading";
 import { strokes } from "./strokes";
@@ -49,7 +50,7 @@ function fillLayer(id: string, nest: Nest, nodes: number[], seen: Seen, scale: S
     id,
     data: nodes.flatMap((node) => nest.polygons[node]!.map((polygon) => ({ node, polygon }))),
     pickable: true,
-    parameters: { depthCompare: "always" },
+    parameters: OPAQUE,
     getPolygon: (spot) => spot.polygon,
     getFillColor: (spot) => opaque(scale.shade(seen.density[spot.node]!)),
     updateTriggers: { getFillColor: key },
@@ -135,7 +136,7 @@ export function softHeads(id: string, { origin, destination }: Release, lines: L
   return new SoftLayer<{ at: Point; radius: number }>({
     id,
     data: discs,
-    parameters: { depthCompare: "always" },
+    parameters: FLAT,
     getPosition: (disc) => disc.at,
     getRadius: (disc) => disc.radius,
     getFillColor: [r, g, b, 90],

@@ -7,6 +7,7 @@ import { Layer, project32, type LayerProps, type UpdateParameters } from "@deck.
 import { Model } from "@luma.gl/engine";
 import type { Colour } from "../colour";
 import type { Point } from "../geometry";
+import { FLAT } from "./flat";
 
 export interface Segment {
   zone: number;
@@ -39,23 +40,29 @@ in vec3 others;
 in vec3 others64Low;
 in vec2 sides;
 out float along;
+out vec2 across;
 void main(void) {
   geometry.worldPosition = positions;
   vec4 here = project_position_to_clipspace(positions, positions64Low, vec3(0.0), geometry.position);
   vec4 there = project_position_to_clipspace(others, others64Low, vec3(0.0));
   vec2 ahead = normalize((there.xy - here.xy) * project.viewportSize);
-  gl_Position = here + vec4(project_pixel_size_to_clipspace(vec2(-ahead.y, ahead.x) * sides.x), 0.0, 0.0);
+  // Half a pixel more on either side, over which the stroke fades: smooth without multisampling.
+  float half_width = abs(sides.x);
+  float reach = sign(sides.x) * (half_width + 0.5);
+  gl_Position = here + vec4(project_pixel_size_to_clipspace(vec2(-ahead.y, ahead.x) * reach), 0.0, 0.0);
   along = sides.y;
+  across = vec2(reach, half_width + 0.5);
 }
 `;
 const FRAGMENT = `\
 #version 300 es
 precision highp float;
 in float along;
+in vec2 across;
 out vec4 fragColor;
 void main(void) {
   if (stroke.dashed > 0.5 && mod(along, 2.0) > 1.0) discard;
-  fragColor = stroke.colour;
+  fragColor = vec4(stroke.colour.rgb, stroke.colour.a * min(1.0, across.y - abs(across.x)));
 }
 `;
 
@@ -128,5 +135,5 @@ export class StrokeLayer extends Layer<Props> {
 
 /** Strokes of one colour, over whatever was drawn before. */
 export function strokes(id: string, data: Segment[], getWidth: (segment: Segment) => number, colour: Colour, dashed = false): Layer {
-  return new StrokeLayer({ id, data, getWidth, colour, dashed, parameters: { depthCompare: "always" } });
+  return new StrokeLayer({ id, data, getWidth, colour, dashed, parameters: FLAT });
 }

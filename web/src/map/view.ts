@@ -3,6 +3,7 @@
 import { Deck, MapView, WebMercatorViewport, type Layer, type PickingInfo } from "@deck.gl/core";
 import { h, replace, svg } from "../dom";
 import type { Bounds, Point } from "../geometry";
+import { lookAtWebGL } from "./flat";
 import { scaleBar } from "./ruler";
 import { placed, type Rectangle, type ViewState } from "./labels";
 import type { Label } from "./places";
@@ -28,15 +29,6 @@ const EDGE = 0.22;
 /** A drawing instead of a sign, which not every font has. */
 const icon = (path: string): SVGElement => svg("svg", { viewBox: "0 0 16 16", width: 16, height: 16, "aria-hidden": "true" }, svg("path", { d: path }));
 
-/** Asked before the map is: a browser that cannot draw says so in many different ways later. */
-function hasWebGL(): boolean {
-  try {
-    return h("canvas").getContext("webgl2") !== null;
-  } catch {
-    return false;
-  }
-}
-
 export class Maps {
   readonly element: HTMLElement;
   private readonly canvas = h("div", { class: "canvas" });
@@ -56,6 +48,7 @@ export class Maps {
   private share = TALL;
   private moved = false;
   private failed = false;
+  private afterwards: (() => void) | null = null;
 
   constructor(private readonly handlers: Handlers) {
     this.element = h(
@@ -103,7 +96,9 @@ export class Maps {
       this.fitPaper(false);
       replace(this.paper);
     });
-    if (!hasWebGL()) return this.fail();
+    // Asked before the map is made: a browser that cannot draw says so in many different ways later.
+    const renderer = lookAtWebGL();
+    if (renderer === "none") return this.fail();
     this.deck = new Deck({
       parent: this.canvas as HTMLDivElement,
       views: [],
@@ -113,7 +108,7 @@ export class Maps {
       pickingRadius: 3,
       // Looking up what lies under the pointer can take a while without a graphics card: still a click.
       eventRecognizerOptions: { click: { time: 3000 } },
-      deviceProps: { type: "webgl", webgl: { preserveDrawingBuffer: true } },
+      deviceProps: { type: "webgl", webgl: { preserveDrawingBuffer: true, antialias: renderer === "card" } },
       layerFilter: ({ layer, viewport }) => {
         const scope = layer.id.slice(0, layer.id.indexOf("/"));
         return scope === "all" || scope === viewport.id || viewport.id.startsWith(`${scope}-`);
@@ -124,7 +119,10 @@ export class Maps {
       },
       onHover: (info) => this.hover(info),
       onClick: (info) => this.pick(info),
-      onAfterRender: () => this.element.setAttribute("data-drawn", String(performance.now())),
+      onAfterRender: () => {
+        this.element.setAttribute("data-drawn", String(performance.now()));
+        this.finish();
+      },
       onError: (error) => this.fail(error),
       // The map itself takes the keys; a second stop without a name would only be in the way.
       onLoad: () => this.canvas.querySelectorAll("canvas").forEach((canvas) => (canvas.tabIndex = -1)),
@@ -157,6 +155,18 @@ export class Maps {
     this.labels = labels;
     this.deck?.setProps({ layers });
     this.write();
+  }
+
+  /** Does something once what is drawn now can be seen: without a graphics card, text and map wait for each other. */
+  after(work: () => void): void {
+    this.afterwards = work;
+    if (!this.deck || this.failed) this.finish();
+  }
+
+  private finish(): void {
+    const work = this.afterwards;
+    this.afterwards = null;
+    if (work) requestAnimationFrame(() => setTimeout(work));
   }
 
   /** Draws at once instead of with the next frame: paper does not wait for one. */

@@ -32,18 +32,18 @@ class Shapes:
 
     def __init__(self) -> None:
         self.packed: list[Shape] = []
-        self._numbers: dict[str, int] = {}
+        self._numbers: dict[tuple[Any, ...], int] = {}
 
     def number(self, geometry: dict[str, Any] | None) -> int:
         """Return the number of a GeoJSON (Multi)Polygon, or -1 where there is nothing to draw."""
         shape = pack_polygons(geometry)
         if not shape:
             return -1
-        key = repr(shape)
-        if key not in self._numbers:
-            self._numbers[key] = len(self.packed)
+        key = tuple(tuple(tuple(ring) for ring in polygon) for polygon in shape)
+        number = self._numbers.setdefault(key, len(self.packed))
+        if number == len(self.packed):
             self.packed.append(shape)
-        return self._numbers[key]
+        return number
 
 
 def pack_polygons(geometry: dict[str, Any] | None) -> Shape:
