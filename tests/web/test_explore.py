@@ -159,7 +159,9 @@ def test_how_long_the_pixels_take_to_follow(live: Opened, record_property: Any, 
     )
     median = statistics.median(times)
     record_property("median_milliseconds_from_slider_to_pixels", round(median))
-    print(f"slider to pixels, {method}: median {median:.0f} ms, fastest {min(times):.0f} ms, slowest {max(times):.0f} ms")
+    print(
+        f"slider to pixels, {method}: median {median:.0f} ms, fastest {min(times):.0f} ms, slowest {max(times):.0f} ms"
+    )
     assert len(times) == 21
 
 

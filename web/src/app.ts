@@ -7,7 +7,7 @@ import { h, refill, replace } from "./dom";
 import { first, kept } from "./first";
 import { amount, area, axisTitle, other, plural } from "./format";
 import { valueTitle } from "./kinds";
-import { boundsOf, type Point } from "./geometry";
+import { joinBounds, type Point } from "./geometry";
 import { heart } from "./heart";
 import { moveOntoLand } from "./land";
 import { changeMarks, flowLayer, flowMarks, ringLayer, staying, widest } from "./map/arrows";
@@ -227,7 +227,7 @@ export class App {
     const { releases } = this.model;
     this.panels = this.store.state.view === "places" ? this.placePanels() : this.zonePanels();
     const all = releases.flatMap((release) => AXES.map((axis) => release[axis]));
-    this.maps.show(this.panels, boundsOf(all.flatMap((zones) => zones.polygons.flat())), heart(all), this.store.state.view === "places" && releases[0]!.kinds.length ? WITH_KINDS : undefined);
+    this.maps.show(this.panels, joinBounds(all.map(({ outlines }) => outlines.whole())), heart(all), this.store.state.view === "places" && releases[0]!.kinds.length ? WITH_KINDS : undefined);
   }
 
   private zonePanels(): Titled[] {

@@ -2,14 +2,13 @@
 
 import { areNested, commonDetails, comparable, firstCommon } from "./changes";
 import { sameZones } from "./compare";
-import { isBox } from "./geometry";
 import type { Release } from "./model";
 import { hasSeveral } from "./places";
 import type { State } from "./state";
 
 const weighted = (releases: Release[]): boolean => releases.some((release) => release.origin.mass.weight);
 
-const areBoxes = (releases: Release[]): boolean => releases.every(({ origin }) => origin.polygons.length > 0 && origin.polygons.every(isBox));
+const areBoxes = (releases: Release[]): boolean => releases.every(({ origin }) => origin.outlines.areBoxes());
 
 function firstShade(releases: Release[]): State["shade"] {
   const [one, two] = releases;

@@ -135,7 +135,7 @@ export function flowLayer(id: string, lines: Line[], most: number, palette: Pale
     pickable: true,
     drawOutline: true,
     outlineColor: palette.flowEdge,
-    outlineThickness: 0.5,
+    outlineThickness: 1,
     thicknessUnit: THICK,
     getSourcePosition: (line) => line.from,
     getTargetPosition: (line) => line.to,

@@ -30,12 +30,12 @@ function roughNodes({ nest, at }: Change, detail: number): number[] {
 
 export function changeLayers(panel: Panel, change: Change, detail: number, scale: Scale, palette: Palette): Layer[] {
   const { nest, cells, near } = change;
-  const spots = cells.flatMap((cell) => nest.polygons[cell.node]!.map((polygon): ChangedSpot => ({ cell, polygon })));
+  const spots = cells.flatMap((cell) => nest.outlines.at(cell.node).map((polygon): ChangedSpot => ({ cell, polygon })));
   const colour = ({ kind, by }: Cell): Colour => (kind === "new" ? palette.fresh : kind === "gone" ? palette.gone : scale.shade(by));
   const unsure = spots.filter(({ cell }) => !cell.sure && cell.by).map(({ polygon }) => polygon);
-  const rough = roughNodes(change, detail).flatMap((node) => nest.polygons[node]!);
+  const rough = roughNodes(change, detail).flatMap((node) => nest.outlines.at(node));
   const [r, g, b] = palette.outline;
-  const chosen = near && near.node >= 0 ? near.nest.polygons[near.node]! : [];
+  const chosen = near && near.node >= 0 ? near.nest.outlines.at(near.node) : [];
   return [
     new SolidPolygonLayer<ChangedSpot>({
       id: `${panel.id}/changes`,

@@ -102,7 +102,7 @@ export class ZonePanel {
     const first = this.releases[0]!;
     const zones = first[axis];
     const masses = zones.mass[state.measure] ?? zones.mass.trips!;
-    const total = masses.reduce((sum, mass) => sum + mass, 0) || 1;
+    const total = zones.id.reduce((sum, _, zone) => sum + masses[zone]!, 0) || 1;
     const changes = this.releases.length === 2 && !areNested(this.releases) ? zoneChanges(first, this.releases[1]!, axis, state.measure) : null;
     const entries = zones.id.map((id, zone): Entry => ({
       id,
