@@ -84,6 +84,9 @@ export interface Cell {
   sure: boolean;
 }
 
+/** The change of a cell: in trips, or in percent of what it was; of what is new there is no such percentage. */
+export const changeIn = ({ kind, by, before }: Cell, relative: boolean): number => (!relative ? by : kind === "new" ? 0 : (100 * by) / before);
+
 export interface Change {
   seen: [Seen, Seen];
   /** Cells of both releases on the painted axis. */

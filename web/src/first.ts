@@ -35,6 +35,7 @@ export function first(releases: Release[]): State {
     measure: "trips",
     shade: firstShade(releases),
     flows: releases.length > 1 ? 0 : boxes || places ? 20 : 50,
+    relative: false,
     selected: null,
     theme: "auto",
   };

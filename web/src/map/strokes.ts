@@ -38,7 +38,7 @@ in vec3 positions;
 in vec3 positions64Low;
 in vec3 others;
 in vec3 others64Low;
-in vec2 sides;
+in vec3 sides;
 out float along;
 out vec2 across;
 void main(void) {
@@ -51,7 +51,7 @@ void main(void) {
   float reach = sign(sides.x) * (half_width + 0.5);
   gl_Position = here + vec4(project_pixel_size_to_clipspace(vec2(-ahead.y, ahead.x) * reach), 0.0, 0.0);
   along = sides.y;
-  across = vec2(reach, half_width + 0.5);
+  across = vec2(reach * sides.z, half_width + 0.5);
 }
 `;
 const FRAGMENT = `\
@@ -77,7 +77,7 @@ interface Mesh {
 
 function meshOf({ data, getWidth }: Props): Mesh {
   const many = data.length * CORNERS.length;
-  const mesh = { positions: new Float64Array(3 * many), others: new Float64Array(3 * many), sides: new Float32Array(2 * many) };
+  const mesh = { positions: new Float64Array(3 * many), others: new Float64Array(3 * many), sides: new Float32Array(3 * many) };
   let corner = 0;
   for (const segment of data) {
     const half = getWidth(segment) / 2;
@@ -87,8 +87,10 @@ function meshOf({ data, getWidth }: Props): Mesh {
       mesh.positions[3 * corner + 1] = here[1];
       mesh.others[3 * corner] = there[0];
       mesh.others[3 * corner + 1] = there[1];
-      mesh.sides[2 * corner] = side * half;
-      mesh.sides[2 * corner + 1] = segment.along?.[end] ?? 0;
+      mesh.sides[3 * corner] = side * half;
+      mesh.sides[3 * corner + 1] = segment.along?.[end] ?? 0;
+      // Seen from the other end, left is right.
+      mesh.sides[3 * corner + 2] = end ? -1 : 1;
       corner++;
     }
   }
@@ -105,7 +107,7 @@ export class StrokeLayer extends Layer<Props> {
     this.getAttributeManager()!.add({
       positions: { ...place, update: take("positions") },
       others: { ...place, update: take("others") },
-      sides: { size: 2, noAlloc: true, update: take("sides") },
+      sides: { size: 3, noAlloc: true, update: take("sides") },
     } as never);
     this.state.model = new Model(this.context.device, {
       ...this.getShaders({ vs: VERTEX, fs: FRAGMENT, modules: [project32, strokeModule] }),

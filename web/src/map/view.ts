@@ -7,10 +7,12 @@ import { lookAtWebGL } from "./flat";
 import { scaleBar } from "./ruler";
 import { placed, type Rectangle, type ViewState } from "./labels";
 import type { Label } from "./places";
+import { Pointer } from "./pointer";
 import type { Panel } from "./shading";
+import type { Pointed } from "./tooltip";
 
 export interface Handlers {
-  tooltip: (panel: Panel, layer: string, object: unknown) => string[] | null;
+  point: (panel: Panel, layer: string, object: unknown) => Pointed | null;
   click: (panel: Panel, layer: string, object: unknown, place: Point | null) => void;
   /** Escape was pressed on the map. */
   leave: () => void;
@@ -37,6 +39,7 @@ export class Maps {
   private readonly paper = h("div", { "aria-hidden": "true" });
   private labels: Label[] = [];
   private readonly tip = h("div", { class: "tip", hidden: true, role: "status" });
+  private readonly pointer = new Pointer();
   private readonly nudge = h("div", { class: "nudge", hidden: true }, "Click the map first, then scroll to zoom");
   private readonly ruler = h("div", { class: "ruler" });
   private deck: Deck<MapView[]> | null = null;
@@ -61,10 +64,12 @@ export class Maps {
           "Map of the zones. Arrow keys move it, plus and minus zoom, 0 shows everything, Enter chooses what is in the middle, Escape lets go. The same zones are in the list.",
         onkeydown: (event: KeyboardEvent) => this.key(event),
         onpointerdown: () => this.element.focus({ preventScroll: true }),
-        onpointerleave: () => (this.tip.hidden = true),
+        onpointerleave: () => this.unpoint(),
+        onblur: () => this.unpoint(),
       },
       this.canvas,
       this.paper,
+      this.pointer.element,
       this.names,
       this.titles,
       this.tip,
@@ -151,7 +156,7 @@ export class Maps {
 
   draw(layers: Layer[], labels: Label[] = []): void {
     // What the pointer was on may be gone.
-    this.tip.hidden = true;
+    this.unpoint();
     this.labels = labels;
     this.deck?.setProps({ layers });
     this.write();
@@ -240,7 +245,7 @@ export class Maps {
 
   private place(view: ViewState): void {
     this.view = view;
-    this.tip.hidden = true;
+    this.unpoint();
     const { pixels, text } = scaleBar(view.zoom, view.latitude);
     this.ruler.style.width = `${pixels}px`;
     this.ruler.textContent = text;
@@ -307,15 +312,40 @@ export class Maps {
 
   private hover(info: PickingInfo): void {
     const panel = this.panelOf(info);
-    const lines = panel && info.object ? this.handlers.tooltip(panel, info.layer?.id ?? "", info.object) : null;
-    this.tip.hidden = !lines;
-    if (!lines) return;
-    replace(this.tip, ...lines.map((line, i) => h(i ? "div" : "strong", {}, line)));
+    this.point(panel && info.object ? this.handlers.point(panel, info.layer?.id ?? "", info.object) : null, [info.x, info.y], panel);
+  }
+
+  /** Tells what lies in the middle of the first panel: where the keyboard points. */
+  private pointMiddle(): void {
+    const panel = this.panels[0];
+    const [x, y] = this.middle();
+    const found = panel && this.deck?.pickObject({ x, y });
+    if (panel && found?.object) this.point(this.handlers.point(panel, found.layer?.id ?? "", found.object), [x, y], panel);
+  }
+
+  private point(pointed: Pointed | null, [x, y]: Point, panel: Panel | undefined): void {
+    const number = this.panels.findIndex(({ id }) => id === panel?.id);
+    if (!pointed || number < 0) return this.unpoint();
+    const rectangle = this.rectangles[number]!;
+    this.pointer.show(pointed.outline, new WebMercatorViewport({ ...this.view, ...rectangle }), rectangle);
+    this.tip.hidden = false;
+    replace(this.tip, ...pointed.lines.map((line, i) => h(i ? "div" : "strong", {}, line)));
     const { clientWidth, clientHeight } = this.element;
     const { offsetWidth, offsetHeight } = this.tip;
-    const x = Math.max(4, Math.min(info.x + 14, clientWidth - offsetWidth - 4));
-    const below = info.y + 14 + offsetHeight <= clientHeight;
-    Object.assign(this.tip.style, { left: `${x}px`, top: `${below ? info.y + 14 : Math.max(0, info.y - offsetHeight - 8)}px` });
+    const left = Math.max(4, Math.min(x + 14, clientWidth - offsetWidth - 4));
+    const below = y + 14 + offsetHeight <= clientHeight;
+    Object.assign(this.tip.style, { left: `${left}px`, top: `${below ? y + 14 : Math.max(0, y - offsetHeight - 8)}px` });
+  }
+
+  private unpoint(): void {
+    this.tip.hidden = true;
+    this.pointer.hide();
+  }
+
+  /** The middle of the first panel. */
+  private middle(): Point {
+    const { x, y, width, height } = this.rectangles[0] ?? { x: 0, y: 0, width: 0, height: 0 };
+    return [x + width / 2, y + height / 2];
   }
 
   private pick(info: PickingInfo): void {
@@ -329,9 +359,9 @@ export class Maps {
 
   /** Chooses what lies in the middle of the first panel, as a click there would. */
   private pickMiddle(): void {
-    const [panel, rectangle] = [this.panels[0], this.rectangles[0]];
-    if (!panel || !rectangle) return;
-    const [x, y] = [rectangle.x + rectangle.width / 2, rectangle.y + rectangle.height / 2];
+    const panel = this.panels[0];
+    if (!panel) return;
+    const [x, y] = this.middle();
     const found = this.deck?.pickObject({ x, y, layerIds: [`${panel.id}/fill`] });
     this.handlers.click(panel, found?.layer?.id ?? "", found?.object, [this.view.longitude, this.view.latitude]);
   }
@@ -350,6 +380,7 @@ export class Maps {
     else if (event.key === "Escape") this.handlers.leave();
     else return;
     event.preventDefault();
+    if (event.key in ARROWS || event.key in ZOOMS) this.pointMiddle();
   }
 
   /** A page that scrolls must not be caught by a map: the wheel zooms only once the map was clicked. */

@@ -25,15 +25,6 @@ export function ladderText(rungs: Rung[], measure: Measure): string {
   return [start, ...parts, vast > 0 && `${count(vast)} in far larger areas`].filter(Boolean).join(" + ");
 }
 
-/** How finely most of it is known: "262 trips, half of them placed within 4.6 km²". */
-export function halfText(rungs: Rung[], measure: Measure): string | null {
-  const total = rungs.reduce((sum, rung) => sum + rung.mass, 0);
-  let sum = 0;
-  const half = rungs.find((rung) => (sum += rung.mass) * 2 >= total);
-  if (rungs.length < 2 || !half) return null;
-  return `${amount(total, measure)}, half of them placed within ${half.area > VAST || half.area <= 0 ? "a far larger area" : area(half.area)}`;
-}
-
 /** Facts of one zone in plain words; also the tooltip. */
 export function zoneFacts(release: Release, axis: Axis, zone: number): string[] {
   const zones = release[axis];

@@ -1,6 +1,6 @@
 """Long columns of the model in few bytes: whole numbers as steps, deflated; names that only count are not listed.
 
-`web/src/columns.ts` reads them. Short columns stay as they are, so that the model of a small release can be read by eye.
+`web/src/columns.ts` reads them. Short columns stay as they are: the model of a small release can be read by eye.
 """
 
 from __future__ import annotations
