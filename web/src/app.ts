@@ -126,6 +126,8 @@ export class App {
     this.model = { ...next, base: next.base.box ? next.base : base, beneath, names: next.names ?? names };
     this.names = new Names(this.model.names);
     this.landward();
+    this.behind = true;
+    this.maps.after(() => this.fillNumbers());
     this.follow(before);
   }
 
@@ -137,16 +139,15 @@ export class App {
   private turnTo(number: number): void {
     const before = this.model.releases;
     this.model = { ...this.model, releases: [this.together[number]!] };
+    this.fillNumbers();
     this.follow(before);
   }
 
-  /** Draws everything anew after the releases changed; the view and the choices stay. */
+  /** Draws map and lists anew after the releases changed; the view and the choices stay. */
   private follow(before: Release[]): void {
     this.maps.stay();
     this.keepState(before);
     this.zones.reset(this.model.releases);
-    this.behind = true;
-    this.maps.after(() => this.fillNumbers());
     this.arrange();
     if (this.store.state.view === "zones") this.zones.draw();
     this.draw();

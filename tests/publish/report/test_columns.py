@@ -16,10 +16,10 @@ from web import made
 def unpacked(column: Any) -> list[float]:
     """Read a column one byte after the other, as the page does."""
     if isinstance(column, list):
-        return column
+        return [*column]
     content = gzip.decompress(base64.b64decode(column["steps"]))
     if column["of"] == "single":
-        return np.frombuffer(content, "<f4").tolist()
+        return [float(value) for value in np.frombuffer(content, "<f4")]
     found, value, step, place = [], 0, 0, 0
     for byte in content:
         step |= (byte & 127) << place
@@ -55,7 +55,7 @@ def test_names_that_only_count_are_not_listed() -> None:
     counting = [f"d{number:05d}" for number in range(LONG)]
     assert pack_names(counting) == {"prefix": "d", "digits": 5, "count": LONG}
     assert pack_names(counting[1:]) == counting[1:]
-    assert pack_names([*counting[:-1], "d99999"])[-1] == "d99999"
+    assert pack_names([*counting[:-1], "d99999"]) == [*counting[:-1], "d99999"]
 
 
 def test_many_boxes_are_four_numbers_each(tmp_path: Any) -> None:

@@ -1,7 +1,7 @@
 /** What the pointer is told about a zone, a place, a change, a ring or an arrow; and the outline of what it points at. */
 
 import type { Change } from "../changes";
-import { amount, quantity } from "../format";
+import { amount, quantity, verb } from "../format";
 import type { Polygon } from "../geometry";
 import type { Axis, Release } from "../model";
 import type { Names } from "../names";
@@ -75,7 +75,7 @@ export function pointedAt(map: OnMap, panel: Panel, layer: string, object: unkno
   if (layer.endsWith("/changes") && map.change) return pointedChange(map, map.change, object as ChangedSpot);
   if (layer.endsWith("/rings")) {
     const { mass, id } = object as Ring;
-    return { lines: [amount(mass, measure), `stay inside ${id}`], outline: [] };
+    return { lines: [amount(mass, measure), `${verb(mass, "stays", "stay")} inside ${id}`], outline: [] };
   }
   if (!layer.endsWith("/flows")) return null;
   const { ends, mass, sign } = object as Line;

@@ -2,7 +2,7 @@
 
 import { commonDetails } from "../changes";
 import { choices, h, replace, type Child } from "../dom";
-import { amount, area, count, measureName, percent, plural, short } from "../format";
+import { amount, area, count, measureName, percent, plural, short, verb } from "../format";
 import type { Release, Zones } from "../model";
 import type { Names } from "../names";
 import type { Nest } from "../nest";
@@ -31,7 +31,7 @@ export function sentence(seen: Seen, asked: Asked, where: string | null): string
   if (place && seen.node < 0) return `Nothing is published ${from ? "from" : "to"} here: there were no trips, or too few.`;
   const start = (place ? `${from ? "From" : "To"} around ${where ?? "this place"}` : "Everywhere") + chosenKinds(asked);
   const stays = seen.stays > 0 ? ` ${whole(seen.stays / (seen.total || 1))} stay inside their cell at this detail.` : "";
-  const around = seen.around > 0 ? ` Another ${amount(seen.around, measure)} ${from ? "start" : "end"} somewhere in larger areas around it: how many of them here is not known, so they are not in these shares.` : "";
+  const around = seen.around > 0 ? ` Another ${amount(seen.around, measure)} ${verb(seen.around, from ? "starts" : "ends", from ? "start" : "end")} somewhere in larger areas around it: how many of them here is not known, so they are not in these shares.` : "";
   const told = Object.keys(asked.only).map((name) => name.replaceAll("_", " ")).join(" and ");
   const loose = seen.loose > 0 ? ` Another ${amount(seen.loose, measure)} may be among them: ${seen.loose === 1 ? "it does" : "they do"} not tell the ${told} as exactly.` : "";
   const published = measure === "trips" ? `${count(seen.total)} published ${seen.total === 1 ? "trip" : "trips"}` : `${short(seen.total)} published ${measureName[measure]}`;
@@ -128,9 +128,9 @@ export function stripBar(release: Release, store: Store): HTMLElement {
 function leftOut({ about }: Release, out: number): string {
   const { suppressed } = about;
   if (!out) return "Nothing was left out: every trip is in some row, as finely as k share it.";
-  if (!suppressed) return `At most ${amount(out, "trips")} are not listed. Where they were cannot be said: they were too few to be shown anywhere.`;
+  if (!suppressed) return `At most ${amount(out, "trips")} ${verb(out, "is", "are")} not listed. Where they were cannot be said: they were too few to be shown anywhere.`;
   const pairs = suppressed.pairs == null ? "" : `, in ${plural(suppressed.pairs, "origin–destination pair")}`;
-  return `${amount(out, "trips")} are left out${pairs}. Where they were cannot be said: they were too few to be shown anywhere.`;
+  return `${amount(out, "trips")} ${verb(out, "is", "are")} left out${pairs}. Where they were cannot be said: they were too few to be shown anywhere.`;
 }
 
 /** What the list says of each cell with trips. */
