@@ -135,7 +135,7 @@ export function flowLayer(id: string, lines: Line[], most: number, palette: Pale
     pickable: true,
     drawOutline: true,
     outlineColor: palette.flowEdge,
-    outlineThickness: 1,
+    outlineThickness: 0.5,
     thicknessUnit: THICK,
     getSourcePosition: (line) => line.from,
     getTargetPosition: (line) => line.to,
