@@ -41,15 +41,15 @@ def shoot_place(browser: Browser, folder: Path, target: Path, near: str) -> None
         Opened(page).until("odkanon.state().place !== null", 60)
         shoot(page, target / "1-where-do-people-from-here-go.png")
         x, y = page.evaluate("odkanon.spot('r0-destination', odkanon.state().place)")
-        page.get_by_role("button", name="Back to everywhere").click()
-        page.locator("#detail").fill(page.locator("#detail").get_attribute("max") or "0")
         page.locator("#flows").fill("0")
         settle(page)
         page.mouse.move(x, y)
         Opened(page).until("!document.querySelector('.tip').hidden", 60)
         page.screenshot(path=target / "3-how-coarse-is-it-here.png")
+        page.get_by_role("button", name="Back to everywhere").click()
+        settle(page)
         page.locator(".part.out").click()
-        page.locator(".strip .note").scroll_into_view_if_needed()
+        page.locator(".strip [role=status]").scroll_into_view_if_needed()
         shoot(page, target / "4-what-was-left-out.png")
 
 

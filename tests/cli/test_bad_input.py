@@ -116,7 +116,7 @@ def test_bad_rows_are_counted(tmp_path: Path, column: str | None, value: str, re
     (got,) = account["input"]["rejected"]
     assert reason in got
     assert account["input"]["rejected"][got]["rows"] == 1
-    assert f"rejected 1 rows {got}" in output(done)
+    assert f"rejected 1 row {got}" in output(done)
     assert account["input"]["rows"] == account["input"]["trips"] == 13
     assert account["published"]["trips"] == 12
 

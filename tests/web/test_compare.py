@@ -116,6 +116,14 @@ def test_two_cascades_are_compared_on_the_same_cells(browser: Browser, tmp_path:
         assert bool(labels) == bool(both)
     listed = {cell: change for cell, change in by.items() if cell in before and cell in after}
     _check_colours(opened, listed)
+    opened.pick("relative", "share")
+    _check_colours(opened, listed)
+    assert "in % of march" in opened.text(".legend")
+    for row in opened.page.locator(".zonelist tbody tr").all()[:12]:
+        cell = row.locator("button").inner_text()
+        told = row.locator("td").first.inner_text().split("\n")[0]
+        if cell in listed and by[cell]:
+            assert told == f"{'+' if by[cell] > 0 else '−'}{abs(100 * by[cell]) / before[cell] + 1e-9:.0f} %"
     opened.pick("view", "zones")
     assert opened.page.locator('input[name="shade"][value="change"]').count() == 0
     assert opened.problems == []

@@ -198,6 +198,8 @@ def test_the_keyboard_reaches_zones_and_map(single: Opened, hexagons: Path) -> N
     single.page.locator(".maps").focus()
     before = single.place("r0-origin", zone)
     single.page.keyboard.press("ArrowRight")
+    single.page.locator(".tip").wait_for(state="visible")
+    assert single.page.locator(".pointer path").count() == 2
     assert single.place("r0-origin", zone)[0] < before[0]
     single.page.keyboard.press("0")
     single.page.locator('input[name="axes"]:checked').focus()

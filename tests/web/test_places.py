@@ -147,6 +147,18 @@ def test_the_pointer_shows_the_ladder(places: Opened, rows: list[tuple[str, str,
     assert told == rungs
     assert "in the surrounding" in tip.inner_text()
     assert "estimate" in tip.inner_text()
+    # At a glance: how many, and how finely; and the cell itself is marked.
+    title, placed = tip.inner_text().split("\n")[:2]
+    assert title.endswith(f": {sum(rungs):,} trips")
+    fine = sum(masses[part] for part in chains[cell] if part in masses and h3.cell_area(part) <= 1)
+    assert placed.startswith(f"{100 * fine / sum(rungs) + 1e-9:.0f} % placed within 1 km²")
+    x, y = spot(places, cell)
+    box = places.page.locator(".pointer path").first.bounding_box()
+    assert box
+    assert box["x"] < x < box["x"] + box["width"]
+    assert box["y"] < y < box["y"] + box["height"]
+    places.page.mouse.move(2, 2)
+    places.until("document.querySelectorAll('.pointer path').length === 0")
     assert "estimate" in places.text(".legend")
 
 
@@ -159,6 +171,12 @@ def test_the_strip_adds_up_and_each_part_can_be_seen(places: Opened, rows: list[
         seen += answer(places)[0]
         places.page.locator(f".part.{part}").click()
     assert seen == total
+    # The strip is to scale, and says what its words mean.
+    shares = [places.page.locator(f".share.{part}").bounding_box() for part in ("precise", "coarse")]
+    wide = [share["width"] for share in shares if share]
+    precise = sum(trips for *ends, trips in rows if max(map(h3.cell_area, ends)) <= 1)
+    assert wide[0] / sum(wide) == pytest.approx(precise / total, abs=0.01)
+    assert "precise: start and end each known within 1 km²" in places.text(".meaning")
     places.page.locator(".part.out").click()
     assert "are not listed" in places.text(".strip")
 

@@ -1,29 +1,29 @@
 /** Puts the page together and keeps map, legend and lists in step with what the reader chose. */
 
-import { bundleChanges, changeOf, joined, type Cell, type Change } from "./changes";
+import { bundleChanges, changeOf, joined, type Change } from "./changes";
 import type { Palette } from "./colour";
 import { difference } from "./compare";
 import { h, refill, replace } from "./dom";
 import { first, kept } from "./first";
 import { amount, area, axisTitle, other, plural } from "./format";
 import { valueTitle } from "./kinds";
-import { boundsOf, type Point } from "./geometry";
+import { joinBounds, type Point } from "./geometry";
 import { heart } from "./heart";
 import { moveOntoLand } from "./land";
 import { changeMarks, flowLayer, flowMarks, ringLayer, staying, widest } from "./map/arrows";
-import { changedLines, changeLabels, changeLayers, changeScale, type ChangedSpot } from "./map/changes";
+import { changedLines, changeLabels, changeLayers, changeScale } from "./map/changes";
 import { stacked } from "./map/grid";
 import { baseLayers, ownLayer, zoneLayers, type Piece } from "./map/layers";
 import { bundleMarks, densityScale, placeLayers, roughLabels, softHeads, type Label } from "./map/places";
 import { shade, type Panel } from "./map/shading";
-import { tooltip } from "./map/tooltip";
+import { pointedAt, type OnMap } from "./map/tooltip";
 import { Maps } from "./map/view";
 import { AXES, unpack, withGoodness, type Goodness, type Model, type PackedModel, type Release } from "./model";
 import { Names } from "./names";
 import { nodeAt, type Nest } from "./nest";
 import { see, type Seen } from "./places";
 import { account, asked } from "./panels/account";
-import { changeEntries, changeFacts, changeSentence } from "./panels/changes";
+import { changeEntries, changeSentence } from "./panels/changes";
 import { differences } from "./panels/differences";
 import { histograms } from "./panels/histogram";
 import { cellChangeLegend, legend, placeLegend } from "./panels/legend";
@@ -70,6 +70,8 @@ export class App {
   /** Releases that belong together, of which one is shown. */
   private readonly together: Release[];
   private names: Names;
+  /** True while the numbers around the map are still those of the release before. */
+  behind = false;
   /** The zone that was chosen before, to go back to. */
   private before: string | null = null;
 
@@ -89,7 +91,7 @@ export class App {
     this.kinds = new KindPanels(this.store);
     this.parts = h("div", { class: "below" }, this.strip, this.kinds.element);
     this.maps = new Maps({
-      tooltip: (panel, layer, object) => this.tooltip(panel, layer, object),
+      point: (panel, layer, object) => pointedAt(this.onMap(panel), panel, layer, object),
       click: (panel, layer, object, place) => this.click(panel, layer, object, place),
       leave: () => this.store.set({ selected: null, place: null }),
     });
@@ -124,6 +126,8 @@ export class App {
     this.model = { ...next, base: next.base.box ? next.base : base, beneath, names: next.names ?? names };
     this.names = new Names(this.model.names);
     this.landward();
+    this.behind = true;
+    this.maps.after(() => this.fillNumbers());
     this.follow(before);
   }
 
@@ -135,15 +139,15 @@ export class App {
   private turnTo(number: number): void {
     const before = this.model.releases;
     this.model = { ...this.model, releases: [this.together[number]!] };
+    this.fillNumbers();
     this.follow(before);
   }
 
-  /** Draws everything anew after the releases changed; the view and the choices stay. */
+  /** Draws map and lists anew after the releases changed; the view and the choices stay. */
   private follow(before: Release[]): void {
     this.maps.stay();
     this.keepState(before);
     this.zones.reset(this.model.releases);
-    this.fillNumbers();
     this.arrange();
     if (this.store.state.view === "zones") this.zones.draw();
     this.draw();
@@ -201,6 +205,7 @@ export class App {
   }
 
   private fillNumbers(): void {
+    this.behind = false;
     this.fillHeading();
     const { releases } = this.model;
     const sentences = releases.map((release) =>
@@ -223,7 +228,7 @@ export class App {
     const { releases } = this.model;
     this.panels = this.store.state.view === "places" ? this.placePanels() : this.zonePanels();
     const all = releases.flatMap((release) => AXES.map((axis) => release[axis]));
-    this.maps.show(this.panels, boundsOf(all.flatMap((zones) => zones.polygons.flat())), heart(all), this.store.state.view === "places" && releases[0]!.kinds.length ? WITH_KINDS : undefined);
+    this.maps.show(this.panels, joinBounds(all.map(({ outlines }) => outlines.whole())), heart(all), this.store.state.view === "places" && releases[0]!.kinds.length ? WITH_KINDS : undefined);
   }
 
   private zonePanels(): Titled[] {
@@ -328,12 +333,12 @@ export class App {
     const change = (this.change = changeOf(releases, state));
     const nests = AXES.map((axis) => joined(releases[0][axis].nest, releases[1][axis].nest).nest) as [Nest, Nest];
     const lines = changedLines(bundleChanges(releases, change, state.detail), nests, state.flows);
-    const scale = changeScale(change, colours);
+    const scale = changeScale(change, colours, state.relative);
     const rough = changeLabels(change, state.detail);
     this.maps.draw(
       [
         ...baseLayers(this.model, colours),
-        ...this.panels.flatMap((panel) => changeLayers(panel, change, state.detail, scale, colours)),
+        ...this.panels.flatMap((panel) => changeLayers(panel, change, state, scale, colours)),
         ownLayer(this.model, colours),
         flowLayer(`${this.panels[0]!.id}/flows`, lines, widest(lines), colours),
       ],
@@ -342,7 +347,7 @@ export class App {
     replace(this.legend, ...cellChangeLegend(releases, change, scale, rough.length > 0, { lines, rings: [] }, state, colours));
     const near = nests[AXES.indexOf(other[state.towards])]!;
     this.answer.textContent = changeSentence(releases, change, state, this.nameOf(near, change.near?.node ?? -1));
-    this.list.draw(changeEntries(change, this.names), change.nest, near, true);
+    this.list.draw(changeEntries(change, this.names, state.relative), change.nest, near, true);
   }
 
   /** What to call the chosen place: the town it is near, and how large the cell that stands for it is. */
@@ -369,16 +374,10 @@ export class App {
     if (!(changed.size === 1 && changed.has("theme"))) this.draw();
   }
 
-  private tooltip(panel: Panel, layer: string, object: unknown): string[] | null {
-    if (layer.endsWith("/changes") && this.change) return this.changeTip(this.change, (object as ChangedSpot).cell);
-    return tooltip(this.model.releases[panel.release]!, panel.axis, layer, object, this.store.state, this.seen[this.panels.findIndex(({ id }) => id === panel.id)] ?? null, this.names);
-  }
-
-  private changeTip(change: Change, cell: Cell): string[] {
-    const { towards, measure } = this.store.state;
-    const name = this.names.nearest(change.nest.centre[cell.node] ?? null);
-    const title = `${towards === "destination" ? "Trips to" : "Trips from"} ${change.nest.id[cell.node]}${name ? ` near ${name}` : ""}`;
-    return [title, ...changeFacts(this.model.releases, change, cell, measure)];
+  private onMap(panel: Panel): OnMap {
+    const { releases } = this.model;
+    const seen = this.seen[this.panels.findIndex(({ id }) => id === panel.id)] ?? null;
+    return { releases, state: this.store.state, seen, change: this.change, names: this.names };
   }
 
   private click(panel: Panel, layer: string, object: unknown, place: Point | null): void {

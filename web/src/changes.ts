@@ -8,6 +8,7 @@ import { other } from "./format";
 import { AROUND, INSIDE } from "./kinds";
 import type { About, Axis, Measure, Release } from "./model";
 import { chain, type Nest } from "./nest";
+import { Outlines } from "./outlines";
 import { details, firstDetail, hasSeveral, see, standsFor, type Asked, type Seen } from "./places";
 
 /** True where rows lie in each other: their numbers mean nothing without the finer ones. */
@@ -60,11 +61,10 @@ function join(one: Nest, two: Nest): Joint {
     id: all(({ id }) => id),
     parent,
     rank: all(({ rank }) => rank),
-    polygons: all(({ polygons }) => polygons),
+    outlines: Outlines.of(all(({ outlines }) => outlines.all())),
     centre: all(({ centre }) => centre),
     area: all(({ area }) => area),
     ranks: [...new Set([...one.ranks, ...two.ranks])].sort((a, b) => a - b),
-    bounds: all(({ bounds }) => bounds),
     known: one.known && two.known,
   };
   return { nest, of: [Int32Array.from(one.id, (_, node) => node), second] };
@@ -83,6 +83,9 @@ export interface Cell {
   /** False where what is only known coarser, or left out, could make up for the difference. */
   sure: boolean;
 }
+
+/** The change of a cell: in trips, or in percent of what it was; of what is new there is no such percentage. */
+export const changeIn = ({ kind, by, before }: Cell, relative: boolean): number => (!relative ? by : kind === "new" ? 0 : (100 * by) / before);
 
 export interface Change {
   seen: [Seen, Seen];

@@ -2,14 +2,13 @@
 
 import { areNested, commonDetails, comparable, firstCommon } from "./changes";
 import { sameZones } from "./compare";
-import { isBox } from "./geometry";
 import type { Release } from "./model";
 import { hasSeveral } from "./places";
 import type { State } from "./state";
 
 const weighted = (releases: Release[]): boolean => releases.some((release) => release.origin.mass.weight);
 
-const areBoxes = (releases: Release[]): boolean => releases.every(({ origin }) => origin.polygons.length > 0 && origin.polygons.every(isBox));
+const areBoxes = (releases: Release[]): boolean => releases.every(({ origin }) => origin.outlines.areBoxes());
 
 function firstShade(releases: Release[]): State["shade"] {
   const [one, two] = releases;
@@ -36,6 +35,7 @@ export function first(releases: Release[]): State {
     measure: "trips",
     shade: firstShade(releases),
     flows: releases.length > 1 ? 0 : boxes || places ? 20 : 50,
+    relative: false,
     selected: null,
     theme: "auto",
   };

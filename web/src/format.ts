@@ -44,6 +44,9 @@ export function percent(share: number | null | undefined): string {
 export const plural = (value: number, word: string, words = `${word}s`): string =>
   `${count(value)} ${value === 1 ? word : words}`;
 
+/** The form of a verb that goes with a count. */
+export const verb = (value: number, one: string, many: string): string => (value === 1 ? one : many);
+
 export const axisName: Record<Axis, string> = { origin: "origin", destination: "destination" };
 export const axisTitle: Record<Axis, string> = {
   origin: "Origins: where trips start",

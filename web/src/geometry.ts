@@ -19,9 +19,9 @@ export function unpackLine(packed: readonly number[], unit = PER_DEGREE): Point[
 }
 
 /** Rings of polygons; two corners alone are those of a box. */
-export const unpackShape = (shape: number[][][]): Polygon[] => shape.map((polygon) => polygon.map((ring) => (ring.length === 4 ? boxOf(unpackLine(ring)) : unpackLine(ring))));
+export const unpackShape = (shape: number[][][]): Polygon[] => shape.map((polygon) => polygon.map((ring) => (ring.length === 4 ? boxOf(unpackLine(ring) as Bounds) : unpackLine(ring))));
 
-const boxOf = ([low, high]: Point[]): Point[] => [low!, [high![0], low![1]], high!, [low![0], high![1]]];
+export const boxOf = ([low, high]: Bounds): Point[] => [low, [high[0], low[1]], high, [low[0], high[1]]];
 
 /** Twice the signed area and the centre of a ring, in degrees. */
 function ringMoments(ring: Point[]): { area: number; centre: Point } {
@@ -63,6 +63,14 @@ export function measure(polygons: Polygon[]): { area: number; centre: Point | nu
   return { area: total, centre };
 }
 
+const RADIUS_KM = 6371.007180918475;
+
+/** Square kilometres of a box on the sphere. */
+export function areaOfBox([[west, south], [east, north]]: Bounds): number {
+  const radians = Math.PI / 180;
+  return RADIUS_KM ** 2 * (east - west) * radians * (Math.sin(north * radians) - Math.sin(south * radians));
+}
+
 /** Whether a shape is one upright box. */
 export function isBox(polygons: Polygon[]): boolean {
   const ring = polygons[0]?.[0];
@@ -81,6 +89,19 @@ export function inside(polygon: Polygon, [x, y]: Point): boolean {
     }
   }
   return odd;
+}
+
+/** Bounds of several bounds together; null for none. */
+export function joinBounds(several: Iterable<Bounds | null>): Bounds | null {
+  let [west, south, east, north] = [Infinity, Infinity, -Infinity, -Infinity];
+  for (const bounds of several) {
+    if (!bounds) continue;
+    west = Math.min(west, bounds[0][0]);
+    south = Math.min(south, bounds[0][1]);
+    east = Math.max(east, bounds[1][0]);
+    north = Math.max(north, bounds[1][1]);
+  }
+  return west <= east ? [[west, south], [east, north]] : null;
 }
 
 /** South-west and north-east corner of everything given; null for nothing. */

@@ -1,6 +1,6 @@
 /** Where most trips are: a far-off zone or two should not shrink the city to a dot. */
 
-import { boundsOf, type Bounds, type Point } from "./geometry";
+import { joinBounds, type Bounds, type Point } from "./geometry";
 import type { Zones } from "./model";
 
 const TAIL = 0.04;
@@ -41,12 +41,12 @@ export function heart(axes: Zones[]): Bounds | null {
 
 /** The bounds of all zones but the largest, which hold few trips; null if that is most of the map anyway. */
 function withoutLargest(axes: Zones[]): Bounds | null {
-  const zones = axes.flatMap(({ polygons, area, mass }) => polygons.map((own, zone) => ({ own, area: area[zone]!, mass: mass.trips![zone]! })));
+  const zones = axes.flatMap(({ outlines, area, mass }) => area.map((size, zone) => ({ bounds: outlines.bounds(zone), area: size, mass: mass.trips![zone]! })));
   zones.sort((a, b) => a.area - b.area);
   const most = zones.reduce((sum, { mass }) => sum + mass, 0) * (1 - 2 * TAIL);
   let seen = 0;
   const kept = zones.filter(({ mass }) => (seen += mass) - mass < most);
-  const [part, whole] = [kept, zones].map((all) => boundsOf(all.flatMap(({ own }) => own)));
+  const [part, whole] = [kept, zones].map((all) => joinBounds(all.map(({ bounds }) => bounds)));
   if (!part || !whole) return null;
   const shares = ([0, 1] as const).map((side) => (part[1][side] - part[0][side]) / (whole[1][side] - whole[0][side] || 1));
   return Math.max(...shares) > WORTH_IT ? null : part;

@@ -33,7 +33,7 @@ export function moveOntoLand({ centre, nest }: Zones, { land }: Base): void {
   if (!land.length) return;
   nest.centre.forEach((place, node) => {
     if (!place || nest.area[node]! < LARGE || land.some((ring) => inside([ring], place))) return;
-    const moved = middleOnLand(nest.polygons[node]!, land);
+    const moved = middleOnLand(nest.outlines.at(node), land);
     if (!moved) return;
     nest.centre[node] = moved;
     if (node < nest.zones) centre[node] = moved;

@@ -12,7 +12,7 @@ import { chosenMethod, GoneError, type LiveSource, type Request } from "./source
 /** After this long without an answer the page says that it is working. */
 const PATIENCE = 350;
 /** A slider that rests this long is worth looking closer at. */
-const REST = 150;
+const REST = 600;
 
 export class Live {
   /** What the page shows now: null before the first answer. */

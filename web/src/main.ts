@@ -20,8 +20,8 @@ async function start(root: Element): Promise<void> {
 function expose(app: App, live: Live | null = null): void {
   Object.assign(globalThis, {
     odkanon: {
-      /** In the explorer: the parameters of the release that is on the page, and when it got there. */
-      shown: () => live?.shown ?? null,
+      /** In the explorer: the parameters of the release that is on the page, when it got there, and whether with all numbers. */
+      shown: () => live?.shown && { ...live.shown, whole: !app.behind },
       state: () => app.store.state,
       /** Page pixels of a longitude and latitude in a panel. */
       spot: (panel: string, at: [number, number]) => app.maps.project(panel, at),

@@ -3,7 +3,9 @@
 import { makeKinds, type Kind, type PackedKind } from "./kinds";
 import type { PackedNames } from "./names";
 import { makeNest, type Nest, type PackedNest } from "./nest";
-import { measure, unpackLine, unpackShape, type Point, type Polygon } from "./geometry";
+import type { Column } from "./columns";
+import { unpackLine, unpackShape, type Point, type Polygon } from "./geometry";
+import { Outlines, type PackedBoxes } from "./outlines";
 
 export type Axis = "origin" | "destination";
 export type Measure = "trips" | "weight";
@@ -16,11 +18,13 @@ export const COUNTS: readonly Count[] = ["trips", "weight", "persons", "househol
 export interface PackedZones {
   h3: boolean;
   id: string[];
-  shape: number[];
-  level: (number | string | null)[];
+  /** Instead of all that follows where zones are thousands of boxes. */
+  boxes?: PackedBoxes;
+  shape?: number[];
+  level?: (number | string | null)[];
   leaves?: (number | null)[];
-  trips: number[];
-  weight?: number[];
+  trips?: Column;
+  weight?: Column;
   /** Square kilometres, where the release says them. */
   area?: (number | null)[];
   nest?: PackedNest;
@@ -29,17 +33,17 @@ export interface PackedZones {
 /** What a row says besides its two places, such as the hour or the mode: the number of its value. */
 export interface Attribute {
   values: string[];
-  of: number[];
+  of: Column;
 }
 
 export interface PackedFlows {
-  per_origin: number[];
+  per_origin: Column;
   /** For each flow, how much larger the number of its destination is than that of the flow before it from the same origin. */
-  destination_steps: number[];
-  trips: number[];
-  weight?: number[];
-  persons?: number[];
-  households?: number[];
+  destination_steps: Column;
+  trips: Column;
+  weight?: Column;
+  persons?: Column;
+  households?: Column;
   attributes?: Record<string, Attribute>;
 }
 
@@ -129,18 +133,19 @@ export interface Zones {
   id: string[];
   level: (number | string | null)[];
   leaves: (number | null)[];
-  mass: Partial<Record<Measure, number[]>>;
-  polygons: Polygon[][];
+  mass: Partial<Record<Measure, Column>>;
+  outlines: Outlines;
   centre: (Point | null)[];
   area: number[];
-  number: Map<string, number>;
+  /** The number of each id; made when it is first needed. */
+  readonly number: Map<string, number>;
   nest: Nest;
 }
 
 export interface Flows {
   count: number;
   end: Record<Axis, Uint32Array>;
-  mass: Partial<Record<Count, ArrayLike<number>>>;
+  mass: Partial<Record<Count, Column>>;
   /** For each axis: flows of zone z are `order[start[z] .. start[z + 1])`. */
   of: Record<Axis, { start: Uint32Array; order: Uint32Array }>;
   attributes: Record<string, Attribute>;
@@ -211,32 +216,45 @@ function unpackAbout({ quality, ...about }: PackedAbout, flows: Flows): About {
   return { ...about, utility: withSquares(about.utility ?? quality ?? {}, about.usefulness), privacy: about.privacy ?? protection(about.rule, flows.mass) };
 }
 
-function unpackZones(axis: Axis, packed: PackedZones, shapes: Polygon[][]): Zones {
-  const polygons = packed.shape.map((number) => shapes[number] ?? []);
-  const measured = polygons.map(measure);
+/** What the flows of each zone of an axis add up to. */
+function sumsOf(ends: Uint32Array, zones: number, masses: Column | undefined): Column | undefined {
+  if (!masses) return undefined;
+  const sums = new Float64Array(zones);
+  ends.forEach((zone, flow) => (sums[zone]! += masses[flow]!));
+  return sums;
+}
+
+function unpackZones(axis: Axis, packed: PackedZones, shapes: Polygon[][], { end, mass }: Flows): Zones {
+  const { id } = packed;
+  const outlines = packed.boxes ? Outlines.ofBoxes(packed.boxes) : Outlines.of(packed.shape!.map((number) => shapes[number] ?? []));
+  const measured = id.map((_, zone) => outlines.measure(zone));
   const centre = measured.map((one) => one.centre);
   const area = measured.map((one, zone) => packed.area?.[zone] ?? one.area);
-  const own = { id: packed.id, level: packed.level, polygons, centre, area };
+  const level = packed.level ?? id.map(() => null);
+  const [trips, weight] = packed.boxes ? MEASURES.map((measure) => sumsOf(end[axis], id.length, mass[measure])) : [packed.trips, packed.weight];
+  let numbers: Map<string, number> | null = null;
   return {
     axis,
     h3: packed.h3,
-    id: packed.id,
-    level: packed.level,
-    leaves: packed.leaves ?? packed.id.map(() => null),
-    mass: packed.weight ? { trips: packed.trips, weight: packed.weight } : { trips: packed.trips },
-    polygons,
+    id,
+    level,
+    leaves: packed.leaves ?? id.map(() => null),
+    mass: weight ? { trips: trips!, weight } : { trips: trips! },
+    outlines,
     centre,
     area,
-    number: new Map(packed.id.map((id, number) => [id, number])),
-    nest: makeNest(own, addedCells(packed.nest, shapes), packed.nest?.parent ?? null),
+    get number() {
+      return (numbers ??= new Map(id.map((one, zone) => [one, zone])));
+    },
+    nest: makeNest({ id, level, outlines, centre, area }, addedCells(packed.nest, shapes), packed.nest?.parent ?? null),
   };
 }
 
 function addedCells(nest: PackedNest | undefined, shapes: Polygon[][]): Parameters<typeof makeNest>[1] {
-  const polygons = nest?.shape.map((number) => shapes[number] ?? []) ?? [];
-  const measured = polygons.map(measure);
+  const outlines = Outlines.of(nest?.shape.map((number) => shapes[number] ?? []) ?? []);
+  const measured = nest?.id.map((_, cell) => outlines.measure(cell)) ?? [];
   const [centre, area] = [measured.map((one) => one.centre), measured.map((one) => one.area)];
-  return { id: nest?.id ?? [], level: nest?.level ?? [], polygons, centre, area };
+  return { id: nest?.id ?? [], level: nest?.level ?? [], outlines, centre, area };
 }
 
 /** Groups flows by the zone at one end (a counting sort). */
@@ -254,7 +272,8 @@ function unpackFlows(packed: PackedFlows, origins: number, destinations: number)
   const count = packed.destination_steps.length;
   const [origin, destination] = [new Uint32Array(count), new Uint32Array(count)];
   let flow = 0;
-  for (const [zone, many] of packed.per_origin.entries()) {
+  for (let zone = 0; zone < packed.per_origin.length; zone++) {
+    const many = packed.per_origin[zone]!;
     origin.fill(zone, flow, flow + many);
     for (let end = 0, last = flow + many; flow < last; flow++) destination[flow] = end += packed.destination_steps[flow]!;
   }
@@ -280,8 +299,8 @@ export function unpack(packed: PackedModel): Model {
         name: release.name,
         about: unpackAbout(release.about, flows),
         method: release.method,
-        origin: unpackZones("origin", release.origin, shapes),
-        destination: unpackZones("destination", release.destination, shapes),
+        origin: unpackZones("origin", release.origin, shapes, flows),
+        destination: unpackZones("destination", release.destination, shapes, flows),
         flows,
         kinds: makeKinds(flows.attributes, release.about.axes),
       };

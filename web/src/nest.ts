@@ -1,6 +1,7 @@
 /** Which zones of an axis lie in which, with the cells above them: what rolling up and the ladder of a place need. */
 
-import { boundsOf, inside, type Bounds, type Point, type Polygon } from "./geometry";
+import type { Point } from "./geometry";
+import type { Outlines } from "./outlines";
 
 export interface PackedNest {
   /** Cells that are no zones but hold some; they are numbered after the zones. */
@@ -19,12 +20,11 @@ export interface Nest {
   parent: Int32Array;
   /** Larger is finer: the H3 resolution, or the place among the sizes of zones of other kinds. */
   rank: number[];
-  polygons: Polygon[][];
+  outlines: Outlines;
   centre: (Point | null)[];
   area: number[];
   /** The ranks at which something can be shown, coarsest first. */
   ranks: number[];
-  bounds: (Bounds | null)[];
   /** True where nodes are cells that the world knows, so that those of two releases are the same. */
   known: boolean;
 }
@@ -32,7 +32,7 @@ export interface Nest {
 interface Parts {
   id: string[];
   level: (number | string | null)[];
-  polygons: Polygon[][];
+  outlines: Outlines;
   centre: (Point | null)[];
   area: number[];
 }
@@ -41,14 +41,14 @@ interface Parts {
 const LARGER = 1.3;
 
 /** The smallest zone that is larger than a zone and holds its centre, for every zone. */
-function parentsByOutline({ centre, area, polygons }: Parts, bounds: (Bounds | null)[]): Int32Array {
+function parentsByOutline({ centre, area, outlines }: Parts): Int32Array {
   const bySize = area.map((_, zone) => zone).sort((a, b) => area[a]! - area[b]!);
   const parent = new Int32Array(area.length).fill(-1);
   bySize.forEach((zone, position) => {
     const place = centre[zone];
     if (!place) return;
     for (const larger of bySize.slice(position + 1)) {
-      if (area[larger]! > LARGER * area[zone]! && holds(bounds[larger]!, polygons[larger]!, place)) {
+      if (area[larger]! > LARGER * area[zone]! && outlines.holds(larger, place)) {
         parent[zone] = larger;
         return;
       }
@@ -65,31 +65,24 @@ function ranksByLevel({ level, area }: Parts): number[] {
   return level.map((one) => coarsestFirst.indexOf(one));
 }
 
-function holds(bounds: Bounds | null, polygons: Polygon[], [x, y]: Point): boolean {
-  if (!bounds || x < bounds[0][0] || x > bounds[1][0] || y < bounds[0][1] || y > bounds[1][1]) return false;
-  return polygons.some((polygon) => inside(polygon, [x, y]));
-}
-
 /** Builds the nest of H3 zones from what the model says, and of other zones from their outlines. */
 export function makeNest(zones: Parts, added: Parts, parent: number[] | null): Nest {
   const join = <T>(a: T[], b: T[]): T[] => (b.length ? [...a, ...b] : a);
   const all: Parts = {
     id: join(zones.id, added.id),
     level: join(zones.level, added.level),
-    polygons: join(zones.polygons, added.polygons),
+    outlines: zones.outlines.and(added.outlines),
     centre: join(zones.centre, added.centre),
     area: join(zones.area, added.area),
   };
-  const bounds = all.polygons.map((polygons) => boundsOf(polygons));
   const several = new Set(zones.level).size > 1;
   const rank = parent ? all.level.map((level) => (typeof level === "number" ? level : -1)) : ranksByLevel(all);
   return {
     ...all,
     zones: zones.id.length,
-    parent: parent ? Int32Array.from(parent) : several ? parentsByOutline(all, bounds) : new Int32Array(all.id.length).fill(-1),
+    parent: parent ? Int32Array.from(parent) : several ? parentsByOutline(all) : new Int32Array(all.id.length).fill(-1),
     rank,
     ranks: [...new Set(rank)].filter((one) => one >= 0).sort((a, b) => a - b),
-    bounds,
     known: parent !== null,
   };
 }
@@ -113,7 +106,7 @@ export function nodeAt(nest: Nest, place: Point): number {
   let best = -1;
   for (let node = 0; node < nest.id.length; node++) {
     if (best >= 0 && (nest.rank[node]! < nest.rank[best]! || nest.area[node]! >= nest.area[best]!)) continue;
-    if (holds(nest.bounds[node]!, nest.polygons[node]!, place)) best = node;
+    if (nest.outlines.holds(node, place)) best = node;
   }
   return best;
 }

@@ -137,6 +137,9 @@ export interface Seen {
   stays: number;
   /** Mass for each node of the far axis, rolled up; rows coarser than the detail stay where they are. */
   at: Float64Array;
+  /** How much of it comes from rows whose far end is that precise, whatever the detail. */
+  sharpAt: Float64Array;
+  districtAt: Float64Array;
   /** The same for rows whose near end is larger than the place. */
   maybe: Float64Array;
   /** The estimate: trips per square kilometre, each row spread evenly over its cell. NaN: nothing here. */
@@ -167,7 +170,7 @@ export function see(release: Release, asked: Asked, { node, role }: Standing = s
   const [nearEnd, farEnd] = [release.flows.end[other[towards]], release.flows.end[towards]];
   const fits = chosenRows(release, asked);
   const found = { total: 0, around: 0, loose: 0, sharp: 0, district: 0, rough: 0, stays: 0 };
-  const [at, maybe] = [new Float64Array(far.id.length), new Float64Array(far.id.length)];
+  const [at, maybe, sharpAt, districtAt] = [0, 1, 2, 3].map(() => new Float64Array(far.id.length)) as [Float64Array, Float64Array, Float64Array, Float64Array];
   const bundles = new Map<number, number>();
   for (let row = 0; row < release.flows.count; row++) {
     const inside = role ? role[nearEnd[row]!]! : INSIDE;
@@ -185,16 +188,18 @@ export function see(release: Release, asked: Asked, { node, role }: Standing = s
       maybe[end]! += mass;
       continue;
     }
-    const size = known(far.area[farEnd[row]!]!);
     found.total += mass;
-    found[size <= SHARP ? "sharp" : size <= DISTRICT ? "district" : "rough"] += mass;
+    const placed = sharpnessName(known(far.area[farEnd[row]!]!));
+    found[placed] += mass;
+    if (placed === "sharp") sharpAt[end]! += mass;
+    if (placed === "district") districtAt[end]! += mass;
     at[end]! += mass;
     const key = nearAt![nearEnd[row]!]! * far.id.length + end;
     bundles.set(key, (bundles.get(key) ?? 0) + mass);
   }
   const list = bundlesOf(bundles, near, far, towards);
   found.stays = list.reduce((sum, one) => sum + (one.stays ? one.mass : 0), 0);
-  return { ...found, node, at, maybe, density: densities(far, at), bundles: list };
+  return { ...found, node, at, maybe, sharpAt, districtAt, density: densities(far, at), bundles: list };
 }
 
 /** For each zone: it lies in the node, it is larger than the node and holds it, or neither. */
@@ -237,6 +242,18 @@ export interface Rung {
   node: number;
   mass: number;
   area: number;
+}
+
+/** How finely trips are placed. */
+export type Sharpness = Pick<Seen, "total" | "sharp" | "district" | "rough">;
+
+const sharpnessName = (area: number): "sharp" | "district" | "rough" => (area <= SHARP ? "sharp" : area <= DISTRICT ? "district" : "rough");
+
+/** How finely the trips at a place are placed: those of its cell, and those only known to be in a larger one around it. */
+export function sharpnessOf(nest: Nest, { at, sharpAt, districtAt }: Pick<Seen, "at" | "sharpAt" | "districtAt">, node: number): Sharpness {
+  const sum = (of: Float64Array): number => chain(nest, node).reduce((all, one) => all + of[one]!, 0);
+  const [total, sharp, district] = [sum(at), sum(sharpAt), sum(districtAt)];
+  return { total, sharp, district, rough: total - sharp - district };
 }
 
 /** What is published at a place: in its finest cell, in the one around it, and so on. */

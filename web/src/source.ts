@@ -1,5 +1,6 @@
 /** Where a page gets its model from: the file itself, or the local server of `odkanon explore`. */
 
+import { unpackColumns } from "./columns";
 import type { MethodWords, PackedModel } from "./model";
 
 /** What a steward can ask of the live explorer; unknown to a report. */
@@ -52,7 +53,7 @@ export class EmbeddedSource implements DataSource {
   }
 
   load(): Promise<PackedModel> {
-    return Promise.resolve(this.model);
+    return unpackColumns(this.model);
   }
 }
 
@@ -93,7 +94,7 @@ export class LiveSource implements DataSource {
     const running = (this.running = new AbortController());
     try {
       const asked = { ...request, base: !this.hasBase };
-      const answer = await this.post<PackedModel>("anonymize", asked, running.signal);
+      const answer = await unpackColumns(await this.post<PackedModel>("anonymize", asked, running.signal));
       if (number !== this.newest) return null;
       this.hasBase = true;
       return answer;

@@ -24,6 +24,8 @@ export interface State {
   axes: Axis | "both";
   measure: Measure;
   shade: "total" | "density" | "size" | "difference" | "change";
+  /** What changed is told in percent of what was, not in trips. */
+  relative: boolean;
   /** How many of the strongest flows to draw. */
   flows: number;
   selected: Selection | null;

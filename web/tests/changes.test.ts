@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { bundleChanges, changeOf, commonDetails, comparable, firstCommon, type Change } from "../src/changes";
+import { bundleChanges, changeIn, changeOf, commonDetails, comparable, firstCommon, type Change } from "../src/changes";
+import { LIGHT } from "../src/colour";
 import { first } from "../src/first";
+import { changeScale } from "../src/map/changes";
 import { unpack, type PackedRelease, type Release } from "../src/model";
-import { changeFacts, changeSentence } from "../src/panels/changes";
+import { changeFacts, changeSentence, changeText } from "../src/panels/changes";
 import type { Asked } from "../src/places";
 import { about, packed, release } from "./made";
 
@@ -128,6 +130,16 @@ test("details are those of both, and flows are compared between cells of one siz
   assert.deepEqual(bundleChanges(both, changeOf(both, asked), 3), [{ origin: "a", destination: "b", by: -30 }]);
 });
 
+test("a change is told in trips or in percent of what was; what is new has no percentage", () => {
+  const releases = pair([["a", "b", 40], ["a", "c", 20]], [["a", "b", 50], ["a", "a", 30]]);
+  const change = changeOf(releases, asked);
+  const told = (relative: boolean): Record<string, unknown> =>
+    Object.fromEntries(change.cells.map((cell) => [change.nest.id[cell.node], [changeIn(cell, relative), changeText(cell, relative)]]));
+  assert.deepEqual(told(false), { a: [30, "+30"], b: [10, "+10"], c: [-20, "−20"] });
+  assert.deepEqual(told(true), { a: [0, "+30"], b: [25, "+25 %"], c: [-100, "−100 %"] });
+  assert.deepEqual(changeScale(change, LIGHT, true).shade(25), changeScale(change, LIGHT, false).shade(10));
+});
+
 test("the words say what is sure and what is not", () => {
   const releases = pair(MARCH, APRIL);
   const change = changeOf(releases, asked);
@@ -137,7 +149,7 @@ test("the words say what is sure and what is not", () => {
   );
   const c = change.cells.find(({ node }) => change.nest.id[node] === "c")!;
   const [by, before, after] = changeFacts(releases, change, c, "trips");
-  assert.equal(by, "−20 as listed; not sure");
+  assert.equal(by, "−20 (−100 %) as listed; not sure");
   assert.match(before!, /^march: 20 trips in this cell/);
   assert.equal(after, "april: none listed in this cell, 25 trips somewhere around it");
 });

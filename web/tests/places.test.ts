@@ -12,12 +12,12 @@ import { hatch, sides } from "../src/map/texture";
 import { unpack, type PackedModel, type PackedRelease, type Release } from "../src/model";
 import { Names } from "../src/names";
 import { chain, nodeAt } from "../src/nest";
-import { details, firstDetail, hasSeveral, ladder, partOf, see, strip, typicalSize, type Asked } from "../src/places";
+import { details, firstDetail, hasSeveral, ladder, partOf, see, sharpnessOf, strip, typicalSize, type Asked } from "../src/places";
 import type { PackedKind } from "../src/kinds";
 import { mapsOf } from "../src/panels/kinds";
 import { sharesOf } from "../src/shares";
-import { sentence } from "../src/panels/places";
-import { halfText, ladderText } from "../src/panels/zones";
+import { sentence, sharpness } from "../src/panels/places";
+import { ladderText } from "../src/panels/zones";
 import { about, packed, release } from "./made";
 
 /** A square with its south-west corner and side in degrees. */
@@ -120,8 +120,16 @@ test("the ladder tells what is listed here and what in the cells around", () => 
   const rungs = ladder(destination.nest, at, destination.nest.id.indexOf("a1"));
   assert.deepEqual(rungs.map(({ mass }) => mass), [60, 20, 30]);
   assert.match(ladderText(rungs, "trips"), /^60 trips in this cell \(1\.2 km²\) \+ 20 in the surrounding 4\.9 km² \+ 30 in 20 km²$/);
-  assert.match(halfText(rungs, "trips")!, /^110 trips, half of them placed within 1\.2 km²$/);
-  assert.equal(halfText(rungs.slice(0, 1), "trips"), null);
+});
+
+test("how finely a place is known does not depend on the detail that is shown", () => {
+  const { destination: { nest } } = nested();
+  const [fine, coarse] = [see(nested(), asked), see(nested(), { ...asked, detail: 2 })];
+  assert.deepEqual(sharpnessOf(nest, fine, nest.id.indexOf("a1")), { total: 110, sharp: 0, district: 80, rough: 30 });
+  assert.equal(sharpness(sharpnessOf(nest, fine, nest.id.indexOf("a1"))), "73 % placed within 7 km², 27 % only roughly");
+  const around = sharpnessOf(nest, coarse, nest.id.indexOf("A"));
+  assert.equal(around.total, sharpnessOf(nest, coarse, nest.id.indexOf("W")).total + coarse.at[nest.id.indexOf("A")]!);
+  assert.equal(around.rough, 30);
 });
 
 test("the sentence says how many, how precisely, and what else there is", () => {
@@ -129,7 +137,7 @@ test("the sentence says how many, how precisely, and what else there is", () => 
   const seen = see(here, { ...asked, place: [0.005, 0.005] });
   assert.equal(
     sentence(seen, { ...asked, place: [0.005, 0.005] }, "Maipú"),
-    "From around Maipú: 100 published trips; 70 % placed within 7 km², 30 % only roughly. Another 40 trips start somewhere in larger areas around it. 90 % stay inside their cell at this detail.",
+    "From around Maipú: 100 published trips; 70 % placed within 7 km², 30 % only roughly. Another 40 trips start somewhere in larger areas around it: how many of them here is not known, so they are not in these shares. 90 % stay inside their cell at this detail.",
   );
   const nowhere = { ...asked, place: [9, 9] as [number, number] };
   assert.match(sentence(see(here, nowhere), nowhere, null), /^Nothing is published from here/);

@@ -22,7 +22,7 @@ test("a report is its own source and offers no controls", async () => {
   const model = packed(release("one"));
   const source = new EmbeddedSource(model);
   assert.equal(source.offer, null);
-  assert.equal(await source.load(), model);
+  assert.deepEqual(await source.load(), model);
 });
 
 test("the live source sends its parameters and its token", async () => {

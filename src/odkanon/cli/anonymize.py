@@ -16,6 +16,7 @@ from odkanon.cli.protecting import Wanted, protects
 from odkanon.cli.reading import How, reads
 from odkanon.cli.say import say
 from odkanon.cli.segments import anonymize_segments, read_after, read_earlier
+from odkanon.core.words import say_count
 from odkanon.errors import InputError
 from odkanon.methods.registry import DEFAULT_METHOD, ONE_LEVEL, describe_methods
 from odkanon.read.tables.datasets import is_store, remote
@@ -339,5 +340,6 @@ def anonymize(
         say(f"This and {zones} are safe side by side if no trip is in both; of data that grow they are not.")
     elif earlier is not None:
         outside = release.parameters["trips_outside"]
-        say(f"{outside:,} trips begin or end outside the zones of {zones}; they are suppressed, too.")
+        told = say_count(outside, "trips begin or end", "trip begins or ends")
+        say(f"{told} outside the zones of {zones}, and {'is' if outside == 1 else 'are'} suppressed, too.")
     show_files(output)

@@ -10,6 +10,7 @@ import typer
 
 from odkanon.cli.reading import How, reads
 from odkanon.cli.say import console, make_table, say
+from odkanon.core.words import say_count
 
 if TYPE_CHECKING:
     from odkanon.audit import Report
@@ -91,7 +92,7 @@ def show_report(report: Report, limit: int) -> None:
     from rich.text import Text
 
     headings = ("", "check", "what was found")
-    table = make_table(f"Audit of {len(report.releases)} releases", headings, left=headings)
+    table = make_table(f"Audit of {say_count(len(report.releases), 'releases')}", headings, left=headings)
     table.show_lines = True
     shown: dict[tuple[str, str], int] = {}
     for each in report.findings:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from odkanon.cli.options import parse_age_bands
 from odkanon.cli.say import say
+from odkanon.core.words import say_count
 from odkanon.errors import InputError
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def anonymize_segments(
     if reading.uses_hours or any("hour" in dimension.keys for dimension in dimensions):
         say(reading.clock)
     written = 1 + sum(part.release is not None for part in together.parts)
-    say(f"Wrote {output}: {written} releases on the same zones, and index.json")
+    say(f"Wrote {output}: {say_count(written, 'releases')} on the same zones, and index.json")
     show_recipe(output)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from odkanon.cli.say import console, make_table
+from odkanon.core.words import say_count
 from odkanon.engine.protocols import Matrix
 from odkanon.model.measures import HEADS, MEASURES
 from odkanon.model.release import Release
@@ -37,12 +38,13 @@ def show_input(od: Matrix) -> None:
     """Print how many rows came in and why some were turned away."""
     whole = od.summary
     rejected = whole.source.rejected
-    console.print(f"Read {whole.source.rows:,} rows: {whole.trips:,} trips between {whole.pairs:,} pairs of places.")
+    pairs = say_count(whole.pairs, "pairs of places", "pair of places")
+    console.print(f"Read {say_count(whole.source.rows, 'rows')}: {say_count(whole.trips, 'trips')} between {pairs}.")
     if od.origins.resolution is not None:
         lat, lon = cell_to_latlng(od.origins.leaves)
         console.print(f"They start around latitude {np.median(lat):.2f}, longitude {np.median(lon):.2f}.")
     for reason, part in rejected.items():
-        console.print(f"  rejected {part.rows:,} rows {reason}", style="yellow")
+        console.print(f"  rejected {say_count(part.rows, 'rows')} {reason}", style="yellow")
     if whole.source.lookalikes:
         console.print(
             f"  {whole.source.lookalikes:,} rows are the same as another in all that was read; without a person and a "
@@ -54,16 +56,18 @@ def show_input(od: Matrix) -> None:
 def show_published(release: Release) -> None:
     """Print what is published and what is suppressed."""
     share = release.classes.trips.sum() / release.input.trips
+    zones = f"{len(release.origins):,} origin and {say_count(len(release.destinations), 'destination zones')}"
     console.print(
-        f"Published {len(release.classes):,} flows between {len(release.origins):,} origin and "
-        f"{len(release.destinations):,} destination zones, {share:.1%} of the trips; suppressed {1 - share:.1%}."
+        f"Published {say_count(len(release.classes), 'flows')} between {zones}, {share:.1%} of the trips; suppressed "
+        f"{1 - share:.1%}."
     )
     if release.companion is not None:
         budget = release.budget
+        trips = say_count(release.companion.trips, "trips")
         over = budget is not None and budget.mass(release.suppressed) > budget.allowance(release.input)
         console.print(
-            f"One flow of {release.companion.trips:,} trips is left out although it meets the rule: the rest of what "
-            "is suppressed is below it, and their total would have told of them."
+            f"One flow of {trips} is left out although it meets the rule: the rest of what is "
+            "suppressed is below it, and their total would have told of them."
             + (f" That goes beyond the budget of {budget.share:.0%} of {budget.of}." if over and budget else ""),
             style="yellow",
         )

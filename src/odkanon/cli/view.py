@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from odkanon.cli.say import console, say
+from odkanon.core.words import say_count
 
 
 def view(
@@ -42,7 +43,8 @@ def view(
         trips=found.total(),
         trips_possible=found.total("trips_possible"),
     )
+    pairs = say_count(found.table.num_rows, "pairs of zones", "pair of zones")
     say(
-        f"Wrote {output}: {found.total():,.0f} trips that are certainly such, between {found.table.num_rows:,} pairs "
-        f"of zones; up to {found.total('trips_possible'):,.0f} more may be."
+        f"Wrote {output}: {say_count(found.total(), 'trips')} that are certainly such, between {pairs}; up to "
+        f"{found.total('trips_possible'):,.0f} more may be."
     )

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from threading import Lock
+from threading import Lock, get_native_id
 from typing import Any
 
 from odkanon.errors import InputError, RefusedError
@@ -27,6 +31,8 @@ from odkanon.quality.utility import utility
 
 KEPT = 24
 """Releases kept at hand, so that going back, saving and asking for more need no second run."""
+BACK = 10
+"""How much less urgent than a map it is how useful a release is, as the system counts it."""
 CURVE = (2, 3, 5, 7, 10, 14, 20, 30, 40, 55, 75, 100)
 CURVE_METHOD = "odkanon"
 NAMES = {name: measure.target for name, measure in MEASURES.items()}
@@ -52,7 +58,8 @@ class Session:
         self._newest: OrderedDict[str, int] = OrderedDict()
         self._jobs: dict[str, Job] = {}
         # Releases one at a time; what takes longer one at a time beside them, so that a slider never waits for it.
-        self._lock, self._work, self._aside = Lock(), Lock(), Lock()
+        self._lock, self._work = Lock(), Lock()
+        self._aside = ThreadPoolExecutor(1, initializer=_step_back)
         self._curves: dict[Request, dict[str, Any]] = {}
 
     # -- who asks what, and what is still wanted
@@ -84,6 +91,7 @@ class Session:
         """Stop everything."""
         for page in list(self._jobs):
             self.stop(page)
+        self._aside.shutdown(wait=False, cancel_futures=True)
 
     # -- answers
 
@@ -108,9 +116,12 @@ class Session:
         """Return how useful each shown release is, and how good it could be at best."""
         self.check_wanted(page, number)
         releases = [self._release(part, page, number) for part in request.parts]
-        with self._aside:
+
+        def look() -> list[dict[str, Any]]:
             self.check_wanted(page, number)
-            return {"number": number, "more": [how_good(release) for release in releases]}
+            return [how_good(release) for release in releases]
+
+        return {"number": number, "more": self._aside.submit(look).result()}
 
     def curve(self, request: Request, page: str, number: int) -> dict[str, Any]:
         """Return G for several k, with the method that follows a slider; everything else as asked."""
@@ -185,6 +196,13 @@ class Session:
             g = None if release.refusal else utility(od, release, measure="trips").g
             self._curves[request] = {"k": request.k, "g": g, "protects": request.targets[0]}
         return self._curves[request]
+
+
+def _step_back() -> None:
+    """Let everything else go first, in this thread; only where the system knows threads one by one."""
+    if sys.platform == "linux":
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, get_native_id(), BACK)
 
 
 def _as_saved(release: Release, name: str) -> SavedRelease:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from odkanon.core.arrays import Bools, Codes, Ints, group_sum, number_groups
+from odkanon.core.words import say_number
 from odkanon.model.account import Rejected, Source, Summary
 from odkanon.model.flows import Flows, visits_of_records
 from odkanon.model.measures import MEASURES, ByHeads
@@ -145,7 +146,7 @@ class ODMatrix(ByHeads):
     def __repr__(self) -> str:
         parts = [f"{len(self):,} pairs", f"{self.trips:,} trips"]
         if self.weight is not None:
-            parts.append(f"weight {self.weight / self.flows.scale:,.10g}")
+            parts.append(f"weight {say_number(self.weight / self.flows.scale)}")
         parts += [f"{count:,} {name}" for name, count in self.heads.items()]
         leaves = f"{len(self.origins.leaves):,} origin x {len(self.destinations.leaves):,} destination leaves"
         return f"ODMatrix({', '.join(parts)}; {leaves})"

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from odkanon.core.arrays import Bools, Codes, Ints
+from odkanon.core.words import say_count
 from odkanon.errors import InputError
 from odkanon.model.flows import Flows
 from odkanon.model.measures import ADDITIVE, BY_HEAD, HEADS, MEASURES, TARGETS
@@ -274,7 +275,7 @@ class Rule:
             )
 
     def __str__(self) -> str:
-        asked = [f"at least {float(value):,.10g} {MEASURES[name].title}" for name, value in self.thresholds.items()]
+        asked = [f"at least {say_count(float(value), MEASURES[name].title)}" for name, value in self.thresholds.items()]
         besides = [
             *([] if self.max_share is None else [f"; no more than {self.max_share:.10g} of it of one person"]),
             *([] if self.min_destinations is None else [f"; {self.min_destinations} destinations of every origin"]),

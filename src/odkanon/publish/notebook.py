@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING
 
+from odkanon.core.words import say_number
 from odkanon.errors import InputError, RefusedError
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ def od_html(od: ODMatrix) -> str:
     """Return an OD matrix as HTML: its totals, and what was turned away on the way in."""
     rows = {"OD pairs": f"{len(od):,}", "trips": f"{od.trips:,}"}
     if od.weight is not None:
-        rows["weight"] = f"{od.weight / od.flows.scale:,.10g}"
+        rows["weight"] = say_number(od.weight / od.flows.scale)
     rows |= {name: f"{count:,}" for name, count in od.heads.items()}
     rows["origin leaves"] = f"{len(od.origins.leaves):,}"
     rows["destination leaves"] = f"{len(od.destinations.leaves):,}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import h3
@@ -13,6 +14,7 @@ RADIUS_KM = 6371.007180918475
 EARTH_KM2 = 4 * np.pi * RADIUS_KM**2
 
 
+@lru_cache(maxsize=1 << 15)
 def cell_area_km2(cell: str) -> float:
     """Return the area of an H3 cell."""
     return float(h3.cell_area(cell, unit="km^2"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import h3
@@ -156,12 +157,18 @@ def cell_to_str(cells: Cells) -> npt.NDArray[np.str_]:
 
 def cell_to_polygon(cell: str) -> dict[str, Any]:
     """Return the outline of a cell as a GeoJSON polygon, continuous where it crosses the antimeridian."""
-    ring = [[round(lng, 7), round(lat, 7)] for lat, lng in h3.cell_to_boundary(cell)]
+    return {"type": "Polygon", "coordinates": [[list(point) for point in _corners(cell)]]}
+
+
+@lru_cache(maxsize=1 << 15)
+def _corners(cell: str) -> tuple[tuple[float, float], ...]:
+    """Return the corners of a cell, the first one again at the end; kept, since a slider shows the same cells again."""
+    ring = [(round(lng, 7), round(lat, 7)) for lat, lng in h3.cell_to_boundary(cell)]
     longitudes = [point[0] for point in ring]
     if max(longitudes) - min(longitudes) > 180:
-        ring = [[lng + 360 if lng < 0 else lng, lat] for lng, lat in ring]
+        ring = [(lng + 360 if lng < 0 else lng, lat) for lng, lat in ring]
     # GeoJSON wants outer rings counter-clockwise and closed; H3 already walks that way.
-    return {"type": "Polygon", "coordinates": [[*ring, ring[0]]]}
+    return *ring, ring[0]
 
 
 def cell_radius(resolution: int) -> float:

@@ -94,10 +94,10 @@ def test_only_persons_with_complete_records_take_part(folder: Path, survey: pa.T
     assert done.returncode == 0
     told = output(done)
     for part in (
-        "1 persons left out, whose GPS_RECORD is not true",
-        "1 persons have GPS_RECORD true but no file of points",
-        "1 files of points belong to nobody",
-        "1 persons have no trip",
+        "1 person left out, whose GPS_RECORD is not true",
+        "1 person has GPS_RECORD true but no file of points",
+        "1 file of points belongs to nobody",
+        "1 person has no trip",
     ):
         assert part in told
     kept = set(pq.read_table(folder / "trips.parquet").column("person").to_pylist())

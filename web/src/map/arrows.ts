@@ -9,6 +9,7 @@ import { partners, ranked } from "../flows";
 import type { Point } from "../geometry";
 import type { Axis, Release } from "../model";
 import type { State } from "../state";
+import { FLAT } from "./flat";
 
 export interface Line {
   from: Point;
@@ -95,7 +96,7 @@ export function ringLayer(id: string, rings: Ring[], most: number, palette: Pale
     pickable: true,
     filled: false,
     stroked: true,
-    parameters: { depthCompare: "always" },
+    parameters: FLAT,
     getPosition: (ring) => ring.at,
     getRadius: 9,
     radiusUnits: "pixels",

@@ -2,12 +2,14 @@
 
 import type { Layer } from "@deck.gl/core";
 import { SolidPolygonLayer } from "@deck.gl/layers";
-import type { BundleChange, Cell, Change } from "../changes";
+import { changeIn, type BundleChange, type Cell, type Change } from "../changes";
 import { makeDiverging, type Colour, type Palette, type Scale } from "../colour";
 import { short } from "../format";
 import type { Polygon } from "../geometry";
 import type { Nest } from "../nest";
+import type { State } from "../state";
 import type { Line } from "./arrows";
+import { OPAQUE } from "./flat";
 import { chosenLayer } from "./layers";
 import { LABELS, opaque, type Label, spacingOf } from "./places";
 import type { Panel } from "./shading";
@@ -19,31 +21,31 @@ export interface ChangedSpot {
   polygon: Polygon;
 }
 
-export const changeScale = ({ cells }: Change, palette: Palette): Scale =>
-  makeDiverging(cells.filter(({ kind, by }) => kind === "both" && by).map(({ by }) => by), palette);
+export const changeScale = ({ cells }: Change, palette: Palette, relative: boolean): Scale =>
+  makeDiverging(cells.filter(({ kind, by }) => kind === "both" && by).map((cell) => changeIn(cell, relative)), palette);
 
 /** Cells with rows of either release that are coarser than the detail. */
 function roughNodes({ nest, at }: Change, detail: number): number[] {
   return nest.id.map((_, node) => node).filter((node) => nest.rank[node]! < detail && at[0][node]! + at[1][node]! > 0);
 }
 
-export function changeLayers(panel: Panel, change: Change, detail: number, scale: Scale, palette: Palette): Layer[] {
+export function changeLayers(panel: Panel, change: Change, { detail, relative }: State, scale: Scale, palette: Palette): Layer[] {
   const { nest, cells, near } = change;
-  const spots = cells.flatMap((cell) => nest.polygons[cell.node]!.map((polygon): ChangedSpot => ({ cell, polygon })));
-  const colour = ({ kind, by }: Cell): Colour => (kind === "new" ? palette.fresh : kind === "gone" ? palette.gone : scale.shade(by));
+  const spots = cells.flatMap((cell) => nest.outlines.at(cell.node).map((polygon): ChangedSpot => ({ cell, polygon })));
+  const colour = (cell: Cell): Colour => (cell.kind === "new" ? palette.fresh : cell.kind === "gone" ? palette.gone : scale.shade(changeIn(cell, relative)));
   const unsure = spots.filter(({ cell }) => !cell.sure && cell.by).map(({ polygon }) => polygon);
-  const rough = roughNodes(change, detail).flatMap((node) => nest.polygons[node]!);
+  const rough = roughNodes(change, detail).flatMap((node) => nest.outlines.at(node));
   const [r, g, b] = palette.outline;
-  const chosen = near && near.node >= 0 ? near.nest.polygons[near.node]! : [];
+  const chosen = near && near.node >= 0 ? near.nest.outlines.at(near.node) : [];
   return [
     new SolidPolygonLayer<ChangedSpot>({
       id: `${panel.id}/changes`,
       data: spots,
       pickable: true,
-      parameters: { depthCompare: "always" },
+      parameters: OPAQUE,
       getPolygon: (spot) => spot.polygon,
       getFillColor: (spot) => opaque(colour(spot.cell)),
-      updateTriggers: { getFillColor: [palette.dark, scale.breaks.join()] },
+      updateTriggers: { getFillColor: [palette.dark, relative, scale.breaks.join()] },
     }),
     strokes(`${panel.id}/hatch`, cells[0] ? hatch(unsure, spacingOf(nest, cells[0].node)) : [], () => 1, [r, g, b, 130]),
     strokes(`${panel.id}/edges`, sides(spots.map(({ polygon }) => polygon)), () => 0.7, [r, g, b, 110]),

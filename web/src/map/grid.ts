@@ -4,9 +4,10 @@ import { BitmapLayer } from "@deck.gl/layers";
 import { COORDINATE_SYSTEM, type Layer } from "@deck.gl/core";
 import type { Scale } from "../colour";
 import { h } from "../dom";
-import { boundsOf, isBox, measure, type Bounds, type Point } from "../geometry";
+import { areaOfBox, type Bounds } from "../geometry";
 import type { Measure, Zones } from "../model";
 import type { State } from "../state";
+import { FLAT } from "./flat";
 
 export interface Grid {
   columns: number;
@@ -25,8 +26,6 @@ const DEEP = 3;
 const boxed = new WeakMap<Zones, Bounds | null>();
 const grids = new WeakMap<Zones, Map<Measure, Grid>>();
 
-const rectangle = ([[west, south], [east, north]]: Bounds): Point[][][] => [[[[west, south], [east, south], [east, north], [west, north]]]];
-
 /** The bounds of zones that are many boxes on top of each other; null for all others. */
 export function stacked(zones: Zones): Bounds | null {
   let found = boxed.get(zones);
@@ -34,10 +33,10 @@ export function stacked(zones: Zones): Bounds | null {
   return found;
 }
 
-function look({ polygons, area }: Zones): Bounds | null {
-  if (polygons.length < MANY || !polygons.every(isBox)) return null;
-  const bounds = boundsOf(polygons.flat())!;
-  return area.reduce((sum, one) => sum + one, 0) > DEEP * measure(rectangle(bounds)).area ? bounds : null;
+function look({ outlines, area }: Zones): Bounds | null {
+  if (outlines.length < MANY || !outlines.areBoxes()) return null;
+  const bounds = outlines.whole()!;
+  return area.reduce((sum, one) => sum + one, 0) > DEEP * areaOfBox(bounds) ? bounds : null;
 }
 
 /** Spreads each box evenly over the cells whose middle it covers, at least one; the sum over all cells stays the same. */
@@ -51,12 +50,12 @@ export function gridOf(zones: Zones, count: Measure): Grid | null {
   return grid;
 }
 
-function makeGrid({ nest }: Zones, masses: ArrayLike<number>, bounds: Bounds): Grid {
+function makeGrid({ outlines }: Zones, masses: ArrayLike<number>, bounds: Bounds): Grid {
   const [[west, south], [east, north]] = bounds;
   const columns = ACROSS;
   const narrow = Math.cos((((south + north) / 2) * Math.PI) / 180);
   const rows = Math.max(8, Math.min(2 * ACROSS, Math.round((ACROSS * (north - south)) / ((east - west) * narrow))));
-  const cell = measure(rectangle(bounds)).area / (columns * rows);
+  const cell = areaOfBox(bounds) / (columns * rows);
   // Differences first, sums at the end: each box costs four additions, whatever its size.
   const wide = columns + 1;
   const [mass, density] = [new Float64Array(wide * (rows + 1)), new Float64Array(wide * (rows + 1))];
@@ -65,8 +64,8 @@ function makeGrid({ nest }: Zones, masses: ArrayLike<number>, bounds: Bounds): G
     const start = Math.min(many - 1, Math.max(0, last > first ? first : Math.floor(((from + to) / 2) * many)));
     return [start, Math.min(many, Math.max(start + 1, last))];
   };
-  nest.bounds.forEach((box, zone) => {
-    if (!box) return;
+  for (let zone = 0; zone < outlines.length; zone++) {
+    const box = outlines.bounds(zone)!;
     const [left, right] = cells((box[0][0] - west) / (east - west), (box[1][0] - west) / (east - west), columns);
     const [top, bottom] = cells((north - box[1][1]) / (north - south), (north - box[0][1]) / (north - south), rows);
     const own = masses[zone]!;
@@ -77,7 +76,7 @@ function makeGrid({ nest }: Zones, masses: ArrayLike<number>, bounds: Bounds): G
       sums[bottom * wide + left]! -= value;
       sums[bottom * wide + right]! += value;
     }
-  });
+  }
   return { columns, rows, bounds, mass: summed(mass, columns, rows), density: summed(density, columns, rows) };
 }
 
@@ -116,6 +115,6 @@ export function gridLayer(id: string, grid: Grid, values: Float64Array, scale: S
     bounds: [west, south, east, north],
     _imageCoordinateSystem: COORDINATE_SYSTEM.LNGLAT,
     textureParameters: { minFilter: "nearest", magFilter: "nearest" },
-    parameters: { depthCompare: "always" },
+    parameters: FLAT,
   });
 }

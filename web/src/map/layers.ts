@@ -3,10 +3,11 @@
 import { PathLayer, SolidPolygonLayer } from "@deck.gl/layers";
 import type { Layer } from "@deck.gl/core";
 import type { Colour, Palette } from "../colour";
-import { boundsOf, measure, type Point, type Polygon } from "../geometry";
+import { areaOfBox, type Point, type Polygon } from "../geometry";
 import type { Model, Release, Zones } from "../model";
 import { isNested } from "../nest";
 import type { State } from "../state";
+import { FLAT, OPAQUE } from "./flat";
 import { gridLayer } from "./grid";
 import type { Panel, Shading } from "./shading";
 import { strokes, type Segment } from "./strokes";
@@ -17,8 +18,8 @@ export interface Piece {
 }
 
 interface Drawing {
-  pieces: Piece[];
-  segments: Segment[];
+  /** All zones in drawing order. */
+  order: number[];
   width: Float64Array;
   /** How many zones lie on top of each other, on average; about 1 or less where they do not overlap. */
   depth: number;
@@ -28,15 +29,31 @@ const drawings = new WeakMap<Zones, Drawing>();
 const FINEST = 0.8;
 const PER_LEVEL = 0.55;
 
-/** Polygons in drawing order, coarse ones first so that fine ones can be seen and clicked; made once. */
+/** The order of drawing, coarse zones first so that fine ones can be seen and clicked; made once. */
 function drawing(zones: Zones): Drawing {
   const known = drawings.get(zones);
   if (known) return known;
   const order = zones.id.map((_, zone) => zone).sort((a, b) => zones.area[b]! - zones.area[a]! || a - b);
-  const pieces = order.flatMap((zone) => zones.polygons[zone]!.map((polygon) => ({ zone, polygon })));
-  const segments = pieces.flatMap(({ zone, polygon }) => polygon.flatMap((ring) => segmentsOf(closed(ring), zone)));
-  const made = { pieces, segments, width: outlineWidths(zones), depth: depthOf(zones) };
+  const made = { order, width: outlineWidths(zones), depth: depthOf(zones) };
   drawings.set(zones, made);
+  return made;
+}
+
+interface Drawn {
+  pieces: Piece[];
+  segments: Segment[];
+}
+
+const drawn = new WeakMap<number[], Drawn>();
+
+/** Polygons and their sides in a given order; made once for each list of zones. */
+function drawnOf({ outlines }: Zones, order: number[]): Drawn {
+  let made = drawn.get(order);
+  if (!made) {
+    const pieces = order.flatMap((zone) => outlines.at(zone).map((polygon) => ({ zone, polygon })));
+    const segments = pieces.flatMap(({ zone, polygon }) => polygon.flatMap((ring) => segmentsOf(closed(ring), zone)));
+    drawn.set(order, (made = { pieces, segments }));
+  }
   return made;
 }
 
@@ -58,11 +75,8 @@ function outlineWidths(zones: Zones): Float64Array {
 }
 
 function depthOf(zones: Zones): number {
-  const bounds = boundsOf(zones.polygons.flat());
-  if (!bounds) return 0;
-  const [[west, south], [east, north]] = bounds;
-  const whole = measure([[[[west, south], [east, south], [east, north], [west, north]]]]).area;
-  return zones.area.reduce((sum, area) => sum + area, 0) / whole;
+  const bounds = zones.outlines.whole();
+  return bounds ? zones.area.reduce((sum, area) => sum + area, 0) / areaOfBox(bounds) : 0;
 }
 
 const lines = new WeakMap<object, Segment[]>();
@@ -85,7 +99,7 @@ export function baseLayers({ base }: Model, palette: Palette): Layer[] {
     new SolidPolygonLayer<Point[]>({
       id: "all/land",
       data: base.land,
-      parameters: { depthCompare: "always" },
+      parameters: OPAQUE,
       getPolygon: (ring) => ring,
       getFillColor: palette.land,
       updateTriggers: { getFillColor: palette.dark },
@@ -110,7 +124,7 @@ export function zoneLayers(
 ): Layer[] {
   const zones = release[panel.axis];
   if (shading.grid && !state.selected) return [gridLayer(`${panel.id}/grid`, shading.grid.grid, shading.grid.values, shading.scale)];
-  const { pieces, segments, width, depth } = drawing(zones);
+  const { order, width, depth } = drawing(zones);
   const overlapping = depth > OVERLAP || isNested(zones.nest);
   const chosen = state.selected?.axis === panel.axis ? zones.number.get(state.selected.id) : undefined;
   const thin = overlapping && !shading.partner && chosen === undefined;
@@ -127,25 +141,24 @@ export function zoneLayers(
     return [r, g, b, thin ? faint(a, depth) : a];
   };
   const colourKey = [palette.dark, state.measure, state.shade, state.selected?.id, state.selected?.axis];
-  const top = { depthCompare: "always" as const };
   // Where zones overlap, only those that matter for the chosen one are left; elsewhere the rest stays as context.
   const matters = (zone: number): boolean => (shading.partner ? !Number.isNaN(shading.values[zone]!) : zone === chosen);
   const few = overlapping && (shading.partner || chosen !== undefined);
-  const edges = few ? segments.filter((segment) => matters(segment.zone)) : segments;
+  const { pieces, segments } = drawnOf(zones, few ? order.filter(matters) : order);
   const [red, green, blue, alpha] = palette.outline;
   const outline: Colour = [red, green, blue, overlapping && !few ? faint(alpha, depth) : alpha];
   return [
     new SolidPolygonLayer<Piece>({
       id: `${panel.id}/fill`,
-      data: few ? pieces.filter((piece) => matters(piece.zone)) : pieces,
+      data: pieces,
       pickable: true,
-      parameters: top,
+      parameters: FLAT,
       getPolygon: (piece) => piece.polygon,
       getFillColor: (piece) => fill(piece.zone),
       updateTriggers: { getFillColor: colourKey },
     }),
-    strokes(`${panel.id}/outline`, edges, (segment) => width[segment.zone]!, outline),
-    ...(chosen === undefined ? [] : [chosenLayer(panel, zones.polygons[chosen]!, palette)]),
+    strokes(`${panel.id}/outline`, segments, (segment) => width[segment.zone]!, outline),
+    ...(chosen === undefined ? [] : [chosenLayer(panel, zones.outlines.at(chosen), palette)]),
   ];
 }
 
@@ -153,7 +166,7 @@ export function chosenLayer(panel: Panel, polygons: Polygon[], palette: Palette)
   return new PathLayer<Point[]>({
     id: `${panel.id}/chosen`,
     data: polygons.flatMap((polygon) => polygon.map(closed)),
-    parameters: { depthCompare: "always" },
+    parameters: FLAT,
     getPath: (ring) => ring,
     getColor: palette.selected,
     getWidth: 4,

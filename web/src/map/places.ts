@@ -9,6 +9,7 @@ import type { Axis, Release } from "../model";
 import type { Nest } from "../nest";
 import type { Seen } from "../places";
 import type { Line, Ring } from "./arrows";
+import { FLAT, OPAQUE } from "./flat";
 import { chosenLayer } from "./layers";
 import type { Panel } from "./shading";
 import { strokes } from "./strokes";
@@ -38,7 +39,7 @@ export function densityScale(seen: Seen[], palette: Palette): Scale {
 
 /** Nodes with trips and a shape, coarse ones first: what is finer is painted over them, opaque. */
 function painted(nest: Nest, { at }: Seen): number[] {
-  const nodes = nest.id.map((_, node) => node).filter((node) => at[node]! > 0 && nest.polygons[node]!.length > 0);
+  const nodes = nest.id.map((_, node) => node).filter((node) => at[node]! > 0 && nest.outlines.has(node));
   return nodes.sort((a, b) => nest.rank[a]! - nest.rank[b]! || nest.area[b]! - nest.area[a]! || a - b);
 }
 
@@ -47,9 +48,9 @@ export const opaque = ([r, g, b]: Colour): Colour => [r, g, b, 255];
 function fillLayer(id: string, nest: Nest, nodes: number[], seen: Seen, scale: Scale, key: unknown): Layer {
   return new SolidPolygonLayer<Spot>({
     id,
-    data: nodes.flatMap((node) => nest.polygons[node]!.map((polygon) => ({ node, polygon }))),
+    data: nodes.flatMap((node) => nest.outlines.at(node).map((polygon) => ({ node, polygon }))),
     pickable: true,
-    parameters: { depthCompare: "always" },
+    parameters: OPAQUE,
     getPolygon: (spot) => spot.polygon,
     getFillColor: (spot) => opaque(scale.shade(seen.density[spot.node]!)),
     updateTriggers: { getFillColor: key },
@@ -61,7 +62,7 @@ export const spacingOf = (nest: Nest, node: number): number => Math.sqrt(nest.ar
 
 /** One rank that is coarser than the chosen detail: hatched, with a dashed edge. */
 function roughLayers(id: string, nest: Nest, nodes: number[], palette: Palette): Layer[] {
-  const polygons = nodes.flatMap((node) => nest.polygons[node]!);
+  const polygons = nodes.flatMap((node) => nest.outlines.at(node));
   const [r, g, b] = palette.outline;
   return [
     strokes(`${id}/hatch`, hatch(polygons, spacingOf(nest, nodes[0]!)), () => 1, [r, g, b, 110]),
@@ -76,9 +77,9 @@ export function placeLayers(panel: Panel, release: Release, near: Axis, seen: Se
   const rough = [...new Set(nodes.map((node) => nest.rank[node]!))].filter((rank) => rank < detail);
   const fine = nodes.filter((node) => nest.rank[node]! >= detail);
   const key = [palette.dark, scale.breaks.join()];
-  const edges = sides(fine.flatMap((node) => nest.polygons[node]!));
+  const edges = sides(fine.flatMap((node) => nest.outlines.at(node)));
   const [r, g, b] = palette.outline;
-  const chosen = seen.node >= 0 ? release[near].nest.polygons[seen.node]! : [];
+  const chosen = seen.node >= 0 ? release[near].nest.outlines.at(seen.node) : [];
   return [
     ...rough.flatMap((rank) => {
       const own = nodes.filter((node) => nest.rank[node] === rank);
@@ -135,7 +136,7 @@ export function softHeads(id: string, { origin, destination }: Release, lines: L
   return new SoftLayer<{ at: Point; radius: number }>({
     id,
     data: discs,
-    parameters: { depthCompare: "always" },
+    parameters: FLAT,
     getPosition: (disc) => disc.at,
     getRadius: (disc) => disc.radius,
     getFillColor: [r, g, b, 90],

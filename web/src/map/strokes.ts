@@ -7,6 +7,7 @@ import { Layer, project32, type LayerProps, type UpdateParameters } from "@deck.
 import { Model } from "@luma.gl/engine";
 import type { Colour } from "../colour";
 import type { Point } from "../geometry";
+import { FLAT } from "./flat";
 
 export interface Segment {
   zone: number;
@@ -37,25 +38,31 @@ in vec3 positions;
 in vec3 positions64Low;
 in vec3 others;
 in vec3 others64Low;
-in vec2 sides;
+in vec3 sides;
 out float along;
+out vec2 across;
 void main(void) {
   geometry.worldPosition = positions;
   vec4 here = project_position_to_clipspace(positions, positions64Low, vec3(0.0), geometry.position);
   vec4 there = project_position_to_clipspace(others, others64Low, vec3(0.0));
   vec2 ahead = normalize((there.xy - here.xy) * project.viewportSize);
-  gl_Position = here + vec4(project_pixel_size_to_clipspace(vec2(-ahead.y, ahead.x) * sides.x), 0.0, 0.0);
+  // Half a pixel more on either side, over which the stroke fades: smooth without multisampling.
+  float half_width = abs(sides.x);
+  float reach = sign(sides.x) * (half_width + 0.5);
+  gl_Position = here + vec4(project_pixel_size_to_clipspace(vec2(-ahead.y, ahead.x) * reach), 0.0, 0.0);
   along = sides.y;
+  across = vec2(reach * sides.z, half_width + 0.5);
 }
 `;
 const FRAGMENT = `\
 #version 300 es
 precision highp float;
 in float along;
+in vec2 across;
 out vec4 fragColor;
 void main(void) {
   if (stroke.dashed > 0.5 && mod(along, 2.0) > 1.0) discard;
-  fragColor = stroke.colour;
+  fragColor = vec4(stroke.colour.rgb, stroke.colour.a * min(1.0, across.y - abs(across.x)));
 }
 `;
 
@@ -70,7 +77,7 @@ interface Mesh {
 
 function meshOf({ data, getWidth }: Props): Mesh {
   const many = data.length * CORNERS.length;
-  const mesh = { positions: new Float64Array(3 * many), others: new Float64Array(3 * many), sides: new Float32Array(2 * many) };
+  const mesh = { positions: new Float64Array(3 * many), others: new Float64Array(3 * many), sides: new Float32Array(3 * many) };
   let corner = 0;
   for (const segment of data) {
     const half = getWidth(segment) / 2;
@@ -80,8 +87,10 @@ function meshOf({ data, getWidth }: Props): Mesh {
       mesh.positions[3 * corner + 1] = here[1];
       mesh.others[3 * corner] = there[0];
       mesh.others[3 * corner + 1] = there[1];
-      mesh.sides[2 * corner] = side * half;
-      mesh.sides[2 * corner + 1] = segment.along?.[end] ?? 0;
+      mesh.sides[3 * corner] = side * half;
+      mesh.sides[3 * corner + 1] = segment.along?.[end] ?? 0;
+      // Seen from the other end, left is right.
+      mesh.sides[3 * corner + 2] = end ? -1 : 1;
       corner++;
     }
   }
@@ -98,7 +107,7 @@ export class StrokeLayer extends Layer<Props> {
     this.getAttributeManager()!.add({
       positions: { ...place, update: take("positions") },
       others: { ...place, update: take("others") },
-      sides: { size: 2, noAlloc: true, update: take("sides") },
+      sides: { size: 3, noAlloc: true, update: take("sides") },
     } as never);
     this.state.model = new Model(this.context.device, {
       ...this.getShaders({ vs: VERTEX, fs: FRAGMENT, modules: [project32, strokeModule] }),
@@ -128,5 +137,5 @@ export class StrokeLayer extends Layer<Props> {
 
 /** Strokes of one colour, over whatever was drawn before. */
 export function strokes(id: string, data: Segment[], getWidth: (segment: Segment) => number, colour: Colour, dashed = false): Layer {
-  return new StrokeLayer({ id, data, getWidth, colour, dashed, parameters: { depthCompare: "always" } });
+  return new StrokeLayer({ id, data, getWidth, colour, dashed, parameters: FLAT });
 }

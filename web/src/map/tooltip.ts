@@ -1,38 +1,84 @@
-/** What the pointer is told about a zone, a place, a ring or an arrow. */
+/** What the pointer is told about a zone, a place, a change, a ring or an arrow; and the outline of what it points at. */
 
-import { amount, quantity } from "../format";
+import type { Change } from "../changes";
+import { amount, quantity, verb } from "../format";
+import type { Polygon } from "../geometry";
 import type { Axis, Release } from "../model";
 import type { Names } from "../names";
-import { halfText, ladderText, zoneFacts, zoneTitle } from "../panels/zones";
-import { ladder, type Seen } from "../places";
+import { changeFacts } from "../panels/changes";
+import { sharpness } from "../panels/places";
+import { ladderText, zoneFacts, zoneTitle } from "../panels/zones";
+import { ladder, sharpnessOf, type Seen } from "../places";
 import type { State } from "../state";
 import type { Line, Ring } from "./arrows";
+import type { ChangedSpot } from "./changes";
 import type { Piece } from "./layers";
 import type { Spot } from "./places";
+import type { Panel } from "./shading";
 
-export function tooltip(release: Release, axis: Axis, layer: string, object: unknown, state: State, seen: Seen | null, names: Names): string[] | null {
+/** What is on the map now. */
+export interface OnMap {
+  releases: Release[];
+  state: State;
+  /** What the panel shows, on a map of places. */
+  seen: Seen | null;
+  change: Change | null;
+  names: Names;
+}
+
+export interface Pointed {
+  lines: string[];
+  outline: Polygon[];
+}
+
+const towardsWords = (towards: Axis): string => (towards === "destination" ? "Trips to" : "Trips from");
+
+function nearText(names: Names, release: Release, axis: Axis, node: number): string {
+  const name = names.nearest(release[axis].nest.centre[node] ?? null);
+  return name ? ` near ${name}` : "";
+}
+
+function pointedZone({ releases, names }: OnMap, { release: number, axis }: Panel, { zone }: Piece): Pointed {
+  const release = releases[number]!;
+  const lines = [zoneTitle(axis, release[axis].id[zone]!) + nearText(names, release, axis, zone), ...zoneFacts(release, axis, zone)];
+  return { lines, outline: release[axis].outlines.at(zone) };
+}
+
+/** How many trips, how finely they are placed, and then from which rows that follows. */
+function pointedPlace({ releases, state, names }: OnMap, seen: Seen, { node }: Spot): Pointed {
   const { measure, towards } = state;
-  const near = (end: Axis, node: number): string => {
-    const name = names.nearest(release[end].nest.centre[node] ?? null);
-    return name ? ` near ${name}` : "";
-  };
-  if (layer.endsWith("/fill")) {
-    const { zone } = object as Piece;
-    return [zoneTitle(axis, release[axis].id[zone]!) + near(axis, zone), ...zoneFacts(release, axis, zone)];
-  }
-  if (layer.endsWith("/spots") && seen) {
-    const { node } = object as Spot;
-    const { nest } = release[towards];
-    const title = `${towards === "destination" ? "Trips to" : "Trips from"} ${nest.id[node]}${near(towards, node)}`;
-    const rungs = ladder(nest, seen.at, node);
-    return [title, ...[halfText(rungs, measure)].filter((one) => one != null), ladderText(rungs, measure), `about ${quantity(seen.density[node])} per km² here (estimate)`];
-  }
+  const { nest } = releases[0]![towards];
+  const name = names.nearest(nest.centre[node] ?? null);
+  const rungs = ladder(nest, seen.at, node);
+  const placed = sharpnessOf(nest, seen, node);
+  const lines = [
+    `${towards === "destination" ? "To" : "From"} around ${name ?? nest.id[node]}: ${amount(placed.total, measure)}`,
+    sharpness(placed),
+    ladderText(rungs, measure),
+    `about ${quantity(seen.density[node])} per km² here (estimate)`,
+    name && `cell ${nest.id[node]}`,
+  ];
+  return { lines: lines.filter((line) => line !== null), outline: nest.outlines.at(node) };
+}
+
+function pointedChange({ releases, state, names }: OnMap, change: Change, { cell }: ChangedSpot): Pointed {
+  const name = names.nearest(change.nest.centre[cell.node] ?? null);
+  const title = `${towardsWords(state.towards)} ${change.nest.id[cell.node]}${name ? ` near ${name}` : ""}`;
+  return { lines: [title, ...changeFacts(releases, change, cell, state.measure)], outline: change.nest.outlines.at(cell.node) };
+}
+
+/** What lies under the pointer, in words; null where that is nothing to speak of. */
+export function pointedAt(map: OnMap, panel: Panel, layer: string, object: unknown): Pointed | null {
+  const { measure } = map.state;
+  if (layer.endsWith("/fill")) return pointedZone(map, panel, object as Piece);
+  if (layer.endsWith("/spots") && map.seen) return pointedPlace(map, map.seen, object as Spot);
+  if (layer.endsWith("/changes") && map.change) return pointedChange(map, map.change, object as ChangedSpot);
   if (layer.endsWith("/rings")) {
     const { mass, id } = object as Ring;
-    return [amount(mass, measure), `stay inside ${id}`];
+    return { lines: [amount(mass, measure), `${verb(mass, "stays", "stay")} inside ${id}`], outline: [] };
   }
   if (!layer.endsWith("/flows")) return null;
   const { ends, mass, sign } = object as Line;
   const more = sign && (sign > 0 ? " more than before" : " fewer than before");
-  return [amount(mass, measure) + (more || ""), `from origin zone ${ends[0]}`, `to destination zone ${ends[1]}`];
+  return { lines: [amount(mass, measure) + (more || ""), `from origin zone ${ends[0]}`, `to destination zone ${ends[1]}`], outline: [] };
 }

@@ -3,13 +3,16 @@
 import { Deck, MapView, WebMercatorViewport, type Layer, type PickingInfo } from "@deck.gl/core";
 import { h, replace, svg } from "../dom";
 import type { Bounds, Point } from "../geometry";
+import { lookAtWebGL } from "./flat";
 import { scaleBar } from "./ruler";
 import { placed, type Rectangle, type ViewState } from "./labels";
 import type { Label } from "./places";
+import { Pointer } from "./pointer";
 import type { Panel } from "./shading";
+import type { Pointed } from "./tooltip";
 
 export interface Handlers {
-  tooltip: (panel: Panel, layer: string, object: unknown) => string[] | null;
+  point: (panel: Panel, layer: string, object: unknown) => Pointed | null;
   click: (panel: Panel, layer: string, object: unknown, place: Point | null) => void;
   /** Escape was pressed on the map. */
   leave: () => void;
@@ -28,15 +31,6 @@ const EDGE = 0.22;
 /** A drawing instead of a sign, which not every font has. */
 const icon = (path: string): SVGElement => svg("svg", { viewBox: "0 0 16 16", width: 16, height: 16, "aria-hidden": "true" }, svg("path", { d: path }));
 
-/** Asked before the map is: a browser that cannot draw says so in many different ways later. */
-function hasWebGL(): boolean {
-  try {
-    return h("canvas").getContext("webgl2") !== null;
-  } catch {
-    return false;
-  }
-}
-
 export class Maps {
   readonly element: HTMLElement;
   private readonly canvas = h("div", { class: "canvas" });
@@ -45,6 +39,7 @@ export class Maps {
   private readonly paper = h("div", { "aria-hidden": "true" });
   private labels: Label[] = [];
   private readonly tip = h("div", { class: "tip", hidden: true, role: "status" });
+  private readonly pointer = new Pointer();
   private readonly nudge = h("div", { class: "nudge", hidden: true }, "Click the map first, then scroll to zoom");
   private readonly ruler = h("div", { class: "ruler" });
   private deck: Deck<MapView[]> | null = null;
@@ -56,6 +51,7 @@ export class Maps {
   private share = TALL;
   private moved = false;
   private failed = false;
+  private afterwards: (() => void) | null = null;
 
   constructor(private readonly handlers: Handlers) {
     this.element = h(
@@ -68,10 +64,12 @@ export class Maps {
           "Map of the zones. Arrow keys move it, plus and minus zoom, 0 shows everything, Enter chooses what is in the middle, Escape lets go. The same zones are in the list.",
         onkeydown: (event: KeyboardEvent) => this.key(event),
         onpointerdown: () => this.element.focus({ preventScroll: true }),
-        onpointerleave: () => (this.tip.hidden = true),
+        onpointerleave: () => this.unpoint(),
+        onblur: () => this.unpoint(),
       },
       this.canvas,
       this.paper,
+      this.pointer.element,
       this.names,
       this.titles,
       this.tip,
@@ -103,7 +101,9 @@ export class Maps {
       this.fitPaper(false);
       replace(this.paper);
     });
-    if (!hasWebGL()) return this.fail();
+    // Asked before the map is made: a browser that cannot draw says so in many different ways later.
+    const renderer = lookAtWebGL();
+    if (renderer === "none") return this.fail();
     this.deck = new Deck({
       parent: this.canvas as HTMLDivElement,
       views: [],
@@ -113,7 +113,7 @@ export class Maps {
       pickingRadius: 3,
       // Looking up what lies under the pointer can take a while without a graphics card: still a click.
       eventRecognizerOptions: { click: { time: 3000 } },
-      deviceProps: { type: "webgl", webgl: { preserveDrawingBuffer: true } },
+      deviceProps: { type: "webgl", webgl: { preserveDrawingBuffer: true, antialias: renderer === "card" } },
       layerFilter: ({ layer, viewport }) => {
         const scope = layer.id.slice(0, layer.id.indexOf("/"));
         return scope === "all" || scope === viewport.id || viewport.id.startsWith(`${scope}-`);
@@ -124,7 +124,10 @@ export class Maps {
       },
       onHover: (info) => this.hover(info),
       onClick: (info) => this.pick(info),
-      onAfterRender: () => this.element.setAttribute("data-drawn", String(performance.now())),
+      onAfterRender: () => {
+        this.element.setAttribute("data-drawn", String(performance.now()));
+        this.finish();
+      },
       onError: (error) => this.fail(error),
       // The map itself takes the keys; a second stop without a name would only be in the way.
       onLoad: () => this.canvas.querySelectorAll("canvas").forEach((canvas) => (canvas.tabIndex = -1)),
@@ -153,10 +156,22 @@ export class Maps {
 
   draw(layers: Layer[], labels: Label[] = []): void {
     // What the pointer was on may be gone.
-    this.tip.hidden = true;
+    this.unpoint();
     this.labels = labels;
     this.deck?.setProps({ layers });
     this.write();
+  }
+
+  /** Does something once what is drawn now can be seen: without a graphics card, text and map wait for each other. */
+  after(work: () => void): void {
+    this.afterwards = work;
+    if (!this.deck || this.failed) this.finish();
+  }
+
+  private finish(): void {
+    const work = this.afterwards;
+    this.afterwards = null;
+    if (work) requestAnimationFrame(() => setTimeout(work));
   }
 
   /** Draws at once instead of with the next frame: paper does not wait for one. */
@@ -230,7 +245,7 @@ export class Maps {
 
   private place(view: ViewState): void {
     this.view = view;
-    this.tip.hidden = true;
+    this.unpoint();
     const { pixels, text } = scaleBar(view.zoom, view.latitude);
     this.ruler.style.width = `${pixels}px`;
     this.ruler.textContent = text;
@@ -297,15 +312,40 @@ export class Maps {
 
   private hover(info: PickingInfo): void {
     const panel = this.panelOf(info);
-    const lines = panel && info.object ? this.handlers.tooltip(panel, info.layer?.id ?? "", info.object) : null;
-    this.tip.hidden = !lines;
-    if (!lines) return;
-    replace(this.tip, ...lines.map((line, i) => h(i ? "div" : "strong", {}, line)));
+    this.point(panel && info.object ? this.handlers.point(panel, info.layer?.id ?? "", info.object) : null, [info.x, info.y], panel);
+  }
+
+  /** Tells what lies in the middle of the first panel: where the keyboard points. */
+  private pointMiddle(): void {
+    const panel = this.panels[0];
+    const [x, y] = this.middle();
+    const found = panel && this.deck?.pickObject({ x, y });
+    if (panel && found?.object) this.point(this.handlers.point(panel, found.layer?.id ?? "", found.object), [x, y], panel);
+  }
+
+  private point(pointed: Pointed | null, [x, y]: Point, panel: Panel | undefined): void {
+    const number = this.panels.findIndex(({ id }) => id === panel?.id);
+    if (!pointed || number < 0) return this.unpoint();
+    const rectangle = this.rectangles[number]!;
+    this.pointer.show(pointed.outline, new WebMercatorViewport({ ...this.view, ...rectangle }), rectangle);
+    this.tip.hidden = false;
+    replace(this.tip, ...pointed.lines.map((line, i) => h(i ? "div" : "strong", {}, line)));
     const { clientWidth, clientHeight } = this.element;
     const { offsetWidth, offsetHeight } = this.tip;
-    const x = Math.max(4, Math.min(info.x + 14, clientWidth - offsetWidth - 4));
-    const below = info.y + 14 + offsetHeight <= clientHeight;
-    Object.assign(this.tip.style, { left: `${x}px`, top: `${below ? info.y + 14 : Math.max(0, info.y - offsetHeight - 8)}px` });
+    const left = Math.max(4, Math.min(x + 14, clientWidth - offsetWidth - 4));
+    const below = y + 14 + offsetHeight <= clientHeight;
+    Object.assign(this.tip.style, { left: `${left}px`, top: `${below ? y + 14 : Math.max(0, y - offsetHeight - 8)}px` });
+  }
+
+  private unpoint(): void {
+    this.tip.hidden = true;
+    this.pointer.hide();
+  }
+
+  /** The middle of the first panel. */
+  private middle(): Point {
+    const { x, y, width, height } = this.rectangles[0] ?? { x: 0, y: 0, width: 0, height: 0 };
+    return [x + width / 2, y + height / 2];
   }
 
   private pick(info: PickingInfo): void {
@@ -319,9 +359,9 @@ export class Maps {
 
   /** Chooses what lies in the middle of the first panel, as a click there would. */
   private pickMiddle(): void {
-    const [panel, rectangle] = [this.panels[0], this.rectangles[0]];
-    if (!panel || !rectangle) return;
-    const [x, y] = [rectangle.x + rectangle.width / 2, rectangle.y + rectangle.height / 2];
+    const panel = this.panels[0];
+    if (!panel) return;
+    const [x, y] = this.middle();
     const found = this.deck?.pickObject({ x, y, layerIds: [`${panel.id}/fill`] });
     this.handlers.click(panel, found?.layer?.id ?? "", found?.object, [this.view.longitude, this.view.latitude]);
   }
@@ -340,6 +380,7 @@ export class Maps {
     else if (event.key === "Escape") this.handlers.leave();
     else return;
     event.preventDefault();
+    if (event.key in ARROWS || event.key in ZOOMS) this.pointMiddle();
   }
 
   /** A page that scrolls must not be caught by a map: the wheel zooms only once the map was clicked. */

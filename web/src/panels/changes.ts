@@ -1,6 +1,6 @@
 /** The words around the map of what changed between two releases at several resolutions. */
 
-import type { Cell, Change } from "../changes";
+import { changeIn, type Cell, type Change } from "../changes";
 import { h } from "../dom";
 import { amount, count, measureName, plural, short } from "../format";
 import type { Measure, Release } from "../model";
@@ -8,6 +8,10 @@ import type { Names } from "../names";
 import { ladder, type Asked } from "../places";
 import type { Entry } from "./listing";
 import { ladderText } from "./zones";
+
+/** "+75 %", of what a cell had before; nothing for what is new. */
+const relatively = (cell: Cell): string | null =>
+  cell.kind === "new" ? null : cell.by === 0 ? "0 %" : `${cell.by > 0 ? "+" : "−"}${whole(Math.abs(changeIn(cell, true)) / 100)}`;
 
 export const signed = (by: number): string => (by === 0 ? "0" : `${by > 0 ? "+" : "−"}${short(Math.abs(by))}`);
 
@@ -27,24 +31,27 @@ export function changeSentence(releases: Release[], change: Change, asked: Asked
   const unsure = change.cells.filter((cell) => !cell.sure && cell.by).length;
   const more = sure.filter(({ by }) => by > 0).length;
   return (
-    `${start}: ${short(one)} published ${measureName[asked.measure]} in ${releases[0]!.name}, ${short(two)} in ${releases[1]!.name} (${signed(two - one)}). ` +
+    `${start}: ${short(one)} published ${one === 1 && asked.measure === "trips" ? "trip" : measureName[asked.measure]} in ${releases[0]!.name}, ${short(two)} in ${releases[1]!.name} (${signed(two - one)}). ` +
     `${plural(more, "cell")} surely ${more === 1 ? "has" : "have"} more, ${count(sure.length - more)} fewer; in ${count(unsure)} what is only known coarser could make up for the difference. ` +
     `At this detail ${known.join(" and ")} of the trips are placed.`
   );
 }
 
+/** "+10" or "+25 %"; what is new has no percentage. */
+export const changeText = (cell: Cell, relative: boolean): string => (relative && relatively(cell)) || signed(cell.by);
+
 const KINDS = { both: "", new: "newly listed", gone: "no longer listed" };
 
 export const certainty = ({ by, sure }: Cell): string => (by === 0 ? "no change as listed" : sure ? `surely ${by > 0 ? "more" : "fewer"}` : "not sure");
 
-export function changeEntries({ nest, cells }: Change, names: Names): Entry[] {
+export function changeEntries({ nest, cells }: Change, names: Names, relative: boolean): Entry[] {
   return cells.map((cell) => ({
     id: nest.id[cell.node]!,
     near: names.nearest(nest.centre[cell.node] ?? null),
-    mass: Math.abs(cell.by),
+    mass: Math.abs(changeIn(cell, relative)),
     share: 0,
     area: nest.area[cell.node]!,
-    text: [signed(cell.by), `${short(cell.before)} to ${short(cell.after)}`],
+    text: [changeText(cell, relative), `${short(cell.before)} to ${short(cell.after)}`],
     note: h("small", {}, [certainty(cell), KINDS[cell.kind]].filter(Boolean).join(", ")),
   }));
 }
@@ -56,5 +63,6 @@ export function changeFacts(releases: Release[], { nest, at }: Change, cell: Cel
     const here = at[side as 0 | 1][cell.node]! > 0;
     return `${name}: ${rungs.length ? (here ? ladderText(rungs, measure) : `none listed in this cell, ${amount(rungs.reduce((sum, { mass }) => sum + mass, 0), measure)} somewhere around it`) : "none listed here or around"}`;
   });
-  return [`${signed(cell.by)} as listed; ${certainty(cell)}`, ...rows];
+  const share = relatively(cell);
+  return [`${signed(cell.by)}${share ? ` (${share})` : ""} as listed; ${certainty(cell)}`, ...rows];
 }

@@ -53,7 +53,7 @@ function changedFlows(first: Release, second: Release): HTMLElement | null {
     label: `${one.origin} → ${one.destination}`,
     cells: [one.by === 0 ? "0" : `${one.by > 0 ? "+" : "−"}${count(Math.abs(one.by))}`, WORDS[one.kind]],
   }));
-  const told = found.length > FLOWS ? `The ${FLOWS} largest of ${count(found.length)} changes` : `All ${count(found.length)} changes`;
+  const told = found.length > FLOWS ? `The ${FLOWS} largest of ${count(found.length)} changes` : `All ${plural(found.length, "change")}`;
   return h(
     "details",
     { class: "flowchanges" },

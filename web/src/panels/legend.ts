@@ -29,19 +29,20 @@ function scaleKey(title: string, scale: Scale): HTMLElement {
 const legendNumber = (value: number): string => (value >= 1e6 ? short(value) : value.toLocaleString("en", { maximumSignificantDigits: 2 }));
 
 /** Swatches of a map of change: less, more, newly listed, no longer listed. */
-function changeKey([first, second]: Release[], { breaks, shades }: Scale, kinds: ReadonlySet<string | null>, palette: Palette, gone: string): Child[] {
+function changeKey([first, second]: Release[], { breaks, shades }: Scale, kinds: ReadonlySet<string | null>, palette: Palette, gone: string, relative = false): Child[] {
   const middle = shades.length >> 1;
   const text = (i: number): string => {
     if (i === middle) return "no change";
     const steps = Math.abs(i - middle);
     const sign = i < middle ? "−" : "+";
+    const say = (value: number): string => `${sign}${legendNumber(value)}${relative ? " %" : ""}`;
     const [low, high] = [breaks[steps - 2], breaks[steps - 1]];
-    if (high === undefined) return low === undefined ? (sign === "+" ? "more" : "less") : `${sign}${legendNumber(low)} and beyond`;
-    return low === undefined ? `up to ${sign}${legendNumber(high)}` : `${sign}${legendNumber(low)} to ${sign}${legendNumber(high)}`;
+    if (high === undefined) return low === undefined ? (sign === "+" ? "more" : "less") : `${say(low)} and beyond`;
+    return low === undefined ? `up to ${say(high)}` : `${say(low)} to ${say(high)}`;
   };
   const told = (kind: string, colour: Colour, words: string): Child => kinds.has(kind) && swatch(css(colour), words);
   return [
-    h("div", { class: "scale" }, h("b", {}, `Change: ${second!.name} minus ${first!.name}`), ...shades.map((shade, i) => swatch(css(shade), text(i)))),
+    h("div", { class: "scale" }, h("b", {}, `Change: ${second!.name} minus ${first!.name}${relative ? `, in % of ${first!.name}` : ""}`), ...shades.map((shade, i) => swatch(css(shade), text(i)))),
     told("new", palette.fresh, `only listed in ${second!.name}`),
     told("gone", palette.gone, `only listed in ${first!.name}: ${gone}`),
   ];
@@ -81,7 +82,7 @@ export function cellChangeLegend(releases: Release[], { cells }: Change, scale: 
   const kinds = new Set(cells.map(({ kind }) => kind));
   const unsure = cells.some(({ sure, by }) => !sure && by !== 0);
   return [
-    ...changeKey(releases, scale, kinds, palette, "none in the other, too few, or only known coarser"),
+    ...changeKey(releases, scale, kinds, palette, "none in the other, too few, or only known coarser", state.relative),
     unsure && h("span", { class: "swatch" }, h("i", { class: "hatched" }), "hatched: listed so, but trips only known coarser could make up for it"),
     rough && h("span", { class: "swatch" }, h("i", { class: "dashed" }), "dashed: only known to lie somewhere in here; not subtracted"),
     ...marksKey(marks, null, state, palette),

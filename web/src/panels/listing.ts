@@ -58,7 +58,7 @@ export function listing(listed: Listed, memory: Memory): HTMLElement {
     memory.all = all;
     const wanted = plain(memory.text);
     const fitting = listed.entries.filter(({ id, near }) => !wanted || plain(id).includes(wanted) || plain(near ?? "").includes(wanted));
-    const sorted = fitting.sort((a, b) => compare[memory.sort](a, b) * (memory.down ? -1 : 1) || a.id.localeCompare(b.id));
+    const sorted = fitting.sort((a, b) => compare[memory.sort](a, b) * (memory.down ? -1 : 1) || (a.id < b.id ? -1 : 1));
     const shown = all ? sorted : sorted.slice(0, FEW);
     replace(body, ...shown.map((entry) => line(entry, listed)));
     more.hidden = shown.length === sorted.length;

@@ -2,12 +2,12 @@
 
 import { commonDetails } from "../changes";
 import { choices, h, replace, type Child } from "../dom";
-import { amount, area, count, measureName, percent, plural, short } from "../format";
+import { amount, area, count, measureName, percent, plural, short, verb } from "../format";
 import type { Release, Zones } from "../model";
 import type { Names } from "../names";
 import type { Nest } from "../nest";
 import { valueTitle } from "../kinds";
-import { DISTRICT, SHARP, strip, type Asked, type Part, type Seen } from "../places";
+import { DISTRICT, SHARP, strip, type Asked, type Part, type Seen, type Sharpness } from "../places";
 import type { State, Store } from "../state";
 import { missing } from "./account";
 import { listing, Memory, type Entry } from "./listing";
@@ -15,7 +15,7 @@ import { listing, Memory, type Entry } from "./listing";
 const whole = (share: number): string => (share > 0 && share < 0.005 ? "< 1 %" : `${Math.round(share * 100)} %`);
 
 /** "61 % placed within 1 km², 30 % within 7 km², 9 % only roughly". */
-export function sharpness({ total, sharp, district, rough }: Seen): string {
+export function sharpness({ total, sharp, district, rough }: Sharpness): string {
   if (!total) return "";
   const parts: string[] = [];
   if (sharp) parts.push(`${whole(sharp / total)} placed within ${SHARP} km²`);
@@ -31,7 +31,7 @@ export function sentence(seen: Seen, asked: Asked, where: string | null): string
   if (place && seen.node < 0) return `Nothing is published ${from ? "from" : "to"} here: there were no trips, or too few.`;
   const start = (place ? `${from ? "From" : "To"} around ${where ?? "this place"}` : "Everywhere") + chosenKinds(asked);
   const stays = seen.stays > 0 ? ` ${whole(seen.stays / (seen.total || 1))} stay inside their cell at this detail.` : "";
-  const around = seen.around > 0 ? ` Another ${amount(seen.around, measure)} ${from ? "start" : "end"} somewhere in larger areas around it.` : "";
+  const around = seen.around > 0 ? ` Another ${amount(seen.around, measure)} ${verb(seen.around, from ? "starts" : "ends", from ? "start" : "end")} somewhere in larger areas around it: how many of them here is not known, so they are not in these shares.` : "";
   const told = Object.keys(asked.only).map((name) => name.replaceAll("_", " ")).join(" and ");
   const loose = seen.loose > 0 ? ` Another ${amount(seen.loose, measure)} may be among them: ${seen.loose === 1 ? "it does" : "they do"} not tell the ${told} as exactly.` : "";
   const published = measure === "trips" ? `${count(seen.total)} published ${seen.total === 1 ? "trip" : "trips"}` : `${short(seen.total)} published ${measureName[measure]}`;
@@ -63,6 +63,10 @@ export function placeTools(releases: Release[], store: Store): Child[] {
       { value: "destination", label: "from here", title: "where trips from the chosen place go" },
       { value: "origin", label: "to here", title: "where trips to the chosen place come from" },
     ], store.state.towards, (towards) => store.set({ towards })),
+    releases.length === 2 && choices("relative", "Change in", [
+      { value: "trips", label: "trips", title: "how many more or fewer" },
+      { value: "share", label: "%", title: "how much more or less, in percent of the first release" },
+    ], store.state.relative ? "share" : "trips", (unit) => store.set({ relative: unit === "share" })),
     last > 0 && h("div", { class: "choices detail" }, h("label", { for: "detail" }, "Detail: region"), input, h("small", { class: "note" }, "street"), output),
   ];
 }
@@ -74,10 +78,10 @@ function detailWords(releases: Release[], rank: number): string {
 }
 
 const PARTS: [Part | "out", string, string][] = [
-  ["precise", "precise", `both ends within ${SHARP} km²`],
-  ["coarse", "coarse", `an end larger than ${SHARP} km²`],
-  ["place", "place only", "the place is told, not everything else"],
-  ["out", "left out", "not in any row"],
+  ["precise", "precise", `start and end each known within ${SHARP} km²`],
+  ["coarse", "coarse", `start or end only known within a larger area`],
+  ["place", "place only", "start and end are told, but not everything else, such as the hour or the mode"],
+  ["out", "left out", "in no row"],
 ];
 
 /** Precise, coarse, place only, left out: the same on every page, and a way to see each part. */
@@ -91,30 +95,42 @@ export function stripBar(release: Release, store: Store): HTMLElement {
   // That nothing was left out is an answer, too, where it is known.
   const known = release.about.suppressed?.[measure] ?? (measure === "trips" ? release.about.unlisted?.at_most_trips : null);
   const told = ([part]: (typeof PARTS)[0]): boolean => masses[part] > 0 || (part === "out" && known === 0);
-  const buttons = PARTS.filter(told).map(([part, title, hint]) => {
+  const parts = PARTS.filter(told);
+  const bar = parts.map(([part]) => {
+    const share = h("i", { class: `share ${part}` });
+    share.style.flexGrow = String(masses[part] / total);
+    return share;
+  });
+  const buttons = parts.map(([part, title, hint]) => {
     const least = part === "out" && out && !release.about.suppressed ? "at most " : "";
     const pick = (): void => {
       if (part !== "out") return store.set({ part: chosen === part ? null : part });
       said.textContent = leftOut(release, out);
     };
-    const button = h(
+    return h(
       "button",
       { type: "button", class: `part ${part}`, "data-key": part, title: hint, "aria-pressed": part === "out" ? null : String(chosen === part), onclick: pick },
       h("b", {}, title),
       part === "out" && !out ? " nothing" : ` ${least}${percent(masses[part] / total)}`,
     );
-    button.style.flexGrow = String(Math.max(0.02, masses[part] / total));
-    return button;
   });
-  return h("div", { class: "strip", role: "group", "aria-label": "How precisely trips are published" }, h("div", { class: "parts" }, ...buttons), said);
+  const meaning = parts.map(([, title, hint]) => `${title}: ${hint}`).join(" · ");
+  return h(
+    "div",
+    { class: "strip", role: "group", "aria-label": "How precisely trips are published" },
+    h("div", { class: "shares", "aria-hidden": "true" }, ...bar),
+    h("div", { class: "parts" }, ...buttons),
+    h("p", { class: "note meaning" }, meaning),
+    said,
+  );
 }
 
 function leftOut({ about }: Release, out: number): string {
   const { suppressed } = about;
   if (!out) return "Nothing was left out: every trip is in some row, as finely as k share it.";
-  if (!suppressed) return `At most ${amount(out, "trips")} are not listed. Where they were cannot be said: they were too few to be shown anywhere.`;
+  if (!suppressed) return `At most ${amount(out, "trips")} ${verb(out, "is", "are")} not listed. Where they were cannot be said: they were too few to be shown anywhere.`;
   const pairs = suppressed.pairs == null ? "" : `, in ${plural(suppressed.pairs, "origin–destination pair")}`;
-  return `${amount(out, "trips")} are left out${pairs}. Where they were cannot be said: they were too few to be shown anywhere.`;
+  return `${amount(out, "trips")} ${verb(out, "is", "are")} left out${pairs}. Where they were cannot be said: they were too few to be shown anywhere.`;
 }
 
 /** What the list says of each cell with trips. */

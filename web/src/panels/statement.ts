@@ -7,6 +7,8 @@ import { typicalSize } from "../places";
 
 const THINGS = { trips: "trips", weight: "weighted trips of the population", persons: "different persons", households: "different households" };
 
+const ONE = { trips: "trip", weight: "weighted trip of the population", persons: "person", households: "household" };
+
 function list(parts: string[]): string {
   return parts.length < 2 ? parts.join("") : `${parts.slice(0, -1).join(", ")} and ${parts.at(-1)}`;
 }
@@ -14,7 +16,7 @@ function list(parts: string[]): string {
 /** What every published number is guaranteed to count. */
 export function statement(about: About): string {
   const parts = COUNTS.filter((name) => about.rule[name] != null).map(
-    (name) => `at least ${exact(about.rule[name])} ${THINGS[name]}`,
+    (name) => `at least ${exact(about.rule[name])} ${about.rule[name] === 1 ? ONE[name] : THINGS[name]}`,
   );
   if (!about.published.classes) {
     return `Nothing is published: even the coarsest zones would not have given every flow ${list(parts)}.`;
@@ -26,7 +28,7 @@ export function statement(about: About): string {
 function besides({ max_share: most, min_destinations: least }: About["rule"]): string[] {
   return [
     ...(most == null ? [] : [`Nobody has more than ${percent(most)} of one.`]),
-    ...(least == null ? [] : [`From every origin flows to at least ${count(least)} destinations are listed.`]),
+    ...(least == null ? [] : [`From every origin flows to at least ${plural(least, "destination")} are listed.`]),
   ];
 }
 
@@ -62,7 +64,7 @@ function publishedTile({ about: { published, suppressed, input } }: Release): HT
   return tile(
     "Published",
     percent(published.share),
-    `${count(published.trips)} trips of ${count((published.trips ?? 0) + suppressed.trips)} usable`,
+    `${amount(published.trips, "trips")} of ${count((published.trips ?? 0) + suppressed.trips)} usable`,
     rejected.length > 0 && `besides rows that cannot be used: ${rejected.join(", ")}`,
     weighted,
   );

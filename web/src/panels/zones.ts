@@ -25,15 +25,6 @@ export function ladderText(rungs: Rung[], measure: Measure): string {
   return [start, ...parts, vast > 0 && `${count(vast)} in far larger areas`].filter(Boolean).join(" + ");
 }
 
-/** How finely most of it is known: "262 trips, half of them placed within 4.6 km²". */
-export function halfText(rungs: Rung[], measure: Measure): string | null {
-  const total = rungs.reduce((sum, rung) => sum + rung.mass, 0);
-  let sum = 0;
-  const half = rungs.find((rung) => (sum += rung.mass) * 2 >= total);
-  if (rungs.length < 2 || !half) return null;
-  return `${amount(total, measure)}, half of them placed within ${half.area > VAST || half.area <= 0 ? "a far larger area" : area(half.area)}`;
-}
-
 /** Facts of one zone in plain words; also the tooltip. */
 export function zoneFacts(release: Release, axis: Axis, zone: number): string[] {
   const zones = release[axis];
@@ -102,7 +93,7 @@ export class ZonePanel {
     const first = this.releases[0]!;
     const zones = first[axis];
     const masses = zones.mass[state.measure] ?? zones.mass.trips!;
-    const total = masses.reduce((sum, mass) => sum + mass, 0) || 1;
+    const total = zones.id.reduce((sum, _, zone) => sum + masses[zone]!, 0) || 1;
     const changes = this.releases.length === 2 && !areNested(this.releases) ? zoneChanges(first, this.releases[1]!, axis, state.measure) : null;
     const entries = zones.id.map((id, zone): Entry => ({
       id,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -46,10 +47,17 @@ class Side:
         return self.tree.sizes[level]
 
 
+_sides: WeakKeyDictionary[Hierarchy, tuple[Hierarchy | None, tuple[Level, ...]]] = WeakKeyDictionary()
+
+
 def side_of(tree: Hierarchy) -> Side:
-    """Return the axis of a hierarchy."""
-    tall = tree.to_public_root()
-    return Side(tall, public_levels(tall))
+    """Return the axis of a hierarchy; found out once, since it is the same for every rule."""
+    if tree not in _sides:
+        tall = tree.to_public_root()
+        # What is kept must not hold on to its own key.
+        _sides[tree] = None if tall is tree else tall, public_levels(tall)
+    above, levels = _sides[tree]
+    return Side(tree if above is None else above, levels)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,9 +11,15 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from odkanon.core.arrays import Ints
 from odkanon.errors import InputError
 from odkanon.methods.registry import words_for
 from odkanon.model.measures import MEASURES
+from odkanon.publish.report.columns import LONG, pack_names, pack_numbers
 from odkanon.publish.report.nest import pack_nest, roof_of
 from odkanon.publish.saved import SavedRelease
 
@@ -32,18 +38,18 @@ class Shapes:
 
     def __init__(self) -> None:
         self.packed: list[Shape] = []
-        self._numbers: dict[str, int] = {}
+        self._numbers: dict[tuple[Any, ...], int] = {}
 
     def number(self, geometry: dict[str, Any] | None) -> int:
         """Return the number of a GeoJSON (Multi)Polygon, or -1 where there is nothing to draw."""
         shape = pack_polygons(geometry)
         if not shape:
             return -1
-        key = repr(shape)
-        if key not in self._numbers:
-            self._numbers[key] = len(self.packed)
+        key = tuple(tuple(tuple(ring) for ring in polygon) for polygon in shape)
+        number = self._numbers.setdefault(key, len(self.packed))
+        if number == len(self.packed):
             self.packed.append(shape)
-        return self._numbers[key]
+        return number
 
 
 def pack_polygons(geometry: dict[str, Any] | None) -> Shape:
@@ -116,37 +122,67 @@ def pack_release(release: SavedRelease, shapes: Shapes, roof: int) -> dict[str, 
     about = {name: value for name, value in release.about.items() if name != "seconds"}
     words = words_for(str(release.about.get("method")))
     packed: dict[str, Any] = {"name": release.name, "about": about, "method": words}
-    numbers: dict[str, dict[str, int]] = {}
+    names: dict[str, Sequence[str]] = {}
     for axis in AXES:
         zones = sorted(
             (zone for zone in release.zones if zone["properties"]["axis"] == axis),
             key=lambda zone: str(zone["properties"]["id"]),
         )
         packed[axis] = _pack_zones(zones, shapes, roof)
-        numbers[axis] = {identifier: number for number, identifier in enumerate(packed[axis]["id"])}
-    packed["flows"] = _pack_flows(release, numbers)
+        names[axis] = [str(zone["properties"]["id"]) for zone in zones]
+    packed["flows"] = _pack_flows(release, names)
     return packed
 
 
 def _pack_zones(zones: Sequence[dict[str, Any]], shapes: Shapes, roof: int) -> dict[str, Any]:
     properties = [zone["properties"] for zone in zones]
     h3 = any(own.get("resolution") is not None for own in properties)
+    names = [str(own["id"]) for own in properties]
+    if len(zones) >= LONG and all(map(_is_box, zones)):
+        return {"h3": False, "id": pack_names(names), "boxes": _pack_boxes(zones, shapes)}
     columns: dict[str, Any] = {
         "h3": h3,
-        "id": [str(own["id"]) for own in properties],
+        "id": names,
         "shape": [shapes.number(zone.get("geometry")) for zone in zones],
         "level": [_level(own, h3) for own in properties],
         **({"leaves": [own["leaves"] for own in properties]} if all("leaves" in own for own in properties) else {}),
-        "trips": [own["trips"] for own in properties],
+        "trips": _packed(properties, "trips"),
     }
     if all(own.get("weight") is not None for own in properties):
-        columns["weight"] = [_short(own["weight"]) for own in properties]
+        columns["weight"] = _packed(properties, "weight")
     if any(own.get("area_km2") is not None for own in properties):
         columns["area"] = [own.get("area_km2") for own in properties]
     if h3 and (nest := pack_nest(columns["id"], roof)):
         columns["nest"], outlines = nest
         columns["nest"]["shape"] = [shapes.number(outline) for outline in outlines]
     return columns
+
+
+def _is_box(zone: dict[str, Any]) -> bool:
+    return zone["properties"].get("kind") == "box" and zone.get("geometry") is not None
+
+
+def _packed(properties: Sequence[dict[str, Any]], measure: str) -> list[Any] | dict[str, Any]:
+    return pack_numbers(np.array([own[measure] for own in properties]))
+
+
+def _pack_boxes(zones: Sequence[dict[str, Any]], shapes: Shapes) -> dict[str, Any]:
+    """Pack many boxes: the lines that their sides lie on, and for each box the numbers of its lines.
+
+    What else is known of them follows: areas from the sides, trips from the flows.
+    """
+    rings = [zone["geometry"]["coordinates"][0] for zone in zones]
+    corners = np.rint(np.array([[*ring[0], *ring[2]] for ring in rings]) * PER_DEGREE).astype(np.int64)
+    (west, south), (east, north) = corners[:, :2].min(axis=0).tolist(), corners[:, 2:].max(axis=0).tolist()
+    # The page is cut to what its shapes cover.
+    shapes.packed.append([[[west, south, east - west, north - south]]])
+    packed: dict[str, Any] = {}
+    for axis, sides in (("lon", ("west", "east")), ("lat", ("south", "north"))):
+        at = corners[:, 0 if axis == "lon" else 1 :: 2]
+        lines, number = np.unique(at, return_inverse=True)
+        packed[axis] = pack_numbers(lines)
+        packed |= {side: pack_numbers(own) for side, own in zip(sides, number.reshape(at.shape).T, strict=True)}
+    return packed
 
 
 def _level(own: dict[str, Any], h3: bool) -> Any:
@@ -156,47 +192,37 @@ def _level(own: dict[str, Any], h3: bool) -> Any:
     return None if h3 and own["id"] == "world" else own.get("level")
 
 
-def _pack_flows(release: SavedRelease, numbers: dict[str, dict[str, int]]) -> dict[str, Any]:
-    classes = release.flows.to_pydict()
-    try:
-        ends = [[numbers[axis][str(zone)] for zone in classes[axis]] for axis in AXES]
-    except KeyError as error:
-        raise InputError(f"{release.name}: the classes name zone {error}, which zones.geojson lacks") from None
-    order = sorted(range(len(ends[0])), key=lambda row: (ends[0][row], ends[1][row]))
-    per_origin = [0] * len(numbers["origin"])
-    for origin in ends[0]:
-        per_origin[origin] += 1
-    flows: dict[str, Any] = {"per_origin": per_origin, "destination_steps": _steps(ends[0], ends[1], order)}
+def _pack_flows(release: SavedRelease, names: dict[str, Sequence[str]]) -> dict[str, Any]:
+    classes = release.flows
+    ends = [_numbers(release, axis, names[axis]) for axis in AXES]
+    order = np.lexsort(ends[::-1])
+    origin, destination = ends[0][order], ends[1][order]
+    # How much larger each destination is than the one before it from the same origin.
+    again = np.diff(origin, prepend=-1) == 0
+    steps = destination - np.where(again, np.roll(destination, 1), 0)
+    per_origin = np.bincount(origin, minlength=len(names["origin"]))
+    flows: dict[str, Any] = {"per_origin": pack_numbers(per_origin), "destination_steps": pack_numbers(steps)}
     for name in MEASURES:
-        if name in classes:
-            values = classes[name]
-            flows[name] = [_short(values[row]) for row in order]
-    others = {name: _pack_attribute(classes[name], order) for name in classes if name not in {*AXES, *MEASURES}}
-    attributes = {name: packed for name, packed in others.items() if len(packed["values"]) <= MOST_VALUES}
+        if name in classes.column_names:
+            flows[name] = pack_numbers(classes.column(name).to_numpy()[order])
+    others = [name for name in classes.column_names if name not in {*AXES, *MEASURES}]
+    packed = {name: _pack_attribute(classes.column(name).to_pylist(), order) for name in others}
+    attributes = {name: kind for name, kind in packed.items() if len(kind["values"]) <= MOST_VALUES}
     return flows | ({"attributes": attributes} if attributes else {})
 
 
-def _steps(origins: Sequence[int], destinations: Sequence[int], order: Sequence[int]) -> list[int]:
-    """Return how much larger each destination is than the one before it from the same origin."""
-    steps, before = [], (-1, 0)
-    for row in order:
-        origin, destination = origins[row], destinations[row]
-        steps.append(destination - before[1] if origin == before[0] else destination)
-        before = origin, destination
-    return steps
+def _numbers(release: SavedRelease, axis: str, names: Sequence[str]) -> Ints:
+    """Return the number of the zone of each flow."""
+    zones = pc.cast(release.flows.column(axis), pa.string())
+    found = pc.index_in(zones, value_set=pa.array(names, pa.string()))
+    if found.null_count:
+        first = zones.filter(pc.is_null(found))[0].as_py()
+        raise InputError(f"{release.name}: the classes name zone {first!r}, which zones.geojson lacks")
+    return np.asarray(found.to_numpy(), dtype=np.int64)
 
 
-def _pack_attribute(values: Sequence[Any], order: Sequence[int]) -> dict[str, list[Any]]:
+def _pack_attribute(values: Sequence[Any], order: Ints) -> dict[str, Any]:
     """Pack what a row says besides its places: each distinct value once; None and empty text are "not given"."""
-    texts = ["" if value is None else str(value) for value in values]
-    distinct = sorted(set(texts))
-    number = {text: position for position, text in enumerate(distinct)}
-    return {"values": distinct, "of": [number[texts[row]] for row in order]}
-
-
-def _short(value: float) -> float:
-    """Drop digits that no reader sees: seven significant ones are left, and whole numbers stay whole."""
-    if isinstance(value, int):
-        return value
-    rounded = float(f"{value:.7g}")
-    return int(rounded) if rounded.is_integer() else rounded
+    texts = np.array(["" if value is None else str(value) for value in values], dtype=np.str_)
+    distinct, number = np.unique(texts, return_inverse=True)
+    return {"values": distinct.tolist(), "of": pack_numbers(number.reshape(-1)[order])}

@@ -1,0 +1,35 @@
+"""Numbers as people say them: a count with its noun, a weight without digits that nobody reads."""
+
+from __future__ import annotations
+
+
+def say_count(count: float, nouns: str, noun: str | None = None) -> str:
+    """Return a count with its noun.
+
+    Parameters
+    ----------
+    count : float
+        How many, or how much.
+    nouns : str
+        What they are, in the plural.
+    noun : str, optional
+        The same for one of them; the plural without its last letter by default.
+
+    Examples
+    --------
+    >>> say_count(1, "flows"), say_count(1234, "flows"), say_count(1, "classes", "class")
+    ('1 flow', '1,234 flows', '1 class')
+    """
+    one = nouns.removesuffix("s") if noun is None else noun
+    return f"{say_number(count)} {one if count == 1 else nouns}"
+
+
+def say_number(value: float) -> str:
+    """Return a number with at most two decimals, and none where it is whole.
+
+    Examples
+    --------
+    >>> say_number(10), say_number(2234.56789), say_number(1234.5)
+    ('10', '2,234.57', '1,234.5')
+    """
+    return f"{round(float(value), 2):,.2f}".rstrip("0").rstrip(".")
