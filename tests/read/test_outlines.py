@@ -79,7 +79,7 @@ def test_zone_codes_with_polygons_through_the_commands(tmp_path: Path) -> None:
     zoning = ("--hierarchy", tmp_path / "zones.csv", "--zones-geojson", polygons, "--budget", 0)
     done = odkanon(*common, *zoning)
     assert done.returncode == 0, done.stderr
-    assert "rejected 1 rows with a zone that the lookup table does not list" in output(done)
+    assert "rejected 1 row with a zone that the lookup table does not list" in output(done)
     features = json.loads((tmp_path / "out" / "zones.geojson").read_text())["features"]
     areas = {
         (f["properties"]["axis"], f["properties"]["id"]): shapely.from_geojson(json.dumps(f["geometry"])).area

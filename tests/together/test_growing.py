@@ -130,7 +130,7 @@ def _counted_again(january: Replay, so_far: Replay) -> np.ndarray:
 
 def test_the_command_and_the_audit(growing: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    how = ("--resolution", 6, "--method", "cascade")
+    how = ("--resolution", 6, "--method", "cascade", "--protect", "participants", "--protect", "persons")
     run("anonymize", growing, "-o", "one", *how, "--until", DAYS[6])
     run("anonymize", growing, "-o", "two", *how, "--after", "one", "--until", DAYS[12])
     run("rerun", "two", "--input", growing, "-o", "three", "--until", DAYS[18])

@@ -23,10 +23,13 @@ def _nesting(number: int) -> str:
 
 
 def _rows_inside(connection: duckdb.DuckDBPyConnection, number: int) -> str:
-    """Return the table of each row with each other row in which it lies: origin, destination, kind, and oo, od, ok."""
+    """Return the table of each row with each other row in which it lies.
+
+    ``class, origin, destination, kind`` of the one, ``around, oo, od, ok`` of the other.
+    """
     connection.execute(
-        f"CREATE TABLE IF NOT EXISTS inside{number} AS SELECT c.origin, c.destination, c.kind, e.origin AS oo, "
-        "e.destination AS od, e.kind AS ok FROM classes c "
+        f"CREATE TABLE IF NOT EXISTS inside{number} AS SELECT c.rowid AS class, c.origin, c.destination, c.kind, "
+        "e.rowid AS around, e.origin AS oo, e.destination AS od, e.kind AS ok FROM classes c "
         f"JOIN ({_nesting(number)}) o ON o.axis = 'origin' AND o.inside = c.origin "
         f"JOIN ({_nesting(number)}) d ON d.axis = 'destination' AND d.inside = c.destination "
         f"JOIN kinds k ON k.release = {number} AND k.inside = c.kind "
@@ -84,12 +87,14 @@ def _outer(one: str, other: str) -> str:
 
 
 def finest_flows(connection: duckdb.DuckDBPyConnection, number: int) -> str:
-    """Return, in SQL, of the rows ``co, cd, ck`` above each ``o, d, k`` the one that lies in no coarser one of them."""
-    return (
-        f"SELECT f.* FROM flows{number} f WHERE NOT EXISTS (SELECT 1 FROM flows{number} g "
-        f"JOIN {_rows_inside(connection, number)} n ON n.origin = g.co AND n.destination = g.cd AND n.kind = g.ck "
-        "AND n.oo = f.co AND n.od = f.cd AND n.ok = f.ck WHERE g.o = f.o AND g.d = f.d AND g.k = f.k)"
+    """Return, in SQL, of the rows ``class`` above each ``pair`` those in which no other of them lies."""
+    inside = _rows_inside(connection, number)
+    # Made by themselves, since few rows lie around a row, but many in one.
+    connection.execute(
+        f"CREATE OR REPLACE TABLE around{number} AS SELECT DISTINCT g.pair, n.around AS class "
+        f"FROM flows{number} g JOIN {inside} n ON n.class = g.class"
     )
+    return f"SELECT * FROM flows{number} ANTI JOIN around{number} USING (pair, class)"
 
 
 def _own_trips(number: int) -> str:

@@ -242,7 +242,7 @@ def box_table(connection: duckdb.DuckDBPyConnection, release: Published) -> str:
     connection.register("incoming", pa.table(columns))
     sides = ", ".join(f"o.{side} AS o_{side}, d.{side} AS d_{side}" for side in ("west", "south", "east", "north"))
     connection.execute(
-        f"CREATE OR REPLACE TABLE {name} AS SELECT c.origin, c.destination, {sides} FROM classes c "
+        f"CREATE OR REPLACE TABLE {name} AS SELECT c.rowid AS class, c.origin, c.destination, {sides} FROM classes c "
         "JOIN incoming o ON o.axis = 'origin' AND o.zone = c.origin JOIN incoming d ON d.axis = 'destination' "
         f"AND d.zone = c.destination WHERE c.release = {release.number}"
     )

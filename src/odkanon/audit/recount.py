@@ -63,7 +63,10 @@ def assign(
         f"WHERE {scope_sql(release, records, source.filters)} AND {inside} ORDER BY trip, row"
     )
     add_kinds_of_trips(connection, release, records)
-    pairs = f"(SELECT DISTINCT origin, destination, kind FROM scope{number})"
+    pairs = f"pairs{number}"
+    connection.execute(
+        f"CREATE OR REPLACE TABLE {pairs} AS SELECT DISTINCT origin, destination, kind FROM scope{number}"
+    )
     if release.has_boxes:
         add_centres(connection, records.leaves)
         inside = " AND ".join(
@@ -72,13 +75,13 @@ def assign(
             for leaf, end in (("lo", "o"), ("ld", "d"))
         )
         flows = (
-            "SELECT p.origin AS o, p.destination AS d, p.kind AS k, b.origin AS co, b.destination AS cd, '' AS ck "
-            f"FROM {pairs} p JOIN centres lo ON lo.leaf = p.origin JOIN centres ld ON ld.leaf = p.destination "
+            f"SELECT p.rowid AS pair, b.class FROM {pairs} p JOIN centres lo ON lo.leaf = p.origin "
+            "JOIN centres ld ON ld.leaf = p.destination "
             f"JOIN {box_table(connection, release)} b ON {inside}"
         )
     else:
         flows = (
-            "SELECT p.origin AS o, p.destination AS d, p.kind AS k, c.origin AS co, c.destination AS cd, c.kind AS ck "
+            "SELECT p.rowid AS pair, c.rowid AS class "
             f"FROM {pairs} p {zone_join('p.origin', 'origin', prefix, number)} "
             f"{zone_join('p.destination', 'destination', prefix, number)} "
             f"JOIN kinds n_kind ON n_kind.release = {number} AND n_kind.inside = p.kind "
@@ -91,8 +94,10 @@ def assign(
     connection.execute("RESET disabled_optimizers")
     flows = finest_flows(connection, number) if release.nested else f"SELECT * FROM flows{number}"
     connection.execute(
-        f"CREATE OR REPLACE TABLE member{number} AS SELECT r.*, f.co, f.cd, f.ck FROM scope{number} r "
-        f"LEFT JOIN (SELECT DISTINCT * FROM ({flows})) f ON f.o = r.origin AND f.d = r.destination AND f.k = r.kind"
+        f"CREATE OR REPLACE TABLE member{number} AS SELECT r.*, c.origin AS co, c.destination AS cd, c.kind AS ck "
+        f"FROM scope{number} r JOIN {pairs} p ON p.origin = r.origin AND p.destination = r.destination "
+        f"AND p.kind = r.kind LEFT JOIN (SELECT DISTINCT * FROM ({flows})) f ON f.pair = p.rowid "
+        "LEFT JOIN classes c ON c.rowid = f.class"
     )
 
 

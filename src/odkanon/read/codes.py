@@ -38,4 +38,6 @@ def unknown_codes(codes: Texts, leaves: Texts) -> str:
                 f"{many} not in the lookup table, such as {code!r}, which is {known[alike]!r} there; codes have to be "
                 "written alike: keep them as text, with their leading zeros"
             )
-    return f"{many} not in the lookup table, such as {strange[0]!r}; a leaf there is called {min(leaves.tolist())!r}"
+    return (
+        f"{many} not in the lookup table, such as {str(strange[0])!r}; a leaf there is called {min(leaves.tolist())!r}"
+    )

@@ -1,6 +1,8 @@
-import base64
-import gzip
-from typing import Any
+"""Long columns of a page are packed, and come back as they were."""
+
+from __future__ import annotations
+
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,26 +13,7 @@ from odkanon.publish.report.columns import LONG, pack_names, pack_numbers
 from odkanon.publish.report.model import build_model
 from odkanon.publish.saved import read_release
 from web import made
-
-
-def unpacked(column: Any) -> list[float]:
-    """Read a column one byte after the other, as the page does."""
-    if isinstance(column, list):
-        return [*column]
-    content = gzip.decompress(base64.b64decode(column["steps"]))
-    if column["of"] == "single":
-        return [float(value) for value in np.frombuffer(content, "<f4")]
-    found, value, step, place = [], 0, 0, 0
-    for byte in content:
-        step |= (byte & 127) << place
-        place += 7
-        if byte < 128:
-            value += -(step + 1) // 2 if step % 2 else step // 2
-            found.append(value / column["per"])
-            step = place = 0
-    assert len(found) == column["count"]
-    return found
-
+from worlds.columns import unpacked
 
 WHOLE = st.integers(-(2**40), 2**40)
 
@@ -58,7 +41,7 @@ def test_names_that_only_count_are_not_listed() -> None:
     assert pack_names([*counting[:-1], "d99999"]) == [*counting[:-1], "d99999"]
 
 
-def test_many_boxes_are_four_numbers_each(tmp_path: Any) -> None:
+def test_many_boxes_are_four_numbers_each(tmp_path: Path) -> None:
     saved = read_release(made.boxes(tmp_path / "boxes", LONG))
     model = build_model([saved])
     packed = model["releases"][0]["origin"]
