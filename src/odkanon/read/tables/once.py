@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
+from functools import lru_cache
 from itertools import count
 
 _NAME = r'"(?:[^"]|"")*"'
 _TEXT = r"'(?:[^']|'')*'"
 _READ = rf"TRY_CAST\({_NAME} AS \w+\)"
 """A column read as a number or a time: never an error, so it may be worked out before it is known to be needed."""
+_QUOTED = re.compile(rf"{_TEXT}|{_NAME}")
 _BRACKETS = re.compile(rf"{_TEXT}|{_NAME}|(?P<opens>\(|\bCASE\b)|(?P<closes>\)|\bEND\b)")
 
 
@@ -63,7 +65,20 @@ def _selected_again(expressions: Collection[str]) -> list[str]:
 
 
 def _stands_in(part: str, sql: str) -> bool:
-    return part in sql and any(found["part"] for found in _outside_texts(re.escape(part)).finditer(sql))
+    """Tell whether an expression has a part outside its texts and names; patterns would take longer to make."""
+    at = sql.find(part)
+    while at >= 0:
+        begins = at == 0 or not (sql[at - 1].isalnum() or sql[at - 1] == "_")
+        if begins and not any(first <= at < end for first, end in _quoted(sql)):
+            return True
+        at = sql.find(part, at + 1)
+    return False
+
+
+@lru_cache(maxsize=256)
+def _quoted(sql: str) -> list[tuple[int, int]]:
+    """Return where the texts and names of an expression are."""
+    return [found.span() for found in _QUOTED.finditer(sql)]
 
 
 def _is_term(sql: str) -> bool:
