@@ -73,12 +73,12 @@ def test_every_statement_runs_on_spark(
     assert limit(other, rule) == limit(reference, rule)
 
 
-def test_cascades_under_every_rule(session: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", [CASCADES[0], pytest.param(CASCADES[1], marks=pytest.mark.slow)], ids=["plain", "fine"])
+def test_cascades_under_every_rule(session: Any, way: dict[str, Any], tmp_path: Path) -> None:
     path = saved(homes(), tmp_path / "homes.parquet")
     reference = build_od(read_trips(path), resolution=8)
     stored = on_spark(session, path, resolution=8)
-    for way in CASCADES:
-        check_same(reference, stored, EVERY_RULE, [way])
+    check_same(reference, stored, EVERY_RULE, [way])
 
 
 @pytest.mark.slow

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Browser, ConsoleMessage
 
 from odkanon import Rule, anonymize
 from worlds.matrices import golden_od
 
 
+@pytest.mark.slow
 def test_the_map_draws_inside_a_notebook(browser: Browser, tmp_path: Path) -> None:
     shown = anonymize(golden_od("tiny"), Rule(trips=5)).map(height=500)
     cell = tmp_path / "cell.html"
