@@ -83,3 +83,17 @@ def test_flows_that_cross_are_a_finding(folder: Path) -> None:
     write_rows(folder, [*rows, {**fine, "origin": coarse["origin"]}, {**fine, "destination": coarse["destination"]}])
     sign_again(folder)
     assert any("without one lying in the other" in each.message for each in findings(audit_releases([folder])))
+
+
+def test_households_without_names_of_persons_are_persons(tmp_path: Path) -> None:
+    """Nobody wrote down who made the trips, but each household has somebody."""
+    survey = make_survey().slice(0, 400)
+    homes = pyarrow.compute.cast(pyarrow.compute.index_in(survey["person"], survey["person"].unique()), "string")
+    nobody = pyarrow.nulls(len(survey) - 1, "string").to_pylist()
+    table = survey.set_column(survey.column_names.index("person"), "person", [[survey["person"][0].as_py(), *nobody]])
+    table = table.append_column("household", homes)
+    pyarrow.parquet.write_table(table, tmp_path / "survey.parquet")
+    od = build_od(read_trips(table), resolution=7)
+    folder = anonymize(od, Rule(households=3), method="cascade").save(tmp_path / "release")
+    report = audit_releases([folder], trips=TripsSource(tmp_path / "survey.parquet", resolution=7))
+    assert [each.message for each in findings(report)] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -71,7 +72,26 @@ def test_whoever_measures_the_program_sees_its_end() -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a disk that is always full")
-def test_output_that_cannot_be_written_is_no_success() -> None:
+@pytest.mark.parametrize("words", [["--version"], ["audit", "nothing", "--json"]])
+def test_output_that_cannot_be_written_is_no_success(words: list[str]) -> None:
     with Path("/dev/full").open("w") as full:
-        done = subprocess.run([sys.executable, "-m", "odkanon", "--version"], stdout=full, stderr=subprocess.PIPE)
+        done = subprocess.run([sys.executable, "-m", "odkanon", *words], stdout=full, stderr=subprocess.PIPE)
     assert done.returncode != 0
+    assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a shell that closes output")
+@pytest.mark.parametrize(("how", "code"), [("--version >&-", 0), ("audit nothing --json >&- 2>&-", 2)])
+def test_nobody_listens(how: str, code: int) -> None:
+    done = subprocess.run(f"'{sys.executable}' -m odkanon {how}", shell=True, stderr=subprocess.PIPE)
+    assert (done.returncode, done.stderr) == (code, b"")
+
+
+def test_a_document_that_nobody_reads(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "odkanon", "audit", "nothing", "--json"]
+    done = subprocess.run(command, cwd=tmp_path, stdout=writing, stderr=subprocess.PIPE)
+    os.close(writing)
+    assert done.returncode == 1
+    assert b"Traceback" not in done.stderr

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attacks.cascades import PAIR, PERSONS, THREE, Judged, World, trips_of
+from attacks.cascades import PAIR, PERSONS, SINGLE, THREE, Judged, Node, World, trips_of
 from odkanon import ODMatrix, Rule
 from odkanon.core.arrays import Ints
 from odkanon.engine.rest import deal
@@ -107,3 +110,30 @@ def test_as_many_persons_stay_as_there_is_room_for(trips: list[list[int]], nobod
     assert np.array_equal(gone.sum(axis=1), np.maximum(leave - np.array(nobody[: len(trips)]), 0))
     stay = ((own - gone) > 0).sum(axis=1)
     assert np.array_equal(stay, np.minimum((own > 0).sum(axis=1), total - leave))
+
+
+LONELY = World(((THREE, THREE, THREE, SINGLE), SINGLE))
+
+
+def rows_of_two(leaves: Sequence[int], households: Sequence[int]) -> dict[Node, int]:
+    """Return the rows under a rule on persons and households; every trip has a person of its own."""
+    od = od_matrix(
+        tree_of(LONELY.levels[0]),
+        tree_of(LONELY.levels[1]),
+        np.array(leaves, dtype=np.int32),
+        np.zeros(len(leaves), dtype=np.int32),
+        heads={"persons": np.arange(len(leaves), dtype=np.int32), "households": np.array(households, dtype=np.int32)},
+        source=Source(rows=len(leaves)),
+    )
+    return rows_by_box(LONELY, fallen(od, Rule(persons=2, households=2), 2))
+
+
+def test_a_row_does_not_tell_of_persons_where_households_go_on() -> None:
+    """Nobody knows which persons go on, so a row above must not need the two of one household in the lonely place."""
+    seen = rows_of_two([0, 1, 2, 3, 4, 6, 7, 9, 9], [0, 1, 2, 3, 4, 5, 6, 7, 7])
+    assert len(seen) >= 3
+    lonely_is_empty = []
+    for counts in product([(1, 1, 0), (1, 1, 1), (2, 1, 0)], repeat=3):
+        leaves = np.repeat(np.arange(9), np.concatenate(counts)).tolist()
+        lonely_is_empty.append(rows_of_two(leaves, range(len(leaves))))
+    assert seen in lonely_is_empty

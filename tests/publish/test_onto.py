@@ -313,6 +313,13 @@ def test_codes_lose_and_gain_nothing(tmp_path: Path) -> None:
     assert Polygons(["007", "8"], found.shapes).numbers is None
 
 
+RING = [[2, 48], [3, 48], [3, 49], [2, 48]]
+CLOSED, OPEN = (
+    {"type": "Feature", "properties": {"id": at}, "geometry": {"type": "Polygon", "coordinates": [ring]}}
+    for at, ring in enumerate((RING, RING[:3]))
+)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -320,6 +327,8 @@ def test_codes_lose_and_gain_nothing(tmp_path: Path) -> None:
         (["--onto", "none.gpkg"], "there is no file"),
         (["--onto", "points.geojson"], "should hold polygons"),
         (["--onto", "text.geojson"], "cannot be read"),
+        (["--onto", "open.geojson"], "should hold polygons, but row 2 is none"),
+        (["--onto", "empty.geojson"], "should hold polygons, but it has no rows"),
         (["--id", "CODE"], "name their file"),
         (["--onto", "zones.geojson", "--to", "skmob"], "goes to omx, csv, parquet"),
         (["--onto", "zones.geojson", "--weights", "bad.csv"], "row 2 has no place on the globe"),
@@ -334,6 +343,8 @@ def test_what_cannot_be_done_is_said(
     points = geopandas.GeoDataFrame({"CODE": [1]}, geometry=[shapely.Point(1, 1)], crs="EPSG:4326")
     points.to_file(tmp_path / "points.geojson")
     (tmp_path / "text.geojson").write_text("nothing")
+    (tmp_path / "empty.geojson").write_text('{"type": "FeatureCollection", "features": []}')
+    (tmp_path / "open.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": [CLOSED, OPEN]}))
     (tmp_path / "bad.csv").write_text("lat,lon,weight\n48,2,1\n95,2,1\n")
     (tmp_path / "worse.csv").write_text("place,weight\n1,2\n")
     to = [] if "--to" in options else ["--to", "omx"]

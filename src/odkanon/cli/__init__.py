@@ -11,6 +11,7 @@ import os
 import sys
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from odkanon.cli.commands import COMMANDS, app_of
@@ -97,10 +98,10 @@ def _leave(code: int) -> None:
 
 def main() -> None:
     """Run the command line; every expected failure becomes one message and an exit code."""
+    _write_whatever_the_console_can()
     said = logging.StreamHandler(sys.stderr)
     said.setFormatter(_Warning())
     logging.basicConfig(level=logging.WARNING, handlers=[said, _Collected()])
-    _write_whatever_the_console_can()
     do_without_pandas()
     if "--json" in sys.argv[1:]:  # what goes wrong before the options are read is told in the document, too
         from odkanon.cli.say import speak
@@ -123,8 +124,7 @@ def main() -> None:
     except KeyboardInterrupt:
         _fail("stopped; nothing was written", 130)
     except OSError as error:
-        advice = "; free some, or write to another disk" if is_disk_full(error) else ""
-        _fail(f"{error.strerror or error}: {error.filename or ''}".rstrip(": ") + advice, 2)
+        _fail(_reason(error), 2)
 
 
 def _asked_for(words: Sequence[str]) -> Sequence[str]:
@@ -134,10 +134,23 @@ def _asked_for(words: Sequence[str]) -> Sequence[str]:
 
 
 def _write_whatever_the_console_can() -> None:
-    """Escape what the console cannot encode: a name in a message must not undo what was written already."""
+    """Escape what the console cannot encode: a name in a message must not undo what was written already.
+
+    Where there is no console at all, what is said goes nowhere.
+    """
+    sys.stdout, sys.stderr = (stream or _nowhere() for stream in (sys.stdout, sys.stderr))
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+
+
+def _nowhere() -> io.TextIOWrapper:
+    return Path(os.devnull).open("w", encoding="utf-8")
+
+
+def _reason(error: OSError) -> str:
+    advice = "; free some, or write to another disk" if is_disk_full(error) else ""
+    return f"{error.strerror or error}: {error.filename or ''}".rstrip(": ") + advice
 
 
 def _fail(message: str, code: int) -> None:
@@ -147,6 +160,16 @@ def _fail(message: str, code: int) -> None:
 
 
 def _finish(code: int, error: str | None = None) -> None:
-    """Print the document of ``--json``, if the command has come as far as to ask for one."""
-    if "odkanon.cli.say" in sys.modules:
-        sys.modules["odkanon.cli.say"].console.finish(code, error)
+    """Print the document of ``--json``, if the command has come as far as to ask for one.
+
+    Where that fails, the exit code says so; a pipe that nobody reads any more is no reason to complain.
+    """
+    try:
+        if "odkanon.cli.say" in sys.modules:
+            sys.modules["odkanon.cli.say"].console.finish(code, error)
+    except OSError as failure:
+        sys.stdout = _nowhere()
+        if isinstance(failure, BrokenPipeError):
+            sys.exit(1)
+        print(f"error: {_reason(failure)}", file=sys.stderr)
+        sys.exit(2)

@@ -65,11 +65,11 @@ def read_polygons(path: str | Path, code: str | None = None, *, any_code: bool =
     if not path.exists():
         raise InputError(f"there is no file {path}")
     fields, wkb, crs = _geoparquet(path) if path.suffix in (".parquet", ".geoparquet") else _ogr(path)
+    shapes = _in_degrees(_polygonal(wkb, path), crs, path)
     if any_code:
-        return Polygons(list(map(str, range(len(wkb)))), _in_degrees(_polygonal(wkb, path), crs, path))
+        return Polygons(list(map(str, range(len(wkb)))), shapes)
     name = _code_field(list(fields), code, path)
     codes = [_text(value) for value in fields[name]]
-    shapes = _in_degrees(_polygonal(wkb, path), crs, path)
     missing = [number for number, text in enumerate(codes, start=1) if text in ("", "None", "nan")]
     if missing:
         raise InputError(f"{path}: polygon {missing[0]} has no {name}; give every zone a code")
@@ -140,7 +140,7 @@ def _polygonal(wkb: Shapes, path: Path) -> Shapes:
         import shapely
     except ImportError:
         raise InputError(_NEEDS) from None
-    shapes = shapely.force_2d(shapely.from_wkb(wkb))
+    shapes = shapely.force_2d(shapely.from_wkb(wkb, on_invalid="ignore"))  # such as a ring that is not closed
     kinds = {3, 6}
     others = [number for number, kind in enumerate(shapely.get_type_id(shapes), start=1) if kind not in kinds]
     if len(shapes) == 0 or others:

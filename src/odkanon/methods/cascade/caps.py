@@ -104,7 +104,7 @@ def nothing_below(ladder: Ladder) -> Below:
     return Below(none, none, none, leaf_caps(ladder, 0, 0))
 
 
-def cut(sums: Caps, bound: Ints, k: int, count: Ints, keeps: bool) -> Caps:
+def cut(sums: Caps, bound: Ints, k: int, count: Ints, carries: bool) -> Caps:
     """Return what nodes can pass up of what their parts can hold.
 
     Parameters
@@ -115,10 +115,10 @@ def cut(sums: Caps, bound: Ints, k: int, count: Ints, keeps: bool) -> Caps:
         The most that each node may list.
     count : array of int
         What each node lists, 0 if it is not listed.
-    keeps : bool
-        Whether what a listed node has above its bound stays with it, instead of being passed up.
+    carries : bool
+        Whether what a listed node has above its bound can be counted on further up.
     """
-    gives = (count > 0) & (count == bound) & (not keeps)
+    gives = (count > 0) & (count == bound) & carries
     less = np.where(gives, bound, 0)
     most = np.where(count > 0, np.where(gives, _FREE, 0), np.where(bound < k, _FREE, k - 1))
     return Caps(
@@ -152,7 +152,7 @@ class Untouched:
 
     def _values(self, rung: int, kinds: list[Ints]) -> Caps:
         sums, bound = hold(self.ladder, rung, kinds, nothing_below(self.ladder), self)
-        return cut(sums, bound, self.k, np.zeros_like(bound), keeps=False)
+        return cut(sums, bound, self.k, np.zeros_like(bound), carries=True)
 
 
 def hold(ladder: Ladder, rung: int, kinds: list[Ints], below: Below, plain: Untouched) -> tuple[Caps, Ints]:

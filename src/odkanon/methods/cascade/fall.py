@@ -54,6 +54,14 @@ class Terms:
         return max(heads, key=self.rule.thresholds.__getitem__, default=None)
 
     @property
+    def carries(self) -> bool:
+        """Whether what a row passes on could make up a row above it.
+
+        Heads that are not dealt out do not go on with it, so a row above would show that it has some of its own.
+        """
+        return self.passes and sum(name in HEADS for name in self.rule.measures) < 2
+
+    @property
     def by_trips(self) -> bool:
         """Whether every group of so many trips is a row, if its cap allows it."""
         return self.rule.measures == ("trips",)
@@ -190,7 +198,7 @@ def _capped(
     taken = np.flatnonzero((bounds[at] >= terms.k) & terms.rule.met(rows))
     count = np.zeros(len(keys), dtype=np.int64)
     count[at[taken]] = rows.trips[taken]
-    caps = cut(sums, bounds, terms.k, count, keeps=not terms.passes)
+    caps = cut(sums, bounds, terms.k, count, carries=terms.carries)
     has_rows = count > 0
     has_rows[children.parent] = True
     return taken, bounds[at[taken]], Nodes(tuple(code[has_rows] for code in codes), _only(caps, has_rows))
