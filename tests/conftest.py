@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,12 @@ collect_ignore = [str(HERE / path) for path, packages in NEEDS.items() if not al
 
 APART = ("tests/test_api.py", "tests/test_docs.py")
 """Modules whose tests share nothing and are slow."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Use one worker more than there are cores, since some always wait for a browser, for Spark or for a process."""
+    return (os.cpu_count() or 1) + 1
 
 
 @pytest.hookimpl(optionalhook=True)
