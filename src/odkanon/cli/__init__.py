@@ -145,7 +145,7 @@ def _write_whatever_the_console_can() -> None:
 
 
 def _nowhere() -> io.TextIOWrapper:
-    return Path(os.devnull).open("w", encoding="utf-8")
+    return Path(os.devnull).open("w", encoding="utf-8", newline="\n")
 
 
 def _reason(error: OSError) -> str:
