@@ -97,3 +97,15 @@ def test_households_without_names_of_persons_are_persons(tmp_path: Path) -> None
     folder = anonymize(od, Rule(households=3), method="cascade").save(tmp_path / "release")
     report = audit_releases([folder], trips=TripsSource(tmp_path / "survey.parquet", resolution=7))
     assert [each.message for each in findings(report)] == []
+
+
+def test_households_that_one_person_is_in_are_one_person(tmp_path: Path) -> None:
+    """Everybody is named, so that nobody has to be guessed from households."""
+    survey = make_survey().slice(0, 400)
+    table = survey.set_column(survey.column_names.index("person"), "person", [["somebody"] * len(survey)])
+    table = table.append_column("household", pyarrow.array([f"h{number}" for number in range(len(survey))]))
+    pyarrow.parquet.write_table(table, tmp_path / "survey.parquet")
+    od = build_od(read_trips(table), resolution=7)
+    folder = anonymize(od, Rule(households=3), method="cascade").save(tmp_path / "release")
+    report = audit_releases([folder], trips=TripsSource(tmp_path / "survey.parquet", resolution=7))
+    assert any("fewer than 3 different persons" in each.message for each in findings(report))

@@ -137,7 +137,8 @@ def _truth(release: Published, records: Records) -> str:
     """Return, in SQL, what the trips say of each flow, ``co, cd`` and all measures; of nested rows, at most."""
     counted = ", ".join(f"{measure.total} AS {measure.name}" for measure in named(records.measures))
     trips = f"{'possible' if release.nested else 'member'}{release.number}"
-    return f"SELECT co, cd, {counted} FROM {trips} WHERE co IS NOT NULL GROUP BY co, cd, ck"
+    unnamed = "count(*) FILTER (person IS NULL) AS unnamed"
+    return f"SELECT co, cd, {unnamed}, {counted} FROM {trips} WHERE co IS NOT NULL GROUP BY co, cd, ck"
 
 
 def _check_flows(connection: duckdb.DuckDBPyConnection, release: Published, records: Records) -> list[Finding]:
@@ -284,12 +285,14 @@ def _check_leaves(connection: duckdb.DuckDBPyConnection, release: Published, pre
 def _check_persons(connection: duckdb.DuckDBPyConnection, release: Published, records: Records) -> list[Finding]:
     """Find flows with fewer than k different persons, where the rule does not ask for so many.
 
-    So many households are as many persons at least, though nobody may have written down who.
+    Where nobody wrote down who made some trips of a flow, its households are as many persons at least.
     """
-    households = release.thresholds.get("households", 0)
-    if "persons" not in records.measures or "persons" in release.thresholds or households >= release.k:
+    if "persons" not in records.measures or "persons" in release.thresholds:
         return []
     counted = _truth(release, records)
+    if "households" in records.measures:
+        least = "CASE WHEN unnamed > 0 THEN greatest(persons, households) ELSE persons END"
+        counted = f"SELECT * REPLACE ({least} AS persons) FROM ({counted})"
     if release.thinned and "persons" in release.measures:
         # Which trips of a flow were suppressed before it was formed, the release does not say; its persons it does.
         counted = f"SELECT origin AS co, destination AS cd, * FROM classes WHERE release = {release.number}"
