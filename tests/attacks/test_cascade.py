@@ -9,22 +9,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from attacks.cascades import (
-    PAIR,
-    SINGLE,
-    THREE,
-    Judged,
-    Mode,
-    Reader,
-    Replay,
-    World,
-    attack,
-    every_state,
-    inputs_up_to,
-    lasting,
-    shown,
-    trips_of,
-)
+from attacks.cascades import PAIR, SINGLE, THREE, Mode, Reader, Replay, World, attack, inputs_up_to, lasting, shown
+from attacks.judged import Judged, every_state, trips_of
 from odkanon import Rule
 from worlds.cubes import cube_matrix, fallen, rows_by_box
 

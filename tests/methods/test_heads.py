@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attacks.cascades import PAIR, PERSONS, SINGLE, THREE, Judged, Node, World, trips_of
+from attacks.cascades import PAIR, SINGLE, THREE, Node, World
+from attacks.judged import PERSONS, Judged, trips_of
 from odkanon import ODMatrix, Rule
 from odkanon.core.arrays import Ints
 from odkanon.engine.rest import deal

@@ -1,40 +1,28 @@
-"""OD matrices in a database, and the releases that are made of them there."""
+"""OD matrices in a database."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from odkanon.core.arrays import Codes, Ints
-from odkanon.engine.memory import MemoryEngine
-from odkanon.engine.nested import Nested
-from odkanon.engine.protocols import Engine, Workspace
-from odkanon.engine.rest import Groups, Rest, keys_of
-from odkanon.engine.sql.backend import Backend, Relation, Stored, lend, store
-from odkanon.engine.sql.deviations import compare
-from odkanon.engine.sql.engine import Side, SqlEngine, add_up, axis_columns, ints, join_maps, totals
-from odkanon.engine.sql.presuppress import presuppressed
-from odkanon.engine.sql.rest import SqlRest, finest_rows, sql_rest
+from odkanon.core.arrays import Ints
+from odkanon.engine.protocols import Workspace
+from odkanon.engine.rest import Groups, keys_of
+from odkanon.engine.sql.backend import Backend, Relation, Stored
+from odkanon.engine.sql.engine import Side, SqlEngine, add_up, axis_columns, ints
+from odkanon.engine.sql.rest import SqlRest, sql_rest
 from odkanon.errors import InputError
 from odkanon.model.account import Summary
-from odkanon.model.assemble import add_companion
-from odkanon.model.budget import Budget
-from odkanon.model.classes import Classes, published_classes
-from odkanon.model.companion import ALONE
-from odkanon.model.flows import Flows, Totals, Visits
-from odkanon.model.measures import ADDITIVE, HEADS
+from odkanon.model.flows import Flows, Visits
 from odkanon.model.od import AXES, Axis, ODMatrix
-from odkanon.model.placement import Deviation
-from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.read.identity import head_numbers
 from odkanon.zoning.attributes import AttributeAxis
-from odkanon.zoning.hierarchy import Cut, Hierarchy
-from odkanon.zoning.zones import Zones, zones_of_cut
+from odkanon.zoning.hierarchy import Hierarchy
 
 if TYPE_CHECKING:
     from odkanon.quality.limit.reach import Spread
@@ -109,6 +97,8 @@ class SqlMatrix:
 
     def workspace(self) -> Workspace:
         """Return the place to work on the matrix: memory if it fits there easily, else where it is."""
+        from odkanon.engine.sql.workspace import SqlWorkspace
+
         return self.in_memory().workspace() if self.is_small else SqlWorkspace.of(self)
 
     def reach(self, rule: Rule) -> tuple[Spread, Spread]:
@@ -172,206 +162,3 @@ class SqlMatrix:
             f"SqlMatrix({self.summary.pairs:,} pairs, {self.summary.trips:,} trips; {len(self.origins.leaves):,} "
             f"origin x {len(self.destinations.leaves):,} destination leaves)"
         )
-
-
-@dataclass(frozen=True, eq=False)
-class SqlWorkspace:
-    """A matrix in a database at work.
-
-    Attributes
-    ----------
-    od : SqlMatrix
-        All of it.
-    rest : SqlMatrix
-        What is left after suppression; its summary is still that of the whole.
-    early : Totals
-        What was suppressed before generalising.
-    """
-
-    od: SqlMatrix
-    rest: SqlMatrix
-    early: Totals
-
-    @classmethod
-    def of(cls, od: SqlMatrix) -> SqlWorkspace:
-        """Return the workspace with nothing suppressed yet."""
-        return cls(od, od, Totals(weight=None if od.scale is None else 0))
-
-    @property
-    def remaining(self) -> Totals:
-        """What is left of the matrix."""
-        return totals(self.od.backend, str(self.rest.pairs), self.rest.engine().masses)
-
-    def engine(self, measures: frozenset[str]) -> SqlEngine:
-        """Return an engine over what is left."""
-        return self.rest.engine(measures)
-
-    def presuppress(self, rule: Rule, *, levels: int, budget: Budget) -> SqlWorkspace:
-        """Return what Algorithm 1 leaves."""
-        engine = self.od.engine(rule.measures)
-        early = presuppressed(engine, rule, levels=levels, budget=budget, allowance=budget.allowance(self.od.summary))
-        gone = totals(self.od.backend, str(early), engine.masses)
-        return SqlWorkspace(self.od, _without(self.od, early) if gone.pairs else self.od, gone)
-
-    def refuse(self, rule: Rule, method: str, parameters: Mapping[str, Any], refusal: str) -> Release:
-        """Return the release that publishes nothing, and says why."""
-        return Release.empty(self.od.summary, rule, method, parameters, refusal)
-
-    def release(
-        self,
-        rule: Rule,
-        classes: Engine,
-        cuts: tuple[Cut, Cut],
-        *,
-        budget: Budget,
-        method: str,
-        parameters: Mapping[str, Any],
-    ) -> Release:
-        """Return the release of two cuts, to which ``classes`` has been coarsened."""
-        all_origins, zone_of_origin = zones_of_cut(self.od.origins, cuts[0])
-        all_destinations, zone_of_destination = zones_of_cut(self.od.destinations, cuts[1])
-        maps = [
-            lend(self.od.backend, place=keys[zone >= 0], zone=zone[zone >= 0])
-            for keys, zone in zip(self.od.keys, (zone_of_origin, zone_of_destination), strict=True)
-        ]
-        assert isinstance(classes, SqlEngine | MemoryEngine)
-        merged = classes.meeting(rule)
-        merged = self._count_heads(merged, set(self.od.visits) - classes.counted, maps)
-        good, suppressed, companion = np.ones(len(merged), dtype=bool), classes.below(rule) + self.early, None
-        if not self._are_enough(suppressed, rule, merged, maps):
-            companion = add_companion(merged, good, all_origins, all_destinations, rule)
-            if companion is None or not good.any():
-                return self.refuse(rule, method, parameters, ALONE)
-            suppressed += companion
-        origins, destinations, published, rows = published_classes(merged, good, all_origins, all_destinations)
-        places = merged.origin[rows], merged.destination[rows]
-        return Release(
-            self.od.summary,
-            rule,
-            method,
-            parameters,
-            origins,
-            destinations,
-            published,
-            suppressed,
-            budget,
-            deviations=self._deviations(published, (origins, destinations), places, maps),
-            stored=self.od,
-            companion=companion,
-        )
-
-    def _deviations(
-        self, classes: Classes, zones: tuple[Zones, Zones], places: tuple[Codes, Codes], maps: list[Stored]
-    ) -> dict[str, Deviation]:
-        assert zones[0].leaves is not None
-        assert zones[1].leaves is not None
-        leaf_pairs = zones[0].leaves[classes.origin] * zones[1].leaves[classes.destination]
-        zoned = f"{self.od.pairs} f LEFT {join_maps('f', *maps).replace(' JOIN', ' LEFT JOIN')}"
-        return compare(
-            self.od.backend,
-            classes,
-            leaf_pairs,
-            self.od.engine().masses[1:],
-            {"origin": places[0], "destination": places[1]},
-            lambda shares: f"{zoned} LEFT JOIN {shares} c ON c.origin = a.zone AND c.destination = b.zone",
-        )
-
-    def _are_enough(self, suppressed: Totals, rule: Rule, merged: Flows, maps: list[Stored]) -> bool:
-        """Tell whether the suppressed are none, or meet the rule as one group."""
-        least = {measure: rule.units(measure, self.od.summary.scale) for measure in rule.measures}
-        if not suppressed.pairs:
-            return True
-        if any((getattr(suppressed, name) or 0) < least[name] for name in ADDITIVE if name in least):
-            return False
-        heads = [name for name in least if name in HEADS]
-        if not heads:
-            return True
-        shown = lend(self.od.backend, origin=merged.origin, destination=merged.destination)
-        inside = store(
-            self.od.backend,
-            f"SELECT f.origin, f.destination FROM {self.rest.pairs} f {join_maps('f', *maps)} "
-            f"JOIN {shown} c ON c.origin = a.zone AND c.destination = b.zone",
-        )
-        return all(self._heads_outside(name, inside, least[name]) >= least[name] for name in heads)
-
-    def _heads_outside(self, measure: str, inside: Stored, most: int) -> int:
-        """Count the heads of all pairs but some, up to so many."""
-        found = self.od.backend.execute(
-            f"SELECT DISTINCT v.head FROM {self.od.visits[measure]} v WHERE NOT EXISTS (SELECT 1 FROM {inside} i "
-            f"WHERE i.origin = v.origin AND i.destination = v.destination) LIMIT {most}"
-        )
-        return len(found)
-
-    def _count_heads(self, merged: Flows, measures: Collection[str], maps: list[Stored]) -> Flows:
-        """Count the heads of published classes, in measures that the rule does not ask for."""
-        backend, counts = self.od.backend, dict(merged.head_counts)
-        for name in sorted(measures):
-            wanted = lend(backend, origin=merged.origin, destination=merged.destination, number=np.arange(len(merged)))
-            found = backend.execute(
-                "SELECT number, COUNT(*) AS heads FROM (SELECT DISTINCT c.number, v.head "
-                f"FROM {self.rest.visits[name]} v {join_maps('v', *maps)} JOIN {wanted} c "
-                "ON c.origin = a.zone AND c.destination = b.zone) s GROUP BY number"
-            )
-            counts[name] = np.zeros(len(merged), dtype=np.int64)
-            counts[name][found.column("number").to_numpy()] = found.column("heads").to_numpy()
-        return replace(merged, head_counts=counts)
-
-    def falling(self, nodes: Sequence[int], heads: Collection[str]) -> Rest:
-        """Return what is left as a cascade takes it up its ladder."""
-        return self.rest.falling(heads)
-
-    def nested_release(
-        self, rule: Rule, nested: Nested, *, budget: Budget | None, method: str, parameters: Mapping[str, Any]
-    ) -> Release:
-        """Return the release of rows at several levels."""
-        origins, destinations, classes, rows = nested.classes()
-        return Release(
-            self.od.summary,
-            rule,
-            method,
-            parameters,
-            origins,
-            destinations,
-            classes,
-            nested.suppressed,
-            budget,
-            # The rows of a cube are not of pairs alone, so that pairs have no even share of them.
-            deviations={} if self.od.axes else self._nested_deviations(classes, nested, rows),
-            stored=self.od,
-            unlisted=nested.unlisted,
-        )
-
-    def _nested_deviations(self, classes: Classes, nested: Nested, rows: Ints) -> dict[str, Deviation]:
-        assert classes.own_pairs is not None
-        measures = self.od.engine().masses[1:]
-        finest = finest_rows(self.od.backend, self.od.pairs, nested, rows, self.od.keys, measures)
-        return compare(
-            self.od.backend,
-            classes,
-            classes.own_pairs,
-            measures,
-            {},
-            lambda shares: f"{finest} f LEFT JOIN {shares} c ON c.number = f.finest",
-        )
-
-
-def _without(od: SqlMatrix, early: Stored) -> SqlMatrix:
-    """Return a matrix without some of its pairs, over the leaves that still occur."""
-
-    def left(table: Relation) -> Stored:
-        return store(
-            od.backend,
-            f"SELECT f.* FROM {table} f WHERE NOT EXISTS (SELECT 1 FROM {early} e "
-            "WHERE e.origin = f.origin AND e.destination = f.destination)",
-        )
-
-    pairs = left(od.pairs)
-    trees, keys = [], []
-    for axis, key in zip(AXES, od.keys, strict=True):
-        tree = od.side(axis).tree
-        found = od.backend.execute(f"SELECT DISTINCT {axis} AS place FROM {pairs}").column("place").to_numpy()
-        keep = np.isin(key, found)
-        trees.append(tree if keep.all() else tree.restrict(keep))
-        keys.append(key[keep])
-    visits = {name: left(each) for name, each in od.visits.items()}
-    return replace(od, origins=trees[0], destinations=trees[1], keys=(keys[0], keys[1]), pairs=pairs, visits=visits)
