@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -170,20 +170,22 @@ def place_nodes(zones: Zones, tree: Hierarchy) -> Nodes | None:
 
 
 def _lookup_nodes(zones: Zones, level: Ints, tree: Hierarchy) -> TreeNodes | None:
-    """Return zones of a lookup table as its nodes, as large as the polygons of their leaves."""
+    """Return zones of a lookup table as its nodes, as large as the polygons of their leaves; None if none nest."""
     full = tree.public or tree
     if int(level.max(initial=0)) > full.top:
+        return None
+    first, end = np.zeros(len(zones), dtype=np.int64), np.zeros(len(zones), dtype=np.int64)
+    for at in np.unique(level).tolist():
+        here = np.flatnonzero(level == at)
+        node = find_nodes(full, at, zones.ids[here])
+        first[here], end[here] = full.starts[at][node], full.starts[at][node] + full.sizes[at][node]
+    found = TreeNodes(np.stack([code[first] for code in reversed(full.codes)]), full.top - level, np.ones(len(zones)))
+    if not nested(found).any():
         return None
     outlines = full.outlines or tree.outlines or {}
     areas = [polygon_area_km2(outlines.get(str(leaf), {})) for leaf in full.leaves]
     sums = np.concatenate([[0.0], np.cumsum(areas)])
-    leaf, size = np.zeros(len(zones), dtype=np.int64), np.zeros(len(zones))
-    for at in np.unique(level).tolist():
-        here = np.flatnonzero(level == at)
-        node = find_nodes(full, at, zones.ids[here])
-        leaf[here] = full.starts[at][node]
-        size[here] = sums[leaf[here] + full.sizes[at][node]] - sums[leaf[here]]
-    return TreeNodes(np.stack([code[leaf] for code in reversed(full.codes)]), full.top - level, size)
+    return replace(found, size=sums[end] - sums[first])
 
 
 def nested(nodes: Nodes) -> Bools:
