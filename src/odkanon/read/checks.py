@@ -6,9 +6,10 @@ once (`checked_rows`); a database works with the same expressions where the rows
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from itertools import groupby
 from typing import Protocol
 
@@ -21,7 +22,7 @@ from odkanon.core.arrays import Bools, Codes, Ints
 from odkanon.core.weights import largest_weight, to_units, weight_scale
 from odkanon.model.account import Rejected, Source
 from odkanon.model.measures import HEADS
-from odkanon.read.identity import head_numbers, head_text
+from odkanon.read.identity import head_numbers, head_text, value_text
 from odkanon.read.tables.open import Check, Table, Typed, quote_name
 
 NO_WEIGHT = "without a weight"
@@ -203,10 +204,11 @@ def checked_rows(
         What to fetch: SQL expressions by name.
     """
     rows = rows_of(table, found, checks, where=where, identity=identity)
-    fetched, same = _fetched(table, {**values, **_extra(rows)}, rows.same)
+    wanted = {**values, **_extra(rows, values, table.columns)}
+    fetched = table.fetch(wanted)
     reasons, reason = list(rows.reasons), fetched.column(" reason").to_numpy().astype(np.int64)
     weight = _weights(fetched, rows, reason)
-    lookalikes = _reject_copies(fetched, same, rows, reason, reasons)
+    lookalikes = _reject_copies(partial(_compared, table, wanted, fetched), fetched, rows, reason, reasons)
     keep = reason == 0
     units, scale = _units(weight, keep)
     counts = None if rows.trips is None else fetched.column(" trips").to_numpy().astype(np.int64)
@@ -225,15 +227,33 @@ def checked_rows(
     )
 
 
-def _fetched(table: Table, values: Mapping[str, str], same: Mapping[str, str]) -> tuple[pa.Table, list[str]]:
-    """Fetch some values, and what makes two rows the same; return the names of the latter, none of them twice."""
-    names = {sql: name for name, sql in values.items()}
-    alike = dict.fromkeys(names.setdefault(sql, f" same {name}") for name, sql in same.items())
-    return table.fetch({**{name: sql for sql, name in names.items()}, **values}), list(alike)
+def _compared(
+    table: Table, wanted: Mapping[str, str], fetched: pa.Table, same: Mapping[str, str], which: Ints
+) -> pa.Table:
+    """Return what makes two rows the same, and ``row``, for some rows; what was not fetched is made of what was."""
+    names = {sql: name for name, sql in wanted.items()}
+    some = fetched.take(pa.array(which))
+    compared = some.select(list(dict.fromkeys(names[sql] for sql in same.values() if sql in names)))
+    compared = compared.append_column("row", pa.array(which))
+    more = {f" same {name}": sql for name, sql in same.items() if sql not in names}
+    if not more:
+        return compared
+    raw = {column: some.column(names[sql]) for column in table.columns if (sql := quote_name(column)) in names}
+    table.connection.register("suspects", pa.table({**raw, " row": pa.array(which)}))
+    listed = ", ".join(f"{sql} AS {quote_name(name)}" for name, sql in more.items())
+    others = table.connection.sql(f'SELECT {listed} FROM suspects ORDER BY " row"').to_arrow_table()
+    table.connection.unregister("suspects")
+    for name in more:
+        compared = compared.append_column(name, others.column(name))
+    return compared
 
 
-def _extra(rows: Rows) -> dict[str, str]:
-    """Return what is fetched besides the values, under names that no column of ours has."""
+def _extra(rows: Rows, values: Mapping[str, str], columns: Sequence[str]) -> dict[str, str]:
+    """Return what is fetched besides the values, under names that no column of ours has.
+
+    Rows that are the same have the same print. How attributes are spelled, which are fetched as they are, is looked at
+    only where the rest is repeated; see `_compared`.
+    """
     extra = {" reason": rows.reason}
     if rows.weight is not None and rows.weight_reason is not None:
         extra |= {" weight": rows.weight, " weight reason": rows.weight_reason}
@@ -241,7 +261,11 @@ def _extra(rows: Rows) -> dict[str, str]:
         extra[" trips"] = rows.trips
     extra |= {f" {name}": sql for name, sql in rows.heads.items()}
     if rows.same:
-        extra[" print"] = f"CASE WHEN {rows.known} THEN hash({', '.join(rows.same.values())}) END"
+        fetched = {*values.values(), *extra.values()}
+        later = {value_text(column) for column in columns if quote_name(column) in fetched} - fetched
+        prints = {name: sql for name, sql in rows.same.items() if sql not in later}
+        extra |= {f" same {name}": sql for name, sql in prints.items() if sql not in fetched}
+        extra[" print"] = f"CASE WHEN {rows.known} THEN hash({', '.join(prints.values())}) END"
     return extra
 
 
@@ -274,8 +298,14 @@ def drop_rows(rows: Checked, good: Bools, reason: str) -> Checked:
     )
 
 
-def _reject_copies(fetched: pa.Table, same: list[str], rows: Rows, reason: Ints, reasons: list[str]) -> int:
-    """Turn away exact copies, or return how many there may be; ``same`` are the columns in which they are alike."""
+def _reject_copies(
+    compare: Callable[[Mapping[str, str], Ints], pa.Table],
+    fetched: pa.Table,
+    rows: Rows,
+    reason: Ints,
+    reasons: list[str],
+) -> int:
+    """Turn away exact copies, or return how many there may be; ``compare`` gives what copies agree in, of some rows."""
     if not rows.same:
         return 0
     column = fetched.column(" print")
@@ -287,8 +317,9 @@ def _reject_copies(fetched: pa.Table, same: list[str], rows: Rows, reason: Ints,
     if len(repeated) == 0:
         return 0
     suspects = at[np.isin(prints, repeated)]
-    compared = fetched.select(same).take(pa.array(suspects))
-    first = compared.append_column("row", pa.array(suspects)).group_by(same).aggregate([("row", "min")])
+    compared = compare(rows.same, suspects)
+    alike = compared.group_by([name for name in compared.column_names if name != "row"])
+    first = alike.aggregate([("row", "min")])
     copies = np.zeros(len(reason), dtype=bool)
     copies[suspects] = True
     copies[first.column("row_min").to_numpy()] = False
