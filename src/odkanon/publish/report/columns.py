@@ -35,7 +35,8 @@ def pack_numbers(values: Numbers) -> list[Any] | dict[str, Any]:
     ['count', 'of', 'per', 'steps']
     """
     if len(values) < LONG:
-        return [_short(value) for value in values.tolist()]
+        listed: list[Any] = values.tolist()
+        return listed if values.dtype.kind in "iu" else [_short(value) for value in listed]
     for decimals in range(DECIMALS + 1):
         counted = np.rint(values * 10**decimals)
         if np.array_equal(np.round(counted / 10**decimals, decimals), values) and np.abs(counted).max() < 2**53:
@@ -63,9 +64,7 @@ def pack_names(names: Sequence[str]) -> list[str] | dict[str, Any]:
 
 
 def _short(value: float) -> float:
-    """Drop digits that no reader sees: seven significant ones are left, and whole numbers stay whole."""
-    if isinstance(value, int):
-        return value
+    """Drop digits that no reader sees: seven significant ones are left, and whole numbers are written as such."""
     rounded = float(f"{value:.7g}")
     return int(rounded) if rounded.is_integer() else rounded
 
