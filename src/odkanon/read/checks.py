@@ -6,23 +6,22 @@ once (`checked_rows`); a database works with the same expressions where the rows
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
 from itertools import groupby
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from odkanon.core.arrays import Bools, Codes, Ints
 from odkanon.core.weights import largest_weight, to_units, weight_scale
 from odkanon.model.account import Rejected, Source
 from odkanon.model.measures import HEADS
-from odkanon.read.identity import head_numbers, head_text, value_text
+from odkanon.read.fetching import fetch_rows
+from odkanon.read.identity import head_text
 from odkanon.read.tables.open import Check, Table, Typed, quote_name
 
 NO_WEIGHT = "without a weight"
@@ -204,11 +203,15 @@ def checked_rows(
         What to fetch: SQL expressions by name.
     """
     rows = rows_of(table, found, checks, where=where, identity=identity)
-    wanted = {**values, **_extra(rows, values, table.columns)}
-    fetched = table.fetch(wanted)
+    whole = fetch_rows(table, rows, values)
+    fetched = whole.data
     reasons, reason = list(rows.reasons), fetched.column(" reason").to_numpy().astype(np.int64)
     weight = _weights(fetched, rows, reason)
-    lookalikes = _reject_copies(partial(_compared, table, wanted, fetched), fetched, rows, reason, reasons)
+    copies = whole.copies(reason == 0)
+    lookalikes = 0 if rows.tells_copies else int(np.count_nonzero(copies))
+    if rows.tells_copies and copies.any():
+        reasons.append(DUPLICATE)
+        reason[copies] = len(reasons)
     keep = reason == 0
     units, scale = _units(weight, keep)
     counts = None if rows.trips is None else fetched.column(" trips").to_numpy().astype(np.int64)
@@ -222,51 +225,9 @@ def checked_rows(
         None if counts is None else counts[keep],
         None if units is None else units[keep],
         scale,
-        _heads(fetched, rows, keep),
+        {name: head[keep] for name, head in whole.heads.items() if (head >= 0).any()},
         Source(len(reason) + lines, table.sha256, rejected, lookalikes=lookalikes),
     )
-
-
-def _compared(
-    table: Table, wanted: Mapping[str, str], fetched: pa.Table, same: Mapping[str, str], which: Ints
-) -> pa.Table:
-    """Return what makes two rows the same, and ``row``, for some rows; what was not fetched is made of what was."""
-    names = {sql: name for name, sql in wanted.items()}
-    some = fetched.take(pa.array(which))
-    compared = some.select(list(dict.fromkeys(names[sql] for sql in same.values() if sql in names)))
-    compared = compared.append_column("row", pa.array(which))
-    more = {f" same {name}": sql for name, sql in same.items() if sql not in names}
-    if not more:
-        return compared
-    raw = {column: some.column(names[sql]) for column in table.columns if (sql := quote_name(column)) in names}
-    table.connection.register("suspects", pa.table({**raw, " row": pa.array(which)}))
-    listed = ", ".join(f"{sql} AS {quote_name(name)}" for name, sql in more.items())
-    others = table.connection.sql(f'SELECT {listed} FROM suspects ORDER BY " row"').to_arrow_table()
-    table.connection.unregister("suspects")
-    for name in more:
-        compared = compared.append_column(name, others.column(name))
-    return compared
-
-
-def _extra(rows: Rows, values: Mapping[str, str], columns: Sequence[str]) -> dict[str, str]:
-    """Return what is fetched besides the values, under names that no column of ours has.
-
-    Rows that are the same have the same print. How attributes are spelled, which are fetched as they are, is looked at
-    only where the rest is repeated; see `_compared`.
-    """
-    extra = {" reason": rows.reason}
-    if rows.weight is not None and rows.weight_reason is not None:
-        extra |= {" weight": rows.weight, " weight reason": rows.weight_reason}
-    if rows.trips is not None:
-        extra[" trips"] = rows.trips
-    extra |= {f" {name}": sql for name, sql in rows.heads.items()}
-    if rows.same:
-        fetched = {*values.values(), *extra.values()}
-        later = {value_text(column) for column in columns if quote_name(column) in fetched} - fetched
-        prints = {name: sql for name, sql in rows.same.items() if sql not in later}
-        extra |= {f" same {name}": sql for name, sql in prints.items() if sql not in fetched}
-        extra[" print"] = f"CASE WHEN {rows.known} THEN hash({', '.join(prints.values())}) END"
-    return extra
 
 
 def _weights(fetched: pa.Table, rows: Rows, reason: Ints) -> npt.NDArray[np.float64] | None:
@@ -298,38 +259,6 @@ def drop_rows(rows: Checked, good: Bools, reason: str) -> Checked:
     )
 
 
-def _reject_copies(
-    compare: Callable[[Mapping[str, str], Ints], pa.Table],
-    fetched: pa.Table,
-    rows: Rows,
-    reason: Ints,
-    reasons: list[str],
-) -> int:
-    """Turn away exact copies, or return how many there may be; ``compare`` gives what copies agree in, of some rows."""
-    if not rows.same:
-        return 0
-    column = fetched.column(" print")
-    at = np.flatnonzero(np.asarray(column.is_valid()) & (reason == 0))
-    # Fingerprints tell where to compare in full; with none repeated, which is usual, that is all.
-    prints = np.asarray(pc.fill_null(column, 0))[at]
-    ordered = np.sort(prints)
-    repeated = ordered[1:][ordered[1:] == ordered[:-1]]
-    if len(repeated) == 0:
-        return 0
-    suspects = at[np.isin(prints, repeated)]
-    compared = compare(rows.same, suspects)
-    alike = compared.group_by([name for name in compared.column_names if name != "row"])
-    first = alike.aggregate([("row", "min")])
-    copies = np.zeros(len(reason), dtype=bool)
-    copies[suspects] = True
-    copies[first.column("row_min").to_numpy()] = False
-    if not rows.tells_copies:
-        return int(np.count_nonzero(copies))
-    reasons.append(DUPLICATE)
-    reason[copies] = len(reasons)
-    return 0
-
-
 def _units(weight: npt.NDArray[np.float64] | None, keep: Bools) -> tuple[Ints | None, int]:
     """Return weights in units that suit the rows which are kept; of the others, as much as can be added up."""
     if weight is None:
@@ -349,13 +278,3 @@ def _account(reason: Ints, reasons: Sequence[str], count: Ints | None, units: In
             trips = rows if count is None else int(count[which].sum())
             account[text] = Rejected(rows, trips, 0 if units is None else int(units[which].sum()))
     return account
-
-
-def _heads(fetched: pa.Table, rows: Rows, keep: Bools) -> dict[str, Codes]:
-    """Return a number for each distinct head, -1 where there is none; a column without any counts as absent."""
-    heads = {}
-    for name in rows.heads:
-        column = fetched.column(f" {name}").combine_chunks()
-        if column.null_count < len(column):
-            heads[name] = head_numbers(column)[keep]
-    return heads
