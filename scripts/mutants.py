@@ -80,7 +80,10 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "nested": ("audit/nested.py", ("audit/test_nested.py", "audit/test_cascade.py")),
     "checks": ("audit/checks.py", ("audit/test_own_rule.py", "audit/test_tampering.py")),
-    "recount": ("audit/recount.py", ("audit/test_cascade.py", "audit/test_tampering.py", "audit/test_counting.py")),
+    "recount": (
+        "audit/recount.py",
+        ("audit/test_own_rule.py", "audit/test_cascade.py", "audit/test_tampering.py", "audit/test_counting.py"),
+    ),
     "differences": ("audit/differences.py", ("audit/test_differences.py",)),
     "columns": ("audit/columns.py", ("audit/test_differences.py",)),
     "relations": ("audit/relations.py", ("audit/test_relations.py",)),
