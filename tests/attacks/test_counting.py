@@ -109,6 +109,17 @@ def test_copies_that_are_written_differently_are_copies(tmp_path: Path, engine: 
     assert od.summary.source.rejected[DUPLICATE].rows == 1
 
 
+def test_copies_agree_in_their_attributes_however_these_are_spelled(tmp_path: Path) -> None:
+    """Attributes are looked at only where everything else is repeated."""
+    ages = ["30", "30.0", " 030", "31", "30"]
+    trips = table(5, person=["1", "1", "1.0", "1", "2"], start_time=["2024-01-01 08:00"] * 5, age=ages)
+    read = read_trips(csv(tmp_path, trips))
+    assert read.source.rejected[DUPLICATE].rows == 2
+    assert read.table.column("age").to_pylist() == ["30", "31", "30"]
+    whole = trips.set_column(trips.column_names.index("age"), "age", pa.array([30, 30, 30, 31, 30], pa.int16()))
+    assert read_trips(whole).table.column("age").to_pylist() == [30, 31, 30]
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_copies_that_cannot_be_told_from_trips_are_counted_and_said(engine: str) -> None:
     od = matrix(table(5, weight=[1.0, 1.0, 1.0, 2.0, 3.0]), engine)

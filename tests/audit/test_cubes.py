@@ -13,7 +13,7 @@ from audit.tamper import copy_release, edit_json, read_rows, settle_accounts, si
 from odkanon import InputError, Rule, anonymize, audit_releases, make_survey, read_matrix
 from odkanon.audit.counting.scan import TripsSource
 from odkanon.publish.recipe import recipe_path
-from worlds.people import findings
+from worlds.people import Trip, crowd, findings, write
 
 BY = ["mode:private=car+motorcycle,transit=transit", "hour:7-9,17-20", "age"]
 
@@ -43,6 +43,16 @@ def test_a_cube_is_clean_and_counts_again_as_it_says(cube: Path, trips: Path) ->
     assert told(cube) == []
     (few,) = told(cube, trips)
     assert re.match(r"\d+ of \d+ flows have fewer than 5 different persons", few)
+
+
+def test_persons_are_those_of_a_kind_of_trips(tmp_path: Path) -> None:
+    """Twelve women and a man who travels as often, between the same places: his row is his alone."""
+    trips = [Trip(who, 0, 8) for who in crowd(12)] + [Trip(crowd(1, "Man")[0], 0, 8) for _ in range(12)]
+    path = write(trips, tmp_path / "trips.parquet")
+    od = read_matrix(path, by=["sex"])
+    folder = anonymize(od, Rule(trips=10), method="cascade", implications="allowed").save(tmp_path / "cube")
+    (few,) = told(folder, path, 10)
+    assert "1 of 2 flows have fewer than 10 different persons: whoever knows one of the 1 behind" in few
 
 
 def test_other_axes_count_again_as_they_say(trips: Path, tmp_path: Path) -> None:

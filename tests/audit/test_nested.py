@@ -82,6 +82,18 @@ def test_a_capped_row_passes_trips_up(tmp_path: Path) -> None:
     assert text(folder, world(tmp_path)) == ""
 
 
+def test_a_row_between_two_others_may_pass_up_what_it_was_given(tmp_path: Path) -> None:
+    """It lists as many trips as are its own, and yet some of these may stand in the row above it."""
+    trips = [Trip(crowd(1)[0], 0, 7) for _ in range(15)]
+    trips += [Trip(who, 1 + at % 3, 7 + at % 2) for at, who in enumerate(crowd(12, prefix="x"))]
+    trips += [Trip(who, 4 + at % 3, 7 + at % 2) for at, who in enumerate(crowd(8, prefix="y"))]
+    rows = [(*INNER, 11), (cell(0, 9), cell(7, 9), 12), (*OUTER, 12)]
+    folder = save(rows, tmp_path / "release", unlisted=0)
+    report = audit_releases([folder], trips=write(trips, tmp_path / "trips.parquet"))
+    (found,) = findings(report)
+    assert "1 of 3 flows have fewer than 10 different persons" in found.message
+
+
 def test_trips_that_are_in_two_rows(tmp_path: Path) -> None:
     folder = save([(*INNER, 15), (*OUTER, 27)], tmp_path / "release")
     found = text(folder, world(tmp_path))
@@ -96,6 +108,8 @@ def test_a_row_with_more_than_its_trips(tmp_path: Path) -> None:
 def test_more_is_missing_than_the_rows_say(tmp_path: Path) -> None:
     folder = save([(*INNER, 15)], tmp_path / "release", unlisted=9)
     assert "12 trips are in no row, but release.json says that at most 9" in text(folder, world(tmp_path))
+    just = save([(*INNER, 15)], tmp_path / "just", unlisted=12)
+    assert "in no row" not in text(just, world(tmp_path))
 
 
 def test_a_row_below_the_rule(tmp_path: Path) -> None:

@@ -8,8 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+from audit.tamper import edit_json, read_rows, sign_again, write_rows
 from cli.runner import odkanon, output
 from odkanon import InputError, Rule, audit_releases
+from odkanon.publish.recipe import recipe_path
 from worlds.people import Trip, crowd, findings, places, release, write
 
 
@@ -37,6 +39,24 @@ def test_persons_are_counted_from_the_table_or_from_the_trips(made: tuple[Path, 
     assert "1 flows are below your rule of 5 persons" in text(made[1], persons=5)
     found = text(made[1], trips=made[0], persons=5)
     assert "counted from the trips, 1 flows are below the rule of 5 persons" in found
+
+
+def test_persons_that_the_rule_does_not_count_are_still_those_of_the_trips(made: tuple[Path, Path]) -> None:
+    """What the table says of them is believed only where the trips cannot tell."""
+    write_rows(made[1], [{**row, "persons": 50} for row in read_rows(made[1])])
+    sign_again(made[1])
+    (found,) = findings(audit_releases([made[1]], trips=made[0]), "persons")
+    assert "1 of 2 flows have fewer than 10 different persons: whoever knows one of the 1 behind" in found.message
+
+
+def test_persons_of_a_flow_that_lost_trips_before_are_those_that_the_table_says(made: tuple[Path, Path]) -> None:
+    """The trips tell who may be in such a flow, not who is."""
+    write_rows(made[1], [{**row, "persons": 3} for row in read_rows(made[1])])
+    edit_json(made[1] / "release.json", lambda content: content["parameters"].update(suppress="before"))
+    edit_json(recipe_path(made[1]), lambda content: content["about"]["parameters"].update(suppress="before"))
+    sign_again(made[1])
+    (found,) = findings(audit_releases([made[1]], trips=made[0]), "persons")
+    assert "2 of 2 flows have fewer than 10 different persons: whoever knows one of the 3 behind" in found.message
 
 
 def test_what_nobody_can_count_is_not_clean(made: tuple[Path, Path]) -> None:

@@ -20,6 +20,7 @@ from odkanon.read.matrix import matrix_of
 from odkanon.read.reading import Reading
 from odkanon.read.tables.columns import COORDINATES
 from odkanon.read.tables.text import TextFormat
+from worlds.files import trips_text
 
 pytestmark = ON_SPARK
 
@@ -104,6 +105,7 @@ REFUSED: dict[str, tuple[bytes, dict[str, Any], str]] = {
     "utf-16": ("a,b\n1,2\n".encode("utf-16"), {}, "utf-16, of which Spark cannot tell the lines"),
     "said to be utf-16": (b"a,b\n", {"encoding": "utf-16-le"}, "utf-16-le, of which Spark cannot tell the lines"),
     "a value on two lines": (b'a,b\n1,"two\nlines"\n', {}, "a quote that does not end on its line"),
+    "a return in a line": (b"a,b\n1,two\rlines\n", {}, "a carriage return in the middle of a line"),
 }
 
 
@@ -114,6 +116,17 @@ def test_what_cannot_be_read_line_by_line_is_for_duckdb(session: Any, case: str,
     path.write_bytes(content)
     with pytest.raises(InputError, match=f"{message}.* use DuckDB"):
         on_spark(session, path, **options)
+
+
+def test_a_quote_that_is_left_open_loses_no_line_in_silence(session: Any, tmp_path: Path) -> None:
+    """Its line has an even number of quotes, so that only the count of lines tells."""
+    first, *lines = trips_text(20).splitlines()
+    notes = {7: '"open', 12: '"fine"'}
+    text = "\n".join([f"{first},note", *(f"{line},{notes.get(at, 'x')}" for at, line in enumerate(lines))])
+    text = text.replace("p7,Man", 'p7,M"n')
+    (path := tmp_path / "trips.csv").write_text(text)
+    with pytest.raises(InputError, match="has 20 lines below its header, but 15 rows were read"):
+        on_spark(session, path)
 
 
 def batch(lines: list[bytes], block: list[int], opening: list[bool]) -> pa.RecordBatch:

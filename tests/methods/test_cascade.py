@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attacks.cascades import Replay, Tree, World
+from attacks.cascades import PAIR, THREE, Replay, Tree, World
 from odkanon import Area, InputError, Rule, anonymize, limit, utility
 from odkanon.engine.rest import Groups
-from odkanon.methods.cascade.fall import split
+from odkanon.methods.cascade.fall import Terms, fall, split
 from odkanon.methods.cascade.kinds import public_levels
 from odkanon.methods.cascade.method import outlook
 from odkanon.model.budget import Budget
@@ -215,6 +215,38 @@ def test_rows_that_may_have_exchanged_trips_share_their_weight_by_trips() -> Non
     assert mean[giving] == pytest.approx(mean[rows.above[giving]], abs=1)
     alone = np.setdiff1d(np.arange(len(rows)), np.concatenate([giving, rows.above[giving]]))
     assert shared[alone].tolist() == rows.groups.weight[alone].tolist()
+
+
+def test_only_rows_that_list_as_much_as_they_may_have_given_trips() -> None:
+    """The second row is at its cap, two parts of three; a row between leaves has none, and the third is below its."""
+    world = World(((THREE, THREE), PAIR))
+    counts = np.zeros(world.shape, dtype=np.int64)
+    counts[5, 1], counts[:3, 0], counts[3:5, 0], counts[[0, 3], 1] = 5, 2, (2, 1), 2
+    od = cube_matrix(world, counts)
+    found = fallen(od, Rule(trips=3), 3).rows
+    assert list(zip(found.rung.tolist(), found.groups.trips.tolist(), strict=True)) == [(0, 5), (1, 4), (1, 3)]
+    assert found.gives.tolist() == [False, True, False]
+    rest = od.workspace().falling([side.nodes(0) for side in found.ladder.sides], ("trips",))
+    assert not fall(found.ladder, rest, Terms(Rule(trips=3), 3, capped=False)).rows.gives.any()
+
+
+@pytest.mark.parametrize(
+    ("rule", "passes", "carries", "dealt"),
+    [
+        (Rule(trips=2), True, True, None),
+        (Rule(trips=2, weight=5), False, False, None),
+        (Rule(persons=2), True, True, "persons"),
+        (Rule(weight=5, persons=2), False, False, "persons"),
+        (Rule(persons=2, households=2), True, False, "households"),
+        (Rule(persons=3, households=2), True, False, "persons"),
+    ],
+)
+def test_what_a_row_passes_on_counts_above_only_if_it_is_known(
+    rule: Rule, passes: bool, carries: bool, dealt: str | None
+) -> None:
+    """By weight nothing goes on; of two kinds of heads those that are not dealt out do not."""
+    terms = Terms(rule, 2)
+    assert (terms.passes, terms.carries, terms.dealt) == (passes, carries, dealt)
 
 
 def test_nothing_coarser_than_asked_is_published() -> None:

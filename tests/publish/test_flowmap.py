@@ -211,3 +211,25 @@ def test_what_cannot_be_done_is_said(cubes: dict[str, Path], tmp_path: Path, to:
     with pytest.raises(InputError, match=message):
         export_release(cubes["modes"], to, tmp_path / "out", **how)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("to", ["flowmap", "skmob"])
+def test_what_an_earlier_map_wrote_does_not_stay_beside_another(
+    cubes: dict[str, Path], tmp_path: Path, to: str
+) -> None:
+    target = tmp_path / "map"
+    export_release(cubes["hours"], "flowmap", target)
+    (target / "mine.csv").write_text("origin,dest,count,hour\n")
+    written = export_release(cubes["modes"], to, target, force=True)
+    kept = {"mine.csv"} | ({"locations.csv"} if to == "skmob" else set())
+    assert {path.name for path in target.iterdir()} == {path.name for path in written} | kept
+
+
+@pytest.mark.parametrize("foreign", ["flows.csv", "flows-without-time.csv"])
+def test_what_somebody_else_wrote_stays(cubes: dict[str, Path], tmp_path: Path, foreign: str) -> None:
+    target = tmp_path / "map"
+    export_release(cubes["hours"], "flowmap", target)
+    (target / foreign).write_text("mine")
+    rest = (target / "flows-without-time.csv").read_text()
+    export_release(cubes["modes"], "flowmap", target, force=True)
+    assert (target / "flows-without-time.csv").read_text() == rest

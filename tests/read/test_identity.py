@@ -11,7 +11,30 @@ import pytest
 from odkanon.read import identity
 from odkanon.read.tables.open import connect
 
-SIGNS = ["", "0", "1", "5", "a", "f", "g", "n", "x", "U", "Z", "-", "_", ".", " ", "\u200b", "{", "}", "+", "e", "E"]
+SIGNS = [
+    "",
+    "\n",
+    "0",
+    "1",
+    "5",
+    "a",
+    "f",
+    "g",
+    "n",
+    "x",
+    "U",
+    "Z",
+    "-",
+    "_",
+    ".",
+    " ",
+    "\u200b",
+    "{",
+    "}",
+    "+",
+    "e",
+    "E",
+]
 
 
 @pytest.mark.parametrize("expression", [identity.head_text, identity.value_text])
@@ -24,3 +47,11 @@ def test_the_short_way_gives_the_same(expression: Callable[[str], str], monkeypa
     connection.register("ids", pa.table({"id": sorted(words)}))
     differing = connection.sql(f"SELECT id FROM ids WHERE ({short}) IS DISTINCT FROM ({expression('id')})").fetchall()
     assert differing == []
+
+
+def test_a_line_end_after_an_id_makes_no_other_head() -> None:
+    """The end of a pattern is the end of the text: in some languages it is the end of its last line, too."""
+    connection = connect()
+    for word in ("12", "ab", "q7", "12.5"):
+        connection.register("ids", pa.table({"id": [word, f"{word}\n", f"\n{word}\r\n"]}))
+        assert connection.sql(f"SELECT DISTINCT {identity.head_text('id')} FROM ids").fetchall() == [(word,)]

@@ -222,3 +222,13 @@ def test_trips_that_name_nobody_are_pointed_out(tmp_path: Path, caplog: pytest.L
     assert "name no person" not in caplog.text
     assert both(Reading(write(tmp_path / "many.csv", "\n".join(many)))) == (20, 20)
     assert caplog.text.count("4 of 20 trips (20 %) name no person") == 2
+
+
+def test_copies_are_no_trips_that_name_somebody(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """With copies counted, 4 of 36 trips would be no reason to say anything."""
+    caplog.set_level(logging.WARNING)
+    lines = trips_text(20).splitlines()
+    rows = [line if not 3 <= n < 7 else line[line.index(",") :] for n, line in enumerate(lines)]
+    copied = [*rows, *(line for line in rows[1:] if not line.startswith(","))]
+    assert both(Reading(write(tmp_path / "copied.csv", "\n".join(copied)))) == (20, 20)
+    assert caplog.text.count("4 of 20 trips (20 %) name no person") == 2

@@ -15,13 +15,13 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from odkanon.core.arrays import Bools, Codes, Ints
 from odkanon.core.weights import largest_weight, to_units, weight_scale
 from odkanon.model.account import Rejected, Source
 from odkanon.model.measures import HEADS
-from odkanon.read.identity import head_numbers, head_text
+from odkanon.read.fetching import fetch_rows
+from odkanon.read.identity import head_text
 from odkanon.read.tables.open import Check, Table, Typed, quote_name
 
 NO_WEIGHT = "without a weight"
@@ -203,10 +203,15 @@ def checked_rows(
         What to fetch: SQL expressions by name.
     """
     rows = rows_of(table, found, checks, where=where, identity=identity)
-    fetched, same = _fetched(table, {**values, **_extra(rows)}, rows.same)
+    whole = fetch_rows(table, rows, values)
+    fetched = whole.data
     reasons, reason = list(rows.reasons), fetched.column(" reason").to_numpy().astype(np.int64)
     weight = _weights(fetched, rows, reason)
-    lookalikes = _reject_copies(fetched, same, rows, reason, reasons)
+    copies = whole.copies(reason == 0)
+    lookalikes = 0 if rows.tells_copies else int(np.count_nonzero(copies))
+    if rows.tells_copies and copies.any():
+        reasons.append(DUPLICATE)
+        reason[copies] = len(reasons)
     keep = reason == 0
     units, scale = _units(weight, keep)
     counts = None if rows.trips is None else fetched.column(" trips").to_numpy().astype(np.int64)
@@ -220,29 +225,9 @@ def checked_rows(
         None if counts is None else counts[keep],
         None if units is None else units[keep],
         scale,
-        _heads(fetched, rows, keep),
+        {name: head[keep] for name, head in whole.heads.items() if (head >= 0).any()},
         Source(len(reason) + lines, table.sha256, rejected, lookalikes=lookalikes),
     )
-
-
-def _fetched(table: Table, values: Mapping[str, str], same: Mapping[str, str]) -> tuple[pa.Table, list[str]]:
-    """Fetch some values, and what makes two rows the same; return the names of the latter, none of them twice."""
-    names = {sql: name for name, sql in values.items()}
-    alike = dict.fromkeys(names.setdefault(sql, f" same {name}") for name, sql in same.items())
-    return table.fetch({**{name: sql for sql, name in names.items()}, **values}), list(alike)
-
-
-def _extra(rows: Rows) -> dict[str, str]:
-    """Return what is fetched besides the values, under names that no column of ours has."""
-    extra = {" reason": rows.reason}
-    if rows.weight is not None and rows.weight_reason is not None:
-        extra |= {" weight": rows.weight, " weight reason": rows.weight_reason}
-    if rows.trips is not None:
-        extra[" trips"] = rows.trips
-    extra |= {f" {name}": sql for name, sql in rows.heads.items()}
-    if rows.same:
-        extra[" print"] = f"CASE WHEN {rows.known} THEN hash({', '.join(rows.same.values())}) END"
-    return extra
 
 
 def _weights(fetched: pa.Table, rows: Rows, reason: Ints) -> npt.NDArray[np.float64] | None:
@@ -274,31 +259,6 @@ def drop_rows(rows: Checked, good: Bools, reason: str) -> Checked:
     )
 
 
-def _reject_copies(fetched: pa.Table, same: list[str], rows: Rows, reason: Ints, reasons: list[str]) -> int:
-    """Turn away exact copies, or return how many there may be; ``same`` are the columns in which they are alike."""
-    if not rows.same:
-        return 0
-    column = fetched.column(" print")
-    at = np.flatnonzero(np.asarray(column.is_valid()) & (reason == 0))
-    # Fingerprints tell where to compare in full; with none repeated, which is usual, that is all.
-    prints = np.asarray(pc.fill_null(column, 0))[at]
-    ordered = np.sort(prints)
-    repeated = ordered[1:][ordered[1:] == ordered[:-1]]
-    if len(repeated) == 0:
-        return 0
-    suspects = at[np.isin(prints, repeated)]
-    compared = fetched.select(same).take(pa.array(suspects))
-    first = compared.append_column("row", pa.array(suspects)).group_by(same).aggregate([("row", "min")])
-    copies = np.zeros(len(reason), dtype=bool)
-    copies[suspects] = True
-    copies[first.column("row_min").to_numpy()] = False
-    if not rows.tells_copies:
-        return int(np.count_nonzero(copies))
-    reasons.append(DUPLICATE)
-    reason[copies] = len(reasons)
-    return 0
-
-
 def _units(weight: npt.NDArray[np.float64] | None, keep: Bools) -> tuple[Ints | None, int]:
     """Return weights in units that suit the rows which are kept; of the others, as much as can be added up."""
     if weight is None:
@@ -318,13 +278,3 @@ def _account(reason: Ints, reasons: Sequence[str], count: Ints | None, units: In
             trips = rows if count is None else int(count[which].sum())
             account[text] = Rejected(rows, trips, 0 if units is None else int(units[which].sum()))
     return account
-
-
-def _heads(fetched: pa.Table, rows: Rows, keep: Bools) -> dict[str, Codes]:
-    """Return a number for each distinct head, -1 where there is none; a column without any counts as absent."""
-    heads = {}
-    for name in rows.heads:
-        column = fetched.column(f" {name}").combine_chunks()
-        if column.null_count < len(column):
-            heads[name] = head_numbers(column)[keep]
-    return heads

@@ -58,7 +58,7 @@ def plain_text(text: str) -> str:
 
 def value_text(column: str) -> str:
     """Return the SQL expression of a value however it is written: ``30``, ``30.0`` and ``030`` are the same."""
-    text = plain_text(_as_text(column))
+    text = plain_text(as_text(column))
     return _unless_single(column, f"coalesce(nullif(regexp_extract({text}, '{_NUMBER}', 1), ''), {text})")
 
 
@@ -67,7 +67,7 @@ def head_text(column: str) -> str:
 
     ``1``, ``1.0`` and ``01`` are one head, and so are ids in hexadecimal digits that differ in case.
     """
-    text = plain_text(_as_text(column))
+    text = plain_text(as_text(column))
     nobody = ", ".join(quote_text(word) for word in NOBODY)
     number = f"nullif(regexp_extract({text}, '{_NUMBER}', 1), '')"
     spelled = (
@@ -90,7 +90,8 @@ def head_numbers(heads: pa.Array) -> Codes:
     return numbers
 
 
-def _as_text(column: str) -> str:
+def as_text(column: str) -> str:
+    """Return the SQL expression of a value as a text."""
     return f"CAST({quote_name(column)} AS VARCHAR)"
 
 
@@ -99,5 +100,5 @@ def _unless_single(column: str, spelled: str) -> str:
 
     Most ids are such, and looking at them no further is what makes reading fast.
     """
-    text = _as_text(column)
+    text = as_text(column)
     return f"CASE WHEN regexp_matches({text}, '{_SINGLE}') THEN {text} ELSE {spelled} END"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +33,12 @@ def test_numbers_survive_packing(some: list[int], decimals: int, many: bool) -> 
 def test_numbers_with_many_digits_keep_seven_of_them() -> None:
     values = np.random.default_rng(1).gamma(2.0, 30.0, LONG)
     assert unpacked(pack_numbers(values)) == pytest.approx(values.tolist(), rel=1e-6)
+
+
+def test_packed_bytes_tell_neither_time_nor_system() -> None:
+    packed = pack_numbers(np.arange(LONG))
+    assert isinstance(packed, dict)
+    assert base64.b64decode(packed["steps"])[:10] == b"\x1f\x8b\x08\0\0\0\0\0\x02\xff"
 
 
 def test_names_that_only_count_are_not_listed() -> None:

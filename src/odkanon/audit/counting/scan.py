@@ -87,7 +87,8 @@ def _file_sql(path: Path, source: TripsSource) -> tuple[str | None, str | None]:
         return f"read_parquet({plain_path(path)}, hive_partitioning=false)", digest
     gzipped = magic[:2] == b"\x1f\x8b"
     if path.suffixes[-1:] in ([".gz"], [".csv"], [".txt"], [".tsv"]) or gzipped:
-        return _csv_sql(path, source, gzipped=gzipped), digest
+        sql = _csv_sql(path, source, gzipped=gzipped)
+        return sql, None if sql is None else digest
     return None, None
 
 
@@ -103,7 +104,9 @@ def _described(connection: duckdb.DuckDBPyConnection, sql: str, path: object) ->
         raise InputError(f"{path} cannot be read ({str(error).splitlines()[0]})") from None
 
 
-def _csv_sql(path: Path, source: TripsSource, *, gzipped: bool) -> str:
+def _csv_sql(path: Path, source: TripsSource, *, gzipped: bool) -> str | None:
+    """Return the SQL for a CSV file; None where its lines end in several ways, which DuckDB does not read."""
+
     def opened() -> IO[bytes]:
         return cast("IO[bytes]", gzip.open(path)) if gzipped else path.open("rb")
 
@@ -111,7 +114,10 @@ def _csv_sql(path: Path, source: TripsSource, *, gzipped: bool) -> str:
         with opened() as file:
             first = file.readline()
         with opened() as file:
-            encoding = source.encoding or ("utf-8" if _is_utf8(file) else "latin-1")
+            utf8, alike = _looked_through(file)
+        if not alike:
+            return None
+        encoding = source.encoding or ("utf-8" if utf8 else "latin-1")
     except (OSError, EOFError) as error:
         raise InputError(f"{path} cannot be unpacked ({error})") from None
     line = first.decode("utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding).rstrip("\r\n")
@@ -122,17 +128,20 @@ def _csv_sql(path: Path, source: TripsSource, *, gzipped: bool) -> str:
     types = ", ".join(f"{quote_text(name)}: 'VARCHAR'" for name in names)
     return (
         f"read_csv({plain_path(path)}, auto_detect=false, header=true, delim={quote_text(delimiter)}, quote='\"', "
-        f"escape='\"', columns={{{types}}}, compression='{'gzip' if gzipped else 'none'}', ignore_errors=true, "
+        f"escape='\"', columns={{{types}}}, compression='{'gzip' if gzipped else 'none'}', store_rejects=true, "
         f"encoding='{encoding}')"
     )
 
 
-def _is_utf8(file: IO[bytes]) -> bool:
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    try:
-        while chunk := file.read(_CHUNK):
-            decoder.decode(chunk)
-        decoder.decode(b"", final=True)
-    except UnicodeDecodeError:
-        return False
-    return True
+def _looked_through(file: IO[bytes]) -> tuple[bool, bool]:
+    """Tell whether a text is UTF-8, and whether its lines end alike."""
+    decoder, utf8, ends, windows, last = codecs.getincrementaldecoder("utf-8")(), True, 0, 0, b""
+    while chunk := file.read(_CHUNK):
+        ends += chunk.count(b"\n")
+        windows += chunk.count(b"\r\n") + (last == b"\r" and chunk.startswith(b"\n"))
+        last = chunk[-1:]
+        try:
+            _ = decoder.decode(chunk) if utf8 else ""
+        except UnicodeDecodeError:
+            utf8 = False
+    return utf8 and not decoder.getstate()[0], windows in (0, ends)

@@ -20,6 +20,7 @@ from odkanon.engine.spark.tasks import Batches, task_connection
 from odkanon.errors import InputError
 from odkanon.read.tables.encodings import STRANGE_LINES, encoding_of
 from odkanon.read.tables.open import Table, open_text
+from odkanon.read.tables.table import rejected_lines
 from odkanon.read.tables.text import MARKS, Copy, TextFormat, told_header
 
 if TYPE_CHECKING:
@@ -47,14 +48,14 @@ class Lines:
         How they are written; nothing is left to be told.
     name : str
         What to call them in messages.
-    count : int or None
-        How many there are below the headers; None where that cannot be told.
+    count : int
+        How many there are below the headers.
     """
 
     header: bytes
     text: TextFormat
     name: str
-    count: int | None
+    count: int
 
     def __call__(self, connection: duckdb.DuckDBPyConnection, batches: Batches) -> Table:
         """Make the lines of a task known as ``source``, with their columns."""
@@ -88,12 +89,13 @@ def look_at_lines(frame: DataFrame, name: str, said: TextFormat) -> Lines:
     if "quote" in seen:
         shown = seen["quote"][0][:_SHOWN].decode(said.encoding or "utf-8", errors="replace")
         raise _for_duckdb(name, f"has a quote that does not end on its line ({shown}), and Spark reads line by line")
+    if "return" in seen:
+        raise _for_duckdb(name, "has a carriage return in the middle of a line")
     encoding = said.encoding or "utf-8"
     if said.encoding is None and "broken" in seen:
         encoding = encoding_of(seen["strange"][:STRANGE_LINES], name)
     delimiter, _ = told_header(name, header.decode(encoding, errors="replace").encode(), said)
-    count = None if "return" in seen else sum(seen["lines"])
-    return Lines(header, TextFormat(encoding, delimiter), name, count)
+    return Lines(header, TextFormat(encoding, delimiter), name, sum(seen["lines"]))
 
 
 def first_lines(frame: DataFrame, lines: Lines, count: int) -> Table:
@@ -112,9 +114,10 @@ def count_unreadable(frame: DataFrame, lines: Lines) -> int:
 
     def count(batches: Batches) -> Batches:
         connection = task_connection()
-        table = lines(connection, batches)
+        keeper = lines(connection, batches)
         rows = connection.sql("SELECT count(*) FROM (SELECT COLUMNS(*) FROM source)").fetchall()[0][0]
-        yield pa.record_batch({"rows": [rows], "unreadable": [table.unreadable_lines()]})
+        yield pa.record_batch({"rows": [rows], "unreadable": [rejected_lines(connection)]})
+        del keeper
 
     with clear_errors():
         return sum(row["unreadable"] for row in frame.mapInArrow(count, _COUNTED).collect())

@@ -148,12 +148,22 @@ def matrix_of_records(
     sums = ", ".join(f"CAST(SUM({name}) AS BIGINT) AS {name}" for name in masses[1:])
     pairs = store(backend, f"SELECT {ends}, 1 AS pairs, {sums} FROM ({good}) g GROUP BY {ends}")
     seen = {name: Selected(relation, *keep, *numbers) for name, relation in visits.items()}
-    for name in seen:
-        named = backend.execute(f"SELECT COUNT(*) AS n, COUNT({name}) AS p FROM {records} WHERE reason = 0")
-        count = named.to_pylist()[0]
-        warn_of_nobody(name, count["n"] - count["p"], count["n"])
+    _warn_of_missing(backend, rows.heads, records, copies)
     matrix = _matrix(backend, pairs, seen, source, rows.scale if weighted else None, tree, within)
     return replace(matrix, axes=axes)
+
+
+def _warn_of_missing(backend: Backend, heads: Sequence[str], records: Stored, copies: Stored | None) -> None:
+    """Warn where many of the records that are left without copies name no head."""
+    for name in heads:
+        every = f"SELECT 1 AS records, {name} AS head FROM {records} WHERE reason = 0"
+        if copies is not None:
+            every = f"{every} UNION ALL SELECT records, {name} AS head FROM {copies}"
+        found = backend.execute(
+            "SELECT CAST(SUM(records) AS BIGINT) AS n, "
+            f"CAST(SUM(CASE WHEN head IS NULL THEN records ELSE 0 END) AS BIGINT) AS nobody FROM ({every}) r"
+        ).to_pylist()[0]
+        warn_of_nobody(name, found["nobody"], found["n"])
 
 
 def _matrix(

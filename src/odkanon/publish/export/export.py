@@ -10,7 +10,7 @@ from typing import Any
 
 from odkanon.core.outputs import check_new, partial_folder
 from odkanon.errors import InputError, nearest
-from odkanon.publish.export.flowcsv import FLOWS, LOCATIONS, flowmap_files, write_flowmap, write_skmob
+from odkanon.publish.export.flowcsv import FLOWS, LOCATIONS, earlier_rest, flowmap_files, write_flowmap, write_skmob
 from odkanon.publish.export.geo import write_geojson, write_geopackage, write_geoparquet
 from odkanon.publish.export.omx import write_omx
 from odkanon.publish.onto import write as onto_files
@@ -67,7 +67,8 @@ def export_release(
     measure : {"trips", "weight"}
         What flows count in formats that have a single number for each: flowmap and skmob.
     force : bool
-        Replace files of the same name; other files in the folder stay.
+        Replace files of the same name; other files in the folder stay, except those that an earlier flow map has left
+        there besides: its flows without time.
     zones : sequence of path
         Releases whose zones are to be there as well, also where nothing flows, so that two months have the same shape.
     where : str, optional
@@ -150,12 +151,15 @@ def _chosen(release: SavedRelease, where: str | None) -> SavedRelease:
 def _written(output: Path, files: Sequence[str], write: Callable[[Path], None], *, force: bool) -> list[Path]:
     """Write the files of a format, all of them or none; a single one, which may have any name, if none are named."""
     targets = _check(output, files, force=force)
+    stale = earlier_rest(output) if FLOWS in files else None
     with partial_folder(output) as made:
         write(made if files else made / output.name)
         if files:
             output.mkdir(exist_ok=True)
         for target in targets:
             (made / target.name).replace(target)
+    if stale is not None and stale not in targets:
+        stale.unlink()
     return targets
 
 

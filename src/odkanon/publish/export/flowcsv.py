@@ -26,6 +26,19 @@ def flowmap_files(release: SavedRelease) -> tuple[str, ...]:
     return (LOCATIONS, FLOWS, *([TIMELESS] if time_axes(release) else []))
 
 
+def earlier_rest(folder: Path) -> Path | None:
+    """Return the flows without time of an earlier flow map in a folder; None where there are none that we wrote."""
+    starts = {FLOWS: ",".join((*_NAMES, "time")) + "\n", TIMELESS: ",".join(_NAMES) + ","}
+    for name, start in starts.items():
+        try:
+            with (folder / name).open("rb") as file:
+                if file.read(len(start)) != start.encode():
+                    return None
+        except OSError:
+            return None
+    return folder / TIMELESS
+
+
 def write_flowmap(release: SavedRelease, measure: str, folder: Path, *, coarse_times: bool = False) -> None:
     """Write ``locations.csv`` (id, name, lat, lon) and ``flows.csv`` (origin, dest, count), for flowmap.blue.
 

@@ -35,7 +35,8 @@ def pack_numbers(values: Numbers) -> list[Any] | dict[str, Any]:
     ['count', 'of', 'per', 'steps']
     """
     if len(values) < LONG:
-        return [_short(value) for value in values.tolist()]
+        listed: list[Any] = values.tolist()
+        return listed if values.dtype.kind in "iu" else [_short(value) for value in listed]
     for decimals in range(DECIMALS + 1):
         counted = np.rint(values * 10**decimals)
         if np.array_equal(np.round(counted / 10**decimals, decimals), values) and np.abs(counted).max() < 2**53:
@@ -63,15 +64,20 @@ def pack_names(names: Sequence[str]) -> list[str] | dict[str, Any]:
 
 
 def _short(value: float) -> float:
-    """Drop digits that no reader sees: seven significant ones are left, and whole numbers stay whole."""
-    if isinstance(value, int):
-        return value
+    """Drop digits that no reader sees: seven significant ones are left, and whole numbers are written as such."""
     rounded = float(f"{value:.7g}")
     return int(rounded) if rounded.is_integer() else rounded
 
 
 def _deflate(content: bytes) -> str:
-    return base64.b64encode(gzip.compress(content, mtime=0)).decode()
+    """Return bytes as gzip and base64, whose header tells neither when nor on which system it was written.
+
+    The rest is that of zlib: another version of it may find a shorter way to say the same. Nothing compares it; what a
+    release is, its tables say.
+    """
+    packed = bytearray(gzip.compress(content, mtime=0))
+    packed[9] = 255  # no system in particular
+    return base64.b64encode(packed).decode()
 
 
 def _varints(numbers: npt.NDArray[np.int64]) -> bytes:

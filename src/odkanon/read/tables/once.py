@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import count
 
 _NAME = r'"(?:[^"]|"")*"'
 _TEXT = r"'(?:[^']|'')*'"
-_READ = rf"TRY_CAST\({_NAME} AS \w+\)"
+_READ = re.compile(rf"(?<!\w)(?P<part>TRY_CAST\({_NAME} AS \w+\))|{_TEXT}|{_NAME}")
 """A column read as a number or a time: never an error, so it may be worked out before it is known to be needed."""
 _QUOTED = re.compile(rf"{_TEXT}|{_NAME}")
 _BRACKETS = re.compile(rf"{_TEXT}|{_NAME}|(?P<opens>\(|\bCASE\b)|(?P<closes>\)|\bEND\b)")
@@ -53,7 +53,7 @@ def selection(values: Mapping[str, str], scan: str, taken: Collection[str]) -> s
 
 def _read_again(expressions: Iterable[str]) -> list[str]:
     """Return the columns that are read more than once."""
-    times = Counter(found["part"] for sql in expressions for found in _outside_texts(_READ).finditer(sql))
+    times = Counter(found["part"] for sql in expressions for found in _READ.finditer(sql))
     return [part for part, often in times.items() if part is not None and often > 1]
 
 
@@ -65,14 +65,18 @@ def _selected_again(expressions: Collection[str]) -> list[str]:
 
 
 def _stands_in(part: str, sql: str) -> bool:
-    """Tell whether an expression has a part outside its texts and names; patterns would take longer to make."""
+    """Tell whether an expression has a part outside its texts and names."""
+    return next(_places(part, sql), None) is not None
+
+
+def _places(part: str, sql: str) -> Iterator[int]:
+    """Yield where an expression has a part outside its texts and names; patterns would take longer to make."""
     at = sql.find(part)
     while at >= 0:
         begins = at == 0 or not (sql[at - 1].isalnum() or sql[at - 1] == "_")
         if begins and not any(first <= at < end for first, end in _quoted(sql)):
-            return True
+            yield at
         at = sql.find(part, at + 1)
-    return False
 
 
 @lru_cache(maxsize=256)
@@ -94,14 +98,13 @@ def _is_term(sql: str) -> bool:
 
 
 def _renamed(sql: str, names: Mapping[str, str]) -> str:
-    """Return an expression with names in place of some parts."""
-    parts = _outside_texts("|".join(map(re.escape, names)))
-    return parts.sub(lambda found: names.get(found[0], found[0]), sql)
-
-
-def _outside_texts(part: str) -> re.Pattern[str]:
-    """Return a pattern that finds a part, and passes over the texts and names in which it stands as well."""
-    return re.compile(rf"(?<!\w)(?P<part>{part})|{_TEXT}|{_NAME}")
+    """Return an expression with names in place of some parts, none of which stands in another."""
+    found = sorted((at, part) for part in names for at in _places(part, sql))
+    pieces, done = [], 0
+    for at, part in found:
+        pieces += [sql[done:at], names[part]]
+        done = at + len(part)
+    return "".join([*pieces, sql[done:]])
 
 
 def _listed(values: Mapping[str, str]) -> str:

@@ -23,6 +23,7 @@ from odkanon.read.tables.datasets import (
     remote,
 )
 from odkanon.read.tables.geo import is_geoparquet, of_geodataframe, read_geoparquet
+from odkanon.read.tables.spans import rows_across_lines
 from odkanon.read.tables.table import (
     Check,
     Named,
@@ -108,7 +109,9 @@ def open_text(
 ) -> Table:
     """Open a text file; ``keeper`` is what has to live as long as the table."""
     seen = look_at_text(path, text, name)
-    return Table(connection, _csv_scan([seen]), seen.columns, name, lines=seen.lines, keeper=(keeper, seen))
+    return Table(
+        connection, _csv_scan([seen]), seen.columns, name, lines=_rows(connection, [seen]), keeper=(keeper, seen)
+    )
 
 
 def _is_parquet(path: Path) -> bool:
@@ -138,9 +141,8 @@ def _open_several(connection: duckdb.DuckDBPyConnection, paths: Sequence[Path], 
             raise InputError(
                 f"{path} is written in another way than {paths[0]}; use one delimiter, and zip all or none"
             )
-    lines = [each.lines for each in seen if each.lines is not None]
-    total = sum(lines) if len(lines) == len(seen) else None
-    return Table(connection, _csv_scan(seen), seen[0].columns, name, sha256, lines=total, keeper=(opened, seen))
+    lines = _rows(connection, seen)
+    return Table(connection, _csv_scan(seen), seen[0].columns, name, sha256, lines=lines, keeper=(opened, seen))
 
 
 def csv_tables(files: Sequence[Path]) -> list[Table]:
@@ -153,13 +155,22 @@ def csv_tables(files: Sequence[Path]) -> list[Table]:
     for path in files:
         if path.stat().st_size:
             seen = look_at_text(path)
+            _rows(connection, [seen])
             layouts.setdefault((seen.delimiter, seen.columns, seen.gzipped), []).append(seen)
     if not layouts:
         raise InputError(f"all {len(files):,} CSV files are empty; each needs a header and rows")
     return [
-        Table(connection, _csv_scan(seen, ", filename=true"), columns, str(seen[0].path), keeper=seen)
+        Table(connection, _csv_scan(seen, ", filename=true"), columns, seen[0].name, keeper=seen)
         for (_, columns, _), seen in layouts.items()
     ]
+
+
+def _rows(connection: duckdb.DuckDBPyConnection, files: Sequence[TextFile]) -> int:
+    """Return how many rows some text files should have; raise where that cannot be told for a quote left open."""
+    return sum(
+        rows_across_lines(connection, _csv_scan([each]), each) if each.lines.rows is None else each.lines.rows
+        for each in files
+    )
 
 
 def _csv_scan(files: Sequence[TextFile], more: str = "") -> str:

@@ -126,18 +126,51 @@ class Table:
         return self.types()[column] in _WHOLE
 
     def unreadable_lines(self) -> int:
-        """Return how many lines of a CSV had too few or too many columns or were not UTF-8, once fetched."""
+        """Return how many lines of a CSV had too few or too many columns or were not UTF-8, once fetched.
+
+        Raise where one of them is the first of several that an open quote makes one.
+        """
         if self.scan.startswith("read_parquet("):  # to be told that there are no such tables takes its time
             return 0
-        try:
-            # What is read more than once is written down each time.
-            rows = self.connection.execute(
-                "SELECT count(*) FROM (SELECT DISTINCT file_path, line FROM reject_errors JOIN reject_scans "
-                "USING (scan_id, file_id))"
-            ).fetchall()
-        except duckdb.CatalogException:
-            return 0
-        return int(rows[0][0])
+        lines = rejected_lines(self.connection)
+        error = open_quote(self.connection) if lines else None
+        if error is not None:
+            raise error
+        return lines
+
+
+_REJECTED = "reject_errors JOIN reject_scans USING (scan_id, file_id)"
+
+
+def rejected_lines(connection: duckdb.DuckDBPyConnection, files: Sequence[Path] | None = None) -> int:
+    """Return how many lines of CSV files (of all by default) DuckDB could not read so far."""
+    only = "" if files is None else f"WHERE file_path IN ({', '.join(quote_text(str(each)) for each in files)})"
+    try:
+        # What is read more than once is written down each time.
+        rows = connection.execute(
+            f"SELECT count(*) FROM (SELECT DISTINCT file_path, line FROM {_REJECTED} {only})"
+        ).fetchall()
+    except duckdb.CatalogException:
+        return 0
+    return int(rows[0][0])
+
+
+def open_quote(connection: duckdb.DuckDBPyConnection) -> InputError | None:
+    """Return what to say of the first row that DuckDB could not read and that has several lines; None without one."""
+    try:
+        found = connection.execute(
+            f"SELECT file_path, line FROM {_REJECTED} WHERE regexp_matches(trim(csv_line, chr(10) || chr(13)), '\\n') "
+            "ORDER BY file_path, line LIMIT 1"
+        ).fetchall()
+    except duckdb.CatalogException:
+        return None
+    if not found:
+        return None
+    path, line = found[0]
+    return InputError(
+        f"line {line:,} of {Path(path).name} opens a quote that does not end there, and takes the lines after it for "
+        "one value; close it, or write it twice if it is part of a value"
+    )
 
 
 def measure_progress(connection: duckdb.DuckDBPyConnection) -> None:

@@ -10,24 +10,19 @@ import io
 import logging
 import tempfile
 import weakref
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-import numpy as np
-
-from odkanon.core.arrays import Bools
 from odkanon.core.outputs import Claim
 from odkanon.errors import InputError
 from odkanon.read.tables.encodings import told_encoding
+from odkanon.read.tables.lines import LineCount, count_lines
 
 log = logging.getLogger(__name__)
 
 GZIP = b"\x1f\x8b"
 _CHUNK = 1 << 20
-_PIECE = 1 << 17
-"""Bytes in which lines are counted at a time: what is small enough to stay near the processor."""
 _DELIMITERS = ",;\t|"
 MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 """With what a text begins that says by that how it is encoded."""
@@ -68,15 +63,18 @@ class TextFile:
     ----------
     path : Path
         Where its text is: the file itself, or a copy in UTF-8 that goes away with ``keeper``.
-    lines : int or None
-        How many lines there are below the header; None where values may go over several lines.
+    lines : LineCount
+        What its bytes tell of its lines.
+    name : str
+        What to call it in messages.
     """
 
     path: Path
     gzipped: bool
     delimiter: str
     columns: tuple[str, ...]
-    lines: int | None = None
+    lines: LineCount
+    name: str
     keeper: object = None
 
 
@@ -96,95 +94,83 @@ def file_sha256(path: Path) -> str:
 
 
 def look_at_text(path: Path, said: TextFormat = TextFormat(), name: str | None = None) -> TextFile:  # noqa: B008
-    """Look through a text file once, and have it in UTF-8; ``name`` is what to call it."""
+    """Look through a text file once, and have it in UTF-8 with lines that end alike; ``name`` is what to call it."""
     name = name or str(path)
     with path.open("rb") as file:
         gzipped = file.read(2) == GZIP
     try:
-        return _looked_at(path, said, name, gzipped=gzipped)
+        return _looked_at(_Bytes(path, gzipped), said, name)
     except (OSError, EOFError) as error:
         if isinstance(error, gzip.BadGzipFile | EOFError):
             raise InputError(f"{name} cannot be unpacked ({error}); it may be truncated, so copy it again") from None
         raise
 
 
-def _looked_at(path: Path, said: TextFormat, name: str, *, gzipped: bool) -> TextFile:
-    with _opened(path, gzipped=gzipped) as file:
-        head = file.read(_CHUNK)
+@dataclass(frozen=True)
+class _Bytes:
+    """Where the bytes of a text are, and what has to live as long as they are needed."""
+
+    path: Path
+    gzipped: bool
+    keeper: object = None
+
+    def opened(self) -> BinaryIO:
+        return gzip.open(self.path) if self.gzipped else self.path.open("rb")  # type: ignore[return-value]
+
+    def head(self) -> bytes:
+        with self.opened() as file:
+            return file.read(_CHUNK)
+
+    def lines(self) -> LineCount:
+        with self.opened() as file:
+            return count_lines(file)
+
+
+def _looked_at(text: _Bytes, said: TextFormat, name: str) -> TextFile:
+    head, lines = text.head(), text.lines()
     encoding = said.encoding or next((told for mark, told in MARKS.items() if head.startswith(mark)), None)
     if encoding is None and b"\0" in head:
         raise InputError(
             f"{name} is a binary file of an unknown kind; give CSV, Parquet, Arrow, JSON Lines or a spreadsheet"
         )
-    with _opened(path, gzipped=gzipped) as file:
-        lines, utf8 = _count_lines(file)
-    if encoding is None and not utf8:
-        with _opened(path, gzipped=gzipped) as file:
+    if encoding is None and not lines.utf8:
+        with text.opened() as file:
             encoding = told_encoding(file, name)
-    if encoding is None or codecs.lookup(encoding).name == "utf-8":
-        if not utf8:
-            raise InputError(f"{name} is not UTF-8 text; say which encoding it is in", option="encoding")
-        return TextFile(path, gzipped, *told_header(name, head, said), lines)
-    copy = Copy(path.name)
-    with _opened(path, gzipped=gzipped) as file:
-        lines = _transcode(file, encoding, copy.path, name)
-    with copy.path.open("rb") as file:
-        head = file.read(_CHUNK)
-    return TextFile(copy.path, False, *told_header(name, head, said), lines, copy)
+    if encoding is not None and codecs.lookup(encoding).name != "utf-8":
+        text = _in_utf8(text, encoding, name)
+        lines = text.lines()
+    elif not lines.utf8:
+        raise InputError(f"{name} is not UTF-8 text; say which encoding it is in", option="encoding")
+    if lines.strange_end is not None:
+        text = _with_plain_ends(text, lines.strange_end)
+        lines = text.lines()
+    return TextFile(text.path, text.gzipped, *told_header(name, text.head(), said), lines, name, text.keeper)
 
 
-def _opened(path: Path, *, gzipped: bool) -> BinaryIO:
-    return gzip.open(path) if gzipped else path.open("rb")  # type: ignore[return-value]
-
-
-def _chunks(file: BinaryIO) -> Iterator[bytes]:
-    while chunk := file.read(_PIECE):
-        # What is one line end stays together.
-        yield chunk + file.read(1) if chunk.endswith(b"\r") else chunk
-
-
-def _count_lines(file: BinaryIO) -> tuple[int | None, bool]:
-    """Return the number of lines below the header, where that can be told, and whether all is UTF-8."""
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    breaks, plain, utf8, last = 0, True, True, b"\n"
-    for chunk in _chunks(file):
-        ends = np.frombuffer(chunk, dtype=np.uint8) == ord("\n")
-        breaks += int(np.count_nonzero(ends))
-        plain = plain and last + chunk[:1] not in (b"\n\n", b"\n\r") and _is_plain(chunk, ends)
-        if utf8 and not (chunk.isascii() and not decoder.getstate()[0]):
-            try:
-                decoder.decode(chunk)
-            except UnicodeDecodeError:
-                utf8 = False
-        last = chunk[-1:]
-    if utf8 and decoder.getstate()[0]:
-        utf8 = False
-    below = breaks - (last == b"\n")
-    return (below if plain and utf8 else None), utf8
-
-
-def _is_plain(chunk: bytes, ends: Bools) -> bool:
-    """Tell whether each line is a row: values may hold line breaks between quotes, and empty lines are passed over."""
-    if b'"' in chunk or (ends[1:] & ends[:-1]).any():
-        return False
-    if b"\r" not in chunk:
-        return True
-    returns = np.frombuffer(chunk, dtype=np.uint8) == ord("\r")
-    return not (returns[-1] or (returns[:-1] > ends[1:]).any() or (ends[:-1] & returns[1:]).any())
-
-
-def _transcode(file: BinaryIO, encoding: str, target: Path, name: str) -> int | None:
+def _in_utf8(text: _Bytes, encoding: str, name: str) -> _Bytes:
+    copy = Copy(text.path.name)
     try:
-        with target.open("w", encoding="utf-8", newline="") as written:
+        with text.opened() as file, copy.path.open("w", encoding="utf-8", newline="") as written:
             reader = codecs.getreader(encoding)(file)
-            while text := reader.read(_CHUNK):
-                written.write(text.removeprefix("\ufeff"))
+            while read := reader.read(_CHUNK):
+                written.write(read.removeprefix("\ufeff"))
     except UnicodeError as error:
         raise InputError(
             f"{name} is not {encoding} text ({error}); say which encoding it is in", option="encoding"
         ) from None
-    with target.open("rb") as again:
-        return _count_lines(again)[0]
+    return _Bytes(copy.path, False, copy)
+
+
+def _with_plain_ends(text: _Bytes, strange: bytes) -> _Bytes:
+    """Return a copy in which all lines end alike; DuckDB reads no others."""
+    copy = Copy(text.path.name)
+    with text.opened() as file, copy.path.open("wb") as written:
+        while piece := file.read(_CHUNK):
+            # The two letters of a line end stay together.
+            while piece.endswith(b"\r") and (more := file.read(1)):
+                piece += more
+            written.write(piece.replace(strange, b"\n"))
+    return _Bytes(copy.path, False, copy)
 
 
 def told_header(path: str, head: bytes, said: TextFormat) -> tuple[str, tuple[str, ...]]:
