@@ -18,7 +18,7 @@ from odkanon.model.od import ODMatrix
 from odkanon.read.polygons import Polygons
 from odkanon.study.explain import explain
 from odkanon.study.explain_page import page
-from worlds.matrices import town
+from worlds.matrices import effort, town
 
 METHODS = ["odkanon", "atg-soft", "mondrian", "freezones"]
 
@@ -30,7 +30,7 @@ def od() -> ODMatrix:
 
 @pytest.fixture(scope="module", params=METHODS)
 def saved(od: ODMatrix, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    release = anonymize(od, Rule(trips=10), method=request.param)
+    release = anonymize(od, Rule(trips=10), method=request.param, **effort(request.param))
     folder = release.save(tmp_path_factory.mktemp("release") / request.param)
     (folder.parent / "cpc").write_text(repr(release.usefulness["trips"].squares[1].cpc))
     return folder
