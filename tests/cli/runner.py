@@ -28,7 +28,7 @@ IMPORTED = [
 ]
 """What is imported before a command is run: all of the package, and pandas, which Arrow imports where there is one."""
 
-SECONDS = 120
+SECONDS = 300
 
 
 def started(*arguments: object, cwd: Path | None = None) -> CompletedProcess[str]:
