@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from odkanon import InputError, Rule, anonymize
 from odkanon.methods.cascade.again import EarlierRows, lasting
 from odkanon.model.release import Release
-from odkanon.quality.usefulness.rows import nodes_of
+from odkanon.quality.usefulness.nodes import cell_nodes
 from worlds.matrices import random_world
 
 ROOT = "851fb467fffffff"
@@ -67,7 +67,7 @@ def test_rows_that_last_are_those_of_the_definition(seed: int, busy: float, abov
         rows += [pair for pair, takes in zip(pairs, random.random(len(pairs)) < share, strict=True) if takes]
     if not rows:
         return
-    ends = [nodes_of([row[end] for row in rows]) for end in (0, 1)]
+    ends = [cell_nodes([row[end] for row in rows]) for end in (0, 1)]
     assert ends[0] is not None
     assert ends[1] is not None
     assert lasting(ends[0], ends[1]).tolist() == by_definition(rows)
@@ -78,7 +78,7 @@ def test_a_row_whose_own_places_lie_in_one_part_does_not_last() -> None:
     parts, to = cells(6), cells(7)[0]
     for many, lasts in ((5, True), (6, False)):
         rows = [(part, to) for part in parts[:many]] + [(ROOT, to)]
-        ends = [nodes_of([row[end] for row in rows]) for end in (0, 1)]
+        ends = [cell_nodes([row[end] for row in rows]) for end in (0, 1)]
         assert ends[0] is not None
         assert ends[1] is not None
         assert lasting(ends[0], ends[1]).tolist() == [True] * many + [lasts]

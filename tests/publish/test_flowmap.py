@@ -205,7 +205,6 @@ def test_what_tells_of_no_time_is_as_before(cubes: dict[str, Path], tmp_path: Pa
         ("flowmap", {"coarse_times": True}, "tells of no time"),
         ("skmob", {"coarse_times": True}, "flow maps only"),
         ("flowmap", {"where": "speed == 3"}, "no 'speed'"),
-        ("omx", {"where": 'mode == "car"', "onto": "zones.geojson"}, "cannot be spread"),
     ],
 )
 def test_what_cannot_be_done_is_said(cubes: dict[str, Path], tmp_path: Path, to: str, how: Any, message: str) -> None:

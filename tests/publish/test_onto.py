@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
+from collections import Counter
 from decimal import Decimal
+from itertools import product
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -13,6 +15,8 @@ import geopandas
 import h3
 import numpy as np
 import openmatrix
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 import shapely
 from hypothesis import assume, given, settings
@@ -27,10 +31,15 @@ from odkanon.publish.export.export import export_release
 from odkanon.publish.onto.onto import OntoZones, release_onto
 from odkanon.publish.onto.shares import Weights, ZoneShares, read_weights, zone_shares
 from odkanon.publish.onto.spread import divided, spread_rows
+from odkanon.read.lookup import lookup_hierarchy
+from odkanon.read.odtable import read_od
+from odkanon.read.outlines import with_outlines
 from odkanon.read.polygons import Polygons, read_polygons
-from worlds.matrices import town
+from worlds.matrices import by_mode, town
+from worlds.polygons import square
 
 METHODS = ["odkanon", "atg-soft", "mondrian", "freezones", "cascade"]
+RELEASES = [*METHODS, "cube"]
 BOX = (2.25, 48.80, 2.45, 48.91)
 """Around most of the town."""
 
@@ -39,7 +48,9 @@ BOX = (2.25, 48.80, 2.45, 48.91)
 def releases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("releases")
     od = town(7)
-    return {method: anonymize(od, Rule(trips=10), method=method).save(folder / method) for method in METHODS}
+    made = {method: anonymize(od, Rule(trips=10), method=method) for method in METHODS}
+    made["cube"] = anonymize(by_mode(od), Rule(trips=10), method="cascade", give_up="place:6,mode,place")
+    return {name: release.save(folder / name) for name, release in made.items()}
 
 
 def voronoi(seed: int, count: int) -> Polygons:
@@ -67,7 +78,9 @@ def total(matrix: Any) -> Decimal:
 
 
 @settings(max_examples=12, deadline=None)
-@given(seed=st.integers(0, 2**32 - 1), count=st.integers(2, 40), method=st.sampled_from(METHODS), weighed=st.booleans())
+@given(
+    seed=st.integers(0, 2**32 - 1), count=st.integers(2, 40), method=st.sampled_from(RELEASES), weighed=st.booleans()
+)
 def test_sums_are_kept_to_the_last_digit(
     releases: dict[str, Path], seed: int, count: int, method: str, weighed: bool
 ) -> None:
@@ -208,6 +221,64 @@ def test_cells_equal_a_brute_force_over_all_rows(releases: dict[str, Path]) -> N
             pair = np.outer(share["origin", row["origin"]], share["destination", row["destination"]])
             expected += float(row["trips"]) * pair
     assert np.abs(matrices(found)["trips"] - expected).max() < 0.002 * expected.max()
+
+
+def test_a_cube_is_spread_as_a_whole_and_by_mode(releases: dict[str, Path], tmp_path: Path) -> None:
+    """Modes and what tells none add up to the whole, cell by cell; a mode has the trips that its view has."""
+    cube, polygons = releases["cube"], voronoi(5, 9)
+    whole = matrices(release_onto(cube, polygons))["trips"]
+    rows = pyarrow.parquet.read_table(cube / "classes.parquet").to_pylist()
+    told = sorted({row["mode"] for row in rows})
+    assert told[0] == "any"
+    assert told[-2:] == ["bus", "car"]
+    parts = []
+    for mode in told[1:]:
+        part = matrices(release_onto(cube, polygons, where=f'mode == "{mode}"'))["trips"]
+        assert total(part) == sum(row["trips"] for row in rows if row["mode"] == mode)
+        parts.append(part)
+    rest = whole - sum(parts)
+    assert rest.sum() == pytest.approx(sum(row["trips"] for row in rows if row["mode"] == "any"))
+    assert rest.min() > -0.01
+    write(polygons, tmp_path / "zones.geojson")
+    asked = ["--onto", "zones.geojson", "--to", "csv", "-o", "out", "--where", 'mode == "car"']
+    done = odkanon("export", cube, *asked, cwd=tmp_path)
+    assert done.returncode == 0, done
+    assert "more trips may be such" in output(done)
+    with (tmp_path / "out" / "flows.csv").open(newline="", encoding="utf-8") as file:
+        assert sum(Decimal(row["trips"]) for row in csv.DictReader(file)) == total(parts[-1])
+
+
+def test_rows_of_polygons_stand_for_what_finer_rows_leave(tmp_path: Path) -> None:
+    """A cascade of a lookup table: on its own leaves each pair gets what the finest row over it has for it."""
+    zone, districts = "abcdefgh", "wwxxyyzz"
+    trips = {"ac": 30, "ad": 5, "bc": 6, "bd": 4, "eg": 3, "fc": 20, "ah": 2, "ce": 5, "df": 7}
+    tree = lookup_hierarchy(pa.table({"zone": [*zone], "district": [*districts], "all": ["all"] * 8}))
+    shapes = {leaf: square(column, 0) for column, leaf in enumerate(zone)}
+    path = tmp_path / "zones.geojson"
+    features = [{"type": "Feature", "properties": {"id": leaf}, "geometry": shapes[leaf]} for leaf in zone]
+    path.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
+    ends = [pair for pair, count in trips.items() for _ in range(count)]
+    table = pa.table({"origin": [pair[0] for pair in ends], "destination": [pair[1] for pair in ends]})
+    od = read_od(table, hierarchy=with_outlines(tree, path))
+    release = anonymize(od, Rule(trips=10), method="cascade", implications="allowed")
+    rows = release.table().to_pylist()
+    assert {("a", "c", 30), ("w", "x", 15)} < {tuple(row.values())[:3] for row in rows}
+    below = {leaf: leaf for leaf in zone} | {name: zone[2 * at : 2 * at + 2] for at, name in enumerate("wxyz")}
+    below["all"] = zone
+    finest = {
+        pair: min(
+            (row for row in rows if pair[0] in below[row["origin"]] and pair[1] in below[row["destination"]]),
+            key=lambda row: len(below[row["origin"]]) * len(below[row["destination"]]),
+            default=None,
+        )
+        for pair in product(zone, zone)
+    }
+    own = Counter(id(row) for row in finest.values() if row is not None)
+    expected = [
+        [0.0 if row is None else row["trips"] / own[id(row)] for row in (finest[a, b] for b in zone)] for a in zone
+    ]
+    found = matrices(release_onto(release.save(tmp_path / "release"), read_polygons(path, None)))["trips"]
+    assert found[:-1, :-1] == pytest.approx(np.array(expected), rel=1e-3, abs=1e-3)
 
 
 def write(polygons: Polygons, path: Path, crs: str = "EPSG:4326") -> Path:

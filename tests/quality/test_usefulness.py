@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from odkanon import InputError, Rule, anonymize, build_od, read_trips
+from odkanon import InputError, Rule, anonymize, build_od, cube_of, read_trips
 from odkanon.engine.choose import load_table
 from odkanon.engine.duckdb.backend import DuckDb
 from odkanon.engine.duckdb.input import DuckInput
@@ -21,14 +21,14 @@ from odkanon.model.release import Release
 from odkanon.quality.usefulness.areas import areas_of
 from odkanon.quality.usefulness.comparison import LARGE, NEAR
 from odkanon.quality.usefulness.places import GivenPlaces, Squares, number_pairs
-from odkanon.quality.usefulness.rows import Nodes, around_rows, corrected, masses_to_spread, nodes_of
 from odkanon.quality.usefulness.usefulness import map_of, usefulness
+from odkanon.read.axes import kinds_of
 from odkanon.read.reading import Reading
 from odkanon.read.tables.open import open_table
 from odkanon.sample.survey import make_survey
 from odkanon.zoning.projection import Projection
 from odkanon.zoning.zones import Zones
-from worlds.matrices import cells_below, random_od, town
+from worlds.matrices import random_od, town
 
 AXES = ("origins", "destinations")
 
@@ -166,97 +166,14 @@ def test_boxes_are_spread_over_their_area() -> None:
     assert 0.02 < found.cpc < 0.95
 
 
-def nodes(names: list[str]) -> Nodes:
-    found = nodes_of(names)
-    assert found is not None
-    return found
-
-
-LEVELS = [(10, 10), (9, 10), (9, 9), (8, 9), (8, 8)]
-
-
-@settings(max_examples=20, deadline=None)
-@given(st.integers(0, 2**32 - 1), st.integers(1, 40))
-def test_rows_inside_rows_share_the_area_that_no_finer_row_covers(seed: int, count: int) -> None:
-    random = np.random.default_rng(seed)
-    leaves = cells_below(("881fb46711fffff",))
-    rows = {}
-    for _ in range(count):
-        row, column = LEVELS[random.integers(len(LEVELS))]
-        names = [h3.int_to_str(int(random.choice(leaves[:14]))) for _ in range(2)]
-        rows[h3.cell_to_parent(names[0], row), h3.cell_to_parent(names[1], column)] = int(random.integers(1, 50))
-    keys = sorted(rows)
-    origin, destination = (nodes([key[end] for key in keys]) for end in (0, 1))
-    mass = np.array([[float(rows[key])] for key in keys])
-    found = corrected(mass, origin, destination)[:, 0]
-    assert found.sum() == pytest.approx(mass.sum())
-    boxes = [(set(h3.cell_to_children(a, 10)), set(h3.cell_to_children(b, 10))) for a, b in keys]
-    expected, finest = np.zeros((49, 49)), np.full((49, 49), -1)
-    names = [h3.int_to_str(int(leaf)) for leaf in leaves]
-    for (i, a), (j, b) in product(enumerate(names), enumerate(names)):
-        over = [n for n, (left, right) in enumerate(boxes) if a in left and b in right]
-        finest[i, j] = min(over, key=lambda n: len(boxes[n][0]) * len(boxes[n][1]), default=-1)
-    for n, (left, right) in enumerate(boxes):
-        own = finest == n
-        inside = np.array([[a in left and b in right for b in names] for a in names])
-        area = own if own.any() else inside
-        expected[area] += mass[n, 0] / area.sum()
-    spread = np.zeros((49, 49))
-    for value, (left, right) in zip(found, boxes, strict=True):
-        inside = np.array([[a in left and b in right for b in names] for a in names])
-        spread[inside] += value / inside.sum()
-    assert spread == pytest.approx(expected, abs=1e-9)
-
-
-def test_a_row_lies_in_the_finest_row_around_it() -> None:
-    leaf, parent, above = "8a1fb4671017fff", "891fb467103ffff", "881fb46711fffff"
-    assert h3.cell_to_parent(leaf, 9) == parent
-    rows = [(leaf, leaf), (parent, parent), (above, above), (leaf, above)]
-    origin, destination = (nodes([row[end] for row in rows]) for end in (0, 1))
-    assert around_rows(origin, destination)[:3].tolist() in ([1, 2, -1], [3, 2, -1])
-
-
-@pytest.mark.parametrize("steps", ["plain", "fine"])
-def test_a_cascade_is_spread_over_what_finer_rows_leave(steps: str) -> None:
-    """Each public leaf pair gets what the finest row over it has for it."""
-    od = town(5, trips=400, spread=0.004)
-    release = anonymize(od, Rule(trips=10), method="cascade", steps=steps, coarsest=8)
-    classes, zones = release.classes, (release.origins, release.destinations)
-    leaves = [
-        [{leaf for cell in (cells or [name]) for leaf in h3.cell_to_children(cell, 10)} for name, cells in named(side)]
-        for side in zones
-    ]
-    universe = [sorted(set.union(*side)) for side in leaves]
-    place = [{leaf: number for number, leaf in enumerate(side)} for side in universe]
-    inside = [[np.array([place[end][leaf] for leaf in zone]) for zone in side] for end, side in enumerate(leaves)]
-    ends = list(zip(classes.origin.tolist(), classes.destination.tolist(), strict=True))
-    sizes = np.array([len(inside[0][o]) * len(inside[1][d]) for o, d in ends])
-    finest = np.full([len(side) for side in universe], -1)
-    for row in np.argsort(-sizes, kind="stable").tolist():
-        finest[np.ix_(inside[0][ends[row][0]], inside[1][ends[row][1]])] = row
-    own = np.bincount(finest[finest >= 0], minlength=len(ends))
-    expected = np.where(finest >= 0, (classes.trips / np.maximum(own, 1))[finest], 0.0)
-    for row in np.flatnonzero(own == 0).tolist():
-        expected[np.ix_(inside[0][ends[row][0]], inside[1][ends[row][1]])] += classes.trips[row] / sizes[row]
-    masses = masses_to_spread(classes.trips[:, None].astype(np.float64), zones, tuple(np.array(ends).T))
-    spread = np.zeros_like(expected)
-    for (o, d), mass, size in zip(ends, masses[:, 0], sizes, strict=True):
-        spread[np.ix_(inside[0][o], inside[1][d])] += mass / size
-    assert np.abs(spread - expected).max() < 1e-9
-    assert (masses[:, 0] != classes.trips).any()
-
-
-def named(zones: Zones) -> list[tuple[str, list[str]]]:
-    cells = zones.cells or ((),) * len(zones)
-    return [(str(name), list(part)) for name, part in zip(zones.ids, cells, strict=True)]
-
-
-@pytest.mark.parametrize("fetchable", [0, None])
-def test_the_same_numbers_where_the_pairs_are_in_a_database(fetchable: int | None) -> None:
-    table = make_survey().slice(0, 3000)
-    reference = anonymize(build_od(read_trips(table)), Rule(trips=10))
-    stored = load_table(DuckInput(open_table(table), DuckDb(fetchable=fetchable)), Reading())
-    release = anonymize(stored, Rule(trips=10))
+@pytest.mark.parametrize(("fetchable", "cube"), [(0, False), (None, False), (0, True)])
+def test_the_same_numbers_where_the_pairs_are_in_a_database(fetchable: int | None, cube: bool) -> None:
+    table, method = make_survey().slice(0, 3000), "cascade" if cube else "odkanon"
+    trips, kinds = read_trips(table), kinds_of(["sex"]) if cube else []
+    reference = anonymize(cube_of(trips, ["sex"]) if cube else build_od(trips), Rule(trips=10), method=method)
+    stored = load_table(DuckInput(open_table(table), DuckDb(fetchable=fetchable)), Reading(), kinds=kinds)
+    release = anonymize(stored, Rule(trips=10), method=method)
+    assert usefulness(release)["trips"].squares[0].cpc > 0
     assert {name: told.as_dict() for name, told in usefulness(release).items()} == {
         name: told.as_dict() for name, told in usefulness(reference).items()
     }

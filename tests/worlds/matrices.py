@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from odkanon.methods.registry import METHODS
 from odkanon.model.account import Source
 from odkanon.model.od import ODMatrix, od_matrix
+from odkanon.zoning.attributes import ANY, AttributeAxis
 from odkanon.zoning.cells import Cells, latlng_to_cell, str_to_cell
 from odkanon.zoning.hierarchy import Cut, Hierarchy, cut_at, h3_hierarchy
 
@@ -155,6 +157,13 @@ def town(seed: int, *, trips: int = 1500, spread: float = 0.02) -> ODMatrix:
     person = random.integers(0, trips // 3, trips).astype(np.int32)
     weight = random.integers(1, 5000, trips)
     return od_of_cells(origin, destination, weight=weight, scale=SCALE, person=person)
+
+
+def by_mode(od: ODMatrix) -> ODMatrix:
+    """Return a matrix as a cube: trips of a pair are all by the same of three modes."""
+    tree = Hierarchy((np.array(["bike", "bus", "car"]), np.array([ANY])), (np.arange(3), np.zeros(1, dtype=np.int64)))
+    mode = np.random.default_rng(0).choice(3, len(od.flows), p=[0.1, 0.4, 0.5]).astype(np.int32)
+    return replace(od, flows=replace(od.flows, kinds=(mode,)), axes=(AttributeAxis("mode", tree),))
 
 
 def all_cuts(tree: Hierarchy) -> list[Cut]:

@@ -18,6 +18,7 @@ from typing import Any
 from odkanon.methods.registry import words_for
 from odkanon.model.measures import HEADS
 from odkanon.publish.files import CSV, MANIFEST, PARQUET, ZONES, sha256
+from odkanon.zoning.areas import polygons_of
 
 FILES: dict[str, tuple[str, str, str]] = {
     CSV: ("flows", "csv", "text/csv"),
@@ -153,16 +154,9 @@ def _field(column: str, rule: Mapping[str, Any]) -> dict[str, Any]:
 
 def _extent(zones: Iterable[Mapping[str, Any]]) -> list[float] | None:
     """Return west, south, east and north of all outlines; None where there are none."""
-    points = [point for zone in zones for point in _points((zone.get("geometry") or {}).get("coordinates", []))]
+    # Holes lie inside.
+    points = [point for zone in zones for rings in polygons_of(zone.get("geometry")) for point in rings[0]]
     if not points:
         return None
-    lons, lats = zip(*points, strict=True)
+    lons, lats = [point[0] for point in points], [point[1] for point in points]
     return [min(lons), min(lats), max(lons), max(lats)]
-
-
-def _points(coordinates: Sequence[Any]) -> Iterable[tuple[float, float]]:
-    if coordinates and isinstance(coordinates[0], int | float):
-        yield coordinates[0], coordinates[1]
-        return
-    for part in coordinates:
-        yield from _points(part)

@@ -26,7 +26,6 @@ from odkanon.model.rule import Rule
 from odkanon.publish.files import axis_of
 from odkanon.quality.privacy import privacy
 from odkanon.quality.utility import utility
-from odkanon.zoning.attributes import ANY, UNLISTED, AttributeAxis
 from odkanon.zoning.cells import cell_to_resolution, str_to_cell
 from odkanon.zoning.hierarchy import Hierarchy
 from odkanon.zoning.zones import Zones, find_nodes
@@ -72,36 +71,16 @@ def _period(release: Release) -> dict[str, Any]:
 
 
 def public_axes(release: Release) -> dict[str, Any]:
-    """Return the axes of a cube besides its places; nothing for other releases.
-
-    Of each axis the levels are told as a table is, by columns: first its values, then for each value the group that it
-    lies in, and so on up to ``any``. Values that are public whatever the trips are all there, others only where a row
-    has them: a list of what occurs would show that it does. What may be left out is a value of its own.
-    """
+    """Return the axes of a cube besides its places, as its readers know them; nothing for other releases."""
     matrix = release.matrix
     if matrix is None or not matrix.axes:
         return {}
     return {
         "axes": [
-            {"name": axis.name, "levels": _listed(axis, set(release.classes.kinds[axis.name].tolist()))}
+            {"name": axis.name, "levels": axis.listed(release.classes.kinds[axis.name].tolist())}
             for axis in matrix.axes
         ]
     }
-
-
-def _listed(axis: AttributeAxis, told: set[str]) -> list[list[str]]:
-    """Return the levels of an axis by columns, of values that are public or that rows tell."""
-    tree = axis.public
-    chains = list(zip(*(ids[code].tolist() for ids, code in zip(tree.ids, tree.codes, strict=True)), strict=True))
-    shown = [chain for chain in chains if chain[0] in axis.named or chain[0] in told]
-    groups = {node for chain in shown for node in chain[1:-1]} | told
-    rest = {
-        (UNLISTED,) * level + chain[level:]: None
-        for level in range(1, tree.top)
-        for chain in chains
-        if not axis.named and chain[level] in groups
-    }
-    return [list(column) for column in zip(*shown, *rest, (UNLISTED,) * tree.top + (ANY,), strict=True)]
 
 
 def _all_axes(release: Release) -> dict[str, Any]:

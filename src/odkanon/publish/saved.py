@@ -23,6 +23,7 @@ from odkanon.model.measures import ADDITIVE, MEASURES
 from odkanon.model.od import AXES
 from odkanon.publish.files import CSV, MANIFEST, PARQUET, ZONES, read_rows
 from odkanon.publish.recipe import INDEX, read_recipe, with_leaves
+from odkanon.quality.usefulness.nodes import Nodes, kind_nodes
 from odkanon.together.series import Zoning, zoning_of_features
 
 Floats = npt.NDArray[np.float64]
@@ -88,6 +89,12 @@ class SavedRelease:
     def axes(self) -> list[str]:
         """The axes of a cube besides the two places; none for other releases."""
         return [axis["name"] for axis in self.about.get("axes", [])]
+
+    @property
+    def kinds(self) -> list[tuple[Nodes, Ints]]:
+        """For each axis of a cube what its rows tell, each once, and for each row the number of its own."""
+        told = {axis: np.array(self.flows.column(axis).to_pylist(), dtype=np.str_) for axis in self.axes}
+        return [kind_nodes(told[axis["name"]], axis["levels"]) for axis in self.about.get("axes", [])]
 
     def over_places(self) -> SavedRelease:
         """Return the same flows with all kinds of trips added up, one for each pair of zones."""

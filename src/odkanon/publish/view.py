@@ -6,6 +6,7 @@ A view is a calculation on what is published; whoever has the folder can make ev
 from __future__ import annotations
 
 import ast
+import logging
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,8 @@ from odkanon.publish.manifest import public_axes
 from odkanon.publish.saved import SavedRelease, read_release
 from odkanon.read.tables.open import write_csv
 from odkanon.zoning.attributes import UNLISTED
+
+log = logging.getLogger(__name__)
 
 CSV, PARQUET, ABOUT = "view.csv", "view.parquet", "view.json"
 POSSIBLE = "possible"
@@ -160,6 +163,21 @@ def rows_where(release: SavedRelease, where: str | None) -> tuple[Bools, Bools]:
             certain[here] &= bool((wanted[inside] == ALL).all())
             possible[here] &= bool((wanted[inside] != NONE).any())
     return certain, possible
+
+
+def certain_rows(release: SavedRelease, where: str | None) -> Bools:
+    """Return of which rows all trips are asked for, and say how many trips of others may be; all of them for None."""
+    if where is None:
+        return np.ones(release.flows.num_rows, dtype=bool)
+    if not release.axes:
+        raise InputError(f"{release.name} tells of places only, so that there is nothing to choose among its trips")
+    certain, possible = rows_where(release, where)
+    unsure = int(release.measure("trips")[possible & ~certain].sum())
+    if unsure:
+        log.warning(
+            "up to %s more trips may be such; their rows tell too little to say, and are left out", f"{unsure:,}"
+        )
+    return certain
 
 
 NONE, SOME, ALL = 0, 1, 2

@@ -98,10 +98,6 @@ def explain(folder: str | Path, od: ODMatrix, *, km: float = 2.0, polygons: Poly
     release, found = read_release(folder), map_of(od)
     if found is None:
         raise InputError("flows can only be explained where it is known where zones lie; give their polygons")
-    if release.axes:
-        raise InputError(
-            f"{release.name} is a cube, whose coarse rows hold other kinds of trips; explain one of places"
-        )
     published = int(release.measure("trips").sum())
     if published > od.trips:
         raise InputError(
@@ -111,7 +107,7 @@ def explain(folder: str | Path, od: ODMatrix, *, km: float = 2.0, polygons: Poly
     places: Places = Squares(km) if polygons is None else _given(polygons, about)
     zones = _zones(release, "origin"), _zones(release, "destination")
     numbers = _numbers(release, zones[0], "origin"), _numbers(release, zones[1], "destination")
-    rows, areas = spreadable(zones, numbers, release.measure("trips")[:, None], od, about)
+    rows, areas = spreadable(zones, numbers, release.measure("trips")[:, None], od, about, release.kinds)
     counted, _ = on_places(engine_of(od, ("trips",)), od, places_of_leaves(places, ends), ("trips",))
     compared = compare_on(places, counted, rows, areas)
     known = np.unique(np.concatenate([counted.origin, counted.destination]))

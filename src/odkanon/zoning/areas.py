@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -20,6 +21,13 @@ def cell_area_km2(cell: str) -> float:
     return float(h3.cell_area(cell, unit="km^2"))
 
 
+def polygons_of(geometry: Mapping[str, Any] | None) -> list[list[list[list[float]]]]:
+    """Return the polygons of a GeoJSON geometry, each as its rings; none of anything else."""
+    coordinates: list[Any] = (geometry or {}).get("coordinates") or []
+    found = {"Polygon": [coordinates], "MultiPolygon": coordinates}.get((geometry or {}).get("type", ""), [])
+    return found if coordinates else []
+
+
 def polygon_area_km2(geometry: dict[str, Any]) -> float:
     """Return the area of a GeoJSON polygon or multipolygon whose sides are straight in degrees; 0 for anything else.
 
@@ -32,9 +40,7 @@ def polygon_area_km2(geometry: dict[str, Any]) -> float:
     >>> round(polygon_area_km2({"type": "Polygon", "coordinates": [box]}), 1)
     12363.7
     """
-    coordinates: list[Any] = geometry.get("coordinates") or []
-    polygons = {"Polygon": [coordinates], "MultiPolygon": coordinates}.get(geometry.get("type", ""), [])
-    return sum(_ring(rings[0]) - sum(map(_ring, rings[1:])) for rings in polygons if rings)
+    return sum(_ring(rings[0]) - sum(map(_ring, rings[1:])) for rings in polygons_of(geometry) if rings)
 
 
 def _ring(points: list[list[float]]) -> float:

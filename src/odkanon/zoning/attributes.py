@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from odkanon.zoning.hierarchy import Hierarchy
@@ -40,3 +41,26 @@ class AttributeAxis:
     def public(self) -> Hierarchy:
         """The tree as the world knows it, with values that do not occur."""
         return self.tree.public or self.tree
+
+    def listed(self, told: Collection[str]) -> list[list[str]]:
+        """Return the levels as readers of some rows know them: by columns, from the values up to ``any``.
+
+        Values that are public whatever the trips are all there, others only where a row tells them: a list of what
+        occurs would show that it does. What may be left out is a value of its own.
+
+        Parameters
+        ----------
+        told : collection of str
+            What rows say of the axis.
+        """
+        tree, said = self.public, set(told)
+        chains = list(zip(*(ids[code].tolist() for ids, code in zip(tree.ids, tree.codes, strict=True)), strict=True))
+        shown = [chain for chain in chains if chain[0] in self.named or chain[0] in said]
+        groups = {node for chain in shown for node in chain[1:-1]} | said
+        rest = {
+            (UNLISTED,) * level + chain[level:]: None
+            for level in range(1, tree.top)
+            for chain in chains
+            if not self.named and chain[level] in groups
+        }
+        return [list(column) for column in zip(*shown, *rest, (UNLISTED,) * tree.top + (ANY,), strict=True)]

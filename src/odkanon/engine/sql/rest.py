@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from odkanon.core.arrays import Ints
+from odkanon.core.arrays import Ints, sort_keys
 from odkanon.engine.nested import Nested
 from odkanon.engine.rest import Groups, MemoryRest, Rest, deal, keys_of
 from odkanon.engine.sql.backend import Backend, Relation, Selected, Stored, lend, store
@@ -151,7 +151,8 @@ class SqlRest:
         columns = ", ".join(f"f.{name}" for name in (*self.axes, *self.masses))
         found = self.backend.execute(f"SELECT {columns} FROM {relation or f'{self.table} f'}")
         column = {name: ints(found, name) for name in (*self.axes, *self.masses)}
-        order = np.lexsort([column[axis] for axis in reversed(self.axes)])
+        keys = keys_of([column[axis] for axis in self.axes], self.nodes)
+        order, _ = sort_keys(keys, int(np.prod(self.nodes, dtype=object)))
         column = {name: values[order] for name, values in column.items()}
         codes = tuple(column[axis] for axis in self.axes)
         return Groups(codes, column["pairs"], column["trips"], column.get("weight"), {}, self.scale or 1)

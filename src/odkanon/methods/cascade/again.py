@@ -17,7 +17,8 @@ from odkanon.core.arrays import Bools, Ints
 from odkanon.engine.rest import keys_of
 from odkanon.errors import InputError
 from odkanon.methods.cascade.ladder import Ladder
-from odkanon.quality.usefulness.rows import Nodes, around_rows, nodes_of
+from odkanon.quality.usefulness.nodes import CellNodes, cell_nodes
+from odkanon.quality.usefulness.rows import around_rows
 from odkanon.zoning.cells import Floats, is_pentagon
 from odkanon.zoning.hierarchy import Hierarchy
 
@@ -52,7 +53,7 @@ class EarlierRows:
                 f"the rows of {self.name} can be used for other trips on plain H3 cells, without an area; make a "
                 "cascade of the new data instead"
             )
-        ends = nodes_of(self.origin.tolist()), nodes_of(self.destination.tolist())
+        ends = cell_nodes(self.origin.tolist()), cell_nodes(self.destination.tolist())
         if ends[0] is None or ends[1] is None or any((end.depth % _PER_RESOLUTION > 1).any() for end in ends if end):
             raise InputError(f"the rows of {self.name} do not lie between H3 cells, so that they cannot be used again")
         last = lasting(ends[0], ends[1])
@@ -84,9 +85,9 @@ def _keys(ladder: Ladder, rung: int, names: list[npt.NDArray[np.str_]], levels: 
     return np.sort(keys_of(codes, radix)[known])
 
 
-def lasting(origin: Nodes, destination: Nodes) -> Bools:
+def lasting(origin: CellNodes, destination: CellNodes) -> Bools:
     """Return which rows between H3 cells may be used for other trips, from fine to coarse."""
-    around, size = around_rows(origin, destination), origin.size * destination.size
+    around, size = around_rows([origin, destination]), origin.size * destination.size
     kept, owner = np.zeros(len(size), dtype=bool), around.copy()
     kind = origin.depth * 64 + destination.depth
     kinds = np.unique(kind)
@@ -108,13 +109,13 @@ def lasting(origin: Nodes, destination: Nodes) -> Bools:
     return kept
 
 
-def _irregular(nodes: Nodes, rows: Ints) -> Bools:
+def _irregular(nodes: CellNodes, rows: Ints) -> Bools:
     """Tell which rows lie at a node whose parts differ in size."""
     irregular: Bools = (nodes.depth[rows] == 0) | is_pentagon(nodes.cell[rows])
     return irregular
 
 
-def _outside(end: Nodes, rows: Ints, inner: Ints, inside: Ints, size: Floats, free: Floats) -> Floats:
+def _outside(end: CellNodes, rows: Ints, inner: Ints, inside: Ints, size: Floats, free: Floats) -> Floats:
     """Return how much of its own each row has outside any one part of it on an axis, at least.
 
     Of a leaf there is no part, and what it has is all outside.

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
-
-import pyarrow as pa
 
 from odkanon.core.outputs import check_new, partial_folder
 from odkanon.errors import InputError, nearest
@@ -19,9 +16,8 @@ from odkanon.publish.export.omx import write_omx
 from odkanon.publish.onto import write as onto_files
 from odkanon.publish.report.segments import index_folders, is_index
 from odkanon.publish.saved import SavedRelease, read_release, with_zones_of
-from odkanon.publish.view import rows_where
+from odkanon.publish.view import certain_rows
 
-log = logging.getLogger(__name__)
 Writer = Callable[[SavedRelease, str, Path], None]
 
 FILES: dict[str, tuple[str, ...]] = {
@@ -112,6 +108,7 @@ def export_release(
             "onto": Path(onto),
             "code": code,
             "weights": None if weights is None else Path(weights),
+            "where": where,
         }
         return _written(output, onto_files.FILES[to], partial(onto_files.write_onto, folder, to, **asked), force=force)
     _check(output, FILES[to], force=force)
@@ -134,8 +131,6 @@ def _check_asked(
     if onto is not None:
         if zones:
             raise InputError("on zones of your own all are there anyway; leave out the other releases")
-        if cube[0] is not None:
-            raise InputError("a cube cannot be spread over zones of your own, nor can some of its trips")
         onto_files.check_format(to)
     elif own != (None, None):
         raise InputError("codes and weights belong to zones of your own; name their file, too")
@@ -148,18 +143,8 @@ def _check_asked(
 
 
 def _chosen(release: SavedRelease, where: str | None) -> SavedRelease:
-    """Return a cube with the rows of which all trips are asked for, and say how many others may be."""
-    if where is None:
-        return release
-    if not release.axes:
-        raise InputError(f"{release.name} tells of places only, so that there is nothing to choose among its trips")
-    certain, possible = rows_where(release, where)
-    unsure = int(release.measure("trips")[possible & ~certain].sum())
-    if unsure:
-        log.warning(
-            "up to %s more trips may be such; their rows tell too little to say, and are left out", f"{unsure:,}"
-        )
-    return replace(release, flows=release.flows.filter(pa.array(certain)))
+    """Return a release with the rows of which all trips are asked for."""
+    return release if where is None else replace(release, flows=release.flows.filter(certain_rows(release, where)))
 
 
 def _written(output: Path, files: Sequence[str], write: Callable[[Path], None], *, force: bool) -> list[Path]:

@@ -16,7 +16,9 @@ from odkanon.errors import InputError
 from odkanon.publish.onto.shares import Shapes, Weights, zone_shares
 from odkanon.publish.onto.spread import DECIMALS, SpreadRows, spread_rows
 from odkanon.publish.saved import SavedRelease, read_release
-from odkanon.quality.usefulness.rows import around_rows, corrected, nodes_of
+from odkanon.publish.view import certain_rows
+from odkanon.quality.usefulness.nodes import Nodes, TreeNodes, cell_nodes
+from odkanon.quality.usefulness.rows import masses_to_spread
 from odkanon.read.polygons import Polygons
 from odkanon.zoning.cells import Floats
 
@@ -125,7 +127,9 @@ class Margins:
         return pa.table({"zone": self._found.zone_names, **sums})
 
 
-def release_onto(folder: str | Path, polygons: Polygons, *, weights: Weights | None = None) -> OntoZones:
+def release_onto(
+    folder: str | Path, polygons: Polygons, *, weights: Weights | None = None, where: str | None = None
+) -> OntoZones:
     """Spread a saved release over zones of the user's own.
 
     A row goes to the pairs of zones that it meets, in proportion to the area of its own two zones that lies in each, or
@@ -140,13 +144,11 @@ def release_onto(folder: str | Path, polygons: Polygons, *, weights: Weights | N
         The zones; see `odkanon.read.polygons.read_polygons`.
     weights : Weights, optional
         What to spread by instead of area; see `odkanon.publish.onto.shares.read_weights`.
+    where : str, optional
+        Of a cube, only rows all of whose trips are such; see `odkanon.publish.view.certain_rows`.
     """
     release = read_release(folder)
-    if release.axes:
-        raise InputError(
-            f"{release.name} is a cube: a coarse row may hold trips of other kinds where a finer one lies, so that it "
-            "cannot be spread over other zones; make a release of places for that"
-        )
+    asked = certain_rows(release, where)
     flows = release.flows
     names, shapes, shape = _zones(release)
     shares = zone_shares(shapes, polygons.shapes, weights)
@@ -155,13 +157,19 @@ def release_onto(folder: str | Path, polygons: Polygons, *, weights: Weights | N
         np.array([number[axis, zone] for zone in flows.column(axis).to_pylist()], dtype=np.int64)
         for axis in ("origin", "destination")
     )
-    measures: dict[str, SpreadRows] = {}
-    for measure in (name for name in _MEASURES if name in flows.column_names):
-        units = _units(flows.column(measure).to_numpy())
-        size = None if weights is None else shares.size[shape[origin]] * shares.size[shape[destination]]
-        spread = _corrected(units, [name for _, name in names], origin, destination, size)
-        ends = shape[origin], shape[destination]
-        measures[measure] = spread_rows(*ends, units, spread, shares, len(polygons.codes) + 1)
+    nodes = _nodes(release, shapes[shape])
+    kinds = release.kinds
+    size = None
+    if weights is not None:
+        size = shares.size[shape[origin]] * shares.size[shape[destination]]
+        size = size * np.prod([kind.size[which] for kind, which in kinds], axis=0)
+    published = [name for name in _MEASURES if name in flows.column_names]
+    units = np.stack([_units(flows.column(name).to_numpy()) * asked for name in published], axis=1)
+    spread = _corrected(units, [(nodes, origin), (nodes, destination), *kinds], size)
+    ends, zones = (shape[origin], shape[destination]), len(polygons.codes) + 1
+    measures = {
+        name: spread_rows(*ends, units[:, at], spread[:, at], shares, zones) for at, name in enumerate(published)
+    }
     numbers = polygons.numbers
     if numbers is not None:
         numbers = np.append(numbers, -1 if 0 in numbers else 0)
@@ -190,15 +198,29 @@ def _units(values: Floats) -> Ints:
     return units
 
 
-def _corrected(units: Ints, names: list[str], origin: Ints, destination: Ints, size: Floats | None) -> Ints:
-    """Return what to spread where rows lie inside rows between H3 cells; otherwise the units themselves."""
-    nodes = nodes_of(names)
-    if nodes is None:
-        return units
-    ends = nodes.take(origin), nodes.take(destination)
-    if (around_rows(*ends) < 0).all():
-        return units
-    exact = corrected(units[:, None].astype(np.float64), *ends, size)[:, 0]
+def _nodes(release: SavedRelease, shapes: Shapes) -> Nodes | None:
+    """Return all zones as nodes of a tree: of H3 cells, or of polygons of which some lie in others."""
+    about = [feature["properties"] for feature in release.zones]
+    cells = cell_nodes([zone["id"] for zone in about])
+    if cells is not None or not release.nested:
+        return cells
+    import shapely
+
+    level, area = np.array([zone["level"] for zone in about]), np.array([zone["area_km2"] or 0.0 for zone in about])
+    origin = np.array([zone["axis"] == "origin" for zone in about])
+    known = np.flatnonzero(~shapely.is_missing(shapes))
+    inside, around = shapely.STRtree(shapes[known]).query(shapely.point_on_surface(shapes[known]), predicate="within")
+    inside, around = known[inside], known[around]
+    same = origin[inside] == origin[around]
+    # A zone that lies in none of a coarser level is alone there, and so is one without an outline.
+    chain = np.tile(np.arange(len(about)), (int(level.max(initial=0)) + 1, 1))
+    chain[level[around[same]], inside[same]] = around[same]
+    return TreeNodes(chain[::-1], len(chain) - 1 - level, area)
+
+
+def _corrected(units: Ints, axes: list[tuple[Nodes | None, Ints]], size: Floats | None) -> Ints:
+    """Return what to spread where rows lie inside rows; otherwise the units themselves."""
+    exact = masses_to_spread(units.astype(np.float64), axes, size)
     spread: Ints = np.rint(exact).astype(np.int64)
-    spread[np.argmax(spread)] += int(units.sum()) - int(spread.sum())
+    spread[spread.argmax(axis=0), np.arange(units.shape[1])] += units.sum(axis=0) - spread.sum(axis=0)
     return spread

@@ -35,11 +35,18 @@ def check_format(to: str) -> None:
 
 
 def write_onto(
-    folder: Path, to: str, output: Path, *, onto: Path, code: str | None = None, weights: Path | None = None
+    folder: Path,
+    to: str,
+    output: Path,
+    *,
+    onto: Path,
+    code: str | None = None,
+    weights: Path | None = None,
+    where: str | None = None,
 ) -> None:
     """Spread a release over the polygons of a file, and write it as the files of a format."""
     known = None if weights is None else read_weights(weights)
-    found = release_onto(folder, read_polygons(onto, code), weights=known)
+    found = release_onto(folder, read_polygons(onto, code), weights=known, where=where)
     if to == "omx":
         _write_omx(found, output)
     else:

@@ -22,6 +22,7 @@ from odkanon.model.measures import MEASURES
 from odkanon.publish.report.columns import LONG, pack_names, pack_numbers
 from odkanon.publish.report.nest import pack_nest, roof_of
 from odkanon.publish.saved import SavedRelease
+from odkanon.zoning.areas import polygons_of
 
 FORMAT = 1
 PER_DEGREE = 1_000_000
@@ -54,14 +55,7 @@ class Shapes:
 
 def pack_polygons(geometry: dict[str, Any] | None) -> Shape:
     """Pack the polygons of a GeoJSON geometry; other geometries give an empty list."""
-    if geometry is None:
-        return []
-    kind = geometry.get("type")
-    if kind == "Polygon":
-        return [[pack_ring(ring) for ring in geometry["coordinates"]]]
-    if kind == "MultiPolygon":
-        return [[pack_ring(ring) for ring in polygon] for polygon in geometry["coordinates"]]
-    return []
+    return [[pack_ring(ring) for ring in polygon] for polygon in polygons_of(geometry)]
 
 
 def pack_ring(points: Sequence[Sequence[float]]) -> Ring:

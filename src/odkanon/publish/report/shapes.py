@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from odkanon.zoning.areas import polygons_of
+
 Ring = list[tuple[float, float]]
 
 
@@ -36,10 +38,9 @@ class Outline:
 
 def outline_of(zone: dict[str, Any], measure: str) -> Outline | None:
     """Return the outline of a GeoJSON feature; None where it has no polygon."""
-    geometry, own = zone.get("geometry") or {}, zone["properties"]
-    polygons = geometry.get("coordinates", []) if geometry.get("type") in ("Polygon", "MultiPolygon") else []
+    own = zone["properties"]
     rings, area = [], 0.0
-    for polygon in [polygons] if geometry.get("type") == "Polygon" else polygons:
+    for polygon in polygons_of(zone.get("geometry")):
         for number, ring in enumerate(polygon):
             turned, size = _turned(_unrolled(ring), inward=number > 0)
             rings.append(turned)

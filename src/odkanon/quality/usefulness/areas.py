@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from odkanon.core.arrays import Bools, Ints, group_sum, spans
 from odkanon.quality.usefulness.places import Places, Shares, Squares, number_pairs
+from odkanon.zoning.areas import polygons_of
 from odkanon.zoning.cells import WORLD, Cells, Floats, cell_to_latlng, cell_to_resolution, cell_to_span, str_to_cell
 from odkanon.zoning.hierarchy import Hierarchy
 from odkanon.zoning.projection import Projection
@@ -216,10 +217,7 @@ def _polygons(zones: Zones, projection: Projection) -> Parts:
 
 def _rings(outline: dict[str, Any] | None) -> list[Floats]:
     """Return all rings of a GeoJSON polygon or multipolygon, as longitudes and latitudes."""
-    if outline is None:
-        return []
-    polygons = outline["coordinates"] if outline["type"] == "MultiPolygon" else [outline["coordinates"]]
-    return [np.asarray(ring, dtype=np.float64)[:, :2] for polygon in polygons for ring in polygon]
+    return [np.asarray(ring, dtype=np.float64)[:, :2] for polygon in polygons_of(outline) for ring in polygon]
 
 
 def _middle(outline: dict[str, Any] | None) -> tuple[float, float]:

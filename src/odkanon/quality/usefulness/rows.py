@@ -2,91 +2,29 @@
 
 A row that has finer rows inside it stands for what these do not cover (a cascade). Spreading it over the rest is the
 same as spreading it over all of its area and taking as much away again from each row right inside it. So nested rows
-become rows with corrected masses, some of them negative, and everything else is written once for all methods.
+become rows with corrected masses, some of them negative, and everything else is written once for all methods. What
+kind of trips a row is of (a cube) is an axis like the two places: a row is spread over the kinds below its own, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
-import pyarrow as pa
+import numpy.typing as npt
 
 from odkanon.core.arrays import Bools, Ints
 from odkanon.core.weights import from_units
 from odkanon.model.classes import Classes
 from odkanon.model.release import Release
-from odkanon.zoning.cells import (
-    WORLD,
-    Cells,
-    Floats,
-    cell_to_parent,
-    cell_to_resolution,
-    is_valid_cell,
-    str_to_cell,
-)
-from odkanon.zoning.fine import FIRST_HALF, FIRST_PAIR, PAIR_OF_DIGIT, child_digit, child_of, group_ids
-from odkanon.zoning.zones import Zones
+from odkanon.quality.usefulness.nodes import Nodes, nested
+from odkanon.zoning.cells import Floats
 
 _NOTHING = 1e-9
-_CHILDREN, _BASE_CELLS = 7.0, 122.0
-_STEPS = 3
-"""Levels from an H3 resolution to the next: halves and pairs of children lie in between."""
-_HALVES = ("0462", "315", "35")
-
-
-@dataclass(frozen=True, eq=False)
-class Nodes:
-    """Zones as nodes of the public H3 tree, steps in between included.
-
-    Attributes
-    ----------
-    cell : array of uint64
-        A cell that lies in each.
-    depth : array of int
-        How far below the whole world, which is 0; a cell of resolution r is at ``3 r + 1``.
-    size : array of float
-        What part of a resolution-0 cell each has.
-    """
-
-    cell: Cells
-    depth: Ints
-    size: Floats
-
-    def take(self, which: Ints) -> Nodes:
-        """Return some of the nodes."""
-        return Nodes(self.cell[which], self.depth[which], self.size[which])
-
-    def above(self, which: Ints, depth: int) -> Cells:
-        """Return the ids of the ancestors of some nodes (or of themselves) at a depth."""
-        cells = self.cell[which]
-        if depth == 0:
-            return np.full(len(cells), WORLD)
-        resolution, step = divmod(depth - 1, _STEPS)
-        parent = cell_to_parent(cells, resolution)
-        if step == 0:
-            return parent
-        pair = PAIR_OF_DIGIT[child_digit(cells, resolution + 1)]
-        return group_ids(parent, FIRST_HALF + pair // 2 if step == 1 else FIRST_PAIR + pair)
-
-
-def nodes_of(names: Sequence[str]) -> Nodes | None:
-    """Return zones by their names as nodes of the H3 tree; None unless all of them are."""
-    parts = [name.partition("-")[::2] for name in names]
-    world = np.array([name == "world" for name in names], dtype=bool)
-    base = np.where(world, WORLD, str_to_cell(pa.array([cell for cell, _ in parts], pa.string())))
-    if not bool((is_valid_cell(base) | world).all()):
-        return None
-    digits = np.array([int(children[:1] or -1) for _, children in parts])
-    between = digits >= 0
-    half = np.array([children in _HALVES for _, children in parts], dtype=bool)
-    depth = np.where(world, 0, _STEPS * cell_to_resolution(base) + 1 + np.where(between, 2 - half, 0))
-    cell = base.copy()
-    cell[between] = child_of(base[between], digits[between].astype(np.uint64))
-    size: Floats = np.power(_CHILDREN, -cell_to_resolution(cell).astype(np.float64))
-    size = size * np.array([max(len(children), 1) for _, children in parts])
-    return Nodes(cell, depth.astype(np.int64), np.where(world, _BASE_CELLS, size))
+_DEPTHS = 64
+"""More than any tree has."""
+_KEYS = 2**62
 
 
 def masses_of(release: Release, measures: tuple[str, ...]) -> Floats:
@@ -94,58 +32,78 @@ def masses_of(release: Release, measures: tuple[str, ...]) -> Floats:
     return np.stack([_mass(release.classes, measure) for measure in measures], axis=1)
 
 
-def masses_to_spread(mass: Floats, zones: tuple[Zones, Zones], rows: tuple[Ints, Ints]) -> Floats:
+def masses_to_spread(mass: Floats, axes: Sequence[tuple[Nodes | None, Ints]], size: Floats | None = None) -> Floats:
     """Return for each row (first axis) and measure what to spread evenly over the row's two zones.
 
-    The sum over rows stays that of the masses. ``rows`` has the numbers of the zones of each row.
+    The sum over rows stays that of the masses.
+
+    Parameters
+    ----------
+    mass : array of float, shape (rows, measures)
+        What is published of each row.
+    axes : sequence of tuple
+        For each axis its nodes, and for each row the number of its own. No nodes where none lies in another.
+    size : array of float, optional
+        See `corrected`.
     """
-    if any(side.bounds is not None for side in zones):
+    known = [(nodes, which) for nodes, which in axes if nodes is not None]
+    if len(known) < len(axes) or not any(nested(nodes).any() for nodes, _ in known):
         return mass
-    ends = nodes_of(zones[0].ids.tolist()), nodes_of(zones[1].ids.tolist())
-    if ends[0] is None or ends[1] is None or not (_nested(ends[0]) or _nested(ends[1])):
-        return mass
-    return corrected(mass, ends[0].take(rows[0]), ends[1].take(rows[1]))
+    return corrected(mass, [nodes.take(which) for nodes, which in known], size)
 
 
-def corrected(mass: Floats, origin: Nodes, destination: Nodes, size: Floats | None = None) -> Floats:
+def corrected(mass: Floats, ends: Sequence[Nodes], size: Floats | None = None) -> Floats:
     """Return masses to spread over whole rows between nodes, of which some lie inside others.
 
-    A row that finer ones cover wholly is spread over all of its area, on top of them. ``size`` says how much there is
-    to spread over in each row, if not all cells below it alike.
+    A row that finer ones cover wholly is spread over all of its area, on top of them.
+
+    Parameters
+    ----------
+    mass : array of float, shape (rows, measures)
+        What is published of each row.
+    ends : sequence of Nodes
+        For each axis the node of each row.
+    size : array of float, optional
+        How much there is to spread over in each row, if not all that lies below it alike.
     """
-    around = around_rows(origin, destination)
+    around = around_rows(ends)
     inside = around >= 0
-    size = origin.size * destination.size if size is None else size
+    size = np.prod([end.size for end in ends], axis=0) if size is None else size
     covered = np.bincount(around[inside], weights=size[inside], minlength=len(size))
     free = size - covered
     whole = free <= _NOTHING * size  # nothing but rounding
-    density = mass / np.where(whole, size, free)[:, None]
+    density = mass / np.where(whole, np.where(size > 0, size, 1.0), free)[:, None]
     beneath = np.where((inside & ~whole[around])[:, None], density[around], 0.0)
-    return (density - beneath) * size[:, None]
+    return np.where((size > 0)[:, None], (density - beneath) * size[:, None], mass)
 
 
-def around_rows(origin: Nodes, destination: Nodes) -> Ints:
+def around_rows(ends: Sequence[Nodes]) -> Ints:
     """Return for each row between nodes the finest other row that it lies in; -1 for none."""
-    kind = origin.depth * 64 + destination.depth
+    kind = reduce(lambda key, end: key * _DEPTHS + end.depth, ends, np.zeros(len(ends[0].depth), dtype=np.int64))
     found = np.full(len(kind), -1)
-    kinds = np.unique(kind)
-    for coarser in kinds[np.argsort(-(kinds // 64 + kinds % 64), kind="stable")].tolist():
-        row, column = divmod(coarser, 64)
-        rows = np.flatnonzero(kind == coarser)
-        finer = (origin.depth >= row) & (destination.depth >= column) & (kind != coarser)
-        open_ = np.flatnonzero(finer & (found < 0))
+    kinds, first = np.unique(kind, return_index=True)
+    depths = np.stack([end.depth[first] for end in ends], axis=1)
+    for at in np.argsort(-depths.sum(axis=1), kind="stable").tolist():
+        rows = np.flatnonzero(kind == kinds[at])
+        finer = np.logical_and.reduce([end.depth >= depth for end, depth in zip(ends, depths[at], strict=True)])
+        open_ = np.flatnonzero(finer & (kind != kinds[at]) & (found < 0))
         if len(open_):
             both = np.concatenate([rows, open_])
-            keys = _keys(origin.above(both, row), destination.above(both, column))
-            at, hit = _match(keys[: len(rows)], keys[len(rows) :])
-            found[open_[hit]] = rows[at[hit]]
+            keys = _keys([end.above(both, depth) for end, depth in zip(ends, depths[at].tolist(), strict=True)])
+            into, hit = _match(keys[: len(rows)], keys[len(rows) :])
+            found[open_[hit]] = rows[into[hit]]
     return found
 
 
-def _keys(first: Cells, second: Cells) -> Ints:
-    """Return numbers that are the same where both ids are."""
-    numbers, others = (np.unique(ids, return_inverse=True)[1].astype(np.int64) for ids in (first, second))
-    keys: Ints = numbers * (int(others.max(initial=0)) + 1) + others
+def _keys(ids: Sequence[npt.NDArray[np.generic]]) -> Ints:
+    """Return numbers that are the same where all ids are."""
+    keys, space = np.zeros(len(ids[0]), dtype=np.int64), 1
+    for each in ids:
+        known, numbers = np.unique(each, return_inverse=True)
+        if space * len(known) > _KEYS:
+            keys = np.unique(keys, return_inverse=True)[1].astype(np.int64)
+            space = len(keys)
+        keys, space = keys * len(known) + numbers.reshape(-1), space * len(known)
     return keys
 
 
@@ -159,12 +117,3 @@ def _match(known: Ints, wanted: Ints) -> tuple[Ints, Bools]:
 def _mass(classes: Classes, measure: str) -> Floats:
     units = getattr(classes, measure)
     return np.asarray(from_units(units, classes.scale if measure == "weight" else 1), dtype=np.float64)
-
-
-def _nested(nodes: Nodes) -> bool:
-    """Tell whether some nodes lie inside others."""
-    for depth in np.unique(nodes.depth).tolist():
-        here, finer = (np.flatnonzero(which) for which in (nodes.depth == depth, nodes.depth > depth))
-        if np.isin(nodes.above(finer, depth), nodes.above(here, depth)).any():
-            return True
-    return False

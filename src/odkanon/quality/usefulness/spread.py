@@ -38,6 +38,17 @@ class Rows:
         return Rows(self.origin[which], self.destination[which], self.mass[which])
 
 
+def merged(rows: Rows) -> Rows:
+    """Return rows sorted by both ends, those between the same two zones as one."""
+    order = np.lexsort((rows.destination, rows.origin))
+    found = rows.take(order)
+    opens = (np.diff(found.origin, prepend=-1) != 0) | (np.diff(found.destination, prepend=-1) != 0)
+    if opens.all():
+        return found
+    starts = np.flatnonzero(opens)
+    return Rows(found.origin[starts], found.destination[starts], np.add.reduceat(found.mass, starts, axis=0))
+
+
 def spread_at(rows: Rows, origins: Shares, destinations: Shares, wanted: tuple[Ints, Ints]) -> Floats:
     """Return the mass between pairs of places.
 

@@ -12,10 +12,11 @@ from odkanon.model.release import Release
 from odkanon.quality.usefulness.areas import Boxes, Parts, areas_of, leaf_points
 from odkanon.quality.usefulness.comparison import compare_on, measured
 from odkanon.quality.usefulness.lengths import compare_lengths, lengths_after
+from odkanon.quality.usefulness.nodes import Nodes, kind_nodes, place_nodes
 from odkanon.quality.usefulness.places import Places, Squares
 from odkanon.quality.usefulness.result import Usefulness
 from odkanon.quality.usefulness.rows import masses_of, masses_to_spread
-from odkanon.quality.usefulness.spread import Rows
+from odkanon.quality.usefulness.spread import Rows, merged
 from odkanon.quality.usefulness.truth import Ends, by_length, engine_of, on_places
 from odkanon.zoning.cells import Floats
 from odkanon.zoning.projection import Projection
@@ -30,13 +31,11 @@ def usefulness(
 ) -> dict[str, Usefulness]:
     """Measure how useful a release is, in each measure of the input; empty where it is not known where zones lie.
 
-    Empty for a cube, too: a coarse row may hold trips of other kinds where a finer one lies, so that it does not stand
-    for the rest of its area.
-
     T is the input counted on places that no method had a hand in: squares on an equal-area map around the data, and
     the user's own zones if given. M is the release on the same places, each row spread evenly over the area of its two
-    zones; a row that has finer rows inside it stands for the rest of its area. Linear in the pairs of the input, which
-    stay where they are, and in the rows of the release.
+    zones; a row that has finer rows inside it stands for the rest of its area. In a cube rows are spread over kinds of
+    trips likewise, and flows of all kinds are compared. Linear in the pairs of the input, which stay where they are,
+    and in the rows of the release.
 
     Parameters
     ----------
@@ -57,7 +56,7 @@ def usefulness(
     'Flows between places of 4 km are right to 100%; good from 1 km upward.'
     """
     matrix = release.matrix
-    found = None if matrix is None or matrix.axes else map_of(matrix)
+    found = None if matrix is None else map_of(matrix)
     if matrix is None or found is None:
         return {}
     about, ends = found
@@ -68,6 +67,7 @@ def usefulness(
         masses_of(release, measures),
         matrix,
         about,
+        _kinds(release, matrix),
     )
     engine, squares, spots = engine_of(matrix, measures), [], areas
     for size in sizes:
@@ -102,8 +102,19 @@ def map_of(matrix: Matrix) -> tuple[Projection, Ends] | None:
     return about, Ends((np.rint(x), np.rint(y)), (np.rint(to_x), np.rint(to_y)))
 
 
+def _kinds(release: Release, matrix: Matrix) -> list[tuple[Nodes, Ints]]:
+    """Return the kinds of trips that the rows of a cube tell, axis by axis, as its readers know them."""
+    told = release.classes.kinds
+    return [kind_nodes(told[axis.name], axis.listed(told[axis.name].tolist())) for axis in matrix.axes]
+
+
 def spreadable(
-    zones: tuple[Zones, Zones], rows: tuple[Ints, Ints], mass: Floats, matrix: Matrix, about: Projection
+    zones: tuple[Zones, Zones],
+    rows: tuple[Ints, Ints],
+    mass: Floats,
+    matrix: Matrix,
+    about: Projection,
+    kinds: Sequence[tuple[Nodes, Ints]] = (),
 ) -> tuple[Rows, tuple[Parts | Boxes, Parts | Boxes]]:
     """Return rows between zones as masses to spread, and where the zones lie.
 
@@ -117,9 +128,12 @@ def spreadable(
         The input; it says how fine its leaves are.
     about : Projection
         The map.
+    kinds : sequence of tuple
+        For each other axis of a cube its nodes, and for each row the number of its own.
     """
-    order = np.lexsort((rows[1], rows[0]))
-    found = Rows(rows[0], rows[1], masses_to_spread(mass, zones, rows)).take(order)
+    ends = zip(zones, (matrix.origins, matrix.destinations), rows, strict=True)
+    axes = [(place_nodes(side, tree), which) for side, tree, which in ends]
+    found = merged(Rows(*rows, masses_to_spread(mass, [*axes, *kinds])))
     return found, areas_of(zones, (matrix.origins.resolution, matrix.destinations.resolution), about)
 
 
