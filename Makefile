@@ -4,9 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PAGE := src/odkanon/publish/report/page.html
+# A machine with Node builds the page beside the installation; else Node comes from the installation.
+NPM := $(shell command -v npm)
+WEB_NEEDS := $(if $(NPM),,$(READY))
+WEB_PYTHON := $(if $(NPM),$(PYTHON),$(BIN)/python)
+PIP := -m pip install --quiet --no-compile --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow wheel-test cluster-test lint docs notebooks mutants bench pictures clean
+.PHONY: help demo test test-slow wheel-test cluster-test lint web-test docs notebooks mutants bench pictures clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -15,40 +20,42 @@ $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "ODkAnon needs Python 3.11 or newer; point to one with: make PYTHON=/path/to/python3"; exit 1; }
 	$(PYTHON) -m venv --clear $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/python $(PIP) --editable '.[dev]'
 	@touch $@
 
-$(PAGE): $(READY) $(wildcard web/*.mjs web/*.json web/src/* web/src/*/*)
-	@command -v npm >/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[node]'
-	$(BIN)/python scripts/build_web.py
+$(PAGE): $(WEB_NEEDS) $(wildcard web/*.mjs web/*.json web/src/* web/src/*/*)
+	$(if $(NPM),,$(BIN)/python $(PIP) --editable '.[node]')
+	$(WEB_PYTHON) scripts/build_web.py
 
-demo: $(PAGE)  ## protect the built-in sample survey and explain the result
+demo: $(READY) $(PAGE)  ## protect the built-in sample survey and explain the result
 	$(BIN)/odkanon demo
 
-test: $(READY)  ## run the linters, the type checker and every test
-	@$(MAKE) --no-print-directory --jobs=2 lint $(PAGE)
-	$(BIN)/python scripts/build_web.py --test
+test:  ## run the linters, the type checker and every test
+	@$(MAKE) --no-print-directory --jobs=2 lint web-test
 	$(BIN)/python -m pytest -n auto
 
-test-slow: $(PAGE)  ## run what `make test` leaves out: the same claims on more data (minutes)
+test-slow: $(READY) $(PAGE)  ## run what `make test` leaves out: the same claims on more data (minutes)
 	$(BIN)/python -m pytest -n auto -m slow
 
-wheel-test: $(PAGE)  ## build wheel and source archive, and run them in empty environments (minutes)
+wheel-test: $(READY) $(PAGE)  ## build wheel and source archive, and run them in empty environments (minutes)
 	$(BIN)/python -m pytest tests/outside/wheel.py
 
-cluster-test: $(PAGE)  ## start a small Spark cluster on this machine and run on it (minutes)
+cluster-test: $(READY) $(PAGE)  ## start a small Spark cluster on this machine and run on it (minutes)
 	$(BIN)/python -m pytest tests/outside/cluster.py
 
 lint: $(READY)  ## ruff and mypy only
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	MYPY_NUM_WORKERS=2 $(BIN)/mypy
+
+web-test: $(PAGE)  ## the page's own types and tests
+	$(WEB_PYTHON) scripts/build_web.py --test
 
 docs: $(READY)  ## build the documentation into build/site; nothing in it needs a network
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
-notebooks: $(PAGE)  ## make and run the tutorials as notebooks, in build/notebooks
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[notebooks]'
+notebooks: $(READY) $(PAGE)  ## make and run the tutorials as notebooks, in build/notebooks
+	$(BIN)/python $(PIP) --editable '.[notebooks]'
 	mkdir -p build/notebooks
 	cp docs/tutorial-*.md build/notebooks
 	cd build/notebooks && ../../$(BIN)/jupytext --to ipynb --execute tutorial-*.md
@@ -59,7 +66,7 @@ mutants: $(READY)  ## change one thing at a time and see whether a test notices;
 bench: $(READY)  ## measure the speed claims, as ratios; options of benchmarks/run.py go into BENCH='...'
 	$(BIN)/python benchmarks/run.py $(BENCH)
 
-pictures: $(PAGE)  ## make the screenshots and pictures of the docs anew
+pictures: $(READY) $(PAGE)  ## make the screenshots and pictures of the docs anew
 	$(BIN)/python scripts/make_pictures.py
 
 clean:  ## remove what make created

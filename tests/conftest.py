@@ -44,7 +44,7 @@ NEEDS = {
 collect_ignore = [str(HERE / path) for path, packages in NEEDS.items() if not all(map(find_spec, packages))]
 
 
-APART = ("tests/test_api.py", "tests/test_docs.py")
+APART = ("tests/test_api.py", "tests/test_docs.py", "tests/engine/test_duckdb.py")
 """Modules whose tests share nothing and are slow."""
 
 

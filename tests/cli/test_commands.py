@@ -6,9 +6,12 @@ import json
 from pathlib import Path
 
 import duckdb
+import pyarrow.parquet
 import pytest
 
 from cli.runner import odkanon, output, told
+from odkanon.read.tables.open import write_csv
+from odkanon.sample.survey import make_survey
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 
@@ -45,8 +48,11 @@ def test_golden_through_the_command(tmp_path: Path) -> None:
     "suffix", [".csv", *(pytest.param(name, marks=pytest.mark.slow) for name in (".csv.gz", ".parquet"))]
 )
 def test_file_format_does_not_change_the_release(tmp_path: Path, suffix: str) -> None:
+    survey = make_survey().slice(0, 8_000)
+    pyarrow.parquet.write_table(survey, tmp_path / "reference.parquet")
+    write = pyarrow.parquet.write_table if suffix == ".parquet" else write_csv
+    write(survey, tmp_path / f"survey{suffix}")
     for name in ("reference.parquet", f"survey{suffix}"):
-        assert odkanon("sample", "-o", tmp_path / name, "--force").returncode == 0
         done = odkanon("anonymize", tmp_path / name, "-o", tmp_path / Path(name).stem.split(".")[0])
         assert done.returncode == 0, done
     for file in ("classes.csv", "classes.parquet", "zones.geojson"):

@@ -47,6 +47,7 @@ from odkanon.zoning.cells import str_to_cell
 from worlds.records import World, budgets, h3_worlds, rules, table_of
 
 GOLDEN = Path(__file__).parent.parent / "golden"
+LARGE = ("paris-28k", "turin-3k")
 
 
 def in_duckdb(source: Any, *, fetchable: int | None = None, kinds: Sequence[Kind] = (), **options: Any) -> SqlMatrix:
@@ -62,10 +63,15 @@ def test_the_survey_in_any_order(fetchable: int | None) -> None:
     assert said(reference, RULES[0], WAYS[0]) == said(in_duckdb(survey().slice(0)), RULES[0], WAYS[0])
 
 
-@pytest.mark.parametrize("fetchable", [0, pytest.param(None, marks=pytest.mark.slow)])
-def test_rows_are_rejected_for_the_same_reasons(fetchable: int | None, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(
+    ("fetchable", "ways"),
+    [(0, WAYS[:1]), *(pytest.param(many, WAYS[:3], marks=pytest.mark.slow) for many in (0, None))],
+)
+def test_rows_are_rejected_for_the_same_reasons(
+    fetchable: int | None, ways: list[dict[str, Any]], caplog: pytest.LogCaptureFixture
+) -> None:
     with caplog.at_level(logging.ERROR):
-        check_same(build_od(read_trips(messy())), in_duckdb(messy(), fetchable=fetchable), RULES[3:], WAYS[:3])
+        check_same(build_od(read_trips(messy())), in_duckdb(messy(), fetchable=fetchable), RULES[3:], ways)
         where = "age >= 30 and sex == 'Woman'"
         check_same(
             build_od(read_trips(messy(), where=where), resolution=8),
@@ -90,7 +96,9 @@ def test_trips_inside_an_area() -> None:
     )
 
 
-@pytest.mark.parametrize("case", sorted(path.name for path in GOLDEN.iterdir() if path.is_dir()))
+@pytest.mark.parametrize(
+    "case", ["few-destinations", "tiny", *(pytest.param(name, marks=pytest.mark.slow) for name in LARGE)]
+)
 def test_golden_cases(case: str) -> None:
     path = GOLDEN / case / "od.csv"
     large = case == "paris-28k"
@@ -132,7 +140,8 @@ def test_cubes(fetchable: int | None) -> None:
         check_same(reference, in_duckdb(messy(), fetchable=fetchable, kinds=kinds, **how), under, CUBE_WAYS)
 
 
-def test_other_zonings_and_methods_that_need_the_pairs() -> None:
+@pytest.mark.parametrize("fetchable", [0, pytest.param(None, marks=pytest.mark.slow)])
+def test_other_zonings(fetchable: int | None) -> None:
     zones = [f"z{number}" for number in range(9)]
     tree = lookup_hierarchy(pa.table({"zone": zones[::-1], "town": list("aabbccdde"), "region": list("XXXXXXYYY")}))
     random = np.random.default_rng(3)
@@ -145,8 +154,10 @@ def test_other_zonings_and_methods_that_need_the_pairs() -> None:
         }
     )
     rules = [Rule(trips=4), Rule(persons=4, weight=2.5)]
-    for fetchable in (0, None):
-        check_same(read_od(table, hierarchy=tree), in_duckdb(table, fetchable=fetchable, hierarchy=tree), rules)
+    check_same(read_od(table, hierarchy=tree), in_duckdb(table, fetchable=fetchable, hierarchy=tree), rules)
+
+
+def test_methods_that_need_the_pairs() -> None:
     check_same(
         build_od(read_trips(survey(600))),
         in_duckdb(survey(600), fetchable=0),

@@ -23,7 +23,7 @@ from odkanon.quality.utility import utility
 from odkanon.read.lookup import lookup_hierarchy
 from odkanon.read.odtable import read_od
 from odkanon.zoning.cells import cell_to_parent, str_to_cell
-from worlds.matrices import all_cuts, random_od, random_world, town
+from worlds.matrices import all_cuts, effort, random_od, random_world, town
 
 RULES = (Rule(trips=6), Rule(trips=12), Rule(persons=4), Rule(trips=8, persons=3), Rule(weight=20.0))
 ABLE = [name for name, method in METHODS.items() if "symmetric" in method.options]
@@ -62,8 +62,7 @@ def assert_one_zoning(od: ODMatrix, release: Release) -> None:
 @settings(max_examples=12, deadline=None)
 @given(random_od(), st.sampled_from(RULES), st.sampled_from([0.0, 0.1, 0.3]))
 def test_both_ends_have_one_zoning(method: str, od: ODMatrix, rule: Rule, budget: float) -> None:
-    effort = {"iterations": 4} if "iterations" in METHODS[method].options else {}
-    release = anonymize(od, rule, method=method, budget=budget, symmetric=True, **effort)
+    release = anonymize(od, rule, method=method, budget=budget, symmetric=True, **effort(method, 4))
     assert_one_zoning(od, release)
     if release.refusal is None:
         assert release.parameters["symmetric"] is True
@@ -81,8 +80,7 @@ def test_without_it_the_ends_differ() -> None:
 @pytest.mark.parametrize("method", ABLE)
 def test_a_town_has_one_zoning(method: str) -> None:
     od = town(1, trips=600)
-    effort = {"iterations": 20} if "iterations" in METHODS[method].options else {}
-    release = anonymize(od, Rule(trips=8), method=method, symmetric=True, **effort)
+    release = anonymize(od, Rule(trips=8), method=method, symmetric=True, **effort(method))
     assert_one_zoning(od, release)
     assert len(release.classes) > 4
 

@@ -19,7 +19,7 @@ from odkanon.methods import anonymize
 from odkanon.model.rule import Rule
 from odkanon.publish.export.export import FILES, export_release
 from odkanon.publish.saved import read_release
-from worlds.matrices import golden_od
+from worlds.matrices import effort, golden_od
 from worlds.people import Trip, crowd, together, write
 
 METHODS = ["odkanon", "atg-soft", "mondrian", "freezones"]  # one zoning, overlapping zones, boxes, sets of cells
@@ -28,7 +28,7 @@ METHODS = ["odkanon", "atg-soft", "mondrian", "freezones"]  # one zoning, overla
 @pytest.fixture(scope="module", params=METHODS)
 def release(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp(request.param) / "release"
-    return anonymize(golden_od("turin-3k"), Rule(trips=10), method=request.param).save(folder)
+    return anonymize(golden_od("turin-3k"), Rule(trips=10), method=request.param, **effort(request.param)).save(folder)
 
 
 def published(release: Path) -> dict[str, Any]:

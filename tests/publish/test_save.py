@@ -29,7 +29,7 @@ from odkanon.publish import save
 from odkanon.publish.files import FILES, PAGE, classes_table, zones_geojson
 from odkanon.publish.manifest import at_most_unlisted, public_leaves, public_quality, public_rule
 from odkanon.publish.recipe import recipe_path
-from worlds.matrices import golden_od, random_world
+from worlds.matrices import effort, golden_od, random_world
 
 PRIVATE = {"input", "suppressed", "utility", "limit", "privacy", "seconds"}
 METHODS = ["odkanon", "oigh", "atg-soft", "mondrian", "treecut", "freezones"]
@@ -53,7 +53,7 @@ def force_writeable(array: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("method", METHODS)
 def test_the_folder_says_what_may_be_said_and_the_recipe_the_rest(tmp_path: Path, method: str) -> None:
     od = golden_od("turin-3k")
-    release = anonymize(od, Rule(trips=10), method=method)
+    release = anonymize(od, Rule(trips=10), method=method, **effort(method))
     folder = release.save(tmp_path / "release")
     assert {path.name for path in folder.iterdir()} - {PAGE} == {*FILES} - {PAGE}
     told, recipe = public(folder), read_recipe(folder)

@@ -18,7 +18,7 @@ from odkanon.model.od import ODMatrix
 from odkanon.read.polygons import Polygons
 from odkanon.study.explain import explain
 from odkanon.study.explain_page import page
-from worlds.matrices import by_mode, town
+from worlds.matrices import by_mode, effort, town
 
 METHODS = ["odkanon", "atg-soft", "mondrian", "freezones", "cascade", "cube"]
 
@@ -31,7 +31,8 @@ def od() -> ODMatrix:
 @pytest.fixture(scope="module", params=METHODS)
 def saved(od: ODMatrix, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     cube = request.param == "cube"
-    release = anonymize(by_mode(od) if cube else od, Rule(trips=10), method="cascade" if cube else request.param)
+    method = "cascade" if cube else request.param
+    release = anonymize(by_mode(od) if cube else od, Rule(trips=10), method=method, **effort(method))
     folder = release.save(tmp_path_factory.mktemp("release") / request.param)
     (folder.parent / "cpc").write_text(repr(release.usefulness["trips"].squares[1].cpc))
     return folder

@@ -16,21 +16,37 @@ from typer.testing import CliRunner
 from odkanon.cli import app
 from odkanon.explore import ExploreServer, opened_in_browser
 from web.axe import look
-from web.driver import Opened
+from web.driver import NO_WEBGL, Opened
 from web.exploring import WITHIN, ask, assert_same_release, first, serving
 
 
-@pytest.fixture
-def live(browser: Browser, server: ExploreServer) -> Iterator[Opened]:
+def visit(browser: Browser, server: ExploreServer, *, draws: bool) -> Opened:
+    """Open the explorer; one that does not draw has everything but the map, and sooner."""
     context = browser.new_context(viewport={"width": 1280, "height": 860})
+    if not draws:
+        context.add_init_script(NO_WEBGL)
     opened = Opened(context.new_page())
     opened.page.on("console", opened.note)
     opened.page.on("pageerror", lambda error: opened.problems.append(str(error)))
     opened.page.on("request", opened.request)
     opened.page.goto(server.url)
-    opened.page.wait_for_selector(".maps[data-drawn]", timeout=60_000)
+    opened.page.wait_for_selector(".maps[data-drawn]" if draws else ".tiles", timeout=60_000)
+    return opened
+
+
+@pytest.fixture
+def live(browser: Browser, server: ExploreServer) -> Iterator[Opened]:
+    opened = visit(browser, server, draws=True)
     yield opened
-    context.close()
+    opened.page.context.close()
+
+
+@pytest.fixture
+def words(browser: Browser, server: ExploreServer) -> Iterator[Opened]:
+    """The explorer without its map."""
+    opened = visit(browser, server, draws=False)
+    yield opened
+    opened.page.context.close()
 
 
 def drag(opened: Opened, k: int) -> None:
@@ -93,40 +109,40 @@ def test_fifty_quick_drags_leave_no_stale_result(live: Opened, server: ExploreSe
     assert live.problems == []
 
 
-def test_participants_beside_population(live: Opened) -> None:
-    live.page.get_by_role("checkbox", name="Participants | population").check()
-    wait_for(live, split=True)
-    assert live.text("h1") == "participants · population"
-    assert live.page.locator(".differences").is_visible()
-    assert live.page.locator('input[name="shade"][value="difference"]').is_checked()
-    live.page.get_by_role("checkbox", name="Participants | population").uncheck()
-    wait_for(live, split=False)
-    assert live.page.locator('input[name="shade"][value="difference"]').count() == 0
-    assert live.problems == []
+def test_participants_beside_population(words: Opened) -> None:
+    words.page.get_by_role("checkbox", name="Participants | population").check()
+    wait_for(words, split=True)
+    assert words.text("h1") == "participants · population"
+    assert words.page.locator(".differences").is_visible()
+    assert words.page.locator('input[name="shade"][value="difference"]').is_checked()
+    words.page.get_by_role("checkbox", name="Participants | population").uncheck()
+    wait_for(words, split=False)
+    assert words.page.locator('input[name="shade"][value="difference"]').count() == 0
+    assert words.problems == []
 
 
-def test_a_slow_method_can_be_stopped(live: Opened) -> None:
-    live.page.get_by_role("combobox", name="Method").select_option("freezones")
-    stop = live.page.get_by_role("button", name="Stop")
+def test_a_slow_method_can_be_stopped(words: Opened) -> None:
+    words.page.get_by_role("combobox", name="Method").select_option("freezones")
+    stop = words.page.get_by_role("button", name="Stop")
     stop.wait_for(state="visible")
     stop.click()
-    wait_for(live, method="odkanon")
-    assert live.page.get_by_role("combobox", name="Method").input_value() == "odkanon"
+    wait_for(words, method="odkanon")
+    assert words.page.get_by_role("combobox", name="Method").input_value() == "odkanon"
     stop.wait_for(state="hidden")
-    assert live.text("header p") == "Origin–destination matrix protected with ODkAnon"
+    assert words.text("header p") == "Origin–destination matrix protected with ODkAnon"
 
 
 def test_a_state_is_saved_as_the_command_line_would_save_it(
-    live: Opened, server: ExploreServer, survey: Path, tmp_path: Path
+    words: Opened, server: ExploreServer, survey: Path, tmp_path: Path
 ) -> None:
-    drag(live, 12)
-    live.page.get_by_role("radio", name="before merging").check()
-    live.page.get_by_role("checkbox", name="Weighted trips").check()
-    wait_for(live, k=12, suppress="before")
-    live.until("odkanon.shown()?.request.targets.length === 2", 60)
-    live.page.get_by_role("textbox", name="Name of the folder").fill("by hand")
-    live.page.get_by_role("button", name="Save this release").click()
-    live.page.get_by_text("Saved as by hand").wait_for(timeout=60_000)
+    drag(words, 12)
+    words.page.get_by_role("radio", name="before merging").check()
+    words.page.get_by_role("checkbox", name="Weighted trips").check()
+    wait_for(words, k=12, suppress="before")
+    words.until("odkanon.shown()?.request.targets.length === 2", 60)
+    words.page.get_by_role("textbox", name="Name of the folder").fill("by hand")
+    words.page.get_by_role("button", name="Save this release").click()
+    words.page.get_by_text("Saved as by hand").wait_for(timeout=60_000)
     asked = ["--k", "12", "--protect", "participants", "--protect", "population", "--suppress", "before"]
     command = ["anonymize", str(survey), "-o", str(tmp_path / "by hand"), "--within", WITHIN, *asked]
     assert CliRunner().invoke(app, command).exit_code == 0
@@ -174,9 +190,7 @@ def test_where_nothing_can_be_published_a_sentence_says_so_and_the_rest_stays(
     source.write_text("\n".join(["person,start_time,start_lat,start_lon,end_lat,end_lon", *rows]) + "\n")
     with serving(source, tmp_path) as server:
         assert ask(server, "anonymize", first(server, targets=["persons"]))[0] == 422
-        opened = Opened(browser.new_context().new_page())
-        opened.page.goto(server.url)
-        opened.page.wait_for_selector(".maps[data-drawn]", timeout=60_000)
+        opened = visit(browser, server, draws=False)
         drag(opened, 11)
         wait_for(opened, k=11)
         opened.page.get_by_role("checkbox", name="Different persons").check()
@@ -194,9 +208,7 @@ def test_where_nothing_can_be_published_a_sentence_says_so_and_the_rest_stays(
 
 def test_a_stopped_server_is_said_and_the_page_stays(browser: Browser, survey: Path, tmp_path: Path) -> None:
     with serving(survey, tmp_path, within=WITHIN) as server:
-        opened = Opened(browser.new_context().new_page())
-        opened.page.goto(server.url)
-        opened.page.wait_for_selector(".maps[data-drawn]", timeout=60_000)
+        opened = visit(browser, server, draws=True)
     drag(opened, 33)
     opened.page.get_by_text("ODkAnon no longer answers").wait_for(timeout=60_000)
     assert opened.page.locator(".tiles").is_visible()
@@ -208,9 +220,10 @@ def test_the_file_that_opens_the_browser_leads_to_the_page(
     browser: Browser, server: ExploreServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     context = browser.new_context()
+    context.add_init_script(NO_WEBGL)
     page = context.new_page()
     monkeypatch.setattr(webbrowser, "open", page.goto)
     with opened_in_browser(server.url):
-        page.wait_for_selector(".maps[data-drawn]", timeout=60_000)
+        page.wait_for_selector(".tiles", timeout=60_000)
         assert page.url == server.url
     context.close()

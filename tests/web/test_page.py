@@ -48,7 +48,7 @@ def test_opens_from_disk_without_a_request_or_an_error(single: Opened) -> None:
 
 
 def test_the_policy_keeps_foreign_scripts_and_requests_out(browser: Browser, hexagons: Path) -> None:
-    opened = open_report(browser, hexagons.parent / "policy.html", [hexagons], wait=False)
+    opened = open_report(browser, hexagons.parent / "policy.html", [hexagons], draws=False)
     opened.page.evaluate(
         """() => {
           const script = document.createElement("script");
@@ -99,7 +99,7 @@ def test_the_full_page_has_every_number_and_says_for_whom_it_is(browser: Browser
     folder = made.hexagons(tmp_path / "hexagons")
     squares = {"trips": {"squares": [{"name": "2 km", "cpc": 0.6173}]}}
     edit_json(recipe_path(folder), lambda content: content["about"].update(usefulness=squares))
-    opened = open_page(browser, write_full_report(folder))
+    opened = open_page(browser, write_full_report(folder), draws=False)
     recipe = read_recipe(folder)
     assert recipe is not None
     told, tiles = recipe["about"], opened.text(".tiles")

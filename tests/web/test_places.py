@@ -254,7 +254,7 @@ def test_a_phone_shows_it_without_sideways_scrolling(browser: Browser, folder: P
 
 def test_a_public_page_says_what_it_may_and_a_full_one_everything(browser: Browser, tmp_path: Path) -> None:
     folder = made.nested(tmp_path / "release")
-    public = open_report(browser, tmp_path / "public.html", [folder])
+    public = open_report(browser, tmp_path / "public.html", [folder], draws=False)
     told = json.loads((folder / "release.json").read_text())
     text = public.text("body")
     most = told["unlisted"]["at_most_trips"]
@@ -262,7 +262,7 @@ def test_a_public_page_says_what_it_may_and_a_full_one_everything(browser: Brows
     assert not {"undefined", "NaN"} & set(re.findall(r"\w+", text))
     public.page.locator(".part.out").click()
     assert f"At most {most:,} trips are not listed" in public.text(".strip")
-    full = open_page(browser, write_full_report(folder))
+    full = open_page(browser, write_full_report(folder), draws=False)
     full.page.locator(".part.out").click()
     assert "1,234 origin–destination pairs" in full.text(".strip")
     assert "1,234" not in public.text("body")

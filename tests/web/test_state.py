@@ -124,11 +124,9 @@ def test_a_tooltip_goes_when_the_map_changes(opened: Opened) -> None:
 
 def test_paper_is_light_at_once_also_where_the_system_is_dark(browser: Browser, hexagons: Path) -> None:
     dark = open_report(browser, hexagons.parent / "dark.html", [hexagons], theme="dark")
-    light = open_report(browser, hexagons.parent / "light.html", [hexagons])
     zone = dark.page.locator(".zonelist tbody button").first.inner_text()
-    for page in (dark, light):
-        page.page.locator("#flows").fill("0")
-        page.settle()
+    dark.page.locator("#flows").fill("0")
+    shown_dark = dark.settle().zone_colours("r0-origin", [zone])[zone]
     script = """([panel, zone]) => {
       const [x, y] = odkanon.place(panel, zone), source = document.querySelector(".canvas canvas");
       const frame = source.getBoundingClientRect(), scale = source.width / frame.width;
@@ -138,35 +136,29 @@ def test_paper_is_light_at_once_also_where_the_system_is_dark(browser: Browser, 
       return [...context.getImageData((x - frame.left) * scale, (y - frame.top) * scale, 1, 1).data].slice(0, 3);
     }"""
     printed = dark.page.evaluate(script, ["r0-origin", zone])
-    shown = light.zone_colours("r0-origin", [zone])[zone]
-    assert all(abs(one - two) <= 2 for one, two in zip(printed, shown, strict=True))
     assert dark.page.evaluate("document.documentElement.dataset.theme") == "light"
     dark.page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert dark.page.evaluate("document.documentElement.dataset.theme") == "dark"
     assert dark.page.locator("canvas.paper").count() == 0
-    for page in (dark, light):
-        page.page.context.close()
+    dark.page.get_by_role("button", name="Light").click()
+    shown = dark.settle().zone_colours("r0-origin", [zone])[zone]
+    assert all(abs(one - two) <= 2 for one, two in zip(printed, shown, strict=True))
+    assert shown != shown_dark
+    dark.page.context.close()
 
 
 def test_without_webgl_the_page_says_so_and_has_everything_else(browser: Browser, hexagons: Path) -> None:
-    context = browser.new_context(offline=True)
-    context.add_init_script("HTMLCanvasElement.prototype.getContext = () => null")
-    page = Opened(context.new_page())
-    page.page.on("pageerror", lambda error: page.problems.append(str(error)))
-    target = hexagons.parent / "state.html"
-    if not target.exists():
-        open_report(browser, target, [hexagons]).page.context.close()
-    page.page.goto(target.as_uri())
+    page = open_report(browser, hexagons.parent / "words.html", [hexagons], draws=False)
     assert "WebGL is off" in page.text(".failed")
     assert page.page.locator(".zonelist tbody tr").count() == 19
     assert page.page.locator(".tiles").is_visible()
     assert page.problems == []
-    context.close()
+    page.page.context.close()
 
 
 def test_segments_are_one_page_with_a_switch(browser: Browser, tmp_path: Path) -> None:
     folder = made.segments(tmp_path / "by hour")
-    opened = open_report(browser, tmp_path / "segments.html", [folder])
+    opened = open_report(browser, tmp_path / "segments.html", [folder], draws=False)
     switch = opened.page.locator(".switch select")
     assert switch.locator("option").all_inner_texts() == ["whole", "hour: 06-09", "hour: 15-18"]
     before = opened.text(".tiles")
@@ -200,11 +192,10 @@ def test_text_that_cannot_be_read_on_the_map_would_be_found(opened: Opened) -> N
     assert look(opened.page)[0] == []
 
 
-def test_forced_colours_keep_what_colours_mean(browser: Browser, hexagons: Path) -> None:
-    page = open_report(browser, hexagons.parent / "forced.html", [hexagons])
+def test_forced_colours_keep_what_colours_mean(opened: Opened) -> None:
     script = """[...document.querySelectorAll('.swatch i')].map((i) => getComputedStyle(i).backgroundColor)"""
-    before = page.page.evaluate(script)
-    page.page.emulate_media(forced_colors="active")
-    assert page.page.evaluate(script) == before
+    before = opened.page.evaluate(script)
+    opened.page.emulate_media(forced_colors="active")
+    assert opened.page.evaluate(script) == before
     assert len(set(before)) > 3
-    page.page.context.close()
+    opened.page.emulate_media(forced_colors="none")

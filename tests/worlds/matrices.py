@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow.csv as pv
 from hypothesis import strategies as st
 
+from odkanon.methods.registry import METHODS
 from odkanon.model.account import Source
 from odkanon.model.od import ODMatrix, od_matrix
 from odkanon.zoning.attributes import ANY, AttributeAxis
@@ -26,6 +27,11 @@ SCALE = 1000
 
 # Two resolution-8 neighbours in Paris and one far away, so that roots lie at several heights.
 PARENTS = ("881fb46711fffff", "881fb46713fffff", "881fb475a1fffff")
+
+
+def effort(method: str, iterations: int = 20) -> dict[str, int]:
+    """Return how long a method that searches may search where how good it gets is not the point."""
+    return {"iterations": iterations} if "iterations" in METHODS[method].options else {}
 
 
 def golden_od(name: str) -> ODMatrix:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -12,7 +13,10 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 import oracle
-from odkanon import ODMatrix, Rule, lookup_hierarchy, read_od
+from odkanon import ODMatrix, Reading, Rule, lookup_hierarchy
+from odkanon.read.odtable import od_of
+from odkanon.read.tables.table import Table, connect
+from odkanon.zoning.hierarchy import Hierarchy
 
 PLACES = {
     "Paris": (48.8566, 2.3522),
@@ -66,6 +70,22 @@ def table_of(trips: list[oracle.Trip]) -> pa.Table:
     )
 
 
+@cache
+def shared() -> Any:
+    """Return one database for all worlds: to make one takes longer than to read so few trips."""
+    atexit.register(shared.cache_clear)
+    return connect()
+
+
+def od_of_trips(trips: list[oracle.Trip], hierarchy: Hierarchy | None = None) -> ODMatrix:
+    """Read trips as `read_od` does, but without a database of their own."""
+    table = table_of(trips)
+    reading = Reading(table, hierarchy=hierarchy)
+    shared().register("source", table)
+    opened = Table(shared(), "source", tuple(table.column_names), "the table")
+    return od_of(reading, table=reading.in_our_words(opened))
+
+
 @st.composite
 def h3_worlds(draw: st.DrawFn) -> World:
     resolution = draw(st.sampled_from([3, 8, 10, 15]))
@@ -77,7 +97,7 @@ def h3_worlds(draw: st.DrawFn) -> World:
         own = [(level, h3.str_to_int(h3.cell_to_parent(leaf, resolution - level))) for level in range(resolution + 1)]
         return [*own, (resolution + 1, 0)]
 
-    return World(trips, read_od(table_of(trips)), path)
+    return World(trips, od_of_trips(trips), path)
 
 
 @st.composite
@@ -92,7 +112,7 @@ def lookup_worlds(draw: st.DrawFn) -> World:
     def path(leaf: Any) -> list[oracle.Node]:
         return [(0, leaf), (1, parent_of[leaf]), (2, regions[parent_of[leaf]]), (3, "world")]
 
-    return World(trips, read_od(table_of(trips), hierarchy=lookup_hierarchy(table)), path)
+    return World(trips, od_of_trips(trips, lookup_hierarchy(table)), path)
 
 
 worlds = st.one_of(h3_worlds(), lookup_worlds())
