@@ -64,7 +64,10 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
     "fall": ("methods/cascade/fall.py", ("methods/test_cascade.py", "attacks/test_cascade.py")),
     "ladder": ("methods/cascade/ladder.py", ("methods/test_cascade.py",)),
     "kinds": ("methods/cascade/kinds.py", ("methods/test_cascade.py", "attacks/test_spare.py")),
-    "cascade": ("methods/cascade/method.py", ("methods/test_cascade.py", "methods/test_heads.py")),
+    "cascade": (
+        "methods/cascade/method.py",
+        ("methods/test_cascade.py", "methods/test_again.py", "attacks/test_cube.py"),
+    ),
     "rest": ("engine/rest.py", ("methods/test_heads.py", "methods/test_cascade.py")),
     "workspace": (
         "engine/sql/workspace.py",

@@ -15,7 +15,8 @@ from odkanon import Area, InputError, Rule, anonymize, limit, utility
 from odkanon.engine.rest import Groups
 from odkanon.methods.cascade.fall import Terms, fall, split
 from odkanon.methods.cascade.kinds import public_levels
-from odkanon.methods.cascade.method import outlook
+from odkanon.methods.cascade.method import least_trips, outlook
+from odkanon.model.account import Source, Summary
 from odkanon.model.budget import Budget
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
@@ -228,6 +229,24 @@ def test_only_rows_that_list_as_much_as_they_may_have_given_trips() -> None:
     assert found.gives.tolist() == [False, True, False]
     rest = od.workspace().falling([side.nodes(0) for side in found.ladder.sides], ("trips",))
     assert not fall(found.ladder, rest, Terms(Rule(trips=3), 3, capped=False)).rows.gives.any()
+
+
+@pytest.mark.parametrize(
+    ("rule", "safe", "least"),
+    [
+        (Rule(trips=5, persons=3), True, 5),
+        (Rule(trips=3, persons=5), True, 5),
+        (Rule(persons=3, households=4), False, 4),
+        (Rule(weight=7), False, 1),
+        (Rule(weight=7), True, 4),
+        (Rule(trips=2, weight=7), True, 2),
+    ],
+)
+def test_a_row_has_as_many_trips_as_the_largest_threshold(rule: Rule, safe: bool, least: int) -> None:
+    """Caps count trips: with fewer they would take a group for none that the rule takes for too small."""
+    whole = Summary(4, 10, 20, {}, 1, Source(rows=10))
+    assert whole.mean_weight == 2
+    assert least_trips(rule, whole, safe=safe) == least
 
 
 @pytest.mark.parametrize(
