@@ -1,7 +1,7 @@
 /** Names and notes on the map, as text of the page: sharp at every size, and read by nobody twice. */
 
 import { WebMercatorViewport } from "@deck.gl/core";
-import { h, replace } from "../dom";
+import { h } from "../dom";
 import type { Point } from "../geometry";
 import type { ViewState } from "./camera";
 import type { Rectangle } from "./layout";
@@ -44,24 +44,32 @@ function placed(labels: Label[], view: ViewState, rectangles: Rectangle[]): Writ
 }
 
 export class Labels {
-  readonly element = h("div", { class: "names", "aria-hidden": "true" });
+  private readonly towns = h("div", { class: "towns" });
+  private readonly notes = h("div", {});
+  readonly element = h("div", { class: "names", "aria-hidden": "true" }, this.towns, this.notes);
   private labels: Label[] = [];
-  private written = "";
+  private written = new Map<string, HTMLElement>();
 
   set(labels: Label[]): void {
     this.labels = labels;
   }
 
-  /** Writes them where they belong now, unless they are there already. */
+  /** Writes them where they belong now; those that are there already stay as they are. */
   write(view: ViewState, rectangles: Rectangle[]): void {
-    const found = placed(this.labels, view, rectangles);
-    const text = JSON.stringify(found);
-    if (text === this.written) return;
-    this.written = text;
-    replace(this.element, ...found.map((one) => {
-      const element = h("span", { class: one.kind }, one.text);
-      Object.assign(element.style, { left: `${one.x}px`, top: `${one.y}px` });
-      return element;
-    }));
+    const before = this.written;
+    this.written = new Map();
+    for (const one of placed(this.labels, view, rectangles)) {
+      const key = JSON.stringify(one);
+      this.written.set(key, before.get(key) ?? this.add(one));
+      before.delete(key);
+    }
+    for (const gone of before.values()) gone.remove();
+  }
+
+  private add({ x, y, text, kind }: Written): HTMLElement {
+    const element = h("span", { class: kind }, text);
+    Object.assign(element.style, { left: `${x}px`, top: `${y}px` });
+    (kind === "town" ? this.towns : this.notes).append(element);
+    return element;
   }
 }

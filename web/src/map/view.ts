@@ -43,9 +43,8 @@ export class Maps {
   private deck: Deck<MapView[]> | null = null;
   private panels: Titled[] = [];
   private rectangles: Rectangle[] = [];
-  /** What was laid out and named last, to leave alone what stays. */
+  /** What was laid out last, to leave alone what stays. */
   private laid = "";
-  private named = "";
   private share = TALL;
   private failed = false;
   private afterwards: (() => void) | null = null;
@@ -124,14 +123,10 @@ export class Maps {
     this.deck?.setProps({ layers });
   }
 
-  /** Writes titles and labels. What stays is left alone: painting text again would hold up the next map. */
+  /** Writes titles and labels. What stays is left alone: a frame that is painted again is painted with all that it holds. */
   write(): void {
-    const named = JSON.stringify([this.rectangles, this.panels.map(({ title }) => title), !this.camera.bounds]);
-    if (named !== this.named) {
-      const empty = !this.camera.bounds && h("p", { class: "failed" }, NO_SHAPES);
-      replace(this.titles, ...this.panels.map(({ title }, i) => this.title(title, i)), empty);
-    }
-    this.named = named;
+    const titles = [...this.titles.querySelectorAll(".frame span")];
+    this.panels.forEach(({ title }, i) => titles[i] && titles[i].textContent !== title && (titles[i].textContent = title));
     this.labels.write(this.camera.view, this.rectangles);
   }
 
@@ -182,15 +177,19 @@ export class Maps {
     if (!width || !this.panels.length) return;
     const { rectangles, height } = layoutOf(this.panels, width, window.innerHeight, this.share);
     this.rectangles = rectangles;
-    const laid = JSON.stringify([rectangles, this.panels.map(({ id }) => id)]);
-    if (laid !== this.laid) {
-      this.element.style.height = `${height}px`;
-      const controller = { keyboard: false, dragRotate: false, touchRotate: false, scrollZoom: { speed: 0.01, smooth: false } };
-      this.deck?.setProps({ views: this.panels.map(({ id }, i) => new MapView({ id, ...rectangles[i]!, controller })) });
-      this.write();
-    }
+    const laid = JSON.stringify([rectangles, this.panels.map(({ id }) => id), !this.camera.bounds]);
+    if (laid !== this.laid) this.lay(height);
     this.laid = laid;
     this.camera.settle();
+  }
+
+  private lay(height: number): void {
+    this.element.style.height = `${height}px`;
+    const controller = { keyboard: false, dragRotate: false, touchRotate: false, scrollZoom: { speed: 0.01, smooth: false } };
+    this.deck?.setProps({ views: this.panels.map(({ id }, i) => new MapView({ id, ...this.rectangles[i]!, controller })) });
+    const empty = !this.camera.bounds && h("p", { class: "failed" }, NO_SHAPES);
+    replace(this.titles, ...this.panels.map(({ title }, i) => this.title(title, i)), empty);
+    this.write();
   }
 
   private title(text: string, number: number): HTMLElement {
