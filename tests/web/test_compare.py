@@ -165,5 +165,7 @@ def _red_across(opened: Opened, panel: str) -> int:
     length = ((bx - ax) ** 2 + (by - ay) ** 2) ** 0.5
     x, y = (-(by - ay) / length, (bx - ax) / length)
     middle = [(ax + bx) / 2, (ay + by) / 2]
-    points = [[middle[0] + step / 2 * x, middle[1] + step / 2 * y] for step in range(-30, 31)]
+    # Arrows swing out to one side, the further the longer they are.
+    reach = round(length / 2)
+    points = [[middle[0] + step / 2 * x, middle[1] + step / 2 * y] for step in range(-reach, reach + 1)]
     return sum(red - blue > 110 for red, _, blue in opened.page.evaluate(PIXELS, points))

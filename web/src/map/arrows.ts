@@ -109,7 +109,10 @@ export interface Widest {
 /** One for all maps of a page, so that widths compare. */
 export const widestOf = ({ lines, rings }: Marks, maps: number): Widest => ({ arrow: widest(lines), ring: widest(rings), thick: maps > 1 ? THICK.several : THICK.one });
 
-const thickness = (mass: number, most: number): number => 0.05 + 0.45 * (mass / most);
+/** Thinner ones would be lost between the pixels. */
+const THIN = 1.5;
+
+const pixels = (mass: number, most: number, thick: number): number => THIN + (thick - THIN) * (mass / most);
 
 export interface Ring {
   at: Point;
@@ -130,7 +133,7 @@ export function ringLayer(id: string, rings: Ring[], { ring: most, thick }: Wide
     getRadius: thick + 1,
     radiusUnits: "pixels",
     lineWidthUnits: "pixels",
-    getLineWidth: (ring) => Math.max(1.5, thick * thickness(ring.mass, most) * 2),
+    getLineWidth: (ring) => pixels(ring.mass, most, thick),
     getLineColor: palette.flow,
     updateTriggers: { getLineColor: palette.dark, getLineWidth: [most, thick] },
   });
@@ -190,11 +193,11 @@ export function flowLayer(id: string, lines: Line[], { arrow: most, thick }: Wid
     thicknessUnit: thick,
     getSourcePosition: (line: Line) => line.from,
     getTargetPosition: (line: Line) => line.to,
-    getThickness: (line: Line) => thickness(line.mass, most),
+    getThickness: (line: Line) => pixels(line.mass, most, thick) / (2 * thick),
     getColor: ({ sign }: Line) => (sign ? palette.only[sign > 0 ? 1 : 0] : palette.flow),
     getEndpointOffsets: () => (few ? AWAY : [0, 0]),
     getCurveOffset: () => SWING,
     getPickable: () => 1,
-    updateTriggers: { getColor: { dark: palette.dark }, getThickness: { most } },
+    updateTriggers: { getColor: { dark: palette.dark }, getThickness: { most, thick } },
   }) as unknown as Layer;
 }
