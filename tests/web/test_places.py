@@ -172,7 +172,7 @@ def parts_of(opened: Opened) -> dict[str, str]:
 
 
 def largest(origin: str, destination: str) -> float:
-    return max(h3.cell_area(origin), h3.cell_area(destination))
+    return float(max(h3.cell_area(origin), h3.cell_area(destination)))
 
 
 def test_one_answer_says_how_coarse_it_is_everywhere(places: Opened, rows: list[tuple[str, str, int]]) -> None:

@@ -19,7 +19,7 @@ import { nodeAt } from "./nest";
 import { account, asked } from "./panels/account";
 import { differences } from "./panels/differences";
 import { footing, heading, promises, titleOf } from "./panels/heading";
-import { hereCard, placedWords } from "./panels/here";
+import { hereCard, placedWords, totalOf } from "./panels/here";
 import { histograms } from "./panels/histogram";
 import { KindPanels } from "./panels/kinds";
 import { PlacePanel } from "./panels/places";
@@ -69,7 +69,7 @@ export class App {
     this.store = new Store(first(model.releases));
     this.names = new Names(model.names);
     this.zones = new ZonePanel(model.releases, this.store, () => this.names);
-    this.list = new PlacePanel(this.zones.element, this.store, () => this.names);
+    this.list = new PlacePanel(this.zones.element, this.store, () => this.names, () => this.approach());
     this.kinds = new KindPanels(this.store);
     this.maps = new Maps({
       point: (panel, layer, object) => pointedAt(this.onMap(panel), panel, layer, object),
@@ -206,7 +206,7 @@ export class App {
     this.maps.write();
     replace(this.legend, ...legend);
     this.answer.hidden = sentence === null;
-    replace(this.answer, sentence, here && h("span", { class: "hidden" }, ` ${placedWords(here.placed)}.`));
+    replace(this.answer, sentence, here && h("span", { class: "hidden" }, ` ${placedWords(here.placed, totalOf(release, here.placed, this.store.state))}.`));
     this.here.hidden = this.kinds.element.hidden = here === null;
     if (here) {
       refill(this.here, ...hereCard(release, here.placed, this.store, here.where));
@@ -224,6 +224,12 @@ export class App {
     this.before = this.store.state.selected?.id ?? null;
     if (any("place") && this.store.state.place) this.maps.camera.reveal(this.store.state.place);
     if (!(changed.size === 1 && changed.has("theme"))) this.draw();
+  }
+
+  /** Goes near the chosen place and its answer, which may be far away or small on the map. */
+  private approach(): void {
+    const { place } = this.store.state;
+    if (place) this.maps.camera.approach(joinBounds([this.picture!.answer(), [place, place]]));
   }
 
   private onMap(panel: Panel): OnMap {

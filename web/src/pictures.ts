@@ -6,6 +6,7 @@ import type { Palette } from "./colour";
 import { difference } from "./compare";
 import type { Child } from "./dom";
 import { area, other } from "./format";
+import { joinBounds, type Bounds } from "./geometry";
 import { changeMarks, flowLayer, flowMarks, ringLayer, staying, widestOf, type Marks } from "./map/arrows";
 import { changedLines, changeLabels, changeLayers, changeScale } from "./map/changes";
 import type { Label } from "./map/labels";
@@ -55,6 +56,8 @@ export interface Picture {
   change: Change | null;
   /** Made when it is asked for: the map need not wait for it. */
   words: () => Words;
+  /** Where the trips are that answer for a place. */
+  answer: () => Bounds | null;
 }
 
 /** Arrows and rings on each of several small maps. */
@@ -78,6 +81,8 @@ function nameOf({ state: { place }, names }: Subject, { area: areas }: Nest, nod
   const size = areas[node]!;
   return [names.nearest(place) ?? "this place", size > 0 && `(${area(size)})`].filter(Boolean).join(" ");
 }
+
+const boundsAt = ({ id, outlines }: Nest, wanted: (node: number) => boolean): Bounds | null => joinBounds(id.map((_, node) => (wanted(node) ? outlines.bounds(node) : null)));
 
 /** Ids of the zones of a panel that stand out because the other release lacks them. */
 function differingOf(releases: Release[], { axis, release }: Panel, state: State): Set<string> | null {
@@ -106,7 +111,7 @@ function zonePicture(subject: Subject): Picture {
     const stay = releases.length === 1 ? staying(releases[0]!, state) : null;
     return { legend: legend(releases, panels, shadings, differing, all, stay, state, palette), sentence: null, cells: null, here: null };
   };
-  return { layers, labels: towns(subject), seen: [], change: null, words };
+  return { layers, labels: towns(subject), seen: [], change: null, words, answer: () => null };
 }
 
 function placePicture(subject: Subject): Picture {
@@ -138,7 +143,8 @@ function placePicture(subject: Subject): Picture {
       here: { placed: placedHere(release, state), where: town ? `Around ${town}` : null },
     };
   };
-  return { layers, labels: [...rough, ...towns(subject)], seen, change: null, words };
+  const answer = (): Bounds | null => boundsAt(far.nest, (node) => whole.at[node]! > 0 && far.nest.rank[node]! >= state.detail);
+  return { layers, labels: [...rough, ...towns(subject)], seen, change: null, words, answer };
 }
 
 /** What changed between two releases at several resolutions. */
@@ -164,5 +170,6 @@ function changePicture(subject: Subject): Picture {
       here: null,
     };
   };
-  return { layers, labels: [...rough, ...towns(subject)], seen: [], change, words };
+  const cells = new Set(change.cells.map(({ node }) => node));
+  return { layers, labels: [...rough, ...towns(subject)], seen: [], change, words, answer: () => boundsAt(change.nest, (node) => cells.has(node)) };
 }

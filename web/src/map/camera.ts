@@ -14,6 +14,10 @@ export interface ViewState {
 
 /** This share of a map on each side is its edge. */
 const EDGE = 0.22;
+/** This share of it is left free on each side of an answer. */
+const MARGIN = 0.2;
+/** Less than this is not worth a new view. Steps of the zoom. */
+const NEARER = 0.25;
 /** Pixels of one step of an arrow key. */
 const STEP = 80;
 
@@ -68,6 +72,15 @@ export class Camera {
     const [x, y] = new WebMercatorViewport({ ...this.view, ...room }).project(place) as Point;
     const inside = (at: number, size: number): boolean => at > size * EDGE && at < size * (1 - EDGE);
     if (!inside(x, room.width) || !inside(y, room.height)) this.move({ ...this.view, longitude: place[0], latitude: place[1] });
+  }
+
+  /** Goes nearer where the given part of the world would otherwise be small. */
+  approach(part: Bounds | null): void {
+    const room = this.room();
+    if (!room || !part) return;
+    const padding = Math.min(room.width, room.height) * MARGIN;
+    const { longitude, latitude, zoom } = new WebMercatorViewport({ width: room.width, height: room.height }).fitBounds(part, { padding, maxZoom: 15 });
+    if (zoom > this.view.zoom + NEARER) this.move({ ...this.view, longitude, latitude, zoom });
   }
 
   zoomBy(steps: number): void {

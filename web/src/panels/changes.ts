@@ -50,7 +50,7 @@ export function changeEntries({ nest, cells }: Change, names: Names, relative: b
     share: 0,
     area: nest.area[cell.node]!,
     text: [changeText(cell, relative), `${short(cell.before)} to ${short(cell.after)}`],
-    note: h("small", {}, [certainty(cell), KINDS[cell.kind]].filter(Boolean).join(", ")),
+    note: h("span", {}, ...[certainty(cell), KINDS[cell.kind]].filter(Boolean).map((words) => h("small", {}, words))),
   }));
 }
 

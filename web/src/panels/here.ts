@@ -27,7 +27,7 @@ function meanings(parts: Part[]): string {
 const shown = (placed: Placed): Part[] => PARTS.filter((part) => placed[part] > 0);
 
 /** "61 % within 1 km², 30 % within 7 km², 9 % only roughly". */
-export const placedWords = (placed: Placed): string => shown(placed).map((part) => `${wholePercent(placed[part] / placed.total)} ${WORDS[part][0]}`).join(", ");
+export const placedWords = (placed: Placed, total = placed.total): string => shown(placed).map((part) => `${wholePercent(placed[part] / total)} ${WORDS[part][0]}`).join(", ");
 
 /** Which trips the shares are shares of. */
 function ofWhich({ total, own, around }: Placed, { place, measure, only }: Asked, out: string | null): string {
@@ -71,14 +71,19 @@ const bar = (part: string, share: number): HTMLElement => {
   return element;
 };
 
+/** Nobody may know where the trips were that are left out, nor their hour: they are no share of a place. */
+const isEverything = ({ place, only }: Asked): boolean => !place && !Object.keys(only).length;
+
+/** What the shares are shares of. */
+export const totalOf = (release: Release, placed: Placed, asked: Asked): number => placed.total + (isEverything(asked) ? leftOutOf(release, asked).mass : 0) || 1;
+
 /** Everything in the card; `where` is what to call the place. */
 export function hereCard(release: Release, placed: Placed, store: Store, where: string | null): Child[] {
   const { state } = store;
   const { place, towards, part: chosen } = state;
   const out = leftOutOf(release, state);
-  // Nobody may know where the trips were that are left out, nor their hour: they are no share of a place.
-  const everything = !place && !Object.keys(state.only).length;
-  const total = (placed.total + (everything ? out.mass : 0)) || 1;
+  const everything = isEverything(state);
+  const total = totalOf(release, placed, state);
   const said = h("p", { class: "note", role: "status" });
   const parts = shown(placed).map((part) => {
     const pick = (): void => store.set({ part: chosen === part ? null : part });

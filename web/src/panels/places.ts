@@ -85,6 +85,8 @@ export class PlacePanel {
     private readonly element: HTMLElement,
     private readonly store: Store,
     private readonly names: () => Names,
+    /** Called after a place was found by its name. */
+    private readonly found: () => void,
   ) {}
 
   /** Lists cells of `far`; places are looked for in `near`, too. `changes`: the numbers are changes. */
@@ -115,6 +117,7 @@ export class PlacePanel {
     if (!place) return "There is no such place here.";
     this.memory = new Memory();
     this.store.set({ place });
+    this.found();
     return null;
   }
 }
