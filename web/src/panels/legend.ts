@@ -48,11 +48,17 @@ function changeKey([first, second]: Release[], { breaks, shades }: Scale, kinds:
   ];
 }
 
+/** "all 6", "the 20 strongest"; nothing where several maps have some each. */
+function howMany(lines: number, { flows, each }: State): string {
+  if (each !== null || lines > flows) return "";
+  return lines < flows ? `all ${count(lines)}, ` : `the ${count(lines)} strongest, `;
+}
+
 /** What the widths of arrows mean, and how many trips stay inside. */
 function marksKey({ lines }: Marks, stay: Stay | null, state: State, palette: Palette): Child[] {
   const most = widest(lines);
   return [
-    lines.length > 0 && h("span", { class: "swatch" }, arrow(palette), `Arrows: ${lines.length < state.flows ? "all" : "the"} ${count(lines.length)}${lines.length < state.flows ? "" : " strongest"}, ${amount(most, state.measure)} at the widest`),
+    lines.length > 0 && h("span", { class: "swatch" }, arrow(palette), `Arrows: ${howMany(lines.length, state)}${amount(most, state.measure)} at the widest`),
     stay && stay.mass > 0 && h("span", { class: "swatch" }, ring(palette), `Rings: trips that stay inside (${amount(stay.mass, state.measure)}, ${percent(stay.mass / (stay.total || 1))})`),
   ];
 }
