@@ -40,16 +40,11 @@ def shoot_place(browser: Browser, folder: Path, target: Path, near: str) -> None
         page.keyboard.press("Enter")
         Opened(page).until("odkanon.state().place !== null", 60)
         shoot(page, target / "1-where-do-people-from-here-go.png")
-        x, y = page.evaluate("odkanon.spot('r0-destination', odkanon.state().place)")
         page.locator("#flows").fill("0")
-        settle(page)
-        page.mouse.move(x, y)
-        Opened(page).until("!document.querySelector('.tip').hidden", 60)
-        page.screenshot(path=target / "3-how-coarse-is-it-here.png")
+        shoot(page, target / "3-how-coarse-is-it-here.png")
         page.get_by_role("button", name="Back to everywhere").click()
         settle(page)
         page.locator(".part.out").click()
-        page.locator(".strip [role=status]").scroll_into_view_if_needed()
         shoot(page, target / "4-what-was-left-out.png")
 
 

@@ -90,7 +90,12 @@ class Opened:
             time.sleep(0.05)
 
     def text(self, selector: str) -> str:
-        return self.page.locator(selector).inner_text()
+        """The text of an element, with plain spaces where the page keeps a number and its unit on one line."""
+        return plain(self.page.locator(selector).inner_text())
+
+
+def plain(text: str) -> str:
+    return text.replace("\u00a0", " ")
 
 
 def open_report(

@@ -9,7 +9,7 @@ import h3
 from playwright.sync_api import Browser
 
 from web import made
-from web.driver import PIXELS, Opened, open_report
+from web.driver import PIXELS, Opened, open_report, plain
 
 ZONES = made.disk(8, 1)
 
@@ -107,7 +107,7 @@ def test_two_cascades_are_compared_on_the_same_cells(browser: Browser, tmp_path:
         rows = opened.page.locator(".zonelist tbody tr").all()
         assert len(rows) == min(100, len(by))
         for row in rows[:12]:
-            cell = row.locator("button").inner_text()
+            cell = row.locator("button").get_attribute("data-id") or ""
             told = row.locator("td").first.inner_text().split()[0]
             assert told == (f"{by[cell]:+,}".replace("-", "−") if by[cell] else "0")
         labels = opened.page.locator(".names .rough").all_inner_texts()
@@ -120,8 +120,8 @@ def test_two_cascades_are_compared_on_the_same_cells(browser: Browser, tmp_path:
     _check_colours(opened, listed)
     assert "in % of march" in opened.text(".legend")
     for row in opened.page.locator(".zonelist tbody tr").all()[:12]:
-        cell = row.locator("button").inner_text()
-        told = row.locator("td").first.inner_text().split("\n")[0]
+        cell = row.locator("button").get_attribute("data-id") or ""
+        told = plain(row.locator("td").first.inner_text()).split("\n")[0]
         if cell in listed and by[cell]:
             assert told == f"{'+' if by[cell] > 0 else '−'}{abs(100 * by[cell]) / before[cell] + 1e-9:.0f} %"
     opened.pick("view", "zones")
@@ -165,5 +165,7 @@ def _red_across(opened: Opened, panel: str) -> int:
     length = ((bx - ax) ** 2 + (by - ay) ** 2) ** 0.5
     x, y = (-(by - ay) / length, (bx - ax) / length)
     middle = [(ax + bx) / 2, (ay + by) / 2]
-    points = [[middle[0] + step / 2 * x, middle[1] + step / 2 * y] for step in range(-30, 31)]
+    # Arrows swing out to one side, the further the longer they are.
+    reach = round(length / 2)
+    points = [[middle[0] + step / 2 * x, middle[1] + step / 2 * y] for step in range(-reach, reach + 1)]
     return sum(red - blue > 110 for red, _, blue in opened.page.evaluate(PIXELS, points))

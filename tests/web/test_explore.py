@@ -79,7 +79,7 @@ def test_moving_k_changes_zones_and_numbers(live: Opened, server: ExploreServer)
     wait_for(live, k=40)
     live.settle(60)
     assert numbers(live)["Zones"] != before["Zones"]
-    assert numbers(live)["How fine"] != before["How fine"]
+    assert numbers(live)["How fine overall"] != before["How fine overall"]
     assert live.colours() != colours
     assert "at least 40 trips" in live.text(".statement")
     live.until("document.querySelectorAll('.curve polyline').length === 1", 60)

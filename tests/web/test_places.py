@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import re
 from collections.abc import Iterator
 from itertools import pairwise
@@ -15,7 +16,7 @@ from playwright.sync_api import Browser
 
 from odkanon.publish.report import write_full_report
 from web import made
-from web.driver import PHONE, PIXELS, Opened, open_page, open_report
+from web.driver import PHONE, PIXELS, Opened, open_page, open_report, plain
 
 DETAILS = range(4)
 
@@ -110,8 +111,8 @@ def test_a_place_is_answered_by_every_row_that_covers_it(places: Opened, rows: l
         around = sum(trips for origin, _, trips in rows if origin != area and within(area, origin))
         total, text = answer(places)
         assert total == inside
-        assert (f"Another {around:,} trip" in text) == (around > 0)
-        assert "placed within 1 km²" in text
+        assert (f"Larger areas around it have {around:,} more" in text) == (around > 0)
+        assert "within 1 km²" in text
 
 
 def test_coarser_rows_are_never_hidden(places: Opened, rows: list[tuple[str, str, int]]) -> None:
@@ -147,11 +148,13 @@ def test_the_pointer_shows_the_ladder(places: Opened, rows: list[tuple[str, str,
     assert told == rungs
     assert "in the surrounding" in tip.inner_text()
     assert "estimate" in tip.inner_text()
-    # At a glance: how many, and how finely; and the cell itself is marked.
-    title, placed = tip.inner_text().split("\n")[:2]
-    assert title.endswith(f": {sum(rungs):,} trips")
-    fine = sum(masses[part] for part in chains[cell] if part in masses and h3.cell_area(part) <= 1)
-    assert placed.startswith(f"{100 * fine / sum(rungs) + 1e-9:.0f} % placed within 1 km²")
+    # At a glance: how many (larger cells by their share of the area), and how finely; and the cell itself is marked.
+    title, _, placed = plain(tip.inner_text()).split("\n")[:3]
+    here = {part: masses[part] * h3.cell_area(cell) / h3.cell_area(part) for part in chains[cell] if part in masses}
+    found = re.fullmatch(r"About ([\d,]+) trips end here", title)
+    assert found
+    assert int(found[1].replace(",", "")) == pytest.approx(sum(here.values()), abs=1)
+    assert re.match(r"of these (\d+ %|< 1 %) within", placed)
     x, y = spot(places, cell)
     box = places.page.locator(".pointer path").first.bounding_box()
     assert box
@@ -162,23 +165,62 @@ def test_the_pointer_shows_the_ladder(places: Opened, rows: list[tuple[str, str,
     assert "estimate" in places.text(".legend")
 
 
-def test_the_strip_adds_up_and_each_part_can_be_seen(places: Opened, rows: list[tuple[str, str, int]]) -> None:
+def parts_of(opened: Opened) -> dict[str, str]:
+    """What the card beside the map says of each part: "within 1 km²" and its share."""
+    parts = [plain(part).split("\n") for part in opened.page.locator(".part").all_inner_texts()]
+    return {part[-1]: part[0] for part in parts}
+
+
+def largest(origin: str, destination: str) -> float:
+    return float(max(h3.cell_area(origin), h3.cell_area(destination)))
+
+
+def test_one_answer_says_how_coarse_it_is_everywhere(places: Opened, rows: list[tuple[str, str, int]]) -> None:
     total = sum(trips for _, _, trips in rows)
-    assert [name.split()[0] for name in places.page.locator(".part").all_inner_texts()] == ["precise", "coarse", "left"]
-    seen = 0
-    for part in ("precise", "coarse"):
-        places.page.locator(f".part.{part}").click()
-        seen += answer(places)[0]
-        places.page.locator(f".part.{part}").click()
-    assert seen == total
-    # The strip is to scale, and says what its words mean.
-    shares = [places.page.locator(f".share.{part}").bounding_box() for part in ("precise", "coarse")]
+    out = int(re.search(r"at most ([\d,]+) left out", places.text(".here"))[1].replace(",", ""))  # type: ignore[index]
+    told = parts_of(places)
+    assert list(told) == ["within 1 km²", "within 7 km²", "only roughly", "left out"]
+    limits = {"within 1 km²": (0, 1), "within 7 km²": (1, 7), "only roughly": (7, math.inf)}
+    masses = {
+        name: sum(trips for start, end, trips in rows if low < largest(start, end) <= high)
+        for name, (low, high) in limits.items()
+    }
+    assert {name: told[name] for name in masses} == {
+        name: f"{100 * mass / (total + out) + 1e-9:.0f} %" for name, mass in masses.items()
+    }
+    # The bar is to scale, each part can be seen alone, and the sentence below counts the same rows.
+    shares = [places.page.locator(f".share.{part}").bounding_box() for part in ("precise", "coarse", "rough")]
     wide = [share["width"] for share in shares if share]
-    precise = sum(trips for *ends, trips in rows if max(map(h3.cell_area, ends)) <= 1)
-    assert wide[0] / sum(wide) == pytest.approx(precise / total, abs=0.01)
-    assert "precise: start and end each known within 1 km²" in places.text(".meaning")
+    for width, mass in zip(wide, masses.values(), strict=True):
+        assert width / sum(wide) == pytest.approx(mass / total, abs=0.01)
+    for part, mass in zip(("precise", "coarse", "rough"), masses.values(), strict=True):
+        places.page.locator(f".part.{part}").click()
+        assert answer(places)[0] == mass
+        assert parts_of(places) == told
+        places.page.locator(f".part.{part}").click()
     places.page.locator(".part.out").click()
-    assert "are not listed" in places.text(".strip")
+    assert "are not listed" in places.text(".here")
+
+
+def test_one_answer_says_how_coarse_it_is_at_a_place(places: Opened, rows: list[tuple[str, str, int]]) -> None:
+    fine = busiest(rows, 9)
+    choose(places, fine)
+    for detail in reversed(DETAILS):
+        places.page.locator("#detail").fill(str(detail))
+        area = h3.cell_to_parent(fine, 6 + detail)
+        masses = dict.fromkeys(["within 1 km²", "within 7 km²", "only roughly"], 0.0)
+        for origin, destination, trips in rows:
+            share = 1.0 if within(origin, area) else h3.cell_area(area) / h3.cell_area(origin)
+            size = largest(origin, destination)
+            name = "within 1 km²" if size <= 1 else "within 7 km²" if size <= 7 else "only roughly"
+            masses[name] += trips * share * (within(origin, area) or within(area, origin))
+        told = parts_of(places)
+        for name, mass in masses.items():
+            share, whole = 100 * mass / sum(masses.values()), told.get(name, "0 %").removesuffix(" %")
+            assert 0 < share < 0.55 if whole == "< 1" else int(whole) == pytest.approx(share, abs=0.55), (detail, name)
+        # Where it stands it is read aloud as well, and nothing else on the page gives other shares of this place.
+        assert "".join(f"{share} {name}, " for name, share in told.items() if name in masses)[:-2] in answer(places)[1]
+        assert "Left out anywhere: at most" in places.text(".here")
 
 
 def test_rings_and_arrows_show_the_twenty_strongest(places: Opened, rows: list[tuple[str, str, int]]) -> None:
@@ -213,7 +255,10 @@ def test_the_keyboard_chooses_a_place_and_lets_go(places: Opened) -> None:
 def test_towns_have_names_and_are_found_by_them(places: Opened) -> None:
     names = places.page.locator(".names .town").all_inner_texts()
     assert {"Vincennes", "Clichy"} & set(names)
-    assert "near " in places.text(".zonelist")
+    # The name comes first, the code after it.
+    assert re.match(
+        r"\D+(, \d+ km [NESW]+)?\n8[0-9a-f]{14}$", plain(places.page.locator(".zonelist button").nth(3).inner_text())
+    )
     places.page.locator(".search input").fill("paris")
     places.page.keyboard.press("Enter")
     assert answer(places)[1].startswith("From around Paris")
@@ -261,10 +306,10 @@ def test_a_public_page_says_what_it_may_and_a_full_one_everything(browser: Brows
     assert f"at most {most:,} trips are not listed" in text
     assert not {"undefined", "NaN"} & set(re.findall(r"\w+", text))
     public.page.locator(".part.out").click()
-    assert f"At most {most:,} trips are not listed" in public.text(".strip")
+    assert f"At most {most:,} trips are not listed" in public.text(".here")
     full = open_page(browser, write_full_report(folder), draws=False)
     full.page.locator(".part.out").click()
-    assert "1,234 origin–destination pairs" in full.text(".strip")
+    assert "1,234 origin–destination pairs" in full.text(".here")
     assert "1,234" not in public.text("body")
     assert [*public.problems, *full.problems] == []
     for opened in (public, full):
@@ -320,7 +365,7 @@ def test_hours_are_a_slider_and_lie_in_parts_of_the_day(cube: tuple[Opened, list
     total, text = answer(opened)
     assert total == trips_of(rows, hour={"06"})
     assert text.startswith("Everywhere, hour 06: ")
-    assert "placed within" in text
+    assert "within" in text
     assert f"Another {trips_of(rows, hour={'06-09', 'any'}):,} trips may be among them" in text
     assert slider.get_attribute("aria-valuetext") == f"06: {total:,} trips"
     assert opened.settle().colours() != before

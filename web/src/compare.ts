@@ -3,7 +3,7 @@
 import type { Axis, Measure, Release } from "./model";
 import type { Selection } from "./state";
 import { other } from "./format";
-import { massesOf } from "./places";
+import { massesOf } from "./parts";
 
 /** For each of two releases, the ids of its zones on an axis that the other one lacks, in order. */
 export function difference(first: Release, second: Release, axis: Axis): [string[], string[]] {

@@ -34,7 +34,7 @@ export function first(releases: Release[]): State {
     axes: releases.length > 1 ? "origin" : "both",
     measure: "trips",
     shade: firstShade(releases),
-    flows: releases.length > 1 ? 0 : boxes || places ? 20 : 50,
+    flows: releases.length > 1 ? 0 : 20,
     relative: false,
     selected: null,
     theme: "auto",

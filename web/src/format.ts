@@ -33,13 +33,22 @@ export function short(value: number | null | undefined): string {
   return count(value);
 }
 
+/** Keeps a number and its unit on one line. */
+export const united = (number: string | number, unit: string): string => `${number}\u00a0${unit}`;
+
+/** Every percentage of the page is made here. */
+export const percentage = (number: string | number): string => united(number, "%");
+
 export function percent(share: number | null | undefined): string {
   if (share == null) return "–";
   const value = share * 100;
-  if (value > 0 && value < 0.1) return "< 0.1 %";
-  if (value > 99.9 && value < 100) return "> 99.9 %";
-  return `${value === 0 || value === 100 ? value : tenths.format(value)} %`;
+  if (value > 0 && value < 0.1) return percentage("<\u00a00.1");
+  if (value > 99.9 && value < 100) return percentage(">\u00a099.9");
+  return percentage(value === 0 || value === 100 ? value : tenths.format(value));
 }
+
+/** The same in whole numbers. */
+export const wholePercent = (share: number): string => percentage(share > 0 && share < 0.005 ? "<\u00a01" : Math.round(share * 100));
 
 export const plural = (value: number, word: string, words = `${word}s`): string =>
   `${count(value)} ${value === 1 ? word : words}`;
@@ -77,7 +86,7 @@ export function levelName(level: number | string | null, h3: boolean): string {
 }
 
 export function area(squareKilometres: number): string {
-  return `${(squareKilometres < 100 ? two : whole).format(squareKilometres)} km²`;
+  return united((squareKilometres < 100 ? two : whole).format(squareKilometres), "km²");
 }
 
 export const shadeUnit = (measure: Measure, perArea: boolean): string =>

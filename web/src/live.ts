@@ -81,10 +81,12 @@ export class Live {
     this.done();
     this.problem.hidden = true;
     this.root.removeAttribute("data-stale");
-    if (this.app) this.app.replaceModel(answer);
-    else this.announce((this.app = new App(this.root, unpack(answer), this.controls)), this);
+    if (this.app) this.app.replaceModel(answer, () => this.drawCurve());
+    else {
+      this.announce((this.app = new App(this.root, unpack(answer), this.controls)), this);
+      this.drawCurve();
+    }
     this.shown = { request, at: performance.now() };
-    this.drawCurve();
     this.resting = window.setTimeout(() => void this.lookCloser(request), REST);
   }
 

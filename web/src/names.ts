@@ -1,5 +1,6 @@
 /** Names of towns in view: "near Maipú" beside an id, and finding a place by its name. */
 
+import { united } from "./format";
 import type { Point } from "./geometry";
 
 export interface PackedNames {
@@ -23,9 +24,20 @@ const FARTHEST_KM = 40;
 /** Without accents and capitals, so that "maipu" finds Maipú. */
 export const plain = (text: string): string => text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase().trim();
 
+const COMPASS = ["E", "NE", "N", "NW", "W", "SW", "S", "SE"];
+
+/** An H3 cell: an id that tells nobody where it is. */
+export const isCell = (id: string): boolean => /^8[0-9a-f]{14}$/.test(id);
+
+interface Near {
+  town: Town;
+  /** Kilometres from the town to the east and to the north. */
+  by: Point;
+}
+
 export class Names {
   readonly towns: Town[];
-  private readonly known = new Map<string, string | null>();
+  private readonly known = new Map<string, Near | null>();
 
   constructor(packed: PackedNames | null | undefined) {
     const towns = packed?.name.map((name, i): Town => ({
@@ -38,19 +50,34 @@ export class Names {
 
   /** The name of the nearest town; null where none is near. */
   nearest(place: Point | null): string | null {
-    if (!place || !this.towns.length) return null;
+    return this.look(place)?.town.name ?? null;
+  }
+
+  /** The nearest town, and how far off in which direction: "Paris, 3 km NE". */
+  where(place: Point | null): string | null {
+    const near = this.look(place);
+    if (!near) return null;
+    const [east, north] = near.by;
+    const distance = Math.round(Math.hypot(east, north));
+    const direction = COMPASS[Math.round((Math.atan2(north, east) / Math.PI) * 4 + 8) % 8]!;
+    return distance ? `${near.town.name}, ${united(distance, "km")}\u00a0${direction}` : near.town.name;
+  }
+
+  private look(place: Point | null): Near | null {
+    if (!place) return null;
     const key = place.join();
     let found = this.known.get(key);
-    if (found === undefined) this.known.set(key, (found = this.look(place)));
+    if (found === undefined) this.known.set(key, (found = this.search(place)));
     return found;
   }
 
-  private look([x, y]: Point): string | null {
+  private search([x, y]: Point): Near | null {
     const narrow = Math.cos((y * Math.PI) / 180);
-    let [best, distance] = [null as string | null, (FARTHEST_KM / KM_PER_DEGREE) ** 2];
-    for (const { name, at } of this.towns) {
-      const own = ((at[0] - x) * narrow) ** 2 + (at[1] - y) ** 2;
-      if (own < distance) [best, distance] = [name, own];
+    let [best, distance] = [null as Near | null, FARTHEST_KM];
+    for (const town of this.towns) {
+      const by: Point = [(x - town.at[0]) * narrow * KM_PER_DEGREE, (y - town.at[1]) * KM_PER_DEGREE];
+      const own = Math.hypot(...by);
+      if (own < distance) [best, distance] = [{ town, by }, own];
     }
     return best;
   }

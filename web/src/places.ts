@@ -4,16 +4,11 @@
  */
 
 import { other } from "./format";
-import { AROUND, INSIDE, isNotGiven, OUTSIDE, rolesOf } from "./kinds";
+import { AROUND, INSIDE, OUTSIDE, rolesOf } from "./kinds";
 import type { Point } from "./geometry";
-import type { Axis, Flows, Measure, Release } from "./model";
+import type { Axis, Measure, Release } from "./model";
 import { chain, climb, isNested, nodeAt, type Nest } from "./nest";
-
-/** Square kilometres up to which a row counts as placed precisely, and up to which it still tells a district. */
-export const SHARP = 1;
-export const DISTRICT = 7;
-
-export type Part = "precise" | "coarse" | "place";
+import { massesOf, partOf, PARTS, type Part } from "./parts";
 
 export interface Asked {
   measure: Measure;
@@ -52,43 +47,6 @@ export function firstDetail(release: Release): number {
   let known = 0;
   for (const rank of ranks.toReversed()) if ((known += sums.get(rank) ?? 0) >= MOSTLY * total) return rank;
   return ranks[0] ?? 0;
-}
-
-export const massesOf = (flows: Flows, measure: Measure): ArrayLike<number> => flows.mass[measure] ?? flows.mass.trips!;
-
-/** The larger of the two areas that a row names. */
-function sizeOf({ origin, destination, flows }: Release, row: number): number {
-  return Math.max(known(origin.area[flows.end.origin[row]!]!), known(destination.area[flows.end.destination[row]!]!));
-}
-
-/** A zone without a shape can be anywhere. */
-const known = (area: number): number => (area > 0 ? area : Infinity);
-
-/** Square kilometres within which half of the published trips are known at both ends; null without shapes. */
-export function typicalSize(release: Release): number | null {
-  const masses = massesOf(release.flows, "trips");
-  const rows = Array.from({ length: release.flows.count }, (_, row) => [sizeOf(release, row), masses[row]!] as const);
-  rows.sort((a, b) => a[0] - b[0]);
-  const half = rows.reduce((sum, [, mass]) => sum + mass, 0) / 2;
-  let seen = 0;
-  for (const [size, mass] of rows) if ((seen += mass) >= half) return Number.isFinite(size) ? size : null;
-  return null;
-}
-
-/** Which part of the fixed strip a row belongs to. */
-export function partOf(release: Release, row: number): Part {
-  for (const { values, of } of Object.values(release.flows.attributes)) {
-    if (isNotGiven(values[of[row]!]!)) return "place";
-  }
-  return sizeOf(release, row) <= SHARP ? "precise" : "coarse";
-}
-
-/** Mass of each part of the strip. */
-export function strip(release: Release, measure: Measure): Record<Part, number> {
-  const found = { precise: 0, coarse: 0, place: 0 };
-  const masses = massesOf(release.flows, measure);
-  for (let row = 0; row < release.flows.count; row++) found[partOf(release, row)] += masses[row]!;
-  return found;
 }
 
 /** The node that stands for a place at a detail; -1 where nothing is published around it. */
@@ -130,16 +88,11 @@ export interface Seen {
   around: number;
   /** Mass of rows of this place that do not tell the chosen hour, mode and so on, or only roughly: some may be meant. */
   loose: number;
-  /** Mass of the answering rows by the size of their far end. */
-  sharp: number;
-  district: number;
-  rough: number;
   stays: number;
   /** Mass for each node of the far axis, rolled up; rows coarser than the detail stay where they are. */
   at: Float64Array;
-  /** How much of it comes from rows whose far end is that precise, whatever the detail. */
-  sharpAt: Float64Array;
-  districtAt: Float64Array;
+  /** How much of it comes from rows that are that precise, whatever the detail. */
+  partsAt: Record<Part, Float64Array>;
   /** The same for rows whose near end is larger than the place. */
   maybe: Float64Array;
   /** The estimate: trips per square kilometre, each row spread evenly over its cell. NaN: nothing here. */
@@ -154,7 +107,8 @@ export interface Standing {
   role: Uint8Array | null;
 }
 
-function standing(release: Release, { towards, detail, place }: Asked): Standing {
+/** What a question is about; see `Standing`. */
+export function standing(release: Release, { towards, detail, place }: Asked): Standing {
   const { nest } = release[other[towards]];
   const node = place ? standsFor(nest, place, detail) : -1;
   return { node, role: place ? roles(nest, node) : null };
@@ -169,8 +123,10 @@ export function see(release: Release, asked: Asked, { node, role }: Standing = s
   const masses = massesOf(release.flows, measure);
   const [nearEnd, farEnd] = [release.flows.end[other[towards]], release.flows.end[towards]];
   const fits = chosenRows(release, asked);
-  const found = { total: 0, around: 0, loose: 0, sharp: 0, district: 0, rough: 0, stays: 0 };
-  const [at, maybe, sharpAt, districtAt] = [0, 1, 2, 3].map(() => new Float64Array(far.id.length)) as [Float64Array, Float64Array, Float64Array, Float64Array];
+  const found = { total: 0, around: 0, loose: 0, stays: 0 };
+  const empty = (): Float64Array => new Float64Array(far.id.length);
+  const [at, maybe] = [empty(), empty()];
+  const partsAt = Object.fromEntries(PARTS.map((part) => [part, empty()])) as Seen["partsAt"];
   const bundles = new Map<number, number>();
   for (let row = 0; row < release.flows.count; row++) {
     const inside = role ? role[nearEnd[row]!]! : INSIDE;
@@ -189,17 +145,14 @@ export function see(release: Release, asked: Asked, { node, role }: Standing = s
       continue;
     }
     found.total += mass;
-    const placed = sharpnessName(known(far.area[farEnd[row]!]!));
-    found[placed] += mass;
-    if (placed === "sharp") sharpAt[end]! += mass;
-    if (placed === "district") districtAt[end]! += mass;
+    partsAt[partOf(release, row)][end]! += mass;
     at[end]! += mass;
     const key = nearAt![nearEnd[row]!]! * far.id.length + end;
     bundles.set(key, (bundles.get(key) ?? 0) + mass);
   }
   const list = bundlesOf(bundles, near, far, towards);
   found.stays = list.reduce((sum, one) => sum + (one.stays ? one.mass : 0), 0);
-  return { ...found, node, at, maybe, sharpAt, districtAt, density: densities(far, at), bundles: list };
+  return { ...found, node, at, maybe, partsAt, density: densities(far, at), bundles: list };
 }
 
 /** For each zone: it lies in the node, it is larger than the node and holds it, or neither. */
@@ -242,18 +195,6 @@ export interface Rung {
   node: number;
   mass: number;
   area: number;
-}
-
-/** How finely trips are placed. */
-export type Sharpness = Pick<Seen, "total" | "sharp" | "district" | "rough">;
-
-const sharpnessName = (area: number): "sharp" | "district" | "rough" => (area <= SHARP ? "sharp" : area <= DISTRICT ? "district" : "rough");
-
-/** How finely the trips at a place are placed: those of its cell, and those only known to be in a larger one around it. */
-export function sharpnessOf(nest: Nest, { at, sharpAt, districtAt }: Pick<Seen, "at" | "sharpAt" | "districtAt">, node: number): Sharpness {
-  const sum = (of: Float64Array): number => chain(nest, node).reduce((all, one) => all + of[one]!, 0);
-  const [total, sharp, district] = [sum(at), sum(sharpAt), sum(districtAt)];
-  return { total, sharp, district, rough: total - sharp - district };
 }
 
 /** What is published at a place: in its finest cell, in the one around it, and so on. */

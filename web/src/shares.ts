@@ -3,7 +3,8 @@
 import { other } from "./format";
 import { INSIDE, isNotGiven, rolesOf, type Kind } from "./kinds";
 import type { Release } from "./model";
-import { chosenRows, massesOf, roles, standsFor, type Asked } from "./places";
+import { massesOf } from "./parts";
+import { chosenRows, roles, standsFor, type Asked } from "./places";
 
 /** Masses of the rows that answer, apart from a choice of this attribute: for each value that rows can have. */
 function massesBy(release: Release, { name, attribute }: Kind, asked: Asked): Float64Array {

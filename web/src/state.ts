@@ -2,7 +2,7 @@
 
 import type { Point } from "./geometry";
 import type { Axis, Measure } from "./model";
-import type { Part } from "./places";
+import type { Part } from "./parts";
 
 export interface Selection {
   axis: Axis;

@@ -7,7 +7,7 @@ import { changeScale } from "../src/map/changes";
 import { unpack, type PackedRelease, type Release } from "../src/model";
 import { changeFacts, changeSentence, changeText } from "../src/panels/changes";
 import type { Asked } from "../src/places";
-import { about, packed, release } from "./made";
+import { about, packed, plainly, release } from "./made";
 
 /** A square with its south-west corner and side in hundredths of a degree. */
 const square = (x: number, y: number, side: number): number[][][] => [[[x * 1e4, y * 1e4, side * 1e4, 0, 0, side * 1e4, -side * 1e4, 0, 0, -side * 1e4]]];
@@ -134,7 +134,7 @@ test("a change is told in trips or in percent of what was; what is new has no pe
   const releases = pair([["a", "b", 40], ["a", "c", 20]], [["a", "b", 50], ["a", "a", 30]]);
   const change = changeOf(releases, asked);
   const told = (relative: boolean): Record<string, unknown> =>
-    Object.fromEntries(change.cells.map((cell) => [change.nest.id[cell.node], [changeIn(cell, relative), changeText(cell, relative)]]));
+    Object.fromEntries(change.cells.map((cell) => [change.nest.id[cell.node], [changeIn(cell, relative), plainly(changeText(cell, relative))]]));
   assert.deepEqual(told(false), { a: [30, "+30"], b: [10, "+10"], c: [-20, "−20"] });
   assert.deepEqual(told(true), { a: [0, "+30"], b: [25, "+25 %"], c: [-100, "−100 %"] });
   assert.deepEqual(changeScale(change, LIGHT, true).shade(25), changeScale(change, LIGHT, false).shade(10));
@@ -144,11 +144,11 @@ test("the words say what is sure and what is not", () => {
   const releases = pair(MARCH, APRIL);
   const change = changeOf(releases, asked);
   assert.equal(
-    changeSentence(releases, change, asked, null),
+    plainly(changeSentence(releases, change, asked, null)),
     "Everywhere: 125 published trips in march, 147 in april (+22). 1 cell surely has more, 1 fewer; in 1 what is only known coarser could make up for the difference. At this detail 88 % and 63 % of the trips are placed.",
   );
   const c = change.cells.find(({ node }) => change.nest.id[node] === "c")!;
-  const [by, before, after] = changeFacts(releases, change, c, "trips");
+  const [by, before, after] = changeFacts(releases, change, c, "trips").map(plainly);
   assert.equal(by, "−20 (−100 %) as listed; not sure");
   assert.match(before!, /^march: 20 trips in this cell/);
   assert.equal(after, "april: none listed in this cell, 25 trips somewhere around it");

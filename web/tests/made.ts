@@ -44,3 +44,6 @@ export const packed = (...releases: PackedRelease[]): PackedModel => ({
   base: null,
   beneath: null,
 });
+
+/** Text with plain spaces where the page keeps a number and its unit on one line. */
+export const plainly = (text: string): string => text.replaceAll("\u00a0", " ");

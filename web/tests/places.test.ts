@@ -12,13 +12,16 @@ import { hatch, sides } from "../src/map/texture";
 import { unpack, type PackedModel, type PackedRelease, type Release } from "../src/model";
 import { Names } from "../src/names";
 import { chain, nodeAt } from "../src/nest";
-import { details, firstDetail, hasSeveral, ladder, partOf, see, sharpnessOf, strip, typicalSize, type Asked } from "../src/places";
 import type { PackedKind } from "../src/kinds";
+import { partOf, typicalSize } from "../src/parts";
+import { placedAt, placedHere } from "../src/placed";
+import { details, firstDetail, hasSeveral, ladder, see, type Asked } from "../src/places";
+import { placedWords } from "../src/panels/here";
 import { mapsOf } from "../src/panels/kinds";
 import { sharesOf } from "../src/shares";
-import { sentence, sharpness } from "../src/panels/places";
+import { sentence } from "../src/panels/places";
 import { ladderText } from "../src/panels/zones";
-import { about, packed, release } from "./made";
+import { about, packed, plainly, release } from "./made";
 
 /** A square with its south-west corner and side in degrees. */
 const square = (x: number, y: number, side: number): number[][][] => {
@@ -74,7 +77,8 @@ test("rolling up never loses a trip and never counts one twice", () => {
       const seen = see(nested(), { ...asked, place: place && [...place], detail });
       assert.equal(seen.at.reduce((sum, mass) => sum + mass, 0), seen.total);
       assert.equal(seen.bundles.reduce((sum, one) => sum + one.mass, 0), seen.total);
-      assert.equal(seen.sharp + seen.district + seen.rough, seen.total);
+      const parts = Object.values(seen.partsAt).map((masses) => masses.reduce((sum, mass) => sum + mass, 0));
+      assert.equal(parts.reduce((sum, mass) => sum + mass, 0), seen.total);
       return seen.total + seen.around;
     });
     if (!place) assert.deepEqual(totals, [160, 160, 160]);
@@ -119,25 +123,48 @@ test("the ladder tells what is listed here and what in the cells around", () => 
   const { at } = see(nested(), asked);
   const rungs = ladder(destination.nest, at, destination.nest.id.indexOf("a1"));
   assert.deepEqual(rungs.map(({ mass }) => mass), [60, 20, 30]);
-  assert.match(ladderText(rungs, "trips"), /^60 trips in this cell \(1\.2 km²\) \+ 20 in the surrounding 4\.9 km² \+ 30 in 20 km²$/);
+  assert.match(plainly(ladderText(rungs, "trips")), /^60 trips in this cell \(1\.2 km²\) \+ 20 in the surrounding 4\.9 km² \+ 30 in 20 km²$/);
 });
 
-test("how finely a place is known does not depend on the detail that is shown", () => {
-  const { destination: { nest } } = nested();
-  const [fine, coarse] = [see(nested(), asked), see(nested(), { ...asked, detail: 2 })];
-  assert.deepEqual(sharpnessOf(nest, fine, nest.id.indexOf("a1")), { total: 110, sharp: 0, district: 80, rough: 30 });
-  assert.equal(sharpness(sharpnessOf(nest, fine, nest.id.indexOf("a1"))), "73 % placed within 7 km², 27 % only roughly");
-  const around = sharpnessOf(nest, coarse, nest.id.indexOf("A"));
-  assert.equal(around.total, sharpnessOf(nest, coarse, nest.id.indexOf("W")).total + coarse.at[nest.id.indexOf("A")]!);
-  assert.equal(around.rough, 30);
+test("how finely trips are published here: rows around it count with its share of their area", () => {
+  const here = { ...asked, place: [0.005, 0.005] as [number, number] };
+  const placed = placedHere(nested(), here);
+  // a1 has 70 trips within 7 km² and 30 that end somewhere in W; of the 40 from A, which is four times as large, it has ten.
+  assert.deepEqual([placed.own, placed.around], [100, 40]);
+  assert.deepEqual([placed.coarse, placed.rough, placed.total].map(Math.round), [80, 30, 110]);
+  assert.equal(plainly(placedWords(placed)), "73 % within 7 km², 27 % only roughly");
+  // Looking at one part does not change the answer.
+  assert.deepEqual(placedHere(nested(), { ...here, part: "rough" }), placed);
 });
 
-test("the sentence says how many, how precisely, and what else there is", () => {
+test("places inside an area add up to the area, and the areas to everything", () => {
+  const release = nested();
+  const { nest } = release.origin;
+  const whole = placedHere(release, { ...asked, detail: 1, place: [0.005, 0.005] });
+  assert.deepEqual(whole, placedHere(release, { ...asked }));
+  // The four quarters of W: A holds a1 and a2, B holds b1; nothing is published for the other two.
+  const [a, b] = ([[0.005, 0.005], [0.025, 0.005]] as const).map((place) => placedHere(release, { ...asked, detail: 2, place: [...place] }));
+  assert.equal(Math.round(a!.total + b!.total), whole.total);
+  const parts = ([[0.005, 0.005], [0.015, 0.005]] as const).map((place) => placedHere(release, { ...asked, detail: 3, place: [...place] }));
+  const rest = 1 - (nest.area[nest.id.indexOf("a1")]! + nest.area[nest.id.indexOf("a2")]!) / nest.area[nest.id.indexOf("A")]!;
+  assert.ok(Math.abs(parts[0]!.total + parts[1]!.total + 40 * rest - a!.total) < 0.01);
+});
+
+test("the pointer counts a cell as choosing it would", () => {
+  const release = nested();
+  const seen = see(release, asked);
+  const node = release.destination.nest.id.indexOf("a1");
+  const chosen = placedHere(release, { ...asked, towards: "origin", place: [0.005, 0.005] });
+  const pointed = placedAt(release.destination.nest, seen, node);
+  for (const [name, mass] of Object.entries(chosen)) assert.ok(Math.abs(pointed[name as keyof typeof chosen] - mass) < 1e-9, name);
+});
+
+test("the sentence says how many the map shows, and what else there is", () => {
   const here = nested();
   const seen = see(here, { ...asked, place: [0.005, 0.005] });
   assert.equal(
-    sentence(seen, { ...asked, place: [0.005, 0.005] }, "Maipú"),
-    "From around Maipú: 100 published trips; 70 % placed within 7 km², 30 % only roughly. Another 40 trips start somewhere in larger areas around it: how many of them here is not known, so they are not in these shares. 90 % stay inside their cell at this detail.",
+    plainly(sentence(seen, { ...asked, place: [0.005, 0.005] }, "Maipú")),
+    "From around Maipú: 100 published trips; 90 % of them stay inside their cell. Larger areas around it have 40 more; how many of those start here is not published, so the map leaves them out.",
   );
   const nowhere = { ...asked, place: [9, 9] as [number, number] };
   assert.match(sentence(see(here, nowhere), nowhere, null), /^Nothing is published from here/);
@@ -154,9 +181,10 @@ test("values of an attribute are chips, and what is not given is one of them", (
   assert.deepEqual(parts, [{ value: "bus", mass: 40 }, { value: "car", mass: 90 }, { value: "", mass: 30 }]);
   const cars = { ...asked, only: { mode: "car" } };
   assert.deepEqual([see(here, cars).total, see(here, cars).loose], [90, 30]);
-  assert.match(sentence(see(here, cars), cars, null), /^Everywhere, mode car: 90 published trips; .* Another 30 trips may be among them: they do not tell the mode as exactly\./);
+  assert.match(sentence(see(here, cars), cars, null), /^Everywhere, mode car: 90 published trips; .*\. Another 30 trips may be among them: they do not tell the mode as exactly\./);
   assert.equal(partOf(here, 2), "place");
-  assert.deepEqual(strip(here, "trips"), { precise: 0, coarse: 130, place: 30 });
+  const { precise, coarse, rough, place } = placedHere(here, asked);
+  assert.deepEqual({ precise, coarse, rough, place }, { precise: 0, coarse: 130, rough: 0, place: 30 });
   assert.equal(see(here, { ...asked, part: "place" }).total, 30);
 });
 
@@ -271,4 +299,7 @@ test("towns are found by their name without its accents, and the nearest one is 
   assert.equal(names.find("far")?.name, "Faraway");
   assert.equal(names.nearest([0.09, 0]), "Maipú Viejo");
   assert.equal(names.nearest([4, 0]), null);
+  assert.equal(plainly(names.where([0.001, 0])!), "Maipú");
+  assert.equal(plainly(names.where([0.12, 0.02])!), "Maipú Viejo, 3 km NE");
+  assert.equal(plainly(names.where([-0.001, -0.05])!), "Maipú, 6 km S");
 });

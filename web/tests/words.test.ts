@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { readBeneath } from "../src/beneath";
 import { breaks, LIGHT, makeScale } from "../src/colour";
-import { amount, area, count, exact, percent, quantity, short } from "../src/format";
+import { amount, area, count, exact, percent, quantity, short, wholePercent } from "../src/format";
 import { scaleBar } from "../src/map/ruler";
 import { bins } from "../src/panels/histogram";
 import { caution, statement } from "../src/panels/statement";
 import { unpack } from "../src/model";
-import { about, packed, publicAbout, release } from "./made";
+import { about, packed, plainly, publicAbout, release } from "./made";
 
 test("numbers read as people write them", () => {
   assert.equal(count(26741.6), "26,742");
@@ -18,16 +18,18 @@ test("numbers read as people write them", () => {
   assert.equal(quantity(1.02345), "1.02");
   assert.equal(short(8_290_000), "8.29 million");
   assert.equal(amount(1, "trips"), "1 trip");
-  assert.equal(percent(0.0004), "< 0.1 %");
-  assert.equal(percent(0.9999), "> 99.9 %");
-  assert.equal(percent(1), "100 %");
-  assert.equal(area(0.015), "0.015 km²");
+  assert.equal(percent(0.0004), "<\u00a00.1\u00a0%");
+  assert.equal(percent(0.9999), ">\u00a099.9\u00a0%");
+  assert.equal(percent(1), "100\u00a0%");
+  assert.equal(wholePercent(0.3449), "34\u00a0%");
+  assert.equal(wholePercent(0.001), "<\u00a01\u00a0%");
+  assert.equal(area(0.015), "0.015\u00a0km²");
 });
 
 test("the statement names every threshold of the rule", () => {
   const all = { ...about, rule: { trips: 10, weight: 26741.6, persons: 5, k: 10 } };
   assert.equal(
-    statement(all),
+    plainly(statement(all)),
     "Every published flow counts at least 10 trips, at least 26,741.6 weighted trips of the population and at least 5 different persons; 5.0 % of the trips could not reach this and are left out.",
   );
 });
@@ -35,7 +37,7 @@ test("the statement names every threshold of the rule", () => {
 test("the statement names households, and what is asked besides thresholds", () => {
   const all = { ...about, rule: { households: 5, max_share: 0.5, min_destinations: 2, k: 5 } };
   assert.equal(
-    statement(all),
+    plainly(statement(all)),
     "Every published flow counts at least 5 different households; 5.0 % of the trips could not reach this and are left out. Nobody has more than 50.0 % of one. From every origin flows to at least 2 destinations are listed.",
   );
   assert.equal(caution(all), null);

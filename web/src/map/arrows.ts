@@ -2,6 +2,7 @@
 
 import type { Layer } from "@deck.gl/core";
 import { ScatterplotLayer } from "@deck.gl/layers";
+import CurvedFlowLinesLayer from "@flowmap.gl/layers/dist/CurvedFlowLinesLayer/index.js";
 import FlowLinesLayer from "@flowmap.gl/layers/dist/FlowLinesLayer/index.js";
 import type { Palette } from "../colour";
 import { flowChanges } from "../compare";
@@ -21,10 +22,26 @@ export interface Line {
   sign?: number;
 }
 
+export interface Marks {
+  lines: Line[];
+  rings: Ring[];
+}
+
 const SELECTED_LIMIT = 1000;
 
-/** The flows to draw for one release: those of the selected zone, or the strongest of all; rings where both ends are one. */
-export function flowMarks(release: Release, state: State): { lines: Line[]; rings: Ring[] } {
+/** No more rings than these for each arrow that was asked for. */
+const MOST_RINGS = 3;
+
+/** Adds a ring unless there are too many to see anything else. */
+export function addRing({ rings }: Marks, ring: Ring, arrows: number): void {
+  if (rings.length < MOST_RINGS * Math.max(1, arrows)) rings.push(ring);
+}
+
+/**
+ * The flows to draw for one release: those of the selected zone, or the strongest of all. Where both ends are one there is
+ * a ring, of those that are as strong as the weakest arrow.
+ */
+export function flowMarks(release: Release, state: State): Marks {
   const { flows, origin, destination } = release;
   const masses = flows.mass[state.measure] ?? flows.mass.trips!;
   let numbers: number[] = [];
@@ -37,21 +54,21 @@ export function flowMarks(release: Release, state: State): { lines: Line[]; ring
   } else {
     numbers = state.flows > 0 ? ranked(flows, state.measure) : [];
   }
-  const marks: { lines: Line[]; rings: Ring[] } = { lines: [], rings: [] };
+  const marks: Marks = { lines: [], rings: [] };
   for (const flow of numbers) {
-    if (!state.selected && marks.lines.length + marks.rings.length >= state.flows) break;
+    if (!state.selected && marks.lines.length >= state.flows) break;
     const from = origin.centre[flows.end.origin[flow]!];
     const to = destination.centre[flows.end.destination[flow]!];
     if (!from || !to) continue;
     const ends: Line["ends"] = [origin.id[flows.end.origin[flow]!]!, destination.id[flows.end.destination[flow]!]!];
-    if (from[0] === to[0] && from[1] === to[1]) marks.rings.push({ at: from, mass: masses[flow]!, id: ends[0] });
+    if (from[0] === to[0] && from[1] === to[1]) addRing(marks, { at: from, mass: masses[flow]!, id: ends[0] }, state.flows);
     else marks.lines.push({ from, to, mass: masses[flow]!, ends });
   }
   return marks;
 }
 
 /** The largest changes of flows between two releases, as arrows; blue for less, orange for more. */
-export function changeMarks(first: Release, second: Release, state: State): { lines: Line[]; rings: Ring[] } {
+export function changeMarks(first: Release, second: Release, state: State): Marks {
   const lines: Line[] = [];
   const { selected } = state;
   for (const { origin, destination, by } of flowChanges(first, second, state.measure)) {
@@ -79,8 +96,23 @@ export function staying({ origin, destination, flows }: Release, state: State): 
   return found;
 }
 
-const THICK = 8;
-const thickness = (mass: number, most: number): number => 0.05 + 0.45 * (mass / most);
+/** Pixels of the widest arrow, on one map and on several smaller ones. */
+const THICK = { one: 8, several: 5.5 };
+
+/** What is drawn widest, and how wide that is. */
+export interface Widest {
+  arrow: number;
+  ring: number;
+  thick: number;
+}
+
+/** One for all maps of a page, so that widths compare. */
+export const widestOf = ({ lines, rings }: Marks, maps: number): Widest => ({ arrow: widest(lines), ring: widest(rings), thick: maps > 1 ? THICK.several : THICK.one });
+
+/** Thinner ones would be lost between the pixels. */
+const THIN = 1.5;
+
+const pixels = (mass: number, most: number, thick: number): number => THIN + (thick - THIN) * (mass / most);
 
 export interface Ring {
   at: Point;
@@ -88,8 +120,8 @@ export interface Ring {
   id: string;
 }
 
-/** A ring for trips that stay inside, its width in proportion to the mass, `most` being the widest ring. */
-export function ringLayer(id: string, rings: Ring[], most: number, palette: Palette): Layer {
+/** A ring for trips that stay inside, its width in proportion to the mass. */
+export function ringLayer(id: string, rings: Ring[], { ring: most, thick }: Widest, palette: Palette): Layer {
   return new ScatterplotLayer<Ring>({
     id,
     data: rings,
@@ -98,51 +130,74 @@ export function ringLayer(id: string, rings: Ring[], most: number, palette: Pale
     stroked: true,
     parameters: FLAT,
     getPosition: (ring) => ring.at,
-    getRadius: 9,
+    getRadius: thick + 1,
     radiusUnits: "pixels",
     lineWidthUnits: "pixels",
-    getLineWidth: (ring) => Math.max(1.5, THICK * thickness(ring.mass, most) * 2),
+    getLineWidth: (ring) => pixels(ring.mass, most, thick),
     getLineColor: palette.flow,
-    updateTriggers: { getLineColor: palette.dark, getLineWidth: most },
+    updateTriggers: { getLineColor: palette.dark, getLineWidth: [most, thick] },
   });
 }
 
-/** deck.gl 9.4 no longer adds the picking colours by itself that this layer of flowmap.gl reads. */
+/** deck.gl 9.4 no longer adds the picking colours by itself that these layers of flowmap.gl read. */
+function addPickingColours(layer: Layer): void {
+  const { calculateInstancePickingColors: update } = layer as unknown as { calculateInstancePickingColors: (attribute: unknown) => void };
+  layer.getAttributeManager()!.addInstanced({ instancePickingColors: { type: "uint8", size: 4, noAlloc: true, update: update as never } });
+}
+
 class Arrows extends FlowLinesLayer<Line> {
   static override layerName = "Arrows";
 
   override initializeState(): void {
-    this.getAttributeManager()!.addInstanced({
-      instancePickingColors: {
-        type: "uint8",
-        size: 4,
-        noAlloc: true,
-        update: this.calculateInstancePickingColors,
-      },
-    });
+    addPickingColours(this as unknown as Layer);
     super.initializeState();
   }
 }
 
-/** The mass that is drawn widest: one for all maps of a page, so that widths compare. */
+/** Arrows that swing out to the right, the further the longer they are: those in one direction part, and so do there and back. */
+class CurvedArrows extends CurvedFlowLinesLayer<Line> {
+  static override layerName = "CurvedArrows";
+
+  override initializeState(): void {
+    addPickingColours(this as unknown as Layer);
+    super.initializeState();
+  }
+
+  override getShaders(): Record<string, unknown> {
+    const shaders = super.getShaders() as { vs: string };
+    return { ...shaders, vs: shaders.vs.replace("project_pixel_size(abs(instanceCurveOffset))", "chordLengthCommon * instanceCurveOffset") };
+  }
+}
+
+/** The mass that is drawn widest. */
 export const widest = (lines: readonly { mass: number }[]): number => lines.reduce((max, line) => Math.max(max, line.mass), 0) || 1;
 
-/** Arrows; their width is in proportion to the mass, `most` being the widest. */
-export function flowLayer(id: string, lines: Line[], most: number, palette: Palette): Layer {
-  return new Arrows({
-    id,
+/** How far the middle of an arrow swings out, in parts of half its length. */
+const SWING = 0.3;
+/** More arrows than these are straight: each bend costs a renderer without a graphics card. */
+const MOST_CURVED = 60;
+/** Pixels that arrows keep from the middle of their zones, so that a ring there can be seen and many do not become one. */
+const AWAY: [number, number] = [11, 6];
+
+/** Arrows; their width is in proportion to the mass. */
+export function flowLayer(id: string, lines: Line[], { arrow: most, thick }: Widest, palette: Palette): Layer {
+  const few = lines.length <= MOST_CURVED;
+  const Kind = few ? CurvedArrows : Arrows;
+  return new Kind({
+    id: few ? id : id.replace("/", "/many/"),
     data: lines.toReversed(),
     pickable: true,
     drawOutline: true,
     outlineColor: palette.flowEdge,
     outlineThickness: 0.5,
-    thicknessUnit: THICK,
-    getSourcePosition: (line) => line.from,
-    getTargetPosition: (line) => line.to,
-    getThickness: (line) => thickness(line.mass, most),
-    getColor: ({ sign }) => (sign ? palette.only[sign > 0 ? 1 : 0] : palette.flow),
-    getEndpointOffsets: () => [0, 0],
+    thicknessUnit: thick,
+    getSourcePosition: (line: Line) => line.from,
+    getTargetPosition: (line: Line) => line.to,
+    getThickness: (line: Line) => pixels(line.mass, most, thick) / (2 * thick),
+    getColor: ({ sign }: Line) => (sign ? palette.only[sign > 0 ? 1 : 0] : palette.flow),
+    getEndpointOffsets: () => (few ? AWAY : [0, 0]),
+    getCurveOffset: () => SWING,
     getPickable: () => 1,
-    updateTriggers: { getColor: { dark: palette.dark }, getThickness: { most } },
+    updateTriggers: { getColor: { dark: palette.dark }, getThickness: { most, thick } },
   }) as unknown as Layer;
 }

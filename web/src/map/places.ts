@@ -8,8 +8,9 @@ import type { Point, Polygon } from "../geometry";
 import type { Axis, Release } from "../model";
 import type { Nest } from "../nest";
 import type { Seen } from "../places";
-import type { Line, Ring } from "./arrows";
+import { addRing, type Line, type Marks } from "./arrows";
 import { FLAT, OPAQUE } from "./flat";
+import type { Label } from "./labels";
 import { chosenLayer } from "./layers";
 import type { Panel } from "./shading";
 import { strokes } from "./strokes";
@@ -18,12 +19,6 @@ import { hatch, sides } from "./texture";
 export interface Spot {
   node: number;
   polygon: Polygon;
-}
-
-export interface Label {
-  at: Point;
-  text: string;
-  kind: string;
 }
 
 const KM_PER_DEGREE = 111.195;
@@ -99,15 +94,15 @@ export function roughLabels(nest: Nest, { at }: Seen, detail: number): Label[] {
   return nodes.slice(0, LABELS).map((node) => ({ at: nest.centre[node]!, text: `somewhere in here: ${short(at[node])}`, kind: "rough" }));
 }
 
-/** Arrows and rings at the chosen detail, the strongest `limit` of both together. */
-export function bundleMarks({ origin, destination }: Release, { bundles }: Seen, limit: number): { lines: Line[]; rings: Ring[] } {
-  const marks: { lines: Line[]; rings: Ring[] } = { lines: [], rings: [] };
+/** The strongest arrows at the chosen detail, and the rings that are as strong. */
+export function bundleMarks({ origin, destination }: Release, { bundles }: Seen, limit: number): Marks {
+  const marks: Marks = { lines: [], rings: [] };
   for (const one of bundles) {
-    if (marks.lines.length + marks.rings.length >= limit) break;
+    if (marks.lines.length >= limit) break;
     const [from, to] = [origin.nest.centre[one.origin], destination.nest.centre[one.destination]];
     if (!from || !to) continue;
     const ends: Line["ends"] = [origin.nest.id[one.origin]!, destination.nest.id[one.destination]!];
-    if (one.stays) marks.rings.push({ at: origin.nest.area[one.origin]! < destination.nest.area[one.destination]! ? from : to, mass: one.mass, id: ends[0] });
+    if (one.stays) addRing(marks, { at: origin.nest.area[one.origin]! < destination.nest.area[one.destination]! ? from : to, mass: one.mass, id: ends[0] }, limit);
     else marks.lines.push({ from, to, mass: one.mass, ends });
   }
   return marks;

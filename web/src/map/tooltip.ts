@@ -1,14 +1,15 @@
 /** What the pointer is told about a zone, a place, a change, a ring or an arrow; and the outline of what it points at. */
 
 import type { Change } from "../changes";
-import { amount, quantity, verb } from "../format";
+import { amount, quantity, short, verb } from "../format";
 import type { Polygon } from "../geometry";
 import type { Axis, Release } from "../model";
 import type { Names } from "../names";
 import { changeFacts } from "../panels/changes";
-import { sharpness } from "../panels/places";
+import { placedWords } from "../panels/here";
 import { ladderText, zoneFacts, zoneTitle } from "../panels/zones";
-import { ladder, sharpnessOf, type Seen } from "../places";
+import { placedAt } from "../placed";
+import { ladder, type Seen } from "../places";
 import type { State } from "../state";
 import type { Line, Ring } from "./arrows";
 import type { ChangedSpot } from "./changes";
@@ -44,17 +45,19 @@ function pointedZone({ releases, names }: OnMap, { release: number, axis }: Pane
   return { lines, outline: release[axis].outlines.at(zone) };
 }
 
-/** How many trips, how finely they are placed, and then from which rows that follows. */
+/** How many trips, how finely they are published, and then from which rows that follows. */
 function pointedPlace({ releases, state, names }: OnMap, seen: Seen, { node }: Spot): Pointed {
-  const { measure, towards } = state;
+  const { measure, towards, place } = state;
   const { nest } = releases[0]![towards];
-  const name = names.nearest(nest.centre[node] ?? null);
-  const rungs = ladder(nest, seen.at, node);
-  const placed = sharpnessOf(nest, seen, node);
+  const name = names.where(nest.centre[node] ?? null);
+  const placed = placedAt(nest, seen, node);
+  const [verb, start] = towards === "destination" ? ["end", "from"] : ["start", "to"];
+  const chosen = place && names.nearest(place);
   const lines = [
-    `${towards === "destination" ? "To" : "From"} around ${name ?? nest.id[node]}: ${amount(placed.total, measure)}`,
-    sharpness(placed),
-    ladderText(rungs, measure),
+    `${placed.around > 0 ? "About " : ""}${amount(Math.round(placed.total), measure)} ${verb}${Math.round(placed.total) === 1 ? "s" : ""} here`,
+    [name ? `around ${name}` : nest.id[node], place && `, of ${short(seen.total)} ${start} ${chosen ? `around ${chosen}` : "the chosen place"}`].filter(Boolean).join(""),
+    `of these ${placedWords(placed)}`,
+    ladderText(ladder(nest, seen.at, node), measure),
     `about ${quantity(seen.density[node])} per km² here (estimate)`,
     name && `cell ${nest.id[node]}`,
   ];

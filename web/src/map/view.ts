@@ -3,12 +3,14 @@
 import { Deck, MapView, WebMercatorViewport, type Layer, type PickingInfo } from "@deck.gl/core";
 import { h, replace, svg } from "../dom";
 import type { Bounds, Point } from "../geometry";
+import { Camera, type ViewState } from "./camera";
 import { lookAtWebGL } from "./flat";
+import { Labels, type Label } from "./labels";
+import { layoutOf, TALL, type Rectangle, type Titled } from "./layout";
+import { Paper } from "./paper";
 import { scaleBar } from "./ruler";
-import { placed, type Rectangle, type ViewState } from "./labels";
-import type { Label } from "./places";
-import { Pointer } from "./pointer";
 import type { Panel } from "./shading";
+import { Tip } from "./tip";
 import type { Pointed } from "./tooltip";
 
 export interface Handlers {
@@ -20,94 +22,64 @@ export interface Handlers {
 
 const ARROWS: Record<string, Point> = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
 const ZOOMS: Record<string, number> = { "+": 0.5, "=": 0.5, "-": -0.5 };
-const GAP = 6;
-const NARROW = 620;
-const PAPER = 640;
-/** How much of the window's height a map takes. */
-const TALL = 0.72;
-/** This share of a panel on each side is its edge. */
-const EDGE = 0.22;
+const WORDS =
+  "Map of the zones. Arrow keys move it, plus and minus zoom, 0 shows everything, Enter chooses what is in the middle, Escape lets go. The same zones are in the list.";
+const NO_SHAPES = "These zones have no shapes to draw. They are in the list, with all their flows.";
+const NO_WEBGL = "This browser cannot draw the map (WebGL is off). The numbers and the list of zones are complete without it.";
 
 /** A drawing instead of a sign, which not every font has. */
 const icon = (path: string): SVGElement => svg("svg", { viewBox: "0 0 16 16", width: 16, height: 16, "aria-hidden": "true" }, svg("path", { d: path }));
 
 export class Maps {
-  readonly element: HTMLElement;
+  readonly element = h("div", { class: "maps", tabindex: 0, role: "application", "aria-label": WORDS });
+  readonly camera = new Camera(() => this.rectangles[0], (view) => this.look(view));
   private readonly canvas = h("div", { class: "canvas" });
   private readonly titles = h("div", { class: "titles" });
-  private readonly names = h("div", { class: "names", "aria-hidden": "true" });
-  private readonly paper = h("div", { "aria-hidden": "true" });
-  private labels: Label[] = [];
-  private readonly tip = h("div", { class: "tip", hidden: true, role: "status" });
-  private readonly pointer = new Pointer();
+  private readonly labels = new Labels();
+  private readonly paper = new Paper(this.element);
+  private readonly tip = new Tip();
   private readonly nudge = h("div", { class: "nudge", hidden: true }, "Click the map first, then scroll to zoom");
   private readonly ruler = h("div", { class: "ruler" });
   private deck: Deck<MapView[]> | null = null;
-  private view: ViewState = { longitude: 0, latitude: 0, zoom: 1, minZoom: 0, maxZoom: 17 };
-  private panels: (Panel & { title: string })[] = [];
+  private panels: Titled[] = [];
   private rectangles: Rectangle[] = [];
-  private bounds: Bounds | null = null;
-  private heart: Bounds | null = null;
+  /** What was laid out last, to leave alone what stays. */
+  private laid = "";
   private share = TALL;
-  private moved = false;
   private failed = false;
   private afterwards: (() => void) | null = null;
 
   constructor(private readonly handlers: Handlers) {
-    this.element = h(
-      "div",
-      {
-        class: "maps",
-        tabindex: 0,
-        role: "application",
-        "aria-label":
-          "Map of the zones. Arrow keys move it, plus and minus zoom, 0 shows everything, Enter chooses what is in the middle, Escape lets go. The same zones are in the list.",
-        onkeydown: (event: KeyboardEvent) => this.key(event),
-        onpointerdown: () => this.element.focus({ preventScroll: true }),
-        onpointerleave: () => this.unpoint(),
-        onblur: () => this.unpoint(),
-      },
-      this.canvas,
-      this.paper,
-      this.pointer.element,
-      this.names,
-      this.titles,
-      this.tip,
-      this.nudge,
-      this.ruler,
-      h(
-        "div",
-        { class: "zoom" },
-        h("button", { type: "button", "aria-label": "Zoom in", onclick: () => this.zoomBy(1) }, icon("M8 3v10M3 8h10")),
-        h("button", { type: "button", "aria-label": "Zoom out", onclick: () => this.zoomBy(-1) }, icon("M3 8h10")),
-        h("button", { type: "button", "aria-label": "Show everything", title: "Show everything", onclick: () => this.fit() }, icon("M3 6V3h3M10 3h3v3M13 10v3h-3M6 13H3v-3")),
-      ),
-    );
+    replace(this.element, this.canvas, this.paper.element, this.tip.outline, this.labels.element, this.titles, this.tip.element, this.nudge, this.ruler, this.buttons());
+    this.element.addEventListener("keydown", (event) => this.key(event));
+    this.element.addEventListener("pointerdown", () => this.element.focus({ preventScroll: true }));
+    this.element.addEventListener("pointerleave", () => this.tip.hide());
+    this.element.addEventListener("blur", () => this.tip.hide());
     this.element.addEventListener("wheel", (event) => this.wheel(event), { capture: true, passive: true });
   }
 
-  /** Paper is narrower than a screen: the picture is scaled down as it is, not squeezed. */
-  private fitPaper(printing: boolean): void {
-    const width = this.element.clientWidth;
-    const scale = Math.min(1, PAPER / width);
-    Object.assign(this.element.style, printing ? { width: `${width}px`, zoom: String(scale) } : { width: "", zoom: "" });
+  private buttons(): HTMLElement {
+    const button = (words: string, path: string, onclick: () => void): HTMLElement => h("button", { type: "button", "aria-label": words, title: words, onclick }, icon(path));
+    return h(
+      "div",
+      { class: "zoom" },
+      button("Zoom in", "M8 3v10M3 8h10", () => this.camera.zoomBy(1)),
+      button("Zoom out", "M3 8h10", () => this.camera.zoomBy(-1)),
+      button("Show everything", "M3 6V3h3M10 3h3v3M13 10v3h-3M6 13H3v-3", () => this.camera.fit()),
+    );
   }
 
   /** Starts drawing; call once the element is in the page. */
   start(): void {
     new ResizeObserver(() => this.layout()).observe(this.element);
-    addEventListener("beforeprint", () => this.fitPaper(true));
-    addEventListener("afterprint", () => {
-      this.fitPaper(false);
-      replace(this.paper);
-    });
+    this.paper.follow();
     // Asked before the map is made: a browser that cannot draw says so in many different ways later.
     const renderer = lookAtWebGL();
     if (renderer === "none") return this.fail();
     this.deck = new Deck({
       parent: this.canvas as HTMLDivElement,
       views: [],
-      viewState: this.view as never,
+      viewState: this.camera.view as never,
       layers: [],
       useDevicePixels: true,
       pickingRadius: 3,
@@ -120,7 +92,7 @@ export class Maps {
       },
       // Without a hand on it, a view changes only because its panel did: that is not the reader's wish.
       onViewStateChange: ({ viewState, interactionState }) => {
-        if (Object.values(interactionState).some(Boolean)) this.move(viewState as unknown as ViewState);
+        if (Object.values(interactionState).some(Boolean)) this.camera.move(viewState as unknown as ViewState);
       },
       onHover: (info) => this.hover(info),
       onClick: (info) => this.pick(info),
@@ -136,30 +108,26 @@ export class Maps {
   }
 
   /** Sets the panels, each up to a share of the window high; the view starts at `heart` (or everything) and can go out to `bounds`. */
-  show(panels: (Panel & { title: string })[], bounds: Bounds | null, heart: Bounds | null = null, share = TALL): void {
+  show(panels: Titled[], bounds: Bounds | null, heart: Bounds | null = null, share = TALL): void {
     this.panels = panels;
     this.share = share;
-    this.bounds = bounds;
-    this.heart = heart;
+    this.camera.hold(bounds, heart);
     this.layout();
   }
 
-  /** The next panels start where most trips are, wherever the reader was. */
-  startAnew(): void {
-    this.moved = false;
-  }
-
-  /** From now on the view is the reader's: new zones do not move it. */
-  stay(): void {
-    this.moved = true;
-  }
-
+  /** Draws; titles and labels follow with `write`. */
   draw(layers: Layer[], labels: Label[] = []): void {
     // What the pointer was on may be gone.
-    this.unpoint();
-    this.labels = labels;
+    this.tip.hide();
+    this.labels.set(labels);
     this.deck?.setProps({ layers });
-    this.write();
+  }
+
+  /** Writes titles and labels. What stays is left alone: a frame that is painted again is painted with all that it holds. */
+  write(): void {
+    const titles = [...this.titles.querySelectorAll(".frame span")];
+    this.panels.forEach(({ title }, i) => titles[i] && titles[i].textContent !== title && (titles[i].textContent = title));
+    this.labels.write(this.camera.view, this.rectangles);
   }
 
   /** Does something once what is drawn now can be seen: without a graphics card, text and map wait for each other. */
@@ -179,123 +147,48 @@ export class Maps {
     const deck = this.deck as unknown as { layerManager?: { updateLayers: () => void } } | null;
     deck?.layerManager?.updateLayers();
     this.deck?.redraw("print");
-    this.copyForPaper();
+    this.paper.copy(this.canvas.querySelector("canvas"));
   }
 
-  /** What is printed of a canvas with a graphics card behind it is its last frame on the screen: a plain copy is up to date. */
-  private copyForPaper(): void {
-    const drawn = this.canvas.querySelector("canvas");
-    if (!drawn) return;
-    const copy = h("canvas", { class: "paper", width: drawn.width, height: drawn.height });
-    copy.getContext("2d")!.drawImage(drawn, 0, 0);
-    replace(this.paper, copy);
-  }
-
-  private write(): void {
-    replace(this.names, ...placed(this.labels, this.view, this.rectangles));
+  private viewport(rectangle: Rectangle): WebMercatorViewport {
+    return new WebMercatorViewport({ ...this.camera.view, ...rectangle });
   }
 
   /** Where a place appears inside a panel, in pixels of the page. */
   project(panelId: string, place: Point): Point | null {
-    const number = this.panels.findIndex((panel) => panel.id === panelId);
-    const rectangle = this.rectangles[number];
+    const rectangle = this.rectangles[this.panels.findIndex((panel) => panel.id === panelId)];
     if (!rectangle) return null;
-    const viewport = new WebMercatorViewport({ ...this.view, ...rectangle });
-    const [x, y] = viewport.project(place) as Point;
+    const [x, y] = this.viewport(rectangle).project(place) as Point;
     const frame = this.canvas.getBoundingClientRect();
     return [frame.left + rectangle.x + x, frame.top + rectangle.y + y];
   }
 
-  /** Shows everything, or the given part of it. */
-  fit(part: Bounds | null = this.bounds): void {
-    const rectangle = this.rectangles[0];
-    if (!rectangle || !this.bounds || !part) return;
-    const viewport = new WebMercatorViewport({ width: rectangle.width, height: rectangle.height });
-    const padding = Math.min(36, rectangle.width / 8, rectangle.height / 8);
-    const [whole, shown] = [this.bounds, part].map((bounds) => viewport.fitBounds(bounds, { padding, maxZoom: 15 }));
-    const { longitude, latitude, zoom } = shown!;
-    this.place({ longitude, latitude, zoom, minZoom: Math.max(0, whole!.zoom - 1.5), maxZoom: 17 });
-  }
-
-  /** Moves a place that was found by its name, or lies at the edge, into the middle. */
-  reveal(place: Point): void {
-    const rectangle = this.rectangles[0];
-    if (!rectangle) return;
-    const [x, y] = new WebMercatorViewport({ ...this.view, ...rectangle }).project(place) as Point;
-    const inside = (at: number, size: number): boolean => at > size * EDGE && at < size * (1 - EDGE);
-    if (!inside(x, rectangle.width) || !inside(y, rectangle.height)) this.move({ ...this.view, longitude: place[0], latitude: place[1] });
-  }
-
-  zoomBy(steps: number): void {
-    this.move({ ...this.view, zoom: this.view.zoom + steps });
-  }
-
-  private move(next: ViewState): void {
-    this.moved = true;
-    const { minZoom, maxZoom } = this.view;
-    const zoom = Math.min(maxZoom, Math.max(minZoom, next.zoom));
-    let { longitude, latitude } = next;
-    if (this.bounds) {
-      const [[west, south], [east, north]] = this.bounds;
-      longitude = Math.min(east, Math.max(west, longitude));
-      latitude = Math.min(north, Math.max(south, latitude));
-    }
-    this.place({ longitude, latitude, zoom, minZoom, maxZoom });
-  }
-
-  private place(view: ViewState): void {
-    this.view = view;
-    this.unpoint();
+  private look(view: ViewState): void {
+    this.tip.hide();
     const { pixels, text } = scaleBar(view.zoom, view.latitude);
     this.ruler.style.width = `${pixels}px`;
-    this.ruler.textContent = text;
+    if (this.ruler.textContent !== text) this.ruler.textContent = text;
     this.deck?.setProps({ viewState: view as never });
     this.write();
-  }
-
-  /** One map for each value of an attribute: many, and small. */
-  private get small(): boolean {
-    return this.panels.some(({ value }) => value !== undefined);
-  }
-
-  private columns(width: number): number {
-    const many = this.panels.length;
-    if (this.small) {
-      const most = Math.min(many, width < NARROW ? 2 : width < 900 ? 3 : 4);
-      return most > 2 && many % most === 1 ? most - 1 : most;
-    }
-    if (width < NARROW || many === 1) return 1;
-    const releases = new Set(this.panels.map((panel) => panel.release)).size;
-    return releases === 1 ? 2 : Math.min(releases, width > 900 ? 3 : 2);
   }
 
   private layout(): void {
     const { clientWidth: width } = this.element;
     if (!width || !this.panels.length) return;
-    const columns = this.columns(width);
-    const rows = Math.ceil(this.panels.length / columns);
-    const each = (width - GAP * (columns - 1)) / columns;
-    const tallest = Math.max(300, Math.min(620, window.innerHeight * (rows > 1 ? 0.55 : this.share)));
-    const height = Math.round(this.small ? Math.min(320, Math.max(150, each * 0.8)) : Math.max(Math.min(tallest, each * 1.05), Math.min(tallest, 300)));
-    this.element.style.height = `${height * rows + GAP * (rows - 1)}px`;
-    this.rectangles = this.panels.map((_, i) => ({
-      x: (i % columns) * (each + GAP),
-      y: Math.floor(i / columns) * (height + GAP),
-      width: each,
-      height,
-    }));
-    const views = this.panels.map(
-      (panel, i) =>
-        new MapView({
-          id: panel.id,
-          ...this.rectangles[i]!,
-          controller: { keyboard: false, dragRotate: false, touchRotate: false, scrollZoom: { speed: 0.01, smooth: false } },
-        }),
-    );
-    this.deck?.setProps({ views });
-    const empty = !this.bounds && h("p", { class: "failed" }, "These zones have no shapes to draw. They are in the list, with all their flows.");
-    replace(this.titles, ...this.panels.map((panel, i) => this.title(panel.title, i)), empty);
-    if (!this.moved) this.fit(this.heart ?? this.bounds);
+    const { rectangles, height } = layoutOf(this.panels, width, window.innerHeight, this.share);
+    this.rectangles = rectangles;
+    const laid = JSON.stringify([rectangles, this.panels.map(({ id }) => id), !this.camera.bounds]);
+    if (laid !== this.laid) this.lay(height);
+    this.laid = laid;
+    this.camera.settle();
+  }
+
+  private lay(height: number): void {
+    this.element.style.height = `${height}px`;
+    const controller = { keyboard: false, dragRotate: false, touchRotate: false, scrollZoom: { speed: 0.01, smooth: false } };
+    this.deck?.setProps({ views: this.panels.map(({ id }, i) => new MapView({ id, ...this.rectangles[i]!, controller })) });
+    const empty = !this.camera.bounds && h("p", { class: "failed" }, NO_SHAPES);
+    replace(this.titles, ...this.panels.map(({ title }, i) => this.title(title, i)), empty);
     this.write();
   }
 
@@ -311,35 +204,21 @@ export class Maps {
   }
 
   private hover(info: PickingInfo): void {
-    const panel = this.panelOf(info);
-    this.point(panel && info.object ? this.handlers.point(panel, info.layer?.id ?? "", info.object) : null, [info.x, info.y], panel);
+    this.point(this.panelOf(info), info, [info.x, info.y]);
   }
 
   /** Tells what lies in the middle of the first panel: where the keyboard points. */
   private pointMiddle(): void {
-    const panel = this.panels[0];
     const [x, y] = this.middle();
-    const found = panel && this.deck?.pickObject({ x, y });
-    if (panel && found?.object) this.point(this.handlers.point(panel, found.layer?.id ?? "", found.object), [x, y], panel);
+    const found = this.deck?.pickObject({ x, y });
+    if (found?.object) this.point(this.panels[0], found, [x, y]);
   }
 
-  private point(pointed: Pointed | null, [x, y]: Point, panel: Panel | undefined): void {
-    const number = this.panels.findIndex(({ id }) => id === panel?.id);
-    if (!pointed || number < 0) return this.unpoint();
-    const rectangle = this.rectangles[number]!;
-    this.pointer.show(pointed.outline, new WebMercatorViewport({ ...this.view, ...rectangle }), rectangle);
-    this.tip.hidden = false;
-    replace(this.tip, ...pointed.lines.map((line, i) => h(i ? "div" : "strong", {}, line)));
-    const { clientWidth, clientHeight } = this.element;
-    const { offsetWidth, offsetHeight } = this.tip;
-    const left = Math.max(4, Math.min(x + 14, clientWidth - offsetWidth - 4));
-    const below = y + 14 + offsetHeight <= clientHeight;
-    Object.assign(this.tip.style, { left: `${left}px`, top: `${below ? y + 14 : Math.max(0, y - offsetHeight - 8)}px` });
-  }
-
-  private unpoint(): void {
-    this.tip.hidden = true;
-    this.pointer.hide();
+  private point(panel: Panel | undefined, { object, layer }: PickingInfo, at: Point): void {
+    const rectangle = this.rectangles[this.panels.findIndex(({ id }) => id === panel?.id)];
+    const pointed = panel && object ? this.handlers.point(panel, layer?.id ?? "", object) : null;
+    if (!pointed || !rectangle) return this.tip.hide();
+    this.tip.show(pointed, at, this.viewport(rectangle), rectangle);
   }
 
   /** The middle of the first panel. */
@@ -363,19 +242,14 @@ export class Maps {
     if (!panel) return;
     const [x, y] = this.middle();
     const found = this.deck?.pickObject({ x, y, layerIds: [`${panel.id}/fill`] });
-    this.handlers.click(panel, found?.layer?.id ?? "", found?.object, [this.view.longitude, this.view.latitude]);
+    this.handlers.click(panel, found?.layer?.id ?? "", found?.object, [this.camera.view.longitude, this.camera.view.latitude]);
   }
 
   private key(event: KeyboardEvent): void {
-    const step = (80 / (512 * 2 ** this.view.zoom)) * 360;
-    const shift = ([x, y]: Point): void => {
-      const north = Math.cos((this.view.latitude * Math.PI) / 180);
-      this.move({ ...this.view, longitude: this.view.longitude + x * step, latitude: this.view.latitude + y * step * north });
-    };
     if (event.target !== this.element || event.ctrlKey || event.metaKey) return;
-    if (event.key in ARROWS) shift(ARROWS[event.key]!);
-    else if (event.key in ZOOMS) this.zoomBy(ZOOMS[event.key]!);
-    else if (event.key === "0") this.fit();
+    if (event.key in ARROWS) this.camera.step(ARROWS[event.key]!);
+    else if (event.key in ZOOMS) this.camera.zoomBy(ZOOMS[event.key]!);
+    else if (event.key === "0") this.camera.fit();
     else if (event.key === "Enter") this.pickMiddle();
     else if (event.key === "Escape") this.handlers.leave();
     else return;
@@ -395,6 +269,6 @@ export class Maps {
     if (this.failed) return;
     if (error) console.warn(error.message);
     this.failed = true;
-    this.element.append(h("p", { class: "failed" }, "This browser cannot draw the map (WebGL is off). The numbers and the list of zones are complete without it."));
+    this.element.append(h("p", { class: "failed" }, NO_WEBGL));
   }
 }

@@ -2,7 +2,7 @@
 
 import { changeIn, type Cell, type Change } from "../changes";
 import { h } from "../dom";
-import { amount, count, measureName, plural, short } from "../format";
+import { amount, count, measureName, percentage, plural, short, wholePercent } from "../format";
 import type { Measure, Release } from "../model";
 import type { Names } from "../names";
 import { ladder, type Asked } from "../places";
@@ -11,11 +11,9 @@ import { ladderText } from "./zones";
 
 /** "+75 %", of what a cell had before; nothing for what is new. */
 const relatively = (cell: Cell): string | null =>
-  cell.kind === "new" ? null : cell.by === 0 ? "0 %" : `${cell.by > 0 ? "+" : "−"}${whole(Math.abs(changeIn(cell, true)) / 100)}`;
+  cell.kind === "new" ? null : cell.by === 0 ? percentage(0) : `${cell.by > 0 ? "+" : "−"}${wholePercent(Math.abs(changeIn(cell, true)) / 100)}`;
 
 export const signed = (by: number): string => (by === 0 ? "0" : `${by > 0 ? "+" : "−"}${short(Math.abs(by))}`);
-
-const whole = (share: number): string => `${Math.round(share * 100)} %`;
 
 /** What changed, in a few sentences; only cells of the same size are ever subtracted. */
 export function changeSentence(releases: Release[], change: Change, asked: Asked, where: string | null): string {
@@ -25,7 +23,7 @@ export function changeSentence(releases: Release[], change: Change, asked: Asked
   const start = change.near ? `${from ? "From" : "To"} around ${where ?? "this place"}` : "Everywhere";
   const known = change.seen.map(({ total }, side) => {
     const placed = change.cells.reduce((sum, { before, after }) => sum + (side ? after : before), 0);
-    return whole(placed / (total || 1));
+    return wholePercent(placed / (total || 1));
   });
   const sure = change.cells.filter((cell) => cell.sure);
   const unsure = change.cells.filter((cell) => !cell.sure && cell.by).length;
@@ -47,12 +45,12 @@ export const certainty = ({ by, sure }: Cell): string => (by === 0 ? "no change 
 export function changeEntries({ nest, cells }: Change, names: Names, relative: boolean): Entry[] {
   return cells.map((cell) => ({
     id: nest.id[cell.node]!,
-    near: names.nearest(nest.centre[cell.node] ?? null),
+    near: names.where(nest.centre[cell.node] ?? null),
     mass: Math.abs(changeIn(cell, relative)),
     share: 0,
     area: nest.area[cell.node]!,
     text: [changeText(cell, relative), `${short(cell.before)} to ${short(cell.after)}`],
-    note: h("small", {}, [certainty(cell), KINDS[cell.kind]].filter(Boolean).join(", ")),
+    note: h("span", {}, ...[certainty(cell), KINDS[cell.kind]].filter(Boolean).map((words) => h("small", {}, words))),
   }));
 }
 

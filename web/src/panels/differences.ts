@@ -23,7 +23,7 @@ export function differences(releases: Release[], store: Store): HTMLElement | nu
           "ul",
           { class: "ids" },
           ...only[side]!.map((id) =>
-            h("li", {}, h("button", { type: "button", class: "link", onclick: () => store.set({ selected: { axis, id } }) }, id)),
+            h("li", {}, h("button", { type: "button", class: "link code", onclick: () => store.set({ selected: { axis, id } }) }, id)),
           ),
         ),
       ),

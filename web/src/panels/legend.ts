@@ -3,9 +3,9 @@
 import type { Change } from "../changes";
 import { css, type Colour, type Palette, type Scale } from "../colour";
 import { h, type Child } from "../dom";
-import { amount, axisName, measureName, percent, plural, shadeUnit, short } from "../format";
+import { amount, axisName, count, measureName, percent, percentage, plural, shadeUnit, short } from "../format";
 import type { Release } from "../model";
-import { widest, type Line, type Ring } from "../map/arrows";
+import { widest, type Marks } from "../map/arrows";
 import type { Panel, Shading } from "../map/shading";
 import type { State } from "../state";
 
@@ -35,7 +35,7 @@ function changeKey([first, second]: Release[], { breaks, shades }: Scale, kinds:
     if (i === middle) return "no change";
     const steps = Math.abs(i - middle);
     const sign = i < middle ? "−" : "+";
-    const say = (value: number): string => `${sign}${legendNumber(value)}${relative ? " %" : ""}`;
+    const say = (value: number): string => sign + (relative ? percentage(legendNumber(value)) : legendNumber(value));
     const [low, high] = [breaks[steps - 2], breaks[steps - 1]];
     if (high === undefined) return low === undefined ? (sign === "+" ? "more" : "less") : `${say(low)} and beyond`;
     return low === undefined ? `up to ${say(high)}` : `${say(low)} to ${say(high)}`;
@@ -48,18 +48,19 @@ function changeKey([first, second]: Release[], { breaks, shades }: Scale, kinds:
   ];
 }
 
+/** "all 6", "the 20 strongest"; nothing where several maps have some each. */
+function howMany(lines: number, { flows, each }: State): string {
+  if (each !== null || lines > flows) return "";
+  return lines < flows ? `all ${count(lines)}, ` : `the ${count(lines)} strongest, `;
+}
+
 /** What the widths of arrows mean, and how many trips stay inside. */
 function marksKey({ lines }: Marks, stay: Stay | null, state: State, palette: Palette): Child[] {
   const most = widest(lines);
   return [
-    lines.length > 0 && h("span", { class: "swatch" }, arrow(palette), `Arrows: ${amount(most, state.measure)} at the widest`),
+    lines.length > 0 && h("span", { class: "swatch" }, arrow(palette), `Arrows: ${howMany(lines.length, state)}${amount(most, state.measure)} at the widest`),
     stay && stay.mass > 0 && h("span", { class: "swatch" }, ring(palette), `Rings: trips that stay inside (${amount(stay.mass, state.measure)}, ${percent(stay.mass / (stay.total || 1))})`),
   ];
-}
-
-export interface Marks {
-  lines: Line[];
-  rings: Ring[];
 }
 
 export interface Stay {

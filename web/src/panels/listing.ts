@@ -3,7 +3,7 @@
 import { h, replace, type Child } from "../dom";
 import { area, count, percent, short } from "../format";
 import type { Measure } from "../model";
-import { plain } from "../names";
+import { isCell, plain } from "../names";
 
 export interface Entry {
   id: string;
@@ -101,11 +101,14 @@ function header({ what, counted, measure }: Listed, memory: Memory, show: () => 
 
 function line({ id, near, mass, share, area: size, text, note }: Entry, { measure, pick }: Listed): HTMLElement {
   const [main, more] = text ?? [measure === "weight" ? short(mass) : count(mass), percent(share)];
-  const name = pick ? h("button", { type: "button", class: "link", "data-id": id, onclick: () => pick(id) }, id) : h("code", {}, id);
+  // A code says nothing to a reader, a name does; an id of the user's own says more than a town nearby.
+  const named = near !== null && isCell(id);
+  const words = named ? [near, h("small", {}, id)] : [id];
+  const name = pick ? h("button", { type: "button", class: named ? "link" : "link code", "data-id": id, onclick: () => pick(id) }, ...words) : h("span", { class: named ? "" : "code" }, ...words);
   return h(
     "tr",
     {},
-    h("th", { scope: "row" }, name, near && h("small", {}, `near ${near}`)),
+    h("th", { scope: "row" }, name, near !== null && !named && h("small", {}, `near ${near}`)),
     h("td", {}, main, h("small", {}, more), note),
     h("td", {}, size > 0 ? area(size) : "–"),
   );

@@ -1,41 +1,28 @@
-/** The words around the map of places: the sentence, the detail slider, the strip, the chips, the list. */
+/** The words around the map of places: the sentence, the detail slider, the list. */
 
 import { commonDetails } from "../changes";
 import { choices, h, replace, type Child } from "../dom";
-import { amount, area, count, measureName, percent, plural, short, verb } from "../format";
+import { amount, area, count, measureName, short, wholePercent } from "../format";
 import type { Release, Zones } from "../model";
 import type { Names } from "../names";
 import type { Nest } from "../nest";
 import { valueTitle } from "../kinds";
-import { DISTRICT, SHARP, strip, type Asked, type Part, type Seen, type Sharpness } from "../places";
+import type { Asked, Seen } from "../places";
 import type { State, Store } from "../state";
-import { missing } from "./account";
 import { listing, Memory, type Entry } from "./listing";
 
-const whole = (share: number): string => (share > 0 && share < 0.005 ? "< 1 %" : `${Math.round(share * 100)} %`);
-
-/** "61 % placed within 1 km², 30 % within 7 km², 9 % only roughly". */
-export function sharpness({ total, sharp, district, rough }: Sharpness): string {
-  if (!total) return "";
-  const parts: string[] = [];
-  if (sharp) parts.push(`${whole(sharp / total)} placed within ${SHARP} km²`);
-  if (district) parts.push(`${whole(district / total)} ${parts.length ? "" : "placed "}within ${DISTRICT} km²`);
-  if (rough) parts.push(`${whole(rough / total)} only roughly`);
-  return parts.join(", ");
-}
-
-/** What the map answers, in one or two sentences. */
+/** What the map shows, in one or two sentences. */
 export function sentence(seen: Seen, asked: Asked, where: string | null): string {
   const from = asked.towards === "destination";
   const { measure, place } = asked;
   if (place && seen.node < 0) return `Nothing is published ${from ? "from" : "to"} here: there were no trips, or too few.`;
   const start = (place ? `${from ? "From" : "To"} around ${where ?? "this place"}` : "Everywhere") + chosenKinds(asked);
-  const stays = seen.stays > 0 ? ` ${whole(seen.stays / (seen.total || 1))} stay inside their cell at this detail.` : "";
-  const around = seen.around > 0 ? ` Another ${amount(seen.around, measure)} ${verb(seen.around, from ? "starts" : "ends", from ? "start" : "end")} somewhere in larger areas around it: how many of them here is not known, so they are not in these shares.` : "";
+  const published = measure === "trips" ? `${count(seen.total)} published ${seen.total === 1 ? "trip" : "trips"}` : `${short(seen.total)} published ${measureName[measure]}`;
+  const stays = seen.stays > 0 ? `; ${wholePercent(seen.stays / (seen.total || 1))} of them ${seen.stays === 1 ? "stays" : "stay"} inside their cell` : "";
+  const around = seen.around > 0 ? ` Larger areas around it have ${short(seen.around)} more; how many of those ${from ? "start" : "end"} here is not published, so the map leaves them out.` : "";
   const told = Object.keys(asked.only).map((name) => name.replaceAll("_", " ")).join(" and ");
   const loose = seen.loose > 0 ? ` Another ${amount(seen.loose, measure)} may be among them: ${seen.loose === 1 ? "it does" : "they do"} not tell the ${told} as exactly.` : "";
-  const published = measure === "trips" ? `${count(seen.total)} published ${seen.total === 1 ? "trip" : "trips"}` : `${short(seen.total)} published ${measureName[measure]}`;
-  return `${start}: ${[published, sharpness(seen)].filter(Boolean).join("; ")}.${around}${loose}${stays}`;
+  return `${start}: ${published}${stays}.${around}${loose}`;
 }
 
 /** ", mode car, hour not given". */
@@ -77,68 +64,12 @@ function detailWords(releases: Release[], rank: number): string {
   return areas.length ? `cells of ${area(areas[areas.length >> 1]!)}` : "";
 }
 
-const PARTS: [Part | "out", string, string][] = [
-  ["precise", "precise", `start and end each known within ${SHARP} km²`],
-  ["coarse", "coarse", `start or end only known within a larger area`],
-  ["place", "place only", "start and end are told, but not everything else, such as the hour or the mode"],
-  ["out", "left out", "in no row"],
-];
-
-/** Precise, coarse, place only, left out: the same on every page, and a way to see each part. */
-export function stripBar(release: Release, store: Store): HTMLElement {
-  const { measure, part: chosen } = store.state;
-  const sums = strip(release, measure);
-  const out = measure === "trips" ? missing(release.about) : (release.about.suppressed?.weight ?? 0);
-  const masses = { ...sums, out };
-  const total = Object.values(masses).reduce((sum, mass) => sum + mass, 0) || 1;
-  const said = h("p", { class: "note", role: "status" });
-  // That nothing was left out is an answer, too, where it is known.
-  const known = release.about.suppressed?.[measure] ?? (measure === "trips" ? release.about.unlisted?.at_most_trips : null);
-  const told = ([part]: (typeof PARTS)[0]): boolean => masses[part] > 0 || (part === "out" && known === 0);
-  const parts = PARTS.filter(told);
-  const bar = parts.map(([part]) => {
-    const share = h("i", { class: `share ${part}` });
-    share.style.flexGrow = String(masses[part] / total);
-    return share;
-  });
-  const buttons = parts.map(([part, title, hint]) => {
-    const least = part === "out" && out && !release.about.suppressed ? "at most " : "";
-    const pick = (): void => {
-      if (part !== "out") return store.set({ part: chosen === part ? null : part });
-      said.textContent = leftOut(release, out);
-    };
-    return h(
-      "button",
-      { type: "button", class: `part ${part}`, "data-key": part, title: hint, "aria-pressed": part === "out" ? null : String(chosen === part), onclick: pick },
-      h("b", {}, title),
-      part === "out" && !out ? " nothing" : ` ${least}${percent(masses[part] / total)}`,
-    );
-  });
-  const meaning = parts.map(([, title, hint]) => `${title}: ${hint}`).join(" · ");
-  return h(
-    "div",
-    { class: "strip", role: "group", "aria-label": "How precisely trips are published" },
-    h("div", { class: "shares", "aria-hidden": "true" }, ...bar),
-    h("div", { class: "parts" }, ...buttons),
-    h("p", { class: "note meaning" }, meaning),
-    said,
-  );
-}
-
-function leftOut({ about }: Release, out: number): string {
-  const { suppressed } = about;
-  if (!out) return "Nothing was left out: every trip is in some row, as finely as k share it.";
-  if (!suppressed) return `At most ${amount(out, "trips")} ${verb(out, "is", "are")} not listed. Where they were cannot be said: they were too few to be shown anywhere.`;
-  const pairs = suppressed.pairs == null ? "" : `, in ${plural(suppressed.pairs, "origin–destination pair")}`;
-  return `${amount(out, "trips")} ${verb(out, "is", "are")} left out${pairs}. Where they were cannot be said: they were too few to be shown anywhere.`;
-}
-
 /** What the list says of each cell with trips. */
 export function placeEntries({ nest }: Zones, seen: Seen, names: Names, detail: number): Entry[] {
   const nodes = nest.id.map((_, node) => node).filter((node) => seen.at[node]! > 0);
   return nodes.map((node) => ({
     id: nest.id[node]!,
-    near: names.nearest(nest.centre[node] ?? null),
+    near: names.where(nest.centre[node] ?? null),
     mass: seen.at[node]!,
     share: seen.at[node]! / (seen.total || 1),
     area: nest.area[node]!,
@@ -154,6 +85,8 @@ export class PlacePanel {
     private readonly element: HTMLElement,
     private readonly store: Store,
     private readonly names: () => Names,
+    /** Called after a place was found by its name. */
+    private readonly found: () => void,
   ) {}
 
   /** Lists cells of `far`; places are looked for in `near`, too. `changes`: the numbers are changes. */
@@ -184,6 +117,7 @@ export class PlacePanel {
     if (!place) return "There is no such place here.";
     this.memory = new Memory();
     this.store.set({ place });
+    this.found();
     return null;
   }
 }

@@ -3,7 +3,7 @@
 import { h, type Child } from "../dom";
 import { amount, area, count, exact, percent, plural } from "../format";
 import { COUNTS, type About, type Release } from "../model";
-import { typicalSize } from "../places";
+import { typicalSize } from "../parts";
 
 const THINGS = { trips: "trips", weight: "weighted trips of the population", persons: "different persons", households: "different households" };
 
@@ -98,9 +98,9 @@ export function headline(release: Release): HTMLElement {
       `${plural(published.classes, "flow")} between them ${published.classes === 1 ? "is" : "are"} published`,
     ),
     tile(
-      "How fine",
+      "How fine overall",
       size == null ? "–" : area(size),
-      size == null ? "these zones have no shapes to measure" : "or less at both ends, for half of the published trips",
+      size == null ? "these zones have no shapes to measure" : "or less at both ends, for half of all published trips",
     ),
     leftOutTile(release),
   );

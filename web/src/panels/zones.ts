@@ -6,7 +6,7 @@ import { zoneChanges, type Changed } from "../compare";
 import { partners } from "../flows";
 import { amount, area, axisName, count, levelName, other, percent, plural, short } from "../format";
 import type { Axis, Measure, Release } from "../model";
-import type { Names } from "../names";
+import { isCell, type Names } from "../names";
 import { nodeAt } from "../nest";
 import { ladder, type Rung } from "../places";
 import type { Store } from "../state";
@@ -84,7 +84,7 @@ export class ZonePanel {
   }
 
   private near(release: Release, axis: Axis, zone: number): string | null {
-    return this.names().nearest(release[axis].centre[zone] ?? null);
+    return this.names().where(release[axis].centre[zone] ?? null);
   }
 
   private drawAll(): void {
@@ -133,7 +133,7 @@ export class ZonePanel {
     const near = release ? this.near(release, axis, release[axis].number.get(id)!) : null;
     const parts: Child[] = this.releases.flatMap((one) => this.flowsOf(one, axis, id));
     const close = h("button", { type: "button", class: "close", onclick: () => this.store.set({ selected: null }) }, "Back to all zones");
-    replace(this.element, h("h2", { tabindex: -1 }, zoneTitle(axis, id), near && h("small", {}, ` near ${near}`)), close, ...parts);
+    replace(this.element, h("h2", { tabindex: -1 }, ...(near && isCell(id) ? [near, h("small", {}, zoneTitle(axis, id))] : [zoneTitle(axis, id), near && h("small", {}, `near ${near}`)])), close, ...parts);
   }
 
   private flowsOf(release: Release, axis: Axis, id: string): Child[] {

@@ -1,0 +1,103 @@
+/** How coarse is it here? One answer, large, for the chosen place or for everything; and a way to see each part of it. */
+
+import { h, type Child } from "../dom";
+import { amount, area, percentage, plural, short, verb, wholePercent } from "../format";
+import type { Release } from "../model";
+import { DISTRICT, PARTS, SHARP, type Part } from "../parts";
+import type { Placed } from "../placed";
+import type { Asked } from "../places";
+import type { Store } from "../state";
+import { missing } from "./account";
+
+/** What each part is called, and what that means. */
+const WORDS: Record<Part, [string, string]> = {
+  precise: [`within ${area(SHARP)}`, "start and end each known that well"],
+  coarse: [`within ${area(DISTRICT)}`, "start and end each known that well"],
+  rough: ["only roughly", "start or end is somewhere in a larger area"],
+  place: ["place only", "start and end are told, but not everything else, such as the hour or the mode"],
+};
+
+/** The meaning of the parts that are there; what means the same is said once. */
+function meanings(parts: Part[]): string {
+  const names = new Map<string, string[]>();
+  for (const part of parts) names.set(WORDS[part][1], [...(names.get(WORDS[part][1]) ?? []), WORDS[part][0]]);
+  return [...names].map(([meaning, own]) => `${own.join(", ")}: ${meaning}`).join(" · ");
+}
+
+const shown = (placed: Placed): Part[] => PARTS.filter((part) => placed[part] > 0);
+
+/** "61 % within 1 km², 30 % within 7 km², 9 % only roughly". */
+export const placedWords = (placed: Placed, total = placed.total): string => shown(placed).map((part) => `${wholePercent(placed[part] / total)} ${WORDS[part][0]}`).join(", ");
+
+/** Which trips the shares are shares of. */
+function ofWhich({ total, own, around }: Placed, { place, measure, only }: Asked, out: string | null): string {
+  if (place && around > 0) {
+    return `Of about ${amount(Math.round(total), measure)}: ${short(own)} published for this cell, and its share, by area, of ${short(around)} published for larger areas around it.`;
+  }
+  if (place) return `Of ${amount(own, measure)} published for this cell.`;
+  if (Object.keys(only).length) return `Of ${amount(own, measure)} that tell it.`;
+  return out ? `Of ${amount(own, measure)} published and ${out}.` : `Of ${amount(own, measure)} published.`;
+}
+
+interface LeftOut {
+  mass: number;
+  /** Only the most that it can be is public. */
+  most: boolean;
+  /** That nothing was left out is an answer, too, where it is known. */
+  told: boolean;
+}
+
+function leftOutOf({ about }: Release, { measure }: Asked): LeftOut {
+  const mass = measure === "trips" ? missing(about) : (about.suppressed?.weight ?? 0);
+  const known = about.suppressed?.[measure] ?? (measure === "trips" ? about.unlisted?.at_most_trips : null);
+  return { mass, most: mass > 0 && !about.suppressed, told: mass > 0 || known === 0 };
+}
+
+function leftOutWords({ about }: Release, { mass, most }: LeftOut): string {
+  if (!mass) return "Nothing was left out: every trip is in some row, as finely as k share it.";
+  const end = "Where they were cannot be said: they were too few to be shown anywhere.";
+  if (most) return `At most ${amount(mass, "trips")} ${verb(mass, "is", "are")} not listed. ${end}`;
+  const pairs = about.suppressed?.pairs == null ? "" : `, in ${plural(about.suppressed.pairs, "origin–destination pair")}`;
+  return `${amount(mass, "trips")} ${verb(mass, "is", "are")} left out${pairs}. ${end}`;
+}
+
+/** A bound is rounded up. */
+const outShare = ({ mass, most }: LeftOut, total: number): string =>
+  most && mass / total >= 0.005 ? `≤\u00a0${percentage(Math.ceil((100 * mass) / total))}` : wholePercent(mass / total);
+
+const bar = (part: string, share: number): HTMLElement => {
+  const element = h("i", { class: `share ${part}` });
+  element.style.flexGrow = String(share);
+  return element;
+};
+
+/** Nobody may know where the trips were that are left out, nor their hour: they are no share of a place. */
+const isEverything = ({ place, only }: Asked): boolean => !place && !Object.keys(only).length;
+
+/** What the shares are shares of. */
+export const totalOf = (release: Release, placed: Placed, asked: Asked): number => placed.total + (isEverything(asked) ? leftOutOf(release, asked).mass : 0) || 1;
+
+/** Everything in the card; `where` is what to call the place. */
+export function hereCard(release: Release, placed: Placed, store: Store, where: string | null): Child[] {
+  const { state } = store;
+  const { place, towards, part: chosen } = state;
+  const out = leftOutOf(release, state);
+  const everything = isEverything(state);
+  const total = totalOf(release, placed, state);
+  const said = h("p", { class: "note", role: "status" });
+  const parts = shown(placed).map((part) => {
+    const pick = (): void => store.set({ part: chosen === part ? null : part });
+    return h("button", { type: "button", class: `part ${part}`, "data-key": part, title: `show only these: ${WORDS[part][1]}`, "aria-pressed": String(chosen === part), onclick: pick }, h("b", {}, wholePercent(placed[part] / total)), h("span", {}, WORDS[part][0]));
+  });
+  const outWords = everything ? [h("b", {}, out.mass ? outShare(out, total) : percentage(0)), h("span", {}, "left out")] : [h("span", { class: "wide" }, `Left out anywhere: ${out.mass ? `${out.most ? "at most " : ""}${amount(out.mass, state.measure)}` : "nothing"}`)];
+  const listed = out.mass ? `${out.most ? "at most " : ""}${short(out.mass)} left out` : null;
+  return [
+    h("h2", {}, where ?? (place ? "Here" : "Everywhere")),
+    h("p", { class: "asks" }, `How finely trips${place ? (towards === "destination" ? " from here" : " to here") : ""} are published`),
+    placed.total > 0 ? h("div", { class: "shares", "aria-hidden": "true" }, ...shown(placed).map((part) => bar(part, placed[part] / total)), everything && out.mass > 0 && bar("out", out.mass / total)) : h("p", {}, "Nothing is published here."),
+    h("div", { class: "parts", role: "group", "aria-label": "How finely trips are published" }, ...parts, out.told && h("button", { type: "button", class: "part out", "data-key": "out", title: "in no row", onclick: () => (said.textContent = leftOutWords(release, out)) }, ...outWords)),
+    said,
+    placed.total > 0 && h("p", { class: "note" }, ofWhich(placed, state, listed)),
+    placed.total > 0 && h("p", { class: "note meaning" }, meanings(shown(placed))),
+  ];
+}
