@@ -179,8 +179,8 @@ def test_one_answer_says_how_coarse_it_is_everywhere(places: Opened, rows: list[
     total = sum(trips for _, _, trips in rows)
     out = int(re.search(r"at most ([\d,]+) left out", places.text(".here"))[1].replace(",", ""))  # type: ignore[index]
     told = parts_of(places)
-    assert list(told) == ["within 1 km²", "within 7 km²", "only roughly", "left out"]
-    limits = {"within 1 km²": (0, 1), "within 7 km²": (1, 7), "only roughly": (7, math.inf)}
+    assert list(told) == ["within 1 km²", "within 1 to 7 km²", "only roughly", "left out"]
+    limits = {"within 1 km²": (0, 1), "within 1 to 7 km²": (1, 7), "only roughly": (7, math.inf)}
     masses = {
         name: sum(trips for start, end, trips in rows if low < largest(start, end) <= high)
         for name, (low, high) in limits.items()
@@ -208,11 +208,11 @@ def test_one_answer_says_how_coarse_it_is_at_a_place(places: Opened, rows: list[
     for detail in reversed(DETAILS):
         places.page.locator("#detail").fill(str(detail))
         area = h3.cell_to_parent(fine, 6 + detail)
-        masses = dict.fromkeys(["within 1 km²", "within 7 km²", "only roughly"], 0.0)
+        masses = dict.fromkeys(["within 1 km²", "within 1 to 7 km²", "only roughly"], 0.0)
         for origin, destination, trips in rows:
             share = 1.0 if within(origin, area) else h3.cell_area(area) / h3.cell_area(origin)
             size = largest(origin, destination)
-            name = "within 1 km²" if size <= 1 else "within 7 km²" if size <= 7 else "only roughly"
+            name = "within 1 km²" if size <= 1 else "within 1 to 7 km²" if size <= 7 else "only roughly"
             masses[name] += trips * share * (within(origin, area) or within(area, origin))
         told = parts_of(places)
         for name, mass in masses.items():
@@ -303,10 +303,10 @@ def test_a_public_page_says_what_it_may_and_a_full_one_everything(browser: Brows
     told = json.loads((folder / "release.json").read_text())
     text = public.text("body")
     most = told["unlisted"]["at_most_trips"]
-    assert f"at most {most:,} trips are not listed" in text
+    assert f"at most {most:,} trips in all are not listed" in text
     assert not {"undefined", "NaN"} & set(re.findall(r"\w+", text))
     public.page.locator(".part.out").click()
-    assert f"At most {most:,} trips are not listed" in public.text(".here")
+    assert f"At most {most:,} trips in all are not listed" in public.text(".here")
     full = open_page(browser, write_full_report(folder), draws=False)
     full.page.locator(".part.out").click()
     assert "1,234 origin–destination pairs" in full.text(".here")

@@ -132,7 +132,7 @@ test("how finely trips are published here: rows around it count with its share o
   // a1 has 70 trips within 7 km² and 30 that end somewhere in W; of the 40 from A, which is four times as large, it has ten.
   assert.deepEqual([placed.own, placed.around], [100, 40]);
   assert.deepEqual([placed.coarse, placed.rough, placed.total].map(Math.round), [80, 30, 110]);
-  assert.equal(plainly(placedWords(placed)), "73 % within 7 km², 27 % only roughly");
+  assert.equal(plainly(placedWords(placed)), "73 % within 1 to 7 km², 27 % only roughly");
   // Looking at one part does not change the answer.
   assert.deepEqual(placedHere(nested(), { ...here, part: "rough" }), placed);
 });
@@ -164,7 +164,7 @@ test("the sentence says how many the map shows, and what else there is", () => {
   const seen = see(here, { ...asked, place: [0.005, 0.005] });
   assert.equal(
     plainly(sentence(seen, { ...asked, place: [0.005, 0.005] }, "Maipú")),
-    "From around Maipú: 100 published trips; 90 % of them stay inside their cell. Larger areas around it have 40 more; how many of those start here is not published, so the map leaves them out.",
+    "From around Maipú: 100 published trips; 90 % of them stay inside their cell. Larger areas around it have 40 more; how many of those start here is not published, so they are not among these.",
   );
   const nowhere = { ...asked, place: [9, 9] as [number, number] };
   assert.match(sentence(see(here, nowhere), nowhere, null), /^Nothing is published from here/);

@@ -30,8 +30,8 @@ export function changeSentence(releases: Release[], change: Change, asked: Asked
   const more = sure.filter(({ by }) => by > 0).length;
   return (
     `${start}: ${short(one)} published ${one === 1 && asked.measure === "trips" ? "trip" : measureName[asked.measure]} in ${releases[0]!.name}, ${short(two)} in ${releases[1]!.name} (${signed(two - one)}). ` +
-    `${plural(more, "cell")} surely ${more === 1 ? "has" : "have"} more, ${count(sure.length - more)} fewer; in ${count(unsure)} what is only known coarser could make up for the difference. ` +
-    `At this detail ${known.join(" and ")} of the trips are placed.`
+    `${plural(more, "cell")} surely ${more === 1 ? "has" : "have"} more, ${count(sure.length - more)} fewer; ${count(unsure)} ${unsure === 1 ? "is" : "are"} not sure, since trips that are only known in larger areas could make up for the difference. ` +
+    `At this detail ${known.join(" and ")} of the trips are on the map, the others only known in larger areas.`
   );
 }
 

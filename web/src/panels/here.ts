@@ -5,15 +5,15 @@ import { amount, area, percentage, plural, short, verb, wholePercent } from "../
 import type { Release } from "../model";
 import { DISTRICT, PARTS, SHARP, type Part } from "../parts";
 import type { Placed } from "../placed";
-import type { Asked } from "../places";
+import { hasSeveral, type Asked } from "../places";
 import type { Store } from "../state";
 import { missing } from "./account";
 
 /** What each part is called, and what that means. */
 const WORDS: Record<Part, [string, string]> = {
   precise: [`within ${area(SHARP)}`, "start and end each known that well"],
-  coarse: [`within ${area(DISTRICT)}`, "start and end each known that well"],
-  rough: ["only roughly", "start or end is somewhere in a larger area"],
+  coarse: [`within ${SHARP} to ${area(DISTRICT)}`, "start and end each known that well"],
+  rough: ["only roughly", `start or end is somewhere in more than ${area(DISTRICT)}`],
   place: ["place only", "start and end are told, but not everything else, such as the hour or the mode"],
 };
 
@@ -26,7 +26,7 @@ function meanings(parts: Part[]): string {
 
 const shown = (placed: Placed): Part[] => PARTS.filter((part) => placed[part] > 0);
 
-/** "61 % within 1 km², 30 % within 7 km², 9 % only roughly". */
+/** "61 % within 1 km², 30 % within 1 to 7 km², 9 % only roughly". */
 export const placedWords = (placed: Placed, total = placed.total): string => shown(placed).map((part) => `${wholePercent(placed[part] / total)} ${WORDS[part][0]}`).join(", ");
 
 /** Which trips the shares are shares of. */
@@ -53,10 +53,11 @@ function leftOutOf({ about }: Release, { measure }: Asked): LeftOut {
   return { mass, most: mass > 0 && !about.suppressed, told: mass > 0 || known === 0 };
 }
 
-function leftOutWords({ about }: Release, { mass, most }: LeftOut): string {
+function leftOutWords(release: Release, { mass, most }: LeftOut): string {
+  const { about } = release;
   if (!mass) return "Nothing was left out: every trip is in some row, as finely as k share it.";
-  const end = "Where they were cannot be said: they were too few to be shown anywhere.";
-  if (most) return `At most ${amount(mass, "trips")} ${verb(mass, "is", "are")} not listed. ${end}`;
+  const end = `Where they were cannot be said: they were too few to be shown anywhere.${hasSeveral(release) ? " Other small flows are not lost, they are counted between larger areas." : ""}`;
+  if (most) return `At most ${amount(mass, "trips")} in all ${verb(mass, "is", "are")} not listed. ${end}`;
   const pairs = about.suppressed?.pairs == null ? "" : `, in ${plural(about.suppressed.pairs, "origin–destination pair")}`;
   return `${amount(mass, "trips")} ${verb(mass, "is", "are")} left out${pairs}. ${end}`;
 }

@@ -19,7 +19,7 @@ export function sentence(seen: Seen, asked: Asked, where: string | null): string
   const start = (place ? `${from ? "From" : "To"} around ${where ?? "this place"}` : "Everywhere") + chosenKinds(asked);
   const published = measure === "trips" ? `${count(seen.total)} published ${seen.total === 1 ? "trip" : "trips"}` : `${short(seen.total)} published ${measureName[measure]}`;
   const stays = seen.stays > 0 ? `; ${wholePercent(seen.stays / (seen.total || 1))} of them ${seen.stays === 1 ? "stays" : "stay"} inside their cell` : "";
-  const around = seen.around > 0 ? ` Larger areas around it have ${short(seen.around)} more; how many of those ${from ? "start" : "end"} here is not published, so the map leaves them out.` : "";
+  const around = seen.around > 0 ? ` Larger areas around it have ${short(seen.around)} more; how many of those ${from ? "start" : "end"} here is not published, so they are not among these.` : "";
   const told = Object.keys(asked.only).map((name) => name.replaceAll("_", " ")).join(" and ");
   const loose = seen.loose > 0 ? ` Another ${amount(seen.loose, measure)} may be among them: ${seen.loose === 1 ? "it does" : "they do"} not tell the ${told} as exactly.` : "";
   return `${start}: ${published}${stays}.${around}${loose}`;

@@ -39,7 +39,7 @@ function leftOut({ suppressed, unlisted }: About): string {
   }
   const most = unlisted?.at_most_trips;
   if (most == null) return "trips that could not reach this are not listed";
-  return most > 0 ? `at most ${amount(most, "trips")} ${most === 1 ? "is" : "are"} not listed` : "every trip is listed";
+  return most > 0 ? `at most ${amount(most, "trips")} in all ${most === 1 ? "is" : "are"} not listed` : "every trip is listed";
 }
 
 /** What the rule does not promise, said as plainly as what it does. */
