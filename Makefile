@@ -10,6 +10,9 @@ WEB_NEEDS := $(if $(NPM),,$(READY))
 WEB_PYTHON := $(if $(NPM),$(PYTHON),$(BIN)/python)
 PIP := -m pip install --quiet --no-compile --disable-pip-version-check
 
+# Tests start hundreds of processes: what one of them compiled is there for the others.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-slow wheel-test cluster-test lint web-test docs notebooks mutants bench pictures clean
 
