@@ -33,6 +33,9 @@ def test_a_table_of_zones_without_coordinates_can_be_explored(page_built: Path, 
         assert status == 200
         assert answer["releases"][0]["origin"]["shape"] == [-1] * len(answer["releases"][0]["origin"]["id"])
         assert ask(server, "anonymize", first(server, split=True))[0] == 400
+        server.session.close()
+        status, answer = ask(server, "more", first(server))
+        assert (status, answer) == (409, {"error": "the explorer was stopped"})
 
 
 def test_a_table_between_cells_can_be_made_coarser(page_built: Path, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import os
 import re
 import sys
 from collections import OrderedDict
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -59,7 +59,7 @@ class Session:
         self._jobs: dict[str, Job] = {}
         # Releases one at a time; what takes longer one at a time beside them, so that a slider never waits for it.
         self._lock, self._work = Lock(), Lock()
-        self._aside = ThreadPoolExecutor(1, initializer=_step_back)
+        self._aside, self._closed = ThreadPoolExecutor(1, initializer=_step_back), False
         self._curves: dict[Request, dict[str, Any]] = {}
 
     # -- who asks what, and what is still wanted
@@ -91,6 +91,8 @@ class Session:
         """Stop everything."""
         for page in list(self._jobs):
             self.stop(page)
+        with self._lock:
+            self._closed = True
         self._aside.shutdown(wait=False, cancel_futures=True)
 
     # -- answers
@@ -121,7 +123,14 @@ class Session:
             self.check_wanted(page, number)
             return [how_good(release) for release in releases]
 
-        return {"number": number, "more": self._aside.submit(look).result()}
+        try:
+            with self._lock:
+                if self._closed:
+                    raise CancelledError
+                found = self._aside.submit(look)
+            return {"number": number, "more": found.result()}
+        except CancelledError:
+            raise StoppedError("the explorer was stopped") from None
 
     def curve(self, request: Request, page: str, number: int) -> dict[str, Any]:
         """Return G for several k, with the method that follows a slider; everything else as asked."""
