@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from odkanon import InputError, Rule, anonymize, cube_of, make_survey, read_trips
+from odkanon import Rule, anonymize, cube_of, make_survey, read_trips
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
 from odkanon.quality.usefulness.nodes import CellNodes, cell_nodes, kind_nodes, place_nodes
@@ -194,13 +194,9 @@ def some_cube(seed: int, count: int) -> ODMatrix:
 )
 def test_usefulness_of_a_cube_equals_brute_force_over_places_and_kinds(seed: int, count: int, order: str) -> None:
     od = some_cube(seed, count)
-    try:
-        release = anonymize(od, Rule(trips=4), method="cascade", give_up=order, coarsest=5)
-    except InputError:
-        return
-    if len(release.classes) == 0:
-        return
+    release = anonymize(od, Rule(trips=4), method="cascade", give_up=order, coarsest=5)
     rows = told(release)
+    assert rows
     ends = [cells_of([row[at] for row in rows]) for at in (0, 1)]
     kinds = [
         kinds_below([row[2 + at] for row in rows], axis.listed([row[2 + at] for row in rows]))

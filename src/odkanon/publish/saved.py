@@ -93,8 +93,10 @@ class SavedRelease:
     @property
     def kinds(self) -> list[tuple[Nodes, Ints]]:
         """For each axis of a cube what its rows tell, each once, and for each row the number of its own."""
-        told = {axis: np.array(self.flows.column(axis).to_pylist(), dtype=np.str_) for axis in self.axes}
-        return [kind_nodes(told[axis["name"]], axis["levels"]) for axis in self.about.get("axes", [])]
+        return [
+            kind_nodes(np.array(self.flows.column(axis["name"]).to_pylist(), dtype=np.str_), axis["levels"])
+            for axis in self.about.get("axes", [])
+        ]
 
     def over_places(self) -> SavedRelease:
         """Return the same flows with all kinds of trips added up, one for each pair of zones."""

@@ -23,7 +23,7 @@ from odkanon.read.tables.datasets import (
     remote,
 )
 from odkanon.read.tables.geo import is_geoparquet, of_geodataframe, read_geoparquet
-from odkanon.read.tables.spans import rows_across_lines
+from odkanon.read.tables.quotes import rows_across_lines
 from odkanon.read.tables.table import (
     Check,
     Named,
