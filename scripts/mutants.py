@@ -38,6 +38,7 @@ EQUIVALENT = Path(__file__).with_name("mutants-equivalent.txt")
 EXAMPLES, SECONDS, PATIENCE = 20, 120, 1200
 """Examples of a property; seconds of the processor that a mutant gets, and seconds on the clock."""
 
+CASCADE = ("methods/test_cascade.py", "methods/test_cascade_trees.py")
 MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
     "rule": ("model/rule.py", ("model/test_checks.py", "model/test_rule.py")),
     "release": (
@@ -60,15 +61,15 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
     "cuts": ("methods/mondrian/cuts.py", ("methods/test_mondrian.py",)),
     "protect": ("together/protect.py", ("together/test_protect.py",)),
     "joining": ("together/joining.py", ("together/test_joining.py", "together/test_release.py")),
-    "caps": ("methods/cascade/caps.py", ("methods/test_cascade.py", "attacks/test_cascade.py")),
-    "fall": ("methods/cascade/fall.py", ("methods/test_cascade.py", "attacks/test_cascade.py")),
-    "ladder": ("methods/cascade/ladder.py", ("methods/test_cascade.py",)),
-    "kinds": ("methods/cascade/kinds.py", ("methods/test_cascade.py", "attacks/test_spare.py")),
+    "caps": ("methods/cascade/caps.py", (*CASCADE, "attacks/test_cascade.py")),
+    "fall": ("methods/cascade/fall.py", (*CASCADE, "attacks/test_cascade.py")),
+    "ladder": ("methods/cascade/ladder.py", CASCADE),
+    "kinds": ("methods/cascade/kinds.py", (*CASCADE, "attacks/test_spare.py")),
     "cascade": (
         "methods/cascade/method.py",
-        ("methods/test_cascade.py", "methods/test_again.py", "attacks/test_cube.py"),
+        (*CASCADE, "methods/test_again.py", "attacks/test_cube.py"),
     ),
-    "rest": ("engine/rest.py", ("methods/test_heads.py", "methods/test_cascade.py")),
+    "rest": ("engine/rest.py", ("methods/test_heads.py", *CASCADE)),
     "workspace": (
         "engine/sql/workspace.py",
         ("engine/test_duckdb.py::test_random_worlds", "engine/test_duckdb.py::test_cascades_under_every_rule"),

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from odkanon.methods.registry import METHODS
 from odkanon.model.account import Source
 from odkanon.model.od import ODMatrix, od_matrix
+from odkanon.model.release import Release
 from odkanon.zoning.attributes import ANY, AttributeAxis
 from odkanon.zoning.cells import Cells, latlng_to_cell, str_to_cell
 from odkanon.zoning.hierarchy import Cut, Hierarchy, cut_at, h3_hierarchy
@@ -164,6 +165,19 @@ def by_mode(od: ODMatrix) -> ODMatrix:
     tree = Hierarchy((np.array(["bike", "bus", "car"]), np.array([ANY])), (np.arange(3), np.zeros(1, dtype=np.int64)))
     mode = np.random.default_rng(0).choice(3, len(od.flows), p=[0.1, 0.4, 0.5]).astype(np.int32)
     return replace(od, flows=replace(od.flows, kinds=(mode,)), axes=(AttributeAxis("mode", tree),))
+
+
+def published_rows(release: Release) -> list[tuple[str, str, int]]:
+    """Return the rows of a release as zones and trips."""
+    classes = release.classes
+    return list(
+        zip(
+            release.origins.ids[classes.origin].tolist(),
+            release.destinations.ids[classes.destination].tolist(),
+            classes.trips.tolist(),
+            strict=True,
+        )
+    )
 
 
 def all_cuts(tree: Hierarchy) -> list[Cut]:
