@@ -33,6 +33,7 @@ NEEDS = {
     "read/test_files.py": ("geopandas", "pyogrio", "shapely"),
     "publish/test_notebook.py": ("pandas", "polars"),
     "publish/test_onto.py": ("geopandas", "h5py", "openmatrix", "scipy", "shapely"),
+    "publish/test_onto_spread.py": ("scipy", "shapely"),
     "read/test_formats.py": ("pyproj",),
     "read/test_outlines.py": ("shapely",),
     "study/test_explain.py": ("geopandas", "shapely"),
