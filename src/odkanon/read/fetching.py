@@ -120,6 +120,7 @@ def _extra(table: Table, rows: Rows, values: Mapping[str, str], ids: Mapping[str
     known = rows.known
     for name, sql in rows.heads.items():
         extra[f" {name}"] = as_text(ids[sql]) if sql in ids else sql
+        # Whether there is an id at all; that it names somebody is known once ids have been looked at, in `_suspects`.
         known = known.replace(sql, extra[f" {name}"])
     if rows.same:
         fetched = {*values.values(), *extra.values()}
