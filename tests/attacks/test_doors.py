@@ -19,7 +19,6 @@ from odkanon import Rule, anonymize
 from odkanon.core.children import HOME, start_python
 from odkanon.engine.sql.cells import _helpers
 from odkanon.explore import opened_in_browser
-from odkanon.explore.request import Request
 from odkanon.explore.worker import Job
 from worlds.matrices import golden_od
 
@@ -49,8 +48,9 @@ def test_helpers_import_nothing_from_the_folder_of_the_data(trap: Path) -> None:
 
 def test_the_explorer_s_worker_imports_nothing_from_the_folder_of_the_data(trap: Path) -> None:
     od, rule = golden_od("tiny"), Rule(trips=5)
-    request = Request(5, ("trips",), "oigh", 0.1, "after", 10, "all")
-    release = Job().run(od, rule, request)
+    job = Job()
+    release = job.run(anonymize, od, rule, method="oigh")
+    job.stop()
     assert release.classes.trips.tolist() == anonymize(od, rule, method="oigh").classes.trips.tolist()
     assert not trap.exists()
 

@@ -18,6 +18,12 @@ export function unpackLine(packed: readonly number[], unit = PER_DEGREE): Point[
   return points;
 }
 
+/** A ring that says its first corner again at its end. */
+export function closed(ring: Point[]): Point[] {
+  const [first, last] = [ring[0], ring.at(-1)];
+  return first && last && (first[0] !== last[0] || first[1] !== last[1]) ? [...ring, first] : ring;
+}
+
 /** Rings of polygons; two corners alone are those of a box. */
 export const unpackShape = (shape: number[][][]): Polygon[] => shape.map((polygon) => polygon.map((ring) => (ring.length === 4 ? boxOf(unpackLine(ring) as Bounds) : unpackLine(ring))));
 
@@ -116,4 +122,35 @@ export function boundsOf(polygons: Iterable<Polygon>): Bounds | null {
     }
   }
   return west <= east ? [[west, south], [east, north]] : null;
+}
+
+/** A line without the corners that are closer than `step` degrees to the last one kept; both ends stay. */
+export function thin(line: Point[], step: number): Point[] {
+  let kept = line[0];
+  return line.filter((corner, i) => {
+    if (i > 0 && i < line.length - 1 && Math.abs(corner[0] - kept![0]) + Math.abs(corner[1] - kept![1]) < step) return false;
+    kept = corner;
+    return true;
+  });
+}
+
+/** Whether a step of a line comes near a box; one that passes a corner of it may not meet it. */
+export const meets = (from: Point, to: Point, [low, high]: Bounds): boolean =>
+  ([0, 1] as const).every((axis) => Math.min(from[axis], to[axis]) <= high[axis] && Math.max(from[axis], to[axis]) >= low[axis]);
+
+/** A ring cut to a box, side by side (Sutherland and Hodgman, 1974). */
+export function clipRing(ring: Point[], box: Bounds): Point[] {
+  for (const axis of [0, 1] as const) {
+    for (const [bound, sign] of [[box[0][axis], 1], [box[1][axis], -1]] as const) {
+      const inside = (corner: Point): boolean => sign * (corner[axis] - bound) >= 0;
+      ring = ring.flatMap((to, i) => {
+        const from = ring.at(i - 1)!;
+        const own = inside(to) ? [to] : [];
+        if (inside(from) === inside(to)) return own;
+        const share = (bound - from[axis]) / (to[axis] - from[axis]);
+        return [[from[0] + share * (to[0] - from[0]), from[1] + share * (to[1] - from[1])] as Point, ...own];
+      });
+    }
+  }
+  return ring;
 }

@@ -28,12 +28,25 @@ export function middleOnLand(polygons: Polygon[], land: Point[][]): Point | null
   return dry.reduce((best, place) => (distance(place) < distance(best) ? place : best));
 }
 
+const looked = new WeakMap<Base, Map<string, Point | null>>();
+
+/** Where cells that the world knows belong on this land, if not in their middle: looked up once, as a slider shows them again and again. */
+function known(base: Base): Map<string, Point | null> {
+  let found = looked.get(base);
+  if (!found) looked.set(base, (found = new Map()));
+  return found;
+}
+
 /** Moves the centres of large zones, and of the cells above them, onto land. */
-export function moveOntoLand({ centre, nest }: Zones, { land }: Base): void {
+export function moveOntoLand({ centre, nest }: Zones, base: Base): void {
+  const { land } = base;
   if (!land.length) return;
+  const before = nest.known ? known(base) : new Map<string, Point | null>();
   nest.centre.forEach((place, node) => {
-    if (!place || nest.area[node]! < LARGE || land.some((ring) => inside([ring], place))) return;
-    const moved = middleOnLand(nest.outlines.at(node), land);
+    if (!place || nest.area[node]! < LARGE) return;
+    const id = nest.id[node]!;
+    if (!before.has(id)) before.set(id, land.some((ring) => inside([ring], place)) ? null : middleOnLand(nest.outlines.at(node), land));
+    const moved = before.get(id);
     if (!moved) return;
     nest.centre[node] = moved;
     if (node < nest.zones) centre[node] = moved;

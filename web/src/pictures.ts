@@ -9,8 +9,9 @@ import { area, other } from "./format";
 import { joinBounds, type Bounds } from "./geometry";
 import { changeMarks, flowLayer, flowMarks, ringLayer, staying, widestOf, type Marks } from "./map/arrows";
 import { changedLines, changeLabels, changeLayers, changeScale } from "./map/changes";
+import { groundLayer } from "./map/ground";
 import type { Label } from "./map/labels";
-import { baseLayers, ownLayer, zoneLayers } from "./map/layers";
+import { ownLayer, zoneLayers } from "./map/layers";
 import { bundleMarks, densityScale, placeLayers, roughLabels, softHeads } from "./map/places";
 import { shade, type Panel } from "./map/shading";
 import { AXES, type Model, type Release } from "./model";
@@ -69,7 +70,7 @@ export function pictureOf(subject: Subject): Picture {
 }
 
 /** Maps from below: land, what is painted, the reader's own lines, arrows. */
-const stacked = ({ model, palette }: Subject, painted: Layer[], marks: Layer[]): Layer[] => [...baseLayers(model, palette), ...painted, ownLayer(model, palette), ...marks];
+const stacked = ({ model, palette }: Subject, painted: Layer[], marks: Layer[]): Layer[] => [groundLayer(model.base, palette), ...painted, ownLayer(model, palette), ...marks];
 
 const towns = ({ names }: Subject): Label[] => names.towns.map(({ name, at }) => ({ at, text: name, kind: "town" }));
 

@@ -1,7 +1,7 @@
 """The explorer: a page on this machine that anonymises again whenever a slider moves.
 
 `request` says what may be asked, `data` keeps the matrices, `session` makes releases and packs them, `worker` runs
-the slow methods in a process of their own, `server` talks to the browser, and `browser` opens one. What reaches it is
+what takes long in a process of its own, `server` talks to the browser, and `browser` opens one. What reaches it is
 the model of a `Release`, which cannot hold a class below its rule; trips and OD pairs never leave `data`.
 """
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
-import sys
 from collections import OrderedDict
-from concurrent.futures import CancelledError, ThreadPoolExecutor
-from contextlib import suppress
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from threading import Lock, get_native_id
-from typing import Any
+from threading import Lock
+from typing import Any, ParamSpec, TypeVar
 
 from odkanon.errors import InputError, RefusedError
 from odkanon.explore.data import EVERYONE, Data
@@ -31,13 +28,14 @@ from odkanon.quality.utility import utility
 
 KEPT = 24
 """Releases kept at hand, so that going back, saving and asking for more need no second run."""
-BACK = 10
-"""How much less urgent than a map it is how useful a release is, as the system counts it."""
 CURVE = (2, 3, 5, 7, 10, 14, 20, 30, 40, 55, 75, 100)
 CURVE_METHOD = "odkanon"
 NAMES = {name: measure.target for name, measure in MEASURES.items()}
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _-]{0,63}")
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)", re.IGNORECASE)
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class Session:
@@ -56,11 +54,12 @@ class Session:
         self.offer = data.offer()
         self._releases: OrderedDict[Request, Release] = OrderedDict()
         self._newest: OrderedDict[str, int] = OrderedDict()
+        # Releases one at a time; what takes longer in processes beside them, so that a slider never waits for it.
         self._jobs: dict[str, Job] = {}
-        # Releases one at a time; what takes longer one at a time beside them, so that a slider never waits for it.
-        self._lock, self._work = Lock(), Lock()
-        self._aside, self._closed = ThreadPoolExecutor(1, initializer=_step_back), False
+        self._idle: list[Job] = []
+        self._lock, self._work, self._closed = Lock(), Lock(), False
         self._curves: dict[Request, dict[str, Any]] = {}
+        self._good: dict[Request, dict[str, Any]] = {}
 
     # -- who asks what, and what is still wanted
 
@@ -81,7 +80,7 @@ class Session:
             raise StoppedError("a newer question was asked")
 
     def stop(self, page: str) -> None:
-        """Stop the slow method that runs for a page, if there is one."""
+        """Stop what runs beside for a page, if something does."""
         with self._lock:
             job = self._jobs.pop(page, None)
         if job is not None:
@@ -89,11 +88,11 @@ class Session:
 
     def close(self) -> None:
         """Stop everything."""
-        for page in list(self._jobs):
-            self.stop(page)
         with self._lock:
             self._closed = True
-        self._aside.shutdown(wait=False, cancel_futures=True)
+            jobs = [*self._jobs.values(), *self._idle]
+        for job in jobs:
+            job.stop()
 
     # -- answers
 
@@ -117,20 +116,10 @@ class Session:
     def more(self, request: Request, page: str, number: int) -> dict[str, Any]:
         """Return how useful each shown release is, and how good it could be at best."""
         self.check_wanted(page, number)
-        releases = [self._release(part, page, number) for part in request.parts]
-
-        def look() -> list[dict[str, Any]]:
-            self.check_wanted(page, number)
-            return [how_good(release) for release in releases]
-
-        try:
-            with self._lock:
-                if self._closed:
-                    raise CancelledError
-                found = self._aside.submit(look)
-            return {"number": number, "more": found.result()}
-        except CancelledError:
-            raise StoppedError("the explorer was stopped") from None
+        for part in request.parts:
+            if part not in self._good:
+                self._good[part] = self._beside(page, number, how_good, self._release(part, page, number))
+        return {"number": number, "more": [self._good[part] for part in request.parts]}
 
     def curve(self, request: Request, page: str, number: int) -> dict[str, Any]:
         """Return G for several k, with the method that follows a slider; everything else as asked."""
@@ -169,11 +158,7 @@ class Session:
             return found
         od, rule = self.data.matrix(request.resolution, request.segment), self.data.rule(request)
         if request.is_slow:
-            job = Job()
-            with self._lock:
-                self._jobs[page] = job
-            self.check_wanted(page, number)
-            release = job.run(od, rule, request)
+            release = self._beside(page, number, anonymize, od, rule, method=request.method, **request.options)
         else:
             with self._work:
                 self.check_wanted(page, number)
@@ -182,6 +167,22 @@ class Session:
             by, _, value = request.segment.partition(": ")
             release = replace(release, parameters={**release.parameters, "segment": {by: value}})
         return self._keep(request, release)
+
+    def _beside(self, page: str, number: int, task: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
+        """Do something in a process of its own, unless the page asks for something else."""
+        with self._lock:
+            if self._closed:
+                raise StoppedError("the explorer was stopped")
+            job = self._jobs[page] = self._idle.pop() if self._idle else Job()
+        try:
+            self.check_wanted(page, number)
+            return job.run(task, *args, **options)
+        finally:
+            with self._lock:
+                if self._jobs.get(page) is job:
+                    del self._jobs[page]
+                if job.usable:
+                    self._idle.append(job)
 
     def _kept(self, request: Request) -> Release | None:
         with self._lock:
@@ -205,13 +206,6 @@ class Session:
             g = None if release.refusal else utility(od, release, measure="trips").g
             self._curves[request] = {"k": request.k, "g": g, "protects": request.targets[0]}
         return self._curves[request]
-
-
-def _step_back() -> None:
-    """Let everything else go first, in this thread; only where the system knows threads one by one."""
-    if sys.platform == "linux":
-        with suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, get_native_id(), BACK)
 
 
 def _as_saved(release: Release, name: str) -> SavedRelease:

@@ -1,21 +1,28 @@
-"""Slow methods in a process of their own: a thread could not be stopped, and would hold up the sliders."""
+"""What takes longer than a slider allows, in a process of its own.
+
+A thread could not be stopped, and would hold up the sliders: it shares the interpreter with them.
+"""
 
 from __future__ import annotations
 
+import os
 import pickle
 import subprocess
 import sys
+from collections.abc import Callable
+from contextlib import suppress
 from threading import Lock
+from typing import Any, ParamSpec, TypeVar
 
 from odkanon.core.children import start_python
 from odkanon.errors import OdkanonError
-from odkanon.explore.request import Request
-from odkanon.methods import anonymize
-from odkanon.model.od import ODMatrix
-from odkanon.model.release import Release
-from odkanon.model.rule import Rule
 
+BACK = 10
+"""How much less urgent than a map it is, as the system counts it."""
 _START = "from odkanon.explore.worker import main; main()"
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class StoppedError(OdkanonError):
@@ -23,51 +30,83 @@ class StoppedError(OdkanonError):
 
 
 class Job:
-    """One run of a slow method."""
+    """A process for one task after another; it starts with the first, and can be stopped in the middle of any."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
-        self._stopped = False
-        self._lock = Lock()
+        self._ended = False
+        self._lock, self._running = Lock(), Lock()
 
-    def run(self, od: ODMatrix, rule: Rule, request: Request) -> Release:
-        """Make the release, and return it once it is there.
+    @property
+    def usable(self) -> bool:
+        """Whether it can take another task."""
+        return not self._ended
+
+    def run(self, task: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
+        """Do something there, and return what it gives; the task is a function of a module.
 
         Raises
         ------
         StoppedError
-            If `stop` was called meanwhile.
+            If `stop` was called, before or meanwhile.
         """
-        with self._lock:
-            if self._stopped:
-                raise StoppedError("stopped")
-            self._process = start_python(_START)
-        with self._process:
-            answer, _ = self._process.communicate(pickle.dumps((od, rule, request)))
-        if self._stopped:
-            raise StoppedError("stopped")
-        if self._process.returncode:
-            raise OdkanonError(f"{request.method} ended unexpectedly; the terminal says why")
-        result = pickle.loads(answer)  # written by our own process
+        with self._running:
+            result = self._ask(self._started(), (task, args, options))
         if isinstance(result, OdkanonError):
             raise result
-        assert isinstance(result, Release)
-        return result
+        return result  # type: ignore[no-any-return]  # what our own process says the task gave
 
     def stop(self) -> None:
-        """End the work at once."""
+        """End the process at once."""
         with self._lock:
-            self._stopped = True
-            if self._process is not None:
-                self._process.kill()
+            self._ended = True
+        if self._process is None:
+            return
+        self._process.kill()
+        # Whoever waits for an answer gets none now, and leaves the pipes to us; part of a question may still be in one.
+        with self._running, suppress(OSError), self._process:
+            pass
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        with self._lock:
+            if self._ended:
+                raise StoppedError("stopped")
+            if self._process is None:
+                self._process = start_python(_START)
+                _step_back(self._process.pid)
+            return self._process
+
+    def _ask(self, process: subprocess.Popen[bytes], question: Any) -> Any:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            pickle.dump(question, process.stdin)
+            process.stdin.flush()
+            return pickle.load(process.stdout)  # written by our own process
+        except (OSError, EOFError, pickle.UnpicklingError):
+            if self._ended:
+                raise StoppedError("stopped") from None
+            self._ended = True
+            raise OdkanonError("the work ended unexpectedly; the terminal says why") from None
+
+
+def _step_back(process: int) -> None:
+    """Let everything else go first, where the system knows how."""
+    if sys.platform != "win32":
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, process, BACK)
 
 
 def main() -> None:
-    """Read one task from standard input and write its release to standard output."""
-    od, rule, request = pickle.load(sys.stdin.buffer)
-    result: Release | OdkanonError
-    try:
-        result = anonymize(od, rule, method=request.method, **request.options)
-    except OdkanonError as error:
-        result = error
-    pickle.dump(result, sys.stdout.buffer)
+    """Do what standard input asks for, one task after another, and write to standard output what it gives."""
+    while True:
+        try:
+            task, args, options = pickle.load(sys.stdin.buffer)
+        except EOFError:
+            return
+        try:
+            result = task(*args, **options)
+        except OdkanonError as error:
+            result = error
+        pickle.dump(result, sys.stdout.buffer)
+        sys.stdout.buffer.flush()

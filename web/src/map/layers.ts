@@ -3,14 +3,14 @@
 import { PathLayer, SolidPolygonLayer } from "@deck.gl/layers";
 import type { Layer } from "@deck.gl/core";
 import type { Colour, Palette } from "../colour";
-import { areaOfBox, type Point, type Polygon } from "../geometry";
+import { areaOfBox, closed, type Point, type Polygon } from "../geometry";
 import type { Model, Release, Zones } from "../model";
 import { isNested } from "../nest";
 import type { State } from "../state";
-import { FLAT, OPAQUE } from "./flat";
+import { FLAT } from "./flat";
 import { gridLayer } from "./grid";
 import type { Panel, Shading } from "./shading";
-import { strokes, type Segment } from "./strokes";
+import { segmentsOf, strokes, type Segment } from "./strokes";
 
 export interface Piece {
   zone: number;
@@ -57,15 +57,6 @@ function drawnOf({ outlines }: Zones, order: number[]): Drawn {
   return made;
 }
 
-export function closed(ring: Point[]): Point[] {
-  const [first, last] = [ring[0], ring.at(-1)];
-  return first && last && (first[0] !== last[0] || first[1] !== last[1]) ? [...ring, first] : ring;
-}
-
-function segmentsOf(line: Point[], zone = 0): Segment[] {
-  return line.slice(1).map((to, i) => ({ zone, from: line[i]!, to }));
-}
-
 /** The coarser the level, the stronger the outline. */
 function outlineWidths(zones: Zones): Float64Array {
   const largest = new Map<unknown, number>();
@@ -79,33 +70,13 @@ function depthOf(zones: Zones): number {
   return bounds ? zones.area.reduce((sum, area) => sum + area, 0) / areaOfBox(bounds) : 0;
 }
 
-const lines = new WeakMap<object, Segment[]>();
-
-function segmentsOnce(owner: object, make: () => Point[][]): Segment[] {
-  let made = lines.get(owner);
-  if (!made) lines.set(owner, (made = make().flatMap((line) => segmentsOf(line))));
-  return made;
-}
+const ownLines = new WeakMap<object, Segment[]>();
 
 /** The reader's own streets or districts: lines over the fills, or nobody would see them. */
 export function ownLayer({ beneath }: Model, palette: Palette): Layer {
-  const own = segmentsOnce(beneath, () => [...beneath.polygons.flat().map(closed), ...beneath.lines]);
+  let own = ownLines.get(beneath);
+  if (!own) ownLines.set(beneath, (own = [...beneath.polygons.flat().map(closed), ...beneath.lines].flatMap((line) => segmentsOf(line))));
   return strokes("all/beneath", own, () => 1.2, palette.beneath);
-}
-
-export function baseLayers({ base }: Model, palette: Palette): Layer[] {
-  const borders = segmentsOnce(base, () => [...base.land.map(closed), ...base.borders]);
-  return [
-    new SolidPolygonLayer<Point[]>({
-      id: "all/land",
-      data: base.land,
-      parameters: OPAQUE,
-      getPolygon: (ring) => ring,
-      getFillColor: palette.land,
-      updateTriggers: { getFillColor: palette.dark },
-    }),
-    strokes("all/borders", borders, () => 1, palette.border),
-  ];
 }
 
 const OVERLAP = 1.2;

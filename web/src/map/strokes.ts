@@ -17,6 +17,9 @@ export interface Segment {
   along?: [number, number];
 }
 
+/** The steps of a line, of a zone if it belongs to one. */
+export const segmentsOf = (line: Point[], zone = 0): Segment[] => line.slice(1).map((to, i) => ({ zone, from: line[i]!, to }));
+
 interface Props {
   data: Segment[];
   colour: Colour;
