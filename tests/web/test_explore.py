@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from odkanon.cli import app
 from odkanon.explore import ExploreServer, opened_in_browser
+from odkanon.sample.crowd import write_crowd
 from web.axe import look
 from web.driver import NO_WEBGL, Opened
 from web.exploring import WITHIN, ask, assert_same_release, first, serving
@@ -149,9 +150,20 @@ def test_a_state_is_saved_as_the_command_line_would_save_it(
     assert_same_release(server.session.folder / "by hand", tmp_path / "by hand")
 
 
+@pytest.fixture(scope="module")
+def crowd(page_built: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ExploreServer]:
+    """An explorer of 50,000 trips."""
+    folder = tmp_path_factory.mktemp("crowd")
+    with serving(write_crowd(50_000, folder / "trips"), folder) as server:
+        yield server
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["odkanon", "cascade"])
-def test_how_long_the_pixels_take_to_follow(live: Opened, record_property: Any, method: str) -> None:
+def test_how_long_the_pixels_take_to_follow(
+    browser: Browser, crowd: ExploreServer, record_property: Any, method: str
+) -> None:
+    live = visit(browser, crowd, draws=True)
     live.page.get_by_role("combobox", name="Method").select_option(method)
     wait_for(live, method=method)
     live.settle(60)
@@ -179,6 +191,9 @@ def test_how_long_the_pixels_take_to_follow(live: Opened, record_property: Any, 
         f"slider to pixels, {method}: median {median:.0f} ms, fastest {min(times):.0f} ms, slowest {max(times):.0f} ms"
     )
     assert len(times) == 21
+    # 300 ms is what it should be; however busy the machine, one step in 21 takes less than a second.
+    assert min(times) <= 1000
+    live.page.context.close()
 
 
 def test_where_nothing_can_be_published_a_sentence_says_so_and_the_rest_stays(

@@ -63,7 +63,7 @@ class ExploreServer(ThreadingHTTPServer):
 
     def __init__(self, session: Session, port: int = 0) -> None:
         super().__init__((HOST, port), _Handler)
-        self.session = session
+        self.session, self.closed = session, False
         self.token = secrets.token_urlsafe(24)
         offer = session.offer.for_page(self.token)
         empty = {"format": 1, "shapes": [], "releases": [], "live": offer}
@@ -80,7 +80,8 @@ class ExploreServer(ThreadingHTTPServer):
         return f"http://{self.authority}/{self.token}/"
 
     def server_close(self) -> None:
-        """Stop listening, and whatever still runs."""
+        """Stop listening, and whatever still runs; connections that are still open get no answer any more."""
+        self.closed = True
         self.session.close()
         super().server_close()
 
@@ -105,6 +106,9 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(self._question)
 
     def _answer(self, make: Callable[[], tuple[str, bytes]]) -> None:
+        if self.server.closed:
+            self.close_connection = True
+            return
         try:
             kind, body = make()
             self._send(HTTPStatus.OK, kind, body)
