@@ -6,6 +6,7 @@ import csv
 from pathlib import Path
 
 import h3
+import pytest
 from playwright.sync_api import Browser
 
 from web import made
@@ -96,6 +97,7 @@ def test_two_cascades_are_compared_on_the_same_cells(browser: Browser, tmp_path:
     # Rows that lie in each other are not subtracted one by one, anywhere on the page.
     assert opened.page.locator(".differences, .flowchanges").count() == 0
     totals = [sum(masses(folder, "destination").values()) for folder in folders]
+    opened.pick("unit", "trips")
     for detail in (1, 3):
         opened.page.locator("#detail").fill(str(detail))
         opened.settle()
@@ -116,7 +118,7 @@ def test_two_cascades_are_compared_on_the_same_cells(browser: Browser, tmp_path:
         assert bool(labels) == bool(both)
     listed = {cell: change for cell, change in by.items() if cell in before and cell in after}
     _check_colours(opened, listed)
-    opened.pick("relative", "share")
+    opened.pick("unit", "share")
     _check_colours(opened, listed)
     assert "in % of march" in opened.text(".legend")
     for row in opened.page.locator(".zonelist tbody tr").all()[:12]:
@@ -124,6 +126,17 @@ def test_two_cascades_are_compared_on_the_same_cells(browser: Browser, tmp_path:
         told = plain(row.locator("td").first.inner_text()).split("\n")[0]
         if cell in listed and by[cell]:
             assert told == f"{'+' if by[cell] > 0 else '−'}{abs(100 * by[cell]) / before[cell] + 1e-9:.0f} %"
+    # Beyond what the change of all cells together explains, what one gains the others lose.
+    opened.pick("unit", "pattern")
+    growth = sum(after.values()) / sum(before.values())
+    shifts = {cell: after.get(cell, 0) - growth * before.get(cell, 0) for cell in by}
+    assert sum(shifts.values()) == pytest.approx(0, abs=1e-6)
+    assert "if all places had changed alike since march" in opened.text(".legend")
+    assert "trips shifted towards" in opened.text(".answer")
+    for row in opened.page.locator(".zonelist tbody tr").all()[:12]:
+        told = plain(row.locator("td").first.inner_text()).split()[0].replace("−", "-").replace(",", "")
+        assert int(told) == pytest.approx(shifts[row.locator("button").get_attribute("data-id") or ""], abs=0.51)
+    _check_colours(opened, {cell: round(shift) for cell, shift in shifts.items() if abs(shift) > 1})
     opened.pick("view", "zones")
     assert opened.page.locator('input[name="shade"][value="change"]').count() == 0
     assert opened.problems == []

@@ -188,6 +188,11 @@ def test_one_answer_says_how_coarse_it_is_everywhere(places: Opened, rows: list[
     assert {name: told[name] for name in masses} == {
         name: f"{100 * mass / (total + out) + 1e-9:.0f} %" for name, mass in masses.items()
     }
+    # One word that the shares bear out, and no other size beside it that answers for everything.
+    known = (masses["within 1 km²"] + masses["within 1 to 7 km²"]) / total
+    word = "Fine" if known > 0.6 else "Half fine, half coarse" if known > 0.4 else "Coarse"
+    assert places.text(".verdict b") in ({word} if masses["within 1 km²"] < 0.5 * total else {"Very fine"})
+    assert "How fine overall" not in places.text(".tiles")
     # The bar is to scale, each part can be seen alone, and the sentence below counts the same rows.
     shares = [places.page.locator(f".share.{part}").bounding_box() for part in ("precise", "coarse", "rough")]
     wide = [share["width"] for share in shares if share]
@@ -199,7 +204,7 @@ def test_one_answer_says_how_coarse_it_is_everywhere(places: Opened, rows: list[
         assert parts_of(places) == told
         places.page.locator(f".part.{part}").click()
     places.page.locator(".part.out").click()
-    assert "are not listed" in places.text(".here")
+    assert "are left out" in places.text(".here")
 
 
 def test_one_answer_says_how_coarse_it_is_at_a_place(places: Opened, rows: list[tuple[str, str, int]]) -> None:
@@ -223,12 +228,15 @@ def test_one_answer_says_how_coarse_it_is_at_a_place(places: Opened, rows: list[
         assert "Left out anywhere: at most" in places.text(".here")
 
 
-def test_rings_and_arrows_show_the_twenty_strongest(places: Opened, rows: list[tuple[str, str, int]]) -> None:
+def test_rings_and_arrows_show_the_twenty_strongest(places: Opened) -> None:
     without = places.colours()
     places.page.locator("#flows").fill("2")
-    assert places.text(".flows output") == f"strongest 20 of {len(rows)}"
+    # An arrow is all that goes between two cells: not a row, so their numbers do not stand beside each other.
+    assert places.text(".flows output") == "up to 20, the strongest"
     assert places.settle().colours() != without
     assert "Rings: trips that stay inside" in places.text(".legend")
+    places.page.locator("#flows").fill("0")
+    assert "Rings" not in places.text(".legend")
 
 
 def test_trips_to_here_count_the_other_way(places: Opened, rows: list[tuple[str, str, int]]) -> None:
@@ -303,10 +311,10 @@ def test_a_public_page_says_what_it_may_and_a_full_one_everything(browser: Brows
     told = json.loads((folder / "release.json").read_text())
     text = public.text("body")
     most = told["unlisted"]["at_most_trips"]
-    assert f"at most {most:,} trips in all are not listed" in text
+    assert f"at most {most:,} trips could not reach this and are left out" in text
     assert not {"undefined", "NaN"} & set(re.findall(r"\w+", text))
     public.page.locator(".part.out").click()
-    assert f"At most {most:,} trips in all are not listed" in public.text(".here")
+    assert f"At most {most:,} trips in all are left out" in public.text(".here")
     full = open_page(browser, write_full_report(folder), draws=False)
     full.page.locator(".part.out").click()
     assert "1,234 origin–destination pairs" in full.text(".here")

@@ -201,12 +201,12 @@ export class App {
 
   /** Says what is on the map: titles and labels, legend, sentence, the answer beside it, and the list. */
   private tell(): void {
-    const { legend, sentence, here, cells } = this.picture!.words();
+    const { legend, answer, here, cells } = this.picture!.words();
     const release = this.model.releases[0]!;
     this.maps.write();
     replace(this.legend, ...legend);
-    this.answer.hidden = sentence === null;
-    replace(this.answer, sentence, here && h("span", { class: "hidden" }, ` ${placedWords(here.placed, totalOf(release, here.placed, this.store.state))}.`));
+    this.answer.hidden = answer === null;
+    replace(this.answer, answer?.main, answer?.note && h("small", {}, answer.note), here && h("span", { class: "hidden" }, ` ${placedWords(here.placed, totalOf(release, here.placed, this.store.state))}.`));
     this.here.hidden = this.kinds.element.hidden = here === null;
     if (here) {
       refill(this.here, ...hereCard(release, here.placed, this.store, here.where));

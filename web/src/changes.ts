@@ -80,12 +80,36 @@ export interface Cell {
   after: number;
   /** As listed at this detail: second minus first. */
   by: number;
-  /** False where what is only known coarser, or left out, could make up for the difference. */
-  sure: boolean;
+  /** What it may have had at most, before and after, with what is only known coarser or left out. */
+  most: [number, number];
 }
 
-/** The change of a cell: in trips, or in percent of what it was; of what is new there is no such percentage. */
-export const changeIn = ({ kind, by, before }: Cell, relative: boolean): number => (!relative ? by : kind === "new" ? 0 : (100 * by) / before);
+/** How a change is told: in trips, in percent of what was, or in trips beyond what the change of everything together explains. */
+export type Unit = "trips" | "share" | "pattern";
+
+/** The change of a cell; of what is new there is no percentage. */
+export function changeIn({ kind, by, before, after }: Cell, unit: Unit, growth: number): number {
+  if (unit === "pattern") return after - growth * before;
+  return unit === "trips" ? by : kind === "new" ? 0 : (100 * by) / before;
+}
+
+/** False where what is only known coarser, or left out, could make up for the difference. */
+export function isSure({ before, after, most }: Cell, unit: Unit, growth: number): boolean {
+  const factor = unit === "pattern" ? growth : 1;
+  return after > factor * most[0] || most[1] < factor * before;
+}
+
+/** Whether a cell changed at all, as it is told. */
+export const hasChanged = (cell: Cell, unit: Unit, growth: number): boolean => Math.abs(unit === "pattern" ? changeIn(cell, unit, growth) : cell.by) >= 0.5;
+
+/** Totals that differ by more than this share hide which places changed otherwise than the rest. */
+const ALIKE = 0.1;
+
+/** How to tell the change at first. */
+export function firstUnit(releases: Release[]): Unit {
+  const [before, after] = releases.map(({ flows }) => Array.from(flows.mass.trips!).reduce((sum, mass) => sum + mass, 0));
+  return comparable(releases) && before! > 0 && Math.abs(after! / before! - 1) > ALIKE ? "pattern" : "trips";
+}
 
 export interface Change {
   seen: [Seen, Seen];
@@ -94,6 +118,8 @@ export interface Change {
   /** For each release, mass at each of these cells; coarser rows stay where they are. */
   at: [Float64Array, Float64Array];
   cells: Cell[];
+  /** How many times as many trips as before all these cells have together. */
+  growth: number;
   /** The cell of the other axis that was asked for; null: everywhere. */
   near: { nest: Nest; node: number } | null;
 }
@@ -140,10 +166,11 @@ export function changeOf(releases: [Release, Release], asked: Asked): Change {
     const [before, after] = [at[0][cell]!, at[1][cell]!];
     if (ends.nest.rank[cell]! < asked.detail || (!before && !after)) return [];
     const kind = !before ? "new" : !after ? "gone" : "both";
-    const sure = after > before ? after > most(0, cell) : before > after ? before > most(1, cell) : false;
-    return [{ node: cell, kind, before, after, by: after - before, sure }];
+    return [{ node: cell, kind, before, after, by: after - before, most: [most(0, cell), most(1, cell)] }];
   });
-  return { seen, nest: ends.nest, at, cells, near: asked.place ? { nest: starts.nest, node } : null };
+  const sum = (pick: (cell: Cell) => number): number => cells.reduce((total, cell) => total + pick(cell), 0);
+  const growth = sum(({ after }) => after) / sum(({ before }) => before);
+  return { seen, nest: ends.nest, at, cells, growth: Number.isFinite(growth) ? growth : 1, near: asked.place ? { nest: starts.nest, node } : null };
 }
 
 export interface BundleChange {

@@ -1,6 +1,6 @@
 /** What a page shows before the reader chose anything, and what stays of the choices when the releases change. */
 
-import { areNested, commonDetails, comparable, firstCommon } from "./changes";
+import { areNested, commonDetails, comparable, firstCommon, firstUnit } from "./changes";
 import { sameZones } from "./compare";
 import type { Release } from "./model";
 import { hasSeveral } from "./places";
@@ -35,7 +35,7 @@ export function first(releases: Release[]): State {
     measure: "trips",
     shade: firstShade(releases),
     flows: releases.length > 1 ? 0 : 20,
-    relative: false,
+    unit: firstUnit(releases),
     selected: null,
     theme: "auto",
   };

@@ -22,7 +22,7 @@ import { see, type Seen } from "./places";
 import { changeEntries, changeSentence } from "./panels/changes";
 import { cellChangeLegend, legend, placeLegend } from "./panels/legend";
 import type { Entry } from "./panels/listing";
-import { placeEntries, sentence } from "./panels/places";
+import { placeEntries, sentence, strongest, type Answer } from "./panels/places";
 import type { State } from "./state";
 
 /** What a picture is of. */
@@ -43,7 +43,7 @@ export interface Cells {
 
 export interface Words {
   legend: Child[];
-  sentence: string | null;
+  answer: Answer | null;
   cells: Cells | null;
   /** How finely the trips of the chosen place are published, and what to call it. */
   here: { placed: Placed; where: string | null } | null;
@@ -110,7 +110,7 @@ function zonePicture(subject: Subject): Picture {
   );
   const words = (): Words => {
     const stay = releases.length === 1 ? staying(releases[0]!, state) : null;
-    return { legend: legend(releases, panels, shadings, differing, all, stay, state, palette), sentence: null, cells: null, here: null };
+    return { legend: legend(releases, panels, shadings, differing, all, stay, state, palette), answer: null, cells: null, here: null };
   };
   return { layers, labels: towns(subject), seen: [], change: null, words, answer: () => null };
 }
@@ -139,7 +139,7 @@ function placePicture(subject: Subject): Picture {
     const town = state.place && names.nearest(state.place);
     return {
       legend: placeLegend(scale, many || rough.length > 0, all, { mass: whole.stays, total: whole.total }, state, palette),
-      sentence: sentence(whole, state, nameOf(subject, near.nest, whole.node)),
+      answer: sentence(whole, state, nameOf(subject, near.nest, whole.node), strongest(whole, far.nest, near.nest.id[whole.node] ?? null, state, names)),
       cells: { entries: placeEntries(far, whole, names, state.detail), far: far.nest, near: near.nest },
       here: { placed: placedHere(release, state), where: town ? `Around ${town}` : null },
     };
@@ -155,7 +155,7 @@ function changePicture(subject: Subject): Picture {
   const change = changeOf(releases, state);
   const nests = AXES.map((axis) => joined(releases[0][axis].nest, releases[1][axis].nest).nest) as [Nest, Nest];
   const lines = changedLines(bundleChanges(releases, change, state.detail), nests, state.flows);
-  const scale = changeScale(change, palette, state.relative);
+  const scale = changeScale(change, palette, state.unit);
   const rough = changeLabels(change, state.detail);
   const layers = stacked(
     subject,
@@ -166,8 +166,8 @@ function changePicture(subject: Subject): Picture {
     const near = nests[AXES.indexOf(other[state.towards])]!;
     return {
       legend: cellChangeLegend(releases, change, scale, rough.length > 0, { lines, rings: [] }, state, palette),
-      sentence: changeSentence(releases, change, state, nameOf(subject, near, change.near?.node ?? -1)),
-      cells: { entries: changeEntries(change, names, state.relative), far: change.nest, near },
+      answer: changeSentence(releases, change, state, nameOf(subject, near, change.near?.node ?? -1), names),
+      cells: { entries: changeEntries(change, names, state.unit), far: change.nest, near },
       here: null,
     };
   };

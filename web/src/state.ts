@@ -1,5 +1,6 @@
 /** What the reader has chosen, and telling everyone when it changes. */
 
+import type { Unit } from "./changes";
 import type { Point } from "./geometry";
 import type { Axis, Measure } from "./model";
 import type { Part } from "./parts";
@@ -24,8 +25,8 @@ export interface State {
   axes: Axis | "both";
   measure: Measure;
   shade: "total" | "density" | "size" | "difference" | "change";
-  /** What changed is told in percent of what was, not in trips. */
-  relative: boolean;
+  /** How it is told what changed. */
+  unit: Unit;
   /** How many of the strongest flows to draw. */
   flows: number;
   selected: Selection | null;

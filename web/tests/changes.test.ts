@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { bundleChanges, changeIn, changeOf, commonDetails, comparable, firstCommon, type Change } from "../src/changes";
+import { bundleChanges, changeIn, changeOf, commonDetails, comparable, firstCommon, isSure, type Change, type Unit } from "../src/changes";
 import { LIGHT } from "../src/colour";
 import { first } from "../src/first";
 import { changeScale } from "../src/map/changes";
 import { unpack, type PackedRelease, type Release } from "../src/model";
+import { Names } from "../src/names";
 import { changeFacts, changeSentence, changeText } from "../src/panels/changes";
 import type { Asked } from "../src/places";
 import { about, packed, plainly, release } from "./made";
@@ -53,7 +54,7 @@ const pair = (one: Row[], two: Row[], missing = 0): [Release, Release] =>
   unpack({ format: 1, shapes: SHAPES, releases: [made("march", one, missing), made("april", two, missing)], base: null }).releases as [Release, Release];
 
 const asked: Asked = { measure: "trips", towards: "destination", detail: 3, place: null, part: null, only: {} };
-const told = ({ nest, cells }: Change): Record<string, unknown> => Object.fromEntries(cells.map(({ node, kind, by, sure }) => [nest.id[node], [kind, by, sure]]));
+const told = ({ nest, cells, growth }: Change): Record<string, unknown> => Object.fromEntries(cells.map((cell) => [nest.id[cell.node], [cell.kind, cell.by, isSure(cell, "trips", growth)]]));
 
 const MARCH: Row[] = [["a", "a", 50], ["a", "b", 40], ["A", "A", 15], ["a", "c", 20]];
 const APRIL: Row[] = [["a", "a", 80], ["b", "a", 12], ["A", "A", 30], ["a", "B", 25]];
@@ -93,7 +94,7 @@ test("a sure change holds wherever the coarser trips were", () => {
     const possible = (own: Id, area: Id | null): boolean => !area || inside(own, area) || inside(area, own);
     return [sum((row) => sure(row[0], from) && sure(row[1], to)), sum((row) => possible(row[0], from) && possible(row[1], to))];
   };
-  let sures = 0;
+  const sures = { trips: 0, pattern: 0 };
   for (let world = 0; world < 300; world++) {
     const [one, two] = [some(), some()];
     for (const detail of commonDetails(pair(one, two))) {
@@ -101,17 +102,20 @@ test("a sure change holds wherever the coarser trips were", () => {
         const change = changeOf(pair(one, two), { ...asked, detail, place });
         const from = place && change.near!.node >= 0 ? (change.near!.nest.id[change.near!.node] as Id) : null;
         if (place && !from) continue;
-        for (const { node, by, before, after, sure } of change.cells) {
-          const to = change.nest.id[node] as Id;
+        for (const cell of change.cells) {
+          const to = change.nest.id[cell.node] as Id;
           const [low, high] = [range(one, from, to), range(two, from, to)];
-          assert.deepEqual([before, after], [low[0], high[0]]);
-          if (sure) assert.ok(by > 0 ? high[0] > low[1] : low[0] > high[1]);
-          sures += Number(sure);
+          assert.deepEqual([cell.before, cell.after], [low[0], high[0]]);
+          for (const [unit, factor] of [["trips", 1], ["pattern", change.growth]] as const) {
+            if (!isSure(cell, unit, change.growth)) continue;
+            assert.ok(changeIn(cell, unit, change.growth) > 0 ? high[0] > factor * low[1] : factor * low[0] > high[1]);
+            sures[unit]++;
+          }
         }
       }
     }
   }
-  assert.ok(sures > 100);
+  assert.ok(sures.trips > 100 && sures.pattern > 100);
 });
 
 test("a place is the same cell in both releases, also where one has nothing as fine", () => {
@@ -130,21 +134,33 @@ test("details are those of both, and flows are compared between cells of one siz
   assert.deepEqual(bundleChanges(both, changeOf(both, asked), 3), [{ origin: "a", destination: "b", by: -30 }]);
 });
 
-test("a change is told in trips or in percent of what was; what is new has no percentage", () => {
+test("a change is told in trips, in percent of what was, or beyond the change of all; what is new has no percentage", () => {
   const releases = pair([["a", "b", 40], ["a", "c", 20]], [["a", "b", 50], ["a", "a", 30]]);
   const change = changeOf(releases, asked);
-  const told = (relative: boolean): Record<string, unknown> =>
-    Object.fromEntries(change.cells.map((cell) => [change.nest.id[cell.node], [changeIn(cell, relative), plainly(changeText(cell, relative))]]));
-  assert.deepEqual(told(false), { a: [30, "+30"], b: [10, "+10"], c: [-20, "−20"] });
-  assert.deepEqual(told(true), { a: [0, "+30"], b: [25, "+25 %"], c: [-100, "−100 %"] });
-  assert.deepEqual(changeScale(change, LIGHT, true).shade(25), changeScale(change, LIGHT, false).shade(10));
+  const told = (unit: Unit): Record<string, unknown> =>
+    Object.fromEntries(change.cells.map((cell) => [change.nest.id[cell.node], [Math.round(changeIn(cell, unit, change.growth)), plainly(changeText(cell, unit, change.growth))]]));
+  assert.deepEqual(told("trips"), { a: [30, "+30"], b: [10, "+10"], c: [-20, "−20"] });
+  assert.deepEqual(told("share"), { a: [0, "+30"], b: [25, "+25 %"], c: [-100, "−100 %"] });
+  // 60 trips became 80: b would have 53 if all had changed alike, and c 27.
+  assert.deepEqual(told("pattern"), { a: [30, "+30"], b: [-3, "−3"], c: [-27, "−27"] });
+  assert.deepEqual(changeScale(change, LIGHT, "share").shade(25), changeScale(change, LIGHT, "trips").shade(10));
+});
+
+test("where there is more everywhere, the map opens with what shifted beyond that", () => {
+  const rows: Row[] = [["a", "a", 100], ["a", "b", 100], ["B", "A", 10]];
+  assert.equal(first(pair(rows, rows)).unit, "trips");
+  const twice = pair(rows, rows.map(([from, to, many]): Row => [from, to, to === "a" ? 260 : 2 * many]));
+  assert.equal(first(twice).unit, "pattern");
+  const change = changeOf(twice, asked);
+  const { main } = changeSentence(twice, change, { ...asked, unit: "pattern" }, null, new Names({ unit: 1000, name: ["Aa", "Bb"], place: [5, 5, 15, 5], people: [9, 8] }));
+  assert.equal(plainly(main), "Everywhere: 210 published trips in march, 480 in april (+129 %). Places did not all change alike: trips shifted towards Aa (+30); away from Bb (−30).");
 });
 
 test("the words say what is sure and what is not", () => {
   const releases = pair(MARCH, APRIL);
   const change = changeOf(releases, asked);
   assert.equal(
-    plainly(changeSentence(releases, change, asked, null)),
+    plainly(Object.values(changeSentence(releases, change, { ...asked, unit: "trips" }, null, new Names(null))).join(" ")),
     "Everywhere: 125 published trips in march, 147 in april (+22). 1 cell surely has more, 1 fewer; 1 is not sure, since trips that are only known in larger areas could make up for the difference. At this detail 88 % and 63 % of the trips are on the map, the others only known in larger areas.",
   );
   const c = change.cells.find(({ node }) => change.nest.id[node] === "c")!;

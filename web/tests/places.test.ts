@@ -163,11 +163,11 @@ test("the sentence says how many the map shows, and what else there is", () => {
   const here = nested();
   const seen = see(here, { ...asked, place: [0.005, 0.005] });
   assert.equal(
-    plainly(sentence(seen, { ...asked, place: [0.005, 0.005] }, "Maipú")),
-    "From around Maipú: 100 published trips; 90 % of them stay inside their cell. Larger areas around it have 40 more; how many of those start here is not published, so they are not among these.",
+    plainly(Object.values(sentence(seen, { ...asked, place: [0.005, 0.005] }, "Maipú", ["7 % go to Paine", "3 % to Buin"])).join(" ")),
+    "From around Maipú: 100 published trips; 90 % of them stay inside their cell; 7 % go to Paine; 3 % to Buin. Larger areas around it have 40 more; how many of those start here is not published, so they are not among these.",
   );
   const nowhere = { ...asked, place: [9, 9] as [number, number] };
-  assert.match(sentence(see(here, nowhere), nowhere, null), /^Nothing is published from here/);
+  assert.match(sentence(see(here, nowhere), nowhere, null).main, /^Nothing is published from here/);
 });
 
 test("the map starts at the finest detail at which most trips are known", () => {
@@ -181,7 +181,9 @@ test("values of an attribute are chips, and what is not given is one of them", (
   assert.deepEqual(parts, [{ value: "bus", mass: 40 }, { value: "car", mass: 90 }, { value: "", mass: 30 }]);
   const cars = { ...asked, only: { mode: "car" } };
   assert.deepEqual([see(here, cars).total, see(here, cars).loose], [90, 30]);
-  assert.match(sentence(see(here, cars), cars, null), /^Everywhere, mode car: 90 published trips; .*\. Another 30 trips may be among them: they do not tell the mode as exactly\./);
+  const { main, note } = sentence(see(here, cars), cars, null);
+  assert.match(main, /^Everywhere, mode car: 90 published trips; /);
+  assert.match(note, /^Another 30 trips may be among them: they do not tell the mode as exactly\.$/);
   assert.equal(partOf(here, 2), "place");
   const { precise, coarse, rough, place } = placedHere(here, asked);
   assert.deepEqual({ precise, coarse, rough, place }, { precise: 0, coarse: 130, rough: 0, place: 30 });

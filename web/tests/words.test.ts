@@ -51,7 +51,11 @@ test("a public release says what can be missing, and its smallest flow comes fro
   const whole = release("r");
   const { leaves: _, ...origin } = whole.origin;
   const [read] = unpack(packed({ ...whole, origin, about: publicAbout })).releases;
-  assert.equal(statement(read!.about), "Every published flow counts at least 10 trips; at most 10 trips in all are not listed.");
+  assert.equal(statement(read!.about), "Every published flow counts at least 10 trips; at most 10 trips could not reach this and are left out.");
+  assert.equal(
+    statement({ ...read!.about, unlisted: { at_most_trips: 9 } }),
+    "Every published flow counts at least 10 trips. Fewer than that are counted between larger areas; only what is too few even between the largest, at most 9 trips, is left out.",
+  );
   assert.deepEqual(read!.about.privacy, { trips: { min: 10, threshold: 10, below: 0, share: 0 } });
   assert.deepEqual(read!.about.utility, {});
   assert.deepEqual(read!.origin.leaves, [null, null]);

@@ -2,7 +2,7 @@
 
 import type { Layer } from "@deck.gl/core";
 import { SolidPolygonLayer } from "@deck.gl/layers";
-import { changeIn, type BundleChange, type Cell, type Change } from "../changes";
+import { changeIn, hasChanged, isSure, type BundleChange, type Cell, type Change, type Unit } from "../changes";
 import { makeDiverging, type Colour, type Palette, type Scale } from "../colour";
 import { short } from "../format";
 import type { Polygon } from "../geometry";
@@ -22,19 +22,22 @@ export interface ChangedSpot {
   polygon: Polygon;
 }
 
-export const changeScale = ({ cells }: Change, palette: Palette, relative: boolean): Scale =>
-  makeDiverging(cells.filter(({ kind, by }) => kind === "both" && by).map((cell) => changeIn(cell, relative)), palette);
+/** Whether a cell is coloured by how much it changed; what is new or gone stands out, unless only the shift matters. */
+const scaled = ({ kind }: Cell, unit: Unit): boolean => kind === "both" || unit === "pattern";
+
+export const changeScale = ({ cells, growth }: Change, palette: Palette, unit: Unit): Scale =>
+  makeDiverging(cells.filter((cell) => scaled(cell, unit) && hasChanged(cell, unit, growth)).map((cell) => changeIn(cell, unit, growth)), palette);
 
 /** Cells with rows of either release that are coarser than the detail. */
 function roughNodes({ nest, at }: Change, detail: number): number[] {
   return nest.id.map((_, node) => node).filter((node) => nest.rank[node]! < detail && at[0][node]! + at[1][node]! > 0);
 }
 
-export function changeLayers(panel: Panel, change: Change, { detail, relative }: State, scale: Scale, palette: Palette): Layer[] {
-  const { nest, cells, near } = change;
+export function changeLayers(panel: Panel, change: Change, { detail, unit }: State, scale: Scale, palette: Palette): Layer[] {
+  const { nest, cells, near, growth } = change;
   const spots = cells.flatMap((cell) => nest.outlines.at(cell.node).map((polygon): ChangedSpot => ({ cell, polygon })));
-  const colour = (cell: Cell): Colour => (cell.kind === "new" ? palette.fresh : cell.kind === "gone" ? palette.gone : scale.shade(changeIn(cell, relative)));
-  const unsure = spots.filter(({ cell }) => !cell.sure && cell.by).map(({ polygon }) => polygon);
+  const colour = (cell: Cell): Colour => (scaled(cell, unit) ? scale.shade(hasChanged(cell, unit, growth) ? changeIn(cell, unit, growth) : 0) : cell.kind === "new" ? palette.fresh : palette.gone);
+  const unsure = spots.filter(({ cell }) => !isSure(cell, unit, growth) && hasChanged(cell, unit, growth)).map(({ polygon }) => polygon);
   const rough = roughNodes(change, detail).flatMap((node) => nest.outlines.at(node));
   const [r, g, b] = palette.outline;
   const chosen = near && near.node >= 0 ? near.nest.outlines.at(near.node) : [];
@@ -46,7 +49,7 @@ export function changeLayers(panel: Panel, change: Change, { detail, relative }:
       parameters: OPAQUE,
       getPolygon: (spot) => spot.polygon,
       getFillColor: (spot) => opaque(colour(spot.cell)),
-      updateTriggers: { getFillColor: [palette.dark, relative, scale.breaks.join()] },
+      updateTriggers: { getFillColor: [palette.dark, unit, scale.breaks.join()] },
     }),
     strokes(`${panel.id}/hatch`, cells[0] ? hatch(unsure, spacingOf(nest, cells[0].node)) : [], () => 1, [r, g, b, 130]),
     strokes(`${panel.id}/edges`, sides(spots.map(({ polygon }) => polygon)), () => 0.7, [r, g, b, 110]),

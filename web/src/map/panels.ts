@@ -30,6 +30,6 @@ function placePanels([release, another]: Release[], state: State): Titled[] {
   if (another) return [{ ...one, title: `Change · ${axisTitle[axis]}` }];
   const kind = release!.kinds.find(({ name }) => name === each);
   const shares = kind ? mapsOf(release!, kind, state) : [];
-  if (!shares.length) return [{ ...one, title: `${axisTitle[axis]} (${plural(release![axis].id.length, "zone")})` }];
+  if (!shares.length) return [{ ...one, title: axisTitle[axis] }];
   return shares.map(({ value, mass }, number) => ({ id: `m${number}`, release: 0, axis, value, title: `${valueTitle(value)} · ${amount(mass, measure)}` }));
 }

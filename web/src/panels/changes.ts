@@ -1,56 +1,76 @@
 /** The words around the map of what changed between two releases at several resolutions. */
 
-import { changeIn, type Cell, type Change } from "../changes";
+import { changeIn, hasChanged, isSure, type Cell, type Change, type Unit } from "../changes";
 import { h } from "../dom";
 import { amount, count, measureName, percentage, plural, short, wholePercent } from "../format";
 import type { Measure, Release } from "../model";
 import type { Names } from "../names";
 import { ladder, type Asked } from "../places";
 import type { Entry } from "./listing";
+import type { Answer } from "./places";
 import { ladderText } from "./zones";
 
 /** "+75 %", of what a cell had before; nothing for what is new. */
 const relatively = (cell: Cell): string | null =>
-  cell.kind === "new" ? null : cell.by === 0 ? percentage(0) : `${cell.by > 0 ? "+" : "−"}${wholePercent(Math.abs(changeIn(cell, true)) / 100)}`;
+  cell.kind === "new" ? null : cell.by === 0 ? percentage(0) : `${cell.by > 0 ? "+" : "−"}${wholePercent(Math.abs(cell.by) / cell.before)}`;
 
 export const signed = (by: number): string => (by === 0 ? "0" : `${by > 0 ? "+" : "−"}${short(Math.abs(by))}`);
 
-/** What changed, in a few sentences; only cells of the same size are ever subtracted. */
-export function changeSentence(releases: Release[], change: Change, asked: Asked, where: string | null): string {
+/** The places that gained or lost most against the others, surely if any did so. */
+function shifts({ nest, cells, growth }: Change, names: Names): string {
+  const sure = cells.filter((cell) => isSure(cell, "pattern", growth));
+  const found = (sure.length ? sure : cells).map((cell) => ({ name: names.where(nest.centre[cell.node] ?? null), by: Math.round(changeIn(cell, "pattern", growth)) }));
+  const named = (sign: number): string =>
+    found.filter(({ name, by }) => name && by * sign > 0).sort((a, b) => sign * (b.by - a.by)).slice(0, 2).map(({ name, by }) => `${name} (${signed(by)})`).join(" and ");
+  const [towards, away] = [named(1), named(-1)];
+  const told = [towards && `towards ${towards}`, away && `away from ${away}`].filter(Boolean).join("; ");
+  return told && ` Places ${sure.length ? "did not all change" : "may not all have changed"} alike: trips shifted ${told}.`;
+}
+
+/** What changed: the answer, and how sure it is; only cells of the same size are ever subtracted. */
+export function changeSentence(releases: Release[], change: Change, asked: Asked & { unit: Unit }, where: string | null, names: Names): Answer {
   const from = asked.towards === "destination";
-  if (change.near && change.near.node < 0) return `Nothing is published ${from ? "from" : "to"} here in either release: there were no trips, or too few.`;
+  if (change.near && change.near.node < 0) return { main: `Nothing is published ${from ? "from" : "to"} here in either release: there were no trips, or too few.`, note: "" };
+  const { unit } = asked;
+  const { growth } = change;
   const [one, two] = change.seen.map(({ total }) => total) as [number, number];
   const start = change.near ? `${from ? "From" : "To"} around ${where ?? "this place"}` : "Everywhere";
   const known = change.seen.map(({ total }, side) => {
     const placed = change.cells.reduce((sum, { before, after }) => sum + (side ? after : before), 0);
     return wholePercent(placed / (total || 1));
   });
-  const sure = change.cells.filter((cell) => cell.sure);
-  const unsure = change.cells.filter((cell) => !cell.sure && cell.by).length;
-  const more = sure.filter(({ by }) => by > 0).length;
-  return (
-    `${start}: ${short(one)} published ${one === 1 && asked.measure === "trips" ? "trip" : measureName[asked.measure]} in ${releases[0]!.name}, ${short(two)} in ${releases[1]!.name} (${signed(two - one)}). ` +
-    `${plural(more, "cell")} surely ${more === 1 ? "has" : "have"} more, ${count(sure.length - more)} fewer; ${count(unsure)} ${unsure === 1 ? "is" : "are"} not sure, since trips that are only known in larger areas could make up for the difference. ` +
-    `At this detail ${known.join(" and ")} of the trips are on the map, the others only known in larger areas.`
-  );
+  const changed = change.cells.filter((cell) => hasChanged(cell, unit, growth));
+  const sure = changed.filter((cell) => isSure(cell, unit, growth));
+  const unsure = changed.length - sure.length;
+  const more = sure.filter((cell) => changeIn(cell, unit, growth) > 0).length;
+  const by = unit === "trips" || !one ? signed(two - one) : `${two < one ? "−" : "+"}${wholePercent(Math.abs(two - one) / one)}`;
+  return {
+    main:
+      `${start}: ${short(one)} published ${one === 1 && asked.measure === "trips" ? "trip" : measureName[asked.measure]} in ${releases[0]!.name}, ${short(two)} in ${releases[1]!.name} (${by}).` +
+      (unit === "pattern" ? shifts(change, names) : ""),
+    note:
+      `${plural(more, "cell")} surely ${unit === "pattern" ? "gained against the others" : more === 1 ? "has more" : "have more"}, ${count(sure.length - more)} ${unit === "pattern" ? "lost" : "fewer"}; ${count(unsure)} ${unsure === 1 ? "is" : "are"} not sure, since trips that are only known in larger areas could make up for the difference. ` +
+      `At this detail ${known.join(" and ")} of the trips are on the map, the others only known in larger areas.`,
+  };
 }
 
 /** "+10" or "+25 %"; what is new has no percentage. */
-export const changeText = (cell: Cell, relative: boolean): string => (relative && relatively(cell)) || signed(cell.by);
+export const changeText = (cell: Cell, unit: Unit, growth: number): string => (unit === "share" && relatively(cell)) || signed(Math.round(unit === "pattern" ? changeIn(cell, unit, growth) : cell.by));
 
 const KINDS = { both: "", new: "newly listed", gone: "no longer listed" };
 
-export const certainty = ({ by, sure }: Cell): string => (by === 0 ? "no change as listed" : sure ? `surely ${by > 0 ? "more" : "fewer"}` : "not sure");
+export const certainty = (cell: Cell, unit: Unit, growth: number): string =>
+  !hasChanged(cell, unit, growth) ? "no change as listed" : isSure(cell, unit, growth) ? `surely ${changeIn(cell, unit, growth) > 0 ? "more" : "fewer"}` : "not sure";
 
-export function changeEntries({ nest, cells }: Change, names: Names, relative: boolean): Entry[] {
+export function changeEntries({ nest, cells, growth }: Change, names: Names, unit: Unit): Entry[] {
   return cells.map((cell) => ({
     id: nest.id[cell.node]!,
     near: names.where(nest.centre[cell.node] ?? null),
-    mass: Math.abs(changeIn(cell, relative)),
+    mass: Math.abs(changeIn(cell, unit, growth)),
     share: 0,
     area: nest.area[cell.node]!,
-    text: [changeText(cell, relative), `${short(cell.before)} to ${short(cell.after)}`],
-    note: h("span", {}, ...[certainty(cell), KINDS[cell.kind]].filter(Boolean).map((words) => h("small", {}, words))),
+    text: [changeText(cell, unit, growth), `${short(cell.before)} to ${short(cell.after)}`],
+    note: h("span", {}, ...[certainty(cell, unit, growth), KINDS[cell.kind]].filter(Boolean).map((words) => h("small", {}, words))),
   }));
 }
 
@@ -62,5 +82,5 @@ export function changeFacts(releases: Release[], { nest, at }: Change, cell: Cel
     return `${name}: ${rungs.length ? (here ? ladderText(rungs, measure) : `none listed in this cell, ${amount(rungs.reduce((sum, { mass }) => sum + mass, 0), measure)} somewhere around it`) : "none listed here or around"}`;
   });
   const share = relatively(cell);
-  return [`${signed(cell.by)}${share ? ` (${share})` : ""} as listed; ${certainty(cell)}`, ...rows];
+  return [`${signed(cell.by)}${share ? ` (${share})` : ""} as listed; ${certainty(cell, "trips", 1)}`, ...rows];
 }

@@ -20,8 +20,16 @@ export function heading(model: Model): Child[] {
 
 /** The promise of each release, and what it does not promise. */
 export function promises(releases: Release[]): HTMLElement[] {
-  const several = releases.length > 1;
-  return releases.map(({ name, about }) => h("p", { class: "statement" }, several && h("b", {}, `${name}: `), statement(about), " ", h("small", {}, caution(about))));
+  const names = new Map<string, string[]>();
+  for (const { name, about } of releases) {
+    const key = JSON.stringify([statement(about), caution(about)]);
+    names.set(key, [...(names.get(key) ?? []), name]);
+  }
+  // Releases that promise the same say it once.
+  return [...names].map(([key, own]) => {
+    const [promise, but] = JSON.parse(key) as [string, string | null];
+    return h("p", { class: "statement" }, releases.length > 1 && h("b", {}, `${own.join(", ")}: `), promise, " ", h("small", {}, but));
+  });
 }
 
 export function footing({ releases, full }: Model, live: boolean, named: boolean): Child[] {

@@ -8,6 +8,7 @@ import type { Placed } from "../placed";
 import { hasSeveral, type Asked } from "../places";
 import type { Store } from "../state";
 import { missing } from "./account";
+import { tooFewAnywhere } from "./statement";
 
 /** What each part is called, and what that means. */
 const WORDS: Record<Part, [string, string]> = {
@@ -30,13 +31,23 @@ const shown = (placed: Placed): Part[] => PARTS.filter((part) => placed[part] > 
 export const placedWords = (placed: Placed, total = placed.total): string => shown(placed).map((part) => `${wholePercent(placed[part] / total)} ${WORDS[part][0]}`).join(", ");
 
 /** Which trips the shares are shares of. */
-function ofWhich({ total, own, around }: Placed, { place, measure, only }: Asked, out: string | null): string {
+function ofWhich({ own, around }: Placed, { place, measure, only }: Asked, out: string | null): string {
   if (place && around > 0) {
-    return `Of about ${amount(Math.round(total), measure)}: ${short(own)} published for this cell, and its share, by area, of ${short(around)} published for larger areas around it.`;
+    return `Of the ${amount(own, measure)} published for this cell and, by its part of their area, of those published for larger areas around it.`;
   }
   if (place) return `Of ${amount(own, measure)} published for this cell.`;
   if (Object.keys(only).length) return `Of ${amount(own, measure)} that tell it.`;
   return out ? `Of ${amount(own, measure)} published and ${out}.` : `Of ${amount(own, measure)} published.`;
+}
+
+/** One word for the trips of a place, and what it means: the shares below it are the reason. */
+function verdict({ total, precise, coarse, place }: Placed, which: string): Child[] {
+  const [sharp, district] = [precise / total, (precise + coarse) / total];
+  if (place / total >= 0.5) return [h("b", {}, "Place only"), `Most trips${which} do not tell everything else.`];
+  if (sharp >= 0.5) return [h("b", {}, "Very fine"), `Most trips${which} are known within ${area(SHARP)}.`];
+  if (district >= 0.6) return [h("b", {}, "Fine"), `Most trips${which} are known within ${area(DISTRICT)}.`];
+  if (district >= 0.4) return [h("b", {}, "Half fine, half coarse"), `About half of the trips${which} are known within ${area(DISTRICT)}.`];
+  return [h("b", {}, "Coarse"), `Most trips${which} are known only roughly.`];
 }
 
 interface LeftOut {
@@ -56,15 +67,26 @@ function leftOutOf({ about }: Release, { measure }: Asked): LeftOut {
 function leftOutWords(release: Release, { mass, most }: LeftOut): string {
   const { about } = release;
   if (!mass) return "Nothing was left out: every trip is in some row, as finely as k share it.";
-  const end = `Where they were cannot be said: they were too few to be shown anywhere.${hasSeveral(release) ? " Other small flows are not lost, they are counted between larger areas." : ""}`;
-  if (most) return `At most ${amount(mass, "trips")} in all ${verb(mass, "is", "are")} not listed. ${end}`;
+  const end = `Where they were cannot be said.${hasSeveral(release) ? " Other small flows are not lost: they are counted between larger areas." : ""}`;
+  if (most) return `At most ${amount(mass, "trips")} in all ${verb(mass, "is", "are")} left out${tooFewAnywhere(about) ? ": too few for a flow even between the largest areas" : ""}. ${end}`;
   const pairs = about.suppressed?.pairs == null ? "" : `, in ${plural(about.suppressed.pairs, "origin–destination pair")}`;
   return `${amount(mass, "trips")} ${verb(mass, "is", "are")} left out${pairs}. ${end}`;
 }
 
 /** A bound is rounded up. */
-const outShare = ({ mass, most }: LeftOut, total: number): string =>
-  most && mass / total >= 0.005 ? `≤\u00a0${percentage(Math.ceil((100 * mass) / total))}` : wholePercent(mass / total);
+const outShare = ({ mass, most }: LeftOut, total: number): string => (most ? `≤\u00a0${percentage(Math.ceil((100 * mass) / total))}` : wholePercent(mass / total));
+
+/** Of fewer trips than these in a thousand, the number says more than the share. */
+const FEW_OUT = 0.005;
+
+/** Whether what is left out is told as a share of everything. */
+const asShare = ({ mass }: LeftOut, total: number, asked: Asked): boolean => isEverything(asked) && (mass === 0 || mass / total >= FEW_OUT);
+
+function outParts(out: LeftOut, total: number, asked: Asked): Child[] {
+  if (asShare(out, total, asked)) return [h("b", {}, out.mass ? outShare(out, total) : percentage(0)), h("span", {}, "left out")];
+  const many = out.mass ? `${out.most ? "at most " : ""}${amount(out.mass, asked.measure)}` : "nothing";
+  return [h("span", { class: "wide" }, `Left out${isEverything(asked) ? "" : " anywhere"}: ${many}`)];
+}
 
 const bar = (part: string, share: number): HTMLElement => {
   const element = h("i", { class: `share ${part}` });
@@ -85,18 +107,18 @@ export function hereCard(release: Release, placed: Placed, store: Store, where: 
   const out = leftOutOf(release, state);
   const everything = isEverything(state);
   const total = totalOf(release, placed, state);
-  const said = h("p", { class: "note", role: "status" });
+  const said = h("p", { class: "said", role: "status" });
   const parts = shown(placed).map((part) => {
     const pick = (): void => store.set({ part: chosen === part ? null : part });
     return h("button", { type: "button", class: `part ${part}`, "data-key": part, title: `show only these: ${WORDS[part][1]}`, "aria-pressed": String(chosen === part), onclick: pick }, h("b", {}, wholePercent(placed[part] / total)), h("span", {}, WORDS[part][0]));
   });
-  const outWords = everything ? [h("b", {}, out.mass ? outShare(out, total) : percentage(0)), h("span", {}, "left out")] : [h("span", { class: "wide" }, `Left out anywhere: ${out.mass ? `${out.most ? "at most " : ""}${amount(out.mass, state.measure)}` : "nothing"}`)];
-  const listed = out.mass ? `${out.most ? "at most " : ""}${short(out.mass)} left out` : null;
+  const listed = out.mass && asShare(out, total, state) ? `${out.most ? "at most " : ""}${short(out.mass)} left out` : null;
   return [
     h("h2", {}, where ?? (place ? "Here" : "Everywhere")),
-    h("p", { class: "asks" }, `How finely trips${place ? (towards === "destination" ? " from here" : " to here") : ""} are published`),
+    h("p", { class: "asks" }, place ? "How coarse is it here?" : "How coarse is it?"),
+    placed.total > 0 && h("p", { class: "verdict" }, ...verdict(placed, place ? (towards === "destination" ? " from here" : " to here") : "")),
     placed.total > 0 ? h("div", { class: "shares", "aria-hidden": "true" }, ...shown(placed).map((part) => bar(part, placed[part] / total)), everything && out.mass > 0 && bar("out", out.mass / total)) : h("p", {}, "Nothing is published here."),
-    h("div", { class: "parts", role: "group", "aria-label": "How finely trips are published" }, ...parts, out.told && h("button", { type: "button", class: "part out", "data-key": "out", title: "in no row", onclick: () => (said.textContent = leftOutWords(release, out)) }, ...outWords)),
+    h("div", { class: "parts", role: "group", "aria-label": "How finely trips are published" }, ...parts, out.told && h("button", { type: "button", class: "part out", "data-key": "out", title: "in no row", onclick: () => (said.textContent = leftOutWords(release, out)) }, ...outParts(out, total, state))),
     said,
     placed.total > 0 && h("p", { class: "note" }, ofWhich(placed, state, listed)),
     placed.total > 0 && h("p", { class: "note meaning" }, meanings(shown(placed))),

@@ -1,6 +1,6 @@
 /** What the colours, outlines and arrows of the map mean. */
 
-import type { Change } from "../changes";
+import { hasChanged, isSure, type Change, type Unit } from "../changes";
 import { css, type Colour, type Palette, type Scale } from "../colour";
 import { h, type Child } from "../dom";
 import { amount, axisName, count, measureName, percent, percentage, plural, shadeUnit, short } from "../format";
@@ -28,21 +28,26 @@ function scaleKey(title: string, scale: Scale): HTMLElement {
 
 const legendNumber = (value: number): string => (value >= 1e6 ? short(value) : value.toLocaleString("en", { maximumSignificantDigits: 2 }));
 
+function changeTitle(first: string, second: string, unit: Unit): string {
+  if (unit === "pattern") return `Shift: trips in ${second} more or fewer than if all places had changed alike since ${first}`;
+  return `Change: ${second} minus ${first}${unit === "share" ? `, in % of ${first}` : ""}`;
+}
+
 /** Swatches of a map of change: less, more, newly listed, no longer listed. */
-function changeKey([first, second]: Release[], { breaks, shades }: Scale, kinds: ReadonlySet<string | null>, palette: Palette, gone: string, relative = false): Child[] {
+function changeKey([first, second]: Release[], { breaks, shades }: Scale, kinds: ReadonlySet<string | null>, palette: Palette, gone: string, unit: Unit = "trips"): Child[] {
   const middle = shades.length >> 1;
   const text = (i: number): string => {
     if (i === middle) return "no change";
     const steps = Math.abs(i - middle);
     const sign = i < middle ? "−" : "+";
-    const say = (value: number): string => sign + (relative ? percentage(legendNumber(value)) : legendNumber(value));
+    const say = (value: number): string => sign + (unit === "share" ? percentage(legendNumber(value)) : legendNumber(value));
     const [low, high] = [breaks[steps - 2], breaks[steps - 1]];
     if (high === undefined) return low === undefined ? (sign === "+" ? "more" : "less") : `${say(low)} and beyond`;
     return low === undefined ? `up to ${say(high)}` : `${say(low)} to ${say(high)}`;
   };
-  const told = (kind: string, colour: Colour, words: string): Child => kinds.has(kind) && swatch(css(colour), words);
+  const told = (kind: string, colour: Colour, words: string): Child => unit !== "pattern" && kinds.has(kind) && swatch(css(colour), words);
   return [
-    h("div", { class: "scale" }, h("b", {}, `Change: ${second!.name} minus ${first!.name}${relative ? `, in % of ${first!.name}` : ""}`), ...shades.map((shade, i) => swatch(css(shade), text(i)))),
+    h("div", { class: "scale" }, h("b", {}, changeTitle(first!.name, second!.name, unit)), ...shades.map((shade, i) => swatch(css(shade), text(i)))),
     told("new", palette.fresh, `only listed in ${second!.name}`),
     told("gone", palette.gone, `only listed in ${first!.name}: ${gone}`),
   ];
@@ -51,15 +56,15 @@ function changeKey([first, second]: Release[], { breaks, shades }: Scale, kinds:
 /** "all 6", "the 20 strongest"; nothing where several maps have some each. */
 function howMany(lines: number, { flows, each }: State): string {
   if (each !== null || lines > flows) return "";
-  return lines < flows ? `all ${count(lines)}, ` : `the ${count(lines)} strongest, `;
+  return lines < flows ? `all ${count(lines)} of this map, ` : `the ${count(lines)} strongest, `;
 }
 
 /** What the widths of arrows mean, and how many trips stay inside. */
-function marksKey({ lines }: Marks, stay: Stay | null, state: State, palette: Palette): Child[] {
+function marksKey({ lines, rings }: Marks, stay: Stay | null, state: State, palette: Palette): Child[] {
   const most = widest(lines);
   return [
     lines.length > 0 && h("span", { class: "swatch" }, arrow(palette), `Arrows: ${howMany(lines.length, state)}${amount(most, state.measure)} at the widest`),
-    stay && stay.mass > 0 && h("span", { class: "swatch" }, ring(palette), `Rings: trips that stay inside (${amount(stay.mass, state.measure)}, ${percent(stay.mass / (stay.total || 1))})`),
+    stay && stay.mass > 0 && rings.length > 0 && h("span", { class: "swatch" }, ring(palette), `Rings: trips that stay inside (${amount(stay.mass, state.measure)}, ${percent(stay.mass / (stay.total || 1))})`),
   ];
 }
 
@@ -79,11 +84,12 @@ export function placeLegend(scale: Scale, rough: boolean, marks: Marks, stay: St
 }
 
 /** The legend of what changed between two releases at several resolutions. */
-export function cellChangeLegend(releases: Release[], { cells }: Change, scale: Scale, rough: boolean, marks: Marks, state: State, palette: Palette): Child[] {
+export function cellChangeLegend(releases: Release[], { cells, growth }: Change, scale: Scale, rough: boolean, marks: Marks, state: State, palette: Palette): Child[] {
   const kinds = new Set(cells.map(({ kind }) => kind));
-  const unsure = cells.some(({ sure, by }) => !sure && by !== 0);
+  const { unit } = state;
+  const unsure = cells.some((cell) => !isSure(cell, unit, growth) && hasChanged(cell, unit, growth));
   return [
-    ...changeKey(releases, scale, kinds, palette, "none in the other, too few, or only known coarser", state.relative),
+    ...changeKey(releases, scale, kinds, palette, "none in the other, too few, or only known coarser", unit),
     unsure && h("span", { class: "swatch" }, h("i", { class: "hatched" }), "hatched: listed so, but trips only known coarser could make up for it"),
     rough && h("span", { class: "swatch" }, h("i", { class: "dashed" }), "dashed: only known to lie somewhere in here; not subtracted"),
     ...marksKey(marks, null, state, palette),

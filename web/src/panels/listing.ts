@@ -35,6 +35,8 @@ export interface Listed {
   what: string;
   /** What the numbers are, if not trips. */
   counted?: string | null;
+  /** Whether sizes differ and tell something. */
+  sized?: boolean;
   measure: Measure;
   entries: Entry[];
   /** Null: the entries cannot be chosen. */
@@ -80,8 +82,8 @@ export function listing(listed: Listed, memory: Memory): HTMLElement {
   return h("div", { class: "listing" }, h("div", { class: "search" }, input), hint, h("table", { class: "zonelist" }, h("caption", { class: "hidden" }, listed.what), heads.element, body), more);
 }
 
-function header({ what, counted, measure }: Listed, memory: Memory, show: () => void): { element: HTMLElement; refresh: () => void } {
-  const columns: [Column, string][] = [["id", what], ["mass", counted ?? (measure === "weight" ? "weighted trips" : "trips")], ["area", "size"]];
+function header({ what, counted, sized = true, measure }: Listed, memory: Memory, show: () => void): { element: HTMLElement; refresh: () => void } {
+  const columns: [Column, string][] = [["id", what], ["mass", counted ?? (measure === "weight" ? "weighted trips" : "trips")], ...(sized ? [["area", "size"] as [Column, string]] : [])];
   const cells = columns.map(([column, title]) => {
     const turn = (): void => {
       memory.down = memory.sort === column ? !memory.down : column !== "id";
@@ -99,7 +101,7 @@ function header({ what, counted, measure }: Listed, memory: Memory, show: () => 
   return { element: h("thead", {}, h("tr", {}, ...cells.map(({ cell }) => cell))), refresh };
 }
 
-function line({ id, near, mass, share, area: size, text, note }: Entry, { measure, pick }: Listed): HTMLElement {
+function line({ id, near, mass, share, area: size, text, note }: Entry, { measure, pick, sized = true }: Listed): HTMLElement {
   const [main, more] = text ?? [measure === "weight" ? short(mass) : count(mass), percent(share)];
   // A code says nothing to a reader, a name does; an id of the user's own says more than a town nearby.
   const named = near !== null && isCell(id);
@@ -110,6 +112,6 @@ function line({ id, near, mass, share, area: size, text, note }: Entry, { measur
     {},
     h("th", { scope: "row" }, name, near !== null && !named && h("small", {}, `near ${near}`)),
     h("td", {}, main, h("small", {}, more), note),
-    h("td", {}, size > 0 ? area(size) : "–"),
+    sized && h("td", {}, size > 0 ? area(size) : "–"),
   );
 }

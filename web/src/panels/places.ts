@@ -11,18 +11,39 @@ import type { Asked, Seen } from "../places";
 import type { State, Store } from "../state";
 import { listing, Memory, type Entry } from "./listing";
 
-/** What the map shows, in one or two sentences. */
-export function sentence(seen: Seen, asked: Asked, where: string | null): string {
+/** What the map shows: the answer, and what one should know about it. */
+export interface Answer {
+  main: string;
+  note: string;
+}
+
+/** So many places are named in the answer; the list has all. */
+const NAMED = 3;
+
+/** "20 % go to Paris, 3 km NE", "9 % to Créteil": the strongest places besides the chosen one. */
+export function strongest(seen: Seen, far: Nest, own: string | null, { towards, place, detail }: Asked, names: Names): string[] {
+  const nodes = far.id.map((_, node) => node).filter((node) => seen.at[node]! > 0 && far.rank[node]! >= detail && far.id[node] !== own);
+  const found = nodes.sort((a, b) => seen.at[b]! - seen.at[a]!).flatMap((node) => {
+    const name = names.where(far.centre[node] ?? null);
+    return name ? [{ name, share: seen.at[node]! / seen.total }] : [];
+  });
+  const verb = towards === "destination" ? (place ? "go to" : "end near") : place ? "come from" : "start near";
+  return found.slice(0, NAMED).map(({ name, share }, i) => `${wholePercent(share)} ${i ? verb.split(" ").at(-1) : verb} ${name}`);
+}
+
+/** Answers where trips go; `places` are those to name. */
+export function sentence(seen: Seen, asked: Asked, where: string | null, places: string[] = []): Answer {
   const from = asked.towards === "destination";
   const { measure, place } = asked;
-  if (place && seen.node < 0) return `Nothing is published ${from ? "from" : "to"} here: there were no trips, or too few.`;
+  if (place && seen.node < 0) return { main: `Nothing is published ${from ? "from" : "to"} here: there were no trips, or too few.`, note: "" };
   const start = (place ? `${from ? "From" : "To"} around ${where ?? "this place"}` : "Everywhere") + chosenKinds(asked);
   const published = measure === "trips" ? `${count(seen.total)} published ${seen.total === 1 ? "trip" : "trips"}` : `${short(seen.total)} published ${measureName[measure]}`;
-  const stays = seen.stays > 0 ? `; ${wholePercent(seen.stays / (seen.total || 1))} of them ${seen.stays === 1 ? "stays" : "stay"} inside their cell` : "";
-  const around = seen.around > 0 ? ` Larger areas around it have ${short(seen.around)} more; how many of those ${from ? "start" : "end"} here is not published, so they are not among these.` : "";
+  const stays = seen.stays > 0 && `${wholePercent(seen.stays / (seen.total || 1))} of them ${seen.stays === 1 ? "stays" : "stay"} inside their cell`;
+  const shares = [stays, ...places].filter(Boolean).join("; ");
+  const around = seen.around > 0 ? `Larger areas around it have ${short(seen.around)} more; how many of those ${from ? "start" : "end"} here is not published, so they are not among these.` : "";
   const told = Object.keys(asked.only).map((name) => name.replaceAll("_", " ")).join(" and ");
-  const loose = seen.loose > 0 ? ` Another ${amount(seen.loose, measure)} may be among them: ${seen.loose === 1 ? "it does" : "they do"} not tell the ${told} as exactly.` : "";
-  return `${start}: ${published}${stays}.${around}${loose}`;
+  const loose = seen.loose > 0 ? `Another ${amount(seen.loose, measure)} may be among them: ${seen.loose === 1 ? "it does" : "they do"} not tell the ${told} as exactly.` : "";
+  return { main: `${start}: ${published}${shares && `; ${shares}`}.`, note: [around, loose].filter(Boolean).join(" ") };
 }
 
 /** ", mode car, hour not given". */
@@ -50,10 +71,11 @@ export function placeTools(releases: Release[], store: Store): Child[] {
       { value: "destination", label: "from here", title: "where trips from the chosen place go" },
       { value: "origin", label: "to here", title: "where trips to the chosen place come from" },
     ], store.state.towards, (towards) => store.set({ towards })),
-    releases.length === 2 && choices("relative", "Change in", [
+    releases.length === 2 && choices("unit", "Change", [
+      { value: "pattern", label: "shift", title: "how many trips more or fewer than if all places had changed alike" },
       { value: "trips", label: "trips", title: "how many more or fewer" },
       { value: "share", label: "%", title: "how much more or less, in percent of the first release" },
-    ], store.state.relative ? "share" : "trips", (unit) => store.set({ relative: unit === "share" })),
+    ], store.state.unit, (unit) => store.set({ unit })),
     last > 0 && h("div", { class: "choices detail" }, h("label", { for: "detail" }, "Detail: region"), input, h("small", { class: "note" }, "street"), output),
   ];
 }
@@ -61,7 +83,7 @@ export function placeTools(releases: Release[], store: Store): Child[] {
 /** About how large a cell of a detail is. */
 function detailWords(releases: Release[], rank: number): string {
   const areas = releases.flatMap(({ origin, destination }) => [origin, destination]).flatMap(({ nest }) => nest.area.filter((size, node) => nest.rank[node] === rank && size > 0)).sort((a, b) => a - b);
-  return areas.length ? `cells of ${area(areas[areas.length >> 1]!)}` : "";
+  return areas.length ? `drawn in cells of ${area(areas[areas.length >> 1]!)}` : "";
 }
 
 /** What the list says of each cell with trips. */
@@ -73,7 +95,7 @@ export function placeEntries({ nest }: Zones, seen: Seen, names: Names, detail: 
     mass: seen.at[node]!,
     share: seen.at[node]! / (seen.total || 1),
     area: nest.area[node]!,
-    note: nest.rank[node]! < detail && h("small", { title: "somewhere in this cell" }, "roughly"),
+    note: nest.rank[node]! < detail && h("small", {}, nest.area[node]! > 0 ? `somewhere in ${area(nest.area[node]!)}` : "somewhere"),
   }));
 }
 
@@ -91,7 +113,7 @@ export class PlacePanel {
 
   /** Lists cells of `far`; places are looked for in `near`, too. `changes`: the numbers are changes. */
   draw(entries: Entry[], far: Nest, near: Nest, changes = false): void {
-    const { towards, place, measure } = this.store.state;
+    const { towards, place, measure, unit } = this.store.state;
     const inside = this.element.contains(document.activeElement);
     const go = (id: string): void => {
       const centre = far.centre[far.id.indexOf(id)];
@@ -100,7 +122,8 @@ export class PlacePanel {
     const from = towards === "destination";
     const title = place ? (from ? "Where they go" : "Where they come from") : from ? "Where all trips end" : "Where all trips start";
     const back = place && h("button", { type: "button", class: "close", onclick: () => this.store.set({ place: null }) }, "Back to everywhere");
-    const listed = { what: from ? "to" : "from", counted: changes ? "change" : null, measure, entries, pick: go, find: (text: string) => this.find(near, text) };
+    // All cells have the size that the slider says, or say that they are larger.
+    const listed = { what: from ? "to" : "from", counted: changes ? (unit === "pattern" ? "shift" : "change") : null, sized: false, measure, entries, pick: go, find: (text: string) => this.find(near, text) };
     replace(
       this.element,
       h("h2", { tabindex: -1 }, changes ? `Change: ${title.toLowerCase()}` : title),

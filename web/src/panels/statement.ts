@@ -4,6 +4,7 @@ import { h, type Child } from "../dom";
 import { amount, area, count, exact, percent, plural } from "../format";
 import { COUNTS, type About, type Release } from "../model";
 import { typicalSize } from "../parts";
+import { hasSeveral } from "../places";
 
 const THINGS = { trips: "trips", weight: "weighted trips of the population", persons: "different persons", households: "different households" };
 
@@ -21,7 +22,7 @@ export function statement(about: About): string {
   if (!about.published.classes) {
     return `Nothing is published: even the coarsest zones would not have given every flow ${list(parts)}.`;
   }
-  return [`Every published flow counts ${list(parts)}; ${leftOut(about)}.`, ...besides(about.rule)].join(" ");
+  return [`Every published flow counts ${list(parts)}${leftOut(about)}`, ...besides(about.rule)].join(" ");
 }
 
 /** What the rule asks for besides thresholds. */
@@ -33,14 +34,24 @@ function besides({ max_share: most, min_destinations: least }: About["rule"]): s
 }
 
 /** What is missing, as exactly as the page may say it. */
-function leftOut({ suppressed, unlisted }: About): string {
+function leftOut(about: About): string {
+  const { suppressed, unlisted } = about;
   if (suppressed?.share != null) {
-    return suppressed.share > 0 ? `${percent(suppressed.share)} of the trips could not reach this and are left out` : "no trip had to be left out";
+    return suppressed.share > 0 ? `; ${percent(suppressed.share)} of the trips could not reach this and are left out.` : "; no trip had to be left out.";
   }
   const most = unlisted?.at_most_trips;
-  if (most == null) return "trips that could not reach this are not listed";
-  return most > 0 ? `at most ${amount(most, "trips")} in all ${most === 1 ? "is" : "are"} not listed` : "every trip is listed";
+  if (most == null) return "; trips that could not reach this are left out.";
+  if (most === 0) return "; no trip had to be left out.";
+  return tooFewAnywhere(about) ? `. Fewer than that are counted between larger areas; ${TOO_FEW}, ${atMost(most)}, is left out.` : `; ${atMost(most)} could not reach this and ${most === 1 ? "is" : "are"} left out.`;
 }
+
+/** Why fewer trips than a flow needs can be missing, where small flows are counted between larger areas. */
+const TOO_FEW = "only what is too few even between the largest";
+
+export const atMost = (trips: number): string => `at most ${amount(trips, "trips")}`;
+
+/** Whether all that is missing would not have made a single flow: small ones fall to larger areas, and these are left over. */
+export const tooFewAnywhere = ({ rule, unlisted }: About): boolean => (unlisted?.at_most_trips ?? Infinity) < (rule.trips ?? 0);
 
 /** What the rule does not promise, said as plainly as what it does. */
 export function caution(about: About): string | null {
@@ -70,23 +81,37 @@ function publishedTile({ about: { published, suppressed, input } }: Release): HT
   );
 }
 
-function leftOutTile({ about: { suppressed, unlisted } }: Release): HTMLElement {
+const LEFT_OUT = "Left out to protect people";
+
+function leftOutTile({ about }: Release): HTMLElement {
+  const { suppressed, unlisted } = about;
   if (suppressed?.share == null) {
     const most = unlisted?.at_most_trips;
-    if (most === 0) return tile("Not listed to protect people", "0", "every trip is in some flow");
-    return tile("Not listed to protect people", most == null ? "–" : `≤ ${count(most)}`, most == null ? "how many trips is not published" : "trips; the exact number is not published");
+    if (most === 0) return tile(LEFT_OUT, "0", "every trip is in some flow");
+    if (most == null) return tile(LEFT_OUT, "–", "how many trips is not published");
+    return tile(LEFT_OUT, atMost(most), tooFewAnywhere(about) ? "too few for a flow even between the largest areas" : "the exact number is not published");
   }
   return tile(
-    "Left out to protect people",
+    LEFT_OUT,
     percent(suppressed.share),
     `${amount(suppressed.trips, "trips")}${suppressed.pairs == null ? "" : `, in ${plural(suppressed.pairs, "origin–destination pair")}`}`,
   );
 }
 
-/** Four figures that a reader should take away from one release. */
+/** How fine it is; where that differs from place to place, the card beside the map answers it. */
+function sizeTile(release: Release): HTMLElement | false {
+  if (hasSeveral(release)) return false;
+  const size = typicalSize(release);
+  return tile(
+    "How fine overall",
+    size == null ? "–" : area(size),
+    size == null ? "these zones have no shapes to measure" : "or less at both ends, for half of all published trips",
+  );
+}
+
+/** The figures that a reader should take away from one release. */
 export function headline(release: Release): HTMLElement {
   const { published } = release.about;
-  const size = typicalSize(release);
   return h(
     "div",
     { class: "tiles" },
@@ -97,11 +122,7 @@ export function headline(release: Release): HTMLElement {
       "origin zones × destination zones",
       `${plural(published.classes, "flow")} between them ${published.classes === 1 ? "is" : "are"} published`,
     ),
-    tile(
-      "How fine overall",
-      size == null ? "–" : area(size),
-      size == null ? "these zones have no shapes to measure" : "or less at both ends, for half of all published trips",
-    ),
+    sizeTile(release),
     leftOutTile(release),
   );
 }

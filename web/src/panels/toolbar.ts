@@ -50,16 +50,18 @@ export function toolbar(releases: Release[], store: Store, addBeneath: (file: Fi
       { value: "trips", label: "trips", title: "trips as observed" },
       { value: "weight", label: "weighted", title: "trips times their survey weight: what they stand for in the population" },
     ], state.measure, (measure) => store.set({ measure })),
-    flowSlider(Math.max(...releases.map((release) => release.flows.count)), store),
+    flowSlider(Math.max(...releases.map((release) => release.flows.count)), places, store),
     beneath(addBeneath),
   );
 }
 
-function flowSlider(most: number, store: Store): HTMLElement {
+/** On a map of places an arrow is all that goes between two cells, so how many there are depends on place and detail. */
+function flowSlider(most: number, places: boolean, store: Store): HTMLElement {
   const steps = [...STEPS.filter((step) => step < most), Math.min(most, STEPS.at(-1)!)];
   const output = h("output", { for: "flows" });
   const input = h("input", { id: "flows", type: "range", min: 0, max: steps.length - 1, step: 1 });
-  const words = (flows: number): string => (!flows ? "none" : flows >= most ? `all ${count(most)}` : `strongest ${count(flows)} of ${count(most)}`);
+  const several = (flows: number): string => (places ? `up to ${count(flows)}, the strongest` : `strongest ${count(flows)} of ${count(most)}`);
+  const words = (flows: number): string => (!flows ? "none" : flows < most ? several(flows) : places ? "all" : `all ${count(most)}`);
   const show = (flows: number): void => {
     const at = steps.findIndex((step) => step >= flows);
     input.value = String(at < 0 ? steps.length - 1 : at);
@@ -69,7 +71,7 @@ function flowSlider(most: number, store: Store): HTMLElement {
   show(store.state.flows);
   input.addEventListener("input", () => store.set({ flows: steps[Number(input.value)]! }));
   store.listen((state, changed) => changed.has("flows") && show(state.flows), "flows");
-  return h("div", { class: "choices flows" }, h("label", { for: "flows" }, "Flows"), input, output);
+  return h("div", { class: "choices flows" }, h("label", { for: "flows" }, places ? "Arrows" : "Flows"), input, output);
 }
 
 function beneath(add: (file: File) => void): HTMLElement {
