@@ -79,3 +79,11 @@ def test_what_is_no_geojson_is_refused(tmp_path: Path, content: str) -> None:
     path.write_text(content)
     with pytest.raises(InputError, match="GeoJSON"):
         read_beneath(path)
+
+
+def test_islands_on_the_date_line_leave_no_line_across_the_map(page_built: Path) -> None:
+    base = surroundings_of((-25.0, -75.0), (-10.0, -60.0))
+    assert base is not None
+    west, _, east, _ = base["box"]
+    steps = [abs(step) for ring in base["land"] for step in ring[2::2]]
+    assert max(steps) < east - west  # type: ignore[operator]

@@ -142,10 +142,24 @@ def _near(box: Box) -> tuple[list[Points], list[Points]]:
     ends = np.cumsum(table[:, 4])
     near = ((table[:, :2] <= (box.east, box.north)) & (table[:, 2:4] >= (box.west, box.south))).all(axis=1)
     found = [
-        (row, np.cumsum(steps[ends[row] - table[row, 4] : ends[row]], axis=0, dtype=np.int64))
+        (row, unrolled(np.cumsum(steps[ends[row] - table[row, 4] : ends[row]], axis=0, dtype=np.int64)))
         for row in np.flatnonzero(near)
     ]
     return [line for row, line in found if row < rings], [line for row, line in found if row >= rings]
+
+
+def unrolled(line: Points) -> Points:
+    """Return a line that goes over the date line without its jump around the world; one around a pole stays.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> unrolled(np.array([(179_000, 0), (-179_000, 0), (-178_000, 1)])).tolist()
+    [[179000, 0], [181000, 0], [182000, 1]]
+    """
+    east = line + np.where(line[:, :1] < 0, [[360 * UNIT, 0]], 0)
+    half = 180 * UNIT
+    return east if np.ptp(line[:, 0]) > half and np.ptp(east[:, 0]) < half else line
 
 
 def _walk(packed: Ring) -> Iterator[Point]:
