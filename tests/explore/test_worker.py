@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -26,6 +27,8 @@ def test_one_process_does_one_task_after_another(job: Job) -> None:
     assert first != os.getpid()
     with pytest.raises(InputError):
         job.run(Budget, 2.0, "trips")
+    # What Control-C in a terminal does to all its processes.
+    os.kill(first, signal.SIGINT)
     assert job.run(os.getpid) == first
     assert job.run(max, [3, 1], default=0) == 3
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -99,6 +100,8 @@ def _step_back(process: int) -> None:
 
 def main() -> None:
     """Do what standard input asks for, one task after another, and write to standard output what it gives."""
+    # Control-C in a terminal reaches all processes of it; the one that started this ends it.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     while True:
         try:
             task, args, options = pickle.load(sys.stdin.buffer)
