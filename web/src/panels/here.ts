@@ -69,7 +69,7 @@ function leftOutWords(release: Release, { mass, most }: LeftOut): string {
   if (!mass) return "Nothing was left out: every trip is in some row, as finely as k share it.";
   const end = `Where they were cannot be said.${hasSeveral(release) ? " Other small flows are not lost: they are counted between larger areas." : ""}`;
   if (most) return `At most ${amount(mass, "trips")} in all ${verb(mass, "is", "are")} left out${tooFewAnywhere(about) ? ": too few for a flow even between the largest areas" : ""}. ${end}`;
-  const pairs = about.suppressed?.pairs == null ? "" : `, in ${plural(about.suppressed.pairs, "origin–destination pair")}`;
+  const pairs = !about.suppressed?.pairs ? "" : `, in ${plural(about.suppressed.pairs, "origin–destination pair")}`;
   return `${amount(mass, "trips")} ${verb(mass, "is", "are")} left out${pairs}. ${end}`;
 }
 

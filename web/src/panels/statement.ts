@@ -94,7 +94,7 @@ function leftOutTile({ about }: Release): HTMLElement {
   return tile(
     LEFT_OUT,
     percent(suppressed.share),
-    `${amount(suppressed.trips, "trips")}${suppressed.pairs == null ? "" : `, in ${plural(suppressed.pairs, "origin–destination pair")}`}`,
+    `${amount(suppressed.trips, "trips")}${!suppressed.pairs ? "" : `, in ${plural(suppressed.pairs, "origin–destination pair")}`}`,
   );
 }
 
