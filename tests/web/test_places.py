@@ -19,6 +19,8 @@ from web import made
 from web.driver import PHONE, PIXELS, Opened, open_page, open_report, plain
 
 DETAILS = range(4)
+LIMITS = {"within 1 km²": (0, 1), "within 1 to 7 km²": (1, 7), "only roughly (over 7 km²)": (7, math.inf)}
+"""What the parts of the card are called, and how large a cell of theirs may be."""
 
 
 @pytest.fixture(scope="module")
@@ -179,18 +181,17 @@ def test_one_answer_says_how_coarse_it_is_everywhere(places: Opened, rows: list[
     total = sum(trips for _, _, trips in rows)
     out = int(re.search(r"at most ([\d,]+) left out", places.text(".here"))[1].replace(",", ""))  # type: ignore[index]
     told = parts_of(places)
-    assert list(told) == ["within 1 km²", "within 1 to 7 km²", "only roughly", "left out"]
-    limits = {"within 1 km²": (0, 1), "within 1 to 7 km²": (1, 7), "only roughly": (7, math.inf)}
+    assert list(told) == [*LIMITS, "left out"]
     masses = {
         name: sum(trips for start, end, trips in rows if low < largest(start, end) <= high)
-        for name, (low, high) in limits.items()
+        for name, (low, high) in LIMITS.items()
     }
     assert {name: told[name] for name in masses} == {
         name: f"{100 * mass / (total + out) + 1e-9:.0f} %" for name, mass in masses.items()
     }
     # One word that the shares bear out, and no other size beside it that answers for everything.
     known = (masses["within 1 km²"] + masses["within 1 to 7 km²"]) / total
-    word = "Fine" if known > 0.6 else "Half fine, half coarse" if known > 0.4 else "Coarse"
+    word = "Fine" if known > 0.8 else "Mostly fine" if known > 0.6 else "Partly fine" if known > 0.4 else "Coarse"
     assert places.text(".verdict b") in ({word} if masses["within 1 km²"] < 0.5 * total else {"Very fine"})
     assert "How fine overall" not in places.text(".tiles")
     # The bar is to scale, each part can be seen alone, and the sentence below counts the same rows.
@@ -213,11 +214,11 @@ def test_one_answer_says_how_coarse_it_is_at_a_place(places: Opened, rows: list[
     for detail in reversed(DETAILS):
         places.page.locator("#detail").fill(str(detail))
         area = h3.cell_to_parent(fine, 6 + detail)
-        masses = dict.fromkeys(["within 1 km²", "within 1 to 7 km²", "only roughly"], 0.0)
+        masses = dict.fromkeys(LIMITS, 0.0)
         for origin, destination, trips in rows:
             share = 1.0 if within(origin, area) else h3.cell_area(area) / h3.cell_area(origin)
             size = largest(origin, destination)
-            name = "within 1 km²" if size <= 1 else "within 1 to 7 km²" if size <= 7 else "only roughly"
+            name = next(name for name, (low, high) in LIMITS.items() if low < size <= high)
             masses[name] += trips * share * (within(origin, area) or within(area, origin))
         told = parts_of(places)
         for name, mass in masses.items():

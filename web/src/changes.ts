@@ -118,7 +118,7 @@ export interface Change {
   /** For each release, mass at each of these cells; coarser rows stay where they are. */
   at: [Float64Array, Float64Array];
   cells: Cell[];
-  /** How many times as many trips as before all these cells have together. */
+  /** How many times as many trips as before there are, known at this detail or not. */
   growth: number;
   /** The cell of the other axis that was asked for; null: everywhere. */
   near: { nest: Nest; node: number } | null;
@@ -168,9 +168,8 @@ export function changeOf(releases: [Release, Release], asked: Asked): Change {
     const kind = !before ? "new" : !after ? "gone" : "both";
     return [{ node: cell, kind, before, after, by: after - before, most: [most(0, cell), most(1, cell)] }];
   });
-  const sum = (pick: (cell: Cell) => number): number => cells.reduce((total, cell) => total + pick(cell), 0);
-  const growth = sum(({ after }) => after) / sum(({ before }) => before);
-  return { seen, nest: ends.nest, at, cells, growth: Number.isFinite(growth) ? growth : 1, near: asked.place ? { nest: starts.nest, node } : null };
+  const growth = seen[0].total > 0 ? seen[1].total / seen[0].total : 1;
+  return { seen, nest: ends.nest, at, cells, growth, near: asked.place ? { nest: starts.nest, node } : null };
 }
 
 export interface BundleChange {

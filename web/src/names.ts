@@ -19,6 +19,8 @@ export interface Town {
 }
 
 const KM_PER_DEGREE = 111.195;
+/** About how far a town of one person reaches: one of two million people reaches 6 km. */
+const REACH_KM = 0.004;
 const FARTHEST_KM = 40;
 
 /** Without accents and capitals, so that "maipu" finds Maipú. */
@@ -48,7 +50,7 @@ export class Names {
     this.towns = (towns ?? []).sort((a, b) => b.people - a.people);
   }
 
-  /** The name of the nearest town; null where none is near. */
+  /** The name of the nearest town, from its edge; null where none is near. */
   nearest(place: Point | null): string | null {
     return this.look(place)?.town.name ?? null;
   }
@@ -76,7 +78,7 @@ export class Names {
     let [best, distance] = [null as Near | null, FARTHEST_KM];
     for (const town of this.towns) {
       const by: Point = [(x - town.at[0]) * narrow * KM_PER_DEGREE, (y - town.at[1]) * KM_PER_DEGREE];
-      const own = Math.hypot(...by);
+      const own = Math.hypot(...by) - REACH_KM * Math.sqrt(town.people);
       if (own < distance) [best, distance] = [{ town, by }, own];
     }
     return best;

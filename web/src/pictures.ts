@@ -137,10 +137,11 @@ function placePicture(subject: Subject): Picture {
   );
   const words = (): Words => {
     const town = state.place && names.nearest(state.place);
+    const own = near.nest.id[whole.node] ?? null;
     return {
       legend: placeLegend(scale, many || rough.length > 0, all, { mass: whole.stays, total: whole.total }, state, palette),
-      answer: sentence(whole, state, nameOf(subject, near.nest, whole.node), strongest(whole, far.nest, near.nest.id[whole.node] ?? null, state, names)),
-      cells: { entries: placeEntries(far, whole, names, state.detail), far: far.nest, near: near.nest },
+      answer: sentence(whole, state, nameOf(subject, near.nest, whole.node), strongest(whole, far.nest, own, state, names)),
+      cells: { entries: placeEntries(far, whole, names, state.detail, own), far: far.nest, near: near.nest },
       here: { placed: placedHere(release, state), where: town ? `Around ${town}` : null },
     };
   };

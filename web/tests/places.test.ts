@@ -132,7 +132,7 @@ test("how finely trips are published here: rows around it count with its share o
   // a1 has 70 trips within 7 km² and 30 that end somewhere in W; of the 40 from A, which is four times as large, it has ten.
   assert.deepEqual([placed.own, placed.around], [100, 40]);
   assert.deepEqual([placed.coarse, placed.rough, placed.total].map(Math.round), [80, 30, 110]);
-  assert.equal(plainly(placedWords(placed)), "73 % within 1 to 7 km², 27 % only roughly");
+  assert.equal(plainly(placedWords(placed)), "73 % within 1 to 7 km², 27 % only roughly (over 7 km²)");
   // Looking at one part does not change the answer.
   assert.deepEqual(placedHere(nested(), { ...here, part: "rough" }), placed);
 });
@@ -164,7 +164,7 @@ test("the sentence says how many the map shows, and what else there is", () => {
   const seen = see(here, { ...asked, place: [0.005, 0.005] });
   assert.equal(
     plainly(Object.values(sentence(seen, { ...asked, place: [0.005, 0.005] }, "Maipú", ["7 % go to Paine", "3 % to Buin"])).join(" ")),
-    "From around Maipú: 100 published trips; 90 % of them stay inside their cell; 7 % go to Paine; 3 % to Buin. Larger areas around it have 40 more; how many of those start here is not published, so they are not among these.",
+    "From around Maipú: 100 published trips; 90 % of them stay inside their cell; 7 % go to Paine; 3 % to Buin. Another 40 start here or in a larger area around. How many of those start here is not published, so they are not among these.",
   );
   const nowhere = { ...asked, place: [9, 9] as [number, number] };
   assert.match(sentence(see(here, nowhere), nowhere, null).main, /^Nothing is published from here/);
@@ -304,4 +304,6 @@ test("towns are found by their name without its accents, and the nearest one is 
   assert.equal(plainly(names.where([0.001, 0])!), "Maipú");
   assert.equal(plainly(names.where([0.12, 0.02])!), "Maipú Viejo, 3 km NE");
   assert.equal(plainly(names.where([-0.001, -0.05])!), "Maipú, 6 km S");
+  // 6 km from Maipú and 5 km from the village, but a town of half a million people is larger than that.
+  assert.equal(names.nearest([0.052, 0]), "Maipú");
 });

@@ -3,7 +3,7 @@
 import type { Layer } from "@deck.gl/core";
 import { SolidPolygonLayer } from "@deck.gl/layers";
 import { changeIn, hasChanged, isSure, type BundleChange, type Cell, type Change, type Unit } from "../changes";
-import { makeDiverging, type Colour, type Palette, type Scale } from "../colour";
+import { faded, makeDiverging, type Colour, type Palette, type Scale } from "../colour";
 import { short } from "../format";
 import type { Polygon } from "../geometry";
 import type { Nest } from "../nest";
@@ -37,7 +37,8 @@ export function changeLayers(panel: Panel, change: Change, { detail, unit }: Sta
   const { nest, cells, near, growth } = change;
   const spots = cells.flatMap((cell) => nest.outlines.at(cell.node).map((polygon): ChangedSpot => ({ cell, polygon })));
   const colour = (cell: Cell): Colour => (scaled(cell, unit) ? scale.shade(hasChanged(cell, unit, growth) ? changeIn(cell, unit, growth) : 0) : cell.kind === "new" ? palette.fresh : palette.gone);
-  const unsure = spots.filter(({ cell }) => !isSure(cell, unit, growth) && hasChanged(cell, unit, growth)).map(({ polygon }) => polygon);
+  const isUnsure = (cell: Cell): boolean => !isSure(cell, unit, growth) && hasChanged(cell, unit, growth);
+  const unsure = spots.filter(({ cell }) => isUnsure(cell)).map(({ polygon }) => polygon);
   const rough = roughNodes(change, detail).flatMap((node) => nest.outlines.at(node));
   const [r, g, b] = palette.outline;
   const chosen = near && near.node >= 0 ? near.nest.outlines.at(near.node) : [];
@@ -48,7 +49,7 @@ export function changeLayers(panel: Panel, change: Change, { detail, unit }: Sta
       pickable: true,
       parameters: OPAQUE,
       getPolygon: (spot) => spot.polygon,
-      getFillColor: (spot) => opaque(colour(spot.cell)),
+      getFillColor: ({ cell }) => opaque(isUnsure(cell) ? faded(colour(cell), palette) : colour(cell)),
       updateTriggers: { getFillColor: [palette.dark, unit, scale.breaks.join()] },
     }),
     strokes(`${panel.id}/hatch`, cells[0] ? hatch(unsure, spacingOf(nest, cells[0].node)) : [], () => 1, [r, g, b, 130]),

@@ -24,7 +24,7 @@ function shifts({ nest, cells, growth }: Change, names: Names): string {
     found.filter(({ name, by }) => name && by * sign > 0).sort((a, b) => sign * (b.by - a.by)).slice(0, 2).map(({ name, by }) => `${name} (${signed(by)})`).join(" and ");
   const [towards, away] = [named(1), named(-1)];
   const told = [towards && `towards ${towards}`, away && `away from ${away}`].filter(Boolean).join("; ");
-  return told && ` Places ${sure.length ? "did not all change" : "may not all have changed"} alike: trips shifted ${told}.`;
+  return told && (sure.length ? ` Places did not all change alike: trips shifted ${told}.` : ` No place surely changed otherwise than the rest; as listed, trips shifted ${told}.`);
 }
 
 /** What changed: the answer, and how sure it is; only cells of the same size are ever subtracted. */
@@ -59,8 +59,10 @@ export const changeText = (cell: Cell, unit: Unit, growth: number): string => (u
 
 const KINDS = { both: "", new: "newly listed", gone: "no longer listed" };
 
+const surely = (more: boolean, unit: Unit): string => (unit === "pattern" ? `surely ${more ? "more" : "less"} than the rest` : `surely ${more ? "more" : "fewer"}`);
+
 export const certainty = (cell: Cell, unit: Unit, growth: number): string =>
-  !hasChanged(cell, unit, growth) ? "no change as listed" : isSure(cell, unit, growth) ? `surely ${changeIn(cell, unit, growth) > 0 ? "more" : "fewer"}` : "not sure";
+  !hasChanged(cell, unit, growth) ? "no change as listed" : isSure(cell, unit, growth) ? surely(changeIn(cell, unit, growth) > 0, unit) : "not sure";
 
 export function changeEntries({ nest, cells, growth }: Change, names: Names, unit: Unit): Entry[] {
   return cells.map((cell) => ({
@@ -69,7 +71,7 @@ export function changeEntries({ nest, cells, growth }: Change, names: Names, uni
     mass: Math.abs(changeIn(cell, unit, growth)),
     share: 0,
     area: nest.area[cell.node]!,
-    text: [changeText(cell, unit, growth), `${short(cell.before)} to ${short(cell.after)}`],
+    text: [changeText(cell, unit, growth), [`${short(cell.before)} to ${short(cell.after)}`, unit === "pattern" && relatively(cell)].filter(Boolean).join(", ")],
     note: h("span", {}, ...[certainty(cell, unit, growth), KINDS[cell.kind]].filter(Boolean).map((words) => h("small", {}, words))),
   }));
 }

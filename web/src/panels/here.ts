@@ -14,7 +14,7 @@ import { tooFewAnywhere } from "./statement";
 const WORDS: Record<Part, [string, string]> = {
   precise: [`within ${area(SHARP)}`, "start and end each known that well"],
   coarse: [`within ${SHARP} to ${area(DISTRICT)}`, "start and end each known that well"],
-  rough: ["only roughly", `start or end is somewhere in more than ${area(DISTRICT)}`],
+  rough: [`only roughly (over ${area(DISTRICT)})`, "start or end is somewhere in an area that large"],
   place: ["place only", "start and end are told, but not everything else, such as the hour or the mode"],
 };
 
@@ -45,9 +45,8 @@ function verdict({ total, precise, coarse, place }: Placed, which: string): Chil
   const [sharp, district] = [precise / total, (precise + coarse) / total];
   if (place / total >= 0.5) return [h("b", {}, "Place only"), `Most trips${which} do not tell everything else.`];
   if (sharp >= 0.5) return [h("b", {}, "Very fine"), `Most trips${which} are known within ${area(SHARP)}.`];
-  if (district >= 0.6) return [h("b", {}, "Fine"), `Most trips${which} are known within ${area(DISTRICT)}.`];
-  if (district >= 0.4) return [h("b", {}, "Half fine, half coarse"), `About half of the trips${which} are known within ${area(DISTRICT)}.`];
-  return [h("b", {}, "Coarse"), `Most trips${which} are known only roughly.`];
+  const known = `${wholePercent(district)} of the trips${which} are known within ${area(DISTRICT)}, the others only roughly.`;
+  return [h("b", {}, district >= 0.8 ? "Fine" : district >= 0.6 ? "Mostly fine" : district >= 0.4 ? "Partly fine" : "Coarse"), known];
 }
 
 interface LeftOut {
@@ -67,7 +66,7 @@ function leftOutOf({ about }: Release, { measure }: Asked): LeftOut {
 function leftOutWords(release: Release, { mass, most }: LeftOut): string {
   const { about } = release;
   if (!mass) return "Nothing was left out: every trip is in some row, as finely as k share it.";
-  const end = `Where they were cannot be said.${hasSeveral(release) ? " Other small flows are not lost: they are counted between larger areas." : ""}`;
+  const end = `${most ? "Exactly how many and where is not published: it would tell of a few people." : "Where they were cannot be said."}${hasSeveral(release) ? " Other small flows are not lost: they are counted between larger areas." : ""}`;
   if (most) return `At most ${amount(mass, "trips")} in all ${verb(mass, "is", "are")} left out${tooFewAnywhere(about) ? ": too few for a flow even between the largest areas" : ""}. ${end}`;
   const pairs = !about.suppressed?.pairs ? "" : `, in ${plural(about.suppressed.pairs, "origin–destination pair")}`;
   return `${amount(mass, "trips")} ${verb(mass, "is", "are")} left out${pairs}. ${end}`;

@@ -17,6 +17,9 @@ export interface Answer {
   note: string;
 }
 
+/** From which share of what is told on, trips that may be here as well belong to the answer. */
+const ASIDE = 0.25;
+
 /** So many places are named in the answer; the list has all. */
 const NAMED = 3;
 
@@ -40,10 +43,11 @@ export function sentence(seen: Seen, asked: Asked, where: string | null, places:
   const published = measure === "trips" ? `${count(seen.total)} published ${seen.total === 1 ? "trip" : "trips"}` : `${short(seen.total)} published ${measureName[measure]}`;
   const stays = seen.stays > 0 && `${wholePercent(seen.stays / (seen.total || 1))} of them ${seen.stays === 1 ? "stays" : "stay"} inside their cell`;
   const shares = [stays, ...places].filter(Boolean).join("; ");
-  const around = seen.around > 0 ? `Larger areas around it have ${short(seen.around)} more; how many of those ${from ? "start" : "end"} here is not published, so they are not among these.` : "";
+  const aside = seen.around > ASIDE * seen.total && ` Another ${short(seen.around)} ${from ? "start" : "end"} here or in a larger area around.`;
+  const around = seen.around > 0 ? `${aside ? "" : `Larger areas around it have ${short(seen.around)} more. `}How many of those ${from ? "start" : "end"} here is not published, so they are not among these.` : "";
   const told = Object.keys(asked.only).map((name) => name.replaceAll("_", " ")).join(" and ");
   const loose = seen.loose > 0 ? `Another ${amount(seen.loose, measure)} may be among them: ${seen.loose === 1 ? "it does" : "they do"} not tell the ${told} as exactly.` : "";
-  return { main: `${start}: ${published}${shares && `; ${shares}`}.`, note: [around, loose].filter(Boolean).join(" ") };
+  return { main: `${start}: ${published}${shares && `; ${shares}`}.${aside || ""}`, note: [around, loose].filter(Boolean).join(" ") };
 }
 
 /** ", mode car, hour not given". */
@@ -87,7 +91,7 @@ function detailWords(releases: Release[], rank: number): string {
 }
 
 /** What the list says of each cell with trips. */
-export function placeEntries({ nest }: Zones, seen: Seen, names: Names, detail: number): Entry[] {
+export function placeEntries({ nest }: Zones, seen: Seen, names: Names, detail: number, own: string | null): Entry[] {
   const nodes = nest.id.map((_, node) => node).filter((node) => seen.at[node]! > 0);
   return nodes.map((node) => ({
     id: nest.id[node]!,
@@ -95,7 +99,7 @@ export function placeEntries({ nest }: Zones, seen: Seen, names: Names, detail: 
     mass: seen.at[node]!,
     share: seen.at[node]! / (seen.total || 1),
     area: nest.area[node]!,
-    note: nest.rank[node]! < detail && h("small", {}, nest.area[node]! > 0 ? `somewhere in ${area(nest.area[node]!)}` : "somewhere"),
+    note: nest.id[node] === own ? h("small", {}, "the chosen cell") : nest.rank[node]! < detail && h("small", {}, nest.area[node]! > 0 ? `somewhere in ${area(nest.area[node]!)}` : "somewhere"),
   }));
 }
 
