@@ -113,6 +113,15 @@ def test_a_place_is_answered_by_every_row_that_covers_it(places: Opened, rows: l
         around = sum(trips for origin, _, trips in rows if origin != area and within(area, origin))
         total, text = answer(places)
         assert total == inside
+        far: dict[str, int] = {}
+        for origin, destination, trips in rows:
+            if within(origin, area) and h3.get_resolution(destination) >= 6 + detail:
+                cell = h3.cell_to_parent(destination, 6 + detail)
+                far[cell] = far.get(cell, 0) + (trips if cell != area else 0)
+        # The answer names where most of the others go, as the list beside it does.
+        most = 100 * max(far.values()) / total
+        share = f"{f'{most + 1e-9:.0f}' if most >= 0.5 else '< 1'} % go to "
+        assert (share in text) == (most > 0), text
         assert (f"Larger areas around it have {around:,} more" in text) == (around > 0)
         assert "within 1 km²" in text
 
@@ -156,7 +165,7 @@ def test_the_pointer_shows_the_ladder(places: Opened, rows: list[tuple[str, str,
     found = re.fullmatch(r"About ([\d,]+) trips end here", title)
     assert found
     assert int(found[1].replace(",", "")) == pytest.approx(sum(here.values()), abs=1)
-    assert re.match(r"of these (\d+ %|< 1 %) within", placed)
+    assert re.match(r"of these ([<>] )?\d+ % within", placed)
     x, y = spot(places, cell)
     box = places.page.locator(".pointer path").first.bounding_box()
     assert box
@@ -223,10 +232,14 @@ def test_one_answer_says_how_coarse_it_is_at_a_place(places: Opened, rows: list[
         told = parts_of(places)
         for name, mass in masses.items():
             share, whole = 100 * mass / sum(masses.values()), told.get(name, "0 %").removesuffix(" %")
-            assert 0 < share < 0.55 if whole == "< 1" else int(whole) == pytest.approx(share, abs=0.55), (detail, name)
+            limits = {"< 1": (0, 0.55), "> 99": (99.45, 100)}.get(whole)
+            low, high = limits or (int(whole) - 0.55, int(whole) + 0.55)
+            assert low < share < high, (detail, name)
         # Where it stands it is read aloud as well, and nothing else on the page gives other shares of this place.
         assert "".join(f"{share} {name}, " for name, share in told.items() if name in masses)[:-2] in answer(places)[1]
         assert "Left out anywhere: at most" in places.text(".here")
+        # One total for one place: what else is known of it is only in larger areas, and said to be.
+        assert re.search(rf"Of (the )?{answer(places)[0]:,} trips published for this cell", places.text(".here"))
 
 
 def test_rings_and_arrows_show_the_twenty_strongest(places: Opened) -> None:

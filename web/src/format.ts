@@ -47,8 +47,9 @@ export function percent(share: number | null | undefined): string {
   return percentage(value === 0 || value === 100 ? value : tenths.format(value));
 }
 
-/** The same in whole numbers. */
-export const wholePercent = (share: number): string => percentage(share > 0 && share < 0.005 ? "<\u00a01" : Math.round(share * 100));
+/** The same in whole numbers; something is never nothing, and not quite all never all. */
+export const wholePercent = (share: number): string =>
+  percentage(share > 0 && share < 0.005 ? "<\u00a01" : share >= 0.995 && share < 1 - 1e-9 ? ">\u00a099" : Math.round(share * 100));
 
 export const plural = (value: number, word: string, words = `${word}s`): string =>
   `${count(value)} ${value === 1 ? word : words}`;

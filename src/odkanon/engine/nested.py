@@ -36,8 +36,14 @@ class Nested:
         For each axis, the level of the node of each row.
     groups : Groups
         The rows, with what is published of them; heads are those that a row certainly has.
+    above : array of int
+        For each row, the finest other row that it lies in; -1 for none.
     own_pairs : array of int
         For how many leaf pairs each row is the finest.
+    own : Groups
+        The OD pairs whose finest row each row is, with all of their trips, wherever these are listed.
+    outside : Totals
+        The OD pairs in none of the rows to publish, with all of their trips.
     number : array of int
         For each row that was found, its number among those to publish; -1 for none.
     rest : Rest
@@ -53,7 +59,10 @@ class Nested:
     trees: tuple[Hierarchy, ...]
     levels: tuple[Ints, ...]
     groups: Groups
+    above: Ints
     own_pairs: Ints
+    own: Groups
+    outside: Totals
     number: Ints
     rest: Rest
     suppressed: Totals
@@ -122,8 +131,7 @@ def _excess(suppressed: Totals, unpublished: Totals) -> Totals:
 
     Rows share their weight with each other, so that of suppressed rows may be above or below that of their pairs.
     """
-    weight = None if suppressed.weight is None else suppressed.weight - (unpublished.weight or 0)
-    excess = Totals(suppressed.pairs - unpublished.pairs, suppressed.trips - unpublished.trips, weight)
+    excess = suppressed - unpublished
     if excess.pairs or excess.trips < 0:
         raise UnsafeReleaseError("what is suppressed is less than the pairs in no row add up to")
     return excess

@@ -91,6 +91,10 @@ class Totals:
         weight = None if self.weight is None or other.weight is None else self.weight + other.weight
         return Totals(self.pairs + other.pairs, self.trips + other.trips, weight)
 
+    def __sub__(self, other: Totals) -> Totals:
+        weight = None if self.weight is None or other.weight is None else self.weight - other.weight
+        return Totals(self.pairs - other.pairs, self.trips - other.trips, weight)
+
 
 @dataclass(frozen=True, eq=False)
 class Flows(ByHeads):

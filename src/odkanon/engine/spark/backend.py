@@ -154,6 +154,9 @@ def start_session(master: str | None = None) -> SparkSession:
     builder = SparkSession.builder.appName("odkanon")
     if master:
         builder = builder.master(master)
+        if not master.startswith("local"):
+            # A driver that only plans ends before compiling its Java for a long life pays: that was half of its time.
+            builder = builder.config("spark.driver.defaultJavaOptions", "-XX:TieredStopAtLevel=1")
     # Python helpers of Spark would import a numpy.py that lies in the folder in which they are started.
     builder = builder.config("spark.executorEnv.PYTHONSAFEPATH", "1")
     with clear_errors("Spark did not start"):

@@ -1,4 +1,4 @@
-"""A cascade over OD pairs in a database: what is left at each rung, and how the pairs compare with its rows."""
+"""A cascade over OD pairs in a database: what is left at each rung."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 
 from odkanon.core.arrays import Ints, sort_keys
-from odkanon.engine.nested import Nested
 from odkanon.engine.rest import Groups, MemoryRest, Rest, deal, keys_of
 from odkanon.engine.sql.backend import Backend, Relation, Selected, Stored, lend, store
 from odkanon.engine.sql.engine import LIGHTER, add_up, axis_columns, ints, totals
@@ -215,34 +214,3 @@ def sql_rest(
         {name: numbered(each, "head", *masses[1:]) for name, each in visits.items()},
         scale,
     )
-
-
-def finest_rows(
-    backend: Backend, pairs: Stored, nested: Nested, rows: Ints, keys: Sequence[Ints], measures: Sequence[str]
-) -> Selected:
-    """Return every pair with its masses and the number of the class that is the finest over it, -1 for none.
-
-    Parameters
-    ----------
-    rows : array of int
-        For each class, the row that it is; pairs get the number of the class.
-    """
-    levels = np.stack(nested.levels, axis=1)[rows]
-    rungs = np.unique(levels, axis=0)
-    rungs = rungs[np.argsort(rungs.sum(axis=1), kind="stable")]
-    used: list[Stored] = [pairs]
-    joins = []
-    for axis, tree, key in zip(AXES, nested.trees, keys, strict=True):
-        occurring = np.unique(rungs[:, AXES.index(axis)]).tolist()
-        codes = {f"at{level}": tree.codes[level].astype(np.int64) for level in occurring}
-        used.append(lend(backend, place=key, **codes))
-        joins.append(f"JOIN {used[-1]} {axis[0]} ON f.{axis} = {axis[0]}.place")
-    for number, rung in enumerate(rungs.tolist()):
-        here = np.flatnonzero((levels == rung).all(axis=1))
-        ends = {axis: nested.groups.codes[at][rows[here]] for at, axis in enumerate(AXES)}
-        used.append(lend(backend, **ends, number=here))
-        same = " AND ".join(f"r{number}.{axis} = {axis[0]}.at{level}" for axis, level in zip(AXES, rung, strict=True))
-        joins.append(f"LEFT JOIN {used[-1]} r{number} ON {same}")
-    finest = ", ".join(f"r{number}.number" for number in range(len(rungs)))
-    masses = ", ".join(f"f.{name}" for name in measures)
-    return Selected(f"SELECT COALESCE({finest}, -1) AS finest, {masses} FROM {pairs} f {' '.join(joins)}", *used)

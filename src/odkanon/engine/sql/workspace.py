@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from odkanon.core.arrays import Codes, Ints
+from odkanon.core.arrays import Codes
 from odkanon.engine.memory import MemoryEngine
 from odkanon.engine.nested import Nested
 from odkanon.engine.protocols import Engine
@@ -16,9 +16,9 @@ from odkanon.engine.rest import Rest
 from odkanon.engine.sql.backend import Relation, Stored, lend, store
 from odkanon.engine.sql.deviations import compare
 from odkanon.engine.sql.engine import SqlEngine, join_maps, totals
+from odkanon.engine.sql.finest import nested_deviations
 from odkanon.engine.sql.matrix import SqlMatrix
 from odkanon.engine.sql.presuppress import presuppressed
-from odkanon.engine.sql.rest import finest_rows
 from odkanon.model.assemble import add_companion
 from odkanon.model.budget import Budget
 from odkanon.model.classes import Classes, published_classes
@@ -195,22 +195,9 @@ class SqlWorkspace:
             nested.suppressed,
             budget,
             # The rows of a cube are not of pairs alone, so that pairs have no even share of them.
-            deviations={} if self.od.axes else self._nested_deviations(classes, nested, rows),
+            deviations={} if self.od.axes else nested_deviations(self.od, classes, nested, rows),
             stored=self.od,
             unlisted=nested.unlisted,
-        )
-
-    def _nested_deviations(self, classes: Classes, nested: Nested, rows: Ints) -> dict[str, Deviation]:
-        assert classes.own_pairs is not None
-        measures = self.od.engine().masses[1:]
-        finest = finest_rows(self.od.backend, self.od.pairs, nested, rows, self.od.keys, measures)
-        return compare(
-            self.od.backend,
-            classes,
-            classes.own_pairs,
-            measures,
-            {},
-            lambda shares: f"{finest} f LEFT JOIN {shares} c ON c.number = f.finest",
         )
 
 

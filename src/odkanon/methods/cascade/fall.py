@@ -12,7 +12,7 @@ from odkanon.engine.nested import Nested
 from odkanon.engine.rest import Groups, Rest, codes_of, keys_of
 from odkanon.methods.cascade.caps import Below, Caps, Steps, Untouched, cut, hold, leaf_caps
 from odkanon.methods.cascade.ladder import Ladder
-from odkanon.methods.cascade.rows import Rows, proportion, rows_of
+from odkanon.methods.cascade.rows import Listed, Rows, proportion, rows_of
 from odkanon.model.flows import Totals
 from odkanon.model.measures import HEADS
 from odkanon.model.rule import Rule
@@ -97,16 +97,21 @@ class Fallen:
         """Return the rows to publish."""
         shown = replace(self.rows.groups, weight=self.rows.shared_weight())
         which = np.flatnonzero(published)
-        rows = self.rows.take(which)
+        rows = self.rows if published.all() else self.rows.take(which)
         number = np.where(published, np.cumsum(published) - 1, -1)
+        own, left_out = self.rows.own(), np.flatnonzero(~published)
+        beyond = _totals(self.rows.passed.take(np.flatnonzero(self.rows.above < 0)))
         return Nested(
             tuple(side.tree for side in self.rows.ladder.sides),
             tuple(np.array(self.rows.ladder.levels)[rows.rung].T),
             shown.take(which),
+            rows.above,
             rows.own_pairs(),
+            own.take(which),
+            self.rest.totals() - beyond + _totals(own.take(left_out)),
             number,
             self.rest,
-            self.unlisted + _totals(shown.take(np.flatnonzero(~published))),
+            self.unlisted + _totals(shown.take(left_out)),
             self.most if published.all() else None,
         )
 
@@ -144,7 +149,7 @@ def fall(ladder: Ladder, rest: Rest, terms: Terms, only: Sequence[Ints] | None =
             kept = kept + _totals(left)
             left = replace(left, trips=left.trips * 0, weight=None if left.weight is None else left.weight * 0)
         rest = rest.without(chosen, number + np.arange(len(taken)), left, terms.dealt)
-        listed.append((rung, row, gives))
+        listed.append(Listed(rung, chosen, row, left, gives))
         number += len(taken)
     most = int(nodes.caps.most.sum()) if terms.capped and terms.by_trips and ladder.reaches_root else None
     return Fallen(rows_of(ladder, listed), rest, kept, most)

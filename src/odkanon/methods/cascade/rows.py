@@ -12,8 +12,28 @@ from odkanon.core.arrays import Bools, Ints, group_sum
 from odkanon.engine.rest import Groups, keys_of
 from odkanon.methods.cascade.ladder import Ladder
 
-Listed = tuple[int, Groups, Bools]
-"""A rung, the groups that it lists, and which of them may have given trips to a coarser one."""
+
+@dataclass(frozen=True, eq=False)
+class Listed:
+    """The rows of a rung.
+
+    Attributes
+    ----------
+    found : Groups
+        What was there, with what finer rows passed on.
+    groups : Groups
+        What of it is listed.
+    passed : Groups
+        What of it goes on to the next rung.
+    gives : array of bool
+        Whether a row lists as much as it may, so that some of its trips may stand in a coarser one.
+    """
+
+    rung: int
+    found: Groups
+    groups: Groups
+    passed: Groups
+    gives: Bools
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,15 +44,17 @@ class Rows:
     ----------
     rung : array of int
         The rung of each row.
-    groups : Groups
-        Where the rows are, and what is counted in them.
+    found, groups, passed : Groups
+        Where the rows are: what was there, what of it is listed, and what goes on; see `Listed`.
     gives : array of bool
         Whether a row lists as much as it may, so that some of its trips may stand in a coarser one.
     """
 
     ladder: Ladder
     rung: Ints
+    found: Groups
     groups: Groups
+    passed: Groups
     gives: Bools
 
     def __len__(self) -> int:
@@ -74,6 +96,18 @@ class Rows:
         inside = self.above >= 0
         return own - group_sum(self.above[inside], len(self), own[inside])
 
+    def own(self) -> Groups:
+        """Return the OD pairs whose finest row each row is, with all of their trips, wherever these are listed."""
+        inside = self.above >= 0
+
+        def without_passed(name: str) -> Ints:
+            found, passed = getattr(self.found, name), getattr(self.passed, name)
+            own: Ints = found - group_sum(self.above[inside], len(self), passed[inside])
+            return own
+
+        weight = None if self.found.weight is None else without_passed("weight")
+        return replace(self.found, trips=without_passed("trips"), weight=weight, heads={})
+
     def shared_weight(self) -> Ints | None:
         """Return the weight to publish with each row.
 
@@ -96,26 +130,34 @@ class Rows:
 
     def take(self, which: Ints) -> Rows:
         """Return some of the rows."""
-        return replace(self, rung=self.rung[which], groups=self.groups.take(which), gives=self.gives[which])
+        kept = {name: getattr(self, name).take(which) for name in ("found", "groups", "passed")}
+        return replace(self, rung=self.rung[which], gives=self.gives[which], **kept)
 
 
 def rows_of(ladder: Ladder, listed: Sequence[Listed]) -> Rows:
     """Put the rows of all rungs together."""
-    parts = [groups for _, groups, _ in listed]
+    return Rows(
+        ladder,
+        np.repeat([part.rung for part in listed], [len(part.gives) for part in listed]),
+        _joined([part.found for part in listed]),
+        _joined([part.groups for part in listed]),
+        _joined([part.passed for part in listed]),
+        np.concatenate([part.gives for part in listed]),
+    )
 
+
+def _joined(parts: Sequence[Groups]) -> Groups:
     def joined(name: str) -> Ints:
         return np.concatenate([getattr(part, name) for part in parts])
 
-    groups = Groups(
-        tuple(np.concatenate([part.codes[axis] for part in parts]) for axis in range(len(ladder.sides))),
+    return Groups(
+        tuple(np.concatenate(codes) for codes in zip(*(part.codes for part in parts), strict=True)),
         joined("pairs"),
         joined("trips"),
         None if parts[0].weight is None else joined("weight"),
         {name: np.concatenate([part.heads[name] for part in parts]) for name in parts[0].heads},
         parts[0].scale,
     )
-    rung = np.repeat([rung for rung, _, _ in listed], [len(part.trips) for part in parts])
-    return Rows(ladder, rung, groups, np.concatenate([gives for _, _, gives in listed]))
 
 
 def proportion(whole: Ints, part: Ints, of: Ints) -> Ints:

@@ -1,0 +1,67 @@
+"""How far pairs are from the even share of their row is the same wherever they are looked up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from engine.test_duckdb import in_duckdb
+from odkanon import Release, Rule, anonymize, lookup_hierarchy, read_od, utility
+
+PARTS = np.repeat(np.arange(14), [5, 1, 1, 1, 1, 6, 1, 1, 1, 4, 2, 1, 1, 1])
+"""Of unequal size, so that a row with few trips for a pair can lie in one that has many for what is left of it."""
+TREE = lookup_hierarchy(
+    pa.table(
+        {
+            "zone": [f"z{number:02}" for number in range(27)],
+            "part": [f"p{part:02}" for part in PARTS],
+            "district": [f"d{number // 9}" for number in range(27)],
+        }
+    )
+)
+
+
+def world(seed: int, *, weights: bool) -> pa.Table:
+    """Return flows, some of them many trips and most of them one or two."""
+    rng = np.random.default_rng(seed)
+    pairs = rng.choice(27 * 27, int(rng.integers(30, 250)), replace=False)
+    columns: dict[str, Any] = {
+        "origin": [f"z{pair // 27:02}" for pair in pairs],
+        "destination": [f"z{pair % 27:02}" for pair in pairs],
+        "trips": rng.choice([1, 1, 1, 2, 2, 3, 5, 20], len(pairs)),
+    }
+    if weights:
+        columns["weight"] = rng.integers(1, 9, len(pairs)) / 2 + columns["trips"]
+    return pa.table(columns)
+
+
+def check_same(table: pa.Table, rule: Rule, **way: Any) -> Release:
+    here, there = read_od(table, hierarchy=TREE), in_duckdb(table, fetchable=0, hierarchy=TREE)
+    ours, theirs = (anonymize(od, rule, method="cascade", **way) for od in (here, there))
+    assert utility(here, ours) == utility(there.summary, theirs)
+    if here.summary.weight is not None:
+        assert utility(here, ours, measure="weight") == utility(there.summary, theirs, measure="weight")
+    return ours
+
+
+@pytest.mark.parametrize(
+    "way",
+    [{}, {"implications": "allowed"}, {"implications": "allowed", "budget": 0.3}],
+    ids=["safe", "allowed", "budget"],
+)
+def test_worlds_in_which_rows_have_many_trips_or_few_for_a_pair(way: dict[str, Any]) -> None:
+    rows = [check_same(world(seed, weights=seed % 3 == 0), Rule(trips=3 + seed % 4), **way) for seed in range(5)]
+    assert sum(len(release.classes) for release in rows) > 100
+
+
+def test_a_row_with_few_trips_for_a_pair_in_one_with_many() -> None:
+    """From part 0 to zone 9 there are five pairs with four trips; around that, two pairs with four trips are left."""
+    origins = ["z00", "z01", "z02", "z03", "z04", "z05", "z06"]
+    destinations = ["z09", "z09", "z09", "z09", "z20", "z09", "z09"]
+    table = pa.table({"origin": origins, "destination": destinations, "trips": [1, 1, 1, 1, 5, 2, 2]})
+    release = check_same(table, Rule(trips=3), implications="allowed")
+    assert release.classes.own_pairs is not None
+    assert sorted(zip(release.classes.trips, release.classes.own_pairs, strict=True)) == [(4, 2), (4, 5), (5, 1)]
