@@ -19,8 +19,9 @@ export interface Town {
 }
 
 const KM_PER_DEGREE = 111.195;
-/** About how far a town of one person reaches: one of two million people reaches 6 km. */
+/** About how far a town reaches, by the root of its people; numbers of larger ones than this count their suburbs. */
 const REACH_KM = 0.004;
+const MOST_REACH_KM = 6;
 const FARTHEST_KM = 40;
 
 /** Without accents and capitals, so that "maipu" finds Maipú. */
@@ -78,7 +79,7 @@ export class Names {
     let [best, distance] = [null as Near | null, FARTHEST_KM];
     for (const town of this.towns) {
       const by: Point = [(x - town.at[0]) * narrow * KM_PER_DEGREE, (y - town.at[1]) * KM_PER_DEGREE];
-      const own = Math.hypot(...by) - REACH_KM * Math.sqrt(town.people);
+      const own = Math.hypot(...by) - Math.min(REACH_KM * Math.sqrt(town.people), MOST_REACH_KM);
       if (own < distance) [best, distance] = [{ town, by }, own];
     }
     return best;
