@@ -126,11 +126,10 @@ def test_two_cascades_are_compared_on_the_same_cells(browser: Browser, tmp_path:
         told = plain(row.locator("td").first.inner_text()).split("\n")[0]
         if cell in listed and by[cell]:
             assert told == f"{'+' if by[cell] > 0 else '−'}{abs(100 * by[cell]) / before[cell] + 1e-9:.0f} %"
-    # Beyond what the change of all cells together explains, what one gains the others lose.
+    # Beyond what the change of the totals explains, which the answer tells.
     opened.pick("unit", "pattern")
-    growth = sum(after.values()) / sum(before.values())
+    growth = totals[1] / totals[0]
     shifts = {cell: after.get(cell, 0) - growth * before.get(cell, 0) for cell in by}
-    assert sum(shifts.values()) == pytest.approx(0, abs=1e-6)
     assert "if all places had changed alike since march" in opened.text(".legend")
     assert "trips shifted towards" in opened.text(".answer")
     for row in opened.page.locator(".zonelist tbody tr").all()[:12]:
@@ -144,7 +143,10 @@ def test_two_cascades_are_compared_on_the_same_cells(browser: Browser, tmp_path:
 
 
 def _check_colours(opened: Opened, changes: dict[str, int]) -> None:
-    """Warm where there are more, cold where there are fewer; names and hatched lines can be in the way of one pixel."""
+    """Warm where there are more, cold where there are fewer, palely where it is not sure.
+
+    Names and hatched lines can be in the way of one pixel.
+    """
     spots = {}
     for cell in changes:
         latitude, longitude = h3.cell_to_latlng(cell)
@@ -153,8 +155,8 @@ def _check_colours(opened: Opened, changes: dict[str, int]) -> None:
     seen = {cell: [warm(colour) for colour in opened.page.evaluate(PIXELS, points)] for cell, points in spots.items()}
     for cell, change in changes.items():
         typical = sorted(seen[cell])[4]
-        assert (typical > 10) == (change > 0), (cell, change, seen[cell])
-        assert (typical < -10) == (change < 0), (cell, change, seen[cell])
+        assert (typical > 4) == (change > 0), (cell, change, seen[cell])
+        assert (typical < -7) == (change < 0), (cell, change, seen[cell])
 
 
 def test_arrows_of_two_releases_share_one_scale(browser: Browser, tmp_path: Path) -> None:
