@@ -239,7 +239,7 @@ def test_one_answer_says_how_coarse_it_is_at_a_place(places: Opened, rows: list[
         assert "".join(f"{share} {name}, " for name, share in told.items() if name in masses)[:-2] in answer(places)[1]
         assert "Left out anywhere: at most" in places.text(".here")
         # One total for one place: what else is known of it is only in larger areas, and said to be.
-        assert re.search(rf"Of (the )?{answer(places)[0]:,} trips published for this cell", places.text(".here"))
+        assert re.search(rf"Of the {answer(places)[0]:,} trips of this cell", places.text(".here"))
 
 
 def test_rings_and_arrows_show_the_twenty_strongest(places: Opened) -> None:

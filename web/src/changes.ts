@@ -23,10 +23,17 @@ export function commonDetails([first, ...others]: Release[]): number[] {
   return details(first!).filter((rank) => others.every((release) => details(release).includes(rank)));
 }
 
-/** Where to start looking: the finest rank at which most trips of every release are known. */
+/** Where to start looking: the finest rank at which most trips of every release are known, and where of two some change is sure. */
 export function firstCommon(releases: Release[]): number {
   const most = Math.min(...releases.map(firstDetail));
-  return commonDetails(releases).findLast((rank) => rank <= most) ?? most;
+  const ranks = commonDetails(releases).filter((rank) => rank <= most);
+  return ranks.findLast((rank) => !comparable(releases) || tellsChange(releases as [Release, Release], rank)) ?? ranks.at(-1) ?? most;
+}
+
+/** Whether some cell of a rank surely changed. */
+function tellsChange(releases: [Release, Release], detail: number): boolean {
+  const { cells, growth } = changeOf(releases, { measure: "trips", towards: "destination", detail, place: null, part: null, only: {} });
+  return cells.some((cell) => isSure(cell, firstUnit(releases), growth));
 }
 
 interface Joint {

@@ -121,15 +121,6 @@ export function makeScale(values: ArrayLike<number>, palette: Palette): Scale {
   return { breaks: bounds, shade, shades };
 }
 
-/** How much of its colour what is not sure keeps. */
-const UNSURE = 0.4;
-
-/** A colour for what is not sure: as if it were printed thinly on the land. */
-export const faded = ([r, g, b, a]: Colour, { land }: Palette): Colour => {
-  const thin = (own: number, paper: number): number => Math.round(UNSURE * own + (1 - UNSURE) * paper);
-  return [thin(r, land[0]), thin(g, land[1]), thin(b, land[2]), a];
-};
-
 /** One scale for less and more: as far from nothing on either side means as much. */
 export function makeDiverging(values: ArrayLike<number>, palette: Palette): Scale {
   const sizes = Float64Array.from(values, Math.abs);

@@ -1,9 +1,9 @@
-/** The map of what changed: cells of one detail on a diverging scale, hatched where it is not sure. */
+/** The map of what changed: cells of one detail on a diverging scale, without colour and hatched where it is not sure. */
 
 import type { Layer } from "@deck.gl/core";
 import { SolidPolygonLayer } from "@deck.gl/layers";
 import { changeIn, hasChanged, isSure, type BundleChange, type Cell, type Change, type Unit } from "../changes";
-import { faded, makeDiverging, type Colour, type Palette, type Scale } from "../colour";
+import { makeDiverging, type Colour, type Palette, type Scale } from "../colour";
 import { short } from "../format";
 import type { Polygon } from "../geometry";
 import type { Nest } from "../nest";
@@ -49,7 +49,7 @@ export function changeLayers(panel: Panel, change: Change, { detail, unit }: Sta
       pickable: true,
       parameters: OPAQUE,
       getPolygon: (spot) => spot.polygon,
-      getFillColor: ({ cell }) => opaque(isUnsure(cell) ? faded(colour(cell), palette) : colour(cell)),
+      getFillColor: ({ cell }) => opaque(isUnsure(cell) ? scale.shade(0) : colour(cell)),
       updateTriggers: { getFillColor: [palette.dark, unit, scale.breaks.join()] },
     }),
     strokes(`${panel.id}/hatch`, cells[0] ? hatch(unsure, spacingOf(nest, cells[0].node)) : [], () => 1, [r, g, b, 130]),

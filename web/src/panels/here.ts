@@ -33,9 +33,9 @@ export const placedWords = (placed: Placed, total = placed.total): string => sho
 /** Which trips the shares are shares of. */
 function ofWhich({ own, around }: Placed, { place, measure, only }: Asked, out: string | null): string {
   if (place && around > 0) {
-    return `Of the ${amount(own, measure)} published for this cell and, by its part of their area, of those published for larger areas around it.`;
+    return `Of the ${amount(own, measure)} of this cell, and of those of larger areas around it by its share of their area.`;
   }
-  if (place) return `Of ${amount(own, measure)} published for this cell.`;
+  if (place) return `Of the ${amount(own, measure)} of this cell.`;
   if (Object.keys(only).length) return `Of ${amount(own, measure)} that tell it.`;
   return out ? `Of ${amount(own, measure)} published and ${out}.` : `Of ${amount(own, measure)} published.`;
 }

@@ -90,7 +90,7 @@ export function cellChangeLegend(releases: Release[], { cells, growth }: Change,
   const unsure = cells.some((cell) => !isSure(cell, unit, growth) && hasChanged(cell, unit, growth));
   return [
     ...changeKey(releases, scale, kinds, palette, "none in the other, too few, or only known coarser", unit),
-    unsure && h("span", { class: "swatch" }, h("i", { class: "hatched" }), "hatched and pale: listed so, but trips only known coarser could make up for it"),
+    unsure && h("span", { class: "swatch" }, h("i", { class: "hatched" }), "hatched: not sure; trips only known coarser could make up for what the list says"),
     rough && h("span", { class: "swatch" }, h("i", { class: "dashed" }), "dashed: only known to lie somewhere in here; not subtracted"),
     ...marksKey(marks, null, state, palette),
   ];

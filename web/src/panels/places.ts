@@ -95,7 +95,7 @@ export function placeEntries({ nest }: Zones, seen: Seen, names: Names, detail: 
   const nodes = nest.id.map((_, node) => node).filter((node) => seen.at[node]! > 0);
   return nodes.map((node) => ({
     id: nest.id[node]!,
-    near: names.where(nest.centre[node] ?? null),
+    near: nest.id[node] === own ? names.nearest(nest.centre[node] ?? null) : names.where(nest.centre[node] ?? null),
     mass: seen.at[node]!,
     share: seen.at[node]! / (seen.total || 1),
     area: nest.area[node]!,
