@@ -11,7 +11,11 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile("odkanon", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+settings.register_profile("thorough", settings.get_profile("odkanon"))
 settings.load_profile("odkanon")
+
+SHARE, LEAST = 0.5, 10
+"""Of the examples that a property asks for, `make test` tries this share, and so many at least; `thorough` tries all."""
 
 HERE = Path(__file__).parent
 NEEDS = {
@@ -47,6 +51,17 @@ collect_ignore = [str(HERE / path) for path, packages in NEEDS.items() if not al
 
 APART = ("tests/test_api.py", "tests/test_docs.py", "tests/engine/test_duckdb.py")
 """Modules whose tests share nothing and are slow."""
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Try fewer examples of each property, unless all are asked for with ``--hypothesis-profile thorough``."""
+    test = getattr(item, "obj", None)
+    asked: settings | None = getattr(test, "_hypothesis_internal_use_settings", None)
+    if asked is None or hasattr(test, "fewer") or item.config.getoption("--hypothesis-profile") == "thorough":
+        return
+    fewer = min(asked.max_examples, max(LEAST, round(SHARE * asked.max_examples)))
+    test._hypothesis_internal_use_settings = settings(asked, max_examples=fewer)
+    test.fewer = True
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -29,7 +29,7 @@ IMPORTED = [
     "typer._adapters",
     *(module.name for module in walk_packages(odkanon_package.__path__, "odkanon.") if "__main__" not in module.name),
 ]
-"""What is imported before a command is run: all of the package, and what it or its libraries import when they need it."""
+"""What is imported before a command is run: all of the package, and what libraries import when they need it."""
 
 SECONDS = 300
 
