@@ -37,8 +37,8 @@ test:  ## run the linters, the type checker and every test
 	@$(MAKE) --no-print-directory --jobs=2 lint web-test
 	$(BIN)/python -m pytest -n auto
 
-test-slow: $(READY) $(PAGE)  ## run what `make test` leaves out: the same claims on more data (minutes)
-	$(BIN)/python -m pytest -n auto -m slow
+test-slow: $(READY) $(PAGE)  ## run what `make test` leaves out: the same claims on more data and more examples (minutes)
+	$(BIN)/python -m pytest -n auto -m 'slow or hypothesis' --hypothesis-profile thorough
 
 wheel-test: $(READY) $(PAGE)  ## build wheel and source archive, and run them in empty environments (minutes)
 	$(BIN)/python -m pytest tests/outside/wheel.py
