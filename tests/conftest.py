@@ -81,7 +81,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Share tests out module by module, since they share what is slow to make: one worker has Spark, one the browser."""
+    """Share tests out module by module, since they share what is slow to make: one has Spark, one the browser."""
     from xdist.scheduler import LoadScopeScheduling
 
     def scope(nodeid: str) -> str:
