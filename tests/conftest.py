@@ -58,7 +58,7 @@ TOGETHER = ("tests/engine/test_spark", "tests/web/")
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Try fewer examples of each property, unless all are asked for with ``--hypothesis-profile thorough``."""
-    test = getattr(item, "obj", None)
+    test: Any = getattr(item, "obj", None)
     asked: settings | None = getattr(test, "_hypothesis_internal_use_settings", None)
     if asked is None or hasattr(test, "fewer") or item.config.getoption("--hypothesis-profile") == "thorough":
         return
