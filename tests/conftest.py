@@ -11,7 +11,11 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile("odkanon", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+settings.register_profile("thorough", settings.get_profile("odkanon"))
 settings.load_profile("odkanon")
+
+SHARE, LEAST = 0.5, 8
+"""Of the examples that a property asks for, `make test` tries this share, and so many at least."""
 
 HERE = Path(__file__).parent
 NEEDS = {
@@ -48,6 +52,20 @@ collect_ignore = [str(HERE / path) for path, packages in NEEDS.items() if not al
 APART = ("tests/test_api.py", "tests/test_docs.py", "tests/engine/test_duckdb.py")
 """Modules whose tests share nothing and are slow."""
 
+TOGETHER = ("tests/engine/test_spark", "tests/web/")
+"""Modules that share one Spark session, and modules that share one browser."""
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Try fewer examples of each property, unless all are asked for with ``--hypothesis-profile thorough``."""
+    test: Any = getattr(item, "obj", None)
+    asked: settings | None = getattr(test, "_hypothesis_internal_use_settings", None)
+    if asked is None or hasattr(test, "fewer") or item.config.getoption("--hypothesis-profile") == "thorough":
+        return
+    fewer = min(asked.max_examples, max(LEAST, round(SHARE * asked.max_examples)))
+    test._hypothesis_internal_use_settings = settings(asked, max_examples=fewer)
+    test.fewer = True
+
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
@@ -55,16 +73,22 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return (os.cpu_count() or 1) + 1
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Begin with what takes longest where several workers share the tests, so that none of them ends alone."""
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: not item.nodeid.startswith(TOGETHER))
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Share tests out module by module, since they share what is slow to make; all of Spark's share one session."""
+    """Share tests out module by module, since they share what is slow to make: one has Spark, one the browser."""
     from xdist.scheduler import LoadScopeScheduling
 
     def scope(nodeid: str) -> str:
-        if nodeid.startswith("tests/engine/test_spark"):
-            return "spark"
-        return nodeid if nodeid.startswith(APART) else nodeid.partition("::")[0]
+        together = next((prefix for prefix in TOGETHER if nodeid.startswith(prefix)), None)
+        return together or (nodeid if nodeid.startswith(APART) else nodeid.partition("::")[0])
 
+    config.option.loadscopereorder = False
     scheduler = LoadScopeScheduling(config, log)
     scheduler._split_scope = scope
     return scheduler

@@ -61,16 +61,18 @@ class Judged(Replay):
             if node[0]
             else self._cell(self.people, node)
         )
-        own = by_person(who)
         above = np.where(row > 0, arrived - row, 0)
         gone = np.where(row > 0, weight * above // np.maximum(arrived, 1), 0)
+        own = by_person(who) if self.people.size else np.zeros((0, len(row)), dtype=np.int64)
         heads = np.minimum((own > 0).sum(axis=0), row) if self.least[1] else row
         row = np.where((weight - gone >= self.least[0]) & (heads >= self.least[1]), row, 0).astype(np.int16)
         taken = row > 0
         self.row_weight[node] = np.where(taken, weight - gone, 0).astype(np.int16)
         self.heavy[node] = np.where(taken, 0 if self.mode == "kept" else gone, weight).astype(np.int16)
-        on = sum(part << 8 * person for person, part in enumerate(leaving(own, above)))
-        self.who[node] = np.where(taken, on, who).astype(np.int64)
+        if self.people.size:
+            on = sum(part << 8 * person for person, part in enumerate(leaving(own, above)))
+            who = np.where(taken, on, who).astype(np.int64)
+        self.who[node] = who
         return row
 
     def _cell(self, table: npt.NDArray[Any], node: Node) -> npt.NDArray[Any]:

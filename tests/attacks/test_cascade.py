@@ -83,12 +83,12 @@ def test_no_group_can_be_shown_by_weight_that_rows_share(world: World) -> None:
 
 def test_weight_that_rows_do_not_share_shows_groups() -> None:
     """The excess of a row of heavy trips is heavy; a light row above it cannot have taken it in."""
-    judged = [weighted(world, "capped", 0) for world in WIDE]
+    judged = (weighted(world, "capped", 0) for world in WIDE)
     assert any(shown(one, one.told(shared=False)) != (0, 0) for one in judged)
 
 
 def test_passing_on_what_weight_must_judge_shows_groups() -> None:
-    judged = [weighted(world, "capped", 3) for world in WIDE]
+    judged = (weighted(world, "capped", 3) for world in WIDE)
     assert any(shown(one, one.told(shared=False)) != (0, 0) for one in judged)
 
 

@@ -22,11 +22,14 @@ from odkanon import read_recipe
 
 IMPORTED = [
     "duckdb",
-    "pandas",
+    "encodings.utf_8_sig",
+    "importlib.resources.readers",
+    "pyarrow.dataset",
     "pyarrow.parquet",
+    "typer._adapters",
     *(module.name for module in walk_packages(odkanon_package.__path__, "odkanon.") if "__main__" not in module.name),
 ]
-"""What is imported before a command is run: all of the package, and pandas, which Arrow imports where there is one."""
+"""What is imported before a command is run: all of the package, and what libraries import when they need it."""
 
 SECONDS = 300
 
@@ -60,7 +63,7 @@ def odkanon(*arguments: object, cwd: Path | None = None) -> CompletedProcess[str
 
 def _command(words: list[str], cwd: Path, environment: dict[str, str], written: list[Path]) -> None:
     """Be the command: in this folder and environment, with nothing to read and files to write to."""
-    from odkanon.cli import main
+    from odkanon.cli import program
 
     os.chdir(cwd)
     os.environ.clear()
@@ -70,7 +73,7 @@ def _command(words: list[str], cwd: Path, environment: dict[str, str], written: 
     sys.stdout, sys.stderr = (io.TextIOWrapper(io.FileIO(number, "w"), encoding="utf-8") for number in (1, 2))
     sys.argv[:] = ["odkanon", *words]
     try:
-        main()
+        program()
     finally:
         sys.stdout.flush()
         sys.stderr.flush()

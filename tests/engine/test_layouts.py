@@ -31,22 +31,22 @@ def in_duckdb(source: Any, **options: Any) -> Any:
 def test_the_taxis_of_porto(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     write_csv(porto(), path := tmp_path / "train.csv")
     with caplog.at_level(logging.ERROR):
-        reference = build_od(read_trips(path), resolution=8)
+        reference = build_od(read_trips(path), resolution=6)
         assert len(reference.summary.source.rejected) >= 5
-        check_same(reference, in_duckdb(path, resolution=8), RULES, WAYS[:1])
+        check_same(reference, in_duckdb(path, resolution=6), RULES, WAYS[:1])
         where = "TAXI_ID != '20003'"
         check_same(
-            build_od(read_trips(path, where=where), resolution=8),
-            in_duckdb(path, where=where, resolution=8),
+            build_od(read_trips(path, where=where), resolution=6),
+            in_duckdb(path, where=where, resolution=6),
             RULES[:0],
         )
 
 
 def test_coordinates_in_another_reference_system(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.ERROR):
-        reference = build_od(read_trips(projected(), crs=UTM), resolution=8)
+        reference = build_od(read_trips(projected(), crs=UTM), resolution=6)
         assert reference.summary.source.rejected[f"that {UTM} cannot place on the globe"].rows == 5
-        check_same(reference, in_duckdb(projected(), crs=UTM, resolution=8), RULES, WAYS[:1])
+        check_same(reference, in_duckdb(projected(), crs=UTM, resolution=6), RULES, WAYS[:1])
 
 
 @pytest.mark.parametrize("crs", [None, "EPSG:1", "EPSG:2154"])
@@ -62,16 +62,17 @@ def test_the_same_words_about_reference_systems(crs: str | None, caplog: pytest.
 @pytest.mark.parametrize("way", WRITTEN)
 def test_times_with_and_without_offsets(way: str) -> None:
     table = with_times(WRITTEN[way])
-    expected = outcome(lambda: build_od(read_trips(table)))
+    expected = outcome(lambda: build_od(read_trips(table), resolution=6))
     if isinstance(expected, str):
         assert "mixes times with a UTC offset" in expected
         assert outcome(lambda: in_duckdb(table)) == expected
     else:
-        check_same(expected, in_duckdb(table), RULES[1:], WAYS[:1])
+        check_same(expected, in_duckdb(table, resolution=6), RULES[1:], WAYS[:1])
 
 
 def test_copies_go_by_the_clock() -> None:
-    check_same(build_od(read_trips(same_clock())), in_duckdb(same_clock()), RULES, WAYS[:1])
+    reference = build_od(read_trips(same_clock()), resolution=6)
+    check_same(reference, in_duckdb(same_clock(), resolution=6), RULES, WAYS[:1])
 
 
 def test_tables_of_zones_have_no_reference_system() -> None:
@@ -83,7 +84,7 @@ def test_the_command_writes_the_same_files(tmp_path: Path) -> None:
     pyarrow.parquet.write_table(projected(), trips := tmp_path / "trips.parquet")
     written = []
     for engine in ("memory", "duckdb"):
-        options = ("--crs", UTM, "--resolution", 8, "--engine", engine)
+        options = ("--crs", UTM, "--resolution", 6, "--engine", engine)
         folder = tmp_path / engine / "release"
         done = odkanon("anonymize", trips, "-o", folder, *options)
         assert done.returncode == 0, done.stderr

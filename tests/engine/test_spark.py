@@ -41,7 +41,7 @@ def test_methods_and_rules_on_a_messy_survey(
     session: Any, rules: list[Rule], ways: list[dict[str, Any]], tmp_path: Path
 ) -> None:
     path = saved(messy(), tmp_path / "messy.parquet")
-    check_same(build_od(read_trips(path)), on_spark(session, path), rules, ways)
+    check_same(build_od(read_trips(path), resolution=7), on_spark(session, path, resolution=7), rules, ways)
 
 
 STATEMENTS: list[tuple[list[Rule], list[dict[str, Any]]]] = [
@@ -66,7 +66,7 @@ def test_every_statement_runs_on_spark(
     table = pa.table({**_golden("tiny"), "person": np.arange(len(_golden("tiny")["origin"])) % 23})
     path = saved(table, tmp_path / "tiny.parquet")
     # Few levels, since Spark takes its time over each statement.
-    reference, other = read_od(path, resolution=8), on_spark(session, path, fetchable=0, resolution=8)
+    reference, other = read_od(path, resolution=6), on_spark(session, path, fetchable=0, resolution=6)
     for rules, ways in statements:
         check_same(reference, other, rules, ways)
     rule = Rule(trips=5, persons=3)
@@ -118,7 +118,8 @@ def test_random_trips_in_any_order(session: Any, seed: int, tmp_path: Path) -> N
         }
     )
     path = saved(table.take(pa.array(random.permutation(600))), tmp_path / "trips.parquet")
-    check_same(build_od(read_trips(table)), on_spark(session, path), [Rule(trips=6, weight=300), Rule(persons=4)])
+    rules = [Rule(trips=6, weight=300), Rule(persons=4)]
+    check_same(build_od(read_trips(table)), on_spark(session, path), rules, WAYS[::3])
 
 
 def _golden(case: str) -> dict[str, Any]:

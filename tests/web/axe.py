@@ -7,13 +7,14 @@ from typing import Any
 
 from playwright.sync_api import Page
 
+from web.driver import Opened
 from web.once import load
 
 WEB = Path(__file__).resolve().parents[2] / "web"
 READABLE = 4.5
 """The least contrast of small text (WCAG 2.2, 1.4.3)."""
 
-RUN = """; axe.run(document, { resultTypes: ["violations", "incomplete"] }).then(({ violations, incomplete }) => {
+RUN = """; axe.run(document, { resultTypes: ["violations", "incomplete"], %s }).then(({ violations, incomplete }) => {
   const told = (found) => found.map(({ id, nodes }) => [id, nodes.map((node) => node.target.at(-1))]);
   return [told(violations), told(incomplete)];
 })"""
@@ -48,13 +49,21 @@ CONTRAST = """(selector) => {
 }"""
 
 
-def look(page: Page) -> tuple[list[Any], int]:
-    """Return what is wrong on a page, and how many texts axe could not decide on."""
+def look(page: Page, rule: str | None = None) -> tuple[list[Any], int]:
+    """Return what is wrong on a page, by all rules or by one, and how many texts axe could not decide on."""
     build = load(WEB.parent / "scripts" / "build_web.py")
     build.install(build.node_tools()[1])
     axe = (WEB / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
-    violations, incomplete = page.evaluate(axe + RUN)
+    violations, incomplete = page.evaluate(axe + RUN % ("" if rule is None else f'runOnly: ["{rule}"]'))
     wrong: list[Any] = [*violations, *(found for found in incomplete if found[0] != "color-contrast")]
     undecided = [target for name, targets in incomplete if name == "color-contrast" for target in targets]
     contrasts = {target: page.evaluate(CONTRAST, target) for target in undecided}
     return [*wrong, *((target, found) for target, found in contrasts.items() if found < READABLE)], len(undecided)
+
+
+def check_by_axe(opened: Opened) -> None:
+    """Check a page in both of its views, and what is left open there."""
+    for view in ("places", "zones"):
+        wrong, undecided = look(opened.pick("view", view).page)
+        assert wrong == []
+        assert undecided > 3

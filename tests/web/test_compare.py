@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterator
 from pathlib import Path
 
 import h3
@@ -10,6 +11,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from web import made
+from web.axe import check_by_axe
 from web.driver import PIXELS, Opened, open_report, plain
 
 ZONES = made.disk(8, 1)
@@ -89,9 +91,17 @@ def _by_cell(folder: Path, level: int) -> tuple[dict[str, int], dict[str, int]]:
     return fine, rough
 
 
-def test_two_cascades_are_compared_on_the_same_cells(browser: Browser, tmp_path: Path) -> None:
-    folders = made.nested_pair(tmp_path)
-    opened = open_report(browser, tmp_path / "cascades.html", folders)
+@pytest.fixture(scope="module")
+def cascades(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Opened, tuple[Path, Path]]]:
+    folders = made.nested_pair(tmp_path_factory.mktemp("cascades"))
+    opened = open_report(browser, folders[0].parent / "cascades.html", folders)
+    yield opened, folders
+    assert opened.problems == []
+    opened.page.context.close()
+
+
+def test_two_cascades_are_compared_on_the_same_cells(cascades: tuple[Opened, tuple[Path, Path]]) -> None:
+    opened, folders = cascades
     assert opened.page.locator('input[name="view"][value="places"]').is_checked()
     assert opened.page.locator(".frame").all_inner_texts() == ["Change · Destinations: where trips end"]
     # Rows that lie in each other are not subtracted one by one, anywhere on the page.
@@ -138,8 +148,12 @@ def test_two_cascades_are_compared_on_the_same_cells(browser: Browser, tmp_path:
     _check_colours(opened, {cell: round(shift) for cell, shift in shifts.items() if abs(shift) > 1})
     opened.pick("view", "zones")
     assert opened.page.locator('input[name="shade"][value="change"]').count() == 0
-    assert opened.problems == []
-    opened.page.context.close()
+
+
+def test_axe_finds_nothing_in_two_cascades_and_what_it_leaves_open_can_be_read(
+    cascades: tuple[Opened, tuple[Path, Path]],
+) -> None:
+    check_by_axe(cascades[0])
 
 
 def _check_colours(opened: Opened, changes: dict[str, int]) -> None:

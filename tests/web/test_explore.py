@@ -35,8 +35,9 @@ def visit(browser: Browser, server: ExploreServer, *, draws: bool) -> Opened:
     return opened
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def live(browser: Browser, server: ExploreServer) -> Iterator[Opened]:
+    """The explorer with its map, wherever the test before left its controls."""
     opened = visit(browser, server, draws=True)
     yield opened
     opened.page.context.close()

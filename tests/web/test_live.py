@@ -14,7 +14,7 @@ from odkanon.publish.report.model import build_model
 from odkanon.publish.report.page import fill_template
 from odkanon.publish.saved import read_release
 from web import made
-from web.driver import Opened
+from web.driver import NO_WEBGL, Opened
 
 ADDRESS = "http://127.0.0.1:1/secret/"
 FIRST = {
@@ -68,6 +68,7 @@ class Server:
 def test_the_controls_ask_the_server_and_the_page_follows(browser: Browser, tmp_path: Path) -> None:
     server = Server(made.hexagons(tmp_path / "release"))
     context = browser.new_context()
+    context.add_init_script(NO_WEBGL)
     context.route("**/*", server)
     opened = Opened(context.new_page())
     opened.page.on("pageerror", lambda error: opened.problems.append(str(error)))

@@ -209,18 +209,6 @@ def test_the_keyboard_reaches_zones_and_map(single: Opened, hexagons: Path) -> N
     single.pick("axes", "both")
 
 
-def test_the_theme_follows_the_system_and_the_button(browser: Browser, hexagons: Path) -> None:
-    opened = open_report(browser, hexagons.parent / "dark.html", [hexagons], theme="dark")
-    background = "getComputedStyle(document.body).backgroundColor"
-    dark = opened.page.evaluate(background)
-    in_dark = opened.colours()
-    opened.page.get_by_role("button", name="Light").click()
-    assert opened.settle().colours() != in_dark
-    assert opened.page.evaluate(background) != dark
-    assert opened.problems == []
-    opened.page.context.close()
-
-
 def test_a_phone_shows_everything_without_sideways_scrolling(browser: Browser, hexagons: Path) -> None:
     opened = open_report(browser, hexagons.parent / "phone.html", [hexagons], size=PHONE)
     assert opened.page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]

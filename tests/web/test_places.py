@@ -16,6 +16,7 @@ from playwright.sync_api import Browser
 
 from odkanon.publish.report import write_full_report
 from web import made
+from web.axe import check_by_axe
 from web.driver import PHONE, PIXELS, Opened, open_page, open_report, plain
 
 DETAILS = range(4)
@@ -107,7 +108,6 @@ def test_a_place_is_answered_by_every_row_that_covers_it(places: Opened, rows: l
     choose(places, fine)
     for detail in reversed(DETAILS):
         places.page.locator("#detail").fill(str(detail))
-        places.settle()
         area = h3.cell_to_parent(fine, 6 + detail)
         inside = sum(trips for origin, _, trips in rows if within(origin, area))
         around = sum(trips for origin, _, trips in rows if origin != area and within(area, origin))
@@ -306,17 +306,19 @@ def test_a_homogeneous_release_has_the_map_too(browser: Browser, tmp_path: Path)
         total = sum(int(row["trips"]) for row in csv.DictReader(file))
     for detail in range(int(opened.page.locator("#detail").get_attribute("max") or 0) + 1):
         opened.page.locator("#detail").fill(str(detail))
-        opened.settle()
         assert answer(opened)[0] == total
+    opened.settle()
     assert opened.problems == []
     opened.page.context.close()
 
 
-def test_a_phone_shows_it_without_sideways_scrolling(browser: Browser, folder: Path) -> None:
-    opened = open_report(browser, folder.parent / "phone.html", [folder], size=PHONE, theme="dark")
-    assert opened.page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
-    assert opened.problems == []
-    opened.page.context.close()
+def test_a_phone_shows_it_without_sideways_scrolling(places: Opened) -> None:
+    before = places.page.viewport_size
+    assert before is not None
+    places.page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
+    assert places.settle().page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
+    assert places.problems == []
+    places.page.set_viewport_size(before)
 
 
 def test_a_public_page_says_what_it_may_and_a_full_one_everything(browser: Browser, tmp_path: Path) -> None:
@@ -420,3 +422,9 @@ def test_each_value_has_a_small_map_on_one_scale(cube: tuple[Opened, list[dict[s
     assert total < trips_of(rows)
     opened.page.get_by_role("button", name="One map for each mode").click()
     assert opened.page.locator(".frame").count() == 1
+
+
+def test_axe_finds_nothing_in_a_cube_and_what_it_leaves_open_can_be_read(
+    cube: tuple[Opened, list[dict[str, str]]],
+) -> None:
+    check_by_axe(cube[0])

@@ -6,6 +6,7 @@ import json
 import platform
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -83,11 +84,17 @@ def make_recipe(
 
 def versions() -> dict[str, str]:
     """Return the versions of what took part, which can change a number in its last digit."""
-    found = {"odkanon": __version__, "python": platform.python_version()}
+    return {"odkanon": __version__, "python": platform.python_version(), **dict(_installed())}
+
+
+@cache
+def _installed() -> tuple[tuple[str, str], ...]:
+    """Return packages and their versions; to look them up takes as long as to write a small release."""
+    found = []
     for name in _TAKE_PART:
         with suppress(PackageNotFoundError):
-            found[name] = version(name)
-    return found
+            found.append((name, version(name)))
+    return tuple(found)
 
 
 def public_digest(path: Path) -> str | None:

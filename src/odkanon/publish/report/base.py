@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -135,10 +136,7 @@ def _surroundings(corners: list[Point]) -> Box:
 
 def _near(box: Box) -> tuple[list[Points], list[Points]]:
     """Return the land rings and the border lines of the world that may come near a box."""
-    numbers = np.frombuffer(gzip.decompress(WORLD.read_bytes()), dtype="<i4")
-    rings, borders = map(int, numbers[:2])
-    table, steps = np.split(numbers[2:], [5 * (rings + borders)])
-    table, steps = table.reshape(-1, 5).astype(np.int64), steps.reshape(-1, 2)
+    rings, table, steps = _world()
     ends = np.cumsum(table[:, 4])
     near = ((table[:, :2] <= (box.east, box.north)) & (table[:, 2:4] >= (box.west, box.south))).all(axis=1)
     found = [
@@ -160,6 +158,15 @@ def unrolled(line: Points) -> Points:
     east = line + np.where(line[:, :1] < 0, [[360 * UNIT, 0]], 0)
     half = 180 * UNIT
     return east if np.ptp(line[:, 0]) > half and np.ptp(east[:, 0]) < half else line
+
+
+@cache
+def _world() -> tuple[int, npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+    """Return how many rings there are, the frame and length of each ring and border line, and the steps of them all."""
+    numbers = np.frombuffer(gzip.decompress(WORLD.read_bytes()), dtype="<i4")
+    rings, borders = map(int, numbers[:2])
+    table, steps = np.split(numbers[2:], [5 * (rings + borders)])
+    return rings, table.reshape(-1, 5).astype(np.int64), steps.reshape(-1, 2)
 
 
 def _walk(packed: Ring) -> Iterator[Point]:
