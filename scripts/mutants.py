@@ -86,7 +86,13 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
     "checks": ("audit/checks.py", ("audit/test_own_rule.py", "audit/test_tampering.py")),
     "recount": (
         "audit/recount.py",
-        ("audit/test_own_rule.py", "audit/test_cascade.py", "audit/test_tampering.py", "audit/test_counting.py"),
+        (
+            "audit/test_recount.py",
+            "audit/test_own_rule.py",
+            "audit/test_cascade.py",
+            "audit/test_tampering.py",
+            "audit/test_counting.py",
+        ),
     ),
     "differences": ("audit/differences.py", ("audit/test_differences.py",)),
     "columns": ("audit/columns.py", ("audit/test_differences.py",)),
