@@ -40,7 +40,7 @@ EXAMPLES, SECONDS, PATIENCE = 20, 120, 1200
 
 CASCADE = ("methods/test_cascade.py", "methods/test_cascade_trees.py")
 MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
-    "rule": ("model/rule.py", ("model/test_checks.py", "model/test_rule.py")),
+    "rule": ("model/rule.py", ("model/test_rule_besides.py", "model/test_checks.py", "model/test_rule.py")),
     "release": (
         "model/release.py",
         ("model/test_checks.py", "attacks/test_suppressed_total.py", "methods/test_order.py", "model/test_release.py"),
