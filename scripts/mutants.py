@@ -38,7 +38,7 @@ EQUIVALENT = Path(__file__).with_name("mutants-equivalent.txt")
 EXAMPLES, SECONDS, PATIENCE = 20, 120, 1200
 """Examples of a property; seconds of the processor that a mutant gets, and seconds on the clock."""
 
-CASCADE = ("methods/test_cascade.py", "methods/test_cascade_trees.py")
+CASCADE = ("methods/test_cascade_trees.py", "methods/test_cascade.py")
 MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
     "rule": ("model/rule.py", ("model/test_rule_besides.py", "model/test_checks.py", "model/test_rule.py")),
     "release": (
@@ -88,6 +88,7 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
         "audit/recount.py",
         (
             "audit/test_recount.py",
+            "audit/test_cubes.py",
             "audit/test_own_rule.py",
             "audit/test_cascade.py",
             "audit/test_tampering.py",

@@ -10,7 +10,7 @@ import pyarrow.parquet
 import pytest
 
 from audit.tamper import copy_release, edit_json, read_rows, settle_accounts, sign_again, write_rows
-from odkanon import Rule, audit_releases
+from odkanon import Rule, anonymize, audit_releases, read_matrix
 from odkanon.publish.recipe import recipe_path
 from worlds.people import Person, Trip, crowd, findings, release, write
 
@@ -119,15 +119,19 @@ def test_shares_of_weight_count_where_the_rule_does(tmp_path: Path) -> None:
         assert not any("of the trips that are promised" in each for each in messages)
 
 
-def test_releases_whose_trips_were_counted_again_are_compared_by_their_trips(tmp_path: Path) -> None:
+def test_releases_are_compared_by_their_trips_where_these_were_counted_again(tmp_path: Path) -> None:
     women = [Trip(who, at % 2, 8) for at, who in enumerate(crowd(40))]
     men = [Trip(who, at % 2, 8) for at, who in enumerate(crowd(40, sex="Man"))]
     path = write(women + men, tmp_path / "trips.parquet")
-    release(path, tmp_path / "all", Rule(trips=10))
-    release(path, tmp_path / "women", Rule(trips=10), where='sex == "Woman"')
-    report = audit_releases([tmp_path / "all", tmp_path / "women"], trips=path)
+    fewer = write(women[1:] + men, tmp_path / "fewer.parquet")
+    folders = [tmp_path / "all", tmp_path / "women"]
+    release(path, folders[0], Rule(trips=10))
+    release(path, folders[1], Rule(trips=10), where='sex == "Woman"')
+    report, other = audit_releases(folders, trips=path), audit_releases(folders, trips=fewer)
     assert [each.compared for each in report.compared] == ["all combinations of rows compared"]
     assert findings(report) == []
+    assert [each.compared for each in other.compared] == ["published numbers compared"]
+    assert "the trips given are not those of the release" in findings(other, "recount")[0].message
 
 
 def test_rows_of_a_cascade_are_counted_again(world: tuple[Path, Path], tmp_path: Path) -> None:
@@ -139,3 +143,14 @@ def test_rows_of_a_cascade_are_counted_again(world: tuple[Path, Path], tmp_path:
     write_rows(tmp_path / "nested", rows)
     settle_accounts(tmp_path / "nested")
     assert told(tmp_path / "nested", world[0], "recount") != []
+
+
+def test_what_was_not_counted_again_is_not_compared_by_trips(world: tuple[Path, Path], tmp_path: Path) -> None:
+    """Rows of kinds of trips whose recipe is gone: nobody knows which trips are in them."""
+    folder = anonymize(read_matrix(world[0], by=["sex"]), Rule(trips=10), method="cascade").save(tmp_path / "cube")
+    assert audit_releases([world[1], folder], trips=world[0]).compared[0].how == "by the trips"
+    recipe_path(folder).unlink()
+    report = audit_releases([world[1], folder], trips=world[0])
+    assert report.compared[0].how != "by the trips"
+    (found,) = findings(report, "recount")
+    assert "rows were not counted again" in found.message
