@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
@@ -76,6 +77,39 @@ def test_a_release_that_does_not_say_its_file_is_not_said_to_be_of_another(
 ) -> None:
     edit_json(recipe_path(forged), lambda content: content["about"]["input"].update(sha256=None))
     assert told(forged, world[0], "recount", "note") == []
+
+
+@pytest.mark.parametrize(
+    ("measure", "by", "found"),
+    [
+        ("trips", 4, "has 29 trips in the release, but only 25 in the data"),
+        ("trips", -4, "has 21 trips in the release, but 25 in the data: its count was changed"),
+        ("weight", 4, "has 25 trips and 29 weight in the release, but 25 weight in the data: its count was changed"),
+        ("weight", -4, "has 25 trips and 21 weight in the release, but 25 weight in the data: its count was changed"),
+    ],
+)
+def test_a_changed_number_is_told_once(
+    world: tuple[Path, Path], forged: Path, measure: str, by: int, found: str
+) -> None:
+    rows = read_rows(forged)
+    (row,) = [row for row in rows if row["trips"] == 25]
+    row[measure] += by
+    write_rows(forged, rows)
+    settle_accounts(forged)
+    told_of = [each for each in told(forged, world[0], "recount") if " -> " in each]
+    assert len(told_of) == 1
+    assert told_of[0].endswith(found)
+
+
+def test_more_trips_than_those_of_the_release_are_others(world: tuple[Path, Path], tmp_path: Path) -> None:
+    table = pyarrow.parquet.read_table(world[0])
+    times = pa.array([f"2024-02-{day + 1:02} 08:00:00" for day in range(2)])
+    extra = table.slice(0, 2).set_column(table.column_names.index("start_time"), "start_time", times)
+    pyarrow.parquet.write_table(pa.concat_tables([table, extra]), tmp_path / "more.parquet")
+    (found,) = told(world[1], tmp_path / "more.parquet", "recount")
+    assert found.startswith(
+        "the trips given are not those of the release: 40 remain after reading, the release is of 38"
+    )
 
 
 @pytest.mark.parametrize("changed", [1, 2])
