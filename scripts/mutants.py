@@ -64,7 +64,7 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
     "caps": ("methods/cascade/caps.py", (*CASCADE, "attacks/test_cascade.py")),
     "fall": ("methods/cascade/fall.py", (*CASCADE, "attacks/test_cascade.py")),
     "ladder": ("methods/cascade/ladder.py", CASCADE),
-    "kinds": ("methods/cascade/kinds.py", (*CASCADE, "attacks/test_spare.py")),
+    "kinds": ("methods/cascade/kinds.py", ("methods/test_kinds.py", *CASCADE, "attacks/test_spare.py")),
     "cascade": (
         "methods/cascade/method.py",
         (*CASCADE, "methods/test_again.py", "attacks/test_cube.py"),
