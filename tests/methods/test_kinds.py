@@ -90,9 +90,22 @@ def leaves_below(levels: tuple[Level, ...], at: int, kind: int) -> int:
     return sum(many * leaves_below(levels, at - 1, child) for child, many in children.items())
 
 
+def check_steps(levels: tuple[Level, ...]) -> None:
+    """Check that the largest proper parts are the children, or those of the only child."""
+    for at, level in enumerate(levels[1:], 1):
+        for kind in range(len(level.child)):
+            below, node = at, kind
+            while below and levels[below].single[node]:
+                (node,) = counted(levels[below].child[node], levels[below].count[node])
+                below -= 1
+            parts = counted(levels[below].child[node], levels[below].count[node])
+            assert counted(level.step[kind], level.step_count[kind]) == parts
+
+
 def by_kinds(tree: Hierarchy) -> list[list[int]]:
     """Return for each level how many public leaves each of its observed nodes has."""
     levels = public_levels(tree.to_public_root())
+    check_steps(levels)
     return [[leaves_below(levels, at, kind) for kind in level.kind.tolist()] for at, level in enumerate(levels)]
 
 
@@ -131,3 +144,11 @@ def test_masked_cells_have_the_leaves_inside(place: str, fine: bool) -> None:
         inside_of = Counter(h3.cell_to_parent(leaf, resolution) for leaf in places)
         assert told[at] == [inside_of[name] for name in names]
     assert told[-1] == [len(places)]
+
+
+def test_the_parts_of_the_world_are_those_of_the_only_base_cell_inside() -> None:
+    base = h3.cell_to_parent("861fb4667ffffff", 0)
+    leaves = [h3.cell_to_center_child(cell, 3) for cell in sorted(h3.cell_to_children(base, 1))[:2]]
+    cells = np.array(sorted(map(h3.str_to_int, leaves)), dtype=np.uint64)
+    tree = replace(h3_hierarchy(cells), within=Area(cells=cells))
+    assert by_kinds(tree) == [[1, 1], [1, 1], [1, 1], [2], [2]]

@@ -117,6 +117,7 @@ def test_origins_need_so_many_good_destinations() -> None:
     assert Rule(trips=1, min_destinations=1).with_destinations(origin, good).tolist() == [True] * 5
     asked = Rule(trips=1, min_destinations=2)
     assert asked.with_destinations(origin, good).tolist() == [True, True, False, False, False]
+    assert asked.with_destinations(origin, good & (origin == 0)).tolist() == [True, True, False, False, False]
     assert asked.with_destinations(origin[:0], good[:0]).tolist() == []
 
 
