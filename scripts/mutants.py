@@ -72,7 +72,11 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
     "rest": ("engine/rest.py", ("methods/test_heads.py", *CASCADE)),
     "workspace": (
         "engine/sql/workspace.py",
-        ("engine/test_duckdb.py::test_random_worlds", "engine/test_duckdb.py::test_cascades_under_every_rule"),
+        (
+            "engine/test_workspace.py",
+            "engine/test_duckdb.py::test_random_worlds",
+            "engine/test_duckdb.py::test_cascades_under_every_rule",
+        ),
     ),
     "sql-rest": (
         "engine/sql/rest.py",
