@@ -90,6 +90,8 @@ def test_a_database_makes_the_same_releases() -> None:
         ([40, 13, 12, 2, 2], Rule(persons=3, households=2)),
         ([40, 13, 12, 2, 2], Rule(persons=3, households=3)),
         ([40, 13, 12, 2, 2], Rule(persons=4, households=2)),
+        ([40, 13, 12, 2, 2], Rule(persons=4, households=4)),
+        ([40, 13, 12, 4, 3], Rule(trips=7)),
     ],
 )
 def test_what_is_too_few_takes_the_same_flow_along(counts: list[int], rule: Rule) -> None:
@@ -108,3 +110,20 @@ def test_what_is_too_few_takes_the_same_flow_along(counts: list[int], rule: Rule
     memory, stored = read_od(trips), in_duckdb(trips)
     mine, theirs = (anonymize(od, rule, budget=0.12) for od in (memory, stored))
     assert told(theirs, stored) == told(mine, memory)
+
+
+def test_heads_of_several_suppressed_flows_count_once() -> None:
+    """Two persons in each of two flows that are suppressed: the same two, who are fewer than three."""
+    flows = [(4, [f"p{at}" for at in range(40)]), (7, [f"q{at}" for at in range(12)]), (10, "ab"), (8, "ab")]
+    trips = pa.table(
+        {
+            "origin": [places()[10] for _, persons in flows for _ in persons],
+            "destination": [places()[at] for at, persons in flows for _ in persons],
+            "person": [person for _, persons in flows for person in persons],
+        }
+    )
+    memory, stored = read_od(trips), in_duckdb(trips)
+    for persons, companion in ((2, False), (3, True)):
+        mine, theirs = (anonymize(od, Rule(persons=persons), budget=0.12) for od in (memory, stored))
+        assert (theirs.refusal or "", theirs.companion) == (mine.refusal or "", mine.companion)
+        assert (mine.companion is not None) == companion
