@@ -81,6 +81,7 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
     "sql-rest": (
         "engine/sql/rest.py",
         (
+            "engine/test_rest.py",
             "engine/test_duckdb.py::test_cascades_under_every_rule",
             "engine/test_duckdb.py::test_cubes",
             "engine/test_duckdb.py::test_random_worlds",
