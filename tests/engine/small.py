@@ -31,6 +31,6 @@ def table(seed: int, trips: int = 90) -> pa.Table:
     )
 
 
-def in_duckdb(trips: pa.Table) -> Matrix:
-    """Return the matrix of some trips in a database, where it stays."""
-    return load_table(DuckInput(open_table(trips), DuckDb(fetchable=0)), Reading())
+def in_duckdb(trips: pa.Table, fetchable: int = 0) -> Matrix:
+    """Return the matrix of some trips in a database, where it stays unless it is small enough to be fetched."""
+    return load_table(DuckInput(open_table(trips), DuckDb(fetchable=fetchable)), Reading())
