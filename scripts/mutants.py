@@ -38,9 +38,9 @@ EQUIVALENT = Path(__file__).with_name("mutants-equivalent.txt")
 EXAMPLES, SECONDS, PATIENCE = 20, 120, 1200
 """Examples of a property; seconds of the processor that a mutant gets, and seconds on the clock."""
 
-CASCADE = ("methods/test_cascade.py", "methods/test_cascade_trees.py")
+CASCADE = ("methods/test_cascade_trees.py", "methods/test_cascade.py")
 MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
-    "rule": ("model/rule.py", ("model/test_checks.py", "model/test_rule.py")),
+    "rule": ("model/rule.py", ("model/test_rule_besides.py", "model/test_checks.py", "model/test_rule.py")),
     "release": (
         "model/release.py",
         ("model/test_checks.py", "attacks/test_suppressed_total.py", "methods/test_order.py", "model/test_release.py"),
@@ -64,7 +64,7 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
     "caps": ("methods/cascade/caps.py", (*CASCADE, "attacks/test_cascade.py")),
     "fall": ("methods/cascade/fall.py", (*CASCADE, "attacks/test_cascade.py")),
     "ladder": ("methods/cascade/ladder.py", CASCADE),
-    "kinds": ("methods/cascade/kinds.py", (*CASCADE, "attacks/test_spare.py")),
+    "kinds": ("methods/cascade/kinds.py", ("methods/test_kinds.py", *CASCADE, "attacks/test_spare.py")),
     "cascade": (
         "methods/cascade/method.py",
         (*CASCADE, "methods/test_again.py", "attacks/test_cube.py"),
@@ -72,11 +72,16 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
     "rest": ("engine/rest.py", ("methods/test_heads.py", *CASCADE)),
     "workspace": (
         "engine/sql/workspace.py",
-        ("engine/test_duckdb.py::test_random_worlds", "engine/test_duckdb.py::test_cascades_under_every_rule"),
+        (
+            "engine/test_workspace.py",
+            "engine/test_duckdb.py::test_random_worlds",
+            "engine/test_duckdb.py::test_cascades_under_every_rule",
+        ),
     ),
     "sql-rest": (
         "engine/sql/rest.py",
         (
+            "engine/test_rest.py",
             "engine/test_duckdb.py::test_cascades_under_every_rule",
             "engine/test_duckdb.py::test_cubes",
             "engine/test_duckdb.py::test_random_worlds",
@@ -86,7 +91,14 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
     "checks": ("audit/checks.py", ("audit/test_own_rule.py", "audit/test_tampering.py")),
     "recount": (
         "audit/recount.py",
-        ("audit/test_own_rule.py", "audit/test_cascade.py", "audit/test_tampering.py", "audit/test_counting.py"),
+        (
+            "audit/test_recount.py",
+            "audit/test_cubes.py",
+            "audit/test_own_rule.py",
+            "audit/test_cascade.py",
+            "audit/test_tampering.py",
+            "audit/test_counting.py",
+        ),
     ),
     "differences": ("audit/differences.py", ("audit/test_differences.py",)),
     "columns": ("audit/columns.py", ("audit/test_differences.py",)),

@@ -37,10 +37,15 @@ SIGNS = [
 ]
 
 
+def some_words() -> set[str]:
+    """Return many ids, and words for nobody."""
+    words = {"".join(signs) for signs in product(SIGNS, repeat=3)}
+    return words | {spelled for word in identity.NOBODY for spelled in (word, word.upper(), word.title(), f"{word}1")}
+
+
 @pytest.mark.parametrize("expression", [identity.head_text, identity.value_text])
 def test_the_short_way_gives_the_same(expression: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
-    words = {"".join(signs) for signs in product(SIGNS, repeat=3)}
-    words |= {spelled for word in identity.NOBODY for spelled in (word, word.upper(), word.title(), f"{word}1")}
+    words = some_words()
     short = expression("id")
     monkeypatch.setattr(identity, "_SINGLE", "^nothing is like this$")
     connection = connect()
@@ -55,3 +60,14 @@ def test_a_line_end_after_an_id_makes_no_other_head() -> None:
     for word in ("12", "ab", "q7", "12.5"):
         connection.register("ids", pa.table({"id": [word, f"{word}\n", f"\n{word}\r\n"]}))
         assert connection.sql(f"SELECT DISTINCT {identity.head_text('id')} FROM ids").fetchall() == [(word,)]
+
+
+def test_ids_that_are_spelled_once_are_heads_as_they_are() -> None:
+    words = sorted(some_words() | {f"{word}\n" for word in some_words()})
+    once = [word for word in words if identity.spelled_once(pa.array([word]))]
+    assert 100 < len(once) < len(words)
+    assert identity.spelled_once(pa.array(once))
+    assert not identity.spelled_once(pa.array([*once, "007"]))
+    connection = connect()
+    connection.register("ids", pa.table({"id": once}))
+    assert connection.sql(f"SELECT id FROM ids WHERE ({identity.head_text('id')}) IS DISTINCT FROM id").fetchall() == []

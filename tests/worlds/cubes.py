@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from attacks.cascades import Box, Node, World
 from odkanon import Rule
@@ -67,10 +68,10 @@ def tree_of(levels: Sequence[Sequence[tuple[int, int]]], top: str | None = None)
     return Hierarchy(tuple(ids), tuple(np.array([start for start, _ in level]) for level in levels))
 
 
-def cube_matrix(world: World, counts: np.ndarray, weight: np.ndarray | None = None) -> ODMatrix:
-    """Return the matrix of one input of a world; its trees keep only the leaves that occur."""
-    at = np.nonzero(counts.reshape(world.shape))
-    trips = counts.reshape(world.shape)[at].astype(np.int64)
+def attributes(
+    world: World, at: Sequence[np.ndarray]
+) -> tuple[tuple[AttributeAxis, ...], tuple[npt.NDArray[np.int32], ...]]:
+    """Return the attributes of records, given the leaves of each on all axes; their trees keep only what occurs."""
     axes, kinds = [], []
     for number, (levels, leaf) in enumerate(zip(world.levels[2:], at[2:], strict=True), 2):
         tree = tree_of(levels, ANY)
@@ -81,6 +82,14 @@ def cube_matrix(world: World, counts: np.ndarray, weight: np.ndarray | None = No
         keep[seen] = True
         axes.append(AttributeAxis(f"a{number}", tree.restrict(keep)))
         kinds.append(np.searchsorted(seen, leaf).astype(np.int32))
+    return tuple(axes), tuple(kinds)
+
+
+def cube_matrix(world: World, counts: np.ndarray, weight: np.ndarray | None = None) -> ODMatrix:
+    """Return the matrix of one input of a world; its trees keep only the leaves that occur."""
+    at = np.nonzero(counts.reshape(world.shape))
+    trips = counts.reshape(world.shape)[at].astype(np.int64)
+    axes, kinds = attributes(world, at)
     return od_matrix(
         tree_of(world.levels[0]),
         tree_of(world.levels[1]),
@@ -89,8 +98,8 @@ def cube_matrix(world: World, counts: np.ndarray, weight: np.ndarray | None = No
         trips=trips,
         weight=None if weight is None else weight.reshape(world.shape)[at].astype(np.int64),
         heads={"persons": np.arange(len(trips), dtype=np.int32)},
-        axes=tuple(axes),
-        kinds=tuple(kinds),
+        axes=axes,
+        kinds=kinds,
         source=Source(rows=int(trips.sum())),
     )
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from odkanon.core.arrays import Bools, Codes, Ints
-from odkanon.read.identity import as_text, head_numbers, head_text, value_text
+from odkanon.read.identity import as_text, head_numbers, head_text, spelled_once, value_text
 from odkanon.read.tables.table import Table, quote_name
 
 if TYPE_CHECKING:
@@ -134,7 +134,9 @@ def _extra(table: Table, rows: Rows, values: Mapping[str, str], ids: Mapping[str
 def _id_numbers(table: Table, column: str, texts: pa.Array) -> Codes:
     """Return a number for each head, as `odkanon.read.identity.head_numbers` does, given the texts of a column."""
     found = pc.dictionary_encode(texts)
-    (heads,) = _spelled(table, {column: found.dictionary}, [head_text(column)])
+    heads = found.dictionary
+    if not spelled_once(heads):
+        (heads,) = _spelled(table, {column: heads}, [head_text(column)])
     numbers = np.append(head_numbers(heads), np.int32(-1))
     result: Codes = numbers[np.asarray(pc.fill_null(found.indices, -1))]
     return result

@@ -77,6 +77,11 @@ def head_text(column: str) -> str:
     return _unless_single(column, spelled)
 
 
+def spelled_once(texts: pa.Array) -> bool:
+    """Tell whether all of some texts, none of them missing, can be spelled in one way only: each is a head as it is."""
+    return bool(pc.all(pc.match_substring_regex(texts.cast(pa.string()), _SINGLE)).as_py())
+
+
 def head_numbers(heads: pa.Array) -> Codes:
     """Return a number for each head, -1 where there is none; numbers are in the order of the ids as text.
 

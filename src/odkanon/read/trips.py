@@ -68,9 +68,10 @@ class Trips:
     def cells(self, resolution: int) -> tuple[Cells, Cells]:
         """Return the H3 cells in which the trips begin and end; worked out once, also for parts of the trips."""
         if resolution not in self._cells:
-            lat_lon = [self.table.column(name).to_numpy() for name in COORDINATES]
-            start, end = (latlng_to_cell(lat_lon[at], lat_lon[at + 1], resolution) for at in (0, 2))
-            self._cells[resolution] = start, end
+            lat, lon, end_lat, end_lon = (self.table.column(name).to_numpy() for name in COORDINATES)
+            # Together, for most trips end where others begin.
+            ends = latlng_to_cell(np.concatenate([lat, end_lat]), np.concatenate([lon, end_lon]), resolution)
+            self._cells[resolution] = ends[: len(self)], ends[len(self) :]
         return self._cells[resolution]
 
     def select(self, which: Bools) -> Trips:

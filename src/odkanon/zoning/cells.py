@@ -32,7 +32,8 @@ _LOOKED_AT = 4096
 _RESOLUTION_SHIFT = np.uint64(52)
 _RESOLUTION_MASK = np.uint64(0xF << 52)
 _SIXES = np.uint64(int("6" * MAX_RESOLUTION, 8))
-_PENTAGON_BASES = np.array([4, 14, 24, 38, 49, 58, 63, 72, 83, 97, 107, 117], dtype=np.uint64)
+_HAS_PENTAGON = np.isin(np.arange(128), [4, 14, 24, 38, 49, 58, 63, 72, 83, 97, 107, 117])
+"""For each number of a base cell, whether there is a pentagon at its centre."""
 
 
 def latlng_to_cell(lat: Floats, lng: Floats, resolution: int) -> Cells:
@@ -129,7 +130,7 @@ def is_pentagon(cells: Cells) -> npt.NDArray[np.bool_]:
     base = (cells >> np.uint64(45)) & np.uint64(0x7F)
     unused = np.uint64(3) * (np.uint64(MAX_RESOLUTION) - cell_to_resolution(cells).astype(np.uint64))
     digits = (cells & np.uint64((1 << 45) - 1)) >> unused
-    found: npt.NDArray[np.bool_] = np.isin(base, _PENTAGON_BASES) & (digits == 0)
+    found: npt.NDArray[np.bool_] = _HAS_PENTAGON[base] & (digits == 0)
     return found
 
 

@@ -7,6 +7,7 @@ import errno
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
@@ -118,6 +119,10 @@ class Table:
 
     def types(self) -> dict[str, str]:
         """Return the SQL type of each column."""
+        return self._types
+
+    @cached_property
+    def _types(self) -> dict[str, str]:
         rows = self.connection.execute(f"DESCRIBE SELECT * FROM {self.scan}").fetchall()
         return {row[0]: row[1] for row in rows}
 

@@ -1,0 +1,58 @@
+"""What a cascade leaves in a database against what it leaves in memory, step by step."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from engine.small import in_duckdb, table
+from odkanon import read_od
+from odkanon.engine.rest import Groups, MemoryRest, Rest
+from odkanon.engine.sql.rest import SqlRest
+from odkanon.methods.cascade.ladder import side_of
+
+HEADS = ("persons", "households")
+
+
+def told(groups: Groups) -> list[list[int]]:
+    columns = [*groups.codes, groups.pairs, groups.trips, *(groups.heads[name] for name in HEADS)]
+    weight = [] if groups.weight is None else groups.weight.tolist()
+    return [*(column.tolist() for column in columns), weight, [groups.scale]]
+
+
+def split(groups: Groups) -> tuple[Groups, Groups]:
+    """Take every third group, and leave some trips of every other one of these."""
+    taken = groups.take(np.arange(0, len(groups.trips), 3))
+    some = np.arange(len(taken.trips)) % 2
+    trips = some * (taken.trips // 3)
+    weight = None if taken.weight is None else taken.weight * trips // taken.trips
+    return taken, replace(taken, pairs=taken.pairs * 0, trips=trips, weight=weight, heads={})
+
+
+@pytest.mark.parametrize(("dealt", "fetchable"), [(None, 0), ("persons", 0), ("households", 0), ("persons", 350)])
+def test_the_same_groups_are_left_at_every_rung(dealt: str | None, fetchable: int) -> None:
+    trips = table(3, 200)
+    if dealt is None:
+        trips = trips.drop_columns(["weight"])
+    memory, stored = read_od(trips), in_duckdb(trips, fetchable)
+    sides = [side_of(tree) for tree in (memory.origins, memory.destinations)]
+    rests: list[Rest] = [od.workspace().falling([side.nodes(0) for side in sides], HEADS) for od in (memory, stored)]
+    stays = 0
+    for axis, level in ((0, 1), (1, 1), (1, 2), (0, 2), (0, 3), (1, 3)):
+        side = sides[axis]
+        rests = [rest.lift(axis, side.parent(level), side.nodes(level)) for rest in rests]
+        mine, theirs = rests
+        assert isinstance(mine, MemoryRest)
+        assert isinstance(theirs, SqlRest | MemoryRest)
+        stays += isinstance(theirs, SqlRest)
+        if isinstance(theirs, MemoryRest):  # its pairs stay in the database
+            assert (len(theirs.pair), len(theirs.group)) == (0, 0)
+        assert theirs.nodes == mine.nodes
+        for least in (0, 2):
+            assert told(theirs.at_least(least)) == told(mine.at_least(least))
+        taken, left = split(mine.at_least(3))
+        rests = [rest.without(taken, np.arange(len(taken.trips)), left, dealt) for rest in rests]
+        assert rests[0].totals() == rests[1].totals()
+    assert stays > 3 if fetchable == 0 else stays == 0
