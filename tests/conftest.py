@@ -10,12 +10,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("odkanon", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
-settings.register_profile("thorough", settings.get_profile("odkanon"))
+settings.register_profile("thorough", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+settings.register_profile("odkanon", settings.get_profile("thorough"), max_examples=50)
 settings.load_profile("odkanon")
-
-SHARE, LEAST = 0.5, 8
-"""Of the examples that a property asks for, `make test` tries this share, and so many at least."""
 
 HERE = Path(__file__).parent
 NEEDS = {
@@ -54,17 +51,6 @@ APART = ("tests/test_api.py", "tests/test_docs.py", "tests/engine/test_duckdb.py
 
 TOGETHER = ("tests/engine/test_spark", "tests/web/")
 """Modules that share one Spark session, and modules that share one browser."""
-
-
-def pytest_itemcollected(item: pytest.Item) -> None:
-    """Try fewer examples of each property, unless all are asked for with ``--hypothesis-profile thorough``."""
-    test: Any = getattr(item, "obj", None)
-    asked: settings | None = getattr(test, "_hypothesis_internal_use_settings", None)
-    if asked is None or hasattr(test, "fewer") or item.config.getoption("--hypothesis-profile") == "thorough":
-        return
-    fewer = min(asked.max_examples, max(LEAST, round(SHARE * asked.max_examples)))
-    test._hypothesis_internal_use_settings = settings(asked, max_examples=fewer)
-    test.fewer = True
 
 
 @pytest.hookimpl(optionalhook=True)

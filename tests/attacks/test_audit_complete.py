@@ -12,13 +12,14 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from attacks.linear import Knowledge, Row, shown_groups
 from odkanon import Hierarchy, InputError, Rule, anonymize, audit_releases, lookup_hierarchy, read_od
 from odkanon.audit import Report, TripsSource
 from odkanon.together.series import AxisZones, Zoning, release_on_zones
+from worlds.tries import tries
 
 TREE = {"a1": "A", "a2": "A", "b1": "B", "b2": "B", "c1": "C"}
 """Places and their districts, which are in one town; C has a single place."""
@@ -167,7 +168,7 @@ def compare(trips: Sequence[Move], chosen: Sequence[Plan]) -> tuple[list[int], l
         return found, sorted({each.details[0]["rest"] for each in told})
 
 
-@settings(max_examples=12)
+@tries(12)
 @given(moves(), plans)
 def test_the_audit_names_what_an_exhaustive_attacker_finds_and_no_more(trips: list[Move], chosen: list[Plan]) -> None:
     found, named = compare(trips, chosen)

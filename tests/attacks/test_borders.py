@@ -10,12 +10,13 @@ import h3
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from odkanon import Rule, anonymize
 from odkanon.zoning.cells import cell_to_latlng
 from worlds.matrices import golden_od, od_of_cells
+from worlds.tries import tries
 
 RULE = Rule(trips=4)
 PLACES = np.array(
@@ -75,7 +76,7 @@ TOGETHER = {
 }
 
 
-@settings(max_examples=40, deadline=None)
+@tries(40)
 @given(st.integers(0, 2**32 - 1))
 def test_borders_are_the_same_wherever_in_their_squares_the_cells_are(seed: int) -> None:
     """So that nothing finer than a square of the grid can follow from them, by this attack or by any other."""

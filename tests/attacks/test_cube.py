@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from attacks.cascades import PAIR, SINGLE, THREE, Mode, attack, listed
 from attacks.views import SUBTRACTED, leaks, rows_of
 from odkanon import Rule, anonymize
 from worlds.cubes import Cube, cube_matrix, random_counts
+from worlds.tries import tries
 
 WORLDS = [
     # One place axis (the other has a single leaf), and two sexes.
@@ -46,7 +47,7 @@ def test_the_plain_cascade_shows_groups_along_attributes() -> None:
     assert off > 100_000
 
 
-@settings(max_examples=40)
+@tries(40)
 @given(
     st.sampled_from(
         [

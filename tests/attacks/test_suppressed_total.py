@@ -22,6 +22,7 @@ from odkanon.publish.manifest import manifest
 from odkanon.read.reading import Reading
 from odkanon.read.tables.open import open_table
 from worlds.records import World, budgets, h3_worlds, limits_of, rules, table_of, worlds
+from worlds.tries import tries
 
 first = settings(max_examples=300, phases=(Phase.generate,), database=None)
 METHODS = ["odkanon", "oigh", "atg-soft", "treecut"]
@@ -56,7 +57,7 @@ def pairs_published(world: World, release: Release) -> set[tuple[str, str]]:
     return {(o, d) for o, d, out in zip(*ends, release.published.tolist(), strict=True) if out}
 
 
-@settings(max_examples=80)
+@tries(80)
 @given(worlds, rules(), st.sampled_from(METHODS), budgets, st.sampled_from(["before", "after"]))
 def test_what_is_suppressed_is_nothing_or_meets_the_rule(
     world: World, rule: Rule, method: str, budget: float, suppress: Any

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from odkanon.audit import shown
 from odkanon.audit.shown import System, small_groups
+from worlds.tries import tries
 
 LEAST = 4
 
@@ -55,7 +56,7 @@ def least_by_column(found: System) -> dict[int, float]:
     return least
 
 
-@settings(max_examples=300)
+@tries(300)
 @given(two_sided())
 def test_cuts_find_for_each_column_the_least_group_with_it(found: System) -> None:
     with pytest.MonkeyPatch.context() as patch:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.same import (
@@ -45,6 +45,7 @@ from odkanon.sample.crowd import crowd, write_crowd
 from odkanon.sample.survey import CENTRAL_CELLS
 from odkanon.zoning.cells import str_to_cell
 from worlds.records import World, budgets, h3_worlds, rules, table_of
+from worlds.tries import tries
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 LARGE = ("paris-28k", "turin-3k")
@@ -106,7 +107,7 @@ def test_golden_cases(case: str) -> None:
     check_same(read_od(path), stored, [Rule(trips=10), Rule(weight=100)][: 2 if case == "tiny" else 1], WAYS[::2])
 
 
-@settings(max_examples=10)
+@tries(10)
 @given(h3_worlds(), rules(), st.sampled_from(WAYS), budgets, st.sampled_from([0, 5, None]))
 def test_random_worlds(world: World, rule: Rule, way: dict[str, Any], budget: float, fetchable: int | None) -> None:
     other = in_duckdb(table_of(world.trips[::-1]), fetchable=fetchable)

@@ -7,7 +7,7 @@ from itertools import product
 import h3
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from odkanon import InputError, Rule, anonymize
@@ -15,6 +15,7 @@ from odkanon.methods.cascade.again import EarlierRows, lasting
 from odkanon.model.release import Release
 from odkanon.quality.usefulness.nodes import cell_nodes
 from worlds.matrices import random_world
+from worlds.tries import tries
 
 ROOT = "851fb467fffffff"
 FINEST = 7
@@ -56,7 +57,7 @@ def by_definition(rows: list[tuple[str, str]]) -> list[bool]:
     return result
 
 
-@settings(max_examples=8)
+@tries(8)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0.02, 0.5, 0.97]), st.sampled_from([0.1, 0.9]))
 def test_rows_that_last_are_those_of_the_definition(seed: int, busy: float, above: float) -> None:
     random = np.random.default_rng(seed)

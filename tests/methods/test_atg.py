@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from odkanon.core.arrays import Ints
@@ -25,6 +25,7 @@ from odkanon.quality.utility import utility
 from odkanon.read.lookup import lookup_hierarchy
 from odkanon.zoning.hierarchy import Cut
 from worlds.matrices import WORLD_CELLS, golden_od, od_of_cells, random_od
+from worlds.tries import tries
 
 RULES = [Rule(trips=4), Rule(weight=8), Rule(persons=3), Rule(trips=3, persons=2)]
 Front = list[tuple[int, int]]
@@ -70,7 +71,7 @@ def least_spread(od: ODMatrix, rule: Rule, origins: Cut, budget: Budget) -> int:
     return min(spread for lost, spread in total if lost <= budget.allowance(flows))
 
 
-@settings(max_examples=80, deadline=None)
+@tries(80)
 @given(
     random_od(),
     st.sampled_from(RULES),
@@ -145,7 +146,7 @@ def intervals(release: Release) -> dict[int, list[tuple[int, int]]]:
     return found
 
 
-@settings(max_examples=40, deadline=None)
+@tries(40)
 @given(random_od(), st.sampled_from(RULES))
 def test_destinations_of_one_origin_zone_are_disjoint(od: ODMatrix, rule: Rule) -> None:
     for zones in intervals(anonymize(od, rule, method="atg-soft")).values():
@@ -159,7 +160,7 @@ def test_destinations_of_different_origin_zones_overlap() -> None:
     assert any(end > start for (_, end), (start, _) in pairwise(distinct))
 
 
-@settings(max_examples=40, deadline=None)
+@tries(40)
 @given(random_od(), st.sampled_from([2.0, 10.0, 30.0]))
 def test_origin_cut_is_the_most_even_one(od: ODMatrix, target: float) -> None:
     tree = od.origins
@@ -180,7 +181,7 @@ def test_origin_cut_is_the_most_even_one(od: ODMatrix, target: float) -> None:
     assert error == pytest.approx(best(tree.top, 0))
 
 
-@settings(max_examples=40, deadline=None)
+@tries(40)
 @given(random_od(equal_weights=True), st.integers(1, 8))
 def test_equal_weights_protect_population_and_participants_alike(od: ODMatrix, k: int) -> None:
     by_trips = anonymize(od, Rule.protect("participants", k=k, of=od), method="atg-soft", target=20)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import oracle
@@ -32,6 +32,7 @@ from odkanon.together.series import release_on_zones, zoning_of
 from worlds.people import Trip, crowd, write
 from worlds.records import World, budgets, cells, limits_of, table_of, worlds
 from worlds.towns import BUSY, four_zones, people, town
+from worlds.tries import tries
 
 Trips = Sequence[oracle.Trip]
 METHODS: dict[str, dict[str, Any]] = {
@@ -112,7 +113,7 @@ def check(world: World, rule: Rule, release: Release, budget: float, *, of_rows:
     assert spent <= floor(Fraction(str(budget)) * total)  # what goes with the suppressed counts, too
 
 
-@settings(max_examples=60, deadline=None)
+@tries(60)
 @given(worlds, asking(), st.sampled_from(["odkanon", "oigh", "atg-soft", "before", "square"]), budgets)
 def test_every_release_keeps_what_is_asked(world: World, rule: Rule, name: str, budget: float) -> None:
     release = made(world, rule, name, budget)
@@ -192,7 +193,7 @@ def best_levels(world: World, rule: Rule, budget: Fraction) -> tuple[Fraction, i
     return min(found, default=None)
 
 
-@settings(max_examples=40, deadline=None)
+@tries(40)
 @given(worlds, st.sampled_from([Rule(trips=3, max_share=0.5), Rule(trips=2, min_destinations=2)]), budgets)
 def test_uniform_levels_are_the_best_of_all(world: World, rule: Rule, budget: float) -> None:
     release = anonymize(world.od, rule, method="oigh", budget=budget)
@@ -208,7 +209,7 @@ def test_uniform_levels_are_the_best_of_all(world: World, rule: Rule, budget: fl
         assert g == pytest.approx(float(finest)) or more_went
 
 
-@settings(max_examples=200)
+@tries(200)
 @given(
     st.lists(st.tuples(st.integers(0, 3), st.integers(-1, 4), st.integers(1, 9)), min_size=1, max_size=20),
     st.sampled_from([0.25, 0.5, 2 / 3]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import h3
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from attacks.cascades import PAIR, THREE, Replay, Tree, World
@@ -18,8 +18,9 @@ from odkanon.model.budget import Budget
 from odkanon.model.od import ODMatrix
 from worlds.cubes import cube_matrix, fallen, rows_by_box
 from worlds.matrices import golden_od, published_rows, random_od, random_world, worlds
+from worlds.tries import tries
 
-few = settings(max_examples=12)
+few = tries(12)
 
 
 def trees(depth: int) -> st.SearchStrategy[Tree]:
@@ -29,7 +30,7 @@ def trees(depth: int) -> st.SearchStrategy[Tree]:
     return st.lists(trees(depth - 1), min_size=1, max_size=4 if depth < 3 else 3).map(tuple)
 
 
-@settings(max_examples=60)
+@tries(60)
 @given(
     st.integers(1, 3).flatmap(trees),
     st.integers(1, 3).flatmap(trees),

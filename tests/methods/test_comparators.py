@@ -7,19 +7,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from odkanon import InputError, Release, Rule, anonymize, read_od
 from odkanon.publish.manifest import manifest
 from worlds.records import World, budgets, h3_worlds, rules, table_of, worlds
+from worlds.tries import tries
 
 
 def run(world_od: Any, rule: Rule, method: str, budget: float) -> Release:
     return anonymize(world_od, rule, method=method, **({} if method == "mondrian" else {"budget": budget}))
 
 
-@settings(max_examples=25)
+@tries(25)
 @given(worlds, rules(), st.sampled_from(["oigh", "atg-soft", "mondrian"]), budgets)
 def test_nothing_is_lost_and_every_class_meets_the_rule(world: World, rule: Rule, method: str, budget: float) -> None:
     if method == "mondrian" and world.od.origins.resolution is None:
@@ -35,7 +36,7 @@ def test_nothing_is_lost_and_every_class_meets_the_rule(world: World, rule: Rule
         assert release.suppressed.trips - beside <= budget * len(world.trips)
 
 
-@settings(max_examples=15)
+@tries(15)
 @given(h3_worlds(), rules(), st.sampled_from(["oigh", "atg-soft", "mondrian"]), st.randoms(use_true_random=False))
 def test_row_order_does_not_change_a_byte(
     tmp_path_factory: pytest.TempPathFactory, world: World, rule: Rule, method: str, random: Any

@@ -6,7 +6,7 @@ import h3
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from odkanon.errors import InputError
@@ -27,6 +27,7 @@ from odkanon.read.lookup import lookup_hierarchy
 from odkanon.zoning.cells import cell_to_str
 from odkanon.zoning.hierarchy import level_cut
 from worlds.matrices import cells_below, golden_od, od_of_cells, town, worlds
+from worlds.tries import tries
 
 RULES = (Rule(trips=5), Rule(weight=12.0), Rule(trips=5, weight=9.0))
 
@@ -175,7 +176,7 @@ def test_releases_are_disjoint_connected_and_better_than_cuts(rule: Rule) -> Non
 
 
 @given(worlds(), st.sampled_from([*RULES, Rule(persons=3)]), st.sampled_from([0.0, 0.1, 0.3]))
-@settings(max_examples=20, deadline=None)
+@tries(20)
 def test_never_worse_than_odkanon_and_uniform_levels(od: ODMatrix, rule: Rule, budget: float) -> None:
     release = anonymize(od, rule, method="freezones", budget=budget, iterations=8)
     ours = utility(od, release).g

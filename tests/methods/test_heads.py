@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from attacks.cascades import PAIR, SINGLE, THREE, Node, World
@@ -19,6 +19,7 @@ from odkanon.model.account import Source
 from odkanon.model.flows import Visits
 from odkanon.model.od import od_matrix
 from worlds.cubes import fallen, rows_by_box, tree_of
+from worlds.tries import tries
 
 WORLDS = [World(((THREE, THREE), THREE)), World(((PAIR, PAIR, PAIR), (PAIR, PAIR)))]
 K = 3
@@ -51,7 +52,7 @@ def by_definition(world: World, ends: np.ndarray, people: np.ndarray) -> Judged:
     return judged
 
 
-@settings(max_examples=60)
+@tries(60)
 @given(st.sampled_from(WORLDS), st.integers(0, 2**32 - 1))
 def test_rows_are_those_of_the_definition(world: World, seed: int) -> None:
     od, ends, people = crowded(world, seed)
@@ -96,7 +97,7 @@ def test_whose_trips_leave(leave: int, expected: list[int]) -> None:
     assert gone.tolist() == [expected, [0, 0, 0]]
 
 
-@settings(max_examples=60)
+@tries(60)
 @given(
     st.lists(st.lists(st.integers(0, 4), min_size=4, max_size=4), min_size=1, max_size=4),
     st.lists(st.integers(0, 3), min_size=4, max_size=4),

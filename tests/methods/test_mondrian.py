@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from odkanon.core.arrays import Ints
@@ -23,6 +23,7 @@ from odkanon.quality.utility import utility
 from odkanon.read.lookup import lookup_hierarchy
 from odkanon.zoning.cells import cell_radius, cell_to_latlng
 from worlds.matrices import WORLD_CELLS, golden_od, od_of_cells, random_od
+from worlds.tries import tries
 
 RULES = [Rule(trips=3), Rule(weight=6), Rule(persons=3), Rule(trips=4, weight=5, persons=2)]
 Points = npt.NDArray[np.float64]
@@ -79,7 +80,7 @@ def classes_of(release: Release) -> list[list[int]]:
     return [np.flatnonzero(release.area_of_pair == number).tolist() for number in range(len(release.classes))]
 
 
-@settings(max_examples=150, deadline=None)
+@tries(150)
 @given(random_od(max_records=45), st.sampled_from(RULES))
 def test_equals_naive_recursion_and_no_class_can_be_cut_again(od: ODMatrix, rule: Rule) -> None:
     release = anonymize(od, rule, method="mondrian")
@@ -144,7 +145,7 @@ def test_the_ends_of_the_world_are_inside_the_frame() -> None:
         assert grid.degrees(grid.frame(squares)).tolist() == [[-180.0, -90.0], [180.0, 90.0]]
 
 
-@settings(max_examples=30, deadline=None)
+@tries(30)
 @given(random_od(equal_weights=True), st.integers(1, 6))
 def test_equal_weights_protect_population_and_participants_alike(od: ODMatrix, k: int) -> None:
     by_trips = anonymize(od, Rule.protect("participants", k=k, of=od), method="mondrian")

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import oracle
 from odkanon import Release, Rule, anonymize, read_od
 from odkanon.model.od import AXES
 from worlds.records import World, budgets, limits_of, rules, worlds
+from worlds.tries import tries
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 CASES = sorted(GOLDEN.glob("*/expected-*.json"))
@@ -54,7 +55,7 @@ def test_golden(case: Path) -> None:
     assert got == sorted((row["origin"], row["destination"], row[measure]) for row in expected["classes"])
 
 
-@settings(max_examples=60, deadline=None)
+@tries(60)
 @given(
     worlds,
     rules(),

@@ -7,7 +7,7 @@ from math import floor
 import h3
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from odkanon.engine.memory import MemoryEngine
@@ -17,6 +17,7 @@ from odkanon.model.rule import Rule
 from odkanon.quality.utility import utility
 from odkanon.zoning.hierarchy import Cut
 from worlds.matrices import golden_od, random_od
+from worlds.tries import tries
 
 RULES = [Rule(trips=4), Rule(weight=8), Rule(persons=3), Rule(trips=3, persons=2), Rule(trips=10_000)]
 
@@ -69,7 +70,7 @@ def brute_force(od: ODMatrix, rule: Rule, budget: str, budget_of: str) -> tuple[
     return min(candidates)[3:] if candidates else None
 
 
-@settings(max_examples=150, deadline=None)
+@tries(150)
 @given(
     random_od(max_records=35),
     st.sampled_from(RULES),

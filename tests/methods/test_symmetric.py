@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from odkanon.errors import InputError
@@ -24,6 +24,7 @@ from odkanon.read.lookup import lookup_hierarchy
 from odkanon.read.odtable import read_od
 from odkanon.zoning.cells import cell_to_parent, str_to_cell
 from worlds.matrices import all_cuts, effort, random_od, random_world, town
+from worlds.tries import tries
 
 RULES = (Rule(trips=6), Rule(trips=12), Rule(persons=4), Rule(trips=8, persons=3), Rule(weight=20.0))
 ABLE = [name for name, method in METHODS.items() if "symmetric" in method.options]
@@ -59,7 +60,7 @@ def assert_one_zoning(od: ODMatrix, release: Release) -> None:
 
 
 @pytest.mark.parametrize("method", ABLE)
-@settings(max_examples=12, deadline=None)
+@tries(12)
 @given(random_od(), st.sampled_from(RULES), st.sampled_from([0.0, 0.1, 0.3]))
 def test_both_ends_have_one_zoning(method: str, od: ODMatrix, rule: Rule, budget: float) -> None:
     release = anonymize(od, rule, method=method, budget=budget, symmetric=True, **effort(method, 4))
@@ -93,7 +94,7 @@ def test_free_zones_are_finer_than_cuts_also_with_one_zoning() -> None:
     assert g["freezones"] < g["treecut"] <= g["odkanon"]  # type: ignore[operator]
 
 
-@settings(max_examples=25, deadline=None)
+@tries(25)
 @given(random_od(), st.sampled_from(RULES), st.sampled_from([0.0, 0.1, 0.3]))
 def test_uniform_levels_are_never_better_for_being_the_same(od: ODMatrix, rule: Rule, budget: float) -> None:
     free, same = (anonymize(od, rule, method="oigh", budget=budget, symmetric=each) for each in (False, True))

@@ -7,7 +7,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from odkanon.errors import InputError
@@ -23,6 +23,7 @@ from odkanon.model.rule import Rule
 from odkanon.quality.utility import UtilityMeasure, utility
 from odkanon.zoning.hierarchy import Cut, level_cut
 from worlds.matrices import all_cuts, golden_od, random_world, worlds
+from worlds.tries import tries
 
 RULES = (Rule(trips=6), Rule(trips=12), Rule(persons=4), Rule(trips=8, persons=3), Rule(weight=20.0))
 SAME = 1 + 1e-9
@@ -91,7 +92,7 @@ def counted_totals(problem: Problem, cuts: tuple[Cut, Cut]) -> list[float]:
     st.sampled_from(["trips", "weight"]),
     st.sampled_from(["trips", "rows"]),
 )
-@settings(max_examples=25, deadline=None)
+@tries(25)
 def test_totals_are_those_of_the_merged_pairs(seed: int, rule: Rule, measure: UtilityMeasure, of: BudgetOf) -> None:
     od = random_world(seed, fan=3, levels=2)
     problem = Problem(od, rule, Budget(0.1, of), measure, with_loss=True)
@@ -103,7 +104,7 @@ def test_totals_are_those_of_the_merged_pairs(seed: int, rule: Rule, measure: Ut
 
 
 @given(st.integers(0, 999), st.floats(0, 30), st.floats(0, 30))
-@settings(max_examples=30, deadline=None)
+@tries(30)
 def test_one_axis_is_solved_exactly(seed: int, level: float, price: float) -> None:
     od = random_world(seed, fan=2, levels=3)
     table = node_table(Problem(od, Rule(trips=6), Budget(0.1, "trips")), "origin", all_cuts(od.destinations)[seed % 5])
@@ -113,7 +114,7 @@ def test_one_axis_is_solved_exactly(seed: int, level: float, price: float) -> No
 
 
 @given(worlds(), st.sampled_from(RULES), st.integers(0, 9))
-@settings(max_examples=30, deadline=None)
+@tries(30)
 def test_exchanges_keep_exact_account(od: ODMatrix, rule: Rule, level: int) -> None:
     problem = Problem(od, rule, Budget(0.2, "trips"))
     table = node_table(problem, "destination", level_cut(od.origins, level))
@@ -145,7 +146,7 @@ def test_joint_moves_reach_what_turns_between_the_axes_cannot(
 
 
 @given(st.integers(0, 999), st.sampled_from(RULES), st.sampled_from(["trips", "weight"]))
-@settings(max_examples=25, deadline=None)
+@tries(25)
 def test_pairs_of_moves_on_both_axes_are_accounted_exactly(seed: int, rule: Rule, measure: UtilityMeasure) -> None:
     od, random = random_world(seed, fan=2, levels=3), np.random.default_rng(seed)
     problem = Problem(od, rule, Budget(0.1, "trips"), measure, with_loss=True)
@@ -163,7 +164,7 @@ def test_pairs_of_moves_on_both_axes_are_accounted_exactly(seed: int, rule: Rule
 
 
 @given(st.integers(0, 999), st.sampled_from(RULES), st.sampled_from(["g", "c_avg"]))
-@settings(max_examples=8, deadline=None)
+@tries(8)
 def test_joint_moves_never_make_it_worse(seed: int, rule: Rule, objective: Objective) -> None:
     od = random_world(seed, records=80, fan=3, levels=2)
     problem = Problem(od, rule, Budget(0.1, "trips"))
@@ -178,7 +179,7 @@ def test_joint_moves_never_make_it_worse(seed: int, rule: Rule, objective: Objec
 
 
 @given(worlds(), st.sampled_from(RULES), st.sampled_from([0.0, 0.1, 0.3]), st.sampled_from(["trips", "rows"]))
-@settings(max_examples=25, deadline=None)
+@tries(25)
 def test_never_worse_than_odkanon_and_uniform_levels(od: ODMatrix, rule: Rule, budget: float, of: str) -> None:
     options = {"budget": budget, "budget_of": of}
     release = anonymize(od, rule, method="treecut", iterations=1, **options)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import oracle
@@ -18,11 +18,12 @@ from odkanon.model.flows import Totals
 from odkanon.model.placement import Deviation
 from odkanon.publish.manifest import manifest
 from worlds.records import World, budgets, h3_worlds, rules, table_of, worlds
+from worlds.tries import tries
 
 when = st.sampled_from(["before", "after"])
 
 
-@settings(max_examples=25)
+@tries(25)
 @given(worlds, rules(), when, budgets)
 def test_nothing_is_lost_and_every_class_meets_the_rule(world: World, rule: Rule, suppress: Any, budget: float) -> None:
     release = anonymize(world.od, rule, suppress=suppress, budget=budget)
@@ -36,7 +37,7 @@ def test_nothing_is_lost_and_every_class_meets_the_rule(world: World, rule: Rule
         assert told["published"]["trips"] + told["suppressed"]["trips"] == told["input"]["trips"] == len(world.trips)
 
 
-@settings(max_examples=25)
+@tries(25)
 @given(h3_worlds(), rules(), when)
 def test_zones_are_disjoint_and_cover_every_published_leaf(world: World, rule: Rule, suppress: Any) -> None:
     release = anonymize(world.od, rule, suppress=suppress)
@@ -48,7 +49,7 @@ def test_zones_are_disjoint_and_cover_every_published_leaf(world: World, rule: R
         assert all(len(path & names) == 1 for path in paths)
 
 
-@settings(max_examples=25)
+@tries(25)
 @given(worlds, when)
 def test_k_of_one_changes_nothing(world: World, suppress: Any) -> None:
     release = anonymize(world.od, Rule(trips=1), suppress=suppress)
@@ -58,7 +59,7 @@ def test_k_of_one_changes_nothing(world: World, suppress: Any) -> None:
     assert (score.g, score.e) == (2.0, 0.0)
 
 
-@settings(max_examples=12)
+@tries(12)
 @given(h3_worlds(), rules(), st.randoms(use_true_random=False))
 def test_row_order_and_repetition_do_not_change_a_byte(
     tmp_path_factory: pytest.TempPathFactory, world: World, rule: Rule, random: Any
@@ -82,7 +83,7 @@ def _bytes(folder: Path) -> dict[str, Any]:
     return files
 
 
-@settings(max_examples=25)
+@tries(25)
 @given(worlds, rules())
 def test_e_lies_between_0_and_2(world: World, rule: Rule) -> None:
     release = anonymize(world.od, rule, budget=0.2)

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from odkanon import InputError, Rule, read_od
 from odkanon.core.weights import from_units, to_units, weight_scale
 from odkanon.model.budget import Budget
 from odkanon.model.od import ODMatrix
+from worlds.tries import tries
 
 FROM, TO = "8a1fb4640017fff", "8a1fb466ed0ffff"
 
@@ -23,7 +24,7 @@ def matrix(weights: list[float]) -> ODMatrix:
     return read_od(pa.table({"origin": [FROM] * len(weights), "destination": [TO] * len(weights), "weight": weights}))
 
 
-@settings(max_examples=40)
+@tries(40)
 @given(st.integers(1, 30), st.floats(0.001, 1e6))
 def test_equal_weights_meet_the_population_rule_exactly_when_trips_do(k: int, weight: float) -> None:
     od = matrix([weight] * 20)
@@ -54,14 +55,14 @@ def test_rules_that_make_no_sense(thresholds: dict[str, float]) -> None:
         Rule(**thresholds)  # type: ignore[arg-type]
 
 
-@settings(max_examples=40)
+@tries(40)
 @given(st.integers(0, 1000), st.integers(0, 99))
 def test_a_budget_is_the_decimal_number_it_is_written_as(trips: int, percent: int) -> None:
     od = matrix([1.0] * max(trips, 1))
     assert Budget(percent / 100, "trips").allowance(od.flows) == max(trips, 1) * percent // 100
 
 
-@settings(max_examples=40)
+@tries(40)
 @given(st.lists(st.decimals(0, 10**6, places=6), min_size=1, max_size=50))
 def test_decimal_weights_add_up_to_the_last_digit(weights: list[Fraction]) -> None:
     values = np.array([float(weight) for weight in weights])

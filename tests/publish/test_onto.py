@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 import shapely
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.runner import odkanon, output
@@ -36,6 +36,7 @@ from odkanon.read.outlines import with_outlines
 from odkanon.read.polygons import Polygons, read_polygons
 from worlds.matrices import by_mode, town
 from worlds.polygons import square
+from worlds.tries import tries
 
 METHODS = ["odkanon", "atg-soft", "mondrian", "freezones", "cascade"]
 RELEASES = [*METHODS, "cube"]
@@ -76,7 +77,7 @@ def total(matrix: Any) -> Decimal:
     return sum((Decimal(f"{value:.6f}") for value in matrix[matrix != 0]), Decimal(0))
 
 
-@settings(max_examples=12, deadline=None)
+@tries(12)
 @given(
     seed=st.integers(0, 2**32 - 1), count=st.integers(2, 40), method=st.sampled_from(RELEASES), weighed=st.booleans()
 )

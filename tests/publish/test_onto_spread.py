@@ -6,15 +6,16 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from odkanon.publish.onto.shares import ZoneShares
 from odkanon.publish.onto.spread import divided, spread_rows
+from worlds.tries import tries
 
 
-@settings(max_examples=100, deadline=None)
+@tries(100)
 @given(
     shares=arrays(np.float64, st.tuples(st.integers(1, 4), st.integers(1, 60)), elements=st.floats(-5, 1e6)),
     seed=st.integers(0, 2**32 - 1),
@@ -45,7 +46,7 @@ def by_row(rows: tuple[Any, Any, Any, Any], shares: ZoneShares, places: int) -> 
     return units, exact
 
 
-@settings(max_examples=40, deadline=None)
+@tries(40)
 @given(seed=st.integers(0, 2**32 - 1), at_once=st.sampled_from([1, 17, 1 << 21]))
 def test_dividing_together_is_dividing_row_by_row(seed: int, at_once: int) -> None:
     random = np.random.default_rng(seed)

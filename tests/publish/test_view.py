@@ -9,12 +9,13 @@ import numpy as np
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from odkanon import InputError, RefusedError, Release, Rule, anonymize, known, read_release, save_view, view_release
 from odkanon.publish.manifest import public_manifest
 from worlds.cubes import Cube, cube_matrix, random_counts
+from worlds.tries import tries
 
 PAIR, THREE = (0, 0), (0, 0, 0)
 WORLDS = [
@@ -30,7 +31,7 @@ def release_of(world: Cube, k: int, seed: int) -> Release:
     return anonymize(cube_matrix(world, counts, weight), Rule(trips=k), method="cascade", give_up=world.give_up())
 
 
-@settings(max_examples=30)
+@tries(30)
 @given(st.sampled_from(WORLDS), st.integers(2, 4), st.integers(0, 2**32 - 1))
 def test_every_axis_adds_up(world: Cube, k: int, seed: int) -> None:
     release = release_of(world, k, seed)
@@ -49,7 +50,7 @@ def test_every_axis_adds_up(world: Cube, k: int, seed: int) -> None:
             assert certain + coarser == published
 
 
-@settings(max_examples=30)
+@tries(30)
 @given(st.sampled_from(WORLDS), st.integers(2, 4), st.integers(0, 2**32 - 1), st.data())
 def test_a_view_holds_the_true_number_between_its_two(world: Cube, k: int, seed: int, data: st.DataObject) -> None:
     """Of all trips of a kind, at least ``trips`` and at most ``trips + trips_possible + unlisted`` are in the cube."""

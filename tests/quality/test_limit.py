@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from odkanon.errors import InputError
@@ -19,6 +19,7 @@ from odkanon.quality.limit.limit import limit, limit_of
 from odkanon.quality.utility import UtilityMeasure, utility
 from odkanon.zoning.hierarchy import Cut, Hierarchy, cut_at
 from worlds.matrices import all_cuts, golden_od, random_world, worlds
+from worlds.tries import tries
 
 RULES = st.one_of(
     st.builds(lambda k: Rule(trips=k), st.integers(1, 30)),
@@ -50,7 +51,7 @@ def naive_limit(od: ODMatrix, rule: Rule, budget: float) -> float | None:
 
 
 @given(worlds(), RULES, BUDGETS)
-@settings(max_examples=60, deadline=None)
+@tries(60)
 def test_is_the_mean_of_the_cheapest_classes(od: ODMatrix, rule: Rule, budget: float) -> None:
     expected = naive_limit(od, rule, budget)
     assert limit(od, rule, budget=budget).g == (None if expected is None else pytest.approx(expected, rel=1e-12))
@@ -72,7 +73,7 @@ def random_cut(tree: Hierarchy, random: np.random.Generator) -> Cut:
     st.sampled_from(["trips", "weight"]),
     st.integers(0, 99),
 )
-@settings(max_examples=100, deadline=None)
+@tries(100)
 def test_no_pair_of_cuts_is_better(
     od: ODMatrix, rule: Rule, budget: float, of: BudgetOf, measure: UtilityMeasure, seed: int
 ) -> None:
@@ -92,7 +93,7 @@ def test_no_pair_of_cuts_is_better(
 
 
 @given(worlds(), RULES, BUDGETS)
-@settings(max_examples=40, deadline=None)
+@tries(40)
 def test_no_method_over_the_tree_is_better(od: ODMatrix, rule: Rule, budget: float) -> None:
     by_rows = limit(od, rule, budget=budget, budget_of="rows")
     early = anonymize(od, rule, method="odkanon", suppress="before", budget=budget)

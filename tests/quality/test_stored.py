@@ -6,7 +6,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.same import survey
@@ -16,11 +16,12 @@ from odkanon.model.budget import BudgetOf
 from odkanon.quality.limit import stored as reach
 from odkanon.quality.limit.limit import limit
 from worlds.records import World, budgets, h3_worlds, rules, table_of
+from worlds.tries import tries
 
 PARIS = Path(__file__).parent.parent / "golden/paris-28k/od.csv"
 
 
-@settings(max_examples=12)
+@tries(12)
 @given(h3_worlds(), rules(), budgets, st.sampled_from(["trips", "rows"]), st.sampled_from([1, 3, 20]))
 def test_random_worlds(world: World, rule: Rule, budget: float, budget_of: BudgetOf, rows: int) -> None:
     stored = in_duckdb(table_of(world.trips[::-1]), fetchable=0)

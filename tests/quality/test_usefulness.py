@@ -9,7 +9,7 @@ from math import floor
 import h3
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from odkanon import InputError, Rule, anonymize, build_od, cube_of, read_trips
@@ -29,6 +29,7 @@ from odkanon.sample.survey import make_survey
 from odkanon.zoning.projection import Projection
 from odkanon.zoning.zones import Zones
 from worlds.matrices import random_od, town
+from worlds.tries import tries
 
 AXES = ("origins", "destinations")
 
@@ -93,7 +94,7 @@ def brute_force(od: ODMatrix, release: Release, km: float, measure: str) -> tupl
     )
 
 
-@settings(max_examples=20, deadline=None)
+@tries(20)
 @given(
     random_od(max_records=30),
     st.sampled_from([Rule(trips=4), Rule(weight=8), Rule(persons=3)]),

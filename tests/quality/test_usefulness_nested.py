@@ -9,7 +9,7 @@ from itertools import product
 import h3
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from odkanon import Rule, anonymize, cube_of, make_survey, read_trips
@@ -22,6 +22,7 @@ from odkanon.quality.usefulness.usefulness import map_of, usefulness
 from odkanon.zoning.zones import Zones
 from worlds.matrices import cells_below, town
 from worlds.polygons import square_town
+from worlds.tries import tries
 
 RESOLUTION = 7
 
@@ -35,7 +36,7 @@ def nodes(names: list[str]) -> CellNodes:
 LEVELS = [(10, 10), (9, 10), (9, 9), (8, 9), (8, 8)]
 
 
-@settings(max_examples=20, deadline=None)
+@tries(20)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 40))
 def test_rows_inside_rows_share_the_area_that_no_finer_row_covers(seed: int, count: int) -> None:
     random = np.random.default_rng(seed)
@@ -186,7 +187,7 @@ def some_cube(seed: int, count: int) -> ODMatrix:
     return cube_of(read_trips(table.take(np.sort(some))), ["sex", "hour:0-9,9-17,17-24"], resolution=RESOLUTION)
 
 
-@settings(max_examples=8, deadline=None)
+@tries(8)
 @given(
     st.integers(0, 99),
     st.integers(40, 400),

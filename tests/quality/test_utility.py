@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from odkanon.methods import anonymize
@@ -16,6 +16,7 @@ from odkanon.read.lookup import lookup_hierarchy
 from odkanon.zoning.hierarchy import Hierarchy
 from odkanon.zoning.zones import Zones
 from worlds.matrices import random_od
+from worlds.tries import tries
 
 RULES = [Rule(trips=4), Rule(weight=8), Rule(persons=3)]
 
@@ -94,7 +95,7 @@ def brute_force_e(od: ODMatrix, release: Release, measure: str) -> float:
     return float(np.abs(rebuilt - truth).sum() / truth.sum())
 
 
-@settings(max_examples=100, deadline=None)
+@tries(100)
 @given(
     random_od(),
     st.sampled_from(RULES),
@@ -111,7 +112,7 @@ def test_e_equals_brute_force_over_all_leaf_pairs(
     assert 0 <= (measured or 0) <= 2
 
 
-@settings(max_examples=40, deadline=None)
+@tries(40)
 @given(random_od(), st.sampled_from(RULES), st.sampled_from([0.05, 0.3]))
 def test_e_of_a_release_that_suppresses_before_generalising(od: ODMatrix, rule: Rule, budget: float) -> None:
     release = anonymize(od, rule, method="odkanon", suppress="before", budget=budget)

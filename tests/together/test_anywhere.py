@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, given
 from hypothesis import strategies as st
 from pyarrow import csv
 
@@ -26,6 +26,7 @@ from odkanon.read.axes import kinds_of
 from odkanon.together import Together, make_dimensions, release_together
 from odkanon.together.dimensions import segment_kinds
 from worlds.people import Trip, crowd, findings, places, populations, small_rules, table_of, write
+from worlds.tries import tries
 
 TOWNS = dict(zip("abcd", (range(4), range(4, 7), range(7, 10), [10]), strict=True))
 COORDINATES = [f"{end}_{degrees}" for end in ("start", "end") for degrees in ("lat", "lon")]
@@ -68,7 +69,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 specs = st.sampled_from([["sex"], ["sex", "age"], ["hour:6-9,9-19,19-6", "sex"], ["sex", "sex*age"]])
 
 
-@settings(max_examples=2, phases=(Phase.explicit, Phase.generate))
+@tries(2, phases=(Phase.explicit, Phase.generate))
 @given(populations(), small_rules(), specs, st.booleans())
 def test_segments_are_the_same_bytes_wherever_trips_are(
     trips: list[Trip], rule: Rule, segments: list[str], zoned: bool
@@ -86,7 +87,7 @@ def test_segments_are_the_same_bytes_wherever_trips_are(
         assert made[0] == made[1]
 
 
-@settings(max_examples=2, phases=(Phase.explicit, Phase.generate))
+@tries(2, phases=(Phase.explicit, Phase.generate))
 @given(populations(), small_rules(), specs, st.sampled_from([0.0, 0.3, 0.9]))
 def test_segments_of_zone_codes_add_up_and_give_nothing_away(
     trips: list[Trip], rule: Rule, segments: list[str], budget: float

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
@@ -21,6 +21,7 @@ from odkanon.together.release import Together
 from odkanon.together.series import release_on_zones, zoning_of
 from together.test_protect import cells_of, groups_given_away, met
 from worlds.people import Trip, crowd, matrix, write
+from worlds.tries import tries
 
 K = 6
 
@@ -48,7 +49,7 @@ def tables(draw: st.DrawFn) -> Table:
     return Table(mass, is_open | (mass == 0))
 
 
-@settings(max_examples=30, deadline=None)
+@tries(30)
 @given(tables())
 def test_flows_give_what_linear_programmes_give(table: Table) -> None:
     less, more = sure_slack(table)
@@ -66,7 +67,7 @@ def test_large_numbers_are_rounded_to_the_safe_side() -> None:
     assert 9 * 10**15 * (1 - 1e-6) <= slack.more <= mass[0, 1]
 
 
-@settings(max_examples=30, deadline=None)
+@tries(30)
 @given(tables(), st.data())
 def test_a_rectangle_makes_an_interval_wide_enough(table: Table, data: st.DataObject) -> None:
     row, column = data.draw(st.sampled_from([tuple(each) for each in np.argwhere(np.ones(table.open.shape)).tolist()]))

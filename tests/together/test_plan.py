@@ -5,13 +5,14 @@ from __future__ import annotations
 from itertools import chain, combinations
 
 import numpy as np
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from odkanon import Rule
 from odkanon.model.flows import Flows, visits_of_records
 from odkanon.together.dimensions import Dimension
 from odkanon.together.plan import Plan, find_rare, make_plan, too_few
+from worlds.tries import tries
 
 CLASSES, AGES = 3, 2
 Atom = tuple[int, int, int]
@@ -52,7 +53,7 @@ def known_sums(atoms: list[Atom], plan: Plan) -> list[list[bool]]:
     return sums
 
 
-@settings(max_examples=60)
+@tries(60)
 @given(counts(), st.sampled_from([Rule(trips=3), Rule(trips=5), Rule(trips=4, persons=3)]))
 def test_nothing_small_follows_from_the_three_tables(table: dict[Atom, int], rule: Rule) -> None:
     assume(table)

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from odkanon import Rule
 from odkanon.model.flows import Flows, Visits
 from odkanon.together.protect import _arcs, _columns, _reachable, _withhold, protect_partition, protect_whole
+from worlds.tries import tries
 
 
 def cells_of(masses: dict[tuple[int, int], set[int]], trips: dict[tuple[int, int], int]) -> Flows:
@@ -69,7 +70,7 @@ rules = st.sampled_from(
 )
 
 
-@settings(max_examples=100)
+@tries(100)
 @given(tables(), rules)
 def test_no_sum_or_difference_isolates_a_small_group(cells: Flows, rule: Rule) -> None:
     whole, _ = cells.merge(cells.origin, np.zeros(len(cells), dtype=np.int32))

@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, given
 from hypothesis import strategies as st
 
 from odkanon import InputError, RefusedError, Rule, read_release, read_trips
@@ -15,6 +15,7 @@ from odkanon.audit import audit_releases
 from odkanon.publish.segments import save_together
 from odkanon.together import make_dimensions, release_together
 from worlds.people import Trip, audit_with_trips, crowd, findings, populations, small_rules, together, write
+from worlds.tries import tries
 
 specs = st.sampled_from(
     [["sex"], ["age"], ["sex", "age"], ["hour:6-9,9-19,19-6", "sex"], ["sex", "sex*age"], ["hour", "hour:6-12"]]
@@ -22,7 +23,7 @@ specs = st.sampled_from(
 
 
 @pytest.mark.slow
-@settings(max_examples=8, phases=(Phase.explicit, Phase.generate))
+@tries(8, phases=(Phase.explicit, Phase.generate))
 @given(populations(), small_rules(), specs, st.sampled_from([0.0, 0.3, 0.9]))
 def test_the_audit_of_segments_released_together_is_clean(
     trips: list[Trip], rule: Rule, segments: list[str], budget: float

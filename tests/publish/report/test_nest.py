@@ -1,9 +1,10 @@
 import h3
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from odkanon.publish.report.nest import pack_nest, roof_of
+from worlds.tries import tries
 
 PARIS = h3.latlng_to_cell(48.8566, 2.3522, 4)
 
@@ -21,7 +22,7 @@ def zones(draw: st.DrawFn) -> list[str]:
     return sorted(found)
 
 
-@settings(max_examples=60, deadline=None)
+@tries(60)
 @given(zones())
 def test_every_cell_climbs_to_the_roof_by_its_parents(ids: list[str]) -> None:
     roof = roof_of([h3.get_resolution(cell) for cell in ids])

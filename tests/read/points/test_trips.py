@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from odkanon.errors import InputError
@@ -22,6 +22,7 @@ from odkanon.read.points.fixes import open_fixes
 from odkanon.read.points.trips import points_to_trips, write_trips
 from odkanon.read.tables.open import write_csv
 from read.points.naive import Point, naive_trips
+from worlds.tries import tries
 
 START = np.datetime64("2022-11-14T06:00:00", "us")
 
@@ -75,7 +76,7 @@ def test_the_gap_is_respected_to_the_second(gap: float) -> None:
 fixes = st.tuples(st.sampled_from("abc"), st.integers(0, 40), st.integers(0, 1), st.integers(0, 1))
 
 
-@settings(max_examples=150, deadline=None)
+@tries(150)
 @given(st.lists(fixes, min_size=1, max_size=60), st.integers(1, 60))
 def test_batches_of_any_size_give_the_same_trips(raw: list[tuple[str, int, int, int]], size: int) -> None:
     points = sorted(Point(person, 100.0 * time, 48.0 + lat, 2.0 + lon) for person, time, lat, lon in raw)

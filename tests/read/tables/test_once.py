@@ -5,10 +5,11 @@ from __future__ import annotations
 import duckdb
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from odkanon.read.tables.once import selection
+from worlds.tries import tries
 
 X = 'TRY_CAST("x" AS DOUBLE)'
 COLUMNS = {"x": ["1", "2.5", "", None, "a"], "it's": ["b", X, None, "c", "'"], " once 0": ["0", "1", "2", "3", "4"]}
@@ -55,7 +56,7 @@ TEXTS = st.recursive(
 
 
 @given(st.lists(TEXTS, min_size=1, max_size=4), st.data())
-@settings(max_examples=60, deadline=None)
+@tries(60)
 def test_values_are_the_same(
     connection: duckdb.DuckDBPyConnection, expressions: list[str], data: st.DataObject
 ) -> None:
