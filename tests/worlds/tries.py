@@ -13,5 +13,5 @@ LEAST = 8
 
 def tries(examples: int, **more: Any) -> settings:
     """Return the settings of a property: so many examples in `make test-slow`, and its share of them in `make test`."""
-    share = settings.default.max_examples / ALL
+    share = settings().max_examples / ALL
     return settings(max_examples=min(examples, max(LEAST, round(share * examples))), **more)

@@ -17,7 +17,6 @@ from odkanon.publish.manifest import promise
 from odkanon.publish.recipe import read_recipe, recipe_path
 from odkanon.quality.privacy import privacy
 from odkanon.quality.utility import utility
-from odkanon.zoning.cells import cell_to_latlng
 
 if TYPE_CHECKING:
     from odkanon.study.experiment import Outcome
@@ -41,7 +40,7 @@ def show_input(od: Matrix) -> None:
     pairs = say_count(whole.pairs, "pairs of places", "pair of places")
     console.print(f"Read {say_count(whole.source.rows, 'rows')}: {say_count(whole.trips, 'trips')} between {pairs}.")
     if od.origins.resolution is not None:
-        lat, lon = cell_to_latlng(od.origins.leaves)
+        lat, lon = od.origins.centres
         console.print(f"They start around latitude {np.median(lat):.2f}, longitude {np.median(lon):.2f}.")
     for reason, part in rejected.items():
         console.print(f"  rejected {say_count(part.rows, 'rows')} {reason}", style="yellow")

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from odkanon.core.arrays import Bools, Codes, Ints, spans
-from odkanon.zoning.cells import WORLD, Cells, cell_to_parent, cell_to_resolution, cell_to_str
+from odkanon.zoning.cells import WORLD, Cells, Floats, cell_to_latlng, cell_to_parent, cell_to_resolution, cell_to_str
 
 Ids = npt.NDArray[Any]
 
@@ -89,6 +89,11 @@ class Hierarchy:
     def codes(self) -> tuple[Codes, ...]:
         """For each level and leaf, the number of the leaf's ancestor at that level."""
         return tuple(np.repeat(np.arange(len(sizes), dtype=np.int32), sizes) for sizes in self.sizes)
+
+    @cached_property
+    def centres(self) -> tuple[Floats, Floats]:
+        """Latitude and longitude of the centre of each leaf, where leaves are H3 cells."""
+        return cell_to_latlng(self.leaves)
 
     @cached_property
     def first_leaves(self) -> npt.NDArray[np.int32]:

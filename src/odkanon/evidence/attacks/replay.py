@@ -13,7 +13,6 @@ from odkanon.methods.mondrian.grid import Grid
 from odkanon.methods.registry import METHODS, anonymize
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
-from odkanon.zoning.cells import cell_to_latlng
 
 GROUPS = 256
 """How many groups are looked at."""
@@ -167,7 +166,7 @@ def _within(od: ODMatrix, pairs: Ints, pair: int, up: int, down: int) -> Bools:
 def squares_of(od: ODMatrix) -> Ints:
     """Return for each origin its square of the public grid; borders do not tell places in one square apart."""
     assert od.origins.resolution is not None
-    lat, lon = cell_to_latlng(od.origins.leaves)
+    lat, lon = od.origins.centres
     column, row = Grid.of_resolution(od.origins.resolution).squares(lon, lat)
     return np.unique(column * (int(row.max(initial=0)) + 1) + row, return_inverse=True)[1]
 

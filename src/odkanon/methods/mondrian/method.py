@@ -25,7 +25,7 @@ from odkanon.model.assemble import assemble
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
-from odkanon.zoning.cells import Floats, cell_to_latlng
+from odkanon.zoning.cells import Floats
 from odkanon.zoning.zones import Zones
 
 
@@ -205,7 +205,7 @@ def _points(od: ODMatrix, grids: tuple[Grid, Grid]) -> Ints:
     for tree, leaf, grid in zip(
         (od.origins, od.destinations), (od.flows.origin, od.flows.destination), grids, strict=True
     ):
-        lat, lon = cell_to_latlng(tree.leaves)
+        lat, lon = tree.centres
         ends.append(grid.squares(lon, lat)[:, leaf])
     return np.vstack(ends)
 

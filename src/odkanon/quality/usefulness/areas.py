@@ -150,7 +150,7 @@ def _drawn(zones: Zones, projection: Projection) -> Parts | Boxes:
 def leaf_points(tree: Hierarchy) -> tuple[Floats, Floats]:
     """Return latitude and longitude of the middle of each leaf; NaN where it is not known."""
     if tree.resolution is not None:
-        return cell_to_latlng(tree.leaves)
+        return tree.centres
     outlines = tree.outlines or {}
     middles = [_middle(outlines.get(str(leaf))) for leaf in tree.leaves]
     lat, lon = np.array(middles).reshape(-1, 2).T
