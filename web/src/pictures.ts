@@ -173,5 +173,7 @@ function changePicture(subject: Subject): Picture {
     };
   };
   const cells = new Set(change.cells.map(({ node }) => node));
-  return { layers, labels: [...rough, ...towns(subject)], seen: [], change, words, answer: () => boundsAt(change.nest, (node) => cells.has(node)) };
+  // Numbers of larger areas say nothing of a shift, and would hide cells that do.
+  const labels = [...(state.unit === "pattern" ? [] : rough), ...towns(subject)];
+  return { layers, labels, seen: [], change, words, answer: () => boundsAt(change.nest, (node) => cells.has(node)) };
 }

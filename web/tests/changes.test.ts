@@ -153,7 +153,7 @@ test("where there is more everywhere, the map opens with what shifted beyond tha
   assert.equal(first(twice).unit, "pattern");
   const change = changeOf(twice, asked);
   const { main } = changeSentence(twice, change, { ...asked, unit: "pattern" }, null, new Names({ unit: 1000, name: ["Aa", "Bb"], place: [5, 5, 15, 5], people: [9, 8] }));
-  assert.equal(plainly(main), "Everywhere: 210 published trips in march, 480 in april (+129 %). Against that, trips surely shifted towards Aa (+31); away from Bb (−29).");
+  assert.equal(plainly(main), "Everywhere: 210 published trips in march, 480 in april (+129 %). Surely above that: Aa (+160 %); below that: Bb (+100 %).");
 });
 
 test("the words say what is sure and what is not", () => {

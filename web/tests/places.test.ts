@@ -164,7 +164,7 @@ test("the sentence says how many the map shows, and what else there is", () => {
   const seen = see(here, { ...asked, place: [0.005, 0.005] });
   assert.equal(
     plainly(Object.values(sentence(seen, { ...asked, place: [0.005, 0.005] }, "Maipú", ["7 % go to Paine", "3 % to Buin"])).join(" ")),
-    "From around Maipú: 100 published trips; 90 % of them stay inside their cell; 7 % go to Paine; 3 % to Buin. Another 40 start here or in a larger area around. How many of those start here is not published, so they are not among these.",
+    "From around Maipú: 100 published trips; 90 % of them stay inside their cell; 7 % go to Paine; 3 % to Buin. Another 40 start here or in a larger area around. How many of those start here is not published, so they are not among these, and with them the shares could be others.",
   );
   const nowhere = { ...asked, place: [9, 9] as [number, number] };
   assert.match(sentence(see(here, nowhere), nowhere, null).main, /^Nothing is published from here/);

@@ -16,15 +16,14 @@ const relatively = (cell: Cell): string | null =>
 
 export const signed = (by: number): string => (by === 0 ? "0" : `${by > 0 ? "+" : "−"}${short(Math.abs(by))}`);
 
-/** The places that surely gained or lost most against what changed everywhere. */
+/** The places that surely gained more or less than everything together, by trips, and how much each did. */
 function shifts({ nest, cells, growth }: Change, names: Names): string {
-  const sure = cells.filter((cell) => isSure(cell, "pattern", growth));
-  const found = sure.map((cell) => ({ name: names.where(nest.centre[cell.node] ?? null), by: Math.round(changeIn(cell, "pattern", growth)) }));
+  const found = cells.filter((cell) => isSure(cell, "pattern", growth)).map((cell) => ({ name: names.where(nest.centre[cell.node] ?? null), cell, by: changeIn(cell, "pattern", growth) }));
   const named = (sign: number): string =>
-    found.filter(({ name, by }) => name && by * sign > 0).sort((a, b) => sign * (b.by - a.by)).slice(0, 2).map(({ name, by }) => `${name} (${signed(by)})`).join(" and ");
-  const [towards, away] = [named(1), named(-1)];
-  const told = [towards && `towards ${towards}`, away && `away from ${away}`].filter(Boolean).join("; ");
-  return told ? ` Against that, trips surely shifted ${told}.` : " Against that, no place surely gained or lost.";
+    found.filter(({ name, by }) => name && by * sign > 0).sort((a, b) => sign * (b.by - a.by)).slice(0, 2).map(({ name, cell }) => `${name} (${relatively(cell) ?? "new"})`).join(" and ");
+  const [above, below] = [named(1), named(-1)];
+  const told = [above && `above that: ${above}`, below && `below that: ${below}`].filter(Boolean).join("; ");
+  return told ? ` Surely ${told}.` : " No place is surely above or below that.";
 }
 
 /** What changed: the answer, and how sure it is; only cells of the same size are ever subtracted. */

@@ -44,7 +44,7 @@ export function sentence(seen: Seen, asked: Asked, where: string | null, places:
   const stays = seen.stays > 0 && `${wholePercent(seen.stays / (seen.total || 1))} of them ${seen.stays === 1 ? "stays" : "stay"} inside their cell`;
   const shares = [stays, ...places].filter(Boolean).join("; ");
   const aside = seen.around > ASIDE * seen.total && ` Another ${short(seen.around)} ${from ? "start" : "end"} here or in a larger area around.`;
-  const around = seen.around > 0 ? `${aside ? "" : `Larger areas around it have ${short(seen.around)} more. `}How many of those ${from ? "start" : "end"} here is not published, so they are not among these.` : "";
+  const around = seen.around > 0 ? `${aside ? "" : `Larger areas around it have ${short(seen.around)} more. `}How many of those ${from ? "start" : "end"} here is not published, so they are not among these${aside ? ", and with them the shares could be others" : ""}.` : "";
   const told = Object.keys(asked.only).map((name) => name.replaceAll("_", " ")).join(" and ");
   const loose = seen.loose > 0 ? `Another ${amount(seen.loose, measure)} may be among them: ${seen.loose === 1 ? "it does" : "they do"} not tell the ${told} as exactly.` : "";
   return { main: `${start}: ${published}${shares && `; ${shares}`}.${aside || ""}`, note: [around, loose].filter(Boolean).join(" ") };
