@@ -70,7 +70,7 @@ export function changeEntries({ nest, cells, growth }: Change, names: Names, uni
     mass: Math.abs(changeIn(cell, unit, growth)),
     share: 0,
     area: nest.area[cell.node]!,
-    text: [changeText(cell, unit, growth), [`${short(cell.before)} to ${short(cell.after)}`, unit === "pattern" && relatively(cell)].filter(Boolean).join(", ")],
+    text: [unit === "pattern" ? (relatively(cell) ?? "new") : changeText(cell, unit, growth), `${short(cell.before)} to ${short(cell.after)}`],
     note: h("span", {}, ...[certainty(cell, unit, growth), KINDS[cell.kind]].filter(Boolean).map((words) => h("small", {}, words))),
   }));
 }

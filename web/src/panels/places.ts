@@ -117,7 +117,7 @@ export class PlacePanel {
 
   /** Lists cells of `far`; places are looked for in `near`, too. `changes`: the numbers are changes. */
   draw(entries: Entry[], far: Nest, near: Nest, changes = false): void {
-    const { towards, place, measure, unit } = this.store.state;
+    const { towards, place, measure } = this.store.state;
     const inside = this.element.contains(document.activeElement);
     const go = (id: string): void => {
       const centre = far.centre[far.id.indexOf(id)];
@@ -127,7 +127,7 @@ export class PlacePanel {
     const title = place ? (from ? "Where they go" : "Where they come from") : from ? "Where all trips end" : "Where all trips start";
     const back = place && h("button", { type: "button", class: "close", onclick: () => this.store.set({ place: null }) }, "Back to everywhere");
     // All cells have the size that the slider says, or say that they are larger.
-    const listed = { what: from ? "to" : "from", counted: changes ? (unit === "pattern" ? "shift" : "change") : null, sized: false, measure, entries, pick: go, find: (text: string) => this.find(near, text) };
+    const listed = { what: from ? "to" : "from", counted: changes ? "change" : null, sized: false, measure, entries, pick: go, find: (text: string) => this.find(near, text) };
     replace(
       this.element,
       h("h2", { tabindex: -1 }, changes ? `Change: ${title.toLowerCase()}` : title),
