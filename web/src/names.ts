@@ -56,9 +56,9 @@ export class Names {
     return this.look(place)?.town.name ?? null;
   }
 
-  /** The nearest town, and how far off in which direction: "Paris, 3 km NE". */
-  where(place: Point | null): string | null {
-    const near = this.look(place);
+  /** The largest town in a cell of this size in km², else the nearest, and how far off in which direction: "Paris, 3 km NE". */
+  where(place: Point | null, size = 0): string | null {
+    const near = this.look(place, Math.sqrt(size / Math.PI));
     if (!near) return null;
     const [east, north] = near.by;
     const distance = Math.round(Math.hypot(east, north));
@@ -66,19 +66,21 @@ export class Names {
     return distance ? `${near.town.name}, ${united(distance, "km")}\u00a0${direction}` : near.town.name;
   }
 
-  private look(place: Point | null): Near | null {
+  private look(place: Point | null, radius = 0): Near | null {
     if (!place) return null;
-    const key = place.join();
+    const key = [...place, radius].join();
     let found = this.known.get(key);
-    if (found === undefined) this.known.set(key, (found = this.search(place)));
+    if (found === undefined) this.known.set(key, (found = this.search(place, radius)));
     return found;
   }
 
-  private search([x, y]: Point): Near | null {
+  private search([x, y]: Point, radius: number): Near | null {
     const narrow = Math.cos((y * Math.PI) / 180);
     let [best, distance] = [null as Near | null, FARTHEST_KM];
     for (const town of this.towns) {
       const by: Point = [(x - town.at[0]) * narrow * KM_PER_DEGREE, (y - town.at[1]) * KM_PER_DEGREE];
+      // The largest come first.
+      if (Math.hypot(...by) < radius) return { town, by };
       const own = Math.hypot(...by) - Math.min(REACH_KM * Math.sqrt(town.people), MOST_REACH_KM);
       if (own < distance) [best, distance] = [{ town, by }, own];
     }

@@ -306,4 +306,6 @@ test("towns are found by their name without its accents, and the nearest one is 
   assert.equal(plainly(names.where([-0.001, -0.05])!), "Maipú, 6 km S");
   // 6 km from Maipú and 5 km from the village, but a town of half a million people is larger than that.
   assert.equal(names.nearest([0.052, 0]), "Maipú");
+  // A cell of 300 km² around the village has the town in it.
+  assert.equal(plainly(names.where([0.08, 0], 300)!), "Maipú, 9 km E");
 });

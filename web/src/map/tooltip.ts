@@ -49,7 +49,7 @@ function pointedZone({ releases, names }: OnMap, { release: number, axis }: Pane
 function pointedPlace({ releases, state, names }: OnMap, seen: Seen, { node }: Spot): Pointed {
   const { measure, towards, place } = state;
   const { nest } = releases[0]![towards];
-  const name = names.where(nest.centre[node] ?? null);
+  const name = names.where(nest.centre[node] ?? null, nest.area[node]);
   const placed = placedAt(nest, seen, node);
   const [verb, start] = towards === "destination" ? ["end", "from"] : ["start", "to"];
   const chosen = place && names.nearest(place);

@@ -18,7 +18,7 @@ export const signed = (by: number): string => (by === 0 ? "0" : `${by > 0 ? "+" 
 
 /** The places that surely gained more or less than everything together, by trips, and how much each did. */
 function shifts({ nest, cells, growth }: Change, names: Names): string {
-  const found = cells.filter((cell) => isSure(cell, "pattern", growth)).map((cell) => ({ name: names.where(nest.centre[cell.node] ?? null), cell, by: changeIn(cell, "pattern", growth) }));
+  const found = cells.filter((cell) => isSure(cell, "pattern", growth)).map((cell) => ({ name: names.where(nest.centre[cell.node] ?? null, nest.area[cell.node]), cell, by: changeIn(cell, "pattern", growth) }));
   const named = (sign: number): string =>
     found.filter(({ name, by }) => name && by * sign > 0).sort((a, b) => sign * (b.by - a.by)).slice(0, 2).map(({ name, cell }) => `${name} (${relatively(cell) ?? "new"})`).join(" and ");
   const [above, below] = [named(1), named(-1)];
@@ -66,7 +66,7 @@ export const certainty = (cell: Cell, unit: Unit, growth: number): string =>
 export function changeEntries({ nest, cells, growth }: Change, names: Names, unit: Unit): Entry[] {
   return cells.map((cell) => ({
     id: nest.id[cell.node]!,
-    near: names.where(nest.centre[cell.node] ?? null),
+    near: names.where(nest.centre[cell.node] ?? null, nest.area[cell.node]),
     mass: Math.abs(changeIn(cell, unit, growth)),
     share: 0,
     area: nest.area[cell.node]!,

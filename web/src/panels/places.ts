@@ -27,7 +27,7 @@ const NAMED = 3;
 export function strongest(seen: Seen, far: Nest, own: string | null, { towards, place, detail }: Asked, names: Names): string[] {
   const nodes = far.id.map((_, node) => node).filter((node) => seen.at[node]! > 0 && far.rank[node]! >= detail && far.id[node] !== own);
   const found = nodes.sort((a, b) => seen.at[b]! - seen.at[a]!).flatMap((node) => {
-    const name = names.where(far.centre[node] ?? null);
+    const name = names.where(far.centre[node] ?? null, far.area[node]);
     return name ? [{ name, share: seen.at[node]! / seen.total }] : [];
   });
   const verb = towards === "destination" ? (place ? "go to" : "end near") : place ? "come from" : "start near";
@@ -95,7 +95,7 @@ export function placeEntries({ nest }: Zones, seen: Seen, names: Names, detail: 
   const nodes = nest.id.map((_, node) => node).filter((node) => seen.at[node]! > 0);
   return nodes.map((node) => ({
     id: nest.id[node]!,
-    near: nest.id[node] === own ? names.nearest(nest.centre[node] ?? null) : names.where(nest.centre[node] ?? null),
+    near: nest.id[node] === own ? names.nearest(nest.centre[node] ?? null) : names.where(nest.centre[node] ?? null, nest.area[node]),
     mass: seen.at[node]!,
     share: seen.at[node]! / (seen.total || 1),
     area: nest.area[node]!,
