@@ -56,9 +56,10 @@ export class Names {
     return this.look(place)?.town.name ?? null;
   }
 
-  /** The largest town in a cell of this size in km², else the nearest, and how far off in which direction: "Paris, 3 km NE". */
+  /** The largest town in a cell of this size in km² where that is larger than a town, else the nearest, and how far off in which direction: "Paris, 3 km NE". */
   where(place: Point | null, size = 0): string | null {
-    const near = this.look(place, Math.sqrt(size / Math.PI));
+    const radius = Math.sqrt(size / Math.PI);
+    const near = this.look(place, radius > MOST_REACH_KM ? radius : 0);
     if (!near) return null;
     const [east, north] = near.by;
     const distance = Math.round(Math.hypot(east, north));

@@ -161,7 +161,7 @@ test("the words say what is sure and what is not", () => {
   const change = changeOf(releases, asked);
   assert.equal(
     plainly(Object.values(changeSentence(releases, change, { ...asked, unit: "trips" }, null, new Names(null))).join(" ")),
-    "Everywhere: 125 published trips in march, 147 in april (+22). 1 cell surely has more, 1 fewer; 1 is not sure, since trips that are only known in larger areas could make up for the difference. At this detail 88 % and 63 % of the trips are on the map, the others only known in larger areas.",
+    "Everywhere: 125 published trips in march, 147 in april (+22). 1 cell surely has more, 1 fewer; 1 hatched is not sure, since trips that are only known in larger areas could make up for the difference. At this detail 88 % and 63 % of the trips are on the map, the others only known in larger areas.",
   );
   const c = change.cells.find(({ node }) => change.nest.id[node] === "c")!;
   const [by, before, after] = changeFacts(releases, change, c, "trips").map(plainly);

@@ -48,7 +48,7 @@ export function changeSentence(releases: Release[], change: Change, asked: Asked
       `${start}: ${short(one)} published ${one === 1 && asked.measure === "trips" ? "trip" : measureName[asked.measure]} in ${releases[0]!.name}, ${short(two)} in ${releases[1]!.name} (${by}).` +
       (unit === "pattern" ? shifts(change, names) : ""),
     note:
-      `${plural(more, "cell")} surely ${unit === "pattern" ? "gained against the others" : more === 1 ? "has more" : "have more"}, ${count(sure.length - more)} ${unit === "pattern" ? "lost" : "fewer"}; ${count(unsure)} ${unsure === 1 ? "is" : "are"} not sure, since trips that are only known in larger areas could make up for the difference. ` +
+      `${unit === "pattern" ? `${plural(more, "orange cell")} surely above that, ${count(sure.length - more)} blue below` : `${plural(more, "cell")} surely ${more === 1 ? "has" : "have"} more, ${count(sure.length - more)} fewer`}; ${count(unsure)} hatched ${unsure === 1 ? "is" : "are"} not sure, since trips that are only known in larger areas could make up for the difference. ` +
       `At this detail ${known.join(" and ")} of the trips are on the map, the others only known in larger areas.`,
   };
 }
