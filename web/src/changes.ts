@@ -100,6 +100,12 @@ export function changeIn({ kind, by, before, after }: Cell, unit: Unit, growth: 
   return unit === "trips" ? by : kind === "new" ? 0 : (100 * by) / before;
 }
 
+/** By how many percent a cell is above or below what it would have if it had changed as everything did. */
+export function beyond({ before, after }: Cell, growth: number): number {
+  const expected = growth * before;
+  return expected > 0 ? 100 * (after / expected - 1) : 100;
+}
+
 /** False where what is only known coarser, or left out, could make up for the difference. */
 export function isSure({ before, after, most }: Cell, unit: Unit, growth: number): boolean {
   const factor = unit === "pattern" ? growth : 1;

@@ -2,8 +2,8 @@
 
 import type { Layer } from "@deck.gl/core";
 import { SolidPolygonLayer } from "@deck.gl/layers";
-import { changeIn, hasChanged, isSure, type BundleChange, type Cell, type Change, type Unit } from "../changes";
-import { makeDiverging, type Colour, type Palette, type Scale } from "../colour";
+import { beyond, changeIn, hasChanged, isSure, type BundleChange, type Cell, type Change, type Unit } from "../changes";
+import { diverging, makeDiverging, type Colour, type Palette, type Scale } from "../colour";
 import { short } from "../format";
 import type { Polygon } from "../geometry";
 import type { Nest } from "../nest";
@@ -25,8 +25,11 @@ export interface ChangedSpot {
 /** Whether a cell is coloured by how much it changed; what is new or gone stands out, unless only the shift matters. */
 const scaled = ({ kind }: Cell, unit: Unit): boolean => kind === "both" || unit === "pattern";
 
+/** Percent; the same on every map of shifts. */
+const SHIFTED = [10, 30];
+
 export const changeScale = ({ cells, growth }: Change, palette: Palette, unit: Unit): Scale =>
-  makeDiverging(cells.filter((cell) => scaled(cell, unit) && hasChanged(cell, unit, growth)).map((cell) => changeIn(cell, unit, growth)), palette);
+  unit === "pattern" ? diverging(SHIFTED, palette) : makeDiverging(cells.filter((cell) => scaled(cell, unit) && hasChanged(cell, unit, growth)).map((cell) => changeIn(cell, unit, growth)), palette);
 
 /** Cells with rows of either release that are coarser than the detail. */
 function roughNodes({ nest, at }: Change, detail: number): number[] {
@@ -36,7 +39,8 @@ function roughNodes({ nest, at }: Change, detail: number): number[] {
 export function changeLayers(panel: Panel, change: Change, { detail, unit }: State, scale: Scale, palette: Palette): Layer[] {
   const { nest, cells, near, growth } = change;
   const spots = cells.flatMap((cell) => nest.outlines.at(cell.node).map((polygon): ChangedSpot => ({ cell, polygon })));
-  const colour = (cell: Cell): Colour => (scaled(cell, unit) ? scale.shade(hasChanged(cell, unit, growth) ? changeIn(cell, unit, growth) : 0) : cell.kind === "new" ? palette.fresh : palette.gone);
+  const told = (cell: Cell): number => (unit === "pattern" ? beyond(cell, growth) : changeIn(cell, unit, growth));
+  const colour = (cell: Cell): Colour => (scaled(cell, unit) ? scale.shade(hasChanged(cell, unit, growth) ? told(cell) : 0) : cell.kind === "new" ? palette.fresh : palette.gone);
   const isUnsure = (cell: Cell): boolean => !isSure(cell, unit, growth) && hasChanged(cell, unit, growth);
   const unsure = spots.filter(({ cell }) => isUnsure(cell)).map(({ polygon }) => polygon);
   const rough = roughNodes(change, detail).flatMap((node) => nest.outlines.at(node));

@@ -29,7 +29,7 @@ function scaleKey(title: string, scale: Scale): HTMLElement {
 const legendNumber = (value: number): string => (value >= 1e6 ? short(value) : value.toLocaleString("en", { maximumSignificantDigits: 2 }));
 
 function changeTitle(first: string, second: string, unit: Unit): string {
-  if (unit === "pattern") return `Shift: trips in ${second} more or fewer than if all places had changed alike since ${first}`;
+  if (unit === "pattern") return `Shift: ${second}, above or below what it would be if all places had changed alike since ${first}`;
   return `Change: ${second} minus ${first}${unit === "share" ? `, in % of ${first}` : ""}`;
 }
 
@@ -40,7 +40,7 @@ function changeKey([first, second]: Release[], { breaks, shades }: Scale, kinds:
     if (i === middle) return "no change";
     const steps = Math.abs(i - middle);
     const sign = i < middle ? "−" : "+";
-    const say = (value: number): string => sign + (unit === "share" ? percentage(legendNumber(value)) : legendNumber(value));
+    const say = (value: number): string => sign + (unit !== "trips" ? percentage(legendNumber(value)) : legendNumber(value));
     const [low, high] = [breaks[steps - 2], breaks[steps - 1]];
     if (high === undefined) return low === undefined ? (sign === "+" ? "more" : "less") : `${say(low)} and beyond`;
     return low === undefined ? `up to ${say(high)}` : `${say(low)} to ${say(high)}`;
