@@ -177,6 +177,7 @@ def _check_colours(opened: Opened, changes: dict[str, int]) -> None:
     for cell, change in changes.items():
         typical, sure = sorted(seen[cell])[4], "surely" in said[cell]
         assert (typical > 10) == (sure and change > 0), (cell, change, seen[cell])
+        # The lines of a hatching are bluish themselves, about -15; the palest blue of the scale is at -50.
         assert (typical < -30) == (sure and change < 0), (cell, change, seen[cell])
 
 

@@ -138,11 +138,11 @@ test("a change is told in trips, in percent of what was, or beyond the change of
   const releases = pair([["a", "b", 40], ["a", "c", 20]], [["a", "b", 50], ["a", "a", 30]]);
   const change = changeOf(releases, asked);
   const told = (unit: Unit): Record<string, unknown> =>
-    Object.fromEntries(change.cells.map((cell) => [change.nest.id[cell.node], [Math.round(changeIn(cell, unit, change.growth)), plainly(changeText(cell, unit, change.growth))]]));
+    Object.fromEntries(change.cells.map((cell) => [change.nest.id[cell.node], [Math.round(changeIn(cell, unit, change.growth)), plainly(changeText(cell, unit))]]));
   assert.deepEqual(told("trips"), { a: [30, "+30"], b: [10, "+10"], c: [-20, "−20"] });
   assert.deepEqual(told("share"), { a: [0, "+30"], b: [25, "+25 %"], c: [-100, "−100 %"] });
   // 60 trips became 80: b would have 53 if all had changed alike, and c 27.
-  assert.deepEqual(told("pattern"), { a: [30, "+30"], b: [-3, "−3"], c: [-27, "−27"] });
+  assert.deepEqual(told("pattern"), { a: [30, "new"], b: [-3, "+25 %"], c: [-27, "−100 %"] });
   assert.deepEqual(changeScale(change, LIGHT, "share").shade(25), changeScale(change, LIGHT, "trips").shade(10));
 });
 

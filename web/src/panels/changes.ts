@@ -54,7 +54,7 @@ export function changeSentence(releases: Release[], change: Change, asked: Asked
 }
 
 /** "+10" or "+25 %"; what is new has no percentage. */
-export const changeText = (cell: Cell, unit: Unit, growth: number): string => (unit === "share" && relatively(cell)) || signed(Math.round(unit === "pattern" ? changeIn(cell, unit, growth) : cell.by));
+export const changeText = (cell: Cell, unit: Unit): string => (unit !== "trips" && relatively(cell)) || (unit === "pattern" ? "new" : signed(cell.by));
 
 const KINDS = { both: "", new: "newly listed", gone: "no longer listed" };
 
@@ -70,7 +70,7 @@ export function changeEntries({ nest, cells, growth }: Change, names: Names, uni
     mass: Math.abs(changeIn(cell, unit, growth)),
     share: 0,
     area: nest.area[cell.node]!,
-    text: [unit === "pattern" ? (relatively(cell) ?? "new") : changeText(cell, unit, growth), `${short(cell.before)} to ${short(cell.after)}`],
+    text: [changeText(cell, unit), `${short(cell.before)} to ${short(cell.after)}`],
     note: h("span", {}, ...[certainty(cell, unit, growth), KINDS[cell.kind]].filter(Boolean).map((words) => h("small", {}, words))),
   }));
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -88,10 +89,15 @@ class Fallen:
     kept: Totals
     most: int | None
 
+    @cached_property
+    def left(self) -> Totals:
+        """What no rung lists, in all; a database is asked once."""
+        return self.rest.totals()
+
     @property
     def unlisted(self) -> Totals:
         """What is in no row."""
-        return self.rest.totals() + self.kept
+        return self.left + self.kept
 
     def nested(self, published: Bools) -> Nested:
         """Return the rows to publish."""
@@ -108,7 +114,7 @@ class Fallen:
             rows.above,
             rows.own_pairs(),
             own.take(which),
-            self.rest.totals() - beyond + _totals(own.take(left_out)),
+            self.left - beyond + _totals(own.take(left_out)),
             number,
             self.rest,
             self.unlisted + _totals(shown.take(left_out)),
