@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -141,3 +142,11 @@ def open_page(
         opened.settle()
     opened.seconds = time.monotonic() - start
     return opened
+
+
+def answer(opened: Opened) -> tuple[int, str]:
+    """Return how many trips the sentence above the map counts, and all of it."""
+    text = opened.text(".answer")
+    found = re.search(r": ([\d,]+) published trips", text)
+    assert found, text
+    return int(found[1].replace(",", "")), text

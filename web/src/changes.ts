@@ -33,7 +33,8 @@ export function firstCommon(releases: Release[]): number {
 /** Whether some cell of a rank surely changed. */
 function tellsChange(releases: [Release, Release], detail: number): boolean {
   const { cells, growth } = changeOf(releases, { measure: "trips", towards: "destination", detail, place: null, part: null, only: {} });
-  return cells.some((cell) => isSure(cell, firstUnit(releases), growth));
+  const unit = firstUnit(releases);
+  return cells.some((cell) => isSure(cell, unit, growth));
 }
 
 interface Joint {
