@@ -55,10 +55,20 @@ def test_whoever_makes_up_most_of_a_flow_is_noted(world: tuple[Path, Path]) -> N
     assert weight.endswith("more than half in 1 flows")
 
 
+def test_half_of_a_flow_is_not_more_than_half(tmp_path: Path) -> None:
+    path = write([Trip(BUSY, 5, 8)] * 10 + [Trip(who, 5, 8) for who in crowd(10)], tmp_path / "trips.parquet")
+    release(path, tmp_path / "release", Rule(trips=10))
+    person, weight = (
+        each for each in audit_releases([tmp_path / "release"], trips=path).findings if each.check == "dominance"
+    )
+    assert "at most 50%" in person.message
+    assert person.message.endswith("more than half in 0 flows")
+    assert [row["share"] for row in person.details] == [0.5]
+    assert [row["share"] for row in weight.details] == [0.05]
+
+
 def test_trips_that_name_nobody_have_no_person_who_makes_up_most(world: tuple[Path, Path], tmp_path: Path) -> None:
-    nobody = tmp_path / "nobody.parquet"
-    pyarrow.parquet.write_table(pyarrow.parquet.read_table(world[0]).drop_columns(["person"]), nobody)
-    (weight,) = told(world[1], nobody, "dominance", "note")
+    (weight,) = told(world[1], _without_names(world[0], tmp_path), "dominance", "note")
     assert weight.startswith("one weight")
 
 
@@ -112,6 +122,20 @@ def test_more_trips_than_those_of_the_release_are_others(world: tuple[Path, Path
     )
 
 
+@pytest.mark.parametrize("by", [-1, 1])
+def test_a_zone_with_other_places_than_the_data_is_told(world: tuple[Path, Path], forged: Path, by: int) -> None:
+    """The steward's recipe says how many places of the data each zone has."""
+
+    def change(content: Any) -> None:
+        content["zones"]["origin"]["leaves"][0] += by
+
+    assert told(forged, world[0], "zones") == []
+    edit_json(recipe_path(forged), change)
+    (found,) = told(forged, world[0], "zones")
+    assert found.startswith("1 origin zones do not lie where the release says")
+    assert found.endswith(f"has 1 places of the data, not {1 + by}")
+
+
 @pytest.mark.parametrize("changed", [1, 2])
 def test_the_message_names_one_flow_and_how_many_more(world: tuple[Path, Path], forged: Path, changed: int) -> None:
     rows = read_rows(forged)
@@ -151,6 +175,45 @@ def test_shares_of_weight_count_where_the_rule_does(tmp_path: Path) -> None:
         messages = told(tmp_path / name, path, "rule")
         assert sum("has more than the 30% of the weight" in each for each in messages) == found
         assert not any("of the trips that are promised" in each for each in messages)
+
+
+def _without_names(trips: Path, folder: Path) -> Path:
+    table = pyarrow.parquet.read_table(trips).drop_columns(["person"])
+    pyarrow.parquet.write_table(table, folder / "nobody.parquet")
+    return folder / "nobody.parquet"
+
+
+@pytest.mark.parametrize(
+    ("before", "named", "severity", "why"),
+    [
+        (False, True, None, None),
+        (False, False, "finding", "the trips given name nobody"),
+        (True, True, "note", "which trips of a flow were suppressed it does not say"),
+        (True, False, "finding", "the trips given name nobody"),
+    ],
+)
+def test_a_share_that_nobody_can_count_is_said_to_be_unchecked(
+    world: tuple[Path, Path],
+    forged: Path,
+    tmp_path: Path,
+    before: bool,
+    named: bool,
+    severity: str | None,
+    why: str | None,
+) -> None:
+    def change(content: Any) -> None:
+        content["parameters"]["suppress"] = "before" if before else "after"
+        content["rule"].update(max_share=0.9)
+
+    edit_manifests(forged, change)
+    trips = world[0] if named else _without_names(world[0], tmp_path)
+    found = {
+        level: [each for each in told(forged, trips, "rule", level) if "cannot be checked" in each]
+        for level in ("finding", "note")
+    }
+    assert {level: [each.split(": ")[-1] for each in said] for level, said in found.items() if said} == (
+        {} if severity is None else {severity: [why]}
+    )
 
 
 def test_releases_are_compared_by_their_trips_where_these_were_counted_again(tmp_path: Path) -> None:

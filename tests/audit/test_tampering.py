@@ -124,7 +124,7 @@ def test_a_zone_replaced_by_another_cell(world: tuple[Path, Path], forged: Path)
     rename_zone(forged, str(read_rows(forged)[0]["origin"]), places()[10])
     assert messages(forged) == ""
     found = messages(world[0], forged)
-    assert "zones do not lie where the release says" in found
+    assert f"1 origin zones do not lie where the release says: {places()[10]} has 0 places of the data, not 1" in found
     assert "none of the trips is in it" in found
 
 
