@@ -129,7 +129,7 @@ def test_two_cascades_are_compared_on_the_same_cells(cascades: tuple[Opened, tup
         assert bool(labels) == bool(both)
     listed = {cell: change for cell, change in by.items() if cell in before and cell in after}
     _check_colours(opened, listed)
-    opened.pick("unit", "share")
+    opened.pick("unit", "percent")
     _check_colours(opened, listed)
     assert "in % of march" in opened.text(".legend")
     for row in opened.page.locator(".zonelist tbody tr").all()[:12]:
@@ -137,18 +137,17 @@ def test_two_cascades_are_compared_on_the_same_cells(cascades: tuple[Opened, tup
         told = plain(row.locator("td").first.inner_text()).split("\n")[0]
         if cell in listed and by[cell]:
             assert told == f"{'+' if by[cell] > 0 else '−'}{abs(100 * by[cell]) / before[cell] + 1e-9:.0f} %"
-    # Beyond what the change of the totals explains, which the answer tells.
-    opened.pick("unit", "pattern")
+    # As shares of all trips, which do not change where the totals alone do.
+    opened.pick("unit", "share")
     growth = totals[1] / totals[0]
     shifts = {cell: after.get(cell, 0) - growth * before.get(cell, 0) for cell in by}
-    assert "if all places had changed alike since march" in opened.text(".legend")
-    assert re.search(r"Surely above that: .*\(\+[\d,]+ %\)", opened.text(".answer"))
+    assert "april minus march, in percentage points" in opened.text(".legend")
+    assert re.search(r"Surely a (larger|smaller) share: .*\(from [\d.]+ to [\d.]+ %\)", opened.text(".answer"))
     for row in opened.page.locator(".zonelist tbody tr").all()[:12]:
         cell = row.locator("button").get_attribute("data-id") or ""
-        told = plain(row.locator("td").first.inner_text()).split()[0].replace("−", "-").replace(",", "")
-        assert (
-            told == "new" if cell not in before else int(told) == pytest.approx(100 * by[cell] / before[cell], abs=0.51)
-        )
+        share = plain(row.locator("td").first.inner_text()).split("\n")[0].removesuffix(" %")
+        shares = [100 * many.get(cell, 0) / total for many, total in zip((before, after), totals, strict=True)]
+        assert [float(each) for each in share.split(" to ")] == pytest.approx(shares, abs=0.051)
     _check_colours(opened, {cell: round(shift) for cell, shift in shifts.items() if abs(shift) > 1})
     opened.pick("view", "zones")
     assert opened.page.locator('input[name="shade"][value="change"]').count() == 0

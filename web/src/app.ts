@@ -212,7 +212,7 @@ export class App {
       refill(this.here, ...hereCard(release, here.placed, this.store, here.where));
       this.kinds.draw(release);
     }
-    if (cells) this.list.draw(cells.entries, cells.far, cells.near, this.picture!.change !== null);
+    if (cells) this.list.draw(cells.entries, cells.far, cells.near, cells.counted);
   }
 
   private update(changed: Set<keyof State>): void {

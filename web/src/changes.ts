@@ -32,9 +32,9 @@ export function firstCommon(releases: Release[]): number {
 
 /** Whether some cell of a rank surely changed. */
 function tellsChange(releases: [Release, Release], detail: number): boolean {
-  const { cells, growth } = changeOf(releases, { measure: "trips", towards: "destination", detail, place: null, part: null, only: {} });
+  const change = changeOf(releases, { measure: "trips", towards: "destination", detail, place: null, part: null, only: {} });
   const unit = firstUnit(releases);
-  return cells.some((cell) => isSure(cell, unit, growth));
+  return change.cells.some((cell) => isSure(cell, unit, change));
 }
 
 interface Joint {
@@ -92,29 +92,31 @@ export interface Cell {
   most: [number, number];
 }
 
-/** How a change is told: in trips, in percent of what was, or in trips beyond what the change of everything together explains. */
-export type Unit = "trips" | "share" | "pattern";
+/** How a change is told: in trips, in percent of what was, or as a share of all trips before and after. */
+export type Unit = "trips" | "percent" | "share";
 
-/** The change of a cell; of what is new there is no percentage. */
-export function changeIn({ kind, by, before, after }: Cell, unit: Unit, growth: number): number {
-  if (unit === "pattern") return after - growth * before;
+/** What share of all trips a cell had, before and after. */
+export const sharesOf = ({ before, after }: Cell, { seen: [one, two] }: Change): [number, number] => [before / (one.total || 1), after / (two.total || 1)];
+
+/** The change of a cell: in trips, in percent, or in percentage points of all trips; of what is new there is no percentage. */
+export function changeIn(cell: Cell, unit: Unit, change: Change): number {
+  const { kind, by, before } = cell;
+  if (unit === "share") {
+    const [one, two] = sharesOf(cell, change);
+    return 100 * (two - one);
+  }
   return unit === "trips" ? by : kind === "new" ? 0 : (100 * by) / before;
 }
 
-/** By how many percent a cell is above or below what it would have if it had changed as everything did. */
-export function beyond({ before, after }: Cell, growth: number): number {
-  const expected = growth * before;
-  return expected > 0 ? 100 * (after / expected - 1) : 100;
-}
-
-/** False where what is only known coarser, or left out, could make up for the difference. */
-export function isSure({ before, after, most }: Cell, unit: Unit, growth: number): boolean {
-  const factor = unit === "pattern" ? growth : 1;
-  return after > factor * most[0] || most[1] < factor * before;
-}
+/** What would be after as many before, were nothing changed. */
+const expected = (before: number, unit: Unit, { growth }: Change): number => (unit === "share" ? growth : 1) * before;
 
 /** Whether a cell changed at all, as it is told. */
-export const hasChanged = (cell: Cell, unit: Unit, growth: number): boolean => Math.abs(unit === "pattern" ? changeIn(cell, unit, growth) : cell.by) >= 0.5;
+export const hasChanged = ({ before, after }: Cell, unit: Unit, change: Change): boolean => Math.abs(after - expected(before, unit, change)) >= 0.5;
+
+/** Whether it did, and what is only known coarser, or left out, could not make up for the difference. */
+export const isSure = (cell: Cell, unit: Unit, change: Change): boolean =>
+  hasChanged(cell, unit, change) && (cell.after > expected(cell.most[0], unit, change) || cell.most[1] < expected(cell.before, unit, change));
 
 /** Totals that differ by more than this share hide which places changed otherwise than the rest. */
 const ALIKE = 0.1;
@@ -122,7 +124,7 @@ const ALIKE = 0.1;
 /** How to tell the change at first. */
 export function firstUnit(releases: Release[]): Unit {
   const [before, after] = releases.map(({ flows }) => Array.from(flows.mass.trips!).reduce((sum, mass) => sum + mass, 0));
-  return comparable(releases) && before! > 0 && Math.abs(after! / before! - 1) > ALIKE ? "pattern" : "trips";
+  return comparable(releases) && before! > 0 && Math.abs(after! / before! - 1) > ALIKE ? "share" : "trips";
 }
 
 export interface Change {

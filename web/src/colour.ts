@@ -122,11 +122,9 @@ export function makeScale(values: ArrayLike<number>, palette: Palette): Scale {
 }
 
 /** One scale for less and more: as far from nothing on either side means as much. */
-export const makeDiverging = (values: ArrayLike<number>, palette: Palette): Scale => diverging(breaks(Float64Array.from(values, Math.abs), palette.change.length >> 1), palette);
-
-/** The same with given boundaries, so that maps can be compared. */
-export function diverging(bounds: number[], palette: Palette): Scale {
+export function makeDiverging(values: ArrayLike<number>, palette: Palette): Scale {
   const middle = palette.change.length >> 1;
+  const bounds = breaks(Float64Array.from(values, Math.abs), middle);
   const shade = (value: number): Colour => {
     if (!value) return palette.change[middle]!;
     const steps = 1 + bounds.filter((bound) => Math.abs(value) >= bound).length;

@@ -19,7 +19,7 @@ import type { Names } from "./names";
 import type { Nest } from "./nest";
 import { placedHere, type Placed } from "./placed";
 import { see, type Seen } from "./places";
-import { changeEntries, changeSentence } from "./panels/changes";
+import { changeEntries, changeSentence, changeHeader } from "./panels/changes";
 import { cellChangeLegend, legend, placeLegend } from "./panels/legend";
 import type { Entry } from "./panels/listing";
 import { placeEntries, sentence, strongest, type Answer } from "./panels/places";
@@ -39,6 +39,8 @@ export interface Cells {
   entries: Entry[];
   far: Nest;
   near: Nest;
+  /** What the numbers of the entries are, if not trips. */
+  counted?: string;
 }
 
 export interface Words {
@@ -168,12 +170,12 @@ function changePicture(subject: Subject): Picture {
     return {
       legend: cellChangeLegend(releases, change, scale, rough.length > 0, { lines, rings: [] }, state, palette),
       answer: changeSentence(releases, change, state, nameOf(subject, near, change.near?.node ?? -1), names),
-      cells: { entries: changeEntries(change, names, state.unit), far: change.nest, near },
+      cells: { entries: changeEntries(change, names, state.unit), far: change.nest, near, counted: changeHeader(state.unit) },
       here: null,
     };
   };
   const cells = new Set(change.cells.map(({ node }) => node));
-  // Numbers of larger areas say nothing of a shift, and would hide cells that do.
-  const labels = [...(state.unit === "pattern" ? [] : rough), ...towns(subject)];
+  // Numbers of larger areas say nothing of shares, and would hide cells that do.
+  const labels = [...(state.unit === "share" ? [] : rough), ...towns(subject)];
   return { layers, labels, seen: [], change, words, answer: () => boundsAt(change.nest, (node) => cells.has(node)) };
 }

@@ -54,7 +54,7 @@ const pair = (one: Row[], two: Row[], missing = 0): [Release, Release] =>
   unpack({ format: 1, shapes: SHAPES, releases: [made("march", one, missing), made("april", two, missing)], base: null }).releases as [Release, Release];
 
 const asked: Asked = { measure: "trips", towards: "destination", detail: 3, place: null, part: null, only: {} };
-const told = ({ nest, cells, growth }: Change): Record<string, unknown> => Object.fromEntries(cells.map((cell) => [nest.id[cell.node], [cell.kind, cell.by, isSure(cell, "trips", growth)]]));
+const told = (change: Change): Record<string, unknown> => Object.fromEntries(change.cells.map((cell) => [change.nest.id[cell.node], [cell.kind, cell.by, isSure(cell, "trips", change)]]));
 
 const MARCH: Row[] = [["a", "a", 50], ["a", "b", 40], ["A", "A", 15], ["a", "c", 20]];
 const APRIL: Row[] = [["a", "a", 80], ["b", "a", 12], ["A", "A", 30], ["a", "B", 25]];
@@ -94,7 +94,7 @@ test("a sure change holds wherever the coarser trips were", () => {
     const possible = (own: Id, area: Id | null): boolean => !area || inside(own, area) || inside(area, own);
     return [sum((row) => sure(row[0], from) && sure(row[1], to)), sum((row) => possible(row[0], from) && possible(row[1], to))];
   };
-  const sures = { trips: 0, pattern: 0 };
+  const sures = { trips: 0, share: 0 };
   for (let world = 0; world < 300; world++) {
     const [one, two] = [some(), some()];
     for (const detail of commonDetails(pair(one, two))) {
@@ -106,16 +106,16 @@ test("a sure change holds wherever the coarser trips were", () => {
           const to = change.nest.id[cell.node] as Id;
           const [low, high] = [range(one, from, to), range(two, from, to)];
           assert.deepEqual([cell.before, cell.after], [low[0], high[0]]);
-          for (const [unit, factor] of [["trips", 1], ["pattern", change.growth]] as const) {
-            if (!isSure(cell, unit, change.growth)) continue;
-            assert.ok(changeIn(cell, unit, change.growth) > 0 ? high[0] > factor * low[1] : factor * low[0] > high[1]);
+          for (const [unit, factor] of [["trips", 1], ["share", change.growth]] as const) {
+            if (!isSure(cell, unit, change)) continue;
+            assert.ok(changeIn(cell, unit, change) > 0 ? high[0] > factor * low[1] : factor * low[0] > high[1]);
             sures[unit]++;
           }
         }
       }
     }
   }
-  assert.ok(sures.trips > 100 && sures.pattern > 100);
+  assert.ok(sures.trips > 100 && sures.share > 100);
 });
 
 test("a place is the same cell in both releases, also where one has nothing as fine", () => {
@@ -134,26 +134,25 @@ test("details are those of both, and flows are compared between cells of one siz
   assert.deepEqual(bundleChanges(both, changeOf(both, asked), 3), [{ origin: "a", destination: "b", by: -30 }]);
 });
 
-test("a change is told in trips, in percent of what was, or beyond the change of all; what is new has no percentage", () => {
+test("a change is told in trips, in percent of what was, or in points of all; what is new has no percentage", () => {
   const releases = pair([["a", "b", 40], ["a", "c", 20]], [["a", "b", 50], ["a", "a", 30]]);
   const change = changeOf(releases, asked);
   const told = (unit: Unit): Record<string, unknown> =>
-    Object.fromEntries(change.cells.map((cell) => [change.nest.id[cell.node], [Math.round(changeIn(cell, unit, change.growth)), plainly(changeText(cell, unit))]]));
+    Object.fromEntries(change.cells.map((cell) => [change.nest.id[cell.node], [Math.round(changeIn(cell, unit, change)), plainly(changeText(cell, unit, change))]]));
   assert.deepEqual(told("trips"), { a: [30, "+30"], b: [10, "+10"], c: [-20, "−20"] });
-  assert.deepEqual(told("share"), { a: [0, "+30"], b: [25, "+25 %"], c: [-100, "−100 %"] });
-  // 60 trips became 80: b would have 53 if all had changed alike, and c 27.
-  assert.deepEqual(told("pattern"), { a: [30, "new"], b: [-3, "+25 %"], c: [-27, "−100 %"] });
-  assert.deepEqual(changeScale(change, LIGHT, "share").shade(25), changeScale(change, LIGHT, "trips").shade(10));
+  assert.deepEqual(told("percent"), { a: [0, "+30"], b: [25, "+25 %"], c: [-100, "−100 %"] });
+  assert.deepEqual(told("share"), { a: [38, "0.0 to 37.5 %"], b: [-4, "66.7 to 62.5 %"], c: [-33, "33.3 to 0.0 %"] });
+  assert.deepEqual(changeScale(change, LIGHT, "percent").shade(25), changeScale(change, LIGHT, "trips").shade(10));
 });
 
-test("where there is more everywhere, the map opens with what shifted beyond that", () => {
+test("where there is more everywhere, the map opens with shares of all", () => {
   const rows: Row[] = [["a", "a", 100], ["a", "b", 100], ["B", "A", 10]];
   assert.equal(first(pair(rows, rows)).unit, "trips");
   const twice = pair(rows, rows.map(([from, to, many]): Row => [from, to, to === "a" ? 260 : 2 * many]));
-  assert.equal(first(twice).unit, "pattern");
+  assert.equal(first(twice).unit, "share");
   const change = changeOf(twice, asked);
-  const { main } = changeSentence(twice, change, { ...asked, unit: "pattern" }, null, new Names({ unit: 1000, name: ["Aa", "Bb"], place: [5, 5, 15, 5], people: [9, 8] }));
-  assert.equal(plainly(main), "Everywhere: 210 published trips in march, 480 in april (+129 %). Surely above that: Aa (+160 %); below that: Bb (+100 %).");
+  const { main } = changeSentence(twice, change, { ...asked, unit: "share" }, null, new Names({ unit: 1000, name: ["Aa", "Bb"], place: [5, 5, 15, 5], people: [9, 8] }));
+  assert.equal(plainly(main), "In all: 210 published trips in march, 480 in april (+129 %). Surely a larger share: Aa (from 47.6 to 54.2 %). Surely a smaller share: Bb (from 47.6 to 41.7 %).");
 });
 
 test("the words say what is sure and what is not", () => {
@@ -161,11 +160,12 @@ test("the words say what is sure and what is not", () => {
   const change = changeOf(releases, asked);
   assert.equal(
     plainly(Object.values(changeSentence(releases, change, { ...asked, unit: "trips" }, null, new Names(null))).join(" ")),
-    "Everywhere: 125 published trips in march, 147 in april (+22). 1 cell surely has more, 1 fewer; 1 hatched is not sure, since trips that are only known in larger areas could make up for the difference. At this detail 88 % and 63 % of the trips are on the map, the others only known in larger areas.",
+    "In all: 125 published trips in march, 147 in april (+22). 1 cell surely has more, 1 fewer; 1 hatched is not sure, since trips that are only known in larger areas could make up for the difference. At this detail 88 % of march and 63 % of april are on the map, the other trips only known in larger areas.",
   );
   const c = change.cells.find(({ node }) => change.nest.id[node] === "c")!;
-  const [by, before, after] = changeFacts(releases, change, c, "trips").map(plainly);
+  const [by, share, before, after] = changeFacts(releases, change, c, "trips").map(plainly);
   assert.equal(by, "−20 (−100 %) as listed; not sure");
+  assert.equal(share, "16.0 to 0.0 % of all; not sure");
   assert.match(before!, /^march: 20 trips in this cell/);
   assert.equal(after, "april: none listed in this cell, 25 trips somewhere around it");
 });

@@ -2,8 +2,8 @@
 
 import type { Layer } from "@deck.gl/core";
 import { SolidPolygonLayer } from "@deck.gl/layers";
-import { beyond, changeIn, hasChanged, isSure, type BundleChange, type Cell, type Change, type Unit } from "../changes";
-import { diverging, makeDiverging, type Colour, type Palette, type Scale } from "../colour";
+import { changeIn, hasChanged, isSure, type BundleChange, type Cell, type Change, type Unit } from "../changes";
+import { makeDiverging, type Colour, type Palette, type Scale } from "../colour";
 import { short } from "../format";
 import type { Polygon } from "../geometry";
 import type { Nest } from "../nest";
@@ -22,14 +22,12 @@ export interface ChangedSpot {
   polygon: Polygon;
 }
 
-/** Whether a cell is coloured by how much it changed; what is new or gone stands out, unless only the shift matters. */
-const scaled = ({ kind }: Cell, unit: Unit): boolean => kind === "both" || unit === "pattern";
+/** Whether a cell is coloured by how much it changed; what is new or gone stands out, unless only shares matter. */
+const scaled = ({ kind }: Cell, unit: Unit): boolean => kind === "both" || unit === "share";
 
-/** Percent; the same on every map of shifts. */
-const SHIFTED = [10, 30];
-
-export const changeScale = ({ cells, growth }: Change, palette: Palette, unit: Unit): Scale =>
-  unit === "pattern" ? diverging(SHIFTED, palette) : makeDiverging(cells.filter((cell) => scaled(cell, unit) && hasChanged(cell, unit, growth)).map((cell) => changeIn(cell, unit, growth)), palette);
+/** Made for the cells that are coloured: those that surely changed. */
+export const changeScale = (change: Change, palette: Palette, unit: Unit): Scale =>
+  makeDiverging(change.cells.filter((cell) => scaled(cell, unit) && isSure(cell, unit, change)).map((cell) => changeIn(cell, unit, change)), palette);
 
 /** Cells with rows of either release that are coarser than the detail. */
 function roughNodes({ nest, at }: Change, detail: number): number[] {
@@ -37,11 +35,10 @@ function roughNodes({ nest, at }: Change, detail: number): number[] {
 }
 
 export function changeLayers(panel: Panel, change: Change, { detail, unit }: State, scale: Scale, palette: Palette): Layer[] {
-  const { nest, cells, near, growth } = change;
+  const { nest, cells, near } = change;
   const spots = cells.flatMap((cell) => nest.outlines.at(cell.node).map((polygon): ChangedSpot => ({ cell, polygon })));
-  const told = (cell: Cell): number => (unit === "pattern" ? beyond(cell, growth) : changeIn(cell, unit, growth));
-  const colour = (cell: Cell): Colour => (scaled(cell, unit) ? scale.shade(hasChanged(cell, unit, growth) ? told(cell) : 0) : cell.kind === "new" ? palette.fresh : palette.gone);
-  const isUnsure = (cell: Cell): boolean => !isSure(cell, unit, growth) && hasChanged(cell, unit, growth);
+  const colour = (cell: Cell): Colour => (scaled(cell, unit) ? scale.shade(hasChanged(cell, unit, change) ? changeIn(cell, unit, change) : 0) : cell.kind === "new" ? palette.fresh : palette.gone);
+  const isUnsure = (cell: Cell): boolean => !isSure(cell, unit, change) && hasChanged(cell, unit, change);
   const unsure = spots.filter(({ cell }) => isUnsure(cell)).map(({ polygon }) => polygon);
   const rough = roughNodes(change, detail).flatMap((node) => nest.outlines.at(node));
   const [r, g, b] = palette.outline;
@@ -58,7 +55,7 @@ export function changeLayers(panel: Panel, change: Change, { detail, unit }: Sta
     }),
     strokes(`${panel.id}/hatch`, cells[0] ? hatch(unsure, spacingOf(nest, cells[0].node)) : [], () => 1, [r, g, b, 130]),
     strokes(`${panel.id}/edges`, sides(spots.map(({ polygon }) => polygon)), () => 0.7, [r, g, b, 110]),
-    strokes(`${panel.id}/dashes`, sides(rough), () => 1.6, [r, g, b, 235], true),
+    strokes(`${panel.id}/dashes`, sides(rough), () => (unit === "share" ? 1 : 1.6), [r, g, b, unit === "share" ? 120 : 235], true),
     ...(chosen.length ? [chosenLayer(panel, chosen, palette)] : []),
   ];
 }

@@ -29,8 +29,8 @@ function scaleKey(title: string, scale: Scale): HTMLElement {
 const legendNumber = (value: number): string => (value >= 1e6 ? short(value) : value.toLocaleString("en", { maximumSignificantDigits: 2 }));
 
 function changeTitle(first: string, second: string, unit: Unit): string {
-  if (unit === "pattern") return `Shift: ${second}, above or below what it would be if all places had changed alike since ${first}`;
-  return `Change: ${second} minus ${first}${unit === "share" ? `, in % of ${first}` : ""}`;
+  if (unit === "share") return `Share of all trips: ${second} minus ${first}, in percentage points`;
+  return `Change: ${second} minus ${first}${unit === "percent" ? `, in % of ${first}` : ""}`;
 }
 
 /** Swatches of a map of change: less, more, newly listed, no longer listed. */
@@ -40,12 +40,12 @@ function changeKey([first, second]: Release[], { breaks, shades }: Scale, kinds:
     if (i === middle) return "no change";
     const steps = Math.abs(i - middle);
     const sign = i < middle ? "−" : "+";
-    const say = (value: number): string => sign + (unit !== "trips" ? percentage(legendNumber(value)) : legendNumber(value));
+    const say = (value: number): string => sign + (unit === "percent" ? percentage(legendNumber(value)) : legendNumber(value));
     const [low, high] = [breaks[steps - 2], breaks[steps - 1]];
     if (high === undefined) return low === undefined ? (sign === "+" ? "more" : "less") : `${say(low)} and beyond`;
     return low === undefined ? `up to ${say(high)}` : `${say(low)} to ${say(high)}`;
   };
-  const told = (kind: string, colour: Colour, words: string): Child => unit !== "pattern" && kinds.has(kind) && swatch(css(colour), words);
+  const told = (kind: string, colour: Colour, words: string): Child => unit !== "share" && kinds.has(kind) && swatch(css(colour), words);
   return [
     h("div", { class: "scale" }, h("b", {}, changeTitle(first!.name, second!.name, unit)), ...shades.map((shade, i) => swatch(css(shade), text(i)))),
     told("new", palette.fresh, `only listed in ${second!.name}`),
@@ -84,10 +84,10 @@ export function placeLegend(scale: Scale, rough: boolean, marks: Marks, stay: St
 }
 
 /** The legend of what changed between two releases at several resolutions. */
-export function cellChangeLegend(releases: Release[], { cells, growth }: Change, scale: Scale, rough: boolean, marks: Marks, state: State, palette: Palette): Child[] {
-  const kinds = new Set(cells.map(({ kind }) => kind));
+export function cellChangeLegend(releases: Release[], change: Change, scale: Scale, rough: boolean, marks: Marks, state: State, palette: Palette): Child[] {
+  const kinds = new Set(change.cells.map(({ kind }) => kind));
   const { unit } = state;
-  const unsure = cells.some((cell) => !isSure(cell, unit, growth) && hasChanged(cell, unit, growth));
+  const unsure = change.cells.some((cell) => !isSure(cell, unit, change) && hasChanged(cell, unit, change));
   return [
     ...changeKey(releases, scale, kinds, palette, "none in the other, too few, or only known coarser", unit),
     unsure && h("span", { class: "swatch" }, h("i", { class: "hatched" }), "hatched: not sure; trips only known coarser could make up for what the list says"),

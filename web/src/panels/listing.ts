@@ -10,6 +10,8 @@ export interface Entry {
   /** Where that is, in words. */
   near: string | null;
   mass: number;
+  /** Whether it comes before larger ones, such as a change that is sure. */
+  first?: boolean;
   share: number;
   /** Square kilometres; 0 where unknown. */
   area: number;
@@ -34,7 +36,7 @@ const FEW = 100;
 export interface Listed {
   what: string;
   /** What the numbers are, if not trips. */
-  counted?: string | null;
+  counted?: string | undefined;
   /** Whether sizes differ and tell something. */
   sized?: boolean;
   measure: Measure;
@@ -47,7 +49,7 @@ export interface Listed {
 
 const compare: Record<Column, (a: Entry, b: Entry) => number> = {
   id: (a, b) => (a.near ?? "").localeCompare(b.near ?? "") || a.id.localeCompare(b.id),
-  mass: (a, b) => a.mass - b.mass,
+  mass: (a, b) => Number(a.first ?? false) - Number(b.first ?? false) || a.mass - b.mass,
   area: (a, b) => a.area - b.area,
 };
 

@@ -71,14 +71,14 @@ export function placeTools(releases: Release[], store: Store): Child[] {
   show(store.state);
   store.listen((state, changed) => changed.has("detail") && show(state), "detail");
   return [
-    choices("towards", "Trips", [
-      { value: "destination", label: "from here", title: "where trips from the chosen place go" },
-      { value: "origin", label: "to here", title: "where trips to the chosen place come from" },
+    choices("towards", "Show", [
+      { value: "destination", label: "destinations", title: "where trips end: all of them, or those from the chosen place" },
+      { value: "origin", label: "origins", title: "where trips start: all of them, or those to the chosen place" },
     ], store.state.towards, (towards) => store.set({ towards })),
     releases.length === 2 && choices("unit", "Change", [
-      { value: "pattern", label: "shift", title: "how many trips more or fewer than if all places had changed alike" },
+      { value: "share", label: "share of all", title: "what share of all trips each place has, before and after" },
       { value: "trips", label: "trips", title: "how many more or fewer" },
-      { value: "share", label: "%", title: "how much more or less, in percent of the first release" },
+      { value: "percent", label: "%", title: "how much more or less, in percent of the first release" },
     ], store.state.unit, (unit) => store.set({ unit })),
     last > 0 && h("div", { class: "choices detail" }, h("label", { for: "detail" }, "Detail: region"), input, h("small", { class: "note" }, "street"), output),
   ];
@@ -115,8 +115,8 @@ export class PlacePanel {
     private readonly found: () => void,
   ) {}
 
-  /** Lists cells of `far`; places are looked for in `near`, too. `changes`: the numbers are changes. */
-  draw(entries: Entry[], far: Nest, near: Nest, changes = false): void {
+  /** Lists cells of `far`; places are looked for in `near`, too. `counted`: what the numbers are, if not trips. */
+  draw(entries: Entry[], far: Nest, near: Nest, counted?: string): void {
     const { towards, place, measure } = this.store.state;
     const inside = this.element.contains(document.activeElement);
     const go = (id: string): void => {
@@ -127,10 +127,10 @@ export class PlacePanel {
     const title = place ? (from ? "Where they go" : "Where they come from") : from ? "Where all trips end" : "Where all trips start";
     const back = place && h("button", { type: "button", class: "close", onclick: () => this.store.set({ place: null }) }, "Back to everywhere");
     // All cells have the size that the slider says, or say that they are larger.
-    const listed = { what: from ? "to" : "from", counted: changes ? "change" : null, sized: false, measure, entries, pick: go, find: (text: string) => this.find(near, text) };
+    const listed = { what: from ? "to" : "from", counted, sized: false, measure, entries, pick: go, find: (text: string) => this.find(near, text) };
     replace(
       this.element,
-      h("h2", { tabindex: -1 }, changes ? `Change: ${title.toLowerCase()}` : title),
+      h("h2", { tabindex: -1 }, counted ? `Change: ${title.toLowerCase()}` : title),
       back,
       !place && h("p", { class: "note" }, "Click a place on the map, or find it by its name."),
       listing(listed, this.memory),
