@@ -104,11 +104,11 @@ def cascades(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iter
 def test_two_cascades_are_compared_on_the_same_cells(cascades: tuple[Opened, tuple[Path, Path]]) -> None:
     opened, folders = cascades
     assert opened.page.locator('input[name="view"][value="places"]').is_checked()
-    assert opened.page.locator(".frame").all_inner_texts() == ["Change · Destinations: where trips end"]
     # Rows that lie in each other are not subtracted one by one, anywhere on the page.
     assert opened.page.locator(".differences, .flowchanges").count() == 0
     totals = [sum(masses(folder, "destination").values()) for folder in folders]
     opened.pick("unit", "trips")
+    assert opened.page.locator(".frame").all_inner_texts() == ["Trips ending here: april against march"]
     for detail in (1, 3):
         opened.page.locator("#detail").fill(str(detail))
         opened.settle()
@@ -139,6 +139,7 @@ def test_two_cascades_are_compared_on_the_same_cells(cascades: tuple[Opened, tup
             assert told == f"{'+' if by[cell] > 0 else '−'}{abs(100 * by[cell]) / before[cell] + 1e-9:.0f} %"
     # As shares of all trips, which do not change where the totals alone do.
     opened.pick("unit", "share")
+    assert opened.page.locator(".frame").all_inner_texts() == ["Share of all trips ending here: april against march"]
     growth = totals[1] / totals[0]
     shifts = {cell: after.get(cell, 0) - growth * before.get(cell, 0) for cell in by}
     assert "april minus march, in percentage points" in opened.text(".legend")

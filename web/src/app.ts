@@ -219,7 +219,7 @@ export class App {
     const any = (...keys: (keyof State)[]): boolean => keys.some((key) => changed.has(key));
     if (any("view")) this.fillTools();
     if (any("each")) this.maps.camera.startAnew();
-    if (any("axes", "view", "towards", "each") || (any("shade") && this.model.releases.length === 2) || (this.store.state.each && any("only", "place", "measure", "detail"))) this.arrange();
+    if (any("axes", "view", "towards", "unit", "each") || (any("shade") && this.model.releases.length === 2) || (this.store.state.each && any("only", "place", "measure", "detail"))) this.arrange();
     if (this.store.state.view === "zones" && any("axes", "measure", "selected", "view")) this.zones.draw(this.before);
     this.before = this.store.state.selected?.id ?? null;
     if (any("place") && this.store.state.place) this.maps.camera.reveal(this.store.state.place);

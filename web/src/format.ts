@@ -54,6 +54,11 @@ export const wholePercent = (share: number): string =>
 export const plural = (value: number, word: string, words = `${word}s`): string =>
   `${count(value)} ${value === 1 ? word : words}`;
 
+const conjunction = new Intl.ListFormat("en-GB", { type: "conjunction" });
+
+/** "a, b and c". */
+export const listed = (parts: string[]): string => conjunction.format(parts);
+
 /** The form of a verb that goes with a count. */
 export const verb = (value: number, one: string, many: string): string => (value === 1 ? one : many);
 

@@ -160,12 +160,12 @@ test("the words say what is sure and what is not", () => {
   const change = changeOf(releases, asked);
   assert.equal(
     plainly(Object.values(changeSentence(releases, change, { ...asked, unit: "trips" }, null, new Names(null))).join(" ")),
-    "In all: 125 published trips in march, 147 in april (+22). 1 cell surely has more, 1 fewer; 1 hatched is not sure, since trips that are only known in larger areas could make up for the difference. At this detail 88 % of march and 63 % of april are on the map, the other trips only known in larger areas.",
+    "In all: 125 published trips in march, 147 in april (+22). 1 cell surely has more, 1 fewer; 1 hatched is not sure: trips that are only known for a larger area may outweigh it. At this detail 88 % of march and 63 % of april are on the map, the other trips only known for larger areas.",
   );
   const c = change.cells.find(({ node }) => change.nest.id[node] === "c")!;
   const [by, share, before, after] = changeFacts(releases, change, c, "trips").map(plainly);
-  assert.equal(by, "−20 (−100 %) as listed; not sure");
-  assert.equal(share, "16.0 to 0.0 % of all; not sure");
+  assert.equal(by, "−20 (−100 %) as listed; not sure: up to 25 more after");
+  assert.equal(share, "16.0 to 0.0 % of all; not sure: up to 25 more after");
   assert.match(before!, /^march: 20 trips in this cell/);
   assert.equal(after, "april: none listed in this cell, 25 trips somewhere around it");
 });

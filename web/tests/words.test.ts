@@ -54,7 +54,7 @@ test("a public release says what can be missing, and its smallest flow comes fro
   assert.equal(statement(read!.about), "Every published flow counts at least 10 trips; at most 10 trips could not reach this and are left out.");
   assert.equal(
     statement({ ...read!.about, unlisted: { at_most_trips: 9 } }),
-    "Every published flow counts at least 10 trips. Fewer than that are counted between larger areas; only what is too few even between the largest, at most 9 trips, is left out.",
+    "Every published flow counts at least 10 trips. Smaller ones are counted between larger areas; at most 9 trips in all are left out.",
   );
   assert.deepEqual(read!.about.privacy, { trips: { min: 10, threshold: 10, below: 0, share: 0 } });
   assert.deepEqual(read!.about.utility, {});

@@ -24,10 +24,12 @@ function zonePanels(releases: Release[], { axes, shade }: State): Titled[] {
   return titled.filter((panel) => !change || panel.release === 1);
 }
 
+const CHANGING = { share: "Share of all trips", trips: "Trips", percent: "Trips in percent" };
+
 function placePanels([release, another]: Release[], state: State): Titled[] {
-  const { towards: axis, each, measure } = state;
+  const { towards: axis, each, measure, unit } = state;
   const one = { id: `r0-${axis}`, release: 0, axis };
-  if (another) return [{ ...one, title: `Change · ${axisTitle[axis]}` }];
+  if (another) return [{ ...one, title: `${CHANGING[unit]} ${axis === "destination" ? "ending" : "starting"} here: ${another.name} against ${release!.name}` }];
   const kind = release!.kinds.find(({ name }) => name === each);
   const shares = kind ? mapsOf(release!, kind, state) : [];
   if (!shares.length) return [{ ...one, title: axisTitle[axis] }];

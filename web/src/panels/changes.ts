@@ -2,7 +2,7 @@
 
 import { changeIn, hasChanged, isSure, sharesOf, type Cell, type Change, type Unit } from "../changes";
 import { h } from "../dom";
-import { amount, count, measureName, percentage, plural, short, verb, wholePercent } from "../format";
+import { amount, count, listed, measureName, percentage, plural, short, verb, wholePercent } from "../format";
 import type { Measure, Release } from "../model";
 import type { Names } from "../names";
 import { ladder, type Asked } from "../places";
@@ -23,7 +23,6 @@ export const signed = (by: number): string => (by === 0 ? "0" : `${by > 0 ? "+" 
 
 /** How many places are named on either side. */
 const NAMED = 2;
-const LIST = new Intl.ListFormat("en-GB", { type: "conjunction" });
 
 /** The places that surely have a larger or smaller share of all trips than before. */
 function shifts(change: Change, names: Names): string {
@@ -33,7 +32,7 @@ function shifts(change: Change, names: Names): string {
     const all = found.filter(({ by }) => by * sign > 0).sort((a, b) => sign * (b.by - a.by));
     const told = all.filter(({ name }) => name).slice(0, NAMED).map(({ name, cell }) => `${name} (from ${shareText(cell, change)})`);
     const others = all.length - told.length;
-    return LIST.format([...told, ...(others && told.length ? [plural(others, "other")] : [])]);
+    return listed([...told, ...(others && told.length ? [plural(others, "other")] : [])]);
   };
   const [larger, smaller] = [named(1), named(-1)];
   const told = [larger && ` Surely a larger share: ${larger}.`, smaller && ` Surely a smaller share: ${smaller}.`].join("");
@@ -60,8 +59,8 @@ export function changeSentence(releases: Release[], change: Change, asked: Asked
       `${start}: ${short(one)} published ${one === 1 && asked.measure === "trips" ? "trip" : measureName[asked.measure]} in ${releases[0]!.name}, ${short(two)} in ${releases[1]!.name} (${by}).` +
       (unit === "share" ? shifts(change, names) : ""),
     note:
-      `${unit === "share" ? `${plural(more, "orange cell")} surely ${verb(more, "has", "have")} a larger share, ${count(sure.length - more)} blue a smaller one` : `${plural(more, "cell")} surely ${verb(more, "has", "have")} more, ${count(sure.length - more)} fewer`}; ${count(unsure)} hatched ${verb(unsure, "is", "are")} not sure, since trips that are only known in larger areas could make up for the difference. ` +
-      `At this detail ${known.join(" and ")} are on the map, the other trips only known in larger areas.`,
+      `${unit === "share" ? `${plural(more, "orange cell")} surely ${verb(more, "has", "have")} a larger share, ${count(sure.length - more)} blue a smaller one` : `${plural(more, "cell")} surely ${verb(more, "has", "have")} more, ${count(sure.length - more)} fewer`}; ${count(unsure)} hatched ${verb(unsure, "is", "are")} not sure: trips that are only known for a larger area may outweigh it. ` +
+      `At this detail ${known.join(" and ")} are on the map, the other trips only known for larger areas.`,
   };
 }
 
@@ -76,8 +75,14 @@ const KINDS = { both: "", new: "newly listed", gone: "no longer listed" };
 
 const SURELY: Record<Unit, [string, string]> = { trips: ["more", "fewer"], percent: ["more", "fewer"], share: ["larger", "smaller"] };
 
-export const certainty = (cell: Cell, unit: Unit, change: Change): string =>
-  !hasChanged(cell, unit, change) ? "no change as listed" : isSure(cell, unit, change) ? `surely ${SURELY[unit][changeIn(cell, unit, change) > 0 ? 0 : 1]}` : "not sure";
+/** Whether it is sure; if not, how many trips on the other side may outweigh it. */
+export function certainty(cell: Cell, unit: Unit, change: Change): string {
+  if (!hasChanged(cell, unit, change)) return "no change as listed";
+  const more = changeIn(cell, unit, change) > 0;
+  if (isSure(cell, unit, change)) return `surely ${SURELY[unit][more ? 0 : 1]}`;
+  const maybe = more ? cell.most[0] - cell.before : cell.most[1] - cell.after;
+  return Number.isFinite(maybe) ? `not sure: up to ${short(maybe)} more ${more ? "before" : "after"}` : "not sure";
+}
 
 export function changeEntries(change: Change, names: Names, unit: Unit): Entry[] {
   const { nest, cells } = change;
@@ -89,7 +94,7 @@ export function changeEntries(change: Change, names: Names, unit: Unit): Entry[]
     share: 0,
     area: nest.area[cell.node]!,
     text: [changeText(cell, unit, change), `${short(cell.before)} to ${short(cell.after)}`],
-    note: h("span", {}, ...[certainty(cell, unit, change), KINDS[cell.kind]].filter(Boolean).map((words) => h("small", {}, words))),
+    note: h("span", {}, ...[...certainty(cell, unit, change).split(": "), KINDS[cell.kind]].filter(Boolean).map((words) => h("small", {}, words))),
   }));
 }
 

@@ -90,7 +90,7 @@ export function cellChangeLegend(releases: Release[], change: Change, scale: Sca
   const unsure = change.cells.some((cell) => !isSure(cell, unit, change) && hasChanged(cell, unit, change));
   return [
     ...changeKey(releases, scale, kinds, palette, "none in the other, too few, or only known coarser", unit),
-    unsure && h("span", { class: "swatch" }, h("i", { class: "hatched" }), "hatched: not sure; trips only known coarser could make up for what the list says"),
+    unsure && h("span", { class: "swatch" }, h("i", { class: "hatched" }), "hatched: not sure; trips only known for a larger area may outweigh it"),
     rough && h("span", { class: "swatch" }, h("i", { class: "dashed" }), "dashed: only known to lie somewhere in here; not subtracted"),
     ...marksKey(marks, null, state, palette),
   ];

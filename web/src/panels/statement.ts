@@ -1,7 +1,7 @@
 /** The k-anonymity statement in one plain sentence, and the headline figures. */
 
 import { h, type Child } from "../dom";
-import { amount, area, count, exact, percent, plural } from "../format";
+import { amount, area, count, exact, listed, percent, plural } from "../format";
 import { COUNTS, type About, type Release } from "../model";
 import { typicalSize } from "../parts";
 import { hasSeveral } from "../places";
@@ -10,19 +10,15 @@ const THINGS = { trips: "trips", weight: "weighted trips of the population", per
 
 const ONE = { trips: "trip", weight: "weighted trip of the population", persons: "person", households: "household" };
 
-function list(parts: string[]): string {
-  return parts.length < 2 ? parts.join("") : `${parts.slice(0, -1).join(", ")} and ${parts.at(-1)}`;
-}
-
 /** What every published number is guaranteed to count. */
 export function statement(about: About): string {
   const parts = COUNTS.filter((name) => about.rule[name] != null).map(
     (name) => `at least ${exact(about.rule[name])} ${about.rule[name] === 1 ? ONE[name] : THINGS[name]}`,
   );
   if (!about.published.classes) {
-    return `Nothing is published: even the coarsest zones would not have given every flow ${list(parts)}.`;
+    return `Nothing is published: even the coarsest zones would not have given every flow ${listed(parts)}.`;
   }
-  return [`Every published flow counts ${list(parts)}${leftOut(about)}`, ...besides(about.rule)].join(" ");
+  return [`Every published flow counts ${listed(parts)}${leftOut(about)}`, ...besides(about.rule)].join(" ");
 }
 
 /** What the rule asks for besides thresholds. */
@@ -42,11 +38,8 @@ function leftOut(about: About): string {
   const most = unlisted?.at_most_trips;
   if (most == null) return "; trips that could not reach this are left out.";
   if (most === 0) return "; no trip had to be left out.";
-  return tooFewAnywhere(about) ? `. Fewer than that are counted between larger areas; ${TOO_FEW}, ${atMost(most)}, is left out.` : `; ${atMost(most)} could not reach this and ${most === 1 ? "is" : "are"} left out.`;
+  return tooFewAnywhere(about) ? `. Smaller ones are counted between larger areas; ${atMost(most)} in all ${most === 1 ? "is" : "are"} left out.` : `; ${atMost(most)} could not reach this and ${most === 1 ? "is" : "are"} left out.`;
 }
-
-/** Why fewer trips than a flow needs can be missing, where small flows are counted between larger areas. */
-const TOO_FEW = "only what is too few even between the largest";
 
 export const atMost = (trips: number): string => `at most ${amount(trips, "trips")}`;
 
