@@ -85,6 +85,7 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
             "engine/test_duckdb.py::test_random_worlds",
         ),
     ),
+    "finest": ("engine/sql/finest.py", ("engine/test_finest.py",)),
     "nested": ("audit/nested.py", ("audit/test_nested.py", "audit/test_cascade.py")),
     "checks": ("audit/checks.py", ("audit/test_own_rule.py", "audit/test_tampering.py")),
     "recount": (
