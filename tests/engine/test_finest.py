@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,9 @@ import pyarrow as pa
 import pytest
 
 from engine.test_duckdb import in_duckdb
-from odkanon import Release, Rule, anonymize, lookup_hierarchy, read_od, utility
+from odkanon import Release, Rule, UnsafeReleaseError, anonymize, lookup_hierarchy, read_od, utility
+from odkanon.engine.sql import finest
+from odkanon.model.placement import Deviation
 
 PARTS = np.repeat(np.arange(14), [5, 1, 1, 1, 1, 6, 1, 1, 1, 4, 2, 1, 1, 1])
 """Of unequal size, so that a row with few trips for a pair can lie in one that has many for what is left of it."""
@@ -65,3 +68,34 @@ def test_a_row_with_few_trips_for_a_pair_in_one_with_many() -> None:
     release = check_same(table, Rule(trips=3), implications="allowed")
     assert release.classes.own_pairs is not None
     assert sorted(zip(release.classes.trips, release.classes.own_pairs, strict=True)) == [(4, 2), (4, 5), (5, 1)]
+
+
+def test_a_row_of_others_with_one_pair_of_its_own() -> None:
+    """Four rows pass up more trips than they may list; the row above has one pair of its own, far below its share."""
+    pairs = [(origin, destination, 9) for origin in range(5) for destination in range(9, 13)] + [(0, 13, 1)]
+    columns = list(zip(*pairs, strict=True))
+    table = pa.table(
+        {
+            "origin": [f"z{zone:02}" for zone in columns[0]],
+            "destination": [f"z{zone:02}" for zone in columns[1]],
+            "trips": columns[2],
+        }
+    )
+    release = check_same(table, Rule(trips=10))
+    assert release.classes.own_pairs is not None
+    assert (18, 5) in list(zip(release.classes.trips, release.classes.own_pairs, strict=True))
+
+
+def test_pairs_that_are_not_those_that_were_counted_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    put_together = finest._put_together
+
+    def forge(measure: str, looked_at: Deviation, *rest: Any) -> Deviation:
+        inside = looked_at.inside.copy()
+        inside[rest[0]] += 1
+        return put_together(measure, replace(looked_at, inside=inside), *rest)
+
+    table = world(1, weights=False)
+    check_same(table, Rule(trips=3))
+    monkeypatch.setattr(finest, "_put_together", forge)
+    with pytest.raises(UnsafeReleaseError, match="not those that were counted"):
+        check_same(table, Rule(trips=3))
