@@ -110,14 +110,15 @@ def explain(folder: str | Path, od: ODMatrix, *, km: float = 2.0, polygons: Poly
     rows, areas = spreadable(zones, numbers, release.measure("trips")[:, None], od, about, release.kinds)
     counted, _ = on_places(engine_of(od, ("trips",)), od, places_of_leaves(places, ends), ("trips",))
     compared = compare_on(places, counted, rows, areas)
-    known = np.unique(np.concatenate([counted.origin, counted.destination]))
+    known = np.union1d(*counted.places)
+    origins, destinations = (np.searchsorted(known, place) for place in counted.places)
     lengths = [length_bands(*each) for each in (by_length(od, ends, ("trips",)), lengths_after(rows, areas))]
     after = compared.spread[:, 0]
     return Explained(
         release.name,
         *_drawn(known, km, polygons, about),
-        np.searchsorted(known, counted.origin),
-        np.searchsorted(known, counted.destination),
+        origins[counted.origin],
+        destinations[counted.destination],
         counted.mass[:, 0],
         after,
         published - float(after.sum()),

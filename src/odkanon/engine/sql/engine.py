@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from odkanon.core.arrays import Ints
+from odkanon.core.arrays import Ints, sort_keys
 from odkanon.engine.memory import MemoryEngine
 from odkanon.engine.protocols import Engine
 from odkanon.engine.sql.backend import Backend, Relation, Stored, lend, store
@@ -205,7 +205,9 @@ class SqlEngine:
 
     def _fetch(self, relation: str) -> Flows:
         found = self.backend.execute(f"SELECT * FROM {relation}")
-        order = np.lexsort((ints(found, "destination"), ints(found, "origin")))
+        width = len(self.destination.places)
+        keys = ints(found, "origin") * width + ints(found, "destination")
+        order, _ = sort_keys(keys, len(self.origin.places) * width)
         columns = {name: ints(found, name)[order] for name in found.column_names}
         return Flows(
             columns["origin"].astype(np.int32),

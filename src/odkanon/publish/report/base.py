@@ -52,7 +52,7 @@ def build_base(shapes: Iterable[Shape]) -> dict[str, Any] | None:
         return None
     box = _surroundings(corners)
     step = max(box.east - box.west, box.north - box.south) // DETAIL
-    land, borders = _near(box)
+    land, borders = _near(box, step)
     rings = (_thin(clip_ring(ring, box), step) for ring in land)
     lines = (_thin(part, step) for line in borders for part in clip_line(line, box))
     return {
@@ -134,14 +134,16 @@ def _surroundings(corners: list[Point]) -> Box:
     return Box(west - x_margin, max(south - y_margin, -85 * UNIT), east + x_margin, min(north + y_margin, 85 * UNIT))
 
 
-def _near(box: Box) -> tuple[list[Points], list[Points]]:
-    """Return the land rings and the border lines of the world that may come near a box."""
+def _near(box: Box, step: int) -> tuple[list[Points], list[Points]]:
+    """Return the land rings that may come near a box and are larger than a step, and the border lines that may."""
     rings, table, steps = _world()
     ends = np.cumsum(table[:, 4])
     near = ((table[:, :2] <= (box.east, box.north)) & (table[:, 2:4] >= (box.west, box.south))).all(axis=1)
+    seen = (table[:, 2:4] - table[:, :2]).sum(axis=1) >= (step if step > 1 else 0)
+    seen[rings:] = True
     found = [
         (row, unrolled(np.cumsum(steps[ends[row] - table[row, 4] : ends[row]], axis=0, dtype=np.int64)))
-        for row in np.flatnonzero(near)
+        for row in np.flatnonzero(near & seen)
     ]
     return [line for row, line in found if row < rings], [line for row, line in found if row >= rings]
 

@@ -40,12 +40,11 @@ class Comparison:
 def compare_on(places: Places, counted: Counted, rows: Rows, areas: tuple[Parts | Boxes, Parts | Boxes]) -> Comparison:
     """Spread a release over the places between which the input has flows."""
     shares = [area.shares(places) for area in areas]
-    numbers = counted.origin, counted.destination, shares[0].place, shares[1].place
-    _, (origin, destination, *of_shares) = compact(*numbers)
+    rank, rank_to, *of_shares = compact(*counted.places, *(share.place for share in shares))
     origins, destinations = (
         Shares(share.zone, place, share.share, share.zones) for share, place in zip(shares, of_shares, strict=True)
     )
-    spread = spread_at(rows, origins, destinations, (origin, destination))
+    spread = spread_at(rows, origins, destinations, (rank[counted.origin], rank_to[counted.destination]))
     both = np.intersect1d(origins.place, destinations.place)
     near = rows.take(np.flatnonzero(_may_meet(rows, origins, destinations)))
     inside = spread_at(near, origins, destinations, (both, both)).sum(axis=0)
@@ -70,7 +69,7 @@ def measured(places: Places, km: float | None, found: Comparison, rows: Rows) ->
     """Return for each measure how well flows between places come out; trips are the first measure."""
     counted = found.counted
     large = counted.mass[:, 0] >= LARGE
-    stays = counted.origin == counted.destination
+    stays = counted.stays
     results = []
     for index in range(rows.mass.shape[1]):
         before, after = counted.mass[:, index], found.spread[:, index]

@@ -181,9 +181,9 @@ def _number(column: Ints, row: Ints) -> Ints:
     return (column + _HALF) * (2 * _HALF) + row + _HALF
 
 
-def compact(*numbers: Ints) -> tuple[Ints, list[Ints]]:
-    """Return all numbers that occur, sorted, and for each array the ranks of its numbers among them."""
+def compact(*numbers: Ints) -> list[Ints]:
+    """Return for each array the ranks of its numbers among all that occur."""
     everything = np.concatenate(numbers)
-    distinct, rank = number_groups(everything, int(everything.max(initial=0)) + 1)
+    _, rank = number_groups(everything, int(everything.max(initial=0)) + 1)
     ends = np.cumsum([len(part) for part in numbers])[:-1]
-    return distinct, [part.astype(np.int64) for part in np.split(rank, ends)]
+    return [part.astype(np.int64) for part in np.split(rank, ends)]

@@ -11,9 +11,9 @@ from odkanon.core.arrays import Ints, sort_keys
 from odkanon.quality.usefulness.places import Shares
 from odkanon.zoning.cells import Floats
 
-_AT_ONCE = 1 << 21
-"""Entries that are worked on at the same time; bounds the memory."""
-_TABLE = 8
+_AT_ONCE = 1 << 18
+"""Entries that are worked on at the same time; bounds the memory, and they fit in a processor's cache."""
+_TABLE = 16
 """How many times as many numbers as are looked up a table may have."""
 
 
@@ -74,16 +74,15 @@ def spread_at(rows: Rows, origins: Shares, destinations: Shares, wanted: tuple[I
     by_place = np.argsort(origins.place, kind="stable")
     by_place = by_place[np.isin(origins.place[by_place], wanted[0])]
     work = np.diff(first)[origins.zone[by_place]]
+    second = _Second.of(destinations)
     for some in _blocks(origins.place[by_place], work):
-        entries = by_place[some]
-        counts = work[some]
-        entry = np.repeat(entries, counts)
+        entries, counts = by_place[some], work[some]
         row = np.repeat(first[origins.zone[entries]], counts) + _offsets(counts)
-        values = rows.mass[row] * origins.share[entry][:, None]
+        values = rows.mass[row] * np.repeat(origins.share[entries], counts)[:, None]
         places = origins.place[entries]
         here = slice(*np.searchsorted(wanted[0], [places[0], places[-1] + 1]))
-        half = _Half(origins.place[entry], rows.destination[row], values).merged(destinations.zones)
-        result[here] = _second(half, destinations, (wanted[0][here], wanted[1][here]))
+        half = _Half(np.repeat(places - places[0], counts), rows.destination[row], values)
+        result[here] = second.spread(half, wanted[0][here] - places[0], wanted[1][here])
     return result
 
 
@@ -95,34 +94,82 @@ class _Half:
     zone: Ints
     mass: Floats
 
+    def keys(self, zones: int) -> Ints:
+        """Return one number for both ends."""
+        return self.place * zones + self.zone
+
     def merged(self, zones: int) -> _Half:
         """Return the same without repetition, sorted."""
         key_space = (int(self.place.max(initial=0)) + 1) * zones
-        order, key = sort_keys(self.place * zones + self.zone, key_space)
+        order, key = sort_keys(self.keys(zones), key_space)
         starts = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]])[: len(key)])
         total = np.add.reduceat(self.mass[order], starts, axis=0) if len(starts) else self.mass
         return _Half(key[starts] // zones, key[starts] % zones, total)
 
 
-def _second(half: _Half, shares: Shares, wanted: tuple[Ints, Ints]) -> Floats:
-    """Spread the other end, from the side that has less work."""
-    by_place = np.argsort(shares.place, kind="stable")
-    place = shares.place[by_place]
-    of_pair, of_half = _runs(place, wanted[1]), _runs(shares.zone, half.zone)
-    result = np.zeros((len(wanted[0]), half.mass.shape[1]))
-    if (of_pair[1] - of_pair[0]).sum() <= (of_half[1] - of_half[0]).sum():
-        known = half.place * shares.zones + half.zone
+@dataclass(frozen=True, eq=False)
+class _Second:
+    """Spreads the other end.
+
+    Attributes
+    ----------
+    shares : Shares
+        What share of each destination zone lies in each place, by zone.
+    by_place, place : array of int
+        The same by place: which entry comes when, and its place.
+    """
+
+    shares: Shares
+    by_place: Ints
+    place: Ints
+
+    @classmethod
+    def of(cls, shares: Shares) -> _Second:
+        by_place = np.argsort(shares.place, kind="stable")
+        return cls(shares, by_place, shares.place[by_place])
+
+    def spread(self, half: _Half, origin: Ints, destination: Ints) -> Floats:
+        """Return the masses between wanted places, in the way that has the least work."""
+        of_pair, zones = _runs(self.place, destination), self.shares.zones
+        looks, space = int((of_pair[1] - of_pair[0]).sum()), (int(origin.max(initial=0)) + 1) * zones
+        if max(looks, space) <= _TABLE * len(half.place):
+            return self._from_table(half, origin, of_pair, space)
+        half = half.merged(zones)
+        of_half = _runs(self.shares.zone, half.zone)
+        if looks <= (of_half[1] - of_half[0]).sum():
+            return self._from_pairs(half, origin, of_pair)
+        return self._from_half(half, (origin, destination), of_half)
+
+    def _from_table(self, half: _Half, origin: Ints, of_pair: tuple[Ints, Ints], space: int) -> Floats:
+        """Add up in a table of all places and zones: no sorting, no searching."""
+        zones, columns = self.shares.zones, range(half.mass.shape[1])
+        keys = half.keys(zones)
+        tables = [np.bincount(keys, half.mass[:, measure], space) for measure in columns]
+        result = np.zeros((len(origin), len(columns)))
         for pair, at in _expanded(*of_pair):
-            entry = by_place[at]
-            hit, found = _found(known, wanted[0][pair] * shares.zones + shares.zone[entry])
-            _add(result, pair[hit], half.mass[found] * shares.share[entry[hit]][:, None])
-    else:
-        width = int(max(shares.place.max(initial=0), wanted[1].max(initial=0))) + 1
+            entry = self.by_place[at]
+            wanted = origin[pair] * zones + self.shares.zone[entry]
+            mass = np.stack([table[wanted] for table in tables], axis=1)
+            _add(result, pair, mass * self.shares.share[entry][:, None])
+        return result
+
+    def _from_pairs(self, half: _Half, origin: Ints, of_pair: tuple[Ints, Ints]) -> Floats:
+        zones, result = self.shares.zones, np.zeros((len(origin), half.mass.shape[1]))
+        known = half.keys(zones)
+        for pair, at in _expanded(*of_pair):
+            entry = self.by_place[at]
+            hit, found = _found(known, origin[pair] * zones + self.shares.zone[entry])
+            _add(result, pair[hit], half.mass[found] * self.shares.share[entry[hit]][:, None])
+        return result
+
+    def _from_half(self, half: _Half, wanted: tuple[Ints, Ints], of_half: tuple[Ints, Ints]) -> Floats:
+        result = np.zeros((len(wanted[0]), half.mass.shape[1]))
+        width = int(max(self.place.max(initial=0), wanted[1].max(initial=0))) + 1
         known = wanted[0] * width + wanted[1]
         for part, entry in _expanded(*of_half):
-            hit, found = _found(known, half.place[part] * width + shares.place[entry])
-            _add(result, found, half.mass[part[hit]] * shares.share[entry[hit]][:, None])
-    return result
+            hit, found = _found(known, half.place[part] * width + self.shares.place[entry])
+            _add(result, found, half.mass[part[hit]] * self.shares.share[entry[hit]][:, None])
+        return result
 
 
 def _runs(ordered: Ints, wanted: Ints) -> tuple[Ints, Ints]:

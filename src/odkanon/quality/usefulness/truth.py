@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from odkanon.core.arrays import Ints, group_sum, number_groups
+from odkanon.core.arrays import Bools, Codes, Ints, group_sum, number_groups
 from odkanon.core.weights import from_units
 from odkanon.engine.protocols import Engine, Matrix
 from odkanon.engine.sql.backend import lend
@@ -34,15 +34,24 @@ class Counted:
 
     Attributes
     ----------
+    places : tuple of array of int
+        Numbers of the places of both axes, sorted.
     origin, destination : array of int
-        Numbers of the places.
+        Which of these places the ends are in.
     mass : array of float, shape (pairs, measures)
         What goes from one to the other, in each measure.
     """
 
-    origin: Ints
-    destination: Ints
+    places: tuple[Ints, Ints]
+    origin: Codes
+    destination: Codes
     mass: Floats
+
+    @property
+    def stays(self) -> Bools:
+        """Which flows stay in their place."""
+        found: Bools = self.places[0][self.origin] == self.places[1][self.destination]
+        return found
 
 
 def engine_of(matrix: Matrix, measures: tuple[str, ...]) -> Engine:
@@ -76,7 +85,7 @@ def on_places(
     coarser = engine.coarsen(*cuts)
     flows = coarser.flows
     mass = np.stack([_mass(getattr(flows, measure), measure, flows.scale) for measure in measures], axis=1)
-    return Counted(known[0][flows.origin], known[1][flows.destination], mass), coarser
+    return Counted((known[0], known[1]), flows.origin, flows.destination, mass), coarser
 
 
 def _cut(tree: Hierarchy, number: Ints) -> Cut:
