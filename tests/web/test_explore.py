@@ -222,9 +222,12 @@ def test_where_nothing_can_be_published_a_sentence_says_so_and_the_rest_stays(
         opened.page.context.close()
 
 
-def test_a_stopped_server_is_said_and_the_page_stays(browser: Browser, survey: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("draws", [True, False])
+def test_a_stopped_server_is_said_and_the_page_stays(
+    browser: Browser, survey: Path, tmp_path: Path, draws: bool
+) -> None:
     with serving(survey, tmp_path, within=WITHIN) as server:
-        opened = visit(browser, server, draws=True)
+        opened = visit(browser, server, draws=draws)
     drag(opened, 33)
     opened.page.get_by_text("ODkAnon no longer answers").wait_for(timeout=60_000)
     assert opened.page.locator(".tiles").is_visible()
