@@ -36,7 +36,7 @@ function shifts(change: Change, names: Names): string {
   };
   const [larger, smaller] = [named(1), named(-1)];
   const told = [larger && ` Surely a larger share: ${larger}.`, smaller && ` Surely a smaller share: ${smaller}.`].join("");
-  return told || " No place surely has a larger or smaller share of these.";
+  return told || (found.length ? "" : " No place surely has a larger or smaller share of these.");
 }
 
 /** What changed: the answer, and how sure it is; only cells of the same size are ever subtracted. */
