@@ -41,6 +41,14 @@ def test_persons_are_counted_from_the_table_or_from_the_trips(made: tuple[Path, 
     assert "counted from the trips, 1 flows are below the rule of 5 persons" in found
 
 
+def test_flows_of_few_persons_are_noted_by_what_the_table_says(made: tuple[Path, Path], tmp_path: Path) -> None:
+    (note,) = (each for each in audit_releases([made[1]]).findings if each.check == "persons")
+    assert note.severity == "note"
+    assert note.message.startswith("1 flows have fewer than 10 different persons, which the rule does not cover")
+    release(made[0], tmp_path / "strict", Rule(trips=10, persons=10))
+    assert not any(each.check == "persons" for each in audit_releases([tmp_path / "strict"]).findings)
+
+
 def test_persons_that_the_rule_does_not_count_are_still_those_of_the_trips(made: tuple[Path, Path]) -> None:
     """What the table says of them is believed only where the trips cannot tell."""
     write_rows(made[1], [{**row, "persons": 50} for row in read_rows(made[1])])

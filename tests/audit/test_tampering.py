@@ -176,7 +176,7 @@ def test_rejected_rows_are_part_of_the_account(forged: Path) -> None:
     assert "is not published 46 + suppressed 0 + rejected 5" in messages(forged)
 
 
-@pytest.mark.parametrize("said", [{"below": 1}, {"min": 11}, {"min": 13}])
+@pytest.mark.parametrize("said", [{"below": 1}, {"threshold": 1000}, {"min": 11}, {"min": 13}])
 def test_a_claim_about_the_smallest_flow_that_is_not_true(forged: Path, said: dict[str, int]) -> None:
     edit_json(recipe_path(forged), lambda content: content["about"]["privacy"]["trips"].update(said))
     assert "release.json says that the smallest flow has" in messages(forged)
