@@ -37,6 +37,12 @@ EXAMPLES, SECONDS, PATIENCE = 20, 120, 1200
 """Examples of a property; seconds of the processor that a mutant gets, and seconds on the clock."""
 
 CASCADE = ("methods/test_cascade_trees.py", "methods/test_cascade.py")
+COMPARED = (
+    "audit/test_differences.py",
+    "audit/test_relations.py",
+    "audit/test_audit_command.py",
+    "attacks/test_audit_complete.py",
+)
 MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
     "rule": ("model/rule.py", ("model/test_rule_besides.py", "model/test_checks.py", "model/test_rule.py")),
     "release": (
@@ -48,6 +54,7 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
             "model/test_release.py",
             "methods/test_besides.py",
             "methods/test_besides_refused.py",
+            "engine/test_workspace.py::test_pairs_that_were_never_in_memory_are_not_there",
         ),
     ),
     "classes": ("model/classes.py", ("model/test_checks.py", "publish/test_save.py", "model/test_release.py")),
@@ -111,11 +118,11 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
             "audit/test_counting.py",
         ),
     ),
-    "differences": ("audit/differences.py", ("audit/test_differences.py",)),
-    "columns": ("audit/columns.py", ("audit/test_differences.py",)),
-    "relations": ("audit/relations.py", ("audit/test_relations.py",)),
-    "shown": ("audit/shown.py", ("audit/test_shown.py",)),
-    "systems": ("audit/systems.py", ("audit/test_relations.py", "attacks/test_audit_complete.py")),
+    "differences": ("audit/differences.py", COMPARED),
+    "columns": ("audit/columns.py", COMPARED),
+    "relations": ("audit/relations.py", COMPARED),
+    "shown": ("audit/shown.py", ("audit/test_shown.py", *COMPARED)),
+    "systems": ("audit/systems.py", COMPARED),
 }
 """What is changed, and the tests (below ``tests``) that should notice; the quick ones first."""
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from engine.small import in_duckdb, table
-from odkanon import Release, Rule, anonymize, read_od, utility
+from odkanon import InputError, Release, Rule, anonymize, read_od, utility
 from odkanon.engine.protocols import Matrix
 from worlds.people import places
 
@@ -100,3 +100,9 @@ def test_heads_of_several_suppressed_flows_count_once() -> None:
         mine, theirs = (anonymize(od, Rule(persons=persons), budget=0.12) for od in (memory, stored))
         assert (theirs.refusal or "", theirs.companion) == (mine.refusal or "", mine.companion)
         assert (mine.companion is not None) == companion
+
+
+def test_pairs_that_were_never_in_memory_are_not_there() -> None:
+    release = anonymize(in_duckdb(table(0)), Rule(trips=4))
+    with pytest.raises(InputError, match="they were never in memory"):
+        _ = release.placement_in_memory
