@@ -37,7 +37,7 @@ EXAMPLES, SECONDS, PATIENCE = 20, 120, 1200
 """Examples of a property; seconds of the processor that a mutant gets, and seconds on the clock."""
 
 CASCADE = ("methods/test_cascade_trees.py", "methods/test_cascade.py")
-COMPARED = (
+COMPARING = (
     "audit/test_differences.py",
     "audit/test_relations.py",
     "audit/test_audit_command.py",
@@ -118,11 +118,11 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
             "audit/test_counting.py",
         ),
     ),
-    "differences": ("audit/differences.py", COMPARED),
-    "columns": ("audit/columns.py", COMPARED),
-    "relations": ("audit/relations.py", COMPARED),
-    "shown": ("audit/shown.py", ("audit/test_shown.py", *COMPARED)),
-    "systems": ("audit/systems.py", COMPARED),
+    "differences": ("audit/differences.py", COMPARING),
+    "columns": ("audit/columns.py", COMPARING),
+    "relations": ("audit/relations.py", COMPARING),
+    "shown": ("audit/shown.py", ("audit/test_shown.py", *COMPARING)),
+    "systems": ("audit/systems.py", COMPARING),
 }
 """What is changed, and the tests (below ``tests``) that should notice; the quick ones first."""
 

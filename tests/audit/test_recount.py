@@ -40,6 +40,12 @@ def told(folder: Path, trips: Path, check: str, severity: str = "finding") -> li
     return [each.message for each in report.findings if (each.check, each.severity) == (check, severity)]
 
 
+def without_names(trips: Path, folder: Path) -> Path:
+    table = pyarrow.parquet.read_table(trips).drop_columns(["person"])
+    pyarrow.parquet.write_table(table, folder / "nobody.parquet")
+    return folder / "nobody.parquet"
+
+
 def edit_manifests(folder: Path, change: Callable[[Any], None]) -> None:
     """Change what both accounts of a release say, and sign it again."""
     edit_json(folder / "release.json", change)
@@ -68,7 +74,7 @@ def test_half_of_a_flow_is_not_more_than_half(tmp_path: Path) -> None:
 
 
 def test_trips_that_name_nobody_have_no_person_who_makes_up_most(world: tuple[Path, Path], tmp_path: Path) -> None:
-    (weight,) = told(world[1], _without_names(world[0], tmp_path), "dominance", "note")
+    (weight,) = told(world[1], without_names(world[0], tmp_path), "dominance", "note")
     assert weight.startswith("one weight")
 
 
@@ -177,12 +183,6 @@ def test_shares_of_weight_count_where_the_rule_does(tmp_path: Path) -> None:
         assert not any("of the trips that are promised" in each for each in messages)
 
 
-def _without_names(trips: Path, folder: Path) -> Path:
-    table = pyarrow.parquet.read_table(trips).drop_columns(["person"])
-    pyarrow.parquet.write_table(table, folder / "nobody.parquet")
-    return folder / "nobody.parquet"
-
-
 @pytest.mark.parametrize(
     ("before", "named", "severity", "why"),
     [
@@ -206,7 +206,7 @@ def test_a_share_that_nobody_can_count_is_said_to_be_unchecked(
         content["rule"].update(max_share=0.9)
 
     edit_manifests(forged, change)
-    trips = world[0] if named else _without_names(world[0], tmp_path)
+    trips = world[0] if named else without_names(world[0], tmp_path)
     found = {
         level: [each for each in told(forged, trips, "rule", level) if "cannot be checked" in each]
         for level in ("finding", "note")

@@ -75,13 +75,13 @@ const KINDS = { both: "", new: "newly listed", gone: "no longer listed" };
 
 const SURELY: Record<Unit, [string, string]> = { trips: ["more", "fewer"], percent: ["more", "fewer"], share: ["larger", "smaller"] };
 
-/** Whether it is sure; if not, how many trips on the other side may outweigh it. */
-export function certainty(cell: Cell, unit: Unit, change: Change): string {
-  if (!hasChanged(cell, unit, change)) return "no change as listed";
+/** Whether it is sure; if not, also how many trips on the other side may outweigh it. */
+export function certainty(cell: Cell, unit: Unit, change: Change): string[] {
+  if (!hasChanged(cell, unit, change)) return ["no change as listed"];
   const more = changeIn(cell, unit, change) > 0;
-  if (isSure(cell, unit, change)) return `surely ${SURELY[unit][more ? 0 : 1]}`;
+  if (isSure(cell, unit, change)) return [`surely ${SURELY[unit][more ? 0 : 1]}`];
   const maybe = more ? cell.most[0] - cell.before : cell.most[1] - cell.after;
-  return Number.isFinite(maybe) ? `not sure: up to ${short(maybe)} more ${more ? "before" : "after"}` : "not sure";
+  return ["not sure", ...(Number.isFinite(maybe) ? [`up to ${short(maybe)} more ${more ? "before" : "after"}`] : [])];
 }
 
 export function changeEntries(change: Change, names: Names, unit: Unit): Entry[] {
@@ -94,7 +94,7 @@ export function changeEntries(change: Change, names: Names, unit: Unit): Entry[]
     share: 0,
     area: nest.area[cell.node]!,
     text: [changeText(cell, unit, change), `${short(cell.before)} to ${short(cell.after)}`],
-    note: h("span", {}, ...[...certainty(cell, unit, change).split(": "), KINDS[cell.kind]].filter(Boolean).map((words) => h("small", {}, words))),
+    note: h("span", {}, ...[...certainty(cell, unit, change), KINDS[cell.kind]].filter(Boolean).map((words) => h("small", {}, words))),
   }));
 }
 
@@ -107,5 +107,5 @@ export function changeFacts(releases: Release[], change: Change, cell: Cell, mea
     return `${name}: ${rungs.length ? (here ? ladderText(rungs, measure) : `none listed in this cell, ${amount(rungs.reduce((sum, { mass }) => sum + mass, 0), measure)} somewhere around it`) : "none listed here or around"}`;
   });
   const share = relatively(cell);
-  return [`${signed(cell.by)}${share ? ` (${share})` : ""} as listed; ${certainty(cell, "trips", change)}`, `${shareText(cell, change)} of all; ${certainty(cell, "share", change)}`, ...rows];
+  return [`${signed(cell.by)}${share ? ` (${share})` : ""} as listed; ${certainty(cell, "trips", change).join(": ")}`, `${shareText(cell, change)} of all; ${certainty(cell, "share", change).join(": ")}`, ...rows];
 }
