@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from odkanon import Rule, anonymize, build_od, read_trips
-from odkanon.audit import audit_releases
+from odkanon.audit import audit_releases, comparing
+from odkanon.audit.shown import combinations, cuts
 from odkanon.model.account import Source
 from odkanon.publish.saved import read_release
 from odkanon.together.series import Zoning, release_on_zones, zoning_of
@@ -99,9 +100,9 @@ def test_weights_are_compared_with_the_threshold_on_weight(tmp_path: Path) -> No
     assert "3 trips of weight 3, below 10" in found
 
 
-def test_persons_of_a_remainder_are_counted_where_trips_are_given(tmp_path: Path) -> None:
-    """Twelve trips are left, enough for the rule on trips, but one man made them all."""
-    trips = [Trip(who, 0, 8) for who in crowd(22, "Woman")] + [Trip(crowd(1, "Man")[0], 0, 8) for _ in range(12)]
+def everyone_and_women(tmp_path: Path, men: int) -> Path:
+    """22 women with a trip each and some men with 12 trips each, released together and the women by themselves."""
+    trips = [Trip(who, 0, 8) for who in crowd(22, "Woman") + crowd(men, "Man") * 12]
     path = write(trips, tmp_path / "trips.parquet")
     rule = Rule(trips=10, persons=10)
     release(path, tmp_path / "everyone", rule)
@@ -110,10 +111,29 @@ def test_persons_of_a_remainder_are_counted_where_trips_are_given(tmp_path: Path
     source = Source(len(women), trips_of_all.source.sha256)
     part = release_on_zones(build_od(replace(women, source=source)), rule, read_release(tmp_path / "everyone").zoning)
     replace(part, parameters={"segment": {"sex": "Woman"}}).save(tmp_path / "women")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("men", "said"), [(1, "everyone 34 - women 22 = 12 trips of 1 persons"), (9, "108 trips of 9 persons"), (10, None)]
+)
+def test_persons_of_a_remainder_are_counted_where_trips_are_given(tmp_path: Path, men: int, said: str | None) -> None:
+    """The trips that are left are enough for the rule on trips, but few men made them all."""
+    path = everyone_and_women(tmp_path, men)
     assert differences(tmp_path / "everyone", tmp_path / "women") == []
-    report = audit_with_trips(path, tmp_path / "everyone", tmp_path / "women")
-    (found,) = findings(report, "difference")
-    assert "everyone 34 - women 22 = 12 trips of 1 persons" in found.message
+    found = findings(audit_with_trips(path, tmp_path / "everyone", tmp_path / "women"), "difference")
+    assert len(found) == (said is not None)
+    assert all(said in each.message for each in found if said)
+
+
+def test_what_could_not_be_decided_is_a_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = everyone_and_women(tmp_path, 9)
+    monkeypatch.setattr(combinations, "MOST_ROWS", 0)
+    monkeypatch.setattr(cuts, "ROUNDS", 0)
+    (found,) = findings(audit_with_trips(path, tmp_path / "everyone", tmp_path / "women"), "relation")
+    assert "could not be decided whether a group of too few persons can be worked out" in found.message
+    monkeypatch.undo()
+    assert findings(audit_with_trips(path, tmp_path / "everyone", tmp_path / "women"), "relation") == []
 
 
 @pytest.mark.parametrize("method", ["odkanon", "oigh", "atg-soft", "mondrian"])
@@ -122,3 +142,17 @@ def test_recounting_agrees_with_every_method(tmp_path: Path, method: str) -> Non
     path = write(trips, tmp_path / "trips.parquet")
     release(path, tmp_path / "release", Rule(trips=8, persons=8), method=method)
     assert findings(audit_with_trips(path, tmp_path / "release")) == []
+
+
+def test_more_releases_than_can_be_combined_at_once_are_a_finding(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trips = [Trip(who, 0, 8) for age in (20, 30, 40) for who in crowd(15, age=age)]
+    path = write(trips, tmp_path / "trips.parquet")
+    release(path, tmp_path / "everyone", Rule(trips=10))
+    zoning = read_release(tmp_path / "everyone").zoning
+    folders = [on(zoning, path, tmp_path / f"from{age}", f"age >= {age}") for age in (30, 40)]
+    assert findings(audit_with_trips(path, tmp_path / "everyone", *folders), "relation") == []
+    monkeypatch.setattr(comparing, "MOST_SIDES", 2)
+    (found,) = findings(audit_with_trips(path, tmp_path / "everyone", *folders), "relation")
+    assert "3 releases share trips with each other in so many ways that only two kinds of tables" in found.message

@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from odkanon.audit import shown
-from odkanon.audit.shown import System, small_groups
+from odkanon.audit.shown import combinations, cuts
+from odkanon.audit.shown.groups import small_groups
+from odkanon.audit.shown.system import Heads, System
 from worlds.tries import tries
 
 LEAST = 4
+T = TypeVar("T")
 
 
-def system(columns: Mapping[Any, int]) -> System:
+def system(columns: Mapping[Any, int], least: int = LEAST) -> System:
     rows = np.array(list(columns), dtype=np.int64)
     mass = np.array(list(columns.values()), dtype=np.float64)[:, None]
-    nothing = np.zeros((len(rows), 0), dtype=np.int64)
-    return System(rows, mass, nothing, np.array([float(LEAST)]), np.zeros(0, dtype=np.int64))
+    return System(rows, ("trips",), mass, np.array([float(least)]))
+
+
+def of_persons(columns: Mapping[Any, Collection[int]]) -> System:
+    """Columns by who is in them; each person has a hundred trips in each, so that trips are never few."""
+    start = np.append(0, np.cumsum([len(who) for who in columns.values()]))
+    head = np.array([person for who in columns.values() for person in sorted(who)], dtype=np.int64)
+    trips = system({key: 100 * len(who) for key, who in columns.items()})
+    return replace(trips, heads=(Heads("persons", LEAST, head, start),))
 
 
 def masses(found: System) -> list[int]:
@@ -30,19 +40,42 @@ def masses(found: System) -> list[int]:
     return sorted(int(found.mass[group.columns].sum()) for group in groups)
 
 
+def columns_with(values: st.SearchStrategy[T]) -> st.SearchStrategy[dict[tuple[int, int], T]]:
+    """Columns between up to five rows a side."""
+    sides = st.sampled_from([-1, 0, 1, 2, 3, 4]), st.sampled_from([-1, 10, 11, 12, 13, 14])
+    keys = st.tuples(*sides).filter(lambda key: key != (-1, -1))
+    return st.dictionaries(keys, values, min_size=2, max_size=16)
+
+
 @st.composite
 def two_sided(draw: st.DrawFn) -> System:
-    """Columns between up to five rows a side; some without a trip."""
-    sides = st.sampled_from([-1, 0, 1, 2, 3, 4]), st.sampled_from([-1, 10, 11, 12, 13, 14])
-    columns = draw(st.dictionaries(st.tuples(*sides), st.integers(0, 5), min_size=2, max_size=16))
-    columns.pop((-1, -1), None)
+    """Columns of trips; some without any."""
+    columns = draw(columns_with(st.integers(0, 5)))
     # Rows meet the rule by themselves: what is missing lies in places that a row has for itself or shares already.
     for side in (0, 1):
         for row in {key[side] for key in columns if key[side] >= 0}:
             own = [key for key in columns if key[side] == row]
             lacking = LEAST - sum(columns[key] for key in own)
             columns[own[0]] += max(lacking, 0)
-    return system(columns or {(0, 10): 1})
+    return system(columns)
+
+
+@st.composite
+def with_persons(draw: st.DrawFn) -> System:
+    """Columns of persons, in rows of which each has enough."""
+    columns = draw(columns_with(st.sets(st.integers(0, 9), max_size=6)))
+    for side in (0, 1):
+        for row in {key[side] for key in columns if key[side] >= 0}:
+            own = [columns[key] for key in columns if key[side] == row]
+            inside = set().union(*own)
+            own[0] |= set(sorted(set(range(10)) - inside)[: max(LEAST - len(inside), 0)])
+    return of_persons(columns)
+
+
+@st.composite
+def of_weak_rows(draw: st.DrawFn) -> System:
+    """Rows of which some were published under a weaker rule."""
+    return system(draw(columns_with(st.integers(0, 5))), least=draw(st.integers(2, 14)))
 
 
 def least_by_column(found: System) -> dict[int, float]:
@@ -56,12 +89,74 @@ def least_by_column(found: System) -> dict[int, float]:
     return least
 
 
+def small_columns(found: System) -> tuple[set[int], int]:
+    """Return the columns with trips that are in some group below the rule, and how much is undecided."""
+    groups, undecided = small_groups(found)
+    small = [
+        group
+        for group in groups
+        if found.mass[group.columns].sum() < found.least[0]
+        or any(heads.among(group.columns) < heads.least for heads in found.heads)
+    ]
+    return {at for group in small for at in group.columns.tolist() if found.mass[at, 0] > 0}, undecided
+
+
+@tries(300)
+@given(with_persons())
+def test_cuts_find_every_column_in_a_group_of_few_persons_or_say_that_they_do_not_know(found: System) -> None:
+    expected, undecided = small_columns(found)
+    assert not undecided
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(combinations, "MOST_ROWS", 0)
+        columns, undecided = small_columns(found)
+    assert columns <= expected
+    assert columns == expected or undecided
+
+
+@tries(300)
+@given(of_weak_rows())
+def test_a_small_row_that_is_published_hides_no_other_group(found: System) -> None:
+    expected, _ = small_columns(found)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(combinations, "MOST_ROWS", 0)
+        assert small_columns(found)[0] >= expected
+
+
+CROWD = set(range(10, 30))
+BY_CUTS = {
+    "two rows less one in both": ({(0, -1): {1, 2}, (0, 10): CROWD, (1, 10): CROWD, (1, -1): {2, 3}}, {0, 3}),
+    "one person everywhere": ({(0, -1): {1}, (0, 10): CROWD | {1}, (1, 10): CROWD, (1, -1): {1}}, {0, 3}),
+    "one less than the rule": ({(0, 10): CROWD, (0, -1): {1, 2, 3}}, {1}),
+    "as many as the rule": ({(0, 10): CROWD, (0, -1): {1, 2, 3, 4}}, set[int]()),
+    "as many in two columns": ({(0, -1): {1, 2, 3}, (0, 10): CROWD, (1, 10): CROWD, (1, -1): {2, 3, 4}}, set[int]()),
+}
+
+
+@pytest.mark.parametrize("case", BY_CUTS)
+def test_groups_of_few_persons_are_found_by_cuts(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    columns, expected = BY_CUTS[case]
+    monkeypatch.setattr(combinations, "MOST_ROWS", 0)
+    assert small_columns(of_persons(columns)) == (expected, 0)
+
+
+def test_trips_of_nobody_are_few_persons(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(combinations, "MOST_ROWS", 0)
+    found = of_persons({(0, 10): CROWD, (0, -1): set()})
+    assert small_columns(replace(found, mass=np.array([[2000.0], [50.0]]))) == ({1}, 0)
+
+
+def test_few_persons_in_too_many_ways_are_said_to_be_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(combinations, "MOST_ROWS", 0)
+    monkeypatch.setattr(cuts, "ROUNDS", 0)
+    assert small_columns(of_persons({(0, 10): CROWD, (0, -1): {1, 2, 3}})) == (set(), 1)
+
+
 @tries(300)
 @given(two_sided())
 def test_cuts_find_for_each_column_the_least_group_with_it(found: System) -> None:
     with pytest.MonkeyPatch.context() as patch:
         expected = least_by_column(found)
-        patch.setattr(shown, "MOST_ROWS", 0)
+        patch.setattr(combinations, "MOST_ROWS", 0)
         assert least_by_column(found) == expected
 
 
@@ -91,6 +186,6 @@ def test_three_sides_that_show_something_only_together() -> None:
 
 
 def test_too_many_combinations_are_said_to_be_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shown, "MOST_STATES", 1)
+    monkeypatch.setattr(combinations, "MOST_STATES", 1)
     found = system({(0, 10, 20): 1, (0, 10, 21): 2, (1, 10, 20): 3, (1, 11, 21): 3, (0, 11, 20): 2})
     assert small_groups(found)[1] == 1

@@ -10,12 +10,12 @@ import numpy as np
 
 from odkanon.audit.checks import show
 from odkanon.audit.folder import Published
-from odkanon.audit.measures import MEASURES
 from odkanon.audit.places import Places
 from odkanon.audit.relations import Relation, together
-from odkanon.audit.report import Finding
-from odkanon.audit.shown import Group, System, small_groups
-from odkanon.audit.systems import Rows, distinct_in, make_system, number_rows
+from odkanon.audit.report import Finding, Severity
+from odkanon.audit.shown.groups import small_groups
+from odkanon.audit.shown.system import Group, System
+from odkanon.audit.systems import Rows, highest, make_system, number_rows
 
 MOST_SIDES = 4
 """Of how many releases that all overlap combinations are tried at once."""
@@ -45,10 +45,9 @@ class Comparing:
                 found, undecided = self._look(sides)
                 findings += found
             if undecided:
-                for two in _two_sides(cluster, pairs):
-                    findings += self._look(two)[0]
-            if undecided and len(sides) > 2:
-                findings.append(_untried(cluster))
+                looked = [self._look(two) for two in _two_sides(cluster, pairs)]
+                findings += [finding for found, _ in looked for finding in found]
+                findings += _not_tried(cluster, len(sides) > 2, any(unsure for _, unsure in looked))
         return list({(each.releases, each.message): each for each in findings}.values())
 
     def _look(self, sides: Sides) -> tuple[list[Finding], int]:
@@ -65,7 +64,7 @@ class Comparing:
         if not trips:
             return None
         if trips >= system.least[0]:
-            told = self._too_few(system, sides, group, releases)
+            told = _too_few(system, group, releases)
             if told is None:
                 return None
             what += told
@@ -80,23 +79,6 @@ class Comparing:
         text = f"{place['origin']} -> {place['destination']}: {' '.join(terms)} = {what} of somebody else"
         details = {**place, "plus": self._flows(group.plus), "minus": self._flows(group.minus)}
         return Finding("difference", tuple(self._names[each] for each in involved), text, details=(details,))
-
-    def _too_few(self, system: System, sides: Sides, group: Group, releases: Sequence[Published]) -> str | None:
-        at = 0
-        for measure in MEASURES:
-            least = max(release.thresholds.get(measure.name, 0) for release in releases)
-            if measure.name == "trips" or not least:
-                continue
-            if measure.adds_up:
-                at += 1
-                weight = float(system.mass[group.columns, at].sum())
-                if weight < system.least[at]:
-                    return f" of {measure.name} {show(weight)}, below {show(least)},"
-                continue
-            count = distinct_in(self._connection, sides, system.rows[group.columns], measure.column)
-            if count < least:
-                return f" of {count:,} {measure.name}"
-        return None
 
     def _flows(self, rows: Sequence[int]) -> list[tuple[str, str, str]]:
         """Return rows as release, origin and destination."""
@@ -117,6 +99,19 @@ class Comparing:
             plus = "+ " if at and sign == " + " else ""
             terms.append(f"{plus}{self._names[release]}{flows} {count:,}")
         return terms
+
+
+def _too_few(system: System, group: Group, releases: Sequence[Published]) -> str | None:
+    """Return of what a group has too little though it has trips enough; None where it meets the rule."""
+    for at, name in enumerate(system.names):
+        mass = float(system.mass[group.columns, at].sum())
+        if mass < system.least[at]:
+            return f" of {name} {show(mass)}, below {show(highest(releases, name))},"
+    for heads in system.heads:
+        count = heads.among(group.columns)
+        if count < heads.least:
+            return f" of {count:,} {heads.name}"
+    return None
 
 
 def overlapping(
@@ -178,10 +173,13 @@ def _two_sides(cluster: Sequence[Published], pairs: set[frozenset[int]]) -> list
     return list(found.values())
 
 
-def _untried(cluster: Sequence[Published]) -> Finding:
+def _not_tried(cluster: Sequence[Published], many_sides: bool, unsure: bool) -> Iterator[Finding]:
     names = tuple(release.name for release in cluster)
-    text = (
-        f"{len(cluster)} releases share trips with each other in so many ways that only two kinds of tables at a time "
-        "were combined, not all at once"
-    )
-    return Finding("relation", names, text, "note" if together(*cluster) else "finding")
+    severity: Severity = "note" if together(*cluster) else "finding"
+    ways = f"{len(cluster)} releases share trips with each other in so many ways that"
+    if many_sides:
+        text = f"{ways} only two kinds of tables at a time were combined, not all at once"
+        yield Finding("relation", names, text, severity)
+    if unsure:
+        text = f"{ways} it could not be decided whether a group of too few persons can be worked out"
+        yield Finding("relation", names, text, severity)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import Any
 
 import duckdb
 import numpy as np
 
 from odkanon.audit.folder import AXES, Published
-from odkanon.audit.measures import MEASURES
+from odkanon.audit.measures import MEASURES, Measure
 from odkanon.audit.places import Places
-from odkanon.audit.shown import System
+from odkanon.audit.shown.system import Heads, System
 from odkanon.core.arrays import Bools, Ints
 
 MOST_CELLS = 20_000_000
@@ -63,33 +64,28 @@ def make_system(
     releases = [release for side in sides for release in side]
     names = [each.name for each in MEASURES if each.adds_up and _asked(releases, each.name)]
     others = [each for each in MEASURES if not each.adds_up and any(each.name in r.thresholds for r in releases)]
-    counted = _counted(connection, sides, names, [each.column for each in others])
+    counted = _counted(connection, sides, names)
     signature = np.column_stack([np.asarray(counted[f"s{at}"], dtype=np.int64) for at in range(len(sides))])
     possible = _possible(connection, places, sides, atoms)
     missing = possible[~_contained(possible, signature)] if possible is not None else signature[:0]
-    mass = np.zeros((len(signature) + len(missing), len(names)))
-    more = np.zeros((len(signature) + len(missing), len(others)), dtype=np.int64)
+    rows = np.concatenate([signature, missing])
+    mass = np.zeros((len(rows), len(names)))
     for at, name in enumerate(names):
         mass[: len(signature), at] = counted[name]
-    for at, each in enumerate(others):
-        more[: len(signature), at] = counted[f"n_{each.column}"]
-    least = [float(max(r.few for r in releases)) if name == "trips" else _most(releases, name) for name in names]
-    return System(
-        np.concatenate([signature, missing]),
-        mass,
-        more,
-        np.array(least),
-        np.array([int(_most(releases, each.name)) for each in others], dtype=np.int64),
-    )
+    # A hair below a weight is not below it, after sums of floats.
+    few = float(max(release.few for release in releases))
+    least = [few if name == "trips" else highest(releases, name) * (1 - 1e-12) for name in names]
+    heads = [_heads(connection, sides, each, len(rows), ceil(highest(releases, each.name))) for each in others]
+    return System(rows, tuple(names), mass, np.array(least), tuple(heads))
 
 
 def _asked(releases: Sequence[Published], name: str) -> bool:
     return name == "trips" or any(name in release.thresholds for release in releases)
 
 
-def _most(releases: Sequence[Published], name: str) -> float:
-    """Return the highest threshold of the releases; a hair below it is not below, after sums of floats."""
-    return float(max(release.thresholds.get(name, 0) for release in releases)) * (1 - 1e-12)
+def highest(releases: Sequence[Published], name: str) -> float:
+    """Return the highest threshold of the releases."""
+    return max(release.thresholds.get(name, 0) for release in releases)
 
 
 def _memberships(sides: Sequence[Sequence[Published]]) -> str:
@@ -109,34 +105,42 @@ def _memberships(sides: Sequence[Sequence[Published]]) -> str:
 _TRIPS = "(SELECT DISTINCT ON (trip) * FROM records ORDER BY trip, row)"
 
 
-def _counted(
-    connection: duckdb.DuckDBPyConnection,
-    sides: Sequence[Sequence[Published]],
-    names: Sequence[str],
-    who: Sequence[str],
-) -> dict[str, Any]:
-    """Return the trips counted by the rows that they are in."""
+def _listed(sides: Sequence[Sequence[Published]]) -> tuple[str, str]:
+    """Return, in SQL, the rows that a trip is in as keys, and the trips that are in one."""
     keys = [f"s{at}" for at in range(len(sides))]
-    counts = [f"CAST(sum({name}) AS DOUBLE) AS {name}" for name in names]
-    counts += [f"count(DISTINCT {column}) AS n_{column}" for column in who]
+    some = " OR ".join(f"{key} >= 0" for key in keys)
+    return ", ".join(keys), f"({_memberships(sides)}) JOIN {_TRIPS} r USING (trip) WHERE {some}"
+
+
+def _counted(
+    connection: duckdb.DuckDBPyConnection, sides: Sequence[Sequence[Published]], names: Sequence[str]
+) -> dict[str, Any]:
+    """Return the trips counted by the rows that they are in, in the order of these."""
+    keys, trips = _listed(sides)
+    sums = ", ".join(f"CAST(sum({name}) AS DOUBLE) AS {name}" for name in names)
     found: dict[str, Any] = connection.sql(
-        f"SELECT {', '.join(keys + counts)} FROM ({_memberships(sides)}) JOIN {_TRIPS} r USING (trip) "
-        f"WHERE {' OR '.join(f'{key} >= 0' for key in keys)} GROUP BY {', '.join(keys)} ORDER BY {', '.join(keys)}"
+        f"SELECT {keys}, {sums} FROM {trips} GROUP BY {keys} ORDER BY {keys}"
     ).fetchnumpy()
     return found
 
 
-def distinct_in(
-    connection: duckdb.DuckDBPyConnection, sides: Sequence[Sequence[Published]], signature: Ints, column: str
-) -> int:
-    """Return how many different persons (or households) are in some columns, given by their rows."""
-    keys = ", ".join(f"s{at}" for at in range(len(sides)))
-    wanted = ", ".join(f"({', '.join(map(str, row))})" for row in signature.tolist())
-    row = connection.execute(
-        f"SELECT count(DISTINCT {column}) FROM ({_memberships(sides)}) JOIN {_TRIPS} r USING (trip) "
-        f"WHERE ({keys}) IN ({wanted})"
-    ).fetchall()
-    return int(row[0][0])
+def _heads(
+    connection: duckdb.DuckDBPyConnection,
+    sides: Sequence[Sequence[Published]],
+    measure: Measure,
+    columns: int,
+    least: int,
+) -> Heads:
+    """Return who is in the columns that are counted, in their order; trips of nobody keep a column its number."""
+    keys, trips = _listed(sides)
+    who = measure.column
+    found = connection.sql(
+        f"SELECT dense_rank() OVER (ORDER BY {keys}) - 1 AS place, dense_rank() OVER (ORDER BY {who}) AS head, "
+        f"{who} IS NOT NULL AS known FROM (SELECT DISTINCT {keys}, {who} FROM {trips}) ORDER BY place, head"
+    ).fetchnumpy()
+    known = np.asarray(found["known"], dtype=bool)
+    at, head = (np.asarray(found[name], dtype=np.int64)[known] for name in ("place", "head"))
+    return Heads(measure.name, least, head, np.searchsorted(at, np.arange(columns + 1)))
 
 
 def _possible(

@@ -10,7 +10,7 @@ import numpy as np
 
 from odkanon.audit.comparing import overlapping
 from odkanon.audit.relations import Relation, relations, scopes
-from odkanon.audit.shown import System, components, incidence_of
+from odkanon.audit.shown.system import System, components, incidence_of
 from odkanon.core.arrays import Bools, Ints
 from odkanon.evidence.attacks.ladder import groups_on_ladder
 from odkanon.evidence.case import Case
