@@ -30,11 +30,15 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class Knowledge:
-    """What the attacker has: cells (place, place, people), the rows over them, and for scoring only, the truth."""
+    """What the attacker has: cells (place, place, people), the rows over them, and for scoring only, the truth.
+
+    That is how many trips each cell has, and whether each person has one there.
+    """
 
     cells: Sequence[tuple[str, str, frozenset[int]]]
     rows: Sequence[Row]
     truth: Floats
+    persons: Bools
 
     @property
     def equations(self) -> Floats:
@@ -67,18 +71,20 @@ def empty_cells(knowledge: Knowledge) -> Bools:
     return empty
 
 
-def shown_groups(knowledge: Knowledge, k: int) -> list[Bools]:
-    """Return the smallest groups below k that combinations of rows show; rows themselves do not count."""
+def shown_groups(knowledge: Knowledge, k: int, k_persons: int = 0) -> list[Bools]:
+    """Return the smallest groups of few trips or persons that combinations of rows show, other than rows themselves."""
     matrix = knowledge.equations
     possible = ~empty_cells(knowledge)
     columns, number = np.unique(matrix[:, possible], axis=1, return_inverse=True)
     mass = np.bincount(number.ravel(), weights=knowledge.truth[possible], minlength=columns.shape[1])
+    who = np.array([np.bincount(number.ravel(), inside[possible], columns.shape[1]) for inside in knowledge.persons])
     found: list[Bools] = []
     for weights in np.array_split(np.array(list(product((-1, 0, 1), repeat=len(matrix)))), 64):
         values = weights @ columns
         good = ((values == 0) | (values == 1)).all(axis=1)
-        size = values @ mass
-        found += [value == 1 for value in values[good & (size > 0) & (size < k)]]
+        values = values[good]
+        size, heads = values @ mass, (values @ who.T > 0).sum(axis=1)
+        found += [value == 1 for value in values[(size > 0) & ((size < k) | (heads < k_persons))]]
     found = [group for group in found if not _is_published(knowledge, columns, group)]
     smallest = [
         group for group in found if not any((other < group).any() and (other <= group).all() for other in found)

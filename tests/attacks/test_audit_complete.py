@@ -40,6 +40,7 @@ class Plan(NamedTuple):
     where: str | None
     k: int
     method: str
+    counted: str = "trips"
 
 
 FILTERS = (None, 'sex == "W"', 'sex == "M"', "age >= 18", "age >= 19", "month == 1", "month == 2", "person != 3")
@@ -71,7 +72,13 @@ def moves(draw: st.DrawFn) -> list[Move]:
 
 
 plans = st.lists(
-    st.builds(Plan, st.sampled_from(FILTERS), st.sampled_from([3, 3, 4]), st.sampled_from(METHODS)),
+    st.builds(
+        Plan,
+        st.sampled_from(FILTERS),
+        st.sampled_from([3, 3, 4]),
+        st.sampled_from(METHODS),
+        st.sampled_from(["trips", "trips", "persons"]),
+    ),
     min_size=2,
     max_size=3,
     unique=True,
@@ -106,7 +113,7 @@ def save(path: Path, plan: Plan, folder: Path) -> bool:
         od = read_od(path, hierarchy=tree(), where=plan.where)
     except InputError:
         return False
-    rule = Rule(trips=plan.k)
+    rule = Rule(trips=plan.k) if plan.counted == "trips" else Rule(persons=plan.k)
     if plan.method in ("leaves", "districts"):
         made = release_on_zones(od, rule, zones(int(plan.method == "districts")), full=tree())
     else:
@@ -138,7 +145,9 @@ def learn(trips: Sequence[Move], made: Sequence[tuple[Plan, Path]]) -> Knowledge
     people = [frozenset(at for at, (plan, _) in enumerate(made) if keeps(plan, move)) for move in trips]
     cells = [(o, d, who) for o in TREE for d in TREE for who in sorted(set(people), key=sorted) if who]
     counts = Counter((move.origin, move.destination, who) for move, who in zip(trips, people, strict=True))
-    return Knowledge(cells, rows, np.array([float(counts[cell]) for cell in cells]))
+    seen = {(move.person, move.origin, move.destination, who) for move, who in zip(trips, people, strict=True)}
+    persons = np.array([[(person, *cell) in seen for cell in cells] for person in sorted({each[0] for each in seen})])
+    return Knowledge(cells, rows, np.array([float(counts[cell]) for cell in cells]), persons)
 
 
 def release_all(trips: Sequence[Move], chosen: Sequence[Plan], folder: Path) -> tuple[Path, list[tuple[Plan, Path]]]:
@@ -161,7 +170,8 @@ def compare(trips: Sequence[Move], chosen: Sequence[Plan]) -> tuple[list[int], l
             return [], []
         knowledge = learn(trips, made)
         k = max(plan.k for plan, _ in made)
-        found = sorted({int(knowledge.truth[group].sum()) for group in shown_groups(knowledge, k)})
+        k_persons = max((plan.k for plan, _ in made if plan.counted == "persons"), default=0)
+        found = sorted({int(knowledge.truth[group].sum()) for group in shown_groups(knowledge, k, k_persons)})
         report = audited(path, made)
         assert not [each for each in report.findings if each.check == "recount" and each.severity == "finding"]
         told = [each for each in report.findings if each.check == "difference"]
@@ -194,3 +204,11 @@ def test_three_releases_show_what_two_do_not() -> None:
     found, named = compare([*women, *men], plans)
     assert found == named == [2]
     assert compare([*women, *men], plans[::2]) == ([], [])
+
+
+def test_few_persons_with_many_trips_are_found_and_named() -> None:
+    """Two men with six trips in all are left, enough for a rule on trips."""
+    trips = [*crowd(5, "a1", "b1", "W"), *crowd(2, "a1", "b1", "M") * 3]
+    by_trips = [Plan(None, 3, "leaves"), Plan('sex == "W"', 3, "leaves")]
+    assert compare(trips, by_trips) == ([], [])
+    assert compare(trips, [plan._replace(counted="persons") for plan in by_trips]) == ([6], [6])
