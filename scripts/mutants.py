@@ -7,6 +7,7 @@ that anybody could see are listed in ``mutants-equivalent.txt`` with the reason;
     python scripts/mutants.py                       # all of them
     python scripts/mutants.py rule release          # some modules
     python scripts/mutants.py --list protect        # what would be changed
+    python scripts/mutants.py --known               # those of the list: whether they still go unnoticed
 
 Every mutant is a fork of this process, which has loaded the heavy libraries once, and imports the changed module
 instead of the file. Hypothesis tries fewer examples here, and does not make them smaller.
@@ -61,10 +62,12 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
     "assemble": (
         "model/assemble.py",
         (
+            "model/test_assemble.py",
             "attacks/test_suppressed_total.py",
             "methods/test_order.py",
             "model/test_release.py",
             "methods/test_besides_refused.py",
+            "methods/test_besides.py",
         ),
     ),
     "companion": (
@@ -121,7 +124,11 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
     "differences": ("audit/differences.py", COMPARING),
     "columns": ("audit/columns.py", COMPARING),
     "relations": ("audit/relations.py", COMPARING),
-    "shown": ("audit/shown.py", ("audit/test_shown.py", *COMPARING)),
+    "shown": ("audit/shown/system.py", ("audit/test_shown.py", *COMPARING)),
+    "groups": ("audit/shown/groups.py", ("audit/test_shown.py", *COMPARING)),
+    "combinations": ("audit/shown/combinations.py", ("audit/test_shown.py", *COMPARING)),
+    "minimum-cuts": ("audit/shown/cuts.py", ("audit/test_shown.py", *COMPARING)),
+    "comparing": ("audit/comparing.py", COMPARING),
     "systems": ("audit/systems.py", COMPARING),
 }
 """What is changed, and the tests (below ``tests``) that should notice; the quick ones first."""
@@ -254,12 +261,13 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--list", action="store_true", help="only show what would be changed")
     parser.add_argument("--only", default="", metavar="TEXT", help="those whose name has this text")
+    parser.add_argument("--known", action="store_true", help="only those that are listed to change nothing")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="only every N-th, for a first look")
     asked = parser.parse_args()
     known = equivalent()
     mutants = [each for module in asked.modules or MODULES for each in mutants_of(module) if asked.only in each.name]
     mutants = mutants[:: asked.every]
-    fresh = [each for each in mutants if (each.module, each.name) not in known]
+    chosen = [each for each in mutants if ((each.module, each.name) in known) == asked.known]
     if asked.list:
         print(*(f"{each.module}:{each.line} {each.name}" for each in mutants), sep="\n")
         return 0
@@ -274,8 +282,14 @@ def main() -> int:
         if status:
             print(f"the tests of {module} fail without any change; mend them first")
             return 2
-    alive = survivors_of(fresh, asked.jobs)
-    print(f"{len(fresh)} mutants, {len(alive)} survive; {len(mutants) - len(fresh)} more are known to change nothing")
+    alive = survivors_of(chosen, asked.jobs)
+    if asked.known:
+        noticed = [each for each in chosen if each not in alive]
+        gone = known - {(each.module, each.name) for module in MODULES for each in mutants_of(module)}
+        print(*(f"noticed after all: {each.module} | {each.name}" for each in noticed), sep="\n")
+        print(*(f"no such mutant: {module} | {name}" for module, name in sorted(gone)), sep="\n")
+        return int(bool(noticed or gone))
+    print(f"{len(chosen)} mutants, {len(alive)} survive; {len(mutants) - len(chosen)} more are known to change nothing")
     return int(bool(alive))
 
 

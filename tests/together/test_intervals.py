@@ -73,7 +73,7 @@ def test_a_rectangle_makes_an_interval_wide_enough(table: Table, data: st.DataOb
     row, column = data.draw(st.sampled_from([tuple(each) for each in np.argwhere(np.ones(table.open.shape)).tolist()]))
     is_open = table.open.copy()
     is_open[row, column] = True
-    corners = rectangle(Table(table.mass, is_open), np.zeros(len(is_open), dtype=bool), row, column, K)
+    corners = rectangle(Table(table.mass, is_open), row, column, K)
     for corner in corners or []:
         assert not is_open[corner]
         is_open[corner] = True
@@ -138,6 +138,23 @@ def test_nothing_below_k_is_nearly_known() -> None:
             assert all(met(cells, group, rule) for group in groups_given_away(cells, hidden, column))
     assert naive > 2
     assert published > 30
+
+
+@pytest.mark.parametrize(
+    ("table", "withheld"),
+    [
+        ([[15, 5, 1], [7, 8, 12], [8, 8, 15]], [False, True, True]),
+        ([[15, 8, 6], [8, 7, 6], [6, 15, 1]], [True, False, True]),
+    ],
+)
+def test_where_no_rectangle_is_wide_enough_tables_are_given_up(table: list[list[int]], withheld: list[bool]) -> None:
+    """No cell has thirty trips. The table that is too narrow goes, and with it the smallest of the others."""
+    trips = {(row, column): count for row, counts in enumerate(table) for column, count in enumerate(counts)}
+    cells = cells_of({key: {0} for key in trips}, trips)
+    assert not protected(cells, Rule(trips=K), {})[2].any()
+    _, suppressed, gone = protected(cells, Rule(trips=K), {"trips": 30})
+    assert gone.tolist() == withheld
+    assert suppressed.tolist() == withheld * 3
 
 
 # The whole way, from a file to an attacker who reads the folders.

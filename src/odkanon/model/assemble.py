@@ -139,5 +139,5 @@ def _area(merged: Flows, class_of_merged: Codes, origin_zone: Codes, destination
     keys = merged.origin.astype(np.int64) * width + merged.destination
     wanted = origin_zone.astype(np.int64) * width + destination_zone
     at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    found = (keys[at] == wanted) & (origin_zone >= 0) & (destination_zone >= 0)
+    found = (keys[at] == wanted) & (destination_zone >= 0)
     return np.where(found, class_of_merged[at], -1).astype(np.int32)

@@ -121,19 +121,12 @@ def narrow_cell(table: Table, small: Bools, width: int) -> tuple[int, int] | Non
     return None
 
 
-def rectangle(table: Table, fixed: Bools, row: int, column: int, width: int) -> list[tuple[int, int]] | None:
-    """Return the published cells whose loss costs least and makes a cell's interval wide enough; None for none.
-
-    Parameters
-    ----------
-    fixed : array of bool
-        Rows in which nothing can be published or given up.
-    """
+def rectangle(table: Table, row: int, column: int, width: int) -> list[tuple[int, int]] | None:
+    """Return the published cells whose loss costs least and makes a cell's interval wide enough; None for none."""
     mass, is_open = table.mass, table.open
     own = int(mass[row, column])
-    free = ~fixed
-    free[row] = False
-    good = (mass >= own) & (mass[row] >= width - own) & (mass[:, [column]] >= width - own) & free[:, None]
+    good = (mass >= own) & (mass[row] >= width - own) & (mass[:, [column]] >= width - own)
+    good[row] = False
     good[:, column] = False
     lost = np.where(is_open, 0, mass)
     cost = lost + lost[row] + lost[:, [column]]

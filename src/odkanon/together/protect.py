@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from odkanon.core.arrays import Bools, Codes, Ints, number_groups
+from odkanon.core.arrays import Bools, Ints, number_groups
 from odkanon.model.companion import met_together, smallest_class
 from odkanon.model.flows import Flows
 from odkanon.model.measures import HEADS
@@ -105,7 +105,7 @@ def protect_partition(
         unsafe = _fix_columns(cells, suppressed, closed, columns, rule)
         before = int(suppressed.sum())
         if unsafe is None:
-            unsafe = _widen(cells, suppressed, closed, columns, rule, widths or {})
+            unsafe = _widen(cells, suppressed, columns, rule, widths or {})
         if unsafe is not None:
             _withhold(cells, withheld, group, unsafe)
         elif int(suppressed.sum()) == before:
@@ -155,7 +155,7 @@ def _fix_columns(
     cells: Flows, suppressed: Bools, closed: Bools, column_of_value: Ints, rule: Rule
 ) -> tuple[int, int] | None:
     """Suppress, in place, until suppressed columns hold together; return a pair for which that is not possible."""
-    columns, column = number_groups(column_of_value[cells.destination], int(column_of_value.max(initial=0)) + 1)
+    columns, column = np.unique(column_of_value[cells.destination], return_inverse=True)
     while True:
         together, strong = _arcs(cells, suppressed, column, len(columns), rule)
         weak = np.argwhere(together & ~_reachable(strong))
@@ -177,38 +177,39 @@ def _fix_columns(
 
 
 def _widen(
-    cells: Flows, suppressed: Bools, closed: Bools, column_of_value: Ints, rule: Rule, widths: Mapping[str, int]
+    cells: Flows, suppressed: Bools, column_of_value: Ints, rule: Rule, widths: Mapping[str, int]
 ) -> tuple[int, int] | None:
     """Suppress, in place, until no small cell is nearly known; return a column for which that is not possible."""
-    columns, column = number_groups(column_of_value[cells.destination], int(column_of_value.max(initial=0)) + 1)
-    rows, row = number_groups(cells.origin.astype(np.int64), int(cells.origin.max(initial=0)) + 1)
-    fixed = np.zeros(len(rows), dtype=bool)
-    fixed[row[closed]] = True
+    columns, column = np.unique(column_of_value[cells.destination], return_inverse=True)
+    rows, row = np.unique(cells.origin, return_inverse=True)
     for measure, width in widths.items():
         mass = np.zeros((len(rows), len(columns)), dtype=np.int64)
         np.add.at(mass, (row, column), getattr(cells, measure))
         while True:
             shown = np.zeros(mass.shape, dtype=bool)
             shown[row[~suppressed], column[~suppressed]] = True
-            hidden, _ = cells.take(suppressed).merge(row[suppressed], column[suppressed])
+            hidden, _ = cells.take(suppressed).merge(
+                row[suppressed].astype(np.int32), column[suppressed].astype(np.int32)
+            )
             small = np.zeros(mass.shape, dtype=bool)
-            small[hidden.origin, hidden.destination] = ~rule.met(hidden) & (getattr(hidden, measure) > 0)
+            small[hidden.origin, hidden.destination] = ~rule.met(hidden)
             table = Table(mass, ~shown)
             narrow = narrow_cell(table, small, width)
             if narrow is None:
                 break
-            corners = rectangle(table, fixed, *narrow, width)
+            corners = rectangle(table, *narrow, width)
             if corners is None:
-                return int(columns[narrow[1]]), int(columns[narrow[1]])
+                at = int(columns[narrow[1]])
+                return at, at
             for corner in corners:
                 suppressed[(row == corner[0]) & (column == corner[1])] = True
     return None
 
 
-def _arcs(cells: Flows, suppressed: Bools, column: Codes, columns: int, rule: Rule) -> tuple[Bools, Bools]:
+def _arcs(cells: Flows, suppressed: Bools, column: Ints, columns: int, rule: Rule) -> tuple[Bools, Bools]:
     """Return which columns are suppressed in one row, and which arcs between them are strong."""
     hidden = np.flatnonzero(suppressed)
-    rows, row = number_groups(cells.origin[hidden].astype(np.int64), int(cells.origin.max(initial=0)) + 1)
+    rows, row = np.unique(cells.origin[hidden], return_inverse=True)
     mask = np.zeros((len(rows), columns))
     mask[row, column[hidden]] = 1
     together = (mask.T @ mask > 0) & ~np.eye(columns, dtype=bool)
@@ -224,14 +225,14 @@ def _arcs(cells: Flows, suppressed: Bools, column: Codes, columns: int, rule: Ru
     return together, strong
 
 
-def _spread(mass: Ints, row: Codes, column: Codes, mask: Matrix) -> Matrix:
+def _spread(mass: Ints, row: Ints, column: Ints, mask: Matrix) -> Matrix:
     """Return, for columns v and u, the mass of v in rows where u is suppressed."""
     table = np.zeros_like(mask)
     np.add.at(table, (row, column), mass)
     return table.T @ mask
 
 
-def _heads(cells: Flows, measure: str, hidden: Ints, row: Codes, column: Codes, mask: Matrix) -> Matrix:
+def _heads(cells: Flows, measure: str, hidden: Ints, row: Ints, column: Ints, mask: Matrix) -> Matrix:
     """Return, for columns v and u, the distinct heads of v in rows where u is suppressed."""
     visits = cells.visits[measure]
     row_of_cell = np.full(len(cells), -1, dtype=np.int64)
@@ -258,7 +259,7 @@ def _reachable(arcs: Bools) -> Bools:
 
 
 def _new_arc(
-    cells: Flows, suppressed: Bools, closed: Bools, column: Codes, arcs: list[Any]
+    cells: Flows, suppressed: Bools, closed: Bools, column: Ints, arcs: list[Any]
 ) -> tuple[int, int, int] | None:
     """Return the row and the columns of the arc that costs least to make strong; None where none can be.
 
