@@ -76,6 +76,10 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "budget": ("model/budget.py", ("model/test_checks.py", "model/test_rule.py")),
     "odkanon": ("methods/odkanon.py", ("methods/test_order.py", "methods/test_odkanon.py")),
+    "merging": (
+        "methods/merging.py",
+        ("methods/test_order.py", "methods/test_odkanon.py", "methods/test_symmetric.py"),
+    ),
     "oigh": ("methods/oigh.py", ("methods/test_oigh.py", "methods/test_symmetric.py")),
     "grid": ("methods/mondrian/grid.py", ("methods/test_mondrian.py", "attacks/test_borders.py")),
     "cuts": ("methods/mondrian/cuts.py", ("methods/test_mondrian.py",)),
