@@ -39,6 +39,7 @@ EXAMPLES, SECONDS, PATIENCE = 20, 120, 1200
 
 CASCADE = ("methods/test_cascade_trees.py", "methods/test_cascade.py")
 COMPARING = (
+    "audit/test_told.py",
     "audit/test_differences.py",
     "audit/test_relations.py",
     "audit/test_audit_command.py",

@@ -156,3 +156,17 @@ def test_more_releases_than_can_be_combined_at_once_are_a_finding(
     monkeypatch.setattr(comparing, "MOST_SIDES", 2)
     (found,) = findings(audit_with_trips(path, tmp_path / "everyone", *folders), "relation")
     assert "3 releases share trips with each other in so many ways that only two kinds of tables" in found.message
+
+
+@pytest.mark.parametrize(("strict", "said"), [(10, 0), (20, 1)])
+def test_a_group_is_held_against_the_strictest_rule(tmp_path: Path, strict: int, said: int) -> None:
+    """Fifteen men are left, enough for the table of everyone, not for that of the women; with and without trips."""
+    path = write([Trip(who, 0, 8) for who in crowd(22, "Woman") + crowd(15, "Man")], tmp_path / "trips.parquet")
+    release(path, tmp_path / "everyone", Rule(trips=10))
+    zoning = read_release(tmp_path / "everyone").zoning
+    folders = (
+        tmp_path / "everyone",
+        release_on_zones(matrix(path, "sex == 'Woman'"), Rule(trips=strict), zoning).save(tmp_path / "women"),
+    )
+    assert len(differences(*folders)) == said
+    assert len(findings(audit_with_trips(path, *folders), "difference")) == said

@@ -41,7 +41,7 @@ def _leaks(connection: duckdb.DuckDBPyConnection, family: Family) -> list[Findin
     rest = totals - trips.sum(axis=1)
     hidden = (trips == 0) & (rest > 0)[:, None]
     outside = int(whole.manifest["suppressed"]["trips"])
-    least = whole.few
+    least = family.few
     alone = hidden & (hidden.sum(axis=1) == 1)[:, None]
     suppressed = np.array([part.manifest["suppressed"]["trips"] for part in parts], dtype=np.int64)
     own = suppressed - (alone * rest[:, None]).sum(axis=0)

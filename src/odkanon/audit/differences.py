@@ -46,6 +46,16 @@ class Family:
     complete: bool
     same: bool = False
 
+    @property
+    def few(self) -> int:
+        """Below how many trips a group is too small, by the strictest of their rules."""
+        return max(each.few for each in (self.whole, *self.parts))
+
+    @property
+    def weight(self) -> float:
+        """Below which weight a group is too small; 0 where none of them counts it."""
+        return max(each.thresholds.get("weight", 0) for each in (self.whole, *self.parts))
+
 
 def families(related: Sequence[Relation]) -> list[Family]:
     """Return which releases are disjoint parts of which."""
@@ -148,12 +158,9 @@ def _inside(inner: Sequence[int], outer: int) -> str:
     )
 
 
-def _small(trips: str, weight: str, release: Published) -> str:
-    """Return the SQL condition that a group is not empty and below the rule; as many persons need as many trips."""
-    below = [f"{trips} < {release.few}"]
-    if "weight" in release.thresholds:
-        below.append(f"{weight} < {release.thresholds['weight']} * (1 - 1e-9)")
-    return f"{trips} > 0 AND ({' OR '.join(below)})"
+def _small(family: Family) -> str:
+    """Return the SQL condition that a rest is not empty and below the rule; as many persons need as many trips."""
+    return f"rest > 0 AND (rest < {family.few} OR rest_weight < {family.weight} * (1 - 1e-9))"
 
 
 def _remainders(connection: duckdb.DuckDBPyConnection, family: Family) -> list[Finding]:
@@ -165,7 +172,7 @@ def _remainders(connection: duckdb.DuckDBPyConnection, family: Family) -> list[F
         "list(DISTINCT n.release ORDER BY n.release) AS parts "
         f"FROM classes a JOIN ({_inside([part.number for part in family.parts], whole.number)}) n "
         f"ON a.origin = n.outer_origin AND a.destination = n.outer_destination WHERE a.release = {whole.number} "
-        f"GROUP BY a.origin, a.destination, a.trips, a.weight HAVING {_small('rest', 'rest_weight', whole)} "
+        f"GROUP BY a.origin, a.destination, a.trips, a.weight HAVING {_small(family)} "
         "ORDER BY 1, 2",
     )
     names = {part.number: part.name for part in family.parts}
@@ -177,16 +184,16 @@ def _remainder(family: Family, row: dict[str, Any], names: dict[int, str]) -> Fi
     flows = "" if row["flows"] == len(involved) else f" ({row['flows']} flows inside it)"
     text = (
         f"{row['origin']} -> {row['destination']}: {family.whole.name} {row['trips']:,} - {' - '.join(involved)}"
-        f"{flows} {row['known']:,} = {_group(row, family.whole)} of somebody else"
+        f"{flows} {row['known']:,} = {_group(row, family)} of somebody else"
     )
     return _difference((family.whole.name, *involved), text, row)
 
 
-def _group(row: dict[str, Any], release: Published) -> str:
+def _group(row: dict[str, Any], family: Family) -> str:
     """Return the mass of a group, in the measure in which it is too small."""
-    if row["rest"] < release.few:
+    if row["rest"] < family.few:
         return f"{row['rest']:,} trips"
-    return f"{row['rest']:,} trips of weight {show(row['rest_weight'])}, below {show(release.thresholds['weight'])},"
+    return f"{row['rest']:,} trips of weight {show(row['rest_weight'])}, below {show(family.weight)},"
 
 
 def _suppressed_in_whole(connection: duckdb.DuckDBPyConnection, family: Family) -> list[Finding]:
@@ -201,14 +208,14 @@ def _suppressed_in_whole(connection: duckdb.DuckDBPyConnection, family: Family) 
         f"HAVING count(*) = {len(parts)}) p JOIN (SELECT outer_origin, outer_destination, "
         "sum(trips)::BIGINT AS known, sum(weight) AS weight FROM "
         f"({_inside([whole.number], parts[0].number)}) GROUP BY 1, 2) w ON w.outer_origin = p.origin "
-        f"AND w.outer_destination = p.destination WHERE {_small('rest', 'rest_weight', whole)} ORDER BY 1, 2",
+        f"AND w.outer_destination = p.destination WHERE {_small(family)} ORDER BY 1, 2",
     )
     names = tuple(part.name for part in parts)
     return [
         _difference(
             (*names, whole.name),
             f"{row['origin']} -> {row['destination']}: {' + '.join(names)} {row['trips']:,} - {whole.name} "
-            f"{row['known']:,} = {_group(row, whole)} that {whole.name} suppressed",
+            f"{row['known']:,} = {_group(row, family)} that {whole.name} suppressed",
             row,
         )
         for row in left
@@ -228,7 +235,7 @@ def _outside_the_part(connection: duckdb.DuckDBPyConnection, family: Family) -> 
             _difference(
                 (whole.name, part.name),
                 f"{row['origin']} -> {row['destination']}: {whole.name} {row['trips']:,} - {part.name} "
-                f"{row['known']:,} = {_group(row, whole)} of somebody else",
+                f"{row['known']:,} = {_group(row, family)} of somebody else",
                 row,
             )
             for row in rows(
@@ -237,7 +244,7 @@ def _outside_the_part(connection: duckdb.DuckDBPyConnection, family: Family) -> 
                 "(sum(n.trips) - b.trips)::BIGINT AS rest, sum(n.weight) - b.weight AS rest_weight FROM classes b "
                 f"JOIN ({_inside([whole.number], part.number)}) n ON b.origin = n.outer_origin "
                 f"AND b.destination = n.outer_destination WHERE b.release = {part.number} AND {straddling} "
-                f"GROUP BY b.origin, b.destination, b.trips, b.weight HAVING {_small('rest', 'rest_weight', whole)} "
+                f"GROUP BY b.origin, b.destination, b.trips, b.weight HAVING {_small(family)} "
                 "ORDER BY 1, 2",
             )
         ]
