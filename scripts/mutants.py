@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import spec_from_loader
+from math import ceil
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -34,8 +35,9 @@ from changing import changes_of
 
 ROOT = Path(__file__).resolve().parents[1]
 EQUIVALENT = Path(__file__).with_name("mutants-equivalent.txt")
-EXAMPLES, SECONDS, PATIENCE = 20, 120, 1200
-"""Examples of a property; seconds of the processor that a mutant gets, and seconds on the clock."""
+EXAMPLES, TIMES, SECONDS, PATIENCE = 20, 3, 600, 1200
+"""Examples of a property; how many times as long on the processor as without a change a mutant may take, how many seconds
+without one, and how many on the clock."""
 
 CASCADE = ("methods/test_cascade_trees.py", "methods/test_cascade.py")
 COMPARING = (
@@ -199,7 +201,7 @@ class _Quick:
                 )
 
 
-def run(mutant: Mutant | None, tests: tuple[str, ...]) -> int:
+def run(mutant: Mutant | None, tests: tuple[str, ...], seconds: int = SECONDS) -> int:
     """Run some tests in a fork of this process, on a mutant or on the program as it is; return its process."""
     child = os.fork()
     if child:
@@ -207,7 +209,7 @@ def run(mutant: Mutant | None, tests: tuple[str, ...]) -> int:
     code = 1
     try:
         # Not by the clock: on a busy machine every mutant would seem not to end.
-        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
         os.chdir(ROOT)
         silence = os.open(os.devnull, os.O_WRONLY)
         os.dup2(silence, 1)
@@ -226,13 +228,16 @@ def run(mutant: Mutant | None, tests: tuple[str, ...]) -> int:
         os._exit(code)
 
 
-def survivors_of(mutants: list[Mutant], jobs: int) -> list[Mutant]:
+def survivors_of(mutants: list[Mutant], seconds: dict[str, int], jobs: int) -> list[Mutant]:
     """Run all mutants, some at a time, and return those that no test notices; one that does not end is noticed."""
     waiting, running, alive = list(reversed(mutants)), dict[int, tuple[Mutant, float]](), []
     while waiting or running:
         while waiting and len(running) < jobs:
             mutant = waiting.pop()
-            running[run(mutant, MODULES[mutant.module][1])] = mutant, time.monotonic() + PATIENCE
+            running[run(mutant, MODULES[mutant.module][1], seconds[mutant.module])] = (
+                mutant,
+                time.monotonic() + PATIENCE,
+            )
         for child, (mutant, deadline) in list(running.items()):
             done, status = os.waitpid(child, os.WNOHANG)
             if not done and time.monotonic() > deadline:
@@ -282,12 +287,14 @@ def main() -> int:
     import pyarrow.parquet  # noqa: F401
     import pytest  # noqa: F401
 
+    seconds = {}
     for module in asked.modules or MODULES:
-        _, status = os.waitpid(run(None, MODULES[module][1]), 0)
+        _, status, used = os.wait4(run(None, MODULES[module][1]), 0)
         if status:
             print(f"the tests of {module} fail without any change; mend them first")
             return 2
-    alive = survivors_of(chosen, asked.jobs)
+        seconds[module] = TIMES * ceil(used.ru_utime + used.ru_stime)
+    alive = survivors_of(chosen, seconds, asked.jobs)
     if asked.known:
         noticed = [each for each in chosen if each not in alive]
         gone = known - {(each.module, each.name) for module in MODULES for each in mutants_of(module)}
