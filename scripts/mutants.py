@@ -36,8 +36,8 @@ from changing import changes_of
 ROOT = Path(__file__).resolve().parents[1]
 EQUIVALENT = Path(__file__).with_name("mutants-equivalent.txt")
 EXAMPLES, TIMES, SECONDS, PATIENCE = 20, 3, 600, 1200
-"""Examples of a property; how many times as long on the processor as without a change a mutant may take, how many seconds
-without one, and how many on the clock."""
+"""Examples of a property; how many times the processor's seconds of the tests without a change a mutant gets, how many
+seconds these get, and how many on the clock."""
 
 CASCADE = ("methods/test_cascade_trees.py", "methods/test_cascade.py")
 COMPARING = (

@@ -70,7 +70,7 @@ class _Network:
         """
         start, end = self.rows[column].tolist()
         starts = [start] if taken is None else [start, taken]
-        ends = {end, without} | self.open
+        ends = {end, without}
         flow: dict[int, float] = defaultdict(float)
         total = 0.0
         while True:
@@ -81,7 +81,7 @@ class _Network:
             path = [-1]
             while path[-1] not in starts:
                 path.append(before[path[-1]])
-            alone = None if path[1] in ends else self.alone[path[1]]
+            alone = None if path[1] in ends else self.alone.get(path[1])
             total += self._push(path[:0:-1], alone, mass, flow)
             if total >= limit:
                 return None
@@ -95,7 +95,7 @@ class _Network:
         while queue:
             row = queue.popleft()
             alone = self.alone.get(row)
-            if row in ends or (alone is not None and mass[alone] - flow[alone] > 0):
+            if row in ends or row in self.open or (alone is not None and mass[alone] - flow[alone] > 0):
                 before[-1] = row
                 return before
             following = self.back.get(row)
