@@ -153,6 +153,13 @@ test("where there is more everywhere, the map opens with shares of all", () => {
   const change = changeOf(twice, asked);
   const { main } = changeSentence(twice, change, { ...asked, unit: "share" }, null, new Names({ unit: 1000, name: ["Aa", "Bb"], place: [5, 5, 15, 5], people: [9, 8] }));
   assert.equal(plainly(main), "In all: 210 published trips in march, 480 in april (+129 %). Surely a larger share: Aa (from 47.6 to 54.2 %). Surely a smaller share: Bb (from 47.6 to 41.7 %).");
+  // Places without a name are not said, and not said to be none either: the note and the map have them.
+  assert.equal(plainly(changeSentence(twice, change, { ...asked, unit: "share" }, null, new Names(null)).main), "In all: 210 published trips in march, 480 in april (+129 %).");
+  const same = pair(MARCH, MARCH);
+  assert.equal(
+    plainly(changeSentence(same, changeOf(same, asked), { ...asked, unit: "share" }, null, new Names(null)).main),
+    "In all: 125 published trips in march, 125 in april (0 %). No place surely has a larger or smaller share of these.",
+  );
 });
 
 test("the words say what is sure and what is not", () => {
