@@ -271,25 +271,26 @@ def test_an_arc_is_strong_only_where_no_rounding_makes_it_so(missing: int, stron
 
 
 def settled_table(number: int) -> Flows:
-    """A table without chance: numbers that look like chance, the same everywhere."""
-    trips = {
-        (row, value): (1, 2, 3, 4, 6, 7, 8, 9, 12, 20)[(number * 7919 + row * 104729 + value * 1299709) % 65521 % 10]
+    """A table without chance: numbers that look like chance, the same everywhere; some cells are empty."""
+    counts = {
+        (row, value): (0, 0, 1, 2, 3, 6, 7, 8, 9, 20)[(number * 7919 + row * 104729 + value * 1299709) % 65521 % 10]
         for row, value in np.ndindex(2 + number % 6, 4)
     }
+    trips = {key: count for key, count in counts.items() if count}
     persons = {
         (row, value): {(row * 5 + at * (value + 2)) % 40 for at in range(n)} for (row, value), n in trips.items()
     }
     return cells_of(persons, trips)
 
 
-SETTLED = [3678157345, 3727639027, 4073937768, 2507846376, 2507846376]
+SETTLED = [36279072, 2944524394, 2789019885, 240472520, 240472520]
 
 
 @pytest.mark.parametrize(("rule", "expected"), list(zip(RANDOM_RULES, SETTLED, strict=True)))
 def test_which_cells_go_is_settled(rule: Rule, expected: int) -> None:
     """Many plans are safe, and a release that is made again has the same one; a better one belongs in the changelog."""
     told = 0
-    for number in range(60):
+    for number in range(120):
         cells = settled_table(number)
         nothing = np.zeros(4, dtype=np.int64)
         plan = protect_partition(cells, cells.origin == 1, nothing > 0, nothing, rule)
