@@ -129,7 +129,7 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "differences": ("audit/differences.py", COMPARING),
-    "columns": ("audit/columns.py", COMPARING),
+    "columns": ("audit/columns.py", ("audit/test_columns.py", *COMPARING)),
     "relations": ("audit/relations.py", COMPARING),
     "shown": ("audit/shown/system.py", ("audit/test_shown.py", *COMPARING)),
     "groups": ("audit/shown/groups.py", ("audit/test_shown.py", *COMPARING)),
