@@ -22,6 +22,7 @@ import resource
 import signal
 import sys
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -201,7 +202,7 @@ class _Quick:
                 )
 
 
-def run(mutant: Mutant | None, tests: tuple[str, ...], seconds: int = SECONDS) -> int:
+def run(mutant: Mutant | None, tests: str, seconds: int = SECONDS) -> int:
     """Run some tests in a fork of this process, on a mutant or on the program as it is; return its process."""
     child = os.fork()
     if child:
@@ -221,24 +222,33 @@ def run(mutant: Mutant | None, tests: tuple[str, ...], seconds: int = SECONDS) -
             sys.meta_path.insert(0, _Instead(name, ROOT / "src" / "odkanon" / relative, mutant.source))
         import pytest
 
-        paths = [str(ROOT / "tests" / each) for each in tests]
         quiet = ["-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning"]  # loaded before, as meant
-        code = int(pytest.main(["-x", "-q", *quiet, *paths], [_Quick()]))
+        code = int(pytest.main(["-x", "-q", *quiet, str(ROOT / "tests" / tests)], [_Quick()]))
     finally:
         os._exit(code)
 
 
+def seconds_of(tests: Iterable[str]) -> dict[str, int]:
+    """Return how many seconds of the processor a mutant gets for each of these tests; raise where one fails as it is."""
+    found = {}
+    for each in tests:
+        _, status, used = os.wait4(run(None, each), 0)
+        if status:
+            raise SystemExit(f"{each} fails without any change; mend it first")
+        found[each] = TIMES * ceil(used.ru_utime + used.ru_stime)
+    return found
+
+
 def survivors_of(mutants: list[Mutant], seconds: dict[str, int], jobs: int) -> list[Mutant]:
     """Run all mutants, some at a time, and return those that no test notices; one that does not end is noticed."""
-    waiting, running, alive = list(reversed(mutants)), dict[int, tuple[Mutant, float]](), []
+    waiting = [(mutant, MODULES[mutant.module][1]) for mutant in reversed(mutants)]
+    running, alive = dict[int, tuple[Mutant, tuple[str, ...], float]](), []
     while waiting or running:
         while waiting and len(running) < jobs:
-            mutant = waiting.pop()
-            running[run(mutant, MODULES[mutant.module][1], seconds[mutant.module])] = (
-                mutant,
-                time.monotonic() + PATIENCE,
-            )
-        for child, (mutant, deadline) in list(running.items()):
+            mutant, tests = waiting.pop()
+            child = run(mutant, tests[0], seconds[tests[0]])
+            running[child] = mutant, tests[1:], time.monotonic() + PATIENCE
+        for child, (mutant, tests, deadline) in list(running.items()):
             done, status = os.waitpid(child, os.WNOHANG)
             if not done and time.monotonic() > deadline:
                 with contextlib.suppress(ProcessLookupError):
@@ -246,8 +256,12 @@ def survivors_of(mutants: list[Mutant], seconds: dict[str, int], jobs: int) -> l
                 continue
             if done:
                 del running[child]
+                unnoticed = os.waitstatus_to_exitcode(status) == 0
+                if unnoticed and tests:
+                    waiting.append((mutant, tests))
+                    continue
                 print(f"\r{len(waiting) + len(running)} left ", end="", file=sys.stderr, flush=True)
-                if os.waitstatus_to_exitcode(status) == 0:
+                if unnoticed:
                     alive.append(mutant)
                     print(f"survives: {mutant.module}:{mutant.line} {mutant.name}", flush=True)
         time.sleep(0.05)
@@ -287,13 +301,7 @@ def main() -> int:
     import pyarrow.parquet  # noqa: F401
     import pytest  # noqa: F401
 
-    seconds = {}
-    for module in asked.modules or MODULES:
-        _, status, used = os.wait4(run(None, MODULES[module][1]), 0)
-        if status:
-            print(f"the tests of {module} fail without any change; mend them first")
-            return 2
-        seconds[module] = TIMES * ceil(used.ru_utime + used.ru_stime)
+    seconds = seconds_of(dict.fromkeys(tests for each in chosen for tests in MODULES[each.module][1]))
     alive = survivors_of(chosen, seconds, asked.jobs)
     if asked.known:
         noticed = [each for each in chosen if each not in alive]
