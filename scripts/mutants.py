@@ -137,7 +137,7 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
     "combinations": ("audit/shown/combinations.py", ("audit/test_shown.py", *COMPARING)),
     "minimum-cuts": ("audit/shown/cuts.py", ("audit/test_shown.py", *COMPARING)),
     "comparing": ("audit/comparing.py", COMPARING),
-    "systems": ("audit/systems.py", COMPARING),
+    "systems": ("audit/systems.py", ("audit/test_systems.py", *COMPARING)),
 }
 """What is changed, and the tests (below ``tests``) that should notice; the quick ones first."""
 
@@ -229,7 +229,7 @@ def run(mutant: Mutant | None, tests: str, seconds: int = SECONDS) -> int:
 
 
 def seconds_of(tests: Iterable[str]) -> dict[str, int]:
-    """Return how many seconds of the processor a mutant gets for each of these tests; raise where one fails as it is."""
+    """Return how many seconds of the processor a mutant gets for each of these tests; end if one fails as it is."""
     found = {}
     for each in tests:
         _, status, used = os.wait4(run(None, each), 0)

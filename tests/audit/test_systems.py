@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,35 +35,38 @@ class Known:
 def release(number: int, rule: dict[str, float], *, boxes: bool = False) -> Published:
     names = "ABC" if number == 0 else "abc"
     zones = {"origin": names, "destination": "X" if number == 0 else "x"}
-    box = {"box": [0, 0, 1, 1]} if boxes else {}
-    about = {axis: [({"id": zone, **box}, None) for zone in listed] for axis, listed in zones.items()}
+    kind: dict[str, Any] = {"kind": "box"} if boxes else {"level": 0}
+    about = {axis: [({"id": zone, **kind}, None) for zone in listed] for axis, listed in zones.items()}
     return Published(number, f"r{number}", Path(f"r{number}"), {"rule": rule}, None, {}, about, ("trips",))
 
 
-def world(men: str = "mmn") -> duckdb.DuckDBPyConnection:
-    """Women of whom release 1 is about, too, and men who are in release 0 alone: trips of who, from where."""
-    both = [("v", 0), ("v", 0), ("w", 0), (None, 0), ("v", 1), ("u", 1), *[(who, 3) for who in "vwxyz"]]
-    alone = [(who, 0) for who in men] + [("o", 3)]
+BOTH_ABOUT: list[tuple[str | None, int]] = [("v", 0), ("v", 0), ("w", 0), (None, 0), ("v", 1), ("u", 1)]
+BOTH_ABOUT += [(who, 3) for who in "vwxyz"]
+FIRST_ABOUT: list[tuple[str | None, int]] = [("m", 0), ("m", 0), ("n", 0), ("o", 3)]
+"""Trips of whom both releases are about, and only release 0: who, and where from."""
+
+
+def world() -> duckdb.DuckDBPyConnection:
+    """Return the database of an audit with these trips in it."""
     connection = duckdb.connect()
     connection.execute("CREATE TABLE classes (release INTEGER, origin VARCHAR, destination VARCHAR, trips BIGINT)")
     connection.execute("CREATE TABLE records (trip INTEGER, row INTEGER, trips INTEGER, weight DOUBLE, person VARCHAR)")
     for number in (0, 1):
         connection.execute(f"CREATE TABLE member{number} (trip INTEGER, co VARCHAR, cd VARCHAR)")
     connection.executemany("INSERT INTO classes VALUES (?, ?, ?, ?)", ROWS)
-    for trip, (who, place) in enumerate(both + alone):
+    for trip, (who, place) in enumerate(BOTH_ABOUT + FIRST_ABOUT):
         connection.execute("INSERT INTO records VALUES (?, ?, 1, 2.5, ?)", [trip, trip, who])
         for number, zone in sorted(ORIGINS[place]):
-            if number == 0 or trip < len(both):
+            if number == 0 or trip < len(BOTH_ABOUT):
                 connection.execute(f"INSERT INTO member{number} VALUES (?, ?, ?)", [trip, zone, "Xx"[number]])
     number_rows(connection)
     return connection
 
 
-def made(
-    *rules: dict[str, float],
-    boxes: bool = False,
-    atoms: tuple[frozenset[int], ...] = (frozenset({0}), frozenset({0, 1})),
-) -> System:
+ALONE, BOTH = frozenset({0}), frozenset({0, 1})
+
+
+def made(*rules: dict[str, float], boxes: bool = False, atoms: Sequence[frozenset[int]] = (ALONE, BOTH)) -> System:
     places: Any = Known()
     sides = [[release(number, rule, boxes=boxes and number == 1)] for number, rule in enumerate(rules)]
     return make_system(world(), places, sides, atoms)
@@ -86,9 +90,9 @@ def test_columns_are_what_the_rows_tell_apart_and_what_may_be_there() -> None:
 @pytest.mark.parametrize(
     ("atoms", "more"),
     [
-        ((frozenset({0}),), {(1, -1)}),
+        ((ALONE,), {(1, -1)}),
         ((frozenset({1}),), {(-1, 3), (-1, 4)}),
-        ((frozenset({0, 1}), frozenset({1})), {(1, -1), (-1, 3), (-1, 4)}),
+        ((BOTH, frozenset({1})), {(1, -1), (-1, 3), (-1, 4)}),
         ((), set()),
     ],
 )
