@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from odkanon.audit.shown import combinations, cuts
+from odkanon.audit.shown import combinations, cuts, groups
 from odkanon.audit.shown.groups import small_groups
 from odkanon.audit.shown.system import Heads, System
 from worlds.tries import tries
@@ -189,3 +189,31 @@ def test_too_many_combinations_are_said_to_be_undecided(monkeypatch: pytest.Monk
     monkeypatch.setattr(combinations, "MOST_STATES", 1)
     found = system({(0, 10, 20): 1, (0, 10, 21): 2, (1, 10, 20): 3, (1, 11, 21): 3, (0, 11, 20): 2})
     assert small_groups(found)[1] == 1
+
+
+def latin_square(side: int) -> System:
+    """Three sides of rows; one trip is in a column that no rows single out, all others are many."""
+    return system(
+        {(i, 10 + j, 30 + (i + j) % side): 1 if i == j == 0 else 100 for i in range(side) for j in range(side)}
+    )
+
+
+@pytest.mark.parametrize(
+    ("side", "work", "undecided"), [(8, 1 << 30, 0), (8, 64 << 12, 1), (8, (64 << 12) + 1, 0), (7, 0, 1)]
+)
+def test_work_is_limited(side: int, work: int, undecided: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(groups, "MOST_WORK", work)
+    assert small_groups(latin_square(side)) == ([], undecided)
+
+
+def test_small_systems_cost_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many there are: only those of more than sixty columns count."""
+    monkeypatch.setattr(groups, "MOST_WORK", 1)
+    assert small_groups(latin_square(7)) == ([], 0)
+
+
+def test_systems_that_cannot_be_too_small_are_passed_over() -> None:
+    found = latin_square(11)
+    assert len(found.rows) > combinations.MOST_ROWS
+    assert small_groups(replace(found, mass=found.mass + 3)) == ([], 0)
+    assert small_groups(replace(found, mass=found.mass * 0)) == ([], 0)
