@@ -101,6 +101,11 @@ def small_columns(found: System) -> tuple[set[int], int]:
     return {at for group in small for at in group.columns.tolist() if found.mass[at, 0] > 0}, undecided
 
 
+def filled_groups(found: System) -> set[frozenset[int]]:
+    """Return the groups, without columns that are empty."""
+    return {frozenset(at for at in group.columns.tolist() if found.mass[at]) for group in small_groups(found)[0]}
+
+
 @tries(300)
 @given(with_persons())
 def test_cuts_find_every_column_in_a_group_of_few_persons_or_say_that_they_do_not_know(found: System) -> None:
@@ -128,6 +133,14 @@ BY_CUTS = {
     "one person everywhere": ({(0, -1): {1}, (0, 10): CROWD | {1}, (1, 10): CROWD, (1, -1): {1}}, {0, 3}),
     "one less than the rule": ({(0, 10): CROWD, (0, -1): {1, 2, 3}}, {1}),
     "as many as the rule": ({(0, 10): CROWD, (0, -1): {1, 2, 3, 4}}, set[int]()),
+    "the same two in two columns besides": (
+        {(0, -1): {1}, (0, 10): CROWD, (1, -1): {2, 3}, (1, 10): CROWD, (2, -1): {2, 3}, (2, 10): CROWD},
+        {0, 2, 4},
+    ),
+    "heads in columns of no group": (
+        {(0, -1): {1, 2}, (0, 10): {0, 1, 2, 5}, (0, 12): {0, 1}, (1, -1): {0, 5, 7}, (1, 12): {9, 6}},
+        {0, 2},
+    ),
     "as many in two columns": ({(0, -1): {1, 2, 3}, (0, 10): CROWD, (1, 10): CROWD, (1, -1): {2, 3, 4}}, set[int]()),
 }
 
@@ -137,6 +150,37 @@ def test_groups_of_few_persons_are_found_by_cuts(case: str, monkeypatch: pytest.
     columns, expected = BY_CUTS[case]
     monkeypatch.setattr(combinations, "MOST_ROWS", 0)
     assert small_columns(of_persons(columns)) == (expected, 0)
+    assert len(small_groups(of_persons(columns))[0]) == bool(expected)
+
+
+WEAK = {
+    "a row of the other side hides": (
+        {(-1, 101): 0, (0, -1): 3, (0, 100): 2, (1, 101): 4, (1, 103): 4, (2, 102): 2, (2, 103): 0, (3, 103): 0}
+        | {(3, 104): 4, (4, 101): 1, (4, 102): 3, (4, 103): 2},
+        10,
+    ),
+    "and another": (
+        {(-1, 101): 0, (0, 101): 0, (0, 102): 3, (0, 104): 5, (1, 102): 5, (1, 103): 4, (2, 100): 1, (2, 101): 3}
+        | {(2, 102): 5, (3, 100): 2, (3, 103): 5, (3, 104): 0, (4, 101): 2},
+        11,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WEAK)
+def test_published_rows_hide_no_group_on_either_side(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    columns, least = WEAK[case]
+    found = system(columns, least)
+    expected, _ = small_columns(found)
+    monkeypatch.setattr(combinations, "MOST_ROWS", 0)
+    assert small_columns(found)[0] == expected
+
+
+def test_what_went_one_way_can_go_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first way that flow takes is not the best here; it is given back."""
+    monkeypatch.setattr(combinations, "MOST_ROWS", 0)
+    found, _ = small_groups(system({(0, -1): 2, (0, 10): 4, (0, 11): 5, (1, -1): 4, (1, 10): 3, (1, 11): 2}, least=7))
+    assert [group.columns.tolist() for group in found] == [[0, 3]]
 
 
 def test_trips_of_nobody_are_few_persons(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,9 +199,10 @@ def test_few_persons_in_too_many_ways_are_said_to_be_undecided(monkeypatch: pyte
 @given(two_sided())
 def test_cuts_find_for_each_column_the_least_group_with_it(found: System) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        expected = least_by_column(found)
+        expected, smallest = least_by_column(found), filled_groups(found)
         patch.setattr(combinations, "MOST_ROWS", 0)
         assert least_by_column(found) == expected
+        assert filled_groups(found) <= smallest
 
 
 def test_a_row_less_the_rows_inside_it() -> None:

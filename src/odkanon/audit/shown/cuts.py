@@ -8,7 +8,7 @@ below the rule no group is. A cut that is below it without having few heads says
 from __future__ import annotations
 
 from collections import ChainMap, Counter, defaultdict, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -238,16 +238,26 @@ def least_cuts(system: System) -> tuple[list[Group], bool]:
         *(_Adding(mass, least) for mass, least in zip(system.mass.T, system.least.tolist(), strict=True)),
         *(_ByHeads(heads, live) for heads in system.heads),
     ]
-    found: dict[tuple[int, ...], Group] = {}
+    found: list[Group] = []
     decided = True
     for outer in (0, 1):
         network = _Network(system, live, outer)
         for measure in measures:
             search = _Search(system, live, network, measure)
-            for group in search:
-                found.setdefault(tuple(group.columns.tolist()), group)
+            found += search
             decided &= not search.undecided
-    return list(found.values()), decided
+    return list(_smallest(found)), decided
+
+
+def _smallest(groups: Iterable[Group]) -> Iterator[Group]:
+    """Yield the groups that are not made of smaller ones."""
+    kept: dict[int, list[set[int]]] = defaultdict(list)
+    for group in sorted(groups, key=lambda each: len(each.columns)):
+        columns = set(group.columns.tolist())
+        inside = [other for column in columns for other in kept[column] if other <= columns]
+        if columns != set().union(*inside):
+            kept[min(columns)].append(columns)
+            yield group
 
 
 def _without_empty(system: System) -> Bools:
