@@ -139,3 +139,27 @@ def test_two_inputs_with_the_same_rows_have_the_same_folder_to_the_last_byte(tmp
     for name in names:
         assert (folders[0] / name).read_bytes() == (folders[1] / name).read_bytes(), name
     assert read_recipe(folders[0]) != read_recipe(folders[1])
+
+
+def large(listed: int, missing: int, **how: Any) -> tuple[Hashable, Any]:
+    """Return the rows, and what else is public, of flows of ten trips each and one of a few trips."""
+    cells = np.array(
+        [h3.str_to_int(cell) for cell in sorted(h3.cell_to_children(h3.latlng_to_cell(48.8, 2.3, 5), 9))], np.uint64
+    )
+    far = np.array([h3.str_to_int(h3.latlng_to_cell(*place, 9)) for place in ((44.0, 7.0), (43.0, -1.0))], np.uint64)
+    flows = listed // 10
+    trips = np.append(np.full(flows, 10), missing)
+    trips[0] += listed % 10
+    origins, destinations = np.append(cells[:flows], far[0]), np.append(np.roll(cells[:flows], 7), far[1])
+    release = anonymize(od_of_cells(origins, destinations, trips=trips), Rule(trips=10), **how)
+    assert release.suppressed.trips == missing
+    return json.dumps(classes_table(release).to_pydict()), public_manifest(release)
+
+
+@pytest.mark.parametrize("listed", [9_990, 9_997, 10_000, 12_340])
+def test_quality_does_not_count_what_is_not_listed(listed: int) -> None:
+    """Two digits of a small number are exact: C_DM and E told five trips from six, and so did their absence."""
+    rows, public = zip(*(large(listed, missing, method="cascade") for missing in (3, 5, 6, 9)), strict=True)
+    assert len(set(rows)) == 1
+    assert all(each == public[0] for each in public)
+    assert (public[0]["quality"] is None) == (listed < 10_000)

@@ -136,8 +136,13 @@ def at_most_unlisted(release: Release) -> int | None:
 
 
 def public_quality(release: Release) -> dict[str, Any] | None:
-    """Return the utility in two significant digits, G over all leaves of the zoning; None where the input is small."""
-    if release.input.trips < ENOUGH_TRIPS:
+    """Return what may be told of the utility; None where few trips are published.
+
+    C_DM, C_AVG and G are those of the rows alone, G over all leaves of the zoning, in two significant digits; what is
+    not listed has no part in them, nor in whether they are told. E and CPC compare with the data. They are told in
+    hundredths: of a small number two digits would count the few trips that are not listed.
+    """
+    if int(release.classes.trips.sum()) < ENOUGH_TRIPS:
         return None
     sizes = [public_leaves(release, axis) for axis in AXES]
     quality: dict[str, dict[str, Any]] = {}
@@ -147,17 +152,25 @@ def public_quality(release: Release) -> dict[str, Any] | None:
         if sizes[0] is not None and sizes[1] is not None and len(masses):
             spread = sizes[0][release.classes.origin] + sizes[1][release.classes.destination]
             g = float(np.sum(spread * (masses / masses.sum())))
-        told = {**asdict(utility(release.input, release, measure=measure)), "g": g}
-        quality[measure] = {name: None if value is None else two_digits(value) for name, value in told.items()}
+        found = utility(release.input, release, measure=measure)
+        squares = np.sum(from_units(masses, release.input.scale if measure == "weight" else 1) ** 2)
+        of_rows = {"c_dm": float(squares), "c_avg": found.c_avg, "g": g}
+        quality[measure] = {name: None if value is None else two_digits(value) for name, value in of_rows.items()}
+        quality[measure]["e"] = None if found.e is None else hundredths(found.e)
         if measure in release.usefulness:
-            squares = release.usefulness[measure].squares
-            quality[measure]["cpc"] = {place.name: two_digits(place.cpc) for place in squares}
+            places = release.usefulness[measure].squares
+            quality[measure]["cpc"] = {place.name: hundredths(place.cpc) for place in places}
     return quality
 
 
 def two_digits(value: float) -> float:
     """Return a number in two significant digits."""
     return float(f"{value:.2g}")
+
+
+def hundredths(value: float) -> float:
+    """Return a share of the data in two significant digits, none of them behind the hundredths."""
+    return float(f"{two_digits(value):.2f}")
 
 
 def public_leaves(release: Release, axis: Axis) -> Ints | None:
