@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from math import inf
 
 from odkanon.errors import InputError
 
@@ -21,14 +22,21 @@ def age_condition(label: str, column: str) -> str:
     known = f"coalesce({age} >= 0 AND isfinite({age}), false)"
     if label == "missing":
         return f"NOT {known}"
-    match = re.fullmatch(r"(?:under (\d+))|(?:(\d+)-(\d+))|(?:(\d+)\+)", label)
-    if not match:
+    ages = ages_of(label)
+    if ages is None:
         raise InputError(f"{label!r} is no age band that can be understood")
+    above = "" if ages[1] == inf else f" AND {age} < {ages[1] + 1}"
+    return f"({known} AND {age} >= {ages[0]}{above})"
+
+
+def ages_of(label: str) -> tuple[int, float] | None:
+    """Return the first and the last year of a band of ages, or of a single age; None for anything else."""
+    match = re.fullmatch(r"(?:under (\d+))|(?:(\d+)-(\d+))|(?:(\d+)\+)|(\d+)", label)
+    if not match:
+        return None
     if match[1]:
-        return f"({known} AND {age} < {match[1]})"
-    if match[4]:
-        return f"({known} AND {age} >= {match[4]})"
-    return f"({known} AND {age} >= {match[2]} AND {age} < {int(match[3]) + 1})"
+        return 0, int(match[1]) - 1
+    return (int(match[4]), inf) if match[4] else (int(match[2] or match[5]), int(match[3] or match[5]))
 
 
 def hour_condition(label: str, taken: Sequence[int]) -> str:

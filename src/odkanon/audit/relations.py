@@ -10,9 +10,13 @@ from typing import Literal
 
 import duckdb
 
+from odkanon.audit.conditions import ages_of
 from odkanon.audit.folder import Published
 from odkanon.audit.report import Comparison, Finding
-from odkanon.audit.scope import apart_in_time, filters_of, hides_filter, segment_of
+from odkanon.audit.scope import OTHER, apart_in_time, hides_filter, segment_of
+
+CLOCKED = ("hour", "start_time", "end_time")
+"""What a clock says of a trip."""
 
 Kind = Literal["disjoint", "same", "part", "overlap", "unknown"]
 
@@ -109,7 +113,8 @@ def _told(one: Published, other: Published) -> Relation:
     if one.sha256 is None or one.sha256 != other.sha256 or hides_filter(one) or hides_filter(other):
         return Relation(one, other, "unknown", how)
     first, second = segment_of(one), segment_of(other)
-    if any(_apart(name, one, other) for name in first.keys() & second.keys() if first[name] != second[name]):
+    common = [name for name in first.keys() & second.keys() if first[name] != second[name]]
+    if any(_exclude(name, first[name], second[name]) for name in common) or (common and together(one, other)):
         return Relation(one, other, "disjoint", how)
     if first == second:
         return Relation(one, other, "same" if one.total == other.total else "unknown", how)
@@ -120,12 +125,20 @@ def _told(one: Published, other: Published) -> Relation:
     return Relation(one, other, kind, "released together" if kind == "overlap" else how)
 
 
-def _apart(name: str, one: Published, other: Published) -> bool:
-    """Tell whether two values of an attribute exclude each other; bands of ages and hours may overlap."""
-    if name.startswith("filter "):
+def _exclude(name: str, one: str, other: str) -> bool:
+    """Tell whether two values of an attribute exclude each other, whoever made the releases.
+
+    Hours do not, as clocks may differ, nor does what is left over: of another run, that may be anything.
+    """
+    if name in CLOCKED or OTHER in (one, other) or one.casefold() == other.casefold():
         return False
-    banded = name in ("age", "hour") and not (filters_of(one) and filters_of(other))
-    return not banded or one.parameters.get("dimension") == other.parameters.get("dimension")
+    if name != "age":
+        return True
+    ages = ages_of(one), ages_of(other)
+    if None in ages:
+        return "missing" in (one, other)
+    (low, high), (least, most) = ages  # type: ignore[misc]
+    return bool(high < least or most < low)
 
 
 def together(*releases: Published) -> bool:

@@ -15,6 +15,8 @@ from odkanon.read.area import Area, read_area
 from odkanon.read.tables.open import quote_text
 from odkanon.read.tables.where import FILTERED
 
+OTHER = "other"
+"""What segments call the values that have too few trips for a table of their own."""
 _PERIOD = {"since": ">=", "until": "<"}
 _EQUALS = re.compile(r"""^\s*(\w+)\s*==\s*(?:"([^"]*)"|'([^']*)'|([\w.+-]+))\s*$""")
 
@@ -73,10 +75,16 @@ def segment_of(release: Published) -> dict[str, str]:
     for where in filters_of(release):
         match = _EQUALS.match(where)
         if match:
-            segment[match[1]] = next(value for value in match.groups()[1:] if value is not None)
+            segment[match[1]] = _plain(next(value for value in match.groups()[1:] if value is not None))
         else:
             segment[f"filter {where}"] = "yes"
     return segment
+
+
+def _plain(value: str) -> str:
+    """Return a value of a filter as segments have it: ``1`` for ``1.0``, and without spaces around it."""
+    number = re.fullmatch(r"\s*[+]?0*(\d+?)(?:[.]0*)?\s*", value)
+    return number[1] if number else value.strip()
 
 
 def columns_needed(releases: Sequence[Published], where: Sequence[str]) -> list[str]:

@@ -5,6 +5,9 @@ Spellings that could be two heads or one are taken for one: counting too few is 
 
 from __future__ import annotations
 
+from functools import cache
+from unicodedata import category, normalize
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -32,6 +35,8 @@ NOBODY = (
 _SPACES = "\t\n\r\f\v\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 _INVISIBLE = "\u00ad\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\ufeff"
 _NUMBER = "^[+]?0*([0-9]+?)([.]0*)?$"
+_BELOW = "^-0*([0-9]+?)([.]0*)?$"
+_POWER = "^[+]?[0-9]+([.][0-9]*)?[eE][+][0-9]{1,2}$"
 _SINGLE = "^({})$".format(
     "|".join(
         (
@@ -44,16 +49,39 @@ _SINGLE = "^({})$".format(
     )
 )
 """A number without zeros about it, hexadecimal digits in small letters, or what is neither, nor a word for nobody."""
+_UNSEEN = ("Cf", "Mn")
+"""Kinds of signs that are not seen, or only as part of the letter before."""
 _VISIBLE = "^[!-~]([ -~]*[!-~])?$"
-_HEX = "^[{]?(0[xX])?[0-9a-fA-F-]+[}]?$"
+_HEX = "^[{]?(0[xX])?([0-9a-fA-F-]+)[}]?$"
 
 
 def plain_text(text: str) -> str:
     """Return the SQL expression of a text as it reads: spaces at its ends and what cannot be seen taken off."""
-    blanks = quote_text(_SPACES + _INVISIBLE)
-    seen = f"trim(translate({text}, {blanks}, {quote_text(' ' * len(_SPACES))}))"
+    return _translated(text, _SPACES + _INVISIBLE, " " * len(_SPACES))
+
+
+def _translated(text: str, letters: str, plain: str) -> str:
+    seen = f"trim(translate({text}, {quote_text(letters)}, {quote_text(plain)}))"
     # To look for so many letters takes ten times as long as to see that there is none of them.
     return f"CASE WHEN regexp_matches({text}, '{_VISIBLE}') THEN {text} ELSE {seen} END"
+
+
+@cache
+def _folding() -> tuple[str, str]:
+    """Return letters, and what they are without accents and width; those beyond the end of the latter are nothing.
+
+    Letters with an accent are written as one sign or as two, digits in full width or not, and both look the same.
+    """
+    folded, nothing = {}, []
+    for letter in map(chr, (*range(0x80, 0xD800), *range(0xE000, 0x10000))):
+        if letter in _SPACES:
+            continue
+        plain = "".join(sign for sign in normalize("NFKD", letter) if category(sign) not in _UNSEEN)
+        if not plain:
+            nothing.append(letter)
+        elif len(plain) == 1 and plain != letter and plain.isalnum():
+            folded[letter] = plain
+    return "".join((*folded, *nothing)), "".join(folded.values())
 
 
 def value_text(column: str) -> str:
@@ -65,14 +93,19 @@ def value_text(column: str) -> str:
 def head_text(column: str) -> str:
     """Return the SQL expression of the id of a person or household; NULL where there is nobody.
 
-    ``1``, ``1.0`` and ``01`` are one head, and so are ids in hexadecimal digits that differ in case.
+    ``1``, ``1.0``, ``01`` and ``1e+00`` are one head, and so are ids that differ in accents or width, and ids in
+    hexadecimal digits that differ in case, in braces around them or in ``0x`` before them.
     """
-    text = plain_text(as_text(column))
+    letters, plain = _folding()
+    text = _translated(as_text(column), _SPACES + letters, " " * len(_SPACES) + plain)
     nobody = ", ".join(quote_text(word) for word in NOBODY)
     number = f"nullif(regexp_extract({text}, '{_NUMBER}', 1), '')"
     spelled = (
         f"CASE WHEN lower({text}) IN ({nobody}) THEN NULL WHEN {number} IS NOT NULL THEN {number} "
-        f"WHEN regexp_matches({text}, '{_HEX}') THEN lower({text}) ELSE {text} END"
+        f"WHEN regexp_matches({text}, '{_BELOW}') THEN concat('-', regexp_extract({text}, '{_BELOW}', 1)) "
+        f"WHEN regexp_matches({text}, '{_POWER}') "
+        f"THEN coalesce(CAST(TRY_CAST({text} AS DECIMAL(38, 0)) AS VARCHAR), {text}) "
+        f"WHEN regexp_matches({text}, '{_HEX}') THEN lower(regexp_extract({text}, '{_HEX}', 2)) ELSE {text} END"
     )
     return _unless_single(column, spelled)
 
