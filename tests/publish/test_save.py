@@ -64,7 +64,7 @@ def test_the_folder_says_what_may_be_said_and_the_recipe_the_rest(tmp_path: Path
     assert recipe["about"].keys() >= PRIVATE
     assert recipe["about"]["suppressed"]["trips"] == release.suppressed.trips
     assert recipe["about"]["utility"]["trips"]["g"] == utility(od, release).g
-    assert recipe["about"]["files"] == told["files"]
+    assert recipe["about"]["files"].items() > told["files"].items()
     zones = json.loads((folder / "zones.geojson").read_text(encoding="utf-8"))["features"]
     for axis, own in (("origin", release.origins), ("destination", release.destinations)):
         here = [zone["properties"] for zone in zones if zone["properties"]["axis"] == axis]

@@ -35,7 +35,8 @@ def check_rule(connection: duckdb.DuckDBPyConnection, release: Published, *, wit
         below = rows(
             connection,
             f"SELECT origin, destination, {measure} FROM classes WHERE release = {release.number} "
-            f"AND ({measure} IS NULL OR {measure} < {least}) ORDER BY {measure}, 1, 2",
+            f"AND coalesce(NOT isfinite(CAST({measure} AS DOUBLE)) OR {measure} < {least}, true) "
+            f"ORDER BY {measure}, 1, 2",
         )
         if below:
             worst = below[0]

@@ -13,7 +13,7 @@ import duckdb
 import pyarrow as pa
 
 from odkanon.audit.counting.scan import TripsSource, plain_path, scan_of
-from odkanon.audit.measures import MEASURES, NAMES
+from odkanon.audit.measures import MEASURES, NAMES, Measure
 from odkanon.audit.report import Finding, Severity
 from odkanon.errors import InputError
 from odkanon.publish.recipe import read_recipe
@@ -233,12 +233,17 @@ def _read_table(
         raise InputError(f"{name} has no column {absent[0]!r}; a table of flows has origin, destination and trips")
     sql = {"kind": "''"} | {column: f"trim(CAST({quote_name(found[column])} AS VARCHAR))" for column in AXES}
     sql |= {
-        measure.name: f"TRY_CAST({quote_name(found[measure.name])} AS {measure.kind})"
-        for measure in MEASURES
-        if measure.name in found
+        measure.name: _number(quote_name(found[measure.name]), measure) for measure in MEASURES if measure.name in found
     }
     values = ", ".join(sql.get(column, f"NULL AS {column}") for column in (*AXES, "kind", *NAMES))
+    before = _unread(connection)
     connection.execute(f"INSERT INTO classes SELECT {number}, {values} FROM {scan.sql}")
+    unread = _unread(connection)[len(before) :]
+    if unread:
+        raise InputError(
+            f"line {unread[0]} of {name} cannot be read ({len(unread):,} in all): it has too many values, too few, or "
+            "one that is no number"
+        )
     zones: dict[str, list[Zone]] = {}
     for axis in AXES:
         ids = connection.execute(
@@ -247,6 +252,22 @@ def _read_table(
         zones[axis] = [({"id": row[0], "axis": axis, "kind": "place"}, None) for row in ids]
     measures = tuple(column for column in NAMES if column in found)
     return Published(number, name, path, {"rule": {}}, None, {}, zones, measures, demanded, bare=True)
+
+
+def _number(column: str, measure: Measure) -> str:
+    """Return, in SQL, a number of a table, nothing where it is none; a fraction of a trip is no trip."""
+    value = f"TRY_CAST({column} AS DOUBLE)"
+    whole = f"floor({value})" if measure.kind == "BIGINT" else value
+    return f"CASE WHEN isfinite({value}) THEN TRY_CAST({whole} AS {measure.kind}) END"
+
+
+def _unread(connection: duckdb.DuckDBPyConnection) -> list[int]:
+    """Return the lines of all files read so far that could not be."""
+    known = connection.execute("SELECT 1 FROM duckdb_tables() WHERE table_name = 'reject_errors'").fetchall()
+    if not known:
+        return []
+    lines = connection.execute("SELECT DISTINCT scan_id, line FROM reject_errors ORDER BY 1, 2").fetchall()
+    return [line for _, line in lines]
 
 
 def rows(connection: duckdb.DuckDBPyConnection, query: str) -> tuple[dict[str, Any], ...]:

@@ -33,7 +33,10 @@ def audit(
         typer.Option("--trips", metavar="FILE", help="The trips they were made of, to count all flows again."),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write everything found as JSON, too.")
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Write everything found as JSON, too; an earlier report is replaced."
+        ),
     ] = None,
     cumulative: Annotated[
         bool, typer.Option("--cumulative", help="Each release contains those with fewer trips, as in a growing series.")
@@ -49,6 +52,7 @@ def audit(
         int | None, typer.Option(rich_help_panel=RULE, help="At least so many households.")
     ] = None,
     show: Annotated[int, typer.Option("--show", help="How many lines of each kind to print.")] = 20,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file, whatever it is.")] = False,
 ) -> None:
     """Check releases independently: rule, totals, zones, persons, and what several give away together.
 
@@ -64,8 +68,13 @@ def audit(
     """
     from odkanon.audit import audit_releases as run
     from odkanon.cli.progress import stages
-    from odkanon.core.outputs import write_text
+    from odkanon.core.outputs import check_new, write_whole
+    from odkanon.errors import InputError
 
+    if output is not None:
+        if any(folder.resolve() in output.resolve().parents for folder in releases):
+            raise InputError(f"{output} lies in a release, which is to be published; write it somewhere else")
+        check_new(output, force=force or _is_report(output))
     asked = {"trips": min_trips, "weight": min_weight, "persons": min_persons, "households": min_households}
     reading = how(trips)
     with stages() as stage:
@@ -82,9 +91,17 @@ def audit(
     show_report(report, show)
     console.tell(**report.as_dict())
     if output is not None:
-        write_text(output, json.dumps(report.as_dict(), indent=2, ensure_ascii=False) + "\n")
+        write_whole(output, json.dumps(report.as_dict(), indent=2, ensure_ascii=False) + "\n")
         say(f"Wrote {output}")
     raise typer.Exit(0 if report.clean else 1)
+
+
+def _is_report(path: Path) -> bool:
+    """Tell whether a file is what an earlier audit wrote."""
+    try:
+        return {"clean", "findings", "checks"} <= set(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return False
 
 
 def show_report(report: Report, limit: int) -> None:

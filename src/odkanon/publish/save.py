@@ -97,7 +97,8 @@ def public_digests(folder: Path) -> dict[str, str]:
 
 
 def _with_files(told: dict[str, Any], folder: Path) -> dict[str, Any]:
-    return {**told, "about": {**told["about"], "files": public_digests(folder)}}
+    files = {name: sha256(folder / name) for name in FILES if name != MANIFEST and (folder / name).exists()}
+    return {**told, "about": {**told["about"], "files": files}}
 
 
 def check_target(folder: Path, *, force: bool) -> None:
