@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 from engine.test_duckdb import in_duckdb
-from odkanon import ODMatrix, Rule, anonymize, build_od, read_area, read_trips
+from odkanon import ODMatrix, Rule, anonymize, audit_releases, build_od, read_area, read_trips
+from odkanon.audit import TripsSource
 from odkanon.core.weights import to_units, weight_scale
 from odkanon.engine.protocols import Matrix
 from odkanon.read.checks import DUPLICATE
@@ -62,6 +63,38 @@ def test_units_are_exact_or_less(weight: float) -> None:
     assert units / scale > weight - 1.0000001 / scale
 
 
+SPELLINGS = [
+    ("7", "7.0"),
+    ("7", "007"),
+    ("-7", "-7.0"),
+    ("100000", "1e+05"),
+    ("12", "１２"),
+    ("ab12", "AB12"),
+    ("ab12", "0xAB12"),
+    ("ab-ff", "{AB-FF}"),
+    ("p1", " p1"),
+    ("p1", "p1\u200b"),
+    ("p1", "\u00a0p1"),
+    ("p1", "\u2066p1\u2069"),
+    ("p1", "p1\u180e"),
+    ("p1", "p1\ufe0f"),
+    ("\u00e91", "e\u03011"),
+    ("\u04391", "\u0438\u03061"),
+]
+"""Of one id each."""
+
+
+@pytest.mark.parametrize("spellings", SPELLINGS)
+def test_the_audit_counts_them_as_one_too(tmp_path: Path, spellings: tuple[str, str]) -> None:
+    days = [f"2024-01-{at + 1:02}" for at in range(12)]
+    path = csv(tmp_path, table(12, person=[*spellings * 5, "x", "y"], start_time=days))
+    made = anonymize(build_od(read_trips(path)), Rule(trips=10, persons=3)).save(tmp_path / "release")
+    report = audit_releases([made], trips=TripsSource(path))
+    assert [each.message for each in report.findings if each.severity == "finding"] == []
+    (said,) = audit_releases([made], trips=TripsSource(path), least={"persons": 4}).findings[:1]
+    assert "3" in said.message
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("word", ["nan", "NaN", "NULL", "NA", "None", "\\N", "n/a", " ", "null"])
 def test_words_for_nothing_are_nobody(tmp_path: Path, word: str, engine: str) -> None:
@@ -77,9 +110,7 @@ def test_nan_in_a_column_of_numbers_is_nobody(engine: str) -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize(
-    "spellings", [("7", "7.0"), ("7", "007"), ("ab12", "AB12"), ("p1", " p1"), ("p1", "p1\u200b"), ("p1", "\u00a0p1")]
-)
+@pytest.mark.parametrize("spellings", SPELLINGS)
 def test_one_person_in_two_spellings_is_one(tmp_path: Path, spellings: tuple[str, str], engine: str) -> None:
     od = matrix(csv(tmp_path, table(4, person=[spellings[0], spellings[1], "x", "y"])), engine)
     assert od.summary.persons == 3
@@ -91,6 +122,13 @@ def test_ids_that_are_half_integers_half_floats_are_not_twice_the_people() -> No
     frame = pandas.DataFrame(ENDS, index=range(10))
     frame["person"] = pandas.Series([1, 2, 3, 4, 5, 1.0, 2.0, 3.0, 4.0, 5.0], dtype=object).map(str)
     assert build_od(read_trips(frame)).persons == 5
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_one_moment_by_two_offsets_is_one(tmp_path: Path, engine: str) -> None:
+    times = ["2024-01-01T08:00:00Z", "2024-01-01T09:00:00+01:00", "2024-01-01 03:00:00-05", "2024-01-01T09:00:00Z"]
+    path = csv(tmp_path, table(4, person=["1"] * 4, start_time=times))
+    assert matrix(path, engine).summary.trips == 2
 
 
 @pytest.mark.parametrize("engine", ENGINES)

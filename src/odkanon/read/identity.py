@@ -102,7 +102,8 @@ def head_text(column: str) -> str:
     number = f"nullif(regexp_extract({text}, '{_NUMBER}', 1), '')"
     spelled = (
         f"CASE WHEN lower({text}) IN ({nobody}) THEN NULL WHEN {number} IS NOT NULL THEN {number} "
-        f"WHEN regexp_matches({text}, '{_BELOW}') THEN concat('-', regexp_extract({text}, '{_BELOW}', 1)) "
+        f"WHEN regexp_matches({text}, '{_BELOW}') "
+        f"THEN coalesce(nullif(concat('-', regexp_extract({text}, '{_BELOW}', 1)), '-0'), '0') "
         f"WHEN regexp_matches({text}, '{_POWER}') "
         f"THEN coalesce(CAST(TRY_CAST({text} AS DECIMAL(38, 0)) AS VARCHAR), {text}) "
         f"WHEN regexp_matches({text}, '{_HEX}') THEN lower(regexp_extract({text}, '{_HEX}', 2)) ELSE {text} END"

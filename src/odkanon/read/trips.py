@@ -148,7 +148,7 @@ def trips_of(reading: Reading, attributes: Sequence[str] | None = None, *, table
     kept = attribute_columns(table, found, attributes)
     times = reading.times(table, found)
     values = trip_values(found, times) | {name: quote_name(column) for name, column in kept.items()}
-    identity = trip_values(found, times) | {name: value_text(column) for name, column in kept.items()}
+    identity = trip_identity(found, times) | {name: value_text(column) for name, column in kept.items()}
     values |= {f"{name} zoned": time.zoned for name, time in times.items()}
     checks, crs = trip_checks(found, degrees=reading.crs is None, times=reading.uses_hours), reading.crs
     rows = checked_rows(table, found, values, checks, where=reading.check(table, found, times), identity=identity)
@@ -253,6 +253,11 @@ def attribute_columns(table: Named, found: Mapping[str, str], wanted: Sequence[s
 def trip_values(found: Mapping[str, str], times: Mapping[str, TimeColumn]) -> dict[str, str]:
     """Return the SQL expressions of the coordinates and times of a trip."""
     return {name: number_sql(found[name]) for name in COORDINATES} | {name: time.clock for name, time in times.items()}
+
+
+def trip_identity(found: Mapping[str, str], times: Mapping[str, TimeColumn]) -> dict[str, str]:
+    """Return the SQL expressions by which a trip is the same as another, however its times are written."""
+    return trip_values(found, {}) | {name: time.moment for name, time in times.items()}
 
 
 def trip_checks(found: Mapping[str, str], *, degrees: bool = True, times: bool = True) -> list[Check]:

@@ -8,7 +8,7 @@ NOBODY = ("", "nan", "null", "na", "n/a", "#n/a", "<na>", "none", "nil", "nat", 
 """Words, in lower case, by which programs write that there is no value; the last is what databases write."""
 
 _INVISIBLE = r"[\p{Cf}\p{Mn}\x00]"
-_AROUND = r"^[\p{Z}\s]+|[\p{Z}\s]+$"
+_SPACE = r"[\p{Z}\s]"
 _WHOLE = r"[+-]?\d+(\.0*)?"
 _FLOAT = r"[+-]?\d(\.\d+)?[eE]\+\d+"
 _HEX = r"[{]?(0[xX])?([0-9a-fA-F-]+)[}]?"
@@ -30,7 +30,7 @@ def person_sql(column: str) -> str:
     """
     folded = f"translate(strip_accents(CAST({column} AS VARCHAR)), '{_WIDE}', '{_NARROW}')"
     visible = f"regexp_replace({folded}, '{_INVISIBLE}', '', 'g')"
-    text = f"regexp_replace({visible}, '{_AROUND}', '', 'g')"
+    text = f"trim(regexp_replace({visible}, '{_SPACE}', ' ', 'g'))"
     number = f"CAST(TRY_CAST({text} AS DECIMAL(38, 0)) AS VARCHAR)"
     nobody = ", ".join(quote_text(word) for word in NOBODY)
     return (

@@ -135,6 +135,7 @@ def _values(scan: Scan, present: set[str], zone: str | None) -> dict[str, str]:
         values[name] = _clock(_name(scan.found[name]), zone) if name in present else "NULL::TIMESTAMP"
         missing = f"({_name(scan.found[name])} IS NULL)" if name in present else "true"
         values[f"no {name}"] = missing
+        values[f"moment {name}"] = _moment(_name(scan.found[name]), values[name]) if name in present else values[name]
     if scan.kind == "trips":
         values |= {name: f"TRY_CAST({_name(scan.found[name])} AS DOUBLE)" for name in PLACES if name in scan.found}
         absent = [name for name in PLACES if name not in scan.found]
@@ -158,6 +159,15 @@ def _clock(column: str, zone: str | None) -> str:
     if zone is not None:
         local = f"timezone({quote_text(zone)}, TRY_CAST({text} AS TIMESTAMPTZ))"
     return f"CASE WHEN {zoned} THEN {local} ELSE TRY_CAST({column} AS TIMESTAMP) END"
+
+
+def _moment(column: str, clock: str) -> str:
+    """Return the SQL for the moment of a time, which is the same by whatever offset it is written."""
+    text = f"CAST({column} AS VARCHAR)"
+    return (
+        f"CASE WHEN regexp_matches({text}, '{_OFFSET}') "
+        f"THEN make_timestamp(epoch_us(TRY_CAST({text} AS TIMESTAMPTZ))) ELSE {clock} END"
+    )
 
 
 def _good(present: set[str], more: Sequence[str]) -> str:
@@ -206,7 +216,14 @@ def _insert(connection: duckdb.DuckDBPyConnection, row: Any, ends: Sequence[Any]
     """Make the table ``records`` of the good rows; copies, alike in all that is known of a trip, are one trip."""
     connection.register("incoming", pa.table({"row": row, "o": ends[0], "d": ends[1]}))
     columns = [each[0] for each in connection.execute("DESCRIBE raw").fetchall()]
-    same = [*HEADS, "weight", *_TIMES, *(name for name in PLACES if name in columns), "i.o", "i.d"]
+    same = [
+        *HEADS,
+        "weight",
+        *(f'"moment {name}"' for name in _TIMES),
+        *(name for name in PLACES if name in columns),
+        "i.o",
+        "i.d",
+    ]
     copied = "person IS NOT NULL AND start_time IS NOT NULL" if PLACES[0] in columns else "false"
     first = f"min(row) OVER (PARTITION BY {', '.join(same)})"
     ours = {"row", "origin", "destination", "trips"}

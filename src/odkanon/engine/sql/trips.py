@@ -26,7 +26,7 @@ from odkanon.read.land import SAMPLE, warn_if_misplaced
 from odkanon.read.reading import Reading
 from odkanon.read.remarks import example_of, hint_at_swap, no_rows, warn_of_nobody
 from odkanon.read.tables.columns import COORDINATES, missing
-from odkanon.read.trips import OUTSIDE, attribute_columns, trip_checks, trip_values
+from odkanon.read.trips import OUTSIDE, attribute_columns, trip_checks, trip_identity, trip_values
 from odkanon.zoning.attributes import AttributeAxis
 from odkanon.zoning.hierarchy import Hierarchy, h3_hierarchy
 
@@ -46,7 +46,7 @@ def load_trips(table: SqlInput, reading: Reading, kinds: Sequence[Kind] = ()) ->
     kept = attribute_columns(table, found, sources_of(kinds))
     values, written = trip_values(found, times), offset_kinds(times)
     answers = {kind_column(at): kind.sql(kept, times) for at, kind in enumerate(kinds)}
-    identity = values | {name: value_text(column) for name, column in kept.items()} | written
+    identity = trip_identity(found, times) | {name: value_text(column) for name, column in kept.items()} | written
     where, checks = (
         reading.check(table, found, times),
         trip_checks(found, degrees=crs is None, times=reading.uses_hours),

@@ -41,6 +41,8 @@ class TimeColumn:
         TIMESTAMP as written, without its offset; NULL where it cannot be read.
     instant : str
         Microseconds since 1970 in UTC; a time without an offset counts as UTC.
+    moment : str
+        TIMESTAMP that is the same for the same moment, by whatever offset it is written.
     zoned : str
         Whether an offset is written; FALSE where none can be.
     """
@@ -59,15 +61,20 @@ class TimeColumn:
                 f"CASE WHEN {self.zoned} THEN {local or f'TRY_CAST({plain} AS TIMESTAMP)'} "
                 f"{f'{count} make_timestamp({epoch})' if count else ''} ELSE TRY_CAST({name} AS TIMESTAMP) END"
             )
+            self.moment = (
+                f"CASE WHEN {self.zoned} THEN make_timestamp(epoch_us(TRY_CAST({name} AS TIMESTAMPTZ))) "
+                f"ELSE {self.clock} END"
+            )
             self.instant = (
                 f"CASE WHEN {self.zoned} THEN epoch_us(TRY_CAST({name} AS TIMESTAMPTZ)) "
                 f"{f'{count} {epoch}' if count else ''} ELSE epoch_us(TRY_CAST({name} AS TIMESTAMP)) END"
             )
         elif counts and kind.startswith(_NUMBERS):
             self.zoned, self.instant = "false", _epoch(f"TRY_CAST({name} AS DOUBLE)")
-            self.clock = f"make_timestamp({self.instant})"
+            self.clock = self.moment = f"make_timestamp({self.instant})"
         else:
             self.zoned, self.clock = "false", f"TRY_CAST({name} AS TIMESTAMP)"
+            self.moment = self.clock
             self.instant = f"epoch_us({self.clock})"
             if zone is not None and "TIME ZONE" in kind:
                 self.clock = _local(name, zone)
