@@ -47,6 +47,20 @@ def test_a_rejected_weight_does_not_make_the_unit_coarse(engine: str) -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+def test_the_unit_does_not_tell_of_a_heavy_trip_that_is_not_published(engine: str) -> None:
+    """A weight of a hundred million made it coarser, so that the decimals of the others told of it."""
+    told = []
+    for heavy in (1.0, 1e8, 4e8):
+        trips = table(31, weight=[0.123456789] * 30 + [heavy])
+        trips = trips.set_column(0, "start_lat", pa.array([48.85] * 30 + [48.95]))
+        release = anonymize(matrix(trips, engine), Rule(trips=10), method="cascade")
+        assert release.suppressed.trips == 1
+        told.append(release.table().to_pydict())
+    assert told[0] == told[1] == told[2]
+    assert told[0]["weight"] == [pytest.approx(30 * 0.123456789, rel=1e-12)]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_a_coarse_unit_never_rounds_up(engine: str) -> None:
     od = matrix(table(11, weight=[0.6] * 10 + [3e16]), engine)
     assert od.summary.weight is not None
@@ -57,7 +71,7 @@ def test_a_coarse_unit_never_rounds_up(engine: str) -> None:
 def test_units_are_exact_or_less(weight: float) -> None:
     import numpy as np
 
-    scale = weight_scale(1000, weight)
+    scale = weight_scale(1000 * weight)
     units = int(to_units(np.array([weight]), scale)[0])
     assert units / scale <= weight
     assert units / scale > weight - 1.0000001 / scale

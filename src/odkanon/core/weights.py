@@ -10,31 +10,32 @@ import numpy.typing as npt
 from odkanon.core.arrays import Ints
 from odkanon.errors import InputError
 
-MAX_DECIMALS = 9
+DECIMALS = (9, 6, 3, 0)
+"""How many decimals weights are counted in; as few different ones as can be, since the rows tell which."""
 _LIMIT = 2**62
-_EXACT = 2**53
 
 
-def weight_scale(count: int, largest: float) -> int:
+def weight_scale(total: float) -> int:
     """Return how many units one unit of weight is divided into: a power of ten, at most a thousand million.
 
-    The finest one for which ``count`` weights up to ``largest`` can be added up in 64 bits, and each of them is told
-    apart from the next unit by a float.
+    The finest one of `DECIMALS` in which a total can be told in 64 bits. It hangs on nothing else: not on the largest
+    weight, which may be that of a single trip that is not published.
     """
-    for decimals in range(MAX_DECIMALS, -1, -1):
+    for decimals in DECIMALS:
         scale: int = 10**decimals
-        if count * largest * scale < _LIMIT and largest * scale <= _EXACT:
+        if total * scale < _LIMIT:
             return scale
-    if count * largest < _LIMIT:
-        return 1
-    raise InputError(
-        f"weights up to {largest:g} in {count:,} rows are too large to add up; express them in larger units"
-    )
+    raise InputError(f"weights of {total:g} in all are too large to add up; express them in larger units")
 
 
 def largest_weight(count: int, scale: int) -> float:
     """Return the largest weight of which ``count`` can be added up in units of ``1 / scale``."""
     return _LIMIT / scale / max(count, 1)
+
+
+def whole_total(weights: npt.NDArray[np.float64]) -> float:
+    """Return the sum of weights, each rounded up to a whole number, so that it does not hang on their order."""
+    return float(np.ceil(weights).sum())
 
 
 def to_units(weights: npt.NDArray[np.float64], scale: int) -> Ints:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from odkanon.core.arrays import Bools, Codes, Ints
-from odkanon.core.weights import largest_weight, to_units, weight_scale
+from odkanon.core.weights import largest_weight, to_units, weight_scale, whole_total
 from odkanon.model.account import Rejected, Source
 from odkanon.model.measures import HEADS
 from odkanon.read.fetching import fetch_rows
@@ -207,13 +207,13 @@ def checked_rows(
     fetched = whole.data
     reasons, reason = list(rows.reasons), fetched.column(" reason").to_numpy().astype(np.int64)
     weight = _weights(fetched, rows, reason)
+    units, scale = _units(weight, reason == 0)
     copies = whole.copies(reason == 0)
     lookalikes = 0 if rows.tells_copies else int(np.count_nonzero(copies))
     if rows.tells_copies and copies.any():
         reasons.append(DUPLICATE)
         reason[copies] = len(reasons)
     keep = reason == 0
-    units, scale = _units(weight, keep)
     counts = None if rows.trips is None else fetched.column(" trips").to_numpy().astype(np.int64)
     rejected = _account(reason, reasons, counts, units)
     lines = table.unreadable_lines()
@@ -259,13 +259,14 @@ def drop_rows(rows: Checked, good: Bools, reason: str) -> Checked:
     )
 
 
-def _units(weight: npt.NDArray[np.float64] | None, keep: Bools) -> tuple[Ints | None, int]:
-    """Return weights in units that suit the rows which are kept; of the others, as much as can be added up."""
+def _units(weight: npt.NDArray[np.float64] | None, good: Bools) -> tuple[Ints | None, int]:
+    """Return weights in units that suit the good rows, copies included; of the others, as much as can be added up."""
     if weight is None:
         return None, 1
     usable = np.where(np.isfinite(weight) & (weight > 0), weight, 0.0)
-    scale = weight_scale(max(len(usable), 1), float(usable[keep].max(initial=0.0)))
-    return to_units(np.minimum(usable, largest_weight(len(usable), scale)), scale), scale
+    scale = weight_scale(whole_total(usable[good]))
+    most = np.where(good, np.inf, largest_weight(len(usable), scale))
+    return to_units(np.minimum(usable, most), scale), scale
 
 
 def _account(reason: Ints, reasons: Sequence[str], count: Ints | None, units: Ints | None) -> dict[str, Rejected]:

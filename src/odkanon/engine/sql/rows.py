@@ -139,11 +139,14 @@ def counted_rows(
     columns: dict[str, str] = {} if rows.trips is None else {"trips": rows.trips}
     scale, reason = 1, rows.reason
     if rows.weight is not None and facts["weights"]:
-        scale = weight_scale(max(facts["n_rows"], 1), facts["largest"] or 0.0)
+        scale = weight_scale(facts["total"] or 0.0)
         most = f"CAST('{largest_weight(facts['n_rows'], scale)!r}' AS DOUBLE)"
-        usable = f"CASE WHEN {rows.usable_weight} THEN LEAST({rows.weight}, {most}) ELSE CAST(0 AS DOUBLE) END"
-        columns["weight"] = units_sql(f"({usable})", scale)
         reason = f"CASE WHEN {reason} > 0 THEN {reason} ELSE {rows.weight_reason} END"
+        usable = (
+            f"CASE WHEN NOT ({rows.usable_weight}) THEN CAST(0 AS DOUBLE) WHEN {reason} = 0 THEN {rows.weight} "
+            f"ELSE LEAST({rows.weight}, {most}) END"
+        )
+        columns["weight"] = units_sql(f"({usable})", scale)
     heads = tuple(name for name in rows.heads if facts[name])
     columns |= {name: rows.heads[name] for name in heads}
     if "persons" not in heads and rows.tells_copies:
@@ -152,13 +155,13 @@ def counted_rows(
 
 
 def _facts(table: SqlInput, rows: Rows) -> dict[str, Any]:
-    """Count the rows, those with a weight and those with a head, and find the largest weight that is kept."""
+    """Count the rows, those with a weight and those with a head, and add up kept weights as `whole_total` does."""
     selected = {"reason": rows.reason, **rows.heads}
     asked = {"n_rows": "COUNT(*)"} | {name: f"COUNT({name})" for name in rows.heads}
     if rows.weight is not None and rows.weight_reason is not None:
         selected |= {"weight": rows.weight, "weight_reason": rows.weight_reason}
         asked["weights"] = f"SUM(CASE WHEN weight_reason = {rows.no_weight} THEN 0 ELSE 1 END)"
-        asked["largest"] = "MAX(CASE WHEN reason = 0 AND weight_reason = 0 THEN weight END)"
+        asked["total"] = "SUM(CASE WHEN reason = 0 AND weight_reason = 0 THEN CEIL(weight) END)"
     found: dict[str, Any] = table.query(selected, f"SELECT {_listed(asked)} FROM (%s) r").to_pylist()[0]
     return found
 
