@@ -141,6 +141,7 @@ def test_swapped_coordinates_are_warned_about(tmp_path: Path) -> None:
         (f"hello,{TO},3,30", "no H3 cell"),
         (f"{FROM},,3,30", "without origin or destination"),
         (f"{FROM},{FROM},2.5,30", "not a whole number"),
+        (f"{FROM},{FROM},1e19,30", "more trips than can be counted"),
         (f"{FROM},{FROM},0,30", "with zero or fewer trips"),
         (f"{FROM},{FROM},-4,30", "with zero or fewer trips"),
         (f"{FROM},{FROM},many,30", "not a number"),

@@ -259,3 +259,14 @@ def test_codes_that_look_like_formulas_are_not_left_live(tmp_path: Path) -> None
     (folder / "classes.parquet").unlink()
     assert read_release(folder).flows.equals(by_parquet)
     assert set(by_parquet.column("origin").to_pylist()) == set(codes)
+
+
+def test_a_folder_of_somebody_else_with_our_names_is_not_replaced(tmp_path: Path) -> None:
+    folder = tmp_path / "release"
+    folder.mkdir()
+    for name, text in (("release.json", '{"precious": 1}'), ("classes.csv", "my,own\n")):
+        (folder / name).write_text(text)
+    release = anonymize(golden_od("tiny"), Rule(trips=2))
+    with pytest.raises(InputError, match="is not a release"):
+        release.save(folder, force=True)
+    assert (folder / "classes.csv").read_text() == "my,own\n"

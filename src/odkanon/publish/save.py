@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping
 from contextlib import closing
 from pathlib import Path
@@ -118,12 +119,20 @@ def prepare_target(folder: Path) -> None:
         read_recipe(folder)
 
 
+def _says_rule(manifest: Path) -> bool:
+    """Tell whether a file is the manifest of a release; others may have a file of its name."""
+    try:
+        return {"rule", "method"} <= set(json.loads(manifest.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return False
+
+
 def check_only_ours(folder: Path, names: Collection[str], *, needed: str) -> None:
     """Raise unless a folder is empty, or has the needed file and none but files of these names."""
     if not folder.is_dir():
         raise InputError(f"{folder} exists and is not a folder; choose another name")
     there = sorted(path.name for path in folder.iterdir())
-    if there and needed not in there:
+    if there and (needed not in there or not _says_rule(folder / needed)):
         raise InputError(f"{folder} exists and is not a release; choose another folder")
     foreign = [name for name in there if name not in names or (folder / name).is_dir()]
     if foreign:

@@ -30,6 +30,9 @@ ZERO_WEIGHT = "with a weight of zero or less"
 UNREADABLE = "lines with a wrong number of columns or not in UTF-8"
 DUPLICATE = "that are exact copies of another row of the same person"
 
+MOST_TRIPS = 9_000_000_000_000_000
+"""Of one row; more would not be told from the next number by a float."""
+
 
 def finite(number: str) -> str:
     """Return the SQL condition under which a number is finite, in words that every database knows."""
@@ -137,7 +140,9 @@ def rows_of(
         _numbered(checks, 1),
         weight,
         _numbered(on_weight, len(checks) + 1) if on_weight else None,
-        None if count is None else f"CAST(CASE WHEN {finite(count)} AND {count} > 0 THEN {count} ELSE 0 END AS BIGINT)",
+        None
+        if count is None
+        else f"CAST(CASE WHEN {count} > 0 AND {count} <= {MOST_TRIPS} THEN {count} ELSE 0 END AS BIGINT)",
         heads,
         same,
         known,

@@ -15,7 +15,7 @@ from odkanon.core.arrays import Bools, Ints
 from odkanon.errors import InputError
 from odkanon.model.od import ODMatrix, od_matrix
 from odkanon.read.area import Area
-from odkanon.read.checks import Checked, checked_rows, drop_rows, finite
+from odkanon.read.checks import MOST_TRIPS, Checked, checked_rows, drop_rows, finite
 from odkanon.read.codes import unknown_codes
 from odkanon.read.kinds import Answers, Kind, answers_of, axes_of_answers, kind_column, sources_of
 from odkanon.read.reading import Reading
@@ -136,7 +136,8 @@ def end_checks(found: Mapping[str, str], asked: Answers) -> list[Check]:
             Check("without a number of trips", f"{column} IS NULL"),
             Check("with trips that are not a number", f"{number} IS NULL OR NOT {finite(number)}"),
             Check("with zero or fewer trips", f"{number} <= 0"),
-            Check("with trips that are not a whole number", f"{number} <> floor({number}) OR {number} > 9e15"),
+            Check("with more trips than can be counted", f"{number} > {MOST_TRIPS}"),
+            Check("with trips that are not a whole number", f"{number} <> floor({number})"),
         ]
     return [*checks, *time_checks(found, asked.times)]
 
