@@ -81,6 +81,8 @@ def test_a_budget_that_cannot_be_kept_is_told_first(tmp_path: Path) -> None:
     assert output(done).startswith("The tables by sex*age leave out 11.8% of the trips, more than the 0.0% allowed")
     done = odkanon("anonymize", path, "--k", "10", *segments, "--segment-budget", "0.2", "-o", tmp_path / "enough")
     assert "more than" not in output(done)
+    said = "Caution: the 20.0% are for all tables by sex*age together, which leave out 11.8%. 3 of 6 leave out more by"
+    assert said in " ".join(output(done).split())
 
 
 def test_a_value_with_many_trips_is_not_called_too_few(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from odkanon.engine.choose import EngineName
     from odkanon.engine.protocols import Matrix
     from odkanon.methods.cascade.again import EarlierRows
+    from odkanon.model.release import Release
     from odkanon.model.rule import Rule
     from odkanon.read.reading import Reading
     from odkanon.together import Together
@@ -132,19 +133,44 @@ def show_together(together: Together) -> None:
         if release is None:
             table.add_row(title, "-", reason, "-", "-", "-")
             continue
-        share = 1 - float(release.classes.trips.sum()) / release.od.trips
         persons = privacy(release).get("persons")
         table.add_row(
             title,
             f"{release.od.trips:,}",
             f"{len(release.classes):,}",
             "-" if persons is None else f"{persons.below:,}",
-            f"{share:.1%}",
+            f"{_left_out(release):.1%}",
             f"{utility(release.od, release).g:,.1f}",
         )
     console.print(table)
+    _warn_of_rare(together)
     for part in together.parts:
         if part.joined:
             names = ", ".join(",".join(each.values()) for each in part.joined)
             console.print(f"{part.title} is {names}: too rare for tables of their own.")
     warn_of_few_persons(together.whole)
+
+
+def _left_out(release: Release) -> float:
+    return 1 - float(release.classes.trips.sum()) / release.od.trips
+
+
+def _warn_of_rare(together: Together) -> None:
+    """Say of which tables more is left out than of all of them together, which is what the budget is about."""
+    from odkanon.cli.say import console
+
+    for name, share in together.suppressed.items():
+        shares = {
+            part.title: 1.0 if part.release is None else _left_out(part.release)
+            for part in together.parts
+            if part.dimension == name
+        }
+        more = [title for title, own in shares.items() if together.budget is not None and own > together.budget]
+        if more and name not in together.over_budget:
+            worst = max(more, key=lambda title: shares[title])
+            console.print(
+                f"Caution: the {together.budget:.1%} are for all tables by {name} together, which leave out "
+                f"{share:.1%}. {len(more):,} of {len(shares):,} leave out more by themselves, {worst} the most "
+                f"({shares[worst]:.1%}).",
+                style="yellow",
+            )
