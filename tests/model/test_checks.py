@@ -70,6 +70,7 @@ def refused(parts: dict[str, Any], why: str, **changes: Any) -> None:
 
 def test_the_good_one_is_accepted(good: dict[str, Any]) -> None:
     assert len(Release(**good).classes) == 2
+    assert Release(**good).seconds == 0  # the recipe has it, and nobody measured
     assert len(Release(**good | {"placement": None}).classes) == 2
 
 
@@ -122,6 +123,8 @@ def test_weight_lost_and_weight_invented(good: dict[str, Any], lost: int) -> Non
         good, "the weight published and suppressed are not those of the input", suppressed=suppressed, placement=None
     )
     refused(good, "the weight of input and classes", classes=replace(good["classes"], weight=None), placement=None)
+    without = replace(good["input"], weight=None)
+    refused(good, "the weight of input and classes", input=without, placement=None)
 
 
 def test_what_is_suppressed_is_what_the_pairs_say(good: dict[str, Any]) -> None:
