@@ -140,6 +140,14 @@ def test_a_published_pair_lies_in_a_class(good: dict[str, Any]) -> None:
     refused(good, "lies in no class", placement=replace(good["placement"], area_of_pair=area))
 
 
+@pytest.mark.parametrize("measure", ["trips", "weight"])
+@pytest.mark.parametrize("moved", [1, -1])
+def test_a_class_has_what_its_pairs_have(good: dict[str, Any], measure: str, moved: int) -> None:
+    """What one class gets and another loses leaves every total as it was."""
+    changed = getattr(good["classes"], measure) + np.array([moved, -moved])
+    refused(good, f"the {measure} of a class", classes=replace(good["classes"], **{measure: changed}))
+
+
 def test_too_few_suppressed(good: dict[str, Any]) -> None:
     """Twelve trips, of weight 24, of twelve persons."""
     for rule in (Rule(trips=13), Rule(weight=24.5), Rule(persons=13)):
