@@ -60,6 +60,7 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
             "methods/test_besides.py",
             "methods/test_besides_refused.py",
             "engine/test_workspace.py::test_pairs_that_were_never_in_memory_are_not_there",
+            "publish/test_save.py",
         ),
     ),
     "classes": ("model/classes.py", ("model/test_checks.py", "publish/test_save.py", "model/test_release.py")),

@@ -185,7 +185,7 @@ class Release:
         placement = None
         if isinstance(od, ODMatrix):
             nowhere = np.full(len(od), -1, dtype=np.int32)
-            placement = Placement(od, nowhere, nowhere >= 0)
+            placement = Placement(od, nowhere, np.zeros(len(od), dtype=bool))
         everything = Totals(summary.pairs, summary.trips, summary.weight)
         return cls(
             summary,
