@@ -86,8 +86,11 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
         ("methods/test_order.py", "methods/test_odkanon.py", "methods/test_symmetric.py"),
     ),
     "oigh": ("methods/oigh.py", ("methods/test_oigh.py", "methods/test_symmetric.py")),
-    "grid": ("methods/mondrian/grid.py", ("methods/test_mondrian.py", "attacks/test_borders.py")),
-    "cuts": ("methods/mondrian/cuts.py", ("methods/test_mondrian.py",)),
+    "grid": (
+        "methods/mondrian/grid.py",
+        ("methods/test_mondrian_cuts.py", "methods/test_mondrian.py", "attacks/test_borders.py"),
+    ),
+    "cuts": ("methods/mondrian/cuts.py", ("methods/test_mondrian_cuts.py", "methods/test_mondrian.py")),
     "protect": ("together/protect.py", ("together/test_protect.py", "together/test_intervals.py")),
     "joining": ("together/joining.py", ("together/test_joining.py", "together/test_release.py")),
     "caps": ("methods/cascade/caps.py", (*CASCADE, "attacks/test_cascade.py")),
