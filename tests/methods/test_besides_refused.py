@@ -25,9 +25,11 @@ from worlds.people import Trip, crowd, write
 from worlds.towns import BUSY, four_zones, people, town
 
 
-def test_a_release_cannot_exist_that_breaks_what_it_asks() -> None:
+@pytest.mark.parametrize("ends", [("a1", "a1"), ("a2", "a1"), ("b2", "b2")], ids="-".join)
+def test_a_release_cannot_exist_that_breaks_what_it_asks(ends: tuple[str, str]) -> None:
+    """Whether it is the first of its flows that breaks it, or another."""
     world = town(
-        ("a2", "a1", BUSY),
+        (*ends, BUSY),
         ("a1", "b1", people(60)),
         ("a2", "b1", people(60)),
         ("b1", "b2", people(60)),

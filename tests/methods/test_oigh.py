@@ -3,6 +3,8 @@ from __future__ import annotations
 from collections import defaultdict
 from fractions import Fraction
 from math import floor
+from types import SimpleNamespace
+from typing import Any
 
 import h3
 import numpy as np
@@ -12,6 +14,8 @@ from hypothesis import strategies as st
 
 from odkanon.engine.memory import MemoryEngine
 from odkanon.methods import anonymize
+from odkanon.methods.oigh import Levels, oigh
+from odkanon.model.budget import Budget
 from odkanon.model.od import ODMatrix
 from odkanon.model.rule import Rule
 from odkanon.quality.utility import utility
@@ -116,6 +120,38 @@ def test_unreachable_rule_is_refused() -> None:
     release = anonymize(golden_od("tiny"), Rule(trips=10**6), method="oigh")
     assert release.refusal is not None
     assert len(release.classes) == 0
+
+
+def levels(origin: int, destination: int, g: int, trips: list[int], good: list[bool]) -> Levels:
+    classes: Any = SimpleNamespace(flows=SimpleNamespace(trips=np.array(trips)))
+    return Levels(origin, destination, Fraction(g), classes, np.array(good), "trips")
+
+
+def test_c_dm_counts_what_is_suppressed_as_often_as_there_are_trips() -> None:
+    assert levels(0, 0, 1, [3, 4, 5], [True, True, False]).c_dm == 9 + 16 + 12 * 5
+    assert levels(0, 0, 1, [3, 4, 5], [True, True, True]).c_dm == 9 + 16 + 25
+
+
+def test_ties_go_to_the_least_c_dm_then_to_finer_levels_then_to_finer_origins() -> None:
+    """Each is better than all that come after it."""
+    even, uneven = ([3, 3], [True, True]), ([5, 1], [True, True])
+    ranked = [
+        levels(3, 3, 1, *uneven),
+        levels(4, 4, 2, *even),
+        levels(0, 1, 2, *uneven),
+        levels(1, 0, 2, *uneven),
+        levels(1, 1, 2, *uneven),
+        levels(2, 1, 2, *uneven),
+        levels(0, 4, 2, *uneven),
+    ]
+    for at, one in enumerate(ranked):
+        assert one.better(None)
+        assert [one.better(other) for other in ranked] == [False] * (at + 1) + [True] * (len(ranked) - at - 1)
+
+
+def test_a_tenth_may_be_suppressed_unless_something_else_is_asked() -> None:
+    release = oigh(golden_od("tiny"), Rule(trips=5))
+    assert release.budget == Budget(0.1, "trips")
 
 
 def test_never_aggregates_what_the_staircase_rules_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -70,6 +70,7 @@ def refused(parts: dict[str, Any], why: str, **changes: Any) -> None:
 
 def test_the_good_one_is_accepted(good: dict[str, Any]) -> None:
     assert len(Release(**good).classes) == 2
+    assert Release(**good).seconds == 0  # the recipe has it, and nobody measured
     assert len(Release(**good | {"placement": None}).classes) == 2
 
 
@@ -122,6 +123,8 @@ def test_weight_lost_and_weight_invented(good: dict[str, Any], lost: int) -> Non
         good, "the weight published and suppressed are not those of the input", suppressed=suppressed, placement=None
     )
     refused(good, "the weight of input and classes", classes=replace(good["classes"], weight=None), placement=None)
+    without = replace(good["input"], weight=None)
+    refused(good, "the weight of input and classes", input=without, placement=None)
 
 
 def test_what_is_suppressed_is_what_the_pairs_say(good: dict[str, Any]) -> None:
@@ -135,6 +138,14 @@ def test_a_published_pair_lies_in_a_class(good: dict[str, Any]) -> None:
     area = good["placement"].area_of_pair.copy()
     area[np.flatnonzero(good["placement"].published)[0]] = -1
     refused(good, "lies in no class", placement=replace(good["placement"], area_of_pair=area))
+
+
+@pytest.mark.parametrize("measure", ["trips", "weight"])
+@pytest.mark.parametrize("moved", [1, -1])
+def test_a_class_has_what_its_pairs_have(good: dict[str, Any], measure: str, moved: int) -> None:
+    """What one class gets and another loses leaves every total as it was."""
+    changed = getattr(good["classes"], measure) + np.array([moved, -moved])
+    refused(good, f"the {measure} of a class", classes=replace(good["classes"], **{measure: changed}))
 
 
 def test_too_few_suppressed(good: dict[str, Any]) -> None:
@@ -188,6 +199,15 @@ def test_a_refused_release_needs_no_budget(good: dict[str, Any]) -> None:
     empty = Release.empty(good["placement"].od, Rule(trips=1000), "by hand", {}, "too few")
     assert empty.suppressed.trips == 47
     assert len(empty.classes) == 0
+    assert empty.origins.leaves is not None
+    assert not len(empty.origins.leaves)
+    assert not empty.published.any()
+    assert (empty.area_of_pair == -1).all()
+
+
+def test_pairs_that_are_in_memory_are_the_input(good: dict[str, Any], od: ODMatrix) -> None:
+    assert Release(**good).matrix is od
+    assert Release(**good | {"placement": None}).matrix is None
 
 
 @pytest.mark.parametrize("scale", [1, 10, 1_000_000])

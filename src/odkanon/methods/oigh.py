@@ -95,7 +95,7 @@ class Levels:
     origin, destination : int
         The levels; 0 is the leaves.
     g : Fraction
-        Exact mean generalisation error of the classes that meet the rule; 0 where there are none.
+        Exact mean generalisation error of the classes that meet the rule.
     classes : Engine
         The engine over all classes of these levels.
     good : array of bool
@@ -200,6 +200,4 @@ def _levels(origin: int, destination: int, classes: Engine, good: Bools, measure
     published = getattr(flows, measure)[good]
     total = int(published.sum())
     spread = sized_total(sizes[0][flows.origin[good]] + sizes[1][flows.destination[good]], published)
-    # A weight of nothing generalises nothing; such classes only pass rules that do not count weight.
-    g = Fraction(spread, total) if total else Fraction(0)
-    return Levels(origin, destination, g, classes, good, measure)
+    return Levels(origin, destination, Fraction(spread, total), classes, good, measure)

@@ -94,12 +94,12 @@ class Release:
         below = int(np.count_nonzero(~self.rule.enough(self.classes.sure)))
         if below:
             raise UnsafeReleaseError(f"{below} classes are below {self.rule}; nothing was released")
-        if not self.rule.plain and len(self.classes):
-            self._check_besides()
         for measure in ADDITIVE:
             self._check_account(measure)
         if self.placement is not None:
             self._check_placement(self.placement)
+        if not self.rule.plain and len(self.classes):
+            self._check_besides()
         if self.refusal is None and self.classes.own_pairs is None:
             # Nested classes bound what is missing themselves: its total is never told, and may be small.
             self._check_suppressed()
@@ -147,9 +147,8 @@ class Release:
             raise UnsafeReleaseError(f"{rule} can only be checked on flows side by side whose pairs are in memory")
         ends = np.unique(np.stack([classes.origin, classes.destination]), axis=1)[0]
         few = np.count_nonzero(~rule.with_destinations(ends, np.ones(len(ends), dtype=bool)))
-        inside = placement.published & (placement.area_of_pair >= 0)
-        klass = placement.area_of_pair[inside]
-        pairs, _ = placement.od.flows.take(inside).merge(klass, np.zeros(len(klass), dtype=np.int32))
+        klass = placement.area_of_pair[placement.published]
+        pairs, _ = placement.od.flows.take(placement.published).merge(klass, np.zeros(len(klass), dtype=np.int32))
         if few or not rule.met(pairs).all():
             raise UnsafeReleaseError(f"{few or np.count_nonzero(~rule.met(pairs))} classes break {rule}")
 
@@ -186,7 +185,7 @@ class Release:
         placement = None
         if isinstance(od, ODMatrix):
             nowhere = np.full(len(od), -1, dtype=np.int32)
-            placement = Placement(od, nowhere, nowhere >= 0)
+            placement = Placement(od, nowhere, np.zeros(len(od), dtype=bool))
         everything = Totals(summary.pairs, summary.trips, summary.weight)
         return cls(
             summary,

@@ -119,10 +119,8 @@ def median_cuts(sums: Sums, points: Ints, values: Ints, boxes: Segments) -> tupl
     boxes : Segments
         Which points belong together.
     """
-    last = np.zeros(len(points), dtype=bool)
-    last[boxes.starts + boxes.sizes - 1] = True
-    distinct = ~last
-    distinct[:-1] &= values[1:] != values[:-1]
+    distinct = np.append(values[1:] != values[:-1], False)
+    # No rule allows the last position of a box, after which it has nothing left.
     possible = np.flatnonzero(distinct & sums.allowed(points, boxes))
     left, total = boxes.running(sums.volume[points])
     box = boxes.number[possible]
