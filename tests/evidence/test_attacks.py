@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from odkanon import (
     Reading,
     Rule,
     anonymize,
+    build_od,
     lookup_hierarchy,
     make_dimensions,
     read_od,
@@ -33,6 +35,7 @@ from odkanon.evidence.attacks.registry import ATTACKS, Attack
 from odkanon.evidence.attempts import attempt, attempt_all
 from odkanon.evidence.case import Case, open_case
 from odkanon.evidence.finding import Finding, Watch, verdict
+from odkanon.publish.recipe import recipe_path
 from odkanon.zoning.cells import cell_to_latlng
 
 
@@ -224,6 +227,27 @@ def test_a_release_that_cannot_be_made_again_is_not_replayed(
 
 
 # The frame.
+
+
+def test_a_release_is_made_again_with_its_own_thresholds_and_mean_weight(town: Path, tmp_path: Path) -> None:
+    """Not with k times the mean where thresholds were given one by one, nor with the mean of a part of the input."""
+    od = build_od(read_trips(town))
+    rules = {
+        "population": Rule.protect("population", k=10, of=od),
+        "apart": Rule(trips=10, weight=12, mean_weight=od.mean_weight),
+        "weight": Rule(weight=22.5, mean_weight=od.mean_weight),
+    }
+    men = Reading(town, where='sex == "Man"')
+    for name, rule in rules.items():
+        anonymize(od, rule).save(tmp_path / name)
+        found = open_case(tmp_path / name, Reading(town)).rule
+        assert (found.weight, found.mean_weight) == (rule.weight, rule.mean_weight)
+        anonymize(build_od(read_trips(town, where='sex == "Man"')), rule).save(tmp_path / "men" / name)
+        found = open_case(tmp_path / "men" / name, men).rule
+        assert float(found.weight) == float(rule.weight)
+        assert found.mean_weight == Fraction(float(od.mean_weight))
+    recipe_path(tmp_path / "population").unlink()
+    assert open_case(tmp_path / "population", Reading(town)).rule.weight == rules["population"].weight
 
 
 def test_other_trips_are_refused(town: Path, folders: dict[str, Path], tmp_path: Path) -> None:

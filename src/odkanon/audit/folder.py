@@ -95,9 +95,15 @@ class Published:
         return ceil(max((value for name, value in self.thresholds.items() if name != "weight"), default=0))
 
     @property
+    def rule(self) -> dict[str, Any]:
+        """The rule with all its digits and its mean weight, as the recipe has it; else as told."""
+        told: dict[str, Any] = (self.about or self.manifest)["rule"]
+        return told
+
+    @property
     def k(self) -> int:
-        """What k the rule stands for."""
-        return ceil(float(self.manifest["rule"].get("k", self.few or 1)))
+        """What k the rule stands for; where nobody says, more than one."""
+        return ceil(float(self.manifest["rule"].get("k", self.rule.get("k", self.few or 2))))
 
     @property
     def parameters(self) -> dict[str, Any]:
