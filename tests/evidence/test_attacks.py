@@ -35,6 +35,7 @@ from odkanon.evidence.attacks.registry import ATTACKS, Attack
 from odkanon.evidence.attempts import attempt, attempt_all
 from odkanon.evidence.case import Case, open_case
 from odkanon.evidence.finding import Finding, Watch, verdict
+from odkanon.publish.manifest import at_most_unlisted
 from odkanon.publish.recipe import recipe_path
 from odkanon.zoning.cells import cell_to_latlng
 
@@ -112,6 +113,23 @@ def test_intervals_of_a_differencing_pair_show_groups(town: Path, folders: dict[
     alone = attack("intervals", folders["odkanon"], town)
     assert verdict(alone, breaks=True) == "clean"
     assert alone.numbers["most"] == 9
+
+
+def test_only_a_rule_on_trips_bounds_the_trips_of_what_is_not_listed(town: Path, tmp_path: Path) -> None:
+    od, given = build_od(read_trips(town)), {"suppress": "before", "levels": 0}
+    cases: list[tuple[str, Rule, dict[str, Any]]] = [
+        ("weight", Rule(weight=30, mean_weight=od.mean_weight), {}),
+        ("persons", Rule(persons=8), {}),
+        ("both", Rule(trips=10, persons=8), {}),
+        ("before", Rule(trips=10), given),
+        ("share", Rule(trips=5, max_share=0.6), {}),
+    ]
+    for name, rule, options in cases:
+        release = anonymize(od, rule, budget=0.3, **options)
+        assert release.refusal is None
+        found = attack("intervals", release.save(tmp_path / name), town)
+        assert found.numbers["most"] == at_most_unlisted(release), name
+        assert ("nothing says" in found.message) == (found.numbers["most"] is None)
 
 
 NINES = [("a1", "b1", 9), ("a2", "b1", 9), ("a3", "b1", 9), ("b1", "a1", 20)]
