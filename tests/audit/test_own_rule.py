@@ -49,6 +49,14 @@ def test_the_k_of_the_auditor_counts_with_the_mean_weight_of_the_rule(tmp_path: 
         assert "1 flows are below your rule of 30.199 weight" in text(tmp_path / name, k=30)
 
 
+@pytest.mark.parametrize("k", [float("nan"), float("inf"), "ten", None])
+def test_a_rule_that_is_no_number_is_a_damaged_release(made: tuple[Path, Path], k: object) -> None:
+    edit_json(made[1] / "release.json", lambda content: content["rule"].update(k=k))
+    edit_json(recipe_path(made[1]), lambda content: content["about"]["rule"].update(mean_weight=k))
+    with pytest.raises(InputError, match="damaged or edited"):
+        audit_releases([made[1]])
+
+
 def test_without_a_k_the_audit_still_tells_who_is_alone(tmp_path: Path) -> None:
     alone, crowded = crowd(1, prefix="x")[0], crowd(12)
     path = write(
