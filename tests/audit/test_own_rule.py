@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,7 +13,7 @@ from audit.tamper import edit_json, read_rows, sign_again, write_rows
 from cli.runner import odkanon, output
 from odkanon import InputError, Rule, audit_releases
 from odkanon.publish.recipe import recipe_path
-from worlds.people import Trip, crowd, findings, places, release, write
+from worlds.people import Trip, crowd, findings, matrix, places, release, write
 
 
 @pytest.fixture
@@ -33,6 +34,41 @@ def test_a_release_is_held_against_the_rule_of_the_auditor(made: tuple[Path, Pat
     assert "1 flows are below your rule of 20 trips" in text(made[1], k=20)
     assert "1 flows are below your rule of 30 weight" not in text(made[1], weight=5)
     assert "2 flows are below your rule of 30 weight" in text(made[1], weight=30)
+
+
+def test_the_k_of_the_auditor_counts_with_the_mean_weight_of_the_rule(tmp_path: Path) -> None:
+    """What is told of a threshold on weight is rounded down, and thresholds given one by one are no multiple of it."""
+    heavy = [person._replace(weight=1.505) for person in crowd(20)]
+    light = [person._replace(weight=1.0) for person in crowd(1500, prefix="x")]
+    path = write([Trip(who, 0, 8) for who in heavy] + [Trip(who, 5, 8) for who in light], tmp_path / "trips.parquet")
+    od = matrix(path)
+    assert 30 * 1.00 < 20 * 1.505 < 30 * od.mean_weight  # 10.0 is told of ten times the mean
+    release(path, tmp_path / "by-k", Rule.protect("population", k=10, of=od))
+    release(path, tmp_path / "one-by-one", Rule(trips=10, weight=5, mean_weight=od.mean_weight))
+    for name in ("by-k", "one-by-one"):
+        assert "1 flows are below your rule of 30.199 weight" in text(tmp_path / name, k=30)
+
+
+@pytest.mark.parametrize("k", [float("nan"), float("inf"), "ten", None])
+def test_a_rule_that_is_no_number_is_a_damaged_release(made: tuple[Path, Path], k: object) -> None:
+    edit_json(made[1] / "release.json", lambda content: content["rule"].update(k=k))
+    edit_json(recipe_path(made[1]), lambda content: content["about"]["rule"].update(mean_weight=k))
+    with pytest.raises(InputError, match="damaged or edited"):
+        audit_releases([made[1]])
+
+
+def test_without_a_k_the_audit_still_tells_who_is_alone(tmp_path: Path) -> None:
+    alone, crowded = crowd(1, prefix="x")[0], crowd(12)
+    path = write(
+        [Trip(alone, 5, 8) for _ in range(25)] + [Trip(who, 0, 8) for who in crowded], tmp_path / "trips.parquet"
+    )
+    release(path, tmp_path / "release", Rule(weight=10, mean_weight=matrix(path).mean_weight))
+    assert "k" not in json.loads((tmp_path / "release" / "release.json").read_text())["rule"]
+    (note,) = (each for each in audit_releases([tmp_path / "release"]).findings if each.check == "persons")
+    assert note.message.startswith("1 flows have fewer than 10 different persons")
+    recipe_path(tmp_path / "release").unlink()
+    (note,) = (each for each in audit_releases([tmp_path / "release"]).findings if each.check == "persons")
+    assert note.message.startswith("1 flows have fewer than 2 different persons")
 
 
 def test_persons_are_counted_from_the_table_or_from_the_trips(made: tuple[Path, Path]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from odkanon import (
     Reading,
     Rule,
     anonymize,
+    build_od,
     lookup_hierarchy,
     make_dimensions,
     read_od,
@@ -33,6 +35,8 @@ from odkanon.evidence.attacks.registry import ATTACKS, Attack
 from odkanon.evidence.attempts import attempt, attempt_all
 from odkanon.evidence.case import Case, open_case
 from odkanon.evidence.finding import Finding, Watch, verdict
+from odkanon.publish.manifest import at_most_unlisted
+from odkanon.publish.recipe import recipe_path
 from odkanon.zoning.cells import cell_to_latlng
 
 
@@ -109,6 +113,23 @@ def test_intervals_of_a_differencing_pair_show_groups(town: Path, folders: dict[
     alone = attack("intervals", folders["odkanon"], town)
     assert verdict(alone, breaks=True) == "clean"
     assert alone.numbers["most"] == 9
+
+
+def test_only_a_rule_on_trips_bounds_the_trips_of_what_is_not_listed(town: Path, tmp_path: Path) -> None:
+    od, given = build_od(read_trips(town)), {"suppress": "before", "levels": 0}
+    cases: list[tuple[str, Rule, dict[str, Any]]] = [
+        ("weight", Rule(weight=30, mean_weight=od.mean_weight), {}),
+        ("persons", Rule(persons=8), {}),
+        ("both", Rule(trips=10, persons=8), {}),
+        ("before", Rule(trips=10), given),
+        ("share", Rule(trips=5, max_share=0.6), {}),
+    ]
+    for name, rule, options in cases:
+        release = anonymize(od, rule, budget=0.3, **options)
+        assert release.refusal is None
+        found = attack("intervals", release.save(tmp_path / name), town)
+        assert found.numbers["most"] == at_most_unlisted(release), name
+        assert ("nothing says" in found.message) == (found.numbers["most"] is None)
 
 
 NINES = [("a1", "b1", 9), ("a2", "b1", 9), ("a3", "b1", 9), ("b1", "a1", 20)]
@@ -224,6 +245,27 @@ def test_a_release_that_cannot_be_made_again_is_not_replayed(
 
 
 # The frame.
+
+
+def test_a_release_is_made_again_with_its_own_thresholds_and_mean_weight(town: Path, tmp_path: Path) -> None:
+    """Not with k times the mean where thresholds were given one by one, nor with the mean of a part of the input."""
+    od = build_od(read_trips(town))
+    rules = {
+        "population": Rule.protect("population", k=10, of=od),
+        "apart": Rule(trips=10, weight=12, mean_weight=od.mean_weight),
+        "weight": Rule(weight=22.5, mean_weight=od.mean_weight),
+    }
+    men = Reading(town, where='sex == "Man"')
+    for name, rule in rules.items():
+        anonymize(od, rule).save(tmp_path / name)
+        found = open_case(tmp_path / name, Reading(town)).rule
+        assert (found.weight, found.mean_weight) == (rule.weight, rule.mean_weight)
+        anonymize(build_od(read_trips(town, where='sex == "Man"')), rule).save(tmp_path / "men" / name)
+        found = open_case(tmp_path / "men" / name, men).rule
+        assert float(found.weight) == float(rule.weight)
+        assert found.mean_weight == Fraction(float(od.mean_weight))
+    recipe_path(tmp_path / "population").unlink()
+    assert open_case(tmp_path / "population", Reading(town)).rule.weight == rules["population"].weight
 
 
 def test_other_trips_are_refused(town: Path, folders: dict[str, Path], tmp_path: Path) -> None:

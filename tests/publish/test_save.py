@@ -138,6 +138,10 @@ def test_a_threshold_that_comes_from_the_data_is_told_in_three_digits() -> None:
     assert told["weight"] == float(f"{told['weight']:.3g}") <= rule.weight < told["weight"] * 1.01
     assert "mean_weight" not in told
     assert public_rule(Rule(weight=5)) == {"weight": 5.0}
+    # As --min-weight makes it: 5 over the mean would tell the mean in full.
+    assert public_rule(Rule(weight=5, mean_weight=od.mean_weight)) == {"weight": 5.0}
+    assert public_rule(Rule(weight=5, persons=3, mean_weight=od.mean_weight)) == {"weight": 5.0, "persons": 3}
+    assert public_rule(Rule(weight=5, trips=4, mean_weight=od.mean_weight)) == {"k": 4, "trips": 4, "weight": 5.0}
 
 
 def test_leaves_of_a_lookup_table_are_all_that_it_lists() -> None:

@@ -15,10 +15,11 @@ from odkanon.model.assemble import release_of_cuts
 from odkanon.model.budget import Budget, BudgetOf
 from odkanon.model.od import ODMatrix
 from odkanon.model.rule import Rule
-from odkanon.quality.limit.limit import limit, limit_of
+from odkanon.quality.limit.limit import binds, limit, limit_of
 from odkanon.quality.utility import UtilityMeasure, utility
+from odkanon.together.series import release_on_zones, zoning_of
 from odkanon.zoning.hierarchy import Cut, Hierarchy, cut_at
-from worlds.matrices import all_cuts, golden_od, random_world, worlds
+from worlds.matrices import all_cuts, effort, golden_od, random_world, worlds
 from worlds.tries import tries
 
 RULES = st.one_of(
@@ -113,6 +114,54 @@ def test_no_method_over_the_tree_is_better(od: ODMatrix, rule: Rule, budget: flo
         assert result.g is None or at_most(by_trips.g, result.g)
         assert result.c_avg is None or at_most(by_trips.c_avg, result.c_avg)
         assert result.g is None or at_most(by_trips.e, result.e)
+
+
+@given(worlds(), RULES, st.integers(0, 2**16))
+@tries(40)
+def test_no_release_without_a_budget_is_better_than_its_own_limit(od: ODMatrix, rule: Rule, seed: int) -> None:
+    resolution = od.origins.resolution
+    assert resolution is not None
+    releases = [anonymize(od, rule, method="cascade", coarsest=resolution - up) for up in (0, 1, 2)]
+    finer = anonymize(od, Rule(trips=1), method="oigh", budget=0.0)
+    thinned = od.take(np.random.default_rng(seed).random(len(od)) < 0.6)
+    releases += [release_on_zones(part, rule, zoning_of(finer)) for part in (od, thinned) if len(part)]
+    for release in releases:
+        if release.refusal is None:
+            own, found = limit_of(release), utility(release.od, release)
+            assert own is not None
+            assert at_most(own.g, found.g)
+            assert own.c_avg is None or at_most(own.c_avg, found.c_avg)
+
+
+def test_what_is_left_out_without_a_budget_counts_as_allowed() -> None:
+    od = golden_od("turin-3k")
+    fine = anonymize(od, Rule(trips=10), method="cascade", coarsest=8)
+    assert fine.suppressed.trips > od.trips / 3
+    own, found, strict = limit_of(fine), utility(od, fine).g, limit(od, Rule(trips=10), budget=0.0).g
+    assert own is not None
+    assert own.g is not None
+    assert strict is not None
+    assert found is not None
+    assert own.g <= found < strict
+    assert own.c_avg is None
+
+
+@pytest.mark.parametrize("method", ["freezones", "mondrian"])
+def test_zones_that_are_no_nodes_have_no_limit(method: str) -> None:
+    od = golden_od("tiny")
+    release = anonymize(od, Rule(trips=5), method=method, **effort(method))
+    assert release.refusal is None
+    assert limit_of(release) is None
+    if method == "freezones":
+        assert limit_of(release_on_zones(od, Rule(trips=5), zoning_of(release))) is None
+
+
+def test_the_weight_of_rows_inside_rows_has_no_limit() -> None:
+    release = anonymize(golden_od("tiny"), Rule(trips=5), method="cascade")
+    assert binds(release)
+    assert not binds(release, "weight")
+    assert not binds(anonymize(golden_od("tiny"), Rule(trips=5), method="cascade", budget=0.2, budget_of="rows"))
+    assert binds(anonymize(golden_od("tiny"), Rule(trips=5)), "weight")
 
 
 def brute_force(problem: Problem) -> float:

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import csv
 import io
-from collections import defaultdict
+from collections import Counter, defaultdict
+from dataclasses import astuple
 from fractions import Fraction
-from math import floor
+from functools import cache
+from itertools import product
+from math import cos, floor, radians, sin
 from typing import Any, NamedTuple
 
 import h3
@@ -24,6 +27,7 @@ from odkanon.study.experiment import METHOD_ROWS, PAPER_ROWS, Experiment, Outcom
 from odkanon.study.tables import PaperTable, long_table, paper_tables
 
 K, BUDGET = 4, Fraction(1, 10)
+EARTH = 6_371_008.8
 MEASURES = {"trips": "participants", "weight": "population"}
 RULE = {"participants": "trips", "population": "weight"}
 
@@ -167,6 +171,64 @@ def naive_privacy(rows: list[Row], made: Published) -> dict[str, tuple[Fraction,
     return found
 
 
+def on_map(place: tuple[float, float], centre: tuple[float, float]) -> tuple[int, int]:
+    """The cylindrical equal-area map around the middle of the data, to the metre."""
+    (lat, lon), shrink = place, cos(radians(centre[0]))
+    x = EARTH * shrink * radians(lon - centre[1])
+    return round(x), round(EARTH * (sin(radians(lat)) - sin(radians(centre[0]))) / shrink)
+
+
+def middle(rows: list[Row]) -> tuple[float, float]:
+    ends = [h3.cell_to_latlng(cell) for row in rows for cell in (row.origin, row.destination)]
+    lat, lon = ((min(side) + max(side)) / 2 for side in zip(*ends, strict=True))
+    return round(lat, 1), round(lon, 1)
+
+
+@cache
+def of_cell(cell: str, centre: tuple[float, float], km: float) -> dict[tuple[int, int], float]:
+    """The share of the area of a cell in each square, counted in the cells four levels below it, or in leaves."""
+    parts = h3.cell_to_children(cell, min(h3.get_resolution(cell) + 4, 10))
+    places = [on_map(h3.cell_to_latlng(part), centre) for part in parts]
+    squares = Counter((floor(x / km / 1000), floor(y / km / 1000)) for x, y in places)
+    return {square: count / len(parts) for square, count in squares.items()}
+
+
+def of_box(bounds: list[float], centre: tuple[float, float], km: float) -> dict[tuple[int, int], float]:
+    west, south, east, north = bounds
+    shrink, sides = cos(radians(centre[0])), []
+    for low, high in (
+        [EARTH * shrink * radians(lon - centre[1]) for lon in (west, east)],
+        [EARTH * (sin(radians(lat)) - sin(radians(centre[0]))) / shrink for lat in (south, north)],
+    ):
+        side = 1000 * km
+        cuts = range(floor(low / side), floor(high / side) + 1)
+        sides.append({at: (min(high, (at + 1) * side) - max(low, at * side)) / (high - low) for at in cuts})
+    return {(x, y): sides[0][x] * sides[1][y] for x in sides[0] for y in sides[1]}
+
+
+def naive_cpc(rows: list[Row], release: Release, made: Published, measure: str, km: float) -> float:
+    """Input and release on squares: leaves by their centres, zones by their area."""
+    centre, mass = middle(rows), masses(rows, measure)
+    truth: dict[Any, float] = defaultdict(float)
+    for pair, value in mass.items():
+        ((start,), (end,)) = (of_cell(cell, centre, km) for cell in pair)
+        truth[start, end] += float(value)
+    spread: dict[Any, float] = defaultdict(float)
+    for key, pairs in made.classes.items():
+        published = float(sum(mass[pair] for pair in pairs))
+        zones = zip((release.origins, release.destinations), key, strict=True)
+        starts, ends = (
+            of_cell(str(axis.ids[zone]), centre, km)
+            if axis.bounds is None
+            else of_box(axis.bounds[zone].tolist(), centre, km)
+            for axis, zone in zones
+        )
+        for (start, left), (end, right) in product(starts.items(), ends.items()):
+            spread[start, end] += published * left * right
+    common = sum(min(there, spread[pair]) for pair, there in truth.items())
+    return 2 * common / (sum(truth.values()) + sum(spread.values()))
+
+
 def naive_limit(rows: list[Row], target: str, row: str, measure: str) -> Fraction | None:
     """The least G with the budget of this very row: pairs one by one, the dearest dropped, the last one in part."""
     leaves = [sorted({getattr(each, end) for each in rows}) for end in ("origin", "destination")]
@@ -222,8 +284,12 @@ def test_every_number_of_every_outcome(experiment: Experiment, outcomes: list[Ou
     assert len(outcomes) == 3 * 2 * len(PAPER_ROWS)
     assert all(outcome.refusal is None for outcome in outcomes)
     for outcome in outcomes:
-        rows, made = of_segment(outcome.cell.segment), by_hand(rerun(experiment, outcome))
+        rows, release = of_segment(outcome.cell.segment), rerun(experiment, outcome)
+        made = by_hand(release)
         for measure in MEASURES:
+            squares = {place["km"]: place["cpc"] for place in outcome.usefulness[measure]["squares"]}
+            expected_cpc = {km: naive_cpc(rows, release, made, measure, km) for km in (1, 2, 4, 8)}
+            assert squares == pytest.approx(expected_cpc, rel=1e-9), (outcome.cell, measure)
             expected = naive_utility(rows, made, measure)
             for name, value in expected.items():
                 found = outcome.utility[measure][name]
@@ -283,8 +349,10 @@ def _check_table(table: PaperTable, outcomes: list[Outcome], dimension: str, tar
         assert score["c_dm"] is not None
         assert float(f"{mantissa}e{exponent}") == float(f"{score['c_dm']:.1e}")
         expected = [written(score[name]) for name in ("c_avg", "g", "e")] + [written(outcome.limit_g.get(measure))]
-        assert list(row[4:8]) == expected
-        assert row[-2] == f"{outcome.suppressed:.1%}"
+        squares = {place["km"]: place["cpc"] for place in outcome.usefulness[measure]["squares"]}
+        expected += [written(squares[km]) for km in (2, 4)]
+        assert list(row[4:]) == [*expected, f"{outcome.suppressed:.1%}", f"{outcome.seconds:.3f}"]
+        assert row[1] == ("-" if dimension == "whole" else segment)
 
 
 def test_the_long_table_has_the_same_numbers(outcomes: list[Outcome]) -> None:
@@ -300,7 +368,31 @@ def test_the_long_table_has_the_same_numbers(outcomes: list[Outcome]) -> None:
             assert row[name] == "" if value is None else float(row[name]) == value
         limit = outcome.limit_g.get(measure)
         assert row["limit_g"] == "" if limit is None else float(row["limit_g"]) == limit
-        assert int(row["classes_below"]) == outcome.privacy[measure]["below"]
+        squares = {place["km"]: place["cpc"] for place in outcome.usefulness[measure]["squares"]}
+        assert {km: float(row[f"cpc_{km}km"]) for km in (1, 2, 4, 8)} == squares
+        told = outcome.privacy[measure]
+        assert (int(row["classes_below"]), float(row["smallest_class"])) == (told["below"], told["min"])
+        assert [row[name] for name in ("dimension", "segment", "protected", "method", "refusal")] == [
+            *astuple(outcome.cell),
+            "",
+        ]
+        counted = ("trips", "pairs", "origins", "destinations", "classes")
+        assert [int(row[name]) for name in counted] == [getattr(outcome, name) for name in counted]
+        assert (float(row["suppressed_share"]), float(row["seconds"])) == (outcome.suppressed, outcome.seconds)
+
+
+def test_the_table_of_people_counts_every_person_once(experiment: Experiment, outcomes: list[Outcome]) -> None:
+    table = paper_tables(outcomes, experiment.people())[0]
+    assert table.caption.startswith("Table 2. ")
+    assert [row[1] for row in table.rows] == ["whole", "Man", "Woman"]
+    for row in table.rows:
+        rows = of_segment(row[1])
+        weights = defaultdict(list)
+        for each in rows:
+            weights[each.person].append(each.weight)
+        represented = sum((sum(own, Fraction(0)) / len(own) for own in weights.values()), Fraction(0))
+        cells = {cell for each in rows for cell in (each.origin, each.destination)}
+        assert row[2:] == (f"{len(weights):,}", f"{float(represented):,.0f}", f"{len(rows):,}", f"{len(cells):,}")
 
 
 def test_the_matrix_of_the_whole_is_that_of_the_trips(experiment: Experiment) -> None:

@@ -95,9 +95,20 @@ class Published:
         return ceil(max((value for name, value in self.thresholds.items() if name != "weight"), default=0))
 
     @property
+    def mean_weight(self) -> float:
+        """The mean weight of a trip that its rule was made with; 0 where nobody says.
+
+        Without the recipe it is what the public threshold tells, which is rounded down.
+        """
+        rule = (self.about or self.manifest)["rule"]
+        told = rule["weight"] / rule["k"] if "weight" in rule and rule.get("k") else 0
+        return float(rule.get("mean_weight") or told)
+
+    @property
     def k(self) -> int:
-        """What k the rule stands for."""
-        return ceil(float(self.manifest["rule"].get("k", self.few or 1)))
+        """What k the rule stands for; where nobody says, more than one."""
+        rule = (self.about or {}).get("rule", {}) | self.manifest["rule"]
+        return ceil(float(rule.get("k", self.few or 2)))
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -177,9 +188,10 @@ def read_release(
         measures = _load_classes(connection, number, path / "classes.parquet", axes)
         about = recipe.get("about") or (manifest if "input" in manifest else None)
         published = Published(number, name, path, manifest, about, recipe, zones, measures, demanded)
-        _ = published.thresholds, published.k, published.total, published.has_boxes, published.axes
+        _ = published.thresholds, published.k, published.mean_weight
+        _ = published.total, published.has_boxes, published.axes
         return published
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise InputError(f"{name} lacks something that every release has ({error}); it was damaged or edited") from None
 
 

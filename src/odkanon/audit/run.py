@@ -182,9 +182,7 @@ def _demand(release: Published, k: int | None) -> Published:
     """Turn the auditor's k into thresholds on what the release counts."""
     if k is None or not release.promised:
         return release
-    rule = release.manifest["rule"]
-    mean = rule.get("w") or (rule["weight"] / rule["k"] if "weight" in rule and rule.get("k") else 0)
-    by_k = {name: k * mean if name == "weight" else float(k) for name in release.promised}
+    by_k = {name: k * release.mean_weight if name == "weight" else float(k) for name in release.promised}
     given = {name: value for name, value in release.demanded.items() if name != "trips" or value != k}
     return replace(release, demanded={**by_k, **given})
 

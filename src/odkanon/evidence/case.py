@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -170,14 +171,18 @@ class Case:
 
     @cached_property
     def rule(self) -> Rule:
-        """The rule of the release, with its mean weight as the input has it."""
+        """The rule of the release, with its mean weight as the input has it; the input may be a part of what it was."""
         told = self.about["rule"]
         mean = self.od.mean_weight if self.od.weight is not None else None
-        thresholds = {name: told[name] for name in MEASURES if name in told}
-        if "weight" in thresholds and mean is not None and "k" in told:
-            thresholds["weight"] = told["k"] * mean
-        besides = {name: told[name] for name in BESIDES if name in told}
-        return Rule(k=told.get("k"), mean_weight=mean, **besides, **thresholds)
+        if mean is not None and "mean_weight" in told and float(mean) != told["mean_weight"]:
+            mean = Fraction(told["mean_weight"])
+        besides = {name: told[name] for name in (*MEASURES, *BESIDES) if name in told}
+        rule = Rule(k=told.get("k"), mean_weight=mean, **besides)
+        if "weight" not in told or mean is None or not isinstance(told.get("k"), int):
+            return rule
+        exact = Rule(**{**besides, "k": told["k"], "mean_weight": mean, "weight": told["k"] * mean})
+        # In full, or rounded as it is told; thresholds that were given one by one are no multiple of the mean.
+        return exact if told["weight"] in (float(exact.weight), exact.promised["weight"]) else rule
 
     @property
     def trips(self) -> Trips:

@@ -45,8 +45,6 @@ class Method:
         Whether its zones are nodes of the hierarchies, so that the steps of these can be chosen.
     slow : bool
         Whether it may take longer than a slider allows.
-    bounded : bool
-        Whether the limit of G holds for it: its zones are nodes of the tree, and no class lies in another.
     thresholds_alone : str or None
         Why it can keep no rule that asks for more than thresholds, where it cannot.
     """
@@ -62,7 +60,6 @@ class Method:
     nested: bool = False
     on_tree: bool = True
     slow: bool = False
-    bounded: bool = True
     thresholds_alone: str | None = None
 
     @cached_property
@@ -124,7 +121,6 @@ METHODS: dict[str, Method] = {
             on_tree=False,
             overlaps=True,
             slow=True,
-            bounded=False,
             thresholds_alone="it suppresses nothing, and each of its flows has an origin of its own",
         ),
         Method(
@@ -134,7 +130,6 @@ METHODS: dict[str, Method] = {
             "cascade.method:cascade",
             any_engine=True,
             overlaps=True,
-            bounded=False,
             nested=True,
             thresholds_alone="a row that is held back because of one person would tell of that person",
         ),
@@ -153,7 +148,6 @@ METHODS: dict[str, Method] = {
             needs_shapes=True,
             on_tree=False,
             slow=True,
-            bounded=False,
         ),
     )
 }

@@ -203,6 +203,12 @@ class Rule:
         return k * mean if measure == "weight" and mean else k
 
     @property
+    def public_k(self) -> float | None:
+        """The k as it may be told; None where it is a threshold on weight over the mean weight of the data."""
+        derived = self._k is None and "weight" in self.thresholds and "trips" not in self.thresholds
+        return None if derived else self.k
+
+    @property
     def promised(self) -> dict[str, int | float]:
         """The thresholds as they may be told: whole numbers, and weight rounded down.
 

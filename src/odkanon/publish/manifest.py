@@ -103,9 +103,7 @@ def _all_axes(release: Release) -> dict[str, Any]:
 
 def public_rule(rule: Rule) -> dict[str, Any]:
     """Return the thresholds of a rule as they may be told, and the k that they come from."""
-    # The k of a threshold on weight would tell the mean weight of the data, unless that is what it was made of.
-    known = rule.mean_weight is not None or "weight" not in rule.measures or "trips" in rule.measures
-    return ({"k": rule.k} if known else {}) | rule.promised | rule.besides
+    return ({} if rule.public_k is None else {"k": rule.public_k}) | rule.promised | rule.besides
 
 
 def public_parameters(release: Release) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from odkanon.model.budget import Budget
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
-from odkanon.quality.limit.limit import limit_within, spending
+from odkanon.quality.limit.limit import binds, limit_within, spending
 from odkanon.quality.privacy import privacy
 from odkanon.quality.utility import UtilityMeasure, utility
 from odkanon.read.area import Area
@@ -214,9 +214,10 @@ class Experiment:
         except OdkanonError as error:
             return Outcome(cell, od.trips, len(od), 0, 0, 0, 1.0, 0.0, {}, {}, refusal=str(error))
         measures: list[UtilityMeasure] = [measure for measure in get_args(UtilityMeasure) if measure in od.measures]
-        limits: dict[str, float | None] = {}
-        if METHODS[row.method].bounded and release.refusal is None:
-            limits = {measure: self._limit(od, rule, *spending(release), measure) for measure in measures}
+        bound = [measure for measure in measures if binds(release, measure)]
+        limits: dict[str, float | None] = {
+            measure: self._limit(od, rule, *spending(release), measure) for measure in bound
+        }
         return _describe(cell, release, measures, limits)
 
     @cache  # noqa: B019 - an experiment lives as long as its command

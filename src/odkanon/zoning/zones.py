@@ -59,6 +59,11 @@ class Zones:
     def __len__(self) -> int:
         return len(self.ids)
 
+    @property
+    def are_nodes(self) -> bool:
+        """Whether each is a node of a hierarchy: no box, and no union of others that was made for this release."""
+        return self.bounds is None and self.places is None and (self.cells is None or self.level is not None)
+
     def take(self, which: Codes | Ints) -> Zones:
         """Return some of the zones, in the given order."""
 

@@ -33,8 +33,8 @@ def intervals(case: Case) -> Finding:
 
     For rows that lie in each other, the attacker follows the ladder. For rows of several releases that share trips,
     every published number is an equation over what the rows tell apart, and two linear programmes give the least and
-    the most that a group can have. In a single table of separate flows a group that is not listed has between none and
-    fewer trips than the rule asks for; nothing else follows.
+    the most that a group can have. In a single table of separate flows a group that is not listed may be empty, and has
+    fewer trips than a rule on trips asks for; nothing else follows.
 
     References
     ----------
@@ -59,17 +59,35 @@ def intervals(case: Case) -> Finding:
 
 
 def _alone(case: Case) -> Finding:
-    most = case.release.manifest.get("unlisted", {}).get("at_most_trips")
-    upper = case.few - 1 if most is None else min(case.few - 1, int(most))
+    upper = _most(case)
     zones = [len(zones) for zones in case.release.zones.values()]
     groups = max(zones[0] * zones[1] - case.trips.rows, 0) if not case.release.has_boxes else 0
+    between = "may be empty, and nothing says how many trips it has at most"
+    if upper is not None:
+        between = f"has between 0 and {upper:,} trips"
     return Finding(
-        f"One table of separate flows: each of {groups:,} pairs of zones without a row has between 0 and {upper:,} "
-        "trips; none can be shown to have any.",
+        f"One table of separate flows: each of {groups:,} pairs of zones without a row {between}; none can be shown to "
+        "have any.",
         tried=groups,
         of=groups,
         numbers={"shown to exist": 0, "groups": groups, "most": upper},
     )
+
+
+def _most(case: Case) -> int | None:
+    """Return the most trips of two zones between which no row is; None where neither the rule nor the rows bound them.
+
+    A flow may fail a rule on weight or persons with any number of trips, and what was suppressed before, for a share or
+    because of other tables may have more than the rule asks for. So may one flow that went with the rest.
+    """
+    release = case.release
+    told = release.manifest.get("unlisted", {}).get("at_most_trips")
+    bounds = [] if told is None else [int(told)]
+    alone = not {"segment", "released_with"} & release.parameters.keys()
+    if case.by_trips and alone and not release.besides and not release.thinned:
+        beside = case.about.get("companion", {}).get("trips", 0)
+        bounds.append(max(case.few - 1, int(beside)))
+    return min(bounds, default=None)
 
 
 def _together(case: Case, related: Sequence[Relation]) -> Finding:

@@ -13,7 +13,7 @@ if need be: more than any method can do, hence a valid bound.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -151,21 +151,36 @@ def limit_within(
 def limit_of(release: Release) -> Limit | None:
     """Return what the best release over the same hierarchies, with the same rule and budget, could reach in trips.
 
-    None for a cube, whose flows of other kinds could be published at other places.
+    None where it does not bind the release; see `binds`. C_AVG of classes that lie in each other is not bound.
     """
-    if release.matrix is None or release.matrix.axes:
+    if release.matrix is None or not binds(release):
         return None
-    return limit_within(release.matrix, release.rule, *spending(release), "trips")
+    found = limit_within(release.matrix, release.rule, *spending(release), "trips")
+    return found if release.classes.own_pairs is None else replace(found, c_avg=None)
+
+
+def binds(release: Release, measure: UtilityMeasure = "trips") -> bool:
+    """Tell whether the limit of G holds for a release: its zones are nodes of the hierarchies of its input.
+
+    Not for a cube, whose flows of other kinds could be published at other places. A class that lies in another may list
+    part of a pair: that is so many trips, but neither a row of the budget nor a weight of its own.
+    """
+    if release.matrix is None or release.matrix.axes or release.refusal is not None:
+        return False
+    nested = release.classes.own_pairs is not None
+    if nested and (measure != "trips" or spending(release)[0].of != "trips"):
+        return False
+    return release.origins.are_nodes and release.destinations.are_nodes
 
 
 def spending(release: Release) -> tuple[Budget, int]:
-    """Return the budget of a release, and how many rows or trips it stands for.
+    """Return the budget of a release, and how many rows or trips the best one may suppress.
 
-    Where a class had to go with what is suppressed, beyond the budget, as much is allowed to the best one.
+    That is what the budget allows, and no less than what is suppressed: there may be no budget (on given zones, up to a
+    coarsest rung, in tables released together), or a class had to go with the rest beyond it.
     """
     budget = release.budget or Budget(0.0, "trips")
-    allowance = budget.allowance(release.input)
-    return budget, allowance if release.companion is None else max(allowance, budget.mass(release.suppressed))
+    return budget, max(budget.allowance(release.input), budget.mass(release.suppressed))
 
 
 @dataclass(frozen=True, eq=False)
