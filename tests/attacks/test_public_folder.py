@@ -141,6 +141,45 @@ def test_two_inputs_with_the_same_rows_have_the_same_folder_to_the_last_byte(tmp
     assert read_recipe(folders[0]) != read_recipe(folders[1])
 
 
+HEAVY = [weights for weights in product((0, 1, 7), repeat=len(PAIRS)) if any(weights)]
+"""Of some pairs no trip, or one of such a weight; the first pair has it twice."""
+
+
+def weighed(weights: Sequence[int]) -> ODMatrix:
+    two = (PAIRS[0], *PAIRS)
+    rows = [(pair, weight) for pair, weight in zip(two, (weights[0], *weights), strict=True) if weight]
+    origins, destinations = (str_to_cell(pa.array(side, pa.string())) for side in places())
+    ends = origins[[pair[0] for pair, _ in rows]], destinations[[pair[1] for pair, _ in rows]]
+    return od_of_cells(*ends, weight=np.array([weight for _, weight in rows], dtype=np.int64))
+
+
+@pytest.mark.parametrize(
+    ("how", "targets"),
+    [
+        ({"budget": 0.3}, ("population",)),
+        ({"method": "oigh", "budget": 0.4}, ("participants", "population")),
+        ({"method": "cascade"}, ("population",)),
+    ],
+    ids=str,
+)
+def test_k_mean_weights_are_told_as_the_rows_tell_of_them(how: dict[str, Any], targets: tuple[str, ...]) -> None:
+    """Two trips of weight 8 and a promise of two mean weights of 3: somewhere there is a light trip more."""
+    told: defaultdict[Hashable, set[Hashable]] = defaultdict(set)
+    true: defaultdict[Hashable, set[Hashable]] = defaultdict(set)
+    for weights in [each for each in HEAVY if "method" not in how or not each[1]]:
+        od = weighed(weights)
+        release = anonymize(od, Rule.protect(*targets, k=2, of=od), **how)
+        known = read(release)
+        told[known.rows].add(known.public)
+        true[known.rows].add(release.rule.weight)
+        if release.refusal is None:
+            assert release.classes.weight is not None
+            assert public_manifest(release)["rule"]["weight"] <= release.classes.weight.min()
+    assert len(told) > 8
+    assert all(len(each) == 1 for each in told.values())
+    assert any(len(each) > 1 for rows, each in true.items() if rows is not None), "the rows tell the mean weight"
+
+
 def large(listed: int, missing: int, **how: Any) -> tuple[Hashable, Any]:
     """Return the rows, and what else is public, of flows of ten trips each and one of a few trips."""
     cells = np.array(

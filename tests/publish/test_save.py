@@ -138,6 +138,10 @@ def test_a_threshold_that_comes_from_the_data_is_told_in_three_digits() -> None:
     assert told["weight"] == float(f"{told['weight']:.3g}") <= rule.weight < told["weight"] * 1.01
     assert "mean_weight" not in told
     assert public_rule(Rule(weight=5)) == {"weight": 5.0}
+    for more in ({}, {"persons": 3}):
+        asked = public_rule(Rule(weight=5, mean_weight=od.mean_weight, **more))
+        assert asked == {"weight": 5.0, **more}, "the k that a weight comes to tells the mean weight"
+    assert public_rule(Rule(trips=4, weight=5, mean_weight=od.mean_weight))["k"] == 4
 
 
 def test_leaves_of_a_lookup_table_are_all_that_it_lists() -> None:

@@ -55,9 +55,9 @@ def _compare_recipe(release: Published) -> list[Finding]:
     for part in SHARED if release.recipe else ():
         public, private = release.manifest.get(part), release.about.get(part)
         if isinstance(public, dict) and isinstance(private, dict):
-            names = sorted(
-                name for name in public.keys() & private.keys() if not _agree(part, public[name], private[name])
-            )
+            # A threshold on weight from the data is told as what the rows tell of it.
+            told = private | ({"weight": private["weight_told"]} if part == "rule" and "weight_told" in private else {})
+            names = sorted(name for name in public.keys() & told.keys() if not _agree(part, public[name], told[name]))
         else:
             names = [part] if None not in (public, private) and public != private else []
         for name in names:

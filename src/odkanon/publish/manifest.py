@@ -24,6 +24,7 @@ from odkanon.model.od import AXES, Axis
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.publish.files import axis_of
+from odkanon.publish.told import ENOUGH_TRIPS, public_rule, told_rule
 from odkanon.quality.privacy import privacy
 from odkanon.quality.utility import utility
 from odkanon.zoning.cells import cell_to_resolution, str_to_cell
@@ -31,8 +32,6 @@ from odkanon.zoning.hierarchy import Hierarchy
 from odkanon.zoning.zones import Zones, find_nodes
 
 FORMAT = 1
-ENOUGH_TRIPS = 10_000
-"""Of an input with fewer trips, no rounding of a quality number was found that shows nothing."""
 _OF_ANY_METHOD = ("segment", "dimension", "released_with", "segment_budget", "protect_intervals")
 _FOUND = ("target",)
 """Options of methods that are looked for in the data where they are not given."""
@@ -45,7 +44,7 @@ def public_manifest(release: Release) -> dict[str, Any]:
         "format": FORMAT,
         "version": __version__,
         "statement": promise(release),
-        "rule": public_rule(release.rule),
+        "rule": public_rule(told_rule(release)),
         "method": release.method,
         "parameters": public_parameters(release),
         "resolution": None if matrix is None else matrix.origins.resolution,
@@ -99,13 +98,6 @@ def _all_axes(release: Release) -> dict[str, Any]:
             for axis, tree in trees
         ]
     }
-
-
-def public_rule(rule: Rule) -> dict[str, Any]:
-    """Return the thresholds of a rule as they may be told, and the k that they come from."""
-    # The k of a threshold on weight would tell the mean weight of the data, unless that is what it was made of.
-    known = rule.mean_weight is not None or "weight" not in rule.measures or "trips" in rule.measures
-    return ({"k": rule.k} if known else {}) | rule.promised | rule.besides
 
 
 def public_parameters(release: Release) -> dict[str, Any]:
@@ -237,7 +229,7 @@ def manifest(release: Release, *, with_limit: bool = True) -> dict[str, Any]:
 
 def promise(release: Release) -> str:
     """Return what a release promises: its rule, and what its rows imply where some lie in others."""
-    told = statement(release.rule)
+    told = statement(told_rule(release))
     if release.classes.own_pairs is None:
         return told
     if release.parameters.get("implications") == "safe":
@@ -326,6 +318,8 @@ def _rule(release: Release) -> dict[str, Any]:
     mean = release.rule.mean_weight or (release.input.mean_weight if release.input.weight is not None else None)
     k = release.rule.k_of("trips", mean)
     told = {"k": int(k) if k.denominator == 1 else float(k), **_thresholds(release.rule), **release.rule.besides}
+    if release.rule.weight_from_data:
+        told["weight_told"] = told_rule(release).promised["weight"]
     return told if mean is None else {**told, "mean_weight": float(mean)}
 
 
