@@ -269,10 +269,11 @@ def _run(experiment: Experiment, done: Mapping[Cell, Outcome], log: Path, settin
 
 
 def _write(outcomes: list[Outcome], experiment: Experiment, output: Path) -> None:
+    from odkanon.publish.files import guard_text
     from odkanon.read.tables.open import write_csv
     from odkanon.study.tables import long_table, paper_tables
 
     tables = paper_tables(outcomes, experiment.people())
     write_text(output / "tables.md", "\n".join(table.to_markdown() for table in tables))
     write_text(output / "tables.tex", "\n".join(table.to_latex() for table in tables))
-    write_csv(long_table(outcomes), output / "tables.csv")
+    write_csv(guard_text(long_table(outcomes)), output / "tables.csv")
