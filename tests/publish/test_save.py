@@ -29,7 +29,7 @@ from odkanon.model.budget import Budget
 from odkanon.publish import save
 from odkanon.publish.files import FILES, PAGE, classes_table, guard_text, zones_geojson
 from odkanon.publish.manifest import at_most_unlisted, public_leaves, public_quality
-from odkanon.publish.recipe import recipe_path
+from odkanon.publish.recipe import check_outside, recipe_path
 from odkanon.publish.told import public_rule
 from worlds.matrices import effort, golden_od, random_world
 
@@ -299,3 +299,22 @@ def test_a_folder_of_somebody_else_with_our_names_is_not_replaced(tmp_path: Path
     with pytest.raises(InputError, match="is not a release"):
         release.save(folder, force=True)
     assert (folder / "classes.csv").read_text() == "my,own\n"
+
+
+def test_what_the_steward_keeps_goes_into_no_release(tmp_path: Path) -> None:
+    release = anonymize(golden_od("tiny"), Rule(trips=2))
+    folder = release.save(tmp_path / "release")
+    for inside in (folder / "more", folder / "deep/er"):
+        with pytest.raises(InputError, match="lies in the release"):
+            release.save(inside)
+    segments = tmp_path / "segments"
+    segments.mkdir()
+    (segments / "index.json").write_text('{"whole": "whole", "segments": []}')
+    with pytest.raises(InputError, match="lies in the release"):
+        release.save(segments / "women")
+    with pytest.raises(InputError, match="lies in the release"):
+        check_outside(folder / "page.html")
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site/index.json").write_text('["a site of somebody"]')
+    assert read_recipe(release.save(tmp_path / "site/release")) is not None
+    assert {path.name for path in folder.iterdir()} <= set(FILES)

@@ -92,6 +92,7 @@ def compare(
     from odkanon.cli.progress import stages
     from odkanon.cli.say import console
     from odkanon.cli.show import show_ranking
+    from odkanon.publish.recipe import check_outside
     from odkanon.sample.survey import CENTRAL_CELLS, make_survey
     from odkanon.study.experiment import read_outcomes
     from odkanon.study.figure import draw_targets
@@ -103,6 +104,7 @@ def compare(
         output.is_dir() and (any((output / name).is_file() for name in (RUNS, ORDERS)) or not any(output.iterdir()))
     ):
         raise InputError(f"{output} exists and is not a folder of tables; choose another folder")
+    check_outside(output)
     bands = parse_age_bands(age_bands)
     dimensions = tuple(dict.fromkeys([*(segment or []), *(("sex", "age", "category") if all_segments else ())]))
     with stages() as stage:
