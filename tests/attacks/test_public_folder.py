@@ -180,17 +180,17 @@ def test_k_mean_weights_are_told_as_the_rows_tell_of_them(how: dict[str, Any], t
     assert any(len(each) > 1 for rows, each in true.items() if rows is not None), "the rows tell the mean weight"
 
 
-def large(listed: int, missing: int, **how: Any) -> tuple[Hashable, Any]:
-    """Return the rows, and what else is public, of flows of ten trips each and one of a few trips."""
+def large(listed: int, missing: int, k: int = 10, **how: Any) -> tuple[Hashable, Any]:
+    """Return the rows, and what else is public, of flows of k trips each and one of a few trips."""
     cells = np.array(
         [h3.str_to_int(cell) for cell in sorted(h3.cell_to_children(h3.latlng_to_cell(48.8, 2.3, 5), 9))], np.uint64
     )
     far = np.array([h3.str_to_int(h3.latlng_to_cell(*place, 9)) for place in ((44.0, 7.0), (43.0, -1.0))], np.uint64)
-    flows = listed // 10
-    trips = np.append(np.full(flows, 10), missing)
-    trips[0] += listed % 10
+    flows = listed // k
+    trips = np.append(np.full(flows, k), missing)
+    trips[0] += listed % k
     origins, destinations = np.append(cells[:flows], far[0]), np.append(np.roll(cells[:flows], 7), far[1])
-    release = anonymize(od_of_cells(origins, destinations, trips=trips), Rule(trips=10), **how)
+    release = anonymize(od_of_cells(origins, destinations, trips=trips), Rule(trips=k), **how)
     assert release.suppressed.trips == missing
     return json.dumps(classes_table(release).to_pydict()), public_manifest(release)
 
@@ -202,3 +202,12 @@ def test_quality_does_not_count_what_is_not_listed(listed: int) -> None:
     assert len(set(rows)) == 1
     assert all(each == public[0] for each in public)
     assert (public[0]["quality"] is None) == (listed < 10_000)
+
+
+def test_quality_does_not_count_large_groups_that_are_not_listed_either() -> None:
+    """With k = 1,000, hundredths of 12,000 trips count what is below the rule."""
+    rows, public = zip(*(large(12_000, missing, 1000, method="cascade") for missing in (30, 500, 900)), strict=True)
+    assert len(set(rows)) == 1
+    assert all(each == public[0] for each in public)
+    assert public[0]["quality"]["trips"]["c_avg"] == 1
+    assert large(12_000, 30, 120, method="cascade")[1]["quality"]["trips"]["e"] is not None

@@ -132,10 +132,14 @@ def public_quality(release: Release) -> dict[str, Any] | None:
 
     C_DM, C_AVG and G are those of the rows alone, G over all leaves of the zoning, in two significant digits; what is
     not listed has no part in them, nor in whether they are told. E and CPC compare with the data. They are told in
-    hundredths: of a small number two digits would count the few trips that are not listed.
+    hundredths, of a small number two digits would count the few trips that are not listed; and only where a group below
+    the rule is less than a hundredth.
     """
-    if int(release.classes.trips.sum()) < ENOUGH_TRIPS:
+    trips = int(release.classes.trips.sum())
+    if trips < ENOUGH_TRIPS:
         return None
+    asked = [value for name, value in release.rule.thresholds.items() if name != "weight"]
+    compared = trips >= 100 * max([*asked, 1 if release.rule.k_from_data else release.rule.k])
     sizes = [public_leaves(release, axis) for axis in AXES]
     quality: dict[str, dict[str, Any]] = {}
     for measure in _additive(release):
@@ -148,8 +152,8 @@ def public_quality(release: Release) -> dict[str, Any] | None:
         squares = np.sum(from_units(masses, release.input.scale if measure == "weight" else 1) ** 2)
         of_rows = {"c_dm": float(squares), "c_avg": found.c_avg, "g": g}
         quality[measure] = {name: None if value is None else two_digits(value) for name, value in of_rows.items()}
-        quality[measure]["e"] = None if found.e is None else hundredths(found.e)
-        if measure in release.usefulness:
+        quality[measure]["e"] = None if found.e is None or not compared else hundredths(found.e)
+        if compared and measure in release.usefulness:
             places = release.usefulness[measure].squares
             quality[measure]["cpc"] = {place.name: hundredths(place.cpc) for place in places}
     return quality
