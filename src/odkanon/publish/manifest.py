@@ -236,7 +236,9 @@ def promise(release: Release) -> str:
     told = statement(told_rule(release))
     if release.classes.own_pairs is None:
         return told
-    if release.parameters.get("implications") == "safe":
+    if release.budget is not None:
+        more = "Which rows are left out depends on the data and tells of it: for comparing, not for publishing."
+    elif release.parameters.get("implications") == "safe":
         more = "No group below that can be shown to exist."
     else:
         more = "Whoever knows the method can work out smaller groups from several rows."
