@@ -24,7 +24,7 @@ from odkanon.model.od import AXES, Axis
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.publish.files import axis_of
-from odkanon.publish.told import ENOUGH_TRIPS, public_rule, told_rule
+from odkanon.publish.told import public_rule, told_rule
 from odkanon.quality.privacy import privacy
 from odkanon.quality.utility import utility
 from odkanon.zoning.cells import cell_to_resolution, str_to_cell
@@ -32,6 +32,8 @@ from odkanon.zoning.hierarchy import Hierarchy
 from odkanon.zoning.zones import Zones, find_nodes
 
 FORMAT = 1
+ENOUGH_TRIPS = 10_000
+"""Of an input with fewer trips, no rounding of a quality number was found that shows nothing."""
 _OF_ANY_METHOD = ("segment", "dimension", "released_with", "segment_budget", "protect_intervals")
 _FOUND = ("target",)
 """Options of methods that are looked for in the data where they are not given."""

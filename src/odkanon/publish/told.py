@@ -8,27 +8,21 @@ from typing import Any
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 
-ENOUGH_TRIPS = 10_000
-"""Of an input with fewer trips, no rounding of a number that counts them all was found that shows nothing."""
-
 
 def told_rule(release: Release) -> Rule:
-    """Return the rule of a release as it may be told: one on k mean weights goes by the weights that are published.
+    """Return the rule of a release as it may be told: that of a cascade on k mean weights goes by its rows.
 
-    The mean weight of all trips, compared with that of the published ones, tells of those that are not: that there are
-    some, and how heavy they are. So the k trips are those of the mean published weight, or the smallest row, if that is
-    less; both follow from the rows, and every row has as much. Where many trips are published side by side, three
-    digits of the true mean tell next to nothing. Tables that are released together have one rule for all.
+    The mean weight of all trips, compared with that of the listed ones, tells of the others: that there are some, and
+    how heavy they are. A cascade promises that this cannot be shown. So its k trips are told with the mean weight of the
+    listed ones, or as the smallest row, if that is less; every row has as much. Where the mean is that of a larger data
+    set, it does not tell of these trips. Elsewhere what is missing is nothing, or meets the rule.
     """
-    rule, classes = release.rule, release.classes
-    trips = int(classes.trips.sum())
-    if not rule.weight_from_data or classes.weight is None or not trips:
+    rule, classes, whole = release.rule, release.classes, release.input
+    if not rule.weight_from_data or classes.own_pairs is None or classes.weight is None or whole.weight is None:
         return rule
-    if "released_with" in release.parameters or "dimension" in release.parameters:
+    if not len(classes) or rule.mean_weight != Fraction(whole.weight, whole.trips * whole.scale):
         return rule
-    if classes.own_pairs is None and trips >= ENOUGH_TRIPS:
-        return rule
-    mean = Fraction(int(classes.weight.sum()), trips * classes.scale)
+    mean = Fraction(int(classes.weight.sum()), int(classes.trips.sum()) * classes.scale)
     least = min(Fraction(rule.k) * mean, Fraction(int(classes.weight.min()), classes.scale))
     return rule.with_weight(least, mean)
 
