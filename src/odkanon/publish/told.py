@@ -13,9 +13,9 @@ def told_rule(release: Release) -> Rule:
     """Return the rule of a release as it may be told: that of a cascade on k mean weights goes by its rows.
 
     The mean weight of all trips, compared with that of the listed ones, tells of the others: that there are some, and
-    how heavy they are. A cascade promises that this cannot be shown. So its k trips are told with the mean weight of the
-    listed ones, or as the smallest row, if that is less; every row has as much. Where the mean is that of a larger data
-    set, it does not tell of these trips. Elsewhere what is missing is nothing, or meets the rule.
+    how heavy they are. A cascade promises that this cannot be shown. So its k trips are told with the mean weight of
+    the listed ones, or as the smallest row, if that is less; every row has as much. Where the mean is that of a larger
+    data set, it does not tell of these trips. Elsewhere what is missing is nothing, or meets the rule.
     """
     rule, classes, whole = release.rule, release.classes, release.input
     if not rule.weight_from_data or classes.own_pairs is None or classes.weight is None or whole.weight is None:
