@@ -102,8 +102,9 @@ class Published:
 
     @property
     def k(self) -> int:
-        """What k the rule stands for."""
-        return ceil(float(self.manifest["rule"].get("k", self.few or 1)))
+        """What k the rule stands for; that of a weight that was asked for is known to its steward alone."""
+        kept = (self.about or {}).get("rule", {}).get("k", self.few or 1)
+        return ceil(float(self.manifest["rule"].get("k", kept)))
 
     @property
     def parameters(self) -> dict[str, Any]:
