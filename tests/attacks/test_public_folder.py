@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
+from fractions import Fraction
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -20,10 +21,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from odkanon import ODMatrix, Release, Rule, anonymize
+from odkanon import ODMatrix, Release, Rule, anonymize, lookup_hierarchy, read_od, release_on_zones, zoning_of
 from odkanon.publish.files import classes_table, zones_geojson
 from odkanon.publish.manifest import manifest, public_manifest
 from odkanon.publish.recipe import read_recipe, zone_account
+from odkanon.together.series import Zoning
 from odkanon.zoning.cells import str_to_cell
 from worlds.matrices import od_of_cells
 
@@ -141,17 +143,55 @@ def test_two_inputs_with_the_same_rows_have_the_same_folder_to_the_last_byte(tmp
     assert read_recipe(folders[0]) != read_recipe(folders[1])
 
 
-def large(listed: int, missing: int, **how: Any) -> tuple[Hashable, Any]:
-    """Return the rows, and what else is public, of flows of ten trips each and one of a few trips."""
+HEAVY = [weights for weights in product((0, 1, 7), repeat=len(PAIRS)) if any(weights)]
+"""Of some pairs no trip, or one of such a weight; the first pair has it twice."""
+
+
+def weighed(weights: Sequence[int]) -> ODMatrix:
+    two = (PAIRS[0], *PAIRS)
+    rows = [(pair, weight) for pair, weight in zip(two, (weights[0], *weights), strict=True) if weight]
+    origins, destinations = (str_to_cell(pa.array(side, pa.string())) for side in places())
+    ends = origins[[pair[0] for pair, _ in rows]], destinations[[pair[1] for pair, _ in rows]]
+    return od_of_cells(*ends, weight=np.array([weight for _, weight in rows], dtype=np.int64))
+
+
+def test_a_cascade_tells_k_mean_weights_as_its_rows_tell_of_them() -> None:
+    """Two trips of weight 8 and a promise of two mean weights of 3: somewhere there is a light trip more."""
+    told: defaultdict[Hashable, set[Hashable]] = defaultdict(set)
+    true: defaultdict[Hashable, set[Hashable]] = defaultdict(set)
+    for weights in [each for each in HEAVY if not each[1]]:
+        od = weighed(weights)
+        release = anonymize(od, Rule.protect("population", k=2, of=od), method="cascade")
+        known = read(release)
+        told[known.rows].add(known.public)
+        true[known.rows].add(release.rule.weight)
+        if release.refusal is None:
+            assert release.classes.weight is not None
+            assert public_manifest(release)["rule"]["weight"] <= release.classes.weight.min()
+    assert len(told) > 8
+    assert all(len(each) == 1 for each in told.values())
+    assert any(len(each) > 1 for rows, each in true.items() if rows is not None), "the rows tell the mean weight"
+
+
+def test_the_mean_weight_of_a_larger_data_set_is_told() -> None:
+    od = weighed((7, 7, 1, 7, 7))
+    rule = Rule(weight=Fraction(10), k=2, mean_weight=Fraction(5))
+    release = anonymize(od, rule, method="cascade")
+    assert release.refusal is None
+    assert public_manifest(release)["rule"] == {"k": 2, "weight": 10.0}
+
+
+def large(listed: int, missing: int, k: int = 10, **how: Any) -> tuple[Hashable, Any]:
+    """Return the rows, and what else is public, of flows of k trips each and one of a few trips."""
     cells = np.array(
         [h3.str_to_int(cell) for cell in sorted(h3.cell_to_children(h3.latlng_to_cell(48.8, 2.3, 5), 9))], np.uint64
     )
     far = np.array([h3.str_to_int(h3.latlng_to_cell(*place, 9)) for place in ((44.0, 7.0), (43.0, -1.0))], np.uint64)
-    flows = listed // 10
-    trips = np.append(np.full(flows, 10), missing)
-    trips[0] += listed % 10
+    flows = listed // k
+    trips = np.append(np.full(flows, k), missing)
+    trips[0] += listed % k
     origins, destinations = np.append(cells[:flows], far[0]), np.append(np.roll(cells[:flows], 7), far[1])
-    release = anonymize(od_of_cells(origins, destinations, trips=trips), Rule(trips=10), **how)
+    release = anonymize(od_of_cells(origins, destinations, trips=trips), Rule(trips=k), **how)
     assert release.suppressed.trips == missing
     return json.dumps(classes_table(release).to_pydict()), public_manifest(release)
 
@@ -163,3 +203,66 @@ def test_quality_does_not_count_what_is_not_listed(listed: int) -> None:
     assert len(set(rows)) == 1
     assert all(each == public[0] for each in public)
     assert (public[0]["quality"] is None) == (listed < 10_000)
+
+
+def test_quality_does_not_count_large_groups_that_are_not_listed_either() -> None:
+    """With k = 1,000, hundredths of 12,000 trips count what is below the rule."""
+    rows, public = zip(*(large(12_000, missing, 1000, method="cascade") for missing in (30, 500, 900)), strict=True)
+    assert len(set(rows)) == 1
+    assert all(each == public[0] for each in public)
+    assert public[0]["quality"]["trips"]["c_avg"] == 1
+    assert large(12_000, 30, 120, method="cascade")[1]["quality"]["trips"]["e"] is not None
+
+
+TREE = lookup_hierarchy(pa.table({"zone": list("abcdef"), "town": list("TTTUUU"), "land": ["L"] * 6}))
+CODES = [("a", "d"), ("a", "e"), ("b", "d"), ("f", "a"), ("c", "d")]
+
+
+@cache
+def between_codes(counts: tuple[int, ...]) -> ODMatrix:
+    rows = [(*pair, count) for pair, count in zip(CODES, counts, strict=True) if count]
+    return read_od(
+        pa.table(dict(zip(("origin", "destination", "trips"), zip(*rows, strict=True), strict=True))), hierarchy=TREE
+    )
+
+
+def by_people(counts: Sequence[int]) -> ODMatrix:
+    """Two trips for each count, of the persons of that number and of the first one."""
+    rows = [(pair, who) for pair, count in zip(PAIRS, counts, strict=True) if count for who in (0, count)]
+    origins, destinations = (str_to_cell(pa.array(side, pa.string())) for side in places())
+    ends = origins[[pair[0] for pair, _ in rows]], destinations[[pair[1] for pair, _ in rows]]
+    return od_of_cells(*ends, person=np.array([who for _, who in rows], dtype=np.int32))
+
+
+@cache
+def towns() -> Zoning:
+    return zoning_of(anonymize(between_codes((9, 0, 9, 9, 0)), Rule(trips=2), budget=0.0))
+
+
+OTHERS: dict[str, tuple[Callable[[tuple[int, ...]], ODMatrix], Callable[[ODMatrix], Release]]] = {
+    "atg-soft": (matrix, lambda od: anonymize(od, Rule(trips=3), method="atg-soft", budget=0.3)),
+    "mondrian": (matrix, lambda od: anonymize(od, Rule(trips=2), method="mondrian")),
+    "freezones": (matrix, lambda od: anonymize(od, Rule(trips=3), method="freezones", budget=0.3, iterations=2)),
+    "fine steps": (matrix, lambda od: anonymize(od, Rule(trips=2), budget=0.3, steps="fine")),
+    "symmetric": (matrix, lambda od: anonymize(od, Rule(trips=3), budget=0.3, symmetric=True)),
+    "persons": (by_people, lambda od: anonymize(od, Rule(persons=3), budget=0.4)),
+    "persons, by trips": (by_people, lambda od: anonymize(od, Rule(trips=4), budget=0.4)),
+    "persons, cascade": (by_people, lambda od: anonymize(od, Rule(persons=2), method="cascade")),
+    "codes": (between_codes, lambda od: anonymize(od, Rule(trips=2), budget=0.4)),
+    "codes, atg-soft": (between_codes, lambda od: anonymize(od, Rule(trips=2), method="atg-soft", budget=0.4)),
+    "codes, cascade": (between_codes, lambda od: anonymize(od, Rule(trips=2), method="cascade")),
+    "earlier zones": (between_codes, lambda od: release_on_zones(od, Rule(trips=2), towns(), full=TREE)),
+}
+
+
+@pytest.mark.parametrize("way", OTHERS)
+def test_all_that_is_public_follows_from_the_rows(way: str) -> None:
+    make, release = OTHERS[way]
+    told: defaultdict[Hashable, set[Hashable]] = defaultdict(set)
+    inputs: defaultdict[Hashable, set[tuple[int, ...]]] = defaultdict(set)
+    for counts in map(tuple, INPUTS[::6].tolist()):
+        known = read(release(make(counts)))
+        told[known.rows].add(known.public)
+        inputs[known.rows].add(counts)
+    assert any(len(same) > 1 for rows, same in inputs.items() if rows is not None), "no two inputs have the same rows"
+    assert all(len(each) == 1 for each in told.values())

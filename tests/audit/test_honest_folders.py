@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -103,3 +104,17 @@ def test_a_report_replaces_an_earlier_one_and_nothing_else(folder: Path, tmp_pat
     assert json.loads(trips.read_text())["clean"]
     assert "is to be published" in output(odkanon("audit", folder, "-o", folder / "audit.json"))
     assert files(folder) == []
+
+
+def test_flows_are_held_against_the_rule_of_the_recipe(tmp_path: Path) -> None:
+    """What is told of a weight that comes from the data may be less than the rule, and its k may not be told at all."""
+    path = write([Trip(who, 0, 8) for who in crowd(30)], tmp_path / "trips.parquet")
+    release(path, tmp_path / "release", Rule(weight=12, mean_weight=Fraction(1)))
+    recipe = tmp_path / "release.recipe.json"
+    content = json.loads(recipe.read_text())
+    assert content["about"]["rule"]["k"] == 12
+    assert "k" not in json.loads((tmp_path / "release/release.json").read_text())["rule"]
+    assert rule_findings(tmp_path / "release") == []
+    content["about"]["rule"]["weight"] = 31.0
+    recipe.write_text(json.dumps(content))
+    assert any("1 flows are below the rule of 31 weight" in each for each in rule_findings(tmp_path / "release"))

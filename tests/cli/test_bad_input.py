@@ -234,3 +234,26 @@ def test_one_trip(tmp_path: Path) -> None:
     path = write(tmp_path / "t.csv", f"{HEADER}\n{GOOD.format(n=1)}\n")
     assert odkanon("anonymize", path, "-o", tmp_path / "out").returncode == 1
     assert odkanon("anonymize", path, "-o", tmp_path / "out", "--k", "1").returncode == 0
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["anonymize", "od.csv", "-o", "out/more"],
+        ["compare", "od.csv", "-o", "out/tables"],
+        ["tradeoff", "od.csv", "-o", "out/tradeoff.png"],
+        ["trips", "od.csv", "-o", "out/trips.csv"],
+        ["netmob25", ".", "-o", "out/trips.csv"],
+        ["audit", "out", "-o", "out/audit.json"],
+    ],
+    ids=lambda command: command[0],
+)
+def test_nothing_private_is_written_into_a_release(tmp_path: Path, command: list[str]) -> None:
+    write(tmp_path / "od.csv", OD)
+    (tmp_path / "out").mkdir()
+    for name, text in (("release.json", "{}"), ("zones.geojson", "{}")):
+        write(tmp_path / "out" / name, text)
+    done = odkanon(command[0], *(tmp_path / word if "." in word or "out" in word else word for word in command[1:]))
+    assert done.returncode == 2
+    assert "lies in the release" in done.stderr
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"release.json", "zones.geojson"}

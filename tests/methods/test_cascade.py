@@ -16,6 +16,7 @@ from odkanon.methods.cascade.method import least_trips, outlook
 from odkanon.model.account import Source, Summary
 from odkanon.model.budget import Budget
 from odkanon.model.od import ODMatrix
+from odkanon.publish.manifest import promise
 from worlds.cubes import cube_matrix, fallen, rows_by_box
 from worlds.matrices import golden_od, published_rows, random_od, random_world, worlds
 from worlds.tries import tries
@@ -124,6 +125,15 @@ def test_reconstruction_loss_is_that_of_all_leaf_pairs(od: ODMatrix) -> None:
     loss = sum(abs((rows[at][2] / own[at] if at >= 0 else 0) - true.get(pair, 0)) for pair, at in finest.items())
     assert utility(od, release).e == pytest.approx(loss / od.trips)
     assert all(size >= mine for size, mine in zip(sizes, own, strict=True))
+
+
+def test_a_budget_takes_the_promise_back() -> None:
+    """Where its cut falls tells of groups, so that nothing may be said of what can be shown to exist."""
+    od = golden_od("turin-3k")
+    whole, part = (anonymize(od, Rule(trips=10), method="cascade", **how) for how in ({}, {"budget": 0.2}))
+    assert promise(whole).endswith("No group below that can be shown to exist.")
+    assert promise(part).endswith("for comparing, not for publishing.")
+    assert "can be shown" not in promise(part)
 
 
 @few

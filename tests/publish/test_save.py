@@ -23,12 +23,14 @@ from odkanon import (
     read_release,
     utility,
 )
+from odkanon.audit import audit_releases
 from odkanon.core.outputs import pending
 from odkanon.model.budget import Budget
 from odkanon.publish import save
-from odkanon.publish.files import FILES, PAGE, classes_table, zones_geojson
-from odkanon.publish.manifest import at_most_unlisted, public_leaves, public_quality, public_rule
-from odkanon.publish.recipe import recipe_path
+from odkanon.publish.files import FILES, PAGE, classes_table, guard_text, zones_geojson
+from odkanon.publish.manifest import at_most_unlisted, public_leaves, public_quality
+from odkanon.publish.recipe import check_outside, recipe_path
+from odkanon.publish.told import public_rule
 from worlds.matrices import effort, golden_od, random_world
 
 PRIVATE = {"input", "suppressed", "utility", "limit", "privacy", "seconds"}
@@ -138,10 +140,10 @@ def test_a_threshold_that_comes_from_the_data_is_told_in_three_digits() -> None:
     assert told["weight"] == float(f"{told['weight']:.3g}") <= rule.weight < told["weight"] * 1.01
     assert "mean_weight" not in told
     assert public_rule(Rule(weight=5)) == {"weight": 5.0}
-    # As --min-weight makes it: 5 over the mean would tell the mean in full.
-    assert public_rule(Rule(weight=5, mean_weight=od.mean_weight)) == {"weight": 5.0}
-    assert public_rule(Rule(weight=5, persons=3, mean_weight=od.mean_weight)) == {"weight": 5.0, "persons": 3}
-    assert public_rule(Rule(weight=5, trips=4, mean_weight=od.mean_weight)) == {"k": 4, "trips": 4, "weight": 5.0}
+    for more in ({}, {"persons": 3}):
+        asked = public_rule(Rule(weight=5, mean_weight=od.mean_weight, **more))
+        assert asked == {"weight": 5.0, **more}, "the k that a weight comes to tells the mean weight"
+    assert public_rule(Rule(trips=4, weight=5, mean_weight=od.mean_weight))["k"] == 4
 
 
 def test_leaves_of_a_lookup_table_are_all_that_it_lists() -> None:
@@ -248,17 +250,40 @@ def test_a_recipe_that_a_killed_run_left_waiting_is_found_and_put_in_place(made:
     assert {path.name for path in tmp_path.iterdir()} == {"release", "release.recipe.json"}
 
 
+def test_signs_of_a_formula_behind_spaces_are_guarded() -> None:
+    codes = pa.table({"origin": [" =2", "\u00a0+2", "\r@", "\x00-2", "a=1", " b"]})
+    assert [text[0] == "'" for text in guard_text(codes)["origin"].to_pylist()] == [True] * 4 + [False] * 2
+
+
 def test_codes_that_look_like_formulas_are_not_left_live(tmp_path: Path) -> None:
     codes = ["=1+1", "+1", "-1", "@a", "\tb", "'c", "two\nlines", "plain", '=HYPERLINK("x")']
+    codes += [
+        "\ufeff@b",
+        "\u200b-2",
+        "\uff1d3",
+        "\uff0b3",
+        "\uff0d3",
+        "\uff203",
+        "a;=4",
+        "b\t=5",
+        "c;'6;'=7",
+        ";;\t +8",
+    ]
     lookup = pa.table({"zone": codes})
     table = pa.table({"origin": [code for code in codes for _ in range(3)], "destination": codes * 3})
     table = table.set_column(1, "destination", table.column("origin"))
     release = anonymize(read_od(table, hierarchy=lookup_hierarchy(lookup)), Rule(trips=2))
     folder = release.save(tmp_path / "release")
     with (folder / "classes.csv").open(newline="", encoding="utf-8") as file:
-        rows = list(csv.reader(file))[1:]
+        text = file.read()
+        rows = list(csv.reader(text.splitlines(keepends=True)))[1:]
     assert len(rows) == len(codes)
-    assert not any(field.startswith(("=", "+", "-", "@", "\t")) for row in rows for field in row)
+    signs = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+    invisible = " \t\u00a0\ufeff\u200b"
+    for delimiter in ",;\t":  # what parts cells differs from language to language
+        read = csv.reader(text.splitlines(keepends=True), delimiter=delimiter)
+        assert not any(field.lstrip(invisible).startswith(signs) for row in read for field in row)
+    assert [each for each in audit_releases([folder]).findings if each.check == "files"] == []
     by_parquet = read_release(folder).flows
     (folder / "classes.parquet").unlink()
     assert read_release(folder).flows.equals(by_parquet)
@@ -274,3 +299,22 @@ def test_a_folder_of_somebody_else_with_our_names_is_not_replaced(tmp_path: Path
     with pytest.raises(InputError, match="is not a release"):
         release.save(folder, force=True)
     assert (folder / "classes.csv").read_text() == "my,own\n"
+
+
+def test_what_the_steward_keeps_goes_into_no_release(tmp_path: Path) -> None:
+    release = anonymize(golden_od("tiny"), Rule(trips=2))
+    folder = release.save(tmp_path / "release")
+    for inside in (folder / "more", folder / "deep/er"):
+        with pytest.raises(InputError, match="lies in the release"):
+            release.save(inside)
+    segments = tmp_path / "segments"
+    segments.mkdir()
+    (segments / "index.json").write_text('{"whole": "whole", "segments": []}')
+    with pytest.raises(InputError, match="lies in the release"):
+        release.save(segments / "women")
+    with pytest.raises(InputError, match="lies in the release"):
+        check_outside(folder / "page.html")
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site/index.json").write_text('["a site of somebody"]')
+    assert read_recipe(release.save(tmp_path / "site/release")) is not None
+    assert {path.name for path in folder.iterdir()} <= set(FILES)

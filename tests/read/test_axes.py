@@ -55,6 +55,7 @@ def test_missing_is_a_value() -> None:
         ([], "at least one"),
         (["trips"], "cannot be called 'trips'"),
         (["place"], "cannot be called 'place'"),
+        (["=1+1"], "cannot be called '=1\\+1'"),
         (["weekday:Monday"], "nothing behind a colon"),
         (["mode:car=1,bus=1"], "two groups"),
         (["mode:car"], "car"),

@@ -23,7 +23,8 @@ def check_rule(connection: duckdb.DuckDBPyConnection, release: Published, *, wit
     What the flows do not say of themselves is left to the trips, where those are given.
     """
     findings = []
-    for measure, threshold in release.thresholds.items():
+    for measure, told in release.thresholds.items():
+        threshold = max(told, release.kept.get(measure, 0))
         if measure not in release.measures:
             text = f"the rule counts {measure}, but no flow says how many it has; give the trips to count them"
             if not with_trips:
@@ -40,7 +41,8 @@ def check_rule(connection: duckdb.DuckDBPyConnection, release: Published, *, wit
         )
         if below:
             worst = below[0]
-            whose = "the rule" if threshold == release.promised.get(measure) else "your rule"
+            own = (release.promised.get(measure), release.kept.get(measure))
+            whose = "the rule" if threshold in own else "your rule"
             text = (
                 f"{len(below):,} flows are below {whose} of {show(threshold)} {measure}: {worst['origin']} -> "
                 f"{worst['destination']} has {worst[measure]}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 
 import duckdb
@@ -55,9 +56,9 @@ def _compare_recipe(release: Published) -> list[Finding]:
     for part in SHARED if release.recipe else ():
         public, private = release.manifest.get(part), release.about.get(part)
         if isinstance(public, dict) and isinstance(private, dict):
-            names = sorted(
-                name for name in public.keys() & private.keys() if not _agree(part, public[name], private[name])
-            )
+            # A threshold on weight from the data is told as what the rows tell of it.
+            told = private | ({"weight": private["weight_told"]} if part == "rule" and "weight_told" in private else {})
+            names = sorted(name for name in public.keys() & told.keys() if not _agree(part, public[name], told[name]))
         else:
             names = [part] if None not in (public, private) and public != private else []
         for name in names:
@@ -78,18 +79,19 @@ def _compare_csv(connection: duckdb.DuckDBPyConnection, release: Published) -> l
     names = [*AXES, *release.axes, *release.measures]
     path = release.folder / "classes.csv"
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    if not lines or lines[0].split(",") != names:
+    if next(csv.reader(lines[:1]), None) != names:
         return [finding_on("files", release, f"classes.csv does not begin with the columns {', '.join(names)}")]
     columns = ", ".join(f"{quote_text(name)}: 'VARCHAR'" for name in names)
-    # A spreadsheet would run a code that begins like a formula, so an apostrophe stands before it, and before another.
+    # A spreadsheet would run a code that begins like a formula, so an apostrophe stands before it, and before another;
+    # the same behind a semicolon or a tab, where some begin a cell.
     plain = ", ".join(
-        f"regexp_replace({quote_name(axis)}, '^''([=+@\\t\\r\\n''-])', '\\1') AS {quote_name(axis)}"
+        f"regexp_replace(regexp_replace({quote_name(axis)}, '^''', ''), '([;\\t])''', '\\1', 'g') AS {quote_name(axis)}"
         for axis in (*AXES, *release.axes)
     )
     scan = (
         f"(SELECT *, {kind_sql(release.axes)} AS kind FROM (SELECT * REPLACE ({plain}) FROM "
         f"read_csv({plain_path(path)}, auto_detect=false, header=true, delim=',', quote='\"', escape='\"', "
-        f"columns={{{columns}}}, null_padding=true, ignore_errors=true)))"
+        f"columns={{{columns}}}, null_padding=true, ignore_errors=true, parallel=false)))"
     )
     counted = connection.execute(
         f"SELECT (SELECT count(*) FROM {scan}), (SELECT count(*) FROM classes WHERE release = {release.number})"

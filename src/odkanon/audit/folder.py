@@ -75,6 +75,12 @@ class Published:
         return {name: self.manifest["rule"][name] for name in NAMES if name in self.manifest["rule"]}
 
     @property
+    def kept(self) -> dict[str, float]:
+        """The thresholds in full, by measure, as its steward has them: one on weight is told as the rows tell of it."""
+        rule = (self.about or {}).get("rule", {})
+        return {name: rule[name] for name in NAMES if name in rule}
+
+    @property
     def besides(self) -> dict[str, float]:
         """What it says it keeps besides thresholds, by name."""
         return {name: self.manifest["rule"][name] for name in BESIDES if name in self.manifest["rule"]}

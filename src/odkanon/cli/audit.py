@@ -69,11 +69,10 @@ def audit(
     from odkanon.audit import audit_releases as run
     from odkanon.cli.progress import stages
     from odkanon.core.outputs import check_new, write_whole
-    from odkanon.errors import InputError
+    from odkanon.publish.recipe import check_outside
 
     if output is not None:
-        if any(folder.resolve() in output.resolve().parents for folder in releases):
-            raise InputError(f"{output} lies in a release, which is to be published; write it somewhere else")
+        check_outside(output)
         check_new(output, force=force or _is_report(output))
     asked = {"trips": min_trips, "weight": min_weight, "persons": min_persons, "households": min_households}
     reading = how(trips)

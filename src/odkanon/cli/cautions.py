@@ -35,6 +35,12 @@ def warn_of_rule(release: Release) -> None:
 def warn_of_rest(release: Release) -> None:
     """Say why a cascade leaves trips out that nobody asked it to leave out."""
     said = release.parameters
+    if release.budget is not None and release.classes.own_pairs is not None:
+        console.print(
+            "Caution: which rows a cascade leaves out for a budget depends on the data and tells of it, so that "
+            "smaller groups can be shown to exist. Compare with it, but publish without --budget, or with --coarsest.",
+            style="bold yellow",
+        )
     if said.get("implications") != "safe" or said.get("coarsest") is not None or release.budget is not None:
         return
     rest = 1 - float(release.classes.trips.sum()) / release.input.trips

@@ -92,6 +92,7 @@ def compare(
     from odkanon.cli.progress import stages
     from odkanon.cli.say import console
     from odkanon.cli.show import show_ranking
+    from odkanon.publish.recipe import check_outside
     from odkanon.sample.survey import CENTRAL_CELLS, make_survey
     from odkanon.study.experiment import read_outcomes
     from odkanon.study.figure import draw_targets
@@ -103,6 +104,7 @@ def compare(
         output.is_dir() and (any((output / name).is_file() for name in (RUNS, ORDERS)) or not any(output.iterdir()))
     ):
         raise InputError(f"{output} exists and is not a folder of tables; choose another folder")
+    check_outside(output)
     bands = parse_age_bands(age_bands)
     dimensions = tuple(dict.fromkeys([*(segment or []), *(("sex", "age", "category") if all_segments else ())]))
     with stages() as stage:
@@ -269,10 +271,11 @@ def _run(experiment: Experiment, done: Mapping[Cell, Outcome], log: Path, settin
 
 
 def _write(outcomes: list[Outcome], experiment: Experiment, output: Path) -> None:
+    from odkanon.publish.files import guard_text
     from odkanon.read.tables.open import write_csv
     from odkanon.study.tables import long_table, paper_tables
 
     tables = paper_tables(outcomes, experiment.people())
     write_text(output / "tables.md", "\n".join(table.to_markdown() for table in tables))
     write_text(output / "tables.tex", "\n".join(table.to_latex() for table in tables))
-    write_csv(long_table(outcomes), output / "tables.csv")
+    write_csv(guard_text(long_table(outcomes)), output / "tables.csv")

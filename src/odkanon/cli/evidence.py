@@ -54,10 +54,10 @@ def evidence(
     from odkanon.core.outputs import check_new, write_whole
     from odkanon.evidence.page import page
     from odkanon.evidence.run import gather_evidence
+    from odkanon.publish.recipe import check_outside
 
     files = [output.with_name(f"{output.name}.{kind}") for kind in ("html", "json")]
-    if release.resolve() in output.resolve().parents:
-        raise InputError(f"{output} lies in the release, which is to be published; write it somewhere else")
+    check_outside(output)
     for path in files:
         check_new(path, force=force)
     with stages() as stage:

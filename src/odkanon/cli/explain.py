@@ -48,6 +48,7 @@ def explain(
     from odkanon.cli.say import console
     from odkanon.core.outputs import check_new, write_whole
     from odkanon.publish.files import guard_text
+    from odkanon.publish.recipe import check_outside
     from odkanon.read.matrix import matrix_of
     from odkanon.read.polygons import read_polygons
     from odkanon.read.tables.open import write_csv
@@ -57,8 +58,7 @@ def explain(
     table = output.with_suffix(".csv")
     if output.suffix != ".html":
         raise InputError(f"{output} should end in .html")
-    if release.resolve() in output.resolve().parents:
-        raise InputError(f"{output} lies in the release, which is to be published; write it somewhere else")
+    check_outside(output)
     for path in (output, table):
         check_new(path, force=force)
     if not 0.05 <= km <= 1000:

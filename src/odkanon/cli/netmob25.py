@@ -49,6 +49,7 @@ def netmob25(
     `odkanon netmob25 survey --tables paper`
     """
     from odkanon.cli.progress import stages
+    from odkanon.publish.recipe import check_outside
     from odkanon.read.points.cutting import TripRule
     from odkanon.read.points.netmob25 import write_survey_trips
 
@@ -56,6 +57,7 @@ def netmob25(
         if tables is None:
             raise InputError("say where the trips go, with -o FILE, or the tables, with --tables DIR")
         output = tables / "trips.parquet"
+    check_outside(output)
     with stages() as stage:
         stage(f"opening {folder}")
         rule = TripRule(gap, min_points, min_duration, min_distance)

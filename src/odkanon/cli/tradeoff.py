@@ -45,6 +45,7 @@ def tradeoff(
 
     from odkanon.cli.progress import stages
     from odkanon.core.outputs import check_new
+    from odkanon.publish.recipe import check_outside
     from odkanon.read.matrix import matrix_of
     from odkanon.read.tables.open import write_csv
     from odkanon.study.tradeoffs import check_plotting, plot_tradeoff
@@ -54,6 +55,7 @@ def tradeoff(
     table = output.with_suffix(".csv")
     if output.suffix not in (".png", ".svg", ".pdf"):
         raise InputError(f"{output} should end in .png, .svg or .pdf")
+    check_outside(output)
     for path in (output, table):
         check_new(path, force=force)
     wanted_ks, shares = _numbers(ks, int, "--k"), _numbers(budgets, float, "--budget")

@@ -51,10 +51,12 @@ def trips(
     `odkanon trips gps_dataset -o trips.csv --gap 300 --min-distance 200`
     """
     from odkanon.cli.progress import stages
+    from odkanon.publish.recipe import check_outside
     from odkanon.read.points.cutting import TripRule
     from odkanon.read.points.fixes import open_fixes
     from odkanon.read.points.trips import check_output, write_trips
 
+    check_outside(output)
     check_output(output, force=force)
     with stages() as stage:
         stage(f"opening {points}")

@@ -143,6 +143,21 @@ class Rule:
         asked: dict[str, Any] = {**self.thresholds, "max_share": max_share, "min_destinations": min_destinations}
         return Rule(k=self._k, mean_weight=self.mean_weight, **asked)
 
+    def with_weight(self, least: Fraction, mean_weight: Fraction) -> Rule:
+        """Return the rule with another threshold on weight, and the mean weight that it comes from."""
+        asked: dict[str, Any] = {**self.thresholds, "weight": least, **self.besides}
+        return Rule(k=self._k, mean_weight=mean_weight, **asked)
+
+    @property
+    def weight_from_data(self) -> bool:
+        """Whether its threshold on weight is k times a mean weight, and not one that was asked for."""
+        return "weight" in self.thresholds and self.mean_weight is not None and self._k is not None
+
+    @property
+    def k_from_data(self) -> bool:
+        """Whether its k was not asked for, and is a threshold on weight over a mean weight; see `k_of`."""
+        return self._k is None and "weight" in self.thresholds and "trips" not in self.thresholds
+
     @property
     def besides(self) -> dict[str, Any]:
         """What it asks besides thresholds, by name."""
@@ -196,17 +211,11 @@ class Rule:
         mean = self.mean_weight or mean_weight
         if self._k is not None:
             k = Fraction(self._k)
-        elif "weight" in self.thresholds and "trips" not in self.thresholds and mean:
+        elif self.k_from_data and mean:
             k = Fraction(self.thresholds["weight"]) / mean
         else:
             k = next((Fraction(value) for name, value in self.thresholds.items() if name != "weight"), Fraction(1))
         return k * mean if measure == "weight" and mean else k
-
-    @property
-    def public_k(self) -> float | None:
-        """The k as it may be told; None where it is a threshold on weight over the mean weight of the data."""
-        derived = self._k is None and "weight" in self.thresholds and "trips" not in self.thresholds
-        return None if derived else self.k
 
     @property
     def promised(self) -> dict[str, int | float]:
@@ -216,7 +225,7 @@ class Rule:
         digits it would tell the exact total of the input; three digits, rounded down, promise next to as much.
         """
         told = {name: float(value) if name == "weight" else int(value) for name, value in self.thresholds.items()}
-        if "weight" in told and self.mean_weight is not None and self._k is not None:
+        if self.weight_from_data:
             digit = Fraction(10) ** (floor(log10(told["weight"])) - 2)
             told["weight"] = float(Fraction(self.thresholds["weight"]) // digit * digit)
         return told

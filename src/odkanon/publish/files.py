@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,10 @@ MANIFEST, PARQUET, CSV, ZONES, PACKAGE, PAGE = (
     "report.html",
 )
 FILES = (CSV, PARQUET, ZONES, MANIFEST, PACKAGE, PAGE)
-_LIVE = r"^['=+\-@\t\r\n]"
+_SIGNS = r"[\p{Z}\p{Cf}\x00-\x08\x0a-\x1f]*[=+\-@＝＋－＠﹢﹣﹦﹫]"
+"""What begins a formula: its signs, in any width, also behind spaces and what is not seen."""
+_AHEAD = ((rf"([;\t])('|{_SIGNS})", r"\1'\2"), (rf"^(['\t\r\n]|{_SIGNS})", r"'\1"))
+"""Where an apostrophe goes; spreadsheets of some languages part cells at semicolons, or at tabs."""
 
 
 def classes_table(release: Release) -> pa.Table:
@@ -53,8 +56,9 @@ def classes_table(release: Release) -> pa.Table:
 def guard_text(table: pa.Table) -> pa.Table:
     """Return a table for CSV in which no text is taken for a formula by a spreadsheet.
 
-    Text that begins with ``= + - @``, a tab or a line break gets an apostrophe in front, and so does text that begins
-    with an apostrophe: `unguard_text` takes one off, and everything is as it was.
+    Text that begins with ``= + - @``, of any width and also behind spaces, with a tab or a line break gets an
+    apostrophe in front, and so does text that begins with an apostrophe. What follows a semicolon or a
+    tab counts as text of its own. `unguard_text` takes one off, and everything is as it was.
 
     Examples
     --------
@@ -65,17 +69,12 @@ def guard_text(table: pa.Table) -> pa.Table:
     >>> unguard_text(guard_text(codes)).equals(codes)
     True
     """
-    return _change_text(
-        table,
-        lambda text: pc.if_else(
-            pc.match_substring_regex(text, _LIVE), pc.binary_join_element_wise("'", text, ""), text
-        ),
-    )
+    return _change_text(table, _AHEAD)
 
 
 def unguard_text(table: pa.Table) -> pa.Table:
     """Undo `guard_text`."""
-    return _change_text(table, lambda text: pc.replace_substring_regex(text, "^'", ""))
+    return _change_text(table, (("^'", ""), (r"([;\t])'", r"\1")))
 
 
 def read_rows(path: Path, types: Mapping[str, pa.DataType]) -> pa.Table:
@@ -85,10 +84,13 @@ def read_rows(path: Path, types: Mapping[str, pa.DataType]) -> pa.Table:
     return unguard_text(pyarrow.csv.read_csv(path, parse_options=lines, convert_options=typed))
 
 
-def _change_text(table: pa.Table, change: Any) -> pa.Table:
+def _change_text(table: pa.Table, changes: Sequence[tuple[str, str]]) -> pa.Table:
     for number, name in enumerate(table.column_names):
         if pa.types.is_string(table.schema.field(name).type):
-            table = table.set_column(number, name, change(table.column(name)))
+            text = table.column(name)
+            for pattern, instead in changes:
+                text = pc.replace_substring_regex(text, pattern, instead)
+            table = table.set_column(number, name, text)
     return table
 
 

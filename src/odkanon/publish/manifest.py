@@ -24,6 +24,7 @@ from odkanon.model.od import AXES, Axis
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.publish.files import axis_of
+from odkanon.publish.told import public_rule, told_rule
 from odkanon.quality.privacy import privacy
 from odkanon.quality.utility import utility
 from odkanon.zoning.cells import cell_to_resolution, str_to_cell
@@ -45,7 +46,7 @@ def public_manifest(release: Release) -> dict[str, Any]:
         "format": FORMAT,
         "version": __version__,
         "statement": promise(release),
-        "rule": public_rule(release.rule),
+        "rule": public_rule(told_rule(release)),
         "method": release.method,
         "parameters": public_parameters(release),
         "resolution": None if matrix is None else matrix.origins.resolution,
@@ -101,11 +102,6 @@ def _all_axes(release: Release) -> dict[str, Any]:
     }
 
 
-def public_rule(rule: Rule) -> dict[str, Any]:
-    """Return the thresholds of a rule as they may be told, and the k that they come from."""
-    return ({} if rule.public_k is None else {"k": rule.public_k}) | rule.promised | rule.besides
-
-
 def public_parameters(release: Release) -> dict[str, Any]:
     """Return what was asked of the method, without what it found in the data."""
     method = METHODS.get(release.method)
@@ -138,10 +134,14 @@ def public_quality(release: Release) -> dict[str, Any] | None:
 
     C_DM, C_AVG and G are those of the rows alone, G over all leaves of the zoning, in two significant digits; what is
     not listed has no part in them, nor in whether they are told. E and CPC compare with the data. They are told in
-    hundredths: of a small number two digits would count the few trips that are not listed.
+    hundredths, of a small number two digits would count the few trips that are not listed; and only where a group below
+    the rule is less than a hundredth.
     """
-    if int(release.classes.trips.sum()) < ENOUGH_TRIPS:
+    trips = int(release.classes.trips.sum())
+    if trips < ENOUGH_TRIPS:
         return None
+    asked = [value for name, value in release.rule.thresholds.items() if name != "weight"]
+    compared = trips >= 100 * max([*asked, 1 if release.rule.k_from_data else release.rule.k])
     sizes = [public_leaves(release, axis) for axis in AXES]
     quality: dict[str, dict[str, Any]] = {}
     for measure in _additive(release):
@@ -154,8 +154,8 @@ def public_quality(release: Release) -> dict[str, Any] | None:
         squares = np.sum(from_units(masses, release.input.scale if measure == "weight" else 1) ** 2)
         of_rows = {"c_dm": float(squares), "c_avg": found.c_avg, "g": g}
         quality[measure] = {name: None if value is None else two_digits(value) for name, value in of_rows.items()}
-        quality[measure]["e"] = None if found.e is None else hundredths(found.e)
-        if measure in release.usefulness:
+        quality[measure]["e"] = None if found.e is None or not compared else hundredths(found.e)
+        if compared and measure in release.usefulness:
             places = release.usefulness[measure].squares
             quality[measure]["cpc"] = {place.name: hundredths(place.cpc) for place in places}
     return quality
@@ -235,10 +235,12 @@ def manifest(release: Release, *, with_limit: bool = True) -> dict[str, Any]:
 
 def promise(release: Release) -> str:
     """Return what a release promises: its rule, and what its rows imply where some lie in others."""
-    told = statement(release.rule)
+    told = statement(told_rule(release))
     if release.classes.own_pairs is None:
         return told
-    if release.parameters.get("implications") == "safe":
+    if release.budget is not None:
+        more = "Which rows are left out depends on the data and tells of it: for comparing, not for publishing."
+    elif release.parameters.get("implications") == "safe":
         more = "No group below that can be shown to exist."
     else:
         more = "Whoever knows the method can work out smaller groups from several rows."
@@ -324,6 +326,8 @@ def _rule(release: Release) -> dict[str, Any]:
     mean = release.rule.mean_weight or (release.input.mean_weight if release.input.weight is not None else None)
     k = release.rule.k_of("trips", mean)
     told = {"k": int(k) if k.denominator == 1 else float(k), **_thresholds(release.rule), **release.rule.besides}
+    if release.rule.weight_from_data:
+        told["weight_told"] = told_rule(release).promised["weight"]
     return told if mean is None else {**told, "mean_weight": float(mean)}
 
 

@@ -16,7 +16,7 @@ from odkanon.core.outputs import pending
 from odkanon.errors import InputError
 from odkanon.model.od import AXES
 from odkanon.model.release import Release
-from odkanon.publish.files import MANIFEST, axis_of, sha256
+from odkanon.publish.files import MANIFEST, ZONES, axis_of, sha256
 from odkanon.publish.manifest import manifest
 
 FORMAT = 1
@@ -29,6 +29,22 @@ def recipe_path(folder: Path) -> Path:
     """Return where the recipe of a release folder is: ``NAME.recipe.json`` beside the folder ``NAME``."""
     folder = folder.absolute()
     return folder.with_name(f"{folder.name}.recipe.json")
+
+
+def check_outside(*paths: Path) -> None:
+    """Raise if a file that only the steward should have lies in a folder that is to be published."""
+    for path in paths:
+        for folder in path.resolve().parents:
+            if ((folder / MANIFEST).is_file() and (folder / ZONES).is_file()) or _is_index(folder / INDEX):
+                raise InputError(f"{path} lies in the release {folder}, which is to be published; write it elsewhere")
+
+
+def _is_index(path: Path) -> bool:
+    """Tell whether a file lists segments released together; others may have a file of its name."""
+    try:
+        return {"whole", "segments"} <= set(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return False
 
 
 def account(release: Release) -> dict[str, Any]:

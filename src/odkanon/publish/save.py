@@ -30,7 +30,7 @@ from odkanon.publish.files import (
     zones_geojson,
 )
 from odkanon.publish.manifest import public_manifest
-from odkanon.publish.recipe import account, make_recipe, read_recipe, recipe_path, settle_recipe
+from odkanon.publish.recipe import account, check_outside, make_recipe, read_recipe, recipe_path, settle_recipe
 from odkanon.publish.report import is_built, page_of
 from odkanon.publish.saved import SavedRelease
 from odkanon.read.tables.open import connect, write_csv
@@ -112,7 +112,8 @@ def check_target(folder: Path, *, force: bool) -> None:
 
 
 def prepare_target(folder: Path) -> None:
-    """Clear up what a killed run has left of a folder and its recipe, and raise if the recipe's name is taken."""
+    """Clear up what a killed run has left of a folder and its recipe, and raise if the recipe cannot go beside it."""
+    check_outside(recipe_path(folder))
     restore(folder)
     settle_recipe(folder)
     if not folder.exists() or folder.is_dir():

@@ -8,6 +8,7 @@ them, since a reader may know that everybody's sex is known, and must not be abl
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -60,6 +61,11 @@ def kinds_of(specs: Sequence[str], age_bands: Sequence[int] = AGE_BANDS) -> list
     taken = {*AXES, PLACE, *MEASURES} & set(names)
     if taken:
         raise InputError(f"an attribute cannot be called {min(taken)!r}, which means something else in a release")
+    live = [name for name in names if re.match(r"[=+\-@＝＋－＠]", name)]
+    if live:
+        raise InputError(
+            f"an attribute cannot be called {live[0]!r}: a spreadsheet may take that for a formula; rename it"
+        )
     return [kind_asked(spec, age_bands) for spec in specs]
 
 

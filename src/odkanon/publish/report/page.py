@@ -11,7 +11,7 @@ from typing import Any
 from odkanon.core.outputs import check_new, write_whole
 from odkanon.errors import InputError
 from odkanon.publish.files import PAGE
-from odkanon.publish.recipe import INDEX
+from odkanon.publish.recipe import INDEX, check_outside
 from odkanon.publish.report.base import build_base, read_beneath
 from odkanon.publish.report.model import Shape, build_model
 from odkanon.publish.report.names import build_names
@@ -118,6 +118,7 @@ def full_page_path(folder: Path) -> Path:
 def write_full_report(folder: Path, *, beneath: Path | None = None, force: bool = False) -> Path:
     """Write the page with all that the recipe of a release knows beside its folder; it is not for publication."""
     target = full_page_path(folder)
+    check_outside(target)
     check_new(target, force=force)
     write_whole(target, page_of([read_full(folder)], beneath=beneath, full=True))
     return target
