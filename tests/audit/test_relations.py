@@ -174,6 +174,15 @@ def test_segments_released_together_are_clean_and_said_to_be_compared(tmp_path: 
     assert set(report.as_dict()["compared"][0]) == {"releases", "relation", "how", "compared"}
 
 
+def test_what_was_put_beside_segments_later_was_not_made_with_them(tmp_path: Path) -> None:
+    path = write(busy() + busy("Man") + busy(prefix="x") + busy("Man", "x"), tmp_path / "trips.parquet")
+    together(path, tmp_path / "both", Rule(trips=4), ["sex"])
+    later = anonymize(matrix(path, "age >= 0"), RULE)
+    later.save(tmp_path / "both" / "later")
+    report = audit_releases([tmp_path / "both" / "sex=Woman", tmp_path / "both" / "later"])
+    assert findings(report, "relation")
+
+
 def test_a_public_folder_without_its_recipe_says_what_cannot_be_checked(tmp_path: Path) -> None:
     path = write(busy(), tmp_path / "trips.parquet")
     release(path, tmp_path / "release", RULE)

@@ -139,6 +139,11 @@ class Published:
         """Whether pairs were taken out before flows were formed, so that a flow need not have all trips of its area."""
         return bool(self.parameters.get("suppress") == "before")
 
+    @property
+    def lists_all(self) -> bool:
+        """Whether it tells everybody that no trip is missing from its rows."""
+        return bool(self.manifest.get("unlisted", {}).get("at_most_trips") == 0)
+
     def leaves(self, axis: str) -> dict[str, int]:
         """Return how many places of the data each zone has, where that is told."""
         ids = [about["id"] for about, _ in self.zones[axis]]

@@ -14,16 +14,18 @@ from odkanon.audit.columns import find_column_leaks
 from odkanon.audit.comparing import Comparing
 from odkanon.audit.counting.records import Records, load_records
 from odkanon.audit.counting.scan import TripsSource
-from odkanon.audit.differences import families, find_differences
+from odkanon.audit.differences import families
 from odkanon.audit.files import check_files
 from odkanon.audit.folder import Published, read_release
 from odkanon.audit.kinds import columns_of_kinds, load_kinds
 from odkanon.audit.measures import NAMES
+from odkanon.audit.numbers import compare_numbers
 from odkanon.audit.places import Places, check_outlines, check_overlap
 from odkanon.audit.recount import recount
 from odkanon.audit.relations import Relation, comparison, relations, scopes, unknown
 from odkanon.audit.report import Comparison, Finding, Report
 from odkanon.audit.scope import columns_needed, finest_of
+from odkanon.audit.systems import make_system
 from odkanon.errors import InputError
 from odkanon.read.tables.table import connect
 from odkanon.zoning.hierarchy import Hierarchy
@@ -207,9 +209,11 @@ def compare_opened(
         elif done == NOTHING and each.kind != "unknown":
             text = f"{each.one.name} and {each.other.name} share trips, but on such zones they cannot be compared"
             findings.append(Finding("relation", each.names, text))
-    findings += Comparing(connection, places, atoms).compare(by_trips) if by_trips else []
-    told = families([*by_numbers, *(each for each in related if each.kind == "disjoint")])
-    findings += find_differences(connection, told)
+    known = [members for members, _ in atoms]
+    if by_trips:
+        findings += Comparing(connection, lambda sides: make_system(connection, places, sides, known)).compare(by_trips)
+    if by_numbers:
+        findings += compare_numbers(connection, places, by_numbers, related)
     whole = families([each for each in related if each.kind in ("part", "disjoint")])
     return comparisons, findings + find_column_leaks(connection, whole)
 
