@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
 
 import duckdb
 
 from odkanon.audit.counting.scan import plain_path
-from odkanon.audit.folder import AXES, Published, finding_on, kind_sql
+from odkanon.audit.folder import AXES, BESIDES, Published, finding_on, kind_sql, read_json
+from odkanon.audit.measures import NAMES
 from odkanon.audit.report import Finding
+from odkanon.publish.recipe import read_recipe, recipe_path
 from odkanon.read.tables.open import quote_name, quote_text
 
-PAGE = "report.html"
+PAGE, MANIFEST, INDEX = "report.html", "release.json", "index.json"
 PUBLIC = ("classes.csv", "classes.parquet", "zones.geojson", "release.json", "datapackage.json", PAGE)
 """What the folder of a release holds."""
 
@@ -27,14 +30,41 @@ def check_files(connection: duckdb.DuckDBPyConnection, release: Published) -> li
         path = release.folder / file
         if not path.is_file():
             findings.append(finding_on("files", release, f"{file} is listed in release.json but missing"))
-        elif hashlib.sha256(path.read_bytes()).hexdigest() != digest:
+        elif _digest(path) != digest:
             text = f"{file} was changed after it was written: its sha256 is another one"
             # The page alone may be made anew, in other words or with streets below it.
             findings.append(finding_on("files", release, text, "note" if file == PAGE else "finding"))
     if "files" not in release.manifest:
         text = "release.json lists no digests, so edits of single files cannot be told"
         findings.append(finding_on("files", release, text, "note"))
-    return findings + _compare_recipe(release) + _compare_csv(connection, release)
+    return findings + _check_manifest(release) + _compare_recipe(release) + _compare_csv(connection, release)
+
+
+def _check_manifest(release: Published) -> list[Finding]:
+    """Compare release.json with the digest in the recipe, or in the index of what was made in one run."""
+    own, index = recipe_path(release.folder.absolute()), release.folder.absolute().parent / INDEX
+    if own.is_file() or not index.is_file():
+        who, told = "the recipe", release.recipe.get("public_sha256")
+    else:
+        files = read_json(index).get("files", {})
+        who, told = INDEX, files.get(f"{release.folder.absolute().name}/{MANIFEST}")
+    if told is None or told == _digest(release.folder / MANIFEST):
+        return []
+    return [finding_on("files", release, f"{MANIFEST} was changed after it was written: {who} has another sha256")]
+
+
+def check_index(folder: Path) -> list[Finding]:
+    """Compare the index of what was made in one run with the digest in the recipe."""
+    told = (read_recipe(folder) or {}).get("public_sha256")
+    if told is None or told == _digest(folder / INDEX):
+        return []
+    return [
+        Finding("files", (str(folder),), f"{INDEX} was changed after it was written: the recipe has another sha256")
+    ]
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _foreign(release: Published) -> list[Finding]:
@@ -55,9 +85,9 @@ def _compare_recipe(release: Published) -> list[Finding]:
     for part in SHARED if release.recipe else ():
         public, private = release.manifest.get(part), release.about.get(part)
         if isinstance(public, dict) and isinstance(private, dict):
-            names = sorted(
-                name for name in public.keys() & private.keys() if not _agree(part, public[name], private[name])
-            )
+            asked = {*NAMES, *BESIDES} if part == "rule" else set()
+            both = (public.keys() & private.keys()) | (asked & (public.keys() | private.keys()))
+            names = sorted(name for name in both if not _agree(part, public.get(name), private.get(name)))
         else:
             names = [part] if None not in (public, private) and public != private else []
         for name in names:

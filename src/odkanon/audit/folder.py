@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import ceil
 from pathlib import Path
@@ -28,6 +29,7 @@ BETWEEN = "\x1f"
 """Between the axes of what a row of a cube says of them; no text that people write has it."""
 
 Zone = tuple[dict[str, Any], Any]
+_DAMAGE = (KeyError, TypeError, AttributeError, ValueError, IndexError, ArithmeticError, RecursionError, duckdb.Error)
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,6 +155,18 @@ class Published:
         return {zone: count for zone, count in zip(ids, told, strict=False) if count is not None}
 
 
+@contextmanager
+def as_damage(name: str) -> Iterator[None]:
+    """Say of anything that goes wrong with what a release says of itself that the release was damaged."""
+    try:
+        yield
+    except _DAMAGE as error:
+        reason = str(error).splitlines()[0] if isinstance(error, duckdb.Error) else repr(error)
+        raise InputError(
+            f"{name} lacks something that every release has ({reason[:200]}); it was damaged or edited"
+        ) from None
+
+
 def is_box(about: Mapping[str, Any]) -> bool:
     """Tell whether a zone is a box: it says so, or it is neither a cell, nor several, nor a node of a table."""
     if "kind" in about:
@@ -174,7 +188,7 @@ def read_release(
         if not (path / file).is_file():
             raise InputError(f"{name} is not a complete release: it has no {file}")
     manifest, recipe = read_json(path / "release.json"), read_recipe(path) or {}
-    try:
+    with as_damage(name):
         zones: dict[str, list[Zone]] = {axis: [] for axis in AXES}
         for feature in read_json(path / "zones.geojson")["features"]:
             zones[feature["properties"]["axis"]].append((feature["properties"], feature.get("geometry")))
@@ -184,15 +198,13 @@ def read_release(
         published = Published(number, name, path, manifest, about, recipe, zones, measures, demanded)
         _ = published.thresholds, published.k, published.total, published.has_boxes, published.axes
         return published
-    except (KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{name} lacks something that every release has ({error}); it was damaged or edited") from None
 
 
 def read_json(path: Path) -> Any:
     """Read a JSON file, or say that it is damaged."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, RecursionError) as error:
         raise InputError(f"{path} cannot be read ({error}); the file is truncated or damaged") from None
 
 

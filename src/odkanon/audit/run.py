@@ -15,8 +15,8 @@ from odkanon.audit.comparing import Comparing
 from odkanon.audit.counting.records import Records, load_records
 from odkanon.audit.counting.scan import TripsSource
 from odkanon.audit.differences import families
-from odkanon.audit.files import check_files
-from odkanon.audit.folder import Published, read_release
+from odkanon.audit.files import check_files, check_index
+from odkanon.audit.folder import Published, as_damage, read_release
 from odkanon.audit.kinds import columns_of_kinds, load_kinds
 from odkanon.audit.measures import NAMES
 from odkanon.audit.numbers import compare_numbers
@@ -90,7 +90,8 @@ def audit_releases(
     1 flows are below your rule of 10 trips: B -> A has 7
     """
     opened = open_releases(folders, trips=trips, hierarchy=hierarchy, k=k, least=least)
-    compared, differences = compare_opened(opened, opened.releases, cumulative=cumulative, disjoint=disjoint)
+    with as_damage(" or ".join(each.name for each in opened.releases)):
+        compared, differences = compare_opened(opened, opened.releases, cumulative=cumulative, disjoint=disjoint)
     findings = sorted([*opened.findings, *differences], key=lambda each: each.severity)
     checks = ["files", "rule", "totals", "zones", "margins", "homogeneity", "persons"]
     checks += ["recount", "dominance"] if trips is not None else []
@@ -151,18 +152,23 @@ def open_releases(
         for at, (path, name) in enumerate(zip(listed, names, strict=True))
     ]
     hierarchy = trips.tree if trips is not None else hierarchy
-    places = Places(connection, releases, hierarchy)
-    load_kinds(connection, releases)
+    with as_damage(" or ".join(names)):
+        places = Places(connection, releases, hierarchy)
+        load_kinds(connection, releases)
     for release in releases:
-        findings += _look_at(connection, release, with_trips=trips is not None)
+        with as_damage(release.name):
+            findings += _look_at(connection, release, with_trips=trips is not None)
     exact: set[int] = set()
     records = None
     if trips is not None:
-        wanted = {*columns_needed(releases, trips.filters), *columns_of_kinds(releases)}
-        records = load_records(connection, trips, sorted(wanted), finest_of(releases, trips))
+        with as_damage(" or ".join(names)):
+            wanted = {*columns_needed(releases, trips.filters), *columns_of_kinds(releases)}
+            finest = finest_of(releases, trips)
+        records = load_records(connection, trips, sorted(wanted), finest)
         places.add_nodes([places.name(leaf) for leaf in records.leaves])
         for release in releases:
-            counted, same = recount(connection, release, records, trips)
+            with as_damage(release.name):
+                counted, same = recount(connection, release, records, trips)
             findings += counted
             exact |= {release.number} if same else set()
     source = None if trips is None else trips.name
@@ -233,18 +239,15 @@ def _how(relation: Relation, exact: frozenset[int]) -> str:
 
 
 def _look_at(connection: duckdb.DuckDBPyConnection, release: Published, *, with_trips: bool) -> list[Finding]:
-    try:
-        findings = check_rule(connection, release, with_trips=with_trips)
-        if not release.bare:
-            findings = check_files(connection, release) + findings
-            findings += check_totals(connection, release)
-            findings += check_margins(connection, release)
-            findings += check_outlines(release)
-        findings += check_overlap(connection, release)
-        findings += check_homogeneity(connection, release)
-        return findings if with_trips else findings + check_persons(connection, release)
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise InputError(f"{release.name} lacks something that every release has ({error!r}); it was damaged") from None
+    findings = check_rule(connection, release, with_trips=with_trips)
+    if not release.bare:
+        findings = check_files(connection, release) + findings
+        findings += check_totals(connection, release)
+        findings += check_margins(connection, release)
+        findings += check_outlines(release)
+    findings += check_overlap(connection, release)
+    findings += check_homogeneity(connection, release)
+    return findings if with_trips else findings + check_persons(connection, release)
 
 
 def _expand(folders: list[Path]) -> tuple[list[Path], list[Finding]]:
@@ -263,13 +266,14 @@ def _expand(folders: list[Path]) -> tuple[list[Path], list[Finding]]:
         try:
             index = json.loads((folder / INDEX).read_text(encoding="utf-8"))
             inside = [index["whole"], *(part["folder"] for part in index["segments"] if part["folder"])]
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise InputError(f"{folder / INDEX} cannot be read ({error}); the file is truncated or damaged") from None
         listed += [folder / name for name in inside]
-        extra = sorted({path.name for path in folder.iterdir() if path.is_dir()} - set(inside))
+        extra = sorted({path.name for path in folder.iterdir()} - {*inside, INDEX})
         findings += [
             Finding("files", (str(folder),), f"{name} is not listed in index.json: it was added") for name in extra
         ]
+        findings += check_index(folder)
     return listed, findings
 
 
