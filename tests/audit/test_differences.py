@@ -118,9 +118,13 @@ def everyone_and_women(tmp_path: Path, men: int) -> Path:
     ("men", "said"), [(1, "everyone 34 - women 22 = 12 trips of 1 persons"), (9, "108 trips of 9 persons"), (10, None)]
 )
 def test_persons_of_a_remainder_are_counted_where_trips_are_given(tmp_path: Path, men: int, said: str | None) -> None:
-    """The trips that are left are enough for the rule on trips, but few men made them all."""
+    """The trips that are left are enough for the rule on trips, but few men made them all.
+
+    Without trips, there are the numbers of persons in both tables, which do not add up for certain.
+    """
     path = everyone_and_women(tmp_path, men)
-    assert differences(tmp_path / "everyone", tmp_path / "women") == []
+    told = differences(tmp_path / "everyone", tmp_path / "women")
+    assert [f"by the numbers of perhaps {men} persons" in text for text in told] == [True][: men < 10]
     found = findings(audit_with_trips(path, tmp_path / "everyone", tmp_path / "women"), "difference")
     assert len(found) == (said is not None)
     assert all(said in each.message for each in found if said)

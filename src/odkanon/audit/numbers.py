@@ -8,7 +8,7 @@ import duckdb
 import numpy as np
 
 from odkanon.audit.comparing import Comparing
-from odkanon.audit.differences import Family, families, find_differences
+from odkanon.audit.differences import Family, families, find_differences, find_few_heads
 from odkanon.audit.folder import Published
 from odkanon.audit.places import Places
 from odkanon.audit.relations import Relation
@@ -40,6 +40,7 @@ def compare_numbers(
     between = [each for each in related if {each.one.number, each.other.number} <= members]
     found = Comparing(connection, Told(connection, places, between)).compare(between)
     rough = [*swapped, *(certain if any(each.check == "relation" for each in found) else ())]
+    found += find_few_heads(connection, families([*told, *apart]))
     return found + find_differences(connection, families([*rough, *apart]))
 
 

@@ -30,6 +30,7 @@ class Places:
     ) -> None:
         self._connection = connection
         self._hierarchy = hierarchy
+        self._levels = {} if hierarchy is None else _finest_levels(hierarchy)
         connection.execute(
             "CREATE TABLE nodes (release INTEGER, axis VARCHAR, zone VARCHAR, node VARCHAR, size INTEGER)"
         )
@@ -46,7 +47,8 @@ class Places:
         for axis in AXES:
             for about, _ in release.zones[axis]:
                 cells = about.get("cells") or about.get("places") or [about["id"]]
-                names = [self.name(cell, about.get("level")) for cell in cells]
+                level = about.get("level", self._levels.get(about["id"]) if release.bare else None)
+                names = [self.name(cell, level) for cell in cells]
                 columns["axis"] += [axis] * len(names)
                 columns["zone"] += [about["id"]] * len(names)
                 columns["node"] += names
@@ -145,6 +147,11 @@ class Places:
         self._connection.register("incoming", incoming)
         self._connection.execute(f"INSERT INTO {table} {select}")
         self._connection.unregister("incoming")
+
+
+def _finest_levels(tree: Hierarchy) -> dict[str, int]:
+    """Return, for each code of a lookup table, the finest level on which it stands for a zone."""
+    return {str(code): level for level in range(tree.top, -1, -1) for code in tree.labels(level)}
 
 
 def _cells(nodes: list[str]) -> Any:
