@@ -242,3 +242,14 @@ def test_trips_are_counted_in_the_cells_of_the_release(tmp_path: Path) -> None:
     assert findings(audit_releases([tmp_path / "at8"], trips=TripsSource(path, resolution=10)), "recount")
     with pytest.raises(InputError, match="resolution 7 and 8"):
         audit_releases([tmp_path / "at7", tmp_path / "at8"], trips=path)
+
+
+def test_trips_without_the_column_of_a_filter_are_not_those_of_the_release(tmp_path: Path) -> None:
+    path = write(busy() + busy("Man"), tmp_path / "trips.parquet")
+    anonymize(matrix(path, "sex == 'Woman'"), RULE).save(tmp_path / "women")
+    release(path, tmp_path / "everyone", RULE)
+    pyarrow.parquet.write_table(pyarrow.parquet.read_table(path).drop_columns(["sex"]), tmp_path / "other.parquet")
+    report = audit_with_trips(tmp_path / "other.parquet", tmp_path / "women", tmp_path / "everyone")
+    (found,) = findings(report, "recount")
+    assert found.releases == ("women",)
+    assert "they have no column 'sex'" in found.message

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import h3
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 from audit.tamper import copy_release, edit_json, read_rows, settle_accounts, sign_again, write_rows
@@ -57,7 +59,8 @@ def test_a_count_lowered_in_one_file(forged: Path) -> None:
 
 def test_a_count_lowered_everywhere(world: tuple[Path, Path], forged: Path) -> None:
     rows = read_rows(forged)
-    rows[0]["trips"] -= 3
+    for name in ("trips", "persons"):
+        rows[0][name] -= 3
     write_rows(forged, rows)
     assert "but release.json says" in messages(forged)
     settle_accounts(forged)
@@ -255,3 +258,11 @@ def test_no_damage_ends_in_a_traceback(
         clean = audit_releases([world[1], forged], trips=world[0] if with_trips else None).clean
     # Without trips, nobody looks at the places of the recipe.
     assert not clean or (what == {"zones": 0} and not with_trips)
+
+
+def test_a_column_added_to_the_table(forged: Path) -> None:
+    table = pyarrow.parquet.read_table(forged / "classes.parquet")
+    more = table.append_column("who", pa.array(["p1, p2"] * len(table)))
+    pyarrow.parquet.write_table(more, forged / "classes.parquet")
+    sign_again(forged)
+    assert "classes.parquet has the columns who, which are no part of a release" in messages(forged)

@@ -37,7 +37,17 @@ def check_files(connection: duckdb.DuckDBPyConnection, release: Published) -> li
     if "files" not in release.manifest:
         text = "release.json lists no digests, so edits of single files cannot be told"
         findings.append(finding_on("files", release, text, "note"))
+    findings += _check_columns(connection, release)
     return findings + _check_manifest(release) + _compare_recipe(release) + _compare_csv(connection, release)
+
+
+def _check_columns(connection: duckdb.DuckDBPyConnection, release: Published) -> list[Finding]:
+    """Find columns of the table that no release has."""
+    scan = f"read_parquet({plain_path(release.folder / 'classes.parquet')}, hive_partitioning=false)"
+    columns = [row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {scan}").fetchall()]
+    more = [name for name in columns if name not in (*AXES, *release.axes, *NAMES)]
+    text = f"classes.parquet has the columns {', '.join(more)}, which are no part of a release"
+    return [finding_on("files", release, text)] if more else []
 
 
 def _check_manifest(release: Published) -> list[Finding]:

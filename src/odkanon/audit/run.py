@@ -192,7 +192,8 @@ def _demand(release: Published, k: int | None) -> Published:
         return release
     rule = release.manifest["rule"]
     mean = rule.get("w") or (rule["weight"] / rule["k"] if "weight" in rule and rule.get("k") else 0)
-    by_k = {name: k * mean if name == "weight" else float(k) for name in release.promised}
+    by_k = {name: k * mean if name == "weight" else float(k) for name in release.promised if mean or name != "weight"}
+    by_k = by_k or {"trips": float(k)}
     given = {name: value for name, value in release.demanded.items() if name != "trips" or value != k}
     return replace(release, demanded={**by_k, **given})
 
