@@ -13,7 +13,17 @@ import pytest
 
 from audit.tamper import edit_json
 from cli.runner import odkanon, output
-from odkanon import InputError, Rule, anonymize, audit_releases, build_od, make_survey, read_trips
+from odkanon import (
+    InputError,
+    Rule,
+    anonymize,
+    audit_releases,
+    build_od,
+    lookup_hierarchy,
+    make_survey,
+    read_od,
+    read_trips,
+)
 from odkanon.audit import Report, TripsSource
 from odkanon.publish.saved import read_release
 from odkanon.together.series import release_on_zones, zoning_of
@@ -253,3 +263,27 @@ def test_trips_without_the_column_of_a_filter_are_not_those_of_the_release(tmp_p
     (found,) = findings(report, "recount")
     assert found.releases == ("women",)
     assert "they have no column 'sex'" in found.message
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        (None, "give the lookup table of their zones"),
+        ("leaf,district\nx1,X\n", "give the lookup table of their zones"),
+        ("leaf,district\na1,A\na2,A\nb1,B\n", "= 2 trips of somebody else"),
+    ],
+)
+def test_codes_of_two_levels_are_compared_by_their_lookup_table(tmp_path: Path, table: str | None, said: str) -> None:
+    """From a1 and a2, 8 and 6 trips; from A, 12 of women."""
+    places, path = tmp_path / "places.csv", tmp_path / "trips.csv"
+    places.write_text("leaf,district\na1,A\na2,A\nb1,B\n")
+    path.write_text("origin,destination,sex\n" + "a1,b1,W\n" * 7 + "a2,b1,W\n" * 5 + "a1,b1,M\na2,b1,M\n")
+    tree = lookup_hierarchy(pyarrow.csv.read_csv(places))
+    anonymize(read_od(path, hierarchy=tree), Rule(trips=5), method="oigh", level="leaf").save(tmp_path / "everyone")
+    women = read_od(path, hierarchy=tree, where="sex == 'W'")
+    anonymize(women, Rule(trips=5), method="oigh", level="district", budget=0.0).save(tmp_path / "women")
+    if table is not None:
+        places.write_text(table)
+    given = None if table is None else lookup_hierarchy(pyarrow.csv.read_csv(places))
+    report = audit_releases([tmp_path / "everyone", tmp_path / "women"], hierarchy=given)
+    assert any(said in each.message for each in findings(report))

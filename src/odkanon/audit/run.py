@@ -22,7 +22,7 @@ from odkanon.audit.measures import NAMES
 from odkanon.audit.numbers import compare_numbers
 from odkanon.audit.places import Places, check_outlines, check_overlap
 from odkanon.audit.recount import recount
-from odkanon.audit.relations import Relation, comparison, relations, scopes, unknown
+from odkanon.audit.relations import Relation, comparison, relations, scopes, together, unknown
 from odkanon.audit.report import Comparison, Finding, Report
 from odkanon.audit.scope import columns_needed, finest_of
 from odkanon.audit.systems import make_system
@@ -31,6 +31,8 @@ from odkanon.read.tables.table import connect
 from odkanon.zoning.hierarchy import Hierarchy
 
 INDEX = "index.json"
+MOST_LETTERS = 255
+"""How many letters the name of a folder can have."""
 ROWS, NUMBERS = "all combinations of rows compared", "published numbers compared"
 NEEDLESS, NOTHING = "nothing to compare", "not compared"
 TOGETHER = "each compared with its whole"
@@ -207,7 +209,7 @@ def compare_opened(
     related = relations(releases, atoms, exact, cumulative=cumulative, disjoint=disjoint)
     by_trips, by_numbers, comparisons, findings = [], [], [], unknown(related)
     for each in related:
-        done = _how(each, exact)
+        done = _how(each, exact, places)
         comparisons.append(comparison(each, done))
         if done == ROWS:
             by_trips.append(each)
@@ -215,6 +217,7 @@ def compare_opened(
             by_numbers.append(each)
         elif done == NOTHING and each.kind != "unknown":
             text = f"{each.one.name} and {each.other.name} share trips, but on such zones they cannot be compared"
+            text += "" if places.comparable(each.one, each.other) else "; give the lookup table of their zones"
             findings.append(Finding("relation", each.names, text))
     known = [members for members, _ in atoms]
     if by_trips:
@@ -225,7 +228,7 @@ def compare_opened(
     return comparisons, findings + find_column_leaks(connection, whole)
 
 
-def _how(relation: Relation, exact: frozenset[int]) -> str:
+def _how(relation: Relation, exact: frozenset[int], places: Places) -> str:
     """Return how two releases can be compared."""
     both = (relation.one, relation.other)
     if relation.kind == "disjoint":
@@ -236,7 +239,9 @@ def _how(relation: Relation, exact: frozenset[int]) -> str:
         return ROWS
     if any(each.has_boxes for each in both):
         return NOTHING
-    return TOGETHER if relation.how == "released together" else NUMBERS
+    if relation.how == "released together":
+        return TOGETHER
+    return NUMBERS if together(*both) or places.comparable(*both) else NOTHING
 
 
 def _look_at(connection: duckdb.DuckDBPyConnection, release: Published, *, with_trips: bool) -> list[Finding]:
@@ -267,6 +272,9 @@ def _expand(folders: list[Path]) -> tuple[list[Path], list[Finding]]:
         try:
             index = json.loads((folder / INDEX).read_text(encoding="utf-8"))
             inside = [index["whole"], *(part["folder"] for part in index["segments"] if part["folder"])]
+            strange = [name for name in inside if Path(name).name != name or len(name) > MOST_LETTERS]
+            if strange:
+                raise ValueError(f"{strange[0]!r:.100} is no name of a folder in it")
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise InputError(f"{folder / INDEX} cannot be read ({error}); the file is truncated or damaged") from None
         listed += [folder / name for name in inside]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date
+from pathlib import Path
 
 from odkanon.audit.conditions import age_condition, hour_condition, hours_of, text_condition
 from odkanon.audit.counting.filters import equality, filter_sql, names_in
@@ -44,7 +45,9 @@ def apart_in_time(one: Published, other: Published) -> bool:
 
 def read_alike(one: Published, other: Published) -> bool:
     """Tell whether two releases took the same rows of a file for the same trips, before filters and segments."""
-    first, second = ({name: each.recipe.get("input", {}).get(name) for name in _OPTIONS} for each in (one, other))
+    told = [each.recipe.get("input", {}) for each in (one, other)]
+    first, second = ({name: each.get(name) for name in _OPTIONS} for each in told)
+    first["table"], second["table"] = (Path(str(each.get("hierarchy"))).name for each in told)
     known = not str(first["within"]).endswith(" in memory")
     return first == second and known and one.parameters.get("left_out") == other.parameters.get("left_out")
 
