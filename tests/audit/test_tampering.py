@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -266,3 +267,13 @@ def test_a_column_added_to_the_table(forged: Path) -> None:
     pyarrow.parquet.write_table(more, forged / "classes.parquet")
     sign_again(forged)
     assert "classes.parquet has the columns who, which are no part of a release" in messages(forged)
+
+
+@pytest.mark.parametrize("name", ["../release", "x" * 300, "a/b", ""])
+def test_an_index_that_names_what_is_not_in_the_folder(world: tuple[Path, Path], tmp_path: Path, name: str) -> None:
+    copy_release(world[1], tmp_path / "release")
+    folder = tmp_path / "both"
+    folder.mkdir()
+    (folder / "index.json").write_text(json.dumps({"whole": name, "segments": []}))
+    with pytest.raises(InputError):
+        audit_releases([folder])
