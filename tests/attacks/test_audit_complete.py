@@ -1,4 +1,7 @@
-"""What an exhaustive linear attacker finds in two or three releases, the audit names, and nothing else."""
+"""What an exhaustive linear attacker finds in two or three releases, the audit names, and nothing else.
+
+With the trips, or without them where the releases say how they lie to each other.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,7 @@ from hypothesis import strategies as st
 from attacks.linear import Knowledge, Row, shown_groups
 from odkanon import Hierarchy, InputError, Rule, anonymize, audit_releases, lookup_hierarchy, read_od
 from odkanon.audit import Report, TripsSource
+from odkanon.publish.recipe import recipe_path
 from odkanon.together.series import AxisZones, Zoning, release_on_zones
 from worlds.tries import tries
 
@@ -85,6 +89,12 @@ plans = st.lists(
 )
 
 
+told = st.builds(
+    Plan, st.sampled_from([None, None, 'sex == "W"', 'sex == "M"']), st.sampled_from([3, 4]), st.sampled_from(METHODS)
+)
+"""Releases that can be told apart without the trips."""
+
+
 def keeps(plan: Plan, move: Move) -> bool:
     """Tell whom a filter keeps, without the program."""
     return {
@@ -99,12 +109,15 @@ def keeps(plan: Plan, move: Move) -> bool:
     }[plan.where]
 
 
-def zones(level: int) -> Zoning:
+ON_ZONES = {"leaves": (0, 0), "districts": (1, 1), "from places": (0, 1), "to places": (1, 0)}
+"""The levels of origins and destinations of releases on zones that do not depend on the data."""
+
+
+def zones(level: int) -> AxisZones:
     """Return all places, or all districts, whatever the data."""
     names = np.array(sorted(set(TREE.values()) if level else TREE))
     numbers = np.arange(len(names))
-    axis = AxisZones(names, names, numbers, np.full(len(names), level), {})
-    return Zoning(axis, axis)
+    return AxisZones(names, names, numbers, np.full(len(names), level), {})
 
 
 def save(path: Path, plan: Plan, folder: Path) -> bool:
@@ -114,8 +127,10 @@ def save(path: Path, plan: Plan, folder: Path) -> bool:
     except InputError:
         return False
     rule = Rule(trips=plan.k) if plan.counted == "trips" else Rule(persons=plan.k)
-    if plan.method in ("leaves", "districts"):
-        made = release_on_zones(od, rule, zones(int(plan.method == "districts")), full=tree())
+    if plan.method in ON_ZONES:
+        made = release_on_zones(od, rule, Zoning(*map(zones, ON_ZONES[plan.method])), full=tree())
+    elif plan.method == "all leaves":
+        made = anonymize(od, rule, method="oigh", level="leaf", budget=0.0)
     else:
         made = anonymize(od, rule, method=plan.method)
     if made.refusal is None:
@@ -130,7 +145,14 @@ def below(zone: dict[str, object]) -> frozenset[str]:
     return frozenset(place for place, above in chain.items() if above[int(str(level))] == name)
 
 
-def learn(trips: Sequence[Move], made: Sequence[tuple[Plan, Path]]) -> Knowledge:
+def lists_all(folder: Path, *, steward: bool) -> bool:
+    """Tell whether everybody can know that all trips are in a row; or the steward, who has the recipe."""
+    if steward:
+        return not json.loads(recipe_path(folder).read_text())["about"]["suppressed"]["trips"]
+    return bool(json.loads((folder / "release.json").read_text())["unlisted"]["at_most_trips"] == 0)
+
+
+def learn(trips: Sequence[Move], made: Sequence[tuple[Plan, Path]], *, steward: bool = False) -> Knowledge:
     """Read the published tables."""
     rows = []
     for number, (_, folder) in enumerate(made):
@@ -143,7 +165,14 @@ def learn(trips: Sequence[Move], made: Sequence[tuple[Plan, Path]]) -> Knowledge
             for row in pyarrow.parquet.read_table(folder / "classes.parquet").to_pylist()
         ]
     people = [frozenset(at for at, (plan, _) in enumerate(made) if keeps(plan, move)) for move in trips]
-    cells = [(o, d, who) for o in TREE for d in TREE for who in sorted(set(people), key=sorted) if who]
+    whole = {number for number, (_, folder) in enumerate(made) if lists_all(folder, steward=steward)}
+    cells = [
+        (o, d, who)
+        for o in TREE
+        for d in TREE
+        for who in sorted(set(people), key=sorted)
+        if who and whole & who <= {row.table for row in rows if o in row.origins and d in row.destinations}
+    ]
     counts = Counter((move.origin, move.destination, who) for move, who in zip(trips, people, strict=True))
     seen = {(move.person, move.origin, move.destination, who) for move, who in zip(trips, people, strict=True)}
     persons = np.array([[(person, *cell) in seen for cell in cells] for person in sorted({each[0] for each in seen})])
@@ -157,22 +186,23 @@ def release_all(trips: Sequence[Move], chosen: Sequence[Plan], folder: Path) -> 
     return path, [(plan, each) for plan, each in zip(chosen, folders, strict=True) if save(path, plan, each)]
 
 
-def audited(path: Path, made: Sequence[tuple[Plan, Path]]) -> Report:
-    source = TripsSource(path, hierarchy=tree())
-    return audit_releases([folder for _, folder in made], trips=source)
+def audited(path: Path | None, made: Sequence[tuple[Plan, Path]]) -> Report:
+    source = None if path is None else TripsSource(path, hierarchy=tree())
+    return audit_releases([folder for _, folder in made], trips=source, hierarchy=tree())
 
 
-def compare(trips: Sequence[Move], chosen: Sequence[Plan]) -> tuple[list[int], list[int]]:
+def compare(trips: Sequence[Move], chosen: Sequence[Plan], *, with_trips: bool = True) -> tuple[list[int], list[int]]:
     """Return the sizes of the groups that the attacker finds, and of those that the audit names."""
     with TemporaryDirectory() as name:
         path, made = release_all(trips, chosen, Path(name))
         if len(made) < 2:
             return [], []
-        knowledge = learn(trips, made)
+        knowledge = learn(trips, made, steward=not with_trips)
         k = max(plan.k for plan, _ in made)
         k_persons = max((plan.k for plan, _ in made if plan.counted == "persons"), default=0)
         found = sorted({int(knowledge.truth[group].sum()) for group in shown_groups(knowledge, k, k_persons)})
-        report = audited(path, made)
+        report = audited(path if with_trips else None, made)
+        assert with_trips or not [each for each in report.findings if each.check == "relation"]
         assert not [each for each in report.findings if each.check == "recount" and each.severity == "finding"]
         told = [each for each in report.findings if each.check == "difference"]
         return found, sorted({each.details[0]["rest"] for each in told})
@@ -182,6 +212,13 @@ def compare(trips: Sequence[Move], chosen: Sequence[Plan]) -> tuple[list[int], l
 @given(moves(), plans)
 def test_the_audit_names_what_an_exhaustive_attacker_finds_and_no_more(trips: list[Move], chosen: list[Plan]) -> None:
     found, named = compare(trips, chosen)
+    assert found == named
+
+
+@tries(12)
+@given(moves(), st.lists(told, min_size=2, max_size=3, unique=True))
+def test_without_trips_too_where_releases_say_what_they_are_about(trips: list[Move], chosen: list[Plan]) -> None:
+    found, named = compare(trips, chosen, with_trips=False)
     assert found == named
 
 
@@ -204,6 +241,23 @@ def test_three_releases_show_what_two_do_not() -> None:
     found, named = compare([*women, *men], plans)
     assert found == named == [2]
     assert compare([*women, *men], plans[::2]) == ([], [])
+
+
+def test_what_one_release_leaves_out_is_shown_by_rows_across_those_of_another() -> None:
+    """No row of one lies in a row of the other: places to districts, and districts to places."""
+    trips = [*crowd(4, "a1", "b1", "W"), *crowd(4, "a2", "b1", "W"), *crowd(2, "a2", "b2", "W")]
+    trips += [*crowd(2, "c1", "c1", "W"), *crowd(2, "b2", "c1", "W")]  # too few as well, so that no row goes with them
+    chosen = [Plan(None, 3, "from places"), Plan(None, 3, "to places")]
+    for with_trips in (True, False):
+        assert compare(trips, chosen, with_trips=with_trips) == ([2], [2])
+
+
+def test_whoever_says_that_nothing_is_missing_tells_that_other_places_are_empty() -> None:
+    women = [*crowd(7, "a1", "b1", "W"), *crowd(4, "a2", "b1", "W"), *crowd(5, "b1", "a1", "W", first=50)]
+    trips = [*women, *crowd(2, "a1", "b1", "M", first=80)]
+    women_only = Plan('sex == "W"', 3, "districts")
+    assert compare(trips, [Plan(None, 3, "leaves"), women_only]) == ([], [])
+    assert compare(trips, [Plan(None, 3, "all leaves"), women_only]) == ([2], [2])
 
 
 def test_few_persons_with_many_trips_are_found_and_named() -> None:

@@ -53,7 +53,7 @@ def test_a_segment_on_finer_zones_is_subtracted_too(tmp_path: Path) -> None:
     fine = zoning_of(anonymize(matrix(path), Rule(trips=1), budget=0.0))
     on(fine, path, tmp_path / "women", "sex == 'Woman'")
     (found,) = differences(tmp_path / "everyone", tmp_path / "women")
-    assert "everyone 39 - women (2 flows inside it) 35 = 4 trips" in found
+    assert "everyone 39 - women (2 flows) 35 = 4 trips" in found
 
 
 def test_women_and_men_minus_everyone_tells_what_was_suppressed(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_women_and_men_minus_everyone_tells_what_was_suppressed(tmp_path: Path) 
     for name in ("Woman", "Man"):
         on(coarse, path, tmp_path / name, f"sex == '{name}'")
     found = differences(tmp_path / "everyone", tmp_path / "Woman", tmp_path / "Man")
-    assert any("= 3 trips that everyone suppressed" in text for text in found)
+    assert any("= 3 trips" in text for text in found), found
 
 
 def test_the_same_trips_on_other_zones(tmp_path: Path) -> None:
@@ -118,9 +118,13 @@ def everyone_and_women(tmp_path: Path, men: int) -> Path:
     ("men", "said"), [(1, "everyone 34 - women 22 = 12 trips of 1 persons"), (9, "108 trips of 9 persons"), (10, None)]
 )
 def test_persons_of_a_remainder_are_counted_where_trips_are_given(tmp_path: Path, men: int, said: str | None) -> None:
-    """The trips that are left are enough for the rule on trips, but few men made them all."""
+    """The trips that are left are enough for the rule on trips, but few men made them all.
+
+    Without trips, there are the numbers of persons in both tables, which do not add up for certain.
+    """
     path = everyone_and_women(tmp_path, men)
-    assert differences(tmp_path / "everyone", tmp_path / "women") == []
+    told = differences(tmp_path / "everyone", tmp_path / "women")
+    assert [f"by the numbers of perhaps {men} persons" in text for text in told] == [True][: men < 10]
     found = findings(audit_with_trips(path, tmp_path / "everyone", tmp_path / "women"), "difference")
     assert len(found) == (said is not None)
     assert all(said in each.message for each in found if said)
@@ -131,7 +135,7 @@ def test_what_could_not_be_decided_is_a_finding(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(combinations, "MOST_ROWS", 0)
     monkeypatch.setattr(cuts, "ROUNDS", 0)
     (found,) = findings(audit_with_trips(path, tmp_path / "everyone", tmp_path / "women"), "relation")
-    assert "could not be decided whether a group of too few persons can be worked out" in found.message
+    assert "could not be decided whether a group of too few can be worked out" in found.message
     monkeypatch.undo()
     assert findings(audit_with_trips(path, tmp_path / "everyone", tmp_path / "women"), "relation") == []
 

@@ -12,6 +12,7 @@ import pytest
 from audit.tamper import edit_json, read_rows, sign_again, write_rows
 from cli.runner import odkanon, output
 from odkanon import InputError, Rule, audit_releases
+from odkanon.audit import TripsSource
 from odkanon.publish.recipe import recipe_path
 from worlds.people import Trip, crowd, findings, matrix, places, release, write
 
@@ -172,3 +173,37 @@ def test_the_command_takes_the_rule_and_says_what_was_compared(made: tuple[Path,
     done = odkanon("audit", made[1], table, "--min-trips", 10, "--disjoint")
     assert done.returncode == 0, output(done)
     assert "no trips in common (as you say)" in output(done)
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ("A,B,25,11\n,B,25,12", "do not say where they begin or end"),
+        ("A,B,25,26", "have more persons than trips"),
+    ],
+)
+def test_a_bare_table_with_rows_that_cannot_be(tmp_path: Path, rows: str, said: str) -> None:
+    path = tmp_path / "flows.csv"
+    path.write_text(f"origin,destination,trips,persons\n{rows}\n")
+    assert said in text(path, k=10)
+
+
+def test_an_auditor_who_asks_for_nothing_is_told(table: Path) -> None:
+    assert "you ask that a flow has 1 of what it counts" in text(table, k=1)
+
+
+def test_a_bare_table_between_districts_is_counted_again(tmp_path: Path) -> None:
+    """Its codes are those of a lookup table, on whatever level."""
+    (tmp_path / "places.csv").write_text("leaf,district\na1,A\na2,A\nb1,B\n")
+    (tmp_path / "trips.csv").write_text("origin,destination\n" + "a1,b1\n" * 6 + "a2,b1\n" * 5)
+    path = tmp_path / "flows.csv"
+    source = TripsSource(tmp_path / "trips.csv", hierarchy=tmp_path / "places.csv")
+    for trips, clean in ((11, True), (12, False)):
+        path.write_text(f"origin,destination,trips\nA,B,{trips}\n")
+        assert audit_releases([path], trips=source, k=10).clean == clean
+
+
+def test_k_is_one_on_trips_where_a_rule_on_weight_does_not_say_what_it_is(made: tuple[Path, Path]) -> None:
+    _, folder = made
+    edit_json(folder / "release.json", lambda content: content.update(rule={"weight": 1.0}))
+    assert "below your rule of 1,000 trips" in text(folder, k=1000)

@@ -13,7 +13,17 @@ import pytest
 
 from audit.tamper import edit_json
 from cli.runner import odkanon, output
-from odkanon import InputError, Rule, anonymize, audit_releases, build_od, make_survey, read_trips
+from odkanon import (
+    InputError,
+    Rule,
+    anonymize,
+    audit_releases,
+    build_od,
+    lookup_hierarchy,
+    make_survey,
+    read_od,
+    read_trips,
+)
 from odkanon.audit import Report, TripsSource
 from odkanon.publish.saved import read_release
 from odkanon.together.series import release_on_zones, zoning_of
@@ -174,6 +184,15 @@ def test_segments_released_together_are_clean_and_said_to_be_compared(tmp_path: 
     assert set(report.as_dict()["compared"][0]) == {"releases", "relation", "how", "compared"}
 
 
+def test_what_was_put_beside_segments_later_was_not_made_with_them(tmp_path: Path) -> None:
+    path = write(busy() + busy("Man") + busy(prefix="x") + busy("Man", "x"), tmp_path / "trips.parquet")
+    together(path, tmp_path / "both", Rule(trips=4), ["sex"])
+    later = anonymize(matrix(path, "age >= 0"), RULE)
+    later.save(tmp_path / "both" / "later")
+    report = audit_releases([tmp_path / "both" / "sex=Woman", tmp_path / "both" / "later"])
+    assert findings(report, "relation")
+
+
 def test_a_public_folder_without_its_recipe_says_what_cannot_be_checked(tmp_path: Path) -> None:
     path = write(busy(), tmp_path / "trips.parquet")
     release(path, tmp_path / "release", RULE)
@@ -233,3 +252,38 @@ def test_trips_are_counted_in_the_cells_of_the_release(tmp_path: Path) -> None:
     assert findings(audit_releases([tmp_path / "at8"], trips=TripsSource(path, resolution=10)), "recount")
     with pytest.raises(InputError, match="resolution 7 and 8"):
         audit_releases([tmp_path / "at7", tmp_path / "at8"], trips=path)
+
+
+def test_trips_without_the_column_of_a_filter_are_not_those_of_the_release(tmp_path: Path) -> None:
+    path = write(busy() + busy("Man"), tmp_path / "trips.parquet")
+    anonymize(matrix(path, "sex == 'Woman'"), RULE).save(tmp_path / "women")
+    release(path, tmp_path / "everyone", RULE)
+    pyarrow.parquet.write_table(pyarrow.parquet.read_table(path).drop_columns(["sex"]), tmp_path / "other.parquet")
+    report = audit_with_trips(tmp_path / "other.parquet", tmp_path / "women", tmp_path / "everyone")
+    (found,) = findings(report, "recount")
+    assert found.releases == ("women",)
+    assert "they have no column 'sex'" in found.message
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        (None, "give the lookup table of their zones"),
+        ("leaf,district\nx1,X\n", "give the lookup table of their zones"),
+        ("leaf,district\na1,A\na2,A\nb1,B\n", "= 2 trips of somebody else"),
+    ],
+)
+def test_codes_of_two_levels_are_compared_by_their_lookup_table(tmp_path: Path, table: str | None, said: str) -> None:
+    """From a1 and a2, 8 and 6 trips; from A, 12 of women."""
+    places, path = tmp_path / "places.csv", tmp_path / "trips.csv"
+    places.write_text("leaf,district\na1,A\na2,A\nb1,B\n")
+    path.write_text("origin,destination,sex\n" + "a1,b1,W\n" * 7 + "a2,b1,W\n" * 5 + "a1,b1,M\na2,b1,M\n")
+    tree = lookup_hierarchy(pyarrow.csv.read_csv(places))
+    anonymize(read_od(path, hierarchy=tree), Rule(trips=5), method="oigh", level="leaf").save(tmp_path / "everyone")
+    women = read_od(path, hierarchy=tree, where="sex == 'W'")
+    anonymize(women, Rule(trips=5), method="oigh", level="district", budget=0.0).save(tmp_path / "women")
+    if table is not None:
+        places.write_text(table)
+    given = None if table is None else lookup_hierarchy(pyarrow.csv.read_csv(places))
+    report = audit_releases([tmp_path / "everyone", tmp_path / "women"], hierarchy=given)
+    assert any(said in each.message for each in findings(report))

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import h3
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 from audit.tamper import copy_release, edit_json, read_rows, settle_accounts, sign_again, write_rows
 from odkanon import InputError, Rule
 from odkanon.audit import audit_releases
 from odkanon.publish.recipe import recipe_path
-from worlds.people import Trip, audit_with_trips, crowd, findings, places, release, write
+from worlds.people import Trip, audit_with_trips, crowd, findings, places, release, together, write
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +60,8 @@ def test_a_count_lowered_in_one_file(forged: Path) -> None:
 
 def test_a_count_lowered_everywhere(world: tuple[Path, Path], forged: Path) -> None:
     rows = read_rows(forged)
-    rows[0]["trips"] -= 3
+    for name in ("trips", "persons"):
+        rows[0][name] -= 3
     write_rows(forged, rows)
     assert "but release.json says" in messages(forged)
     settle_accounts(forged)
@@ -201,3 +206,74 @@ def test_a_file_that_is_gone(forged: Path) -> None:
     (forged / "classes.csv").unlink()
     with pytest.raises(InputError, match=r"it has no classes\.csv"):
         audit_releases([forged])
+
+
+def test_a_threshold_taken_out_of_the_folder(forged: Path) -> None:
+    edit_json(forged / "release.json", lambda content: content["rule"].pop("persons"))
+    sign_again(forged)
+    assert "disagree on rule, persons" in messages(forged)
+
+
+def test_a_manifest_edited_where_nothing_else_says_the_same(forged: Path) -> None:
+    edit_json(forged / "release.json", lambda content: content.update(resolution=9))
+    assert "release.json was changed after it was written: the recipe has another sha256" in messages(forged)
+
+
+def test_segments_and_their_index_are_compared_with_the_recipe(tmp_path: Path) -> None:
+    crowds = [Trip(who, 0, 8) for who in crowd(15, "Woman") + crowd(15, "Man")]
+    path = write(crowds, tmp_path / "trips.parquet")
+    folder = tmp_path / "both"
+    together(path, folder, Rule(trips=10), ["sex"])
+    assert messages(folder) == ""
+    edit_json(folder / "sex=Man" / "release.json", lambda content: content.update(resolution=9))
+    assert "release.json was changed after it was written: index.json has another sha256" in messages(folder)
+    edit_json(folder / "index.json", lambda content: content.update(statement="Safe."))
+    assert "index.json was changed after it was written: the recipe has another sha256" in messages(folder)
+    (folder / "notes.recipe.json").write_text("{}")
+    assert "notes.recipe.json is not listed in index.json: it was added" in messages(folder)
+
+
+DAMAGES: list[tuple[str, dict[str, Any]]] = [
+    ("recipe", {"zones": 0}),
+    ("recipe", {"input": []}),
+    ("recipe", {"input": {"where": ["sex =="]}}),
+    ("release", {"unlisted": "nobody"}),
+    ("release", {"period": [1]}),
+    ("release", {"rule": {"k": 10, "trips": float("nan")}}),
+    ("release", {"rule": {"k": 10, "trips": float("inf")}}),
+    ("release", {"axes": [{"name": "mode"}]}),
+    ("release", {"zones": None, "files": []}),
+]
+
+
+@pytest.mark.parametrize("with_trips", [False, True])
+@pytest.mark.parametrize(("where", "what"), DAMAGES)
+def test_no_damage_ends_in_a_traceback(
+    world: tuple[Path, Path], forged: Path, where: str, what: dict[str, Any], with_trips: bool
+) -> None:
+    edit_json(
+        recipe_path(forged) if where == "recipe" else forged / "release.json", lambda content: content.update(what)
+    )
+    clean = False
+    with suppress(InputError):
+        clean = audit_releases([world[1], forged], trips=world[0] if with_trips else None).clean
+    # Without trips, nobody looks at the places of the recipe.
+    assert not clean or (what == {"zones": 0} and not with_trips)
+
+
+def test_a_column_added_to_the_table(forged: Path) -> None:
+    table = pyarrow.parquet.read_table(forged / "classes.parquet")
+    more = table.append_column("who", pa.array(["p1, p2"] * len(table)))
+    pyarrow.parquet.write_table(more, forged / "classes.parquet")
+    sign_again(forged)
+    assert "classes.parquet has the columns who, which are no part of a release" in messages(forged)
+
+
+@pytest.mark.parametrize("name", ["../release", "x" * 300, "a/b", ""])
+def test_an_index_that_names_what_is_not_in_the_folder(world: tuple[Path, Path], tmp_path: Path, name: str) -> None:
+    copy_release(world[1], tmp_path / "release")
+    folder = tmp_path / "both"
+    folder.mkdir()
+    (folder / "index.json").write_text(json.dumps({"whole": name, "segments": []}))
+    with pytest.raises(InputError):
+        audit_releases([folder])

@@ -49,7 +49,30 @@ def check_rule(connection: duckdb.DuckDBPyConnection, release: Published, *, wit
             )
             findings.append(finding_on("rule", release, text, details=below))
     findings += _check_destinations(connection, release)
+    findings += _check_possible(connection, release)
     return findings + _check_listed_once(connection, release) + _check_promise(release)
+
+
+def _check_possible(connection: duckdb.DuckDBPyConnection, release: Published) -> list[Finding]:
+    """Check that rows say where they begin and end, and that nobody is in a flow without a trip."""
+    tests = {
+        "do not say where they begin or end, and may be totals of others": " OR ".join(
+            f"coalesce({axis}, '') = ''" for axis in AXES
+        )
+    }
+    for each in (each for each in MEASURES if not each.adds_up and each.name in release.measures):
+        tests[f"have more {each.name} than trips, which cannot be"] = f"{each.name} > trips"
+    findings = []
+    for text, condition in tests.items():
+        found = rows(
+            connection,
+            f"SELECT origin, destination, trips FROM classes WHERE release = {release.number} AND ({condition}) "
+            "ORDER BY 1, 2",
+        )
+        if found:
+            first = f"{found[0]['origin']} -> {found[0]['destination']} with {found[0]['trips']} trips"
+            findings.append(finding_on("rule", release, f"{len(found):,} flows {text}: {first}", details=found))
+    return findings
 
 
 def _check_destinations(connection: duckdb.DuckDBPyConnection, release: Published) -> list[Finding]:
@@ -83,11 +106,10 @@ def _check_listed_once(connection: duckdb.DuckDBPyConnection, release: Published
 
 def _check_promise(release: Published) -> list[Finding]:
     """Check that there is a promise at all, and that its words are its numbers."""
-    if release.bare:
-        return []
-    findings = _check_words(release)
-    if all(threshold <= 1 for threshold in release.promised.values()):
-        text = "it promises that a flow has 1 of what it counts, which every flow has: it protects nobody"
+    findings = [] if release.bare else _check_words(release)
+    who, asked = ("you ask", release.demanded) if release.bare else ("it promises", release.promised)
+    if all(threshold <= 1 for threshold in asked.values()):
+        text = f"{who} that a flow has 1 of what it counts, which every flow has: it protects nobody"
         findings.append(finding_on("rule", release, text))
     return findings
 

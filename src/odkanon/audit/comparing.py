@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 
 import duckdb
@@ -14,6 +14,7 @@ from odkanon.audit.places import Places
 from odkanon.audit.relations import Relation, together
 from odkanon.audit.report import Finding, Severity
 from odkanon.audit.shown.groups import small_groups
+from odkanon.audit.shown.solving import DoNotFitError
 from odkanon.audit.shown.system import Group, System
 from odkanon.audit.systems import Rows, highest, make_system, number_rows
 
@@ -24,14 +25,17 @@ Sides = list[list[Published]]
 
 
 class Comparing:
-    """All that is needed to compare releases whose trips are known."""
+    """All that is needed to compare releases.
 
-    def __init__(
-        self, connection: duckdb.DuckDBPyConnection, places: Places, atoms: Sequence[tuple[frozenset[int], int]]
-    ) -> None:
-        self._connection, self._places = connection, places
-        self._atoms = [members for members, _ in atoms]
+    Parameters
+    ----------
+    make : callable
+        Returns the rows of some releases as a system, after they were numbered through; None where that is too much.
+    """
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, make: Callable[[Sides], System | None]) -> None:
         self._rows: Rows = number_rows(connection)
+        self._make = make
         self._names: dict[int, str] = {}
 
     def compare(self, related: Sequence[Relation]) -> list[Finding]:
@@ -51,14 +55,19 @@ class Comparing:
         return list({(each.releases, each.message): each for each in findings}.values())
 
     def _look(self, sides: Sides) -> tuple[list[Finding], int]:
-        system = make_system(self._connection, self._places, sides, self._atoms)
+        try:
+            system = self._make(sides)
+        except DoNotFitError:
+            return [_contradiction([release for side in sides for release in side])], 0
+        if system is None:
+            return [], 1
         groups, undecided = small_groups(system)
         found = [self._finding(system, sides, group) for group in groups]
         return [each for each in found if each is not None], undecided
 
     def _finding(self, system: System, sides: Sides, group: Group) -> Finding | None:
         """Return what to say of a group; None where it has enough persons after all."""
-        trips = int(system.mass[group.columns, 0].sum())
+        trips = round(float(system.mass[group.columns, 0].sum()))
         what = f"{trips:,} trips"
         releases = [release for side in sides for release in side]
         if not trips:
@@ -173,6 +182,15 @@ def _two_sides(cluster: Sequence[Published], pairs: set[frozenset[int]]) -> list
     return list(found.values())
 
 
+def _contradiction(releases: Sequence[Published]) -> Finding:
+    names = tuple(release.name for release in releases)
+    text = (
+        f"the numbers of {' and '.join(names)} contradict what is known of their trips, so that they cannot be "
+        "compared: they were changed, or made on other places; give the trips"
+    )
+    return Finding("relation", names, text)
+
+
 def _not_tried(cluster: Sequence[Published], many_sides: bool, unsure: bool) -> Iterator[Finding]:
     names = tuple(release.name for release in cluster)
     severity: Severity = "note" if together(*cluster) else "finding"
@@ -181,5 +199,5 @@ def _not_tried(cluster: Sequence[Published], many_sides: bool, unsure: bool) -> 
         text = f"{ways} only two kinds of tables at a time were combined, not all at once"
         yield Finding("relation", names, text, severity)
     if unsure:
-        text = f"{ways} it could not be decided whether a group of too few persons can be worked out"
+        text = f"{ways} it could not be decided whether a group of too few can be worked out"
         yield Finding("relation", names, text, severity)

@@ -1,6 +1,8 @@
 """What several releases give away together by their published numbers, where the trips are not given.
 
-Three ways to subtract are tried, for a whole and disjoint parts of it (the same trips on other zones count as a part):
+Where all combinations can be tried, they are (`odkanon.audit.numbers`). Else, and for releases of which it is only said
+that they grow, three ways to subtract are tried, for a whole and disjoint parts of it (the same trips on other zones
+count as a part):
 
 * a flow of the whole minus all flows of the parts inside it: who is in none of the parts' flows;
 * the same block in every one of a complete set of parts, minus all flows of the whole inside it: whom the whole
@@ -21,6 +23,7 @@ import duckdb
 
 from odkanon.audit.checks import show
 from odkanon.audit.folder import AXES, Published, rows
+from odkanon.audit.measures import MEASURES, NAMES
 from odkanon.audit.relations import Relation, together
 from odkanon.audit.report import Finding
 
@@ -121,6 +124,45 @@ def find_differences(connection: duckdb.DuckDBPyConnection, found: Sequence[Fami
     return _distinct(findings)
 
 
+def find_few_heads(connection: duckdb.DuckDBPyConnection, found: Sequence[Family]) -> list[Finding]:
+    """Return flows less flows inside them that leave trips enough, but perhaps too few persons or households.
+
+    Heads do not add up, so that more may be left than the numbers of the flows say; without trips nobody knows.
+    """
+    findings: list[Finding] = []
+    for family in found:
+        everyone = (family.whole, *family.parts)
+        for heads in (each.name for each in MEASURES if not each.adds_up):
+            least = max(each.thresholds.get(heads, 0) for each in everyone)
+            if least and all(heads in each.measures for each in everyone) and not together(*everyone):
+                _nest(connection, family.whole, family.parts)
+                findings += _few_heads(connection, family, heads, least)
+    return _distinct(findings)
+
+
+def _few_heads(connection: duckdb.DuckDBPyConnection, family: Family, heads: str, least: float) -> list[Finding]:
+    left = rows(
+        connection,
+        "SELECT a.origin, a.destination, (a.trips - sum(n.trips))::BIGINT AS rest, "
+        f"(a.{heads} - sum(n.{heads}))::BIGINT AS heads, list(DISTINCT n.release ORDER BY n.release) AS parts "
+        f"FROM classes a JOIN ({_inside([part.number for part in family.parts], family.whole.number)}) n "
+        f"ON a.origin = n.outer_origin AND a.destination = n.outer_destination WHERE a.release = {family.whole.number} "
+        f"GROUP BY a.origin, a.destination, a.trips, a.{heads} HAVING count(*) = count(DISTINCT n.release) "
+        f"AND rest >= {family.few} AND heads < {least} ORDER BY 1, 2",
+    )
+    names = {part.number: part.name for part in family.parts}
+    return [
+        _difference(
+            (family.whole.name, *(names[number] for number in row["parts"])),
+            f"{row['origin']} -> {row['destination']}: {family.whole.name} - "
+            f"{' - '.join(names[number] for number in row['parts'])} = {row['rest']:,} trips of somebody else, by the "
+            f"numbers of perhaps {max(row['heads'], 1):,} {heads}; give the trips to count them",
+            row,
+        )
+        for row in left
+    ]
+
+
 def _distinct(findings: list[Finding]) -> list[Finding]:
     return list({(each.releases, each.message): each for each in findings}.values())
 
@@ -152,8 +194,9 @@ def _inside(inner: Sequence[int], outer: int) -> str:
         f"AND {axis[0]}.inside = b.{axis} AND {axis[0]}.outer_release = {outer}"
         for axis in AXES
     )
+    counted = ", ".join(f"b.{name}" for name in NAMES)
     return (
-        "SELECT b.release, b.origin, b.destination, b.trips, b.weight, o.outside AS outer_origin, "
+        f"SELECT b.release, b.origin, b.destination, {counted}, o.outside AS outer_origin, "
         f"d.outside AS outer_destination FROM classes b {joins} WHERE b.release IN ({', '.join(map(str, inner))})"
     )
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import csv
 import hashlib
+from pathlib import Path
 
 import duckdb
 
 from odkanon.audit.counting.scan import plain_path
-from odkanon.audit.folder import AXES, Published, finding_on, kind_sql
+from odkanon.audit.folder import AXES, BESIDES, Published, finding_on, kind_sql, read_json
+from odkanon.audit.measures import NAMES
 from odkanon.audit.report import Finding
+from odkanon.publish.recipe import read_recipe, recipe_path
 from odkanon.read.tables.open import quote_name, quote_text
 
-PAGE = "report.html"
+PAGE, MANIFEST, INDEX = "report.html", "release.json", "index.json"
 PUBLIC = ("classes.csv", "classes.parquet", "zones.geojson", "release.json", "datapackage.json", PAGE)
 """What the folder of a release holds."""
 
@@ -28,14 +31,51 @@ def check_files(connection: duckdb.DuckDBPyConnection, release: Published) -> li
         path = release.folder / file
         if not path.is_file():
             findings.append(finding_on("files", release, f"{file} is listed in release.json but missing"))
-        elif hashlib.sha256(path.read_bytes()).hexdigest() != digest:
+        elif _digest(path) != digest:
             text = f"{file} was changed after it was written: its sha256 is another one"
             # The page alone may be made anew, in other words or with streets below it.
             findings.append(finding_on("files", release, text, "note" if file == PAGE else "finding"))
     if "files" not in release.manifest:
         text = "release.json lists no digests, so edits of single files cannot be told"
         findings.append(finding_on("files", release, text, "note"))
-    return findings + _compare_recipe(release) + _compare_csv(connection, release)
+    findings += _check_columns(connection, release)
+    return findings + _check_manifest(release) + _compare_recipe(release) + _compare_csv(connection, release)
+
+
+def _check_columns(connection: duckdb.DuckDBPyConnection, release: Published) -> list[Finding]:
+    """Find columns of the table that no release has."""
+    scan = f"read_parquet({plain_path(release.folder / 'classes.parquet')}, hive_partitioning=false)"
+    columns = [row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {scan}").fetchall()]
+    more = [name for name in columns if name not in (*AXES, *release.axes, *NAMES)]
+    text = f"classes.parquet has the columns {', '.join(more)}, which are no part of a release"
+    return [finding_on("files", release, text)] if more else []
+
+
+def _check_manifest(release: Published) -> list[Finding]:
+    """Compare release.json with the digest in the recipe, or in the index of what was made in one run."""
+    own, index = recipe_path(release.folder.absolute()), release.folder.absolute().parent / INDEX
+    if own.is_file() or not index.is_file():
+        who, told = "the recipe", release.recipe.get("public_sha256")
+    else:
+        files = read_json(index).get("files", {})
+        who, told = INDEX, files.get(f"{release.folder.absolute().name}/{MANIFEST}")
+    if told is None or told == _digest(release.folder / MANIFEST):
+        return []
+    return [finding_on("files", release, f"{MANIFEST} was changed after it was written: {who} has another sha256")]
+
+
+def check_index(folder: Path) -> list[Finding]:
+    """Compare the index of what was made in one run with the digest in the recipe."""
+    told = (read_recipe(folder) or {}).get("public_sha256")
+    if told is None or told == _digest(folder / INDEX):
+        return []
+    return [
+        Finding("files", (str(folder),), f"{INDEX} was changed after it was written: the recipe has another sha256")
+    ]
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _foreign(release: Published) -> list[Finding]:
@@ -57,8 +97,10 @@ def _compare_recipe(release: Published) -> list[Finding]:
         public, private = release.manifest.get(part), release.about.get(part)
         if isinstance(public, dict) and isinstance(private, dict):
             # A threshold on weight from the data is told as what the rows tell of it.
-            told = private | ({"weight": private["weight_told"]} if part == "rule" and "weight_told" in private else {})
-            names = sorted(name for name in public.keys() & told.keys() if not _agree(part, public[name], told[name]))
+            kept = private | ({"weight": private["weight_told"]} if part == "rule" and "weight_told" in private else {})
+            asked = {*NAMES, *BESIDES} if part == "rule" else set()
+            both = (public.keys() & kept.keys()) | (asked & (public.keys() | kept.keys()))
+            names = sorted(name for name in both if not _agree(part, public.get(name), kept.get(name)))
         else:
             names = [part] if None not in (public, private) and public != private else []
         for name in names:

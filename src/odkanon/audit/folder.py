@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import ceil
 from pathlib import Path
@@ -28,6 +29,7 @@ BETWEEN = "\x1f"
 """Between the axes of what a row of a cube says of them; no text that people write has it."""
 
 Zone = tuple[dict[str, Any], Any]
+_DAMAGE = (KeyError, TypeError, AttributeError, ValueError, IndexError, ArithmeticError, RecursionError, duckdb.Error)
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,6 +158,11 @@ class Published:
         """Whether pairs were taken out before flows were formed, so that a flow need not have all trips of its area."""
         return bool(self.parameters.get("suppress") == "before")
 
+    @property
+    def lists_all(self) -> bool:
+        """Whether it tells everybody that no trip is missing from its rows."""
+        return bool(self.manifest.get("unlisted", {}).get("at_most_trips") == 0)
+
     def leaves(self, axis: str) -> dict[str, int]:
         """Return how many places of the data each zone has, where that is told."""
         ids = [about["id"] for about, _ in self.zones[axis]]
@@ -163,6 +170,18 @@ class Published:
         if told is None:
             told = [about.get("leaves") for about, _ in self.zones[axis]]
         return {zone: count for zone, count in zip(ids, told, strict=False) if count is not None}
+
+
+@contextmanager
+def as_damage(name: str) -> Iterator[None]:
+    """Say of anything that goes wrong with what a release says of itself that the release was damaged."""
+    try:
+        yield
+    except _DAMAGE as error:
+        reason = str(error).splitlines()[0] if isinstance(error, duckdb.Error) else repr(error)
+        raise InputError(
+            f"{name} lacks something that every release has ({reason[:200]}); it was damaged or edited"
+        ) from None
 
 
 def is_box(about: Mapping[str, Any]) -> bool:
@@ -186,7 +205,7 @@ def read_release(
         if not (path / file).is_file():
             raise InputError(f"{name} is not a complete release: it has no {file}")
     manifest, recipe = read_json(path / "release.json"), read_recipe(path) or {}
-    try:
+    with as_damage(name):
         zones: dict[str, list[Zone]] = {axis: [] for axis in AXES}
         for feature in read_json(path / "zones.geojson")["features"]:
             zones[feature["properties"]["axis"]].append((feature["properties"], feature.get("geometry")))
@@ -197,15 +216,13 @@ def read_release(
         _ = published.thresholds, published.k, published.mean_weight
         _ = published.total, published.has_boxes, published.axes
         return published
-    except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
-        raise InputError(f"{name} lacks something that every release has ({error}); it was damaged or edited") from None
 
 
 def read_json(path: Path) -> Any:
     """Read a JSON file, or say that it is damaged."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, RecursionError) as error:
         raise InputError(f"{path} cannot be read ({error}); the file is truncated or damaged") from None
 
 

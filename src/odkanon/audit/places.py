@@ -14,7 +14,7 @@ import h3
 import numpy as np
 import pyarrow as pa
 
-from odkanon.audit.folder import AXES, WORLD, Published, rows
+from odkanon.audit.folder import AXES, WORLD, Published, Zone, rows
 from odkanon.audit.nested import check_nesting
 from odkanon.audit.report import Finding
 from odkanon.methods.registry import METHODS
@@ -30,6 +30,8 @@ class Places:
     ) -> None:
         self._connection = connection
         self._hierarchy = hierarchy
+        self._levels = {} if hierarchy is None else _finest_levels(hierarchy)
+        self._table = set() if hierarchy is None else _names(hierarchy)
         connection.execute(
             "CREATE TABLE nodes (release INTEGER, axis VARCHAR, zone VARCHAR, node VARCHAR, size INTEGER)"
         )
@@ -46,7 +48,8 @@ class Places:
         for axis in AXES:
             for about, _ in release.zones[axis]:
                 cells = about.get("cells") or about.get("places") or [about["id"]]
-                names = [self.name(cell, about.get("level")) for cell in cells]
+                level = about.get("level", self._levels.get(about["id"]) if release.bare else None)
+                names = [self.name(cell, level) for cell in cells]
                 columns["axis"] += [axis] * len(names)
                 columns["zone"] += [about["id"]] * len(names)
                 columns["node"] += names
@@ -56,6 +59,27 @@ class Places:
     def name(self, place: str, level: int | None = 0) -> str:
         """Return the name of a node; in a lookup table the same code may stand for zones of several levels."""
         return place if self._hierarchy is None else f"{level or 0}:{place}"
+
+    def comparable(self, one: Published, other: Published) -> bool:
+        """Tell whether it is known which zones of two releases lie in which.
+
+        Cells know it of each other. Codes need a lookup table that has them, unless one release has all zones of the
+        other, or all are of one level.
+        """
+        for axis in AXES:
+            first, second = (_codes(release.zones[axis]) for release in (one, other))
+            if (first is None) != (second is None) and one.zones[axis] and other.zones[axis]:
+                return False
+            both = (first or set()) | (second or set())
+            if (
+                not both
+                or both in (first, second)
+                or (self._hierarchy is None and len({level for _, level in both}) == 1)
+            ):
+                continue
+            if self._hierarchy is None or not {self.name(*each) for each in both} <= self._table:
+                return False
+        return True
 
     def add_nodes(self, nodes: list[str]) -> None:
         """Tell the table ``above`` what lies above some nodes, themselves included, as far as zones are made of it."""
@@ -145,6 +169,24 @@ class Places:
         self._connection.register("incoming", incoming)
         self._connection.execute(f"INSERT INTO {table} {select}")
         self._connection.unregister("incoming")
+
+
+def _codes(zones: Sequence[Zone]) -> set[tuple[str, int]] | None:
+    """Return the codes of a lookup table, and their levels, that zones are made of; None where they are H3 cells."""
+    listed = [about for about, _ in zones if about["id"] != WORLD]
+    if not all(about.get("level") is not None or about.get("places") for about in listed):
+        return None
+    return {(code, about.get("level") or 0) for about in listed for code in about.get("places") or [about["id"]]}
+
+
+def _names(tree: Hierarchy) -> set[str]:
+    """Return all nodes of a lookup table by their names."""
+    return {f"{level}:{code}" for level in range(tree.top + 1) for code in tree.labels(level)}
+
+
+def _finest_levels(tree: Hierarchy) -> dict[str, int]:
+    """Return, for each code of a lookup table, the finest level on which it stands for a zone."""
+    return {str(code): level for level in range(tree.top, -1, -1) for code in tree.labels(level)}
 
 
 def _cells(nodes: list[str]) -> Any:

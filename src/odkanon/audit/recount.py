@@ -7,7 +7,7 @@ from typing import Any
 import duckdb
 
 from odkanon.audit.checks import show
-from odkanon.audit.counting.records import Records, add_area, add_centres
+from odkanon.audit.counting.records import NoColumnError, Records, add_area, add_centres
 from odkanon.audit.counting.scan import TripsSource
 from odkanon.audit.folder import AXES, Published, finding_on, rows
 from odkanon.audit.kinds import add_kinds_of_trips
@@ -34,7 +34,10 @@ def recount(
     if release.axes and "axes" not in (release.about or {}):
         text = "how trips were told apart by kind stands in its recipe, which is not there; rows were not counted again"
         return [finding_on("recount", release, text)], False
-    assign(connection, release, records, source, prefix)
+    try:
+        assign(connection, release, records, source, prefix)
+    except NoColumnError as error:
+        return [finding_on("recount", release, str(error))], False
     findings = _check_input(connection, release, records)
     if any(each.severity == "finding" for each in findings):
         return findings, False

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import combinations
+from pathlib import Path
 from typing import Literal
 
 import duckdb
@@ -13,10 +16,11 @@ import duckdb
 from odkanon.audit.conditions import ages_of
 from odkanon.audit.folder import Published
 from odkanon.audit.report import Comparison, Finding
-from odkanon.audit.scope import OTHER, apart_in_time, hides_filter, segment_of
+from odkanon.audit.scope import OTHER, apart_in_time, hides_filter, plain_value, read_alike, segment_of
 
 CLOCKED = ("hour", "start_time", "end_time")
 """What a clock says of a trip."""
+_TIME = re.compile(r"\d:\d\d|\d{4}-?\d\d-?\d\d|\d{4}-?W\d")
 
 Kind = Literal["disjoint", "same", "part", "overlap", "unknown"]
 
@@ -113,6 +117,8 @@ def _told(one: Published, other: Published) -> Relation:
     if one.sha256 is None or one.sha256 != other.sha256 or hides_filter(one) or hides_filter(other):
         return Relation(one, other, "unknown", how)
     first, second = segment_of(one), segment_of(other)
+    if not (read_alike(one, other) or together(one, other)):
+        return Relation(one, other, "unknown", how)
     common = [name for name in first.keys() & second.keys() if first[name] != second[name]]
     if any(_exclude(name, first[name], second[name]) for name in common) or (common and together(one, other)):
         return Relation(one, other, "disjoint", how)
@@ -130,10 +136,12 @@ def _exclude(name: str, one: str, other: str) -> bool:
 
     Hours do not, as clocks may differ, nor does what is left over: of another run, that may be anything.
     """
-    if name in CLOCKED or OTHER in (one, other) or one.casefold() == other.casefold():
+    one, other = (plain_value(value) for value in (one, other))
+    if name in CLOCKED or {one, other} & {OTHER, ""} or one.casefold() == other.casefold():
         return False
     if name != "age":
-        return True
+        # A day, or a time of day, may be part of a time that is written otherwise.
+        return not any(map(_TIME.search, (one, other)))
     ages = ages_of(one), ages_of(other)
     if None in ages:
         return "missing" in (one, other)
@@ -144,7 +152,16 @@ def _exclude(name: str, one: str, other: str) -> bool:
 def together(*releases: Published) -> bool:
     """Tell whether releases were made in one run, as segments that stay safe side by side."""
     folders = {each.folder.resolve().parent for each in releases}
-    return len(folders) == 1 and all((folder / "index.json").is_file() for folder in folders)
+    return len(folders) == 1 and {each.folder.resolve().name for each in releases} <= listed_in(*folders)
+
+
+def listed_in(folder: Path) -> set[str]:
+    """Return the names of the releases that the index of a folder lists as made in one run."""
+    try:
+        index = json.loads((folder / "index.json").read_text(encoding="utf-8"))
+        return {index["whole"], *(part["folder"] for part in index["segments"] if part["folder"])}
+    except (OSError, ValueError, KeyError, TypeError):
+        return set()
 
 
 def unknown(found: Sequence[Relation]) -> list[Finding]:

@@ -14,21 +14,25 @@ from odkanon.audit.columns import find_column_leaks
 from odkanon.audit.comparing import Comparing
 from odkanon.audit.counting.records import Records, load_records
 from odkanon.audit.counting.scan import TripsSource
-from odkanon.audit.differences import families, find_differences
-from odkanon.audit.files import check_files
-from odkanon.audit.folder import Published, read_release
+from odkanon.audit.differences import families
+from odkanon.audit.files import check_files, check_index
+from odkanon.audit.folder import Published, as_damage, read_release
 from odkanon.audit.kinds import columns_of_kinds, load_kinds
 from odkanon.audit.measures import NAMES
+from odkanon.audit.numbers import compare_numbers
 from odkanon.audit.places import Places, check_outlines, check_overlap
 from odkanon.audit.recount import recount
-from odkanon.audit.relations import Relation, comparison, relations, scopes, unknown
+from odkanon.audit.relations import Relation, comparison, relations, scopes, together, unknown
 from odkanon.audit.report import Comparison, Finding, Report
 from odkanon.audit.scope import columns_needed, finest_of
+from odkanon.audit.systems import make_system
 from odkanon.errors import InputError
 from odkanon.read.tables.table import connect
 from odkanon.zoning.hierarchy import Hierarchy
 
 INDEX = "index.json"
+MOST_LETTERS = 255
+"""How many letters the name of a folder can have."""
 ROWS, NUMBERS = "all combinations of rows compared", "published numbers compared"
 NEEDLESS, NOTHING = "nothing to compare", "not compared"
 TOGETHER = "each compared with its whole"
@@ -88,7 +92,8 @@ def audit_releases(
     1 flows are below your rule of 10 trips: B -> A has 7
     """
     opened = open_releases(folders, trips=trips, hierarchy=hierarchy, k=k, least=least)
-    compared, differences = compare_opened(opened, opened.releases, cumulative=cumulative, disjoint=disjoint)
+    with as_damage(" or ".join(each.name for each in opened.releases)):
+        compared, differences = compare_opened(opened, opened.releases, cumulative=cumulative, disjoint=disjoint)
     findings = sorted([*opened.findings, *differences], key=lambda each: each.severity)
     checks = ["files", "rule", "totals", "zones", "margins", "homogeneity", "persons"]
     checks += ["recount", "dominance"] if trips is not None else []
@@ -149,18 +154,23 @@ def open_releases(
         for at, (path, name) in enumerate(zip(listed, names, strict=True))
     ]
     hierarchy = trips.tree if trips is not None else hierarchy
-    places = Places(connection, releases, hierarchy)
-    load_kinds(connection, releases)
+    with as_damage(" or ".join(names)):
+        places = Places(connection, releases, hierarchy)
+        load_kinds(connection, releases)
     for release in releases:
-        findings += _look_at(connection, release, with_trips=trips is not None)
+        with as_damage(release.name):
+            findings += _look_at(connection, release, with_trips=trips is not None)
     exact: set[int] = set()
     records = None
     if trips is not None:
-        wanted = {*columns_needed(releases, trips.filters), *columns_of_kinds(releases)}
-        records = load_records(connection, trips, sorted(wanted), finest_of(releases, trips))
+        with as_damage(" or ".join(names)):
+            wanted = {*columns_needed(releases, trips.filters), *columns_of_kinds(releases)}
+            finest = finest_of(releases, trips)
+        records = load_records(connection, trips, sorted(wanted), finest)
         places.add_nodes([places.name(leaf) for leaf in records.leaves])
         for release in releases:
-            counted, same = recount(connection, release, records, trips)
+            with as_damage(release.name):
+                counted, same = recount(connection, release, records, trips)
             findings += counted
             exact |= {release.number} if same else set()
     source = None if trips is None else trips.name
@@ -182,7 +192,9 @@ def _demand(release: Published, k: int | None) -> Published:
     """Turn the auditor's k into thresholds on what the release counts."""
     if k is None or not release.promised:
         return release
-    by_k = {name: k * release.mean_weight if name == "weight" else float(k) for name in release.promised}
+    mean = release.mean_weight
+    by_k = {name: k * mean if name == "weight" else float(k) for name in release.promised if mean or name != "weight"}
+    by_k = by_k or {"trips": float(k)}
     given = {name: value for name, value in release.demanded.items() if name != "trips" or value != k}
     return replace(release, demanded={**by_k, **given})
 
@@ -196,7 +208,7 @@ def compare_opened(
     related = relations(releases, atoms, exact, cumulative=cumulative, disjoint=disjoint)
     by_trips, by_numbers, comparisons, findings = [], [], [], unknown(related)
     for each in related:
-        done = _how(each, exact)
+        done = _how(each, exact, places)
         comparisons.append(comparison(each, done))
         if done == ROWS:
             by_trips.append(each)
@@ -204,15 +216,18 @@ def compare_opened(
             by_numbers.append(each)
         elif done == NOTHING and each.kind != "unknown":
             text = f"{each.one.name} and {each.other.name} share trips, but on such zones they cannot be compared"
+            text += "" if places.comparable(each.one, each.other) else "; give the lookup table of their zones"
             findings.append(Finding("relation", each.names, text))
-    findings += Comparing(connection, places, atoms).compare(by_trips) if by_trips else []
-    told = families([*by_numbers, *(each for each in related if each.kind == "disjoint")])
-    findings += find_differences(connection, told)
+    known = [members for members, _ in atoms]
+    if by_trips:
+        findings += Comparing(connection, lambda sides: make_system(connection, places, sides, known)).compare(by_trips)
+    if by_numbers:
+        findings += compare_numbers(connection, places, by_numbers, related)
     whole = families([each for each in related if each.kind in ("part", "disjoint")])
     return comparisons, findings + find_column_leaks(connection, whole)
 
 
-def _how(relation: Relation, exact: frozenset[int]) -> str:
+def _how(relation: Relation, exact: frozenset[int], places: Places) -> str:
     """Return how two releases can be compared."""
     both = (relation.one, relation.other)
     if relation.kind == "disjoint":
@@ -223,22 +238,21 @@ def _how(relation: Relation, exact: frozenset[int]) -> str:
         return ROWS
     if any(each.has_boxes for each in both):
         return NOTHING
-    return TOGETHER if relation.how == "released together" else NUMBERS
+    if relation.how == "released together":
+        return TOGETHER
+    return NUMBERS if together(*both) or places.comparable(*both) else NOTHING
 
 
 def _look_at(connection: duckdb.DuckDBPyConnection, release: Published, *, with_trips: bool) -> list[Finding]:
-    try:
-        findings = check_rule(connection, release, with_trips=with_trips)
-        if not release.bare:
-            findings = check_files(connection, release) + findings
-            findings += check_totals(connection, release)
-            findings += check_margins(connection, release)
-            findings += check_outlines(release)
-        findings += check_overlap(connection, release)
-        findings += check_homogeneity(connection, release)
-        return findings if with_trips else findings + check_persons(connection, release)
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise InputError(f"{release.name} lacks something that every release has ({error!r}); it was damaged") from None
+    findings = check_rule(connection, release, with_trips=with_trips)
+    if not release.bare:
+        findings = check_files(connection, release) + findings
+        findings += check_totals(connection, release)
+        findings += check_margins(connection, release)
+        findings += check_outlines(release)
+    findings += check_overlap(connection, release)
+    findings += check_homogeneity(connection, release)
+    return findings if with_trips else findings + check_persons(connection, release)
 
 
 def _expand(folders: list[Path]) -> tuple[list[Path], list[Finding]]:
@@ -257,13 +271,17 @@ def _expand(folders: list[Path]) -> tuple[list[Path], list[Finding]]:
         try:
             index = json.loads((folder / INDEX).read_text(encoding="utf-8"))
             inside = [index["whole"], *(part["folder"] for part in index["segments"] if part["folder"])]
-        except (ValueError, KeyError, TypeError) as error:
+            strange = [name for name in inside if Path(name).name != name or len(name) > MOST_LETTERS]
+            if strange:
+                raise ValueError(f"{strange[0]!r:.100} is no name of a folder in it")
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise InputError(f"{folder / INDEX} cannot be read ({error}); the file is truncated or damaged") from None
         listed += [folder / name for name in inside]
-        extra = sorted({path.name for path in folder.iterdir() if path.is_dir()} - set(inside))
+        extra = sorted({path.name for path in folder.iterdir()} - {*inside, INDEX})
         findings += [
             Finding("files", (str(folder),), f"{name} is not listed in index.json: it was added") for name in extra
         ]
+        findings += check_index(folder)
     return listed, findings
 
 

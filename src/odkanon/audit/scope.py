@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
 
 from odkanon.audit.conditions import age_condition, hour_condition, hours_of, text_condition
-from odkanon.audit.counting.filters import filter_sql, names_in
+from odkanon.audit.counting.filters import equality, filter_sql, names_in
 from odkanon.audit.counting.records import Records, raw_column
 from odkanon.audit.counting.scan import TripsSource
 from odkanon.audit.folder import Published
@@ -18,7 +19,8 @@ from odkanon.read.tables.where import FILTERED
 OTHER = "other"
 """What segments call the values that have too few trips for a table of their own."""
 _PERIOD = {"since": ">=", "until": "<"}
-_EQUALS = re.compile(r"""^\s*(\w+)\s*==\s*(?:"([^"]*)"|'([^']*)'|([\w.+-]+))\s*$""")
+_OPTIONS = ("columns", "crs", "kind", "timezone", "decimal", "time_format", "within")
+"""What of the reading of a file decides which trips there are, and what a filter means."""
 
 
 def filters_of(release: Published) -> list[str]:
@@ -34,11 +36,20 @@ def apart_in_time(one: Published, other: Published) -> bool:
     first, second = (release.manifest.get("period", {}) for release in (one, other))
     if not first or not second or first.get("timezone") != second.get("timezone"):
         return False
-    return any(
-        str(before["until"]) <= str(after["since"])
-        for before, after in ((first, second), (second, first))
-        if before.get("until") and after.get("since")
-    )
+    days = ((before.get("until"), after.get("since")) for before, after in ((first, second), (second, first)))
+    try:
+        return any(date.fromisoformat(until) <= date.fromisoformat(since) for until, since in days if until and since)
+    except (ValueError, TypeError):
+        return False
+
+
+def read_alike(one: Published, other: Published) -> bool:
+    """Tell whether two releases took the same rows of a file for the same trips, before filters and segments."""
+    told = [each.recipe.get("input", {}) for each in (one, other)]
+    first, second = ({name: each.get(name) for name in _OPTIONS} for each in told)
+    first["table"], second["table"] = (Path(str(each.get("hierarchy"))).name for each in told)
+    known = not str(first["within"]).endswith(" in memory")
+    return first == second and known and one.parameters.get("left_out") == other.parameters.get("left_out")
 
 
 def hides_filter(release: Published) -> bool:
@@ -73,18 +84,18 @@ def segment_of(release: Published) -> dict[str, str]:
     """Return what sets the trips of a release apart: its segment, or a filter, as ``{attribute: value}``."""
     segment = {name: str(label) for name, label in release.parameters.get("segment", {}).items()}
     for where in filters_of(release):
-        match = _EQUALS.match(where)
-        if match:
-            segment[match[1]] = _plain(next(value for value in match.groups()[1:] if value is not None))
-        else:
-            segment[f"filter {where}"] = "yes"
+        equal = equality(where)
+        segment |= {equal[0]: plain_value(equal[1])} if equal else {f"filter {where}": "yes"}
     return segment
 
 
-def _plain(value: str) -> str:
-    """Return a value of a filter as segments have it: ``1`` for ``1.0``, and without spaces around it."""
-    number = re.fullmatch(r"\s*[+]?0*(\d+?)(?:[.]0*)?\s*", value)
-    return number[1] if number else value.strip()
+def plain_value(value: object) -> str:
+    """Return a value of a filter as segments have it: ``1`` for ``1.0``, ``true`` and ``01``, no spaces around it."""
+    text = str(value).strip()
+    try:
+        return f"{float({'true': '1', 'false': '0'}.get(text.casefold(), text)):.17g}"
+    except ValueError:
+        return text
 
 
 def columns_needed(releases: Sequence[Published], where: Sequence[str]) -> list[str]:

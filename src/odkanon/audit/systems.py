@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from math import ceil
 from typing import Any
@@ -36,7 +37,9 @@ def number_rows(connection: duckdb.DuckDBPyConnection) -> Rows:
         "CREATE OR REPLACE TABLE numbered AS SELECT row_number() OVER (ORDER BY release, origin, destination) - 1 "
         "AS number, * FROM classes"
     )
-    table = connection.sql("SELECT release, origin, destination, trips FROM numbered ORDER BY number").to_arrow_table()
+    table = connection.sql(
+        "SELECT release, origin, destination, coalesce(trips, 0) AS trips FROM numbered ORDER BY number"
+    ).to_arrow_table()
     columns = table.to_pydict()
     return Rows(
         np.array(columns["release"], dtype=np.int64),
@@ -66,7 +69,7 @@ def make_system(
     others = [each for each in MEASURES if not each.adds_up and any(each.name in r.thresholds for r in releases)]
     counted = _counted(connection, sides, names)
     signature = np.column_stack([np.asarray(counted[f"s{at}"], dtype=np.int64) for at in range(len(sides))])
-    possible = _possible(connection, places, sides, atoms)
+    possible = possible_columns(connection, places, sides, atoms)
     missing = possible[~_contained(possible, signature)] if possible is not None else signature[:0]
     rows = np.concatenate([signature, missing])
     mass = np.zeros((len(rows), len(names)))
@@ -143,13 +146,17 @@ def _heads(
     return Heads(measure.name, least, head, np.searchsorted(at, np.arange(columns + 1)))
 
 
-def _possible(
+def possible_columns(
     connection: duckdb.DuckDBPyConnection,
     places: Places,
     sides: Sequence[Sequence[Published]],
     atoms: Sequence[frozenset[int]],
+    listed: AbstractSet[int] = frozenset(),
 ) -> Ints | None:
-    """Return in which rows a trip between any two places may be; None where places cannot be listed."""
+    """Return in which rows a trip between any two places may be; None where places cannot be listed.
+
+    Of releases that say that they list all of their trips, and of those in ``listed``, each trip is in a row.
+    """
     releases = [release for side in sides for release in side]
     if any(release.has_boxes for release in releases):
         return None
@@ -159,10 +166,12 @@ def _possible(
         return None
     grids = {each.number: _grid(connection, each, regions, shape) for each in releases}
     nothing = np.full(shape, -1, dtype=np.int64).ravel()
+    whole = {each.number for each in releases if each.number in listed or each.lists_all}
     found = []
     for chosen in sorted({tuple(_member(side, atom) for side in sides) for atom in atoms}):
         columns = np.column_stack([nothing if number < 0 else grids[number] for number in chosen])
-        found.append(_distinct(columns[(columns >= 0).any(axis=1)]))
+        there = (columns >= 0) | ~np.isin(chosen, sorted(whole))
+        found.append(_distinct(columns[(columns >= 0).any(axis=1) & there.all(axis=1)]))
     return _distinct(np.concatenate(found)) if found else None
 
 

@@ -54,6 +54,14 @@ def names_in(text: str) -> list[str]:
     return sorted({node.id for node in ast.walk(_parse(text)) if isinstance(node, ast.Name)})
 
 
+def equality(text: str) -> tuple[str, int | float | str] | None:
+    """Return the column and the value of a filter such as ``sex == "Woman"``; None for any other."""
+    node = _parse(text)
+    if not isinstance(node, ast.Compare) or not isinstance(node.left, ast.Name) or len(node.ops) > 1:
+        return None
+    return (node.left.id, _literal(node.comparators[0], text)) if isinstance(node.ops[0], ast.Eq) else None
+
+
 def _parse(text: str) -> ast.expr:
     try:
         return ast.parse(text, mode="eval").body

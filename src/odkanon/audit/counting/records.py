@@ -17,7 +17,7 @@ from odkanon.audit.counting.filters import Kept, quoted
 from odkanon.audit.counting.persons import person_sql
 from odkanon.audit.counting.scan import Scan, TripsSource, scan_of
 from odkanon.audit.measures import HEADS, MEASURES
-from odkanon.errors import InputError, nearest
+from odkanon.errors import InputError
 from odkanon.read.area import Area
 from odkanon.read.tables.open import quote_text
 from odkanon.zoning.cells import cell_to_latlng, cell_to_parent, cell_to_str, is_valid_cell, latlng_to_cell, str_to_cell
@@ -26,6 +26,10 @@ DECIMAL = "DECIMAL(38, 15)"
 PLACES = ("start_lat", "start_lon", "end_lat", "end_lon")
 _TIMES = ("start_time", "end_time")
 _OFFSET = r"(?i)^(.*:\d{2}(\.\d+)?)\s*(Z|UTC|GMT|[+-]\d{2}(:?\d{2})?)$"
+
+
+class NoColumnError(InputError):
+    """Trips without a column that tells which of them a release is about."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +68,8 @@ def load_records(
     """
     scan = scan_of(connection, source)
     # An hour that is no column of the file is that of the start.
-    kept = {name: _column_of(scan, name) for name in wanted if name != "hour" or name in scan.columns}
+    found = {name: _column_of(scan, name) for name in wanted if name != "hour" or name in scan.columns}
+    kept = {name: column for name, column in found.items() if column is not None}
     present = _filled(connection, scan)
     values = _values(scan, present, source.timezone)
     values |= {f"raw {name}": _raw(scan, column, source.timezone) for name, column in kept.items()}
@@ -101,14 +106,9 @@ def _name(column: str) -> str:
     return '"' + column.replace('"', '""') + '"'
 
 
-def _column_of(scan: Scan, name: str) -> str:
+def _column_of(scan: Scan, name: str) -> str | None:
     lower = {column.lower(): column for column in scan.columns}
-    column = name if name in scan.columns else scan.found.get(name, lower.get(name.lower()))
-    if column is None:
-        raise InputError(
-            f"{scan.name} has no column {name!r}, by which a release was made{nearest(name, scan.columns)}"
-        )
-    return column
+    return name if name in scan.columns else scan.found.get(name, lower.get(name.lower()))
 
 
 def _filled(connection: duckdb.DuckDBPyConnection, scan: Scan) -> set[str]:
@@ -242,7 +242,9 @@ def raw_column(records: Records, name: str) -> Kept:
         return Kept(quoted(name), records.columns[name].startswith(("TIMESTAMP", "DATE")))
     if name == "hour":
         return Kept("extract(hour FROM start_time)", False)
-    raise InputError(f"the trips have no column {name!r}, by which a release was made")
+    raise NoColumnError(
+        f"the trips given are not those of the release: they have no column {name!r}, by which it was made"
+    )
 
 
 def add_area(connection: duckdb.DuckDBPyConnection, records: Records, number: int, area: Area | None) -> str:

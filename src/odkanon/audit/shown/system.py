@@ -103,6 +103,13 @@ class Group:
 
 def components(rows: Ints) -> Iterator[Ints]:
     """Yield the columns of each set of rows that hang together; rows of one side alone show nothing but themselves."""
+    for part in parts(rows):
+        if len(part) > 1 and np.count_nonzero((rows[part] >= 0).any(axis=0)) > 1:
+            yield part
+
+
+def parts(rows: Ints) -> Iterator[Ints]:
+    """Yield the columns of each set of rows that hang together."""
     label = np.arange(int(rows.max(initial=-1)) + 1)
     there = rows >= 0
     while True:
@@ -115,9 +122,7 @@ def components(rows: Ints) -> Iterator[Ints]:
             break
         label = new
     order = np.argsort(lowest, kind="stable")
-    for part in np.split(order, np.flatnonzero(np.diff(lowest[order])) + 1):
-        if len(part) > 1 and np.count_nonzero(there[part].any(axis=0)) > 1:
-            yield part
+    yield from np.split(order, np.flatnonzero(np.diff(lowest[order])) + 1)
 
 
 def incidence_of(rows: Ints) -> tuple[Ints, Ints]:

@@ -1,0 +1,127 @@
+"""Releases without their trips: which of them a trip may be about, and masses that fit their rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from odkanon.audit.differences import Family
+from odkanon.audit.folder import Published
+from odkanon.audit.numbers import possible_atoms
+from odkanon.audit.relations import Kind, Relation
+from odkanon.audit.shown import solving
+from odkanon.audit.shown.solving import DoNotFitError, some_masses
+from worlds.tries import tries
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Columns on two or three sides with the trips in them, none in some."""
+    sides = draw(st.integers(2, 3))
+    rows = st.tuples(*(st.sampled_from([-1, *range(4 * side, 4 * side + 4)]) for side in range(sides)))
+    columns = draw(st.lists(rows.filter(lambda row: max(row) >= 0), min_size=1, max_size=20, unique=True))
+    trips = draw(st.lists(st.integers(0, 50), min_size=len(columns), max_size=len(columns)))
+    return np.array(columns), np.array(trips, dtype=np.float64)
+
+
+def added(rows: np.ndarray[Any, Any], masses: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    totals = np.zeros(12)
+    for side in rows.T:
+        np.add.at(totals, side[side >= 0], masses[side >= 0])
+    return totals
+
+
+@tries(100)
+@given(worlds())
+def test_masses_add_up_to_what_the_rows_say(world: tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]) -> None:
+    rows, trips = world
+    totals = added(rows, trips)
+    found = some_masses(rows, totals)
+    assert found is not None
+    assert (found >= 0).all()
+    assert np.allclose(added(rows, found), totals, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("rows", "totals"),
+    [
+        ([[0, 2], [1, 2]], [5, 6, 10]),  # the one row has less than the two in it
+        ([[0, 2], [1, 2], [1, -1]], [11, 6, 10]),
+        ([[0, 2]], [5, 0, 4]),
+        ([[0, 1, 2]], [5, 5, 4]),
+        ([[0, 1, 2], [0, -1, -1]], [4, 5, 5]),
+        ([[0, 1]], [-1, -1]),
+        ([[0, 1]], [np.nan, 1]),
+        ([[0, 1]], [np.inf, np.inf]),
+    ],
+)
+def test_rows_that_contradict_each_other(rows: list[list[int]], totals: list[float]) -> None:
+    with pytest.raises(DoNotFitError):
+        some_masses(np.array(rows), np.array(totals, dtype=np.float64))
+
+
+def test_what_is_sent_the_wrong_way_first_is_sent_back() -> None:
+    """The first row can go to both, the second to one of them only."""
+    rows = np.array([[0, 2], [0, 3], [1, 2]])
+    found = some_masses(rows, np.array([4.0, 5.0, 5.0, 4.0]))
+    assert found is not None
+    assert found.tolist() == [0, 4, 5]
+
+
+def test_three_sides_that_are_too_many_to_solve_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(solving, "MOST_VALUES", 2)
+    assert some_masses(np.array([[0, 1, 2]]), np.ones(3)) is None
+
+
+def release(number: int, *, thinned: bool = False) -> Published:
+    parameters = {"suppress": "before" if thinned else "after"}
+    manifest = {"rule": {"trips": 10}, "parameters": parameters}
+    return Published(number, f"r{number}", Path(f"r{number}"), manifest, None, {}, {}, ("trips",))
+
+
+ONE, TWO, ALL = release(1), release(2), release(0)
+
+
+def atoms(*told: Relation, releases: tuple[Published, ...], complete: tuple[Family, ...] = ()) -> list[list[int]]:
+    found = possible_atoms(releases, told, complete)
+    assert found is not None
+    return sorted(sorted(each) for each in found)
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("disjoint", [[0], [1]]),
+        ("same", [[0, 1]]),
+        ("part", [[0], [0, 1]]),
+        ("overlap", [[0], [0, 1], [1]]),
+        ("unknown", [[0], [0, 1], [1]]),
+    ],
+)
+def test_which_releases_a_trip_may_be_about(kind: Kind, expected: list[list[int]]) -> None:
+    assert atoms(Relation(ONE, ALL, kind, "said"), releases=(ALL, ONE)) == expected
+    assert atoms(Relation(ONE, ALL, kind, "said"), releases=(ONE, ALL)) == expected
+
+
+def test_of_a_release_that_was_thinned_any_trip_may_be_missing() -> None:
+    thin = replace(ONE, manifest=release(1, thinned=True).manifest)
+    assert atoms(Relation(thin, ALL, "same", "said"), releases=(ALL, thin)) == [[0], [0, 1]]
+    assert atoms(Relation(ALL, thin, "part", "said"), releases=(ALL, thin)) == [[0], [0, 1], [1]]
+
+
+def test_parts_that_are_all_there_is_leave_nobody_over() -> None:
+    told = [Relation(ONE, ALL, "part", ""), Relation(TWO, ALL, "part", ""), Relation(ONE, TWO, "disjoint", "")]
+    everybody = (Family(ALL, (ONE, TWO), complete=True),)
+    assert atoms(*told, releases=(ALL, ONE, TWO)) == [[0], [0, 1], [0, 2]]
+    assert atoms(*told, releases=(ALL, ONE, TWO), complete=everybody) == [[0, 1], [0, 2]]
+    assert atoms(*told, releases=(ALL, ONE), complete=everybody) == [[0], [0, 1]]
+
+
+def test_releases_that_can_lie_in_too_many_ways() -> None:
+    assert possible_atoms([release(number) for number in range(11)], [], []) is None
