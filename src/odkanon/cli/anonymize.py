@@ -16,10 +16,11 @@ from odkanon.cli.protecting import Wanted, protects
 from odkanon.cli.reading import How, reads
 from odkanon.cli.say import say
 from odkanon.cli.segments import anonymize_segments, read_after, read_earlier
+from odkanon.core.paths import remote
 from odkanon.core.words import say_count
 from odkanon.errors import InputError
 from odkanon.methods.registry import DEFAULT_METHOD, ONE_LEVEL, describe_methods
-from odkanon.read.tables.datasets import is_store, remote
+from odkanon.read.tables.datasets import is_store
 
 if TYPE_CHECKING:
     from odkanon.engine.choose import EngineName as EngineChoice

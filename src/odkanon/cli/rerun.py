@@ -12,8 +12,8 @@ from typing import Annotated, Any
 import typer
 
 from odkanon.cli.say import console, make_table, say
+from odkanon.core.paths import remote
 from odkanon.errors import InputError, nearest
-from odkanon.read.tables.datasets import remote
 
 
 def rerun(

@@ -18,7 +18,7 @@ from odkanon.model.od import AXES
 from odkanon.model.release import Release
 from odkanon.publish.files import CSV, MANIFEST, PARQUET, ZONES, classes_table, read_rows, sha256
 from odkanon.publish.manifest import public_manifest
-from odkanon.read.tables.open import quote_text
+from odkanon.read.tables.table import literal
 
 
 def check_written(release: Release, folder: Path, connection: duckdb.DuckDBPyConnection) -> None:
@@ -35,7 +35,7 @@ def check_written(release: Release, folder: Path, connection: duckdb.DuckDBPyCon
     release.check()
     meant = classes_table(release)
     # A folder called sex=Woman is no partition: its name is not a column.
-    scan = f"read_parquet({quote_text(str(folder / PARQUET))}, hive_partitioning = false)"
+    scan = f"read_parquet({literal(folder / PARQUET)}, hive_partitioning = false)"
     rows = connection.sql(f"SELECT * FROM {scan}").to_arrow_table()
     for file, found in ((PARQUET, rows), (CSV, _read_csv(folder / CSV, meant.schema))):
         if not found.cast(meant.schema).equals(meant):
@@ -68,7 +68,7 @@ def _check_zones(connection: duckdb.DuckDBPyConnection, folder: Path, meant: pa.
     picked = ", ".join(f"(p->>'$.{measure}')::DOUBLE AS {measure}" for measure in own)
     features = (
         f"SELECT p->>'$.axis' AS axis, p->>'$.id' AS id, {picked} FROM (SELECT unnest(json_extract(content, "
-        f"'$.features[*].properties')) AS p FROM read_text({quote_text(str(folder / ZONES))}))"
+        f"'$.features[*].properties')) AS p FROM read_text({literal(folder / ZONES)}))"
     )
     zones = connection.sql(features).to_arrow_table()
     for axis in AXES:

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from odkanon.core.arrays import Ints
+from odkanon.core.paths import plain
 from odkanon.errors import InputError
 from odkanon.methods.cascade.again import EarlierRows
 from odkanon.methods.registry import METHODS
@@ -200,7 +201,7 @@ def read_release(folder: str | Path) -> SavedRelease:
     True
     >>> zones = saved.zoning  # for `odkanon.release_on_zones`
     """
-    folder = Path(folder)
+    folder = plain(Path(folder))
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder; give the folder of a release")
     if (folder / INDEX).is_file():
