@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import ceil
+from math import ceil, isfinite
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import pyarrow as pa
 from odkanon.audit.counting.scan import TripsSource, plain_path, scan_of
 from odkanon.audit.measures import MEASURES, NAMES, Measure
 from odkanon.audit.report import Finding, Severity
+from odkanon.core.documents import parse_json
 from odkanon.errors import InputError
 from odkanon.publish.recipe import read_recipe
 from odkanon.read.tables.open import quote_name, quote_text
@@ -72,12 +72,12 @@ class Published:
     @property
     def promised(self) -> dict[str, float]:
         """The thresholds that it says it meets, by measure."""
-        return {name: self.manifest["rule"][name] for name in NAMES if name in self.manifest["rule"]}
+        return {name: told_number(self.manifest["rule"][name]) for name in NAMES if name in self.manifest["rule"]}
 
     @property
     def besides(self) -> dict[str, float]:
         """What it says it keeps besides thresholds, by name."""
-        return {name: self.manifest["rule"][name] for name in BESIDES if name in self.manifest["rule"]}
+        return {name: told_number(self.manifest["rule"][name]) for name in BESIDES if name in self.manifest["rule"]}
 
     @property
     def thresholds(self) -> dict[str, float]:
@@ -97,7 +97,7 @@ class Published:
     @property
     def k(self) -> int:
         """What k the rule stands for."""
-        return ceil(float(self.manifest["rule"].get("k", self.few or 1)))
+        return ceil(told_number(self.manifest["rule"].get("k", self.few or 1)))
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -148,6 +148,13 @@ class Published:
         return {zone: count for zone, count in zip(ids, told, strict=False) if count is not None}
 
 
+def told_number(value: Any) -> float:
+    """Return a number that a release tells; raise for anything else, which would become part of a query."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+        raise TypeError(f"{value!r} is no number")
+    return value
+
+
 def is_box(about: Mapping[str, Any]) -> bool:
     """Tell whether a zone is a box: it says so, or it is neither a cell, nor several, nor a node of a table."""
     if "kind" in about:
@@ -177,16 +184,17 @@ def read_release(
         measures = _load_classes(connection, number, path / "classes.parquet", axes)
         about = recipe.get("about") or (manifest if "input" in manifest else None)
         published = Published(number, name, path, manifest, about, recipe, zones, measures, demanded)
-        _ = published.thresholds, published.k, published.total, published.has_boxes, published.axes
+        _ = published.thresholds, published.k, published.total, published.has_boxes, published.axes, published.besides
+        _ = [told_number(value) for value in manifest["rule"].values()]
         return published
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise InputError(f"{name} lacks something that every release has ({error}); it was damaged or edited") from None
 
 
 def read_json(path: Path) -> Any:
     """Read a JSON file, or say that it is damaged."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return parse_json(path.read_text(encoding="utf-8"))
     except (ValueError, OSError) as error:
         raise InputError(f"{path} cannot be read ({error}); the file is truncated or damaged") from None
 

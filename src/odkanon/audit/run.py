@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,6 +23,7 @@ from odkanon.audit.recount import recount
 from odkanon.audit.relations import Relation, comparison, relations, scopes, unknown
 from odkanon.audit.report import Comparison, Finding, Report
 from odkanon.audit.scope import columns_needed, finest_of
+from odkanon.core.documents import parse_json
 from odkanon.errors import InputError
 from odkanon.read.tables.table import connect
 from odkanon.zoning.hierarchy import Hierarchy
@@ -257,7 +257,7 @@ def _expand(folders: list[Path]) -> tuple[list[Path], list[Finding]]:
             listed.append(folder)
             continue
         try:
-            index = json.loads((folder / INDEX).read_text(encoding="utf-8"))
+            index = parse_json((folder / INDEX).read_text(encoding="utf-8"))
             inside = [index["whole"], *(part["folder"] for part in index["segments"] if part["folder"])]
         except (ValueError, KeyError, TypeError) as error:
             raise InputError(f"{folder / INDEX} cannot be read ({error}); the file is truncated or damaged") from None

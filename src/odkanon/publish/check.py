@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from odkanon.core.documents import parse_json
 from odkanon.errors import UnsafeReleaseError
 from odkanon.model.measures import ADDITIVE
 from odkanon.model.od import AXES
@@ -84,7 +85,7 @@ def _check_zones(connection: duckdb.DuckDBPyConnection, folder: Path, meant: pa.
 
 
 def _check_manifest(release: Release, folder: Path) -> None:
-    told: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    told: dict[str, Any] = parse_json((folder / MANIFEST).read_text(encoding="utf-8"))
     files = told.pop("files")
     if told != json.loads(json.dumps(public_manifest(release))):
         raise _differs(MANIFEST, "what is said about the release")
