@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from cli.runner import odkanon, output
-from odkanon import InputError, Rule, anonymize, audit_releases, read_release
+from odkanon import InputError, Rule, anonymize, audit_releases, export_release, read_release
 from odkanon.explore.worker import Job
 from odkanon.publish.saved import read_full
 from worlds.matrices import golden_od
@@ -124,3 +124,30 @@ def test_what_goes_wrong_in_a_worker_is_one_line() -> None:
     with pytest.raises(Exception, match="this was not expected: TypeError"):
         job.run(Rule, trips=object())  # type: ignore[arg-type]
     job.stop()
+
+
+@pytest.mark.parametrize(("to", "name"), [("geojson", ""), ("omx", "x.omx")])
+def test_an_export_does_not_go_into_a_release(folder: Path, to: str, name: str) -> None:
+    """With --force it took the place of zones.geojson, and what it adds would be published with the release."""
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    with pytest.raises(InputError, match="is a release, in which an export would be published"):
+        export_release(folder, to, folder / name, force=True)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["sample", "-o", "x", "--trips", "9", "--as", "netmob25"], "--as does not apply with --trips"),
+        (["explain", "r", "--trips", "t", "-o", "x.html", "--id", "a"], "--id does not apply without --onto"),
+        (
+            ["explain", "r", "--trips", "t", "-o", "x.html", "--km", "3", "--onto", "o"],
+            "--km does not apply with --onto",
+        ),
+    ],
+)
+def test_an_option_that_says_nothing_is_an_error(tmp_path: Path, arguments: list[str], said: str) -> None:
+    done = odkanon(*arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert said in output(done)
+    assert not any(tmp_path.iterdir())

@@ -242,6 +242,10 @@ def anonymize(
 
     `odkanon anonymize all.csv -o february --after january --until 2024-03-01`
     """
+    if was_given(context, "levels") and suppress is not Suppress.before:
+        raise InputError(
+            "--levels does not apply without --suppress before: it says which pairs go first; leave it out"
+        )
     chosen: EngineChoice | None = None if engine is None else engine.value
     if chosen == "spark" or spark_master or any(remote(each) is not None and not is_store(each) for each in source):
         allow_pandas()

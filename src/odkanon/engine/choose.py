@@ -85,6 +85,10 @@ def load(
     kinds : sequence of Kind
         What to count trips by besides origin and destination; see `odkanon.read.axes.kinds_of`.
     """
+    if spark_master and engine not in (None, "spark"):
+        raise InputError(f"a Spark master does not apply to the engine {engine!r}; leave one of them out")
+    if memory_limit is not None and (engine in ("memory", "spark") or spark_master):
+        raise InputError("a limit of memory is for DuckDB alone; leave it out", option="engine duckdb")
     if engine is None:
         engine = "spark" if spark_master else choose_engine(reading.source, memory_limit=memory_limit)
     if engine == "memory":
