@@ -1,6 +1,8 @@
 """The one family of errors. Every message says what was wrong and what to do about it."""
 
 import errno
+import os
+import traceback
 from collections.abc import Iterable
 from difflib import get_close_matches
 
@@ -37,6 +39,23 @@ class UnsafeReleaseError(OdkanonError):
     """A class below its rule was about to become part of a release; this is a bug, and it stops here."""
 
     exit_code = 1
+
+
+UNEXPECTED = "this was not expected"
+SHOW = "ODKANON_TRACEBACK"
+"""Set by whoever wants to see where the program stopped, with lines of code; values are not shown even then."""
+
+
+def unexpected(error: BaseException) -> str:
+    """Return what to say of an error that nobody thought of: where it happened, and no values, which may be people."""
+    if os.environ.get(SHOW):
+        traceback.print_tb(error.__traceback__)
+    frames = [(str(frame.f_globals.get("__name__")), line) for frame, line in traceback.walk_tb(error.__traceback__)]
+    places = [f"{module}:{line}" for module, line in frames if module.split(".")[0] == "odkanon"]
+    return (
+        f"{UNEXPECTED}: {type(error).__name__} at {' < '.join(places[:-4:-1]) or 'an unknown place'}. Was a file "
+        f"damaged or edited? If not, please report this line and what you ran; {SHOW}=1 shows more"
+    )
 
 
 def is_disk_full(error: Exception) -> bool:

@@ -107,7 +107,13 @@ cli.main()
 def test_a_traceback_prints_no_values() -> None:
     environment = {**os.environ, "PYTHONPATH": HOME, "COLUMNS": "200"}
     done = subprocess.run([sys.executable, "-c", CRASH], capture_output=True, text=True, env=environment, check=False)
-    assert "ZeroDivisionError" in done.stderr
+    assert "this was not expected: ZeroDivisionError at odkanon.cli.export:" in done.stderr
+    assert done.returncode == 2, "1 would say that something was refused"
+    assert "Traceback" not in done.stderr
+    assert "Ada" not in done.stderr + done.stdout
+    environment["ODKANON_TRACEBACK"] = "1"
+    done = subprocess.run([sys.executable, "-c", CRASH], capture_output=True, text=True, env=environment, check=False)
+    assert "line " in done.stderr
     assert "Ada" not in done.stderr + done.stdout
     from odkanon.cli import app
 

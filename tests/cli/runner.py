@@ -19,6 +19,7 @@ from typing import Any
 
 import odkanon as odkanon_package
 from odkanon import read_recipe
+from odkanon.errors import UNEXPECTED
 
 IMPORTED = [
     "duckdb",
@@ -81,6 +82,7 @@ def _command(words: list[str], cwd: Path, environment: dict[str, str], written: 
 
 def _without_traceback(done: CompletedProcess[str]) -> CompletedProcess[str]:
     assert "Traceback" not in done.stderr + done.stdout, done.stderr
+    assert UNEXPECTED not in done.stderr, done.stderr
     return done
 
 

@@ -198,3 +198,29 @@ def test_a_java_without_all_modules_can_be_started(tmp_path: Path) -> None:
     assert done.stdout.splitlines() == ["-cp", "a b", "Main", "$x"]
     (tmp_path / "release").write_text('MODULES="java.base jdk.incubator.vector"')
     assert _java_home(tmp_path) == tmp_path
+
+
+@pytest.mark.parametrize("name", ["t[12].parquet", "{t1,t2}.parquet", "t[12].csv"])
+def test_names_are_names_not_patterns(session: Any, tmp_path: Path, name: str) -> None:
+    """Spark takes ``t[12].parquet`` for a pattern, too, and read t1.parquet under the other's digest."""
+    for file, rows in ((name, 40), (f"t1.{name.rpartition('.')[2]}", 20)):
+        if name.endswith("csv"):
+            pyarrow.csv.write_csv(messy().slice(0, rows), tmp_path / file)
+        else:
+            saved(messy().slice(0, rows), tmp_path / file)
+    assert on_spark(session, tmp_path / name, resolution=7).summary.source.rows == 40
+
+
+def test_a_partition_never_replaces_a_column(session: Any, tmp_path: Path) -> None:
+    (tmp_path / "weight=1000").mkdir()
+    path = saved(messy(), tmp_path / "weight=1000" / "a.parquet")
+    with pytest.raises(InputError, match="has a column 'weight', which folder 'weight=1000' would replace"):
+        on_spark(session, tmp_path, resolution=7)
+    assert (
+        on_spark(session, path, resolution=7).summary.weight == build_od(read_trips(path), resolution=7).summary.weight
+    )
+
+
+def test_a_file_that_spark_passes_over_is_said(session: Any, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="passes over files whose names begin with '_'"):
+        on_spark(session, saved(messy(), tmp_path / "_t.parquet"), resolution=7)

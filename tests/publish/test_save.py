@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import csv
 import json
+import pickle
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -174,6 +178,34 @@ def test_arrays_of_a_release_cannot_be_written_to(made: Release) -> None:
         with pytest.raises(ValueError, match="read-only"):
             array[0] = array[-1]
         assert array.base is None
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda made: pickle.loads(pickle.dumps(made))])
+def test_nor_can_those_of_a_copy(made: Release, again: Callable[[Release], Release]) -> None:
+    """A copy had arrays that could be written to: flows with other ends were saved."""
+    copied = again(made)
+    for array in (copied.classes.trips, copied.classes.origin, copied.origins.ids, copied.published):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = array[-1]
+    force_writeable(made.classes.trips)[0] -= made.classes.trips[0]
+    with pytest.raises(UnsafeReleaseError):
+        again(made)
+
+
+def test_nor_what_rows_say_of_persons_and_of_kinds_of_trips(made: Release) -> None:
+    """``release.classes.kinds["sex"][0] = "Woman"`` was saved, and so were other numbers of persons."""
+    kinds = {"sex": np.array(["any"] * len(made.classes))}
+    classes = replace(made.classes, kinds=kinds, sure_heads={"persons": made.classes.trips + 0}, own_pairs=None)
+    for mapping in (classes.kinds, classes.sure_heads, classes.heads):
+        for name, array in mapping.items():
+            with pytest.raises(ValueError, match="read-only"):
+                array[0] = array[-1]
+            with pytest.raises(TypeError, match="read-only"):
+                mapping[name] = array  # type: ignore[index]
+    counted = replace(made.classes, own_pairs=made.classes.trips + 0).own_pairs
+    assert counted is not None
+    with pytest.raises(ValueError, match="read-only"):
+        counted[0] = 1
 
 
 @pytest.mark.parametrize("change", [-1, 1])

@@ -39,6 +39,7 @@ def store() -> Iterator[str]:
             ("all.parquet", whole),
             ("parts/month=1/a.parquet", whole.slice(0, 20)),
             ("parts/month=2/b.parquet", whole.slice(20)),
+            ("heavy/weight=1000/a.parquet", whole),
         ):
             content = io.BytesIO()
             pyarrow.parquet.write_table(part, content)
@@ -68,3 +69,8 @@ def test_what_is_not_there_is_said(store: str) -> None:
     assert choose_engine("s3a://trips/all.parquet") == "spark"
     with pytest.raises(InputError, match="Spark"):
         read_trips("s3a://trips/all.parquet")
+
+
+def test_a_partition_never_replaces_a_column(store: str) -> None:
+    with pytest.raises(InputError, match="has a column 'weight', which folder 'weight=1000' would replace"):
+        read_trips(f"{store}/heavy")

@@ -7,7 +7,7 @@ from typing import Any
 
 import duckdb
 
-from odkanon.audit.folder import AXES, Published, finding_on, rows
+from odkanon.audit.folder import AXES, Published, finding_on, rows, told_number
 from odkanon.audit.measures import MEASURES
 from odkanon.audit.report import Finding
 
@@ -168,15 +168,16 @@ def _check_claims(connection: duckdb.DuckDBPyConnection, release: Published, abo
     for measure, said in about.get("privacy", {}).items():
         if measure not in release.measures or said["min"] is None:
             continue
+        threshold = told_number(said["threshold"])
         found = rows(
             connection,
-            f"SELECT min({measure}) AS least, count(*) FILTER ({measure} < {said['threshold']} * (1 - 1e-12)) AS below "
+            f"SELECT min({measure}) AS least, count(*) FILTER ({measure} < {threshold} * (1 - 1e-12)) AS below "
             f"FROM classes WHERE release = {release.number}",
         )[0]
         if found["least"] is None or not _same(found["least"], said["min"]) or found["below"] != said["below"]:
             text = (
                 f"release.json says that the smallest flow has {show(said['min'])} {measure} and {said['below']:,} are "
-                f"below {show(said['threshold'])}; it is {show(found['least'] or 0)}, and {found['below']:,} are"
+                f"below {show(threshold)}; it is {show(found['least'] or 0)}, and {found['below']:,} are"
             )
             findings.append(finding_on("totals", release, text))
     return findings

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from math import ceil
+from math import ceil, isfinite
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import pyarrow as pa
 from odkanon.audit.counting.scan import TripsSource, plain_path, scan_of
 from odkanon.audit.measures import MEASURES, NAMES, Measure
 from odkanon.audit.report import Finding, Severity
+from odkanon.core.documents import parse_json
 from odkanon.errors import InputError
 from odkanon.publish.recipe import read_recipe
 from odkanon.read.tables.open import quote_name, quote_text
@@ -74,18 +74,18 @@ class Published:
     @property
     def promised(self) -> dict[str, float]:
         """The thresholds that it says it meets, by measure."""
-        return {name: self.manifest["rule"][name] for name in NAMES if name in self.manifest["rule"]}
+        return {name: told_number(self.manifest["rule"][name]) for name in NAMES if name in self.manifest["rule"]}
 
     @property
     def kept(self) -> dict[str, float]:
         """The thresholds in full, by measure, as its steward has them: one on weight is told as the rows tell of it."""
         rule = (self.about or {}).get("rule", {})
-        return {name: rule[name] for name in NAMES if name in rule}
+        return {name: told_number(rule[name]) for name in NAMES if name in rule}
 
     @property
     def besides(self) -> dict[str, float]:
         """What it says it keeps besides thresholds, by name."""
-        return {name: self.manifest["rule"][name] for name in BESIDES if name in self.manifest["rule"]}
+        return {name: told_number(self.manifest["rule"][name]) for name in BESIDES if name in self.manifest["rule"]}
 
     @property
     def thresholds(self) -> dict[str, float]:
@@ -110,13 +110,13 @@ class Published:
         """
         rule = (self.about or self.manifest)["rule"]
         told = rule["weight"] / rule["k"] if "weight" in rule and rule.get("k") else 0
-        return float(rule.get("mean_weight") or told)
+        return told_number(rule.get("mean_weight") or told)
 
     @property
     def k(self) -> int:
         """What k the rule stands for; where nobody says, more than one."""
         rule = (self.about or {}).get("rule", {}) | self.manifest["rule"]
-        return ceil(float(rule.get("k", self.few or 2)))
+        return ceil(told_number(rule.get("k", self.few or 2)))
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -184,6 +184,13 @@ def as_damage(name: str) -> Iterator[None]:
         ) from None
 
 
+def told_number(value: Any) -> float:
+    """Return a number that a release tells; raise for anything else, which would become part of a query."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+        raise TypeError(f"{value!r} is no number")
+    return value
+
+
 def is_box(about: Mapping[str, Any]) -> bool:
     """Tell whether a zone is a box: it says so, or it is neither a cell, nor several, nor a node of a table."""
     if "kind" in about:
@@ -213,16 +220,17 @@ def read_release(
         measures = _load_classes(connection, number, path / "classes.parquet", axes)
         about = recipe.get("about") or (manifest if "input" in manifest else None)
         published = Published(number, name, path, manifest, about, recipe, zones, measures, demanded)
-        _ = published.thresholds, published.k, published.mean_weight
+        _ = published.thresholds, published.kept, published.besides, published.k, published.mean_weight
         _ = published.total, published.has_boxes, published.axes
+        _ = [told_number(value) for value in manifest["rule"].values()]
         return published
 
 
 def read_json(path: Path) -> Any:
     """Read a JSON file, or say that it is damaged."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, OSError, RecursionError) as error:
+        return parse_json(path.read_text(encoding="utf-8"))
+    except (ValueError, OSError) as error:
         raise InputError(f"{path} cannot be read ({error}); the file is truncated or damaged") from None
 
 

@@ -99,7 +99,7 @@ def _told(connection: duckdb.DuckDBPyConnection, where: str) -> list[str]:
 
 def _above(axis: dict[str, Any]) -> dict[str, list[str]]:
     """Return each value and group of an axis with what it lies in, itself first."""
-    chains = [list(chain) for chain in zip(*axis["levels"], strict=True)]
+    chains = [list(map(str, chain)) for chain in zip(*axis["levels"], strict=True)]
     return {chain[at]: chain[at:] for chain in chains for at in range(len(chain))}
 
 

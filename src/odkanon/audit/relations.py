@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
@@ -17,6 +16,7 @@ from odkanon.audit.conditions import ages_of
 from odkanon.audit.folder import Published
 from odkanon.audit.report import Comparison, Finding
 from odkanon.audit.scope import OTHER, apart_in_time, hides_filter, plain_value, read_alike, segment_of
+from odkanon.core.documents import parse_json
 
 CLOCKED = ("hour", "start_time", "end_time")
 """What a clock says of a trip."""
@@ -158,7 +158,7 @@ def together(*releases: Published) -> bool:
 def listed_in(folder: Path) -> set[str]:
     """Return the names of the releases that the index of a folder lists as made in one run."""
     try:
-        index = json.loads((folder / "index.json").read_text(encoding="utf-8"))
+        index = parse_json((folder / "index.json").read_text(encoding="utf-8"))
         return {index["whole"], *(part["folder"] for part in index["segments"] if part["folder"])}
     except (OSError, ValueError, KeyError, TypeError):
         return set()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,6 +25,7 @@ from odkanon.audit.relations import Relation, comparison, relations, scopes, tog
 from odkanon.audit.report import Comparison, Finding, Report
 from odkanon.audit.scope import columns_needed, finest_of
 from odkanon.audit.systems import make_system
+from odkanon.core.documents import parse_json
 from odkanon.errors import InputError
 from odkanon.read.tables.table import connect
 from odkanon.zoning.hierarchy import Hierarchy
@@ -269,12 +269,12 @@ def _expand(folders: list[Path]) -> tuple[list[Path], list[Finding]]:
             listed.append(folder)
             continue
         try:
-            index = json.loads((folder / INDEX).read_text(encoding="utf-8"))
+            index = parse_json((folder / INDEX).read_text(encoding="utf-8"))
             inside = [index["whole"], *(part["folder"] for part in index["segments"] if part["folder"])]
             strange = [name for name in inside if Path(name).name != name or len(name) > MOST_LETTERS]
             if strange:
                 raise ValueError(f"{strange[0]!r:.100} is no name of a folder in it")
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
+        except (ValueError, KeyError, TypeError) as error:
             raise InputError(f"{folder / INDEX} cannot be read ({error}); the file is truncated or damaged") from None
         listed += [folder / name for name in inside]
         extra = sorted({path.name for path in folder.iterdir()} - {*inside, INDEX})

@@ -16,7 +16,7 @@ from typing import Any
 
 from odkanon.cli.commands import COMMANDS, app_of
 from odkanon.cli.pandas import do_without_pandas
-from odkanon.errors import OdkanonError, is_disk_full
+from odkanon.errors import OdkanonError, is_disk_full, unexpected
 
 EXTRA_OF = {
     "h5py": "omx",
@@ -116,15 +116,17 @@ def main() -> None:
     except OdkanonError as error:
         _fail(_with_option(str(error), error.option), error.exit_code)
     except ModuleNotFoundError as error:
-        if error.name not in EXTRA_OF:
-            raise
-        _fail(f"this needs {error.name}; install it with: pip install 'odkanon[{EXTRA_OF[error.name]}]'", 2)
+        extra = EXTRA_OF.get(error.name or "")
+        needed = f"this needs {error.name}; install it with: pip install 'odkanon[{extra}]'"
+        _fail(needed if extra else unexpected(error), 2)
     except MemoryError:
         _fail("out of memory; use a machine with more, or fewer trips at a time", 2)
     except KeyboardInterrupt:
         _fail("stopped; nothing was written", 130)
     except OSError as error:
         _fail(_reason(error), 2)
+    except Exception as error:
+        _fail(unexpected(error), 2)
 
 
 def _asked_for(words: Sequence[str]) -> Sequence[str]:

@@ -16,10 +16,11 @@ from odkanon.cli.protecting import Wanted, protects
 from odkanon.cli.reading import How, reads
 from odkanon.cli.say import say
 from odkanon.cli.segments import anonymize_segments, read_after, read_earlier
+from odkanon.core.paths import remote
 from odkanon.core.words import say_count
 from odkanon.errors import InputError
 from odkanon.methods.registry import DEFAULT_METHOD, ONE_LEVEL, describe_methods
-from odkanon.read.tables.datasets import is_store, remote
+from odkanon.read.tables.datasets import is_store
 
 if TYPE_CHECKING:
     from odkanon.engine.choose import EngineName as EngineChoice
@@ -241,6 +242,10 @@ def anonymize(
 
     `odkanon anonymize all.csv -o february --after january --until 2024-03-01`
     """
+    if was_given(context, "levels") and suppress is not Suppress.before:
+        raise InputError(
+            "--levels does not apply without --suppress before: it says which pairs go first; leave it out"
+        )
     chosen: EngineChoice | None = None if engine is None else engine.value
     if chosen == "spark" or spark_master or any(remote(each) is not None and not is_store(each) for each in source):
         allow_pandas()

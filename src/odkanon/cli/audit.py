@@ -10,6 +10,7 @@ import typer
 
 from odkanon.cli.reading import How, reads
 from odkanon.cli.say import console, make_table, say
+from odkanon.core.documents import parse_json
 from odkanon.core.words import say_count
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def audit(
 def _is_report(path: Path) -> bool:
     """Tell whether a file is what an earlier audit wrote."""
     try:
-        return {"clean", "findings", "checks"} <= set(json.loads(path.read_text(encoding="utf-8")))
+        return {"clean", "findings", "checks"} <= set(parse_json(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
         return False
 

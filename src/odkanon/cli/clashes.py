@@ -64,6 +64,9 @@ CLASHES = (
     Clash(tuple(THRESHOLDS), True, ("protect", "k"), "the thresholds are given one by one"),
     Clash(("segment", "by"), True, ("max_share", "min_destinations"), "such tables keep thresholds alone"),
     Clash(("sample",), True, ("source",), "the built-in survey is the input"),
+    Clash(("onto",), True, ("km",), "these polygons take the place of squares"),
+    Clash(("onto",), False, ("code",), "codes are those of polygons of yours"),
+    Clash(("trips",), True, ("layout",), "so many trips are a folder of Parquet files"),
     Clash(("trips",), False, _ABOUT_TRIPS, "there are no trips to read"),
 )
 

@@ -12,6 +12,7 @@ import typer
 
 from odkanon.cli.options import FOR_EVERY_COMMAND
 from odkanon.cli.reading import with_parameters
+from odkanon.core.documents import parse_toml
 from odkanon.errors import InputError, nearest
 
 CONFIG = "odkanon.toml"
@@ -87,13 +88,11 @@ def everywhere(command: Callable[..., None]) -> Callable[..., None]:
 
 def read_config(path: Path) -> dict[str, Any]:
     """Read a file of options."""
-    import tomllib
-
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return parse_toml(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InputError(f"there is no file {path}; check the path") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise InputError(f"{path} cannot be read ({error}); write options as in: k = 20") from None
 
 

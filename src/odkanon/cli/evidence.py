@@ -10,6 +10,7 @@ import typer
 
 from odkanon.cli.reading import How, reads
 from odkanon.cli.say import console, say
+from odkanon.core.documents import parse_json
 from odkanon.errors import InputError
 
 Policy = Annotated[
@@ -126,7 +127,7 @@ def check(
     asked, content = read_policy(policy), None
     if evidence is not None:
         try:
-            content = json.loads(evidence.read_text(encoding="utf-8"))
+            content = parse_json(evidence.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise InputError(f"{evidence} cannot be read ({error}); it should be the .json of evidence") from None
     broken = check_release(release, asked, content)

@@ -12,8 +12,8 @@ from typing import Annotated, Any
 import typer
 
 from odkanon.cli.say import console, make_table, say
+from odkanon.core.paths import remote
 from odkanon.errors import InputError, nearest
-from odkanon.read.tables.datasets import remote
 
 
 def rerun(
@@ -81,11 +81,16 @@ def rerun(
 def _command(told: Mapping[str, Any], beside: Path) -> dict[str, Any]:
     """Return the command that a recipe holds, and the folder to run it in."""
     command = told.get("command")
-    if not command or "options" not in command:
+    if not isinstance(command, dict) or not isinstance(command.get("options"), dict):
         raise InputError(
             "the recipe has no command: the release was made in Python or in the explorer; repeat it there"
         )
-    folder = beside / command.get("folder", ".")
+    name, release = str(command.get("name")), told.get("release")
+    if name != "anonymize":
+        raise InputError(f"the recipe has the command {name!r}, which makes no release{nearest(name, ['anonymize'])}")
+    if not isinstance(release, str) or release in ("", "..") or Path(release).name != release:
+        raise InputError(f"the recipe is of {release!r}, which is no name of a folder; it was damaged or edited")
+    folder = beside / str(command.get("folder", "."))
     if not folder.is_dir():
         raise InputError(f"the release was made in {folder}, which is not there; put the recipe back where it was")
     return {**command, "folder": folder.resolve()}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -24,12 +25,47 @@ def read_only(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return own
 
 
+class Fixed(dict[str, Any]):
+    """A mapping of arrays, none of which can be replaced or written to.
+
+    Examples
+    --------
+    >>> fixed = Fixed({"persons": np.array([3])})
+    >>> fixed["persons"] = np.array([30])
+    Traceback (most recent call last):
+    TypeError: this is read-only
+    """
+
+    def __init__(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        super().__init__({name: read_only(values) for name, values in arrays.items()})
+
+    def __reduce__(self) -> tuple[type[Fixed], tuple[dict[str, Any]]]:
+        return Fixed, (dict(self),)
+
+    def _refuse(self, *_: object, **__: object) -> NoReturn:
+        raise TypeError("this is read-only")
+
+    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse
+
+
+class Frozen:
+    """A frozen dataclass that is checked, and has its arrays made read-only, when it is copied or unpickled, too."""
+
+    def __post_init__(self) -> None:
+        """Check everything, and make arrays read-only."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()
+
+
 def make_read_only(owner: object, *names: str) -> None:
-    """Make arrays that are attributes of a frozen object read-only, where they are there."""
+    """Make arrays that are attributes of a frozen object, or mappings of such, read-only, where they are there."""
     for name in names:
         values = getattr(owner, name)
         if values is not None:
-            object.__setattr__(owner, name, read_only(values))
+            fixed = Fixed(values) if isinstance(values, Mapping) else read_only(values)
+            object.__setattr__(owner, name, fixed)
 
 
 def group_sum(codes: npt.NDArray[np.integer], groups: int, values: Ints) -> Ints:

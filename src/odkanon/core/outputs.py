@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from odkanon.core.paths import plain, remote
 from odkanon.errors import InputError, is_disk_full
 
 _NO_ROOM = "there is no disk space left for the output; nothing was written: free some, or choose a folder elsewhere"
@@ -59,8 +60,9 @@ def partial_folder(target: Path) -> Iterator[Path]:
     Raises
     ------
     InputError
-        If there is no space left on the disk.
+        If there is no space left on the disk, or it is no place on this machine.
     """
+    target = _here(target)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         claim = Claim(target.parent, _prefix(target), ".partial")
@@ -74,8 +76,17 @@ def partial_folder(target: Path) -> Iterator[Path]:
         raise
 
 
+def _here(target: Path) -> Path:
+    """Return where an output goes, in full; raise for addresses elsewhere and names that libraries cannot open."""
+    address = remote(target)
+    if address is not None:
+        raise InputError(f"{address} is not on this machine; write to a folder here, and copy it there")
+    return plain(target).absolute()
+
+
 def check_new(path: Path, *, force: bool = False) -> None:
-    """Raise if there is something at a path that may not be replaced; worth asking before the work begins."""
+    """Raise if nothing can be written to a path, or replaced there; worth asking before the work begins."""
+    _here(path)
     if os.path.lexists(path) and not force:
         raise InputError(f"{path} exists already; choose another name, or have it replaced", option="force")
 

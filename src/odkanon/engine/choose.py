@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from odkanon.core.machine import machine_memory
+from odkanon.core.paths import remote
 from odkanon.engine.duckdb.backend import DuckDb
 from odkanon.engine.duckdb.input import DuckInput
 from odkanon.engine.protocols import Matrix
@@ -18,7 +19,7 @@ from odkanon.errors import InputError
 from odkanon.read.kinds import Kind
 from odkanon.read.matrix import matrix_of
 from odkanon.read.reading import Reading
-from odkanon.read.tables.datasets import dataset_files, is_store, open_store, remote
+from odkanon.read.tables.datasets import dataset_files, is_store, open_store
 
 _BYTES_PER_TRIP = 400
 """What a trip takes at the peak of the engine in memory: 0.53 GiB for a million, Python itself included."""
@@ -84,6 +85,10 @@ def load(
     kinds : sequence of Kind
         What to count trips by besides origin and destination; see `odkanon.read.axes.kinds_of`.
     """
+    if spark_master and engine not in (None, "spark"):
+        raise InputError(f"a Spark master does not apply to the engine {engine!r}; leave one of them out")
+    if memory_limit is not None and (engine in ("memory", "spark") or spark_master):
+        raise InputError("a limit of memory is for DuckDB alone; leave it out", option="engine duckdb")
     if engine is None:
         engine = "spark" if spark_master else choose_engine(reading.source, memory_limit=memory_limit)
     if engine == "memory":

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from odkanon.core.documents import parse_toml
 from odkanon.errors import InputError, nearest
 from odkanon.evidence.attacks.registry import ATTACKS
 from odkanon.methods.registry import METHODS
@@ -117,7 +117,7 @@ def read_policy(path: Path | str) -> Policy:
     """
     path = Path(path)
     try:
-        said = tomllib.loads(path.read_text(encoding="utf-8"))
+        said = parse_toml(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(f"{path} cannot be read as a policy ({error}); see the example") from None
     for table, content in said.items():

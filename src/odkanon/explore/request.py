@@ -132,6 +132,6 @@ def for_controls(method: Method) -> dict[str, Any]:
 
 
 def _one_of(name: str, value: Any, known: Sequence[Any]) -> Any:
-    if isinstance(value, bool | list | dict) or value not in known:
+    if isinstance(value, bool | float | list | dict) or value not in known:
         raise InputError(f"{name} must be one of {', '.join(map(str, known))}")
     return value

@@ -18,7 +18,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from odkanon._version import __version__
-from odkanon.errors import OdkanonError, RefusedError
+from odkanon.errors import OdkanonError, RefusedError, unexpected
 from odkanon.explore.session import Session
 from odkanon.explore.worker import StoppedError
 from odkanon.publish.report.page import fill_template
@@ -87,8 +87,9 @@ class ExploreServer(ThreadingHTTPServer):
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing of a browser that hung up: it does so whenever a slider moves on."""
-        if not isinstance(sys.exception(), ConnectionError | TimeoutError):
-            super().handle_error(request, client_address)
+        error = sys.exception()
+        if error is not None and not isinstance(error, ConnectionError | TimeoutError):
+            print(f"error: {unexpected(error)}", file=sys.stderr)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -125,6 +126,8 @@ class _Handler(BaseHTTPRequestHandler):
             if isinstance(error, ConnectionError | TimeoutError):
                 raise
             self._send_error(HTTPStatus.INTERNAL_SERVER_ERROR, error.strerror or "the files cannot be written")
+        except Exception as error:
+            self._send_error(HTTPStatus.INTERNAL_SERVER_ERROR, unexpected(error))
 
     def _page(self) -> tuple[str, bytes]:
         if self._path() != "":

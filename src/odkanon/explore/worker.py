@@ -16,7 +16,7 @@ from threading import Lock
 from typing import Any, ParamSpec, TypeVar
 
 from odkanon.core.children import start_python
-from odkanon.errors import OdkanonError
+from odkanon.errors import OdkanonError, unexpected
 
 BACK = 10
 """How much less urgent than a map it is, as the system counts it."""
@@ -111,5 +111,7 @@ def main() -> None:
             result = task(*args, **options)
         except OdkanonError as error:
             result = error
+        except Exception as error:
+            result = OdkanonError(unexpected(error))
         pickle.dump(result, sys.stdout.buffer)
         sys.stdout.buffer.flush()

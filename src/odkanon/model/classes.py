@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from odkanon.core.arrays import Bools, Codes, Ints, make_read_only, read_only
+from odkanon.core.arrays import Bools, Codes, Frozen, Ints, make_read_only
 from odkanon.model.flows import Flows
 from odkanon.model.measures import ADDITIVE, ByHeads
 from odkanon.zoning.zones import Zones
 
 
 @dataclass(frozen=True, eq=False)
-class Classes(ByHeads):
+class Classes(ByHeads, Frozen):
     """The published classes: flows between zones, sorted by the ids of their zones.
 
     Attributes
@@ -52,8 +52,7 @@ class Classes(ByHeads):
         return replace(self, heads={**self.sure_heads, **self.heads})
 
     def __post_init__(self) -> None:
-        make_read_only(self, "origin", "destination", *ADDITIVE)
-        object.__setattr__(self, "heads", {name: read_only(counts) for name, counts in self.heads.items()})
+        make_read_only(self, "origin", "destination", *ADDITIVE, "heads", "sure_heads", "kinds", "own_pairs")
 
     def __len__(self) -> int:
         return len(self.trips)

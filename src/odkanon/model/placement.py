@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from odkanon.core.arrays import Bools, Codes, Ints, group_sum, make_read_only
+from odkanon.core.arrays import Bools, Codes, Frozen, Ints, group_sum, make_read_only
 from odkanon.model.flows import Totals
 from odkanon.model.od import ODMatrix
 
 
 @dataclass(frozen=True, eq=False)
-class Placement:
+class Placement(Frozen):
     """Where each pair of a matrix in memory went.
 
     Attributes

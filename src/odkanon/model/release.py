@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from odkanon.core.arrays import Bools, Codes, group_sum
+from odkanon.core.arrays import Bools, Codes, Frozen, group_sum
 from odkanon.errors import InputError, UnsafeReleaseError
 from odkanon.model.account import Summary
 from odkanon.model.budget import Budget
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Release:
+class Release(Frozen):
     """What may be published of an OD matrix.
 
     Building one checks it: a class below the rule, a budget overrun or a trip that is neither published nor

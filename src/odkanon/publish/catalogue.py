@@ -10,7 +10,6 @@ mobilityDCAT-AP 1.1, https://w3id.org/mobilitydcat-ap
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+from odkanon.core.documents import parse_json
 from odkanon.errors import InputError
 from odkanon.publish.files import PACKAGE
 
@@ -126,7 +126,7 @@ def describe_catalogue(folders: Sequence[Path | str], publisher: Publisher) -> d
 def _package(folder: Path) -> dict[str, Any]:
     path = folder / PACKAGE
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
+        told = parse_json(path.read_text(encoding="utf-8"))
     except OSError:
         raise InputError(f"{folder} has no {PACKAGE}; give the folder of a release") from None
     except ValueError:

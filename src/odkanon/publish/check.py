@@ -12,13 +12,14 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from odkanon.core.documents import parse_json
 from odkanon.errors import UnsafeReleaseError
 from odkanon.model.measures import ADDITIVE
 from odkanon.model.od import AXES
 from odkanon.model.release import Release
 from odkanon.publish.files import CSV, MANIFEST, PARQUET, ZONES, classes_table, read_rows, sha256
 from odkanon.publish.manifest import public_manifest
-from odkanon.read.tables.open import quote_text
+from odkanon.read.tables.table import literal
 
 
 def check_written(release: Release, folder: Path, connection: duckdb.DuckDBPyConnection) -> None:
@@ -35,7 +36,7 @@ def check_written(release: Release, folder: Path, connection: duckdb.DuckDBPyCon
     release.check()
     meant = classes_table(release)
     # A folder called sex=Woman is no partition: its name is not a column.
-    scan = f"read_parquet({quote_text(str(folder / PARQUET))}, hive_partitioning = false)"
+    scan = f"read_parquet({literal(folder / PARQUET)}, hive_partitioning = false)"
     rows = connection.sql(f"SELECT * FROM {scan}").to_arrow_table()
     for file, found in ((PARQUET, rows), (CSV, _read_csv(folder / CSV, meant.schema))):
         if not found.cast(meant.schema).equals(meant):
@@ -68,7 +69,7 @@ def _check_zones(connection: duckdb.DuckDBPyConnection, folder: Path, meant: pa.
     picked = ", ".join(f"(p->>'$.{measure}')::DOUBLE AS {measure}" for measure in own)
     features = (
         f"SELECT p->>'$.axis' AS axis, p->>'$.id' AS id, {picked} FROM (SELECT unnest(json_extract(content, "
-        f"'$.features[*].properties')) AS p FROM read_text({quote_text(str(folder / ZONES))}))"
+        f"'$.features[*].properties')) AS p FROM read_text({literal(folder / ZONES)}))"
     )
     zones = connection.sql(features).to_arrow_table()
     for axis in AXES:
@@ -84,7 +85,7 @@ def _check_zones(connection: duckdb.DuckDBPyConnection, folder: Path, meant: pa.
 
 
 def _check_manifest(release: Release, folder: Path) -> None:
-    told: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    told: dict[str, Any] = parse_json((folder / MANIFEST).read_text(encoding="utf-8"))
     files = told.pop("files")
     if told != json.loads(json.dumps(public_manifest(release))):
         raise _differs(MANIFEST, "what is said about the release")

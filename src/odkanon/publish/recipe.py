@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import platform
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from odkanon._version import __version__
+from odkanon.core.documents import parse_json
 from odkanon.core.outputs import pending
 from odkanon.errors import InputError
 from odkanon.model.od import AXES
@@ -42,7 +42,7 @@ def check_outside(*paths: Path) -> None:
 def _is_index(path: Path) -> bool:
     """Tell whether a file lists segments released together; others may have a file of its name."""
     try:
-        return {"whole", "segments"} <= set(json.loads(path.read_text(encoding="utf-8")))
+        return {"whole", "segments"} <= set(parse_json(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
         return False
 
@@ -186,7 +186,7 @@ def read_recipe_file(path: Path) -> dict[str, Any]:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = parse_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(f"{path} cannot be read ({error}); it should be the recipe of a release") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT or "public_sha256" not in content:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping
 from contextlib import closing
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import pyarrow.parquet
 
+from odkanon.core.documents import parse_json
 from odkanon.core.outputs import check_new, move_into_place, partial_folder, restore, write_text
 from odkanon.errors import InputError, RefusedError
 from odkanon.model.release import Release
@@ -123,7 +123,7 @@ def prepare_target(folder: Path) -> None:
 def _says_rule(manifest: Path) -> bool:
     """Tell whether a file is the manifest of a release; others may have a file of its name."""
     try:
-        return {"rule", "method"} <= set(json.loads(manifest.read_text(encoding="utf-8")))
+        return {"rule", "method"} <= set(parse_json(manifest.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
         return False
 

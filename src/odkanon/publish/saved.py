@@ -16,6 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from odkanon.core.arrays import Ints
+from odkanon.core.documents import parse_json
+from odkanon.core.paths import plain
 from odkanon.errors import InputError
 from odkanon.methods.cascade.again import EarlierRows
 from odkanon.methods.registry import METHODS
@@ -27,6 +29,8 @@ from odkanon.quality.usefulness.nodes import Nodes, kind_nodes
 from odkanon.together.series import Zoning, zoning_of_features
 
 Floats = npt.NDArray[np.float64]
+_FARTHEST = 1_000
+"""Degrees; an outline across the date line may go beyond 180."""
 WHOLE = "whole"
 """The folder of the release of everything, among those of segments."""
 
@@ -200,7 +204,7 @@ def read_release(folder: str | Path) -> SavedRelease:
     True
     >>> zones = saved.zoning  # for `odkanon.release_on_zones`
     """
-    folder = Path(folder)
+    folder = plain(Path(folder))
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder; give the folder of a release")
     if (folder / INDEX).is_file():
@@ -239,7 +243,7 @@ def read_full(folder: str | Path) -> SavedRelease:
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = parse_json(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         needed = f"{MANIFEST}, {ZONES} and {PARQUET}"
         raise InputError(f"{path.parent} is not a release: it has no {path.name}; a release has {needed}") from None
@@ -254,6 +258,8 @@ def _axis_names(about: dict[str, Any], folder: Path) -> list[str]:
     """Return the axes of a cube as its manifest lists them."""
     try:
         for axis in about.get("axes", []):
+            if not all(isinstance(value, str) for level in axis["levels"] for value in level):
+                raise ValueError(f"the levels of {axis['name']!r} are not all text")
             if not all(len(level) == len(axis["levels"][0]) for level in axis["levels"]):
                 raise ValueError(f"the levels of {axis['name']!r} differ in length")
         return [str(axis["name"]) for axis in about.get("axes", [])]
@@ -288,8 +294,9 @@ def _check_zones(release: SavedRelease, folder: Path) -> None:
         ids: dict[str, list[str]] = {axis: [] for axis in AXES}
         for zone in release.zones:
             ids[zone["properties"]["axis"]].append(zone["properties"]["id"])
+            _check_outline(zone.get("geometry"))
         names = {axis: set(own) for axis, own in ids.items()}
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise InputError(f"a zone in {folder / ZONES} lacks something ({error}); save the release again") from None
     for axis in AXES:
         if len(names[axis]) < len(ids[axis]) or not all(isinstance(zone, str) for zone in ids[axis]):
@@ -297,6 +304,19 @@ def _check_zones(release: SavedRelease, folder: Path) -> None:
         unknown = set(release.flows.column(axis).to_pylist()) - names[axis]
         if unknown:
             raise InputError(f"{folder}: flows name the zone {min(map(str, unknown))!r}, which {ZONES} lacks")
+
+
+def _check_outline(outline: Any) -> None:
+    """Raise unless a geometry is none, a polygon or several, of points that are somewhere."""
+    if outline is None:
+        return
+    parts = {"Polygon": [outline["coordinates"]], "MultiPolygon": outline["coordinates"]}[outline["type"]]
+    for ring in (ring for rings in parts for ring in rings):
+        points = np.array(ring)
+        if points.dtype.kind not in "if" or points.ndim != 2 or points.shape[1] < 2 or len(points) < 4:
+            raise ValueError("an outline is no ring of points")
+        if not np.all(np.abs(points) <= _FARTHEST) or ring[0] != ring[-1]:
+            raise ValueError("an outline leaves the globe, or does not close")
 
 
 def import_shapely() -> Any:

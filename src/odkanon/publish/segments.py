@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from odkanon._version import __version__
+from odkanon.core.documents import parse_json
 from odkanon.core.outputs import check_new, move_into_place, partial_folder
 from odkanon.errors import InputError
 from odkanon.model.release import Release
@@ -91,7 +91,7 @@ def _check_only_segments(folder: Path) -> None:
 
 def _parts(index: Path) -> set[str]:
     try:
-        told = json.loads(index.read_text(encoding="utf-8"))
+        told = parse_json(index.read_text(encoding="utf-8"))
         return {WHOLE, *(part["folder"] for part in told["segments"])}
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{index} cannot be read ({error}); choose another folder") from None

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from odkanon.core.arrays import Bools
+from odkanon.core.documents import parse_json
 from odkanon.errors import InputError, nearest
 from odkanon.read.coordinates import check_degrees
 from odkanon.read.polygons import POLYGON_FILES, read_polygons
@@ -122,7 +123,7 @@ def _shape(content: str, name: str) -> Any:
     except ImportError:
         raise InputError("an area from GeoJSON needs shapely: pip install 'odkanon[geo]'") from None
     try:
-        shape = shapely.from_geojson(json.dumps(json.loads(content)))
+        shape = shapely.from_geojson(json.dumps(parse_json(content)))
     except (ValueError, shapely.errors.GEOSException) as error:
         raise InputError(f"{name} is not a GeoJSON file that can be read ({error})") from None
     shape = _union(shapely.get_parts(shape))

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from odkanon.core.documents import parse_json
 from odkanon.errors import InputError
 from odkanon.read.coordinates import check_degrees
 from odkanon.read.polygons import POLYGON_FILES, polygon_features
@@ -60,7 +61,7 @@ def _features(path: Path) -> list[dict[str, Any]]:
     if path.suffix.lower() in POLYGON_FILES:
         return polygon_features(path)
     try:
-        content = json.loads(path.read_text(encoding="utf-8-sig"))
+        content = parse_json(path.read_text(encoding="utf-8-sig"))
         features = [feature for feature in content["features"] if feature.get("geometry")]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{path} is not a GeoJSON FeatureCollection that can be read ({error})") from None

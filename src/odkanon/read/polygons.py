@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet
 
+from odkanon.core.documents import parse_json
 from odkanon.errors import InputError, nearest
 
 POLYGON_FILES = (".gpkg", ".shp", ".zip", ".parquet", ".geoparquet")
@@ -110,7 +111,7 @@ def _ogr(path: Path) -> tuple[dict[str, list[Any]], Shapes, str | None]:
 def _geoparquet(path: Path) -> tuple[dict[str, list[Any]], Shapes, str | None]:
     try:
         table = pyarrow.parquet.ParquetFile(path).read()
-        about = json.loads((table.schema.metadata or {})[b"geo"])
+        about = parse_json((table.schema.metadata or {})[b"geo"])
         primary = about["primary_column"]
         crs = about["columns"][primary].get("crs")
     except (OSError, pa.ArrowException, KeyError, ValueError):

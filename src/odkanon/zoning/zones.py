@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from odkanon.core.arrays import Codes, Ints, make_read_only
+from odkanon.core.arrays import Codes, Frozen, Ints, make_read_only
 from odkanon.zoning.areas import EARTH_KM2, cell_area_km2, polygon_area_km2
 from odkanon.zoning.cells import cell_to_polygon, cells_to_polygons
 from odkanon.zoning.fine import fine_cells
@@ -21,7 +21,7 @@ Kind = Literal["cell", "cells", "place", "box", "world"]
 
 
 @dataclass(frozen=True, eq=False)
-class Zones:
+class Zones(Frozen):
     """The zones of one axis of a release.
 
     Attributes

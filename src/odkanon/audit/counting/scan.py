@@ -14,6 +14,7 @@ from typing import IO, cast
 
 import duckdb
 
+from odkanon.core.paths import plain
 from odkanon.errors import InputError
 from odkanon.read.reading import Reading
 from odkanon.read.tables.columns import kind_of, resolve
@@ -93,8 +94,8 @@ def _file_sql(path: Path, source: TripsSource) -> tuple[str | None, str | None]:
 
 
 def plain_path(path: Path) -> str:
-    """Return a path as SQL, each letter for itself: DuckDB takes ``[``, ``*`` and ``?`` for patterns."""
-    return quote_text(re.sub(r"([*?\[])", r"[\1]", str(path)))
+    """Return a path as SQL, each letter for itself: to DuckDB ``[``, ``*``, ``?`` are patterns, and ``~`` is home."""
+    return quote_text(re.sub(r"([*?\[])", r"[\1]", str(plain(path))))
 
 
 def _described(connection: duckdb.DuckDBPyConnection, sql: str, path: object) -> tuple[str, ...]:

@@ -6,11 +6,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Protocol
+from urllib.parse import unquote
 
 import pyarrow as pa
 
+from odkanon.core.paths import plain, remote
 from odkanon.engine.spark.backend import Spark, clear_errors, start_session
 from odkanon.engine.spark.tasks import Source, selecting, spark_schema, under_names
 from odkanon.engine.spark.text import Lines, count_unreadable, first_lines, lines_of, look_at_lines
@@ -20,7 +22,7 @@ from odkanon.engine.sql.rows import OfTable
 from odkanon.errors import InputError
 from odkanon.read.reading import Reading
 from odkanon.read.tables.containers import check_file
-from odkanon.read.tables.datasets import dataset_files, dataset_sha256, remote
+from odkanon.read.tables.datasets import check_partitions, dataset_files, dataset_sha256
 from odkanon.read.tables.open import PARQUET, Table, open_table, quote_name
 from odkanon.read.tables.text import GZIP, MARKS, file_sha256
 
@@ -180,7 +182,7 @@ def open_spark_input(reading: Reading, *, master: str | None = None, backend: Sp
         return _frame_input(backend, reading, read_parquet(backend.session, source), name, sha256)
     files = None if remote(source) else dataset_files(source)
     with clear_errors(f"{name} cannot be read by Spark"):
-        frame = lines_of(backend.session, [name] if files is None else [str(file) for file in files])
+        frame = lines_of(backend.session, [name] if remote(source) else list(map(for_spark, files or [Path(source)])))
     lines = look_at_lines(frame, name, reading.text)
     table = replace(first_lines(frame, lines, _FIRST), sha256=sha256)
     return SparkInput(backend, TextRows(frame, lines), reading.in_our_words(table))
@@ -224,9 +226,20 @@ def read_parquet(session: SparkSession, source: str | Path) -> DataFrame:
     address = remote(source)
     files = None if address else dataset_files(source)
     with clear_errors(f"{address or source} cannot be read by Spark as Parquet files"):
-        if files is None or Path(source).is_dir():
-            return session.read.parquet(address or str(source))
-        return session.read.parquet(*map(str, files))
+        if address or Path(source).is_dir():
+            where = address or for_spark(Path(source))
+            frame = session.read.parquet(where)
+            own = session.read.option("recursiveFileLookup", "true").parquet(where).columns
+            check_partitions(map(PurePosixPath, map(unquote, frame.inputFiles())), own, address or str(source))
+            return frame
+        return session.read.parquet(*map(for_spark, files or [Path(source)]))
+
+
+def for_spark(path: Path) -> str:
+    """Return a path on this machine as Spark takes it, each letter for itself; raise where it passes over the file."""
+    if path.name.startswith(("_", ".")) and path.is_file():
+        raise InputError(f"Spark passes over files whose names begin with {path.name[0]!r}; rename {path}")
+    return re.sub(r"([*?\[\]{}\\^])", r"\\\1", str(plain(path).absolute()))
 
 
 def _sha256(source: str | Path) -> str | None:

@@ -13,7 +13,9 @@ from odkanon.errors import InputError, nearest
 from odkanon.publish.export.flowcsv import FLOWS, LOCATIONS, earlier_rest, flowmap_files, write_flowmap, write_skmob
 from odkanon.publish.export.geo import write_geojson, write_geopackage, write_geoparquet
 from odkanon.publish.export.omx import write_omx
+from odkanon.publish.files import MANIFEST
 from odkanon.publish.onto import write as onto_files
+from odkanon.publish.recipe import INDEX
 from odkanon.publish.report.segments import index_folders, is_index
 from odkanon.publish.saved import SavedRelease, read_release, with_zones_of
 from odkanon.publish.view import certain_rows
@@ -168,6 +170,9 @@ def _check(output: Path, files: Sequence[str], *, force: bool) -> list[Path]:
     single = not files
     if output.exists() and output.is_dir() == single:
         raise InputError(f"{output} is a {'folder' if single else 'file'}; this format needs a {_KIND[single]}")
+    place = output.parent if single else output
+    if any((place / name).exists() for name in (MANIFEST, INDEX)):
+        raise InputError(f"{place} is a release, in which an export would be published as part of it; choose another")
     targets = [output / name for name in files] or [output]
     for target in targets:
         check_new(target, force=force)

@@ -7,7 +7,6 @@ a few hundred bytes of it. Coordinates are whole thousandths of a degree, finer 
 from __future__ import annotations
 
 import gzip
-import json
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from odkanon.core.documents import parse_json
 from odkanon.errors import InputError
 from odkanon.publish.report.model import PER_DEGREE, Ring, Shape, pack_line, pack_polygons
 
@@ -77,7 +77,7 @@ def read_beneath(path: Path) -> dict[str, list[Any]]:
         If the file is missing or is not GeoJSON.
     """
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = parse_json(path.read_text(encoding="utf-8"))
         geometries = list(_geometries(content))
     except (OSError, ValueError, AttributeError, KeyError) as error:
         raise InputError(f"{path} cannot be read as GeoJSON ({error})") from None

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
+from odkanon.core.documents import parse_json
 from odkanon.errors import InputError
 from odkanon.publish.recipe import INDEX
 from odkanon.publish.saved import SavedRelease, read_release
@@ -35,7 +35,7 @@ def index_folders(folder: Path) -> list[Path]:
 def _listed(folder: Path) -> list[tuple[str, str]]:
     """Return the title and the folder of each release that an index lists."""
     try:
-        content = json.loads((folder / INDEX).read_text(encoding="utf-8"))
+        content = parse_json((folder / INDEX).read_text(encoding="utf-8"))
         parts = [(str(content["whole"]), str(content["whole"]))]
         parts += [
             (", ".join(f"{name}: {label}" for name, label in part["segment"].items()), str(part["folder"]))

@@ -20,7 +20,7 @@ from odkanon.read.checks import UNREADABLE
 from odkanon.read.points.cutting import COPY, ORDER, SAME_TIME, PauseCutter, TripRule
 from odkanon.read.points.fixes import Fixes, open_fixes
 from odkanon.read.tables.open import connect, quote_text
-from odkanon.read.tables.table import measure_progress, share_of
+from odkanon.read.tables.table import literal, measure_progress, share_of
 
 MEMORY = "1GB"
 """What the sort may take; the rest goes to disk. The process as a whole stays below twice that."""
@@ -235,7 +235,7 @@ def _convert(runs: Path, output: Path, persons: pa.Table | None) -> None:
         runs.rename(output)
         return
     connection = connect()
-    source = f"read_parquet({quote_text(str(runs))})"
+    source = f"read_parquet({literal(runs)}, hive_partitioning=false)"
     query = f"SELECT * FROM {source}"
     if persons is not None:
         connection.register("persons", persons)

@@ -16,6 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from odkanon.core.paths import plain
 from odkanon.errors import InputError
 from odkanon.read.tables.geo import is_geo, read_geo
 from odkanon.read.tables.text import GZIP, Copy, file_sha256
@@ -60,6 +61,7 @@ def unpack(path: Path) -> Unpacked:
             shutil.copyfileobj(sys.stdin.buffer, written)
         path = copy.path
     check_file(path, name)
+    path = plain(path)
     sha256 = file_sha256(path)
     with path.open("rb") as file:
         magic = file.read(4)

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import glob
 import hashlib
+import logging
 import re
-from pathlib import Path, PurePath
+from collections.abc import Collection, Iterable
+from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
 
+from odkanon.core.paths import plain, remote
 from odkanon.errors import InputError
+from odkanon.model.measures import MEASURES
+
+log = logging.getLogger(__name__)
 
 STORES = ("s3", "gs")
 """Object stores that pyarrow reads; other addresses are for Spark."""
-_REMOTE = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+):/{1,2}(?=[^/])")
-
-
-def remote(source: str | PurePath) -> str | None:
-    """Return the address of a source in an object store, such as ``s3a://bucket/trips``; None for local paths."""
-    # A path object has lost one of the two slashes, and on Windows turned the others round.
-    text = source.as_posix() if isinstance(source, PurePath) else source
-    found = _REMOTE.match(text)
-    return None if found is None else f"{found[1]}://{text[found.end() :]}"
 
 
 def is_store(source: str | PurePath) -> bool:
@@ -41,6 +38,8 @@ def open_store(address: str) -> Any:
 
     try:
         files, path = pyarrow.fs.FileSystem.from_uri(address)
+        own = pyarrow.dataset.dataset(path, filesystem=files, format="parquet")
+        check_partitions(map(PurePosixPath, own.files), own.schema.names, address)
         found = pyarrow.dataset.dataset(path, filesystem=files, format="parquet", partitioning="hive")
     except (OSError, pa.ArrowException) as error:
         told = str(error).splitlines()[0]
@@ -61,19 +60,41 @@ def dataset_files(source: str | Path) -> list[Path] | None:
         )
         if not files:
             raise InputError(f"{path} is a folder without Parquet files; give a file, or a folder of *.parquet")
-        return files
+        check_once(files)
+        return list(map(plain, files))
     if not path.exists() and glob.has_magic(text):
         files = sorted(Path(name) for name in glob.glob(text, recursive=True))
         if not files:
             raise InputError(f"no file matches {text}; check the pattern")
-        return [file for name in files for file in (dataset_files(name) or [name])]
+        # A pattern may match a folder and what is in it, which is read once.
+        once = sorted({file for name in files for file in (dataset_files(name) or [plain(name)])})
+        check_once(once)
+        return once
     return None
 
 
-def partitions(files: list[Path]) -> dict[str, str]:
-    """Return the columns that folders such as ``month=5`` make, each with such a folder."""
-    folders = [part for file in files for part in file.parent.parts if re.fullmatch(r"[^=]+=[^=]*", part)]
-    return {folder.partition("=")[0]: folder for folder in folders}
+def check_once(files: Iterable[Path]) -> None:
+    """Raise where two names mean one file, be it by a link: its trips would count twice."""
+    seen: dict[object, Path] = {}
+    for file in files:
+        about = file.stat() if file.exists() else None
+        first = seen.setdefault(file if about is None else (about.st_dev, about.st_ino), file)
+        if first is not file:
+            twice = f"{file} is given twice" if first == file else f"{first} and {file} are the same file"
+            raise InputError(f"{twice}; its trips would count twice, so name each file once")
+
+
+def check_partitions(files: Iterable[PurePath], own: Collection[str], name: str) -> None:
+    """Raise where a folder such as ``weight=5`` would replace a column of the files; warn where it makes one."""
+    folders = {part for file in files for part in file.parent.parts if re.fullmatch(r"[^=]+=[^=]*", part)}
+    made = {folder.partition("=")[0]: folder for folder in sorted(folders)}
+    for key, folder in made.items():
+        if key.lower() in map(str.lower, own):
+            raise InputError(f"{name} has a column {key!r}, which folder {folder!r} would replace; rename one of them")
+    counted = ("trips", *(measure.column for measure in MEASURES.values() if measure.column))
+    told = [folder for key, folder in made.items() if any(word in key.lower() for word in counted)]
+    if told:
+        log.warning("%s: what the names of folders say is read as columns (%s)", name, ", ".join(told))
 
 
 def dataset_sha256(files: list[Path]) -> str:

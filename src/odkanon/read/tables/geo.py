@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet
 
+from odkanon.core.documents import parse_json
 from odkanon.errors import InputError
 
 GEOPACKAGE, SHAPEFILE = b"SQLi", b"\x00\x00\x27\x0a"
@@ -72,7 +73,7 @@ def read_geoparquet(path: Path, name: str) -> pa.Table:
     """Return GeoParquet as a table with coordinates."""
     try:
         table = pyarrow.parquet.ParquetFile(path).read()
-        about = json.loads((table.schema.metadata or {})[b"geo"])
+        about = parse_json((table.schema.metadata or {})[b"geo"])
         primary = about["primary_column"]
         crs = about["columns"][primary].get("crs")
         wkb = np.array(table.column(primary).to_pylist(), dtype=object)

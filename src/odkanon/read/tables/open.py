@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,16 +10,16 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from odkanon.core.paths import remote
 from odkanon.errors import InputError
-from odkanon.model.measures import MEASURES
 from odkanon.read.tables.containers import Unpacked, unpack
 from odkanon.read.tables.datasets import (
+    check_once,
+    check_partitions,
     dataset_files,
     dataset_sha256,
     is_store,
     open_store,
-    partitions,
-    remote,
 )
 from odkanon.read.tables.geo import is_geoparquet, of_geodataframe, read_geoparquet
 from odkanon.read.tables.quotes import rows_across_lines
@@ -51,8 +50,6 @@ __all__ = [
     "quote_text",
     "write_csv",
 ]
-
-log = logging.getLogger(__name__)
 
 PARQUET = b"PAR1"
 
@@ -123,8 +120,7 @@ def _open_several(connection: duckdb.DuckDBPyConnection, paths: Sequence[Path], 
     """Open several files that have the same columns as one table."""
     if any(remote(path) is not None for path in paths):
         raise InputError("files in an object store are read as one folder; give its address alone")
-    if len({path.resolve() for path in paths}) < len(paths):
-        raise InputError("a file is given twice; its trips would count twice, so name each file once")
+    check_once(paths)
     opened = [unpack(path) for path in paths]
     name, sha256 = f"{paths[0]} and {len(paths) - 1} more", dataset_sha256(list(paths))
     if all(_is_parquet(each.path) for each in opened):
@@ -191,14 +187,7 @@ def _open_dataset(connection: duckdb.DuckDBPyConnection, name: str, files: list[
             raise InputError(f"{file} is not a Parquet file; a folder of several files has to be Parquet")
     listed = f"[{', '.join(map(literal, files))}]"
     own = _described(connection, f"read_parquet({listed}, hive_partitioning=false)", name)
-    made = partitions(files)
-    for key, folder in made.items():
-        if key.lower() in map(str.lower, own):
-            raise InputError(f"{name} has a column {key!r}, which folder {folder!r} would replace; rename one of them")
-    counted = ("trips", *(measure.column for measure in MEASURES.values() if measure.column))
-    told = [folder for key, folder in made.items() if any(word in key.lower() for word in counted)]
-    if told:
-        log.warning("%s: what the names of folders say is read as columns (%s)", name, ", ".join(told))
+    check_partitions(files, own, name)
     scan = f"read_parquet({listed}, hive_partitioning=true)"
     return Table(connection, scan, _described(connection, scan, name), name, dataset_sha256(files))
 

@@ -14,6 +14,7 @@ from typing import Protocol
 import duckdb
 import pyarrow as pa
 
+from odkanon.core.paths import plain
 from odkanon.core.progress import Share
 from odkanon.errors import InputError, is_disk_full
 from odkanon.read.tables.once import selection
@@ -149,7 +150,7 @@ _REJECTED = "reject_errors JOIN reject_scans USING (scan_id, file_id)"
 
 def rejected_lines(connection: duckdb.DuckDBPyConnection, files: Sequence[Path] | None = None) -> int:
     """Return how many lines of CSV files (of all by default) DuckDB could not read so far."""
-    only = "" if files is None else f"WHERE file_path IN ({', '.join(quote_text(str(each)) for each in files)})"
+    only = "" if files is None else f"WHERE file_path IN ({', '.join(quote_text(str(plain(each))) for each in files)})"
     try:
         # What is read more than once is written down each time.
         rows = connection.execute(
@@ -208,8 +209,8 @@ def connect() -> duckdb.DuckDBPyConnection:
 
 
 def literal(path: Path) -> str:
-    """Return a path as an SQL literal of which DuckDB takes no character for a pattern."""
-    return quote_text("".join(f"[{each}]" if each in "*?[" else each for each in str(path)))
+    """Return a path as an SQL literal of which DuckDB takes no character for a pattern, nor it for another file."""
+    return quote_text("".join(f"[{each}]" if each in "*?[" else each for each in str(plain(path))))
 
 
 def quote_text(text: str) -> str:
@@ -232,7 +233,7 @@ def write_csv(
     connection = connect() if connection is None else connection
     connection.register("written", table)
     try:
-        connection.execute(f"COPY (SELECT * FROM written) TO {quote_text(str(path))} (FORMAT csv, HEADER)")
+        connection.execute(f"COPY (SELECT * FROM written) TO {quote_text(str(plain(path)))} (FORMAT csv, HEADER)")
     except duckdb.IOException as error:
         code = errno.ENOSPC if is_disk_full(error) else errno.EIO
         raise OSError(code, os.strerror(code), str(path)) from None

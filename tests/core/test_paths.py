@@ -1,4 +1,4 @@
-"""Addresses in object stores survive being taken for paths."""
+"""Addresses in object stores survive being taken for paths, and names are names."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import PurePath, PurePosixPath, PureWindowsPath
 
 import pytest
 
-from odkanon.read.tables.datasets import remote
+from odkanon.core.paths import remote
 
 
 @pytest.mark.parametrize("kind", [str, PurePosixPath, PureWindowsPath])
