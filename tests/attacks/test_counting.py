@@ -94,6 +94,20 @@ SPELLINGS = [
     ("p1", "p1\ufe0f"),
     ("\u00e91", "e\u03011"),
     ("\u04391", "\u0438\u03061"),
+    ("12345678", "1.2345678E7"),
+    ("-100000", "-1e+05"),
+    ("100000", "1e+005"),
+    ("10000000000000000", "1e16"),
+    ("1.5", "01.50"),
+    ("9" * 40, "0" + "9" * 40 + ".0"),
+    ("7", "\uff0b7"),
+    ("12", "\u0661\u0662"),
+    ("p-1", "\uff50\u20131"),
+    ("\u30ab1", "\uff761"),
+    ("p1", "p1\U000e0100"),
+    ("p1", "\u3164p1"),
+    ("550e8400-e29b-41d4-a716-446655440000", "550E8400E29B41D4A716446655440000"),
+    ("{550e8400-e29b-41d4-a716-446655440000}", "urn:uuid:550E8400-e29b-41d4-a716-446655440000"),
 ]
 """Of one id each."""
 
@@ -110,7 +124,9 @@ def test_the_audit_counts_them_as_one_too(tmp_path: Path, spellings: tuple[str, 
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("word", ["nan", "NaN", "NULL", "NA", "None", "\\N", "n/a", " ", "null"])
+@pytest.mark.parametrize(
+    "word", ["nan", "NaN", "NULL", "NA", "None", "\\N", "n/a", " ", "null", "#NA", "(null)", "1.#QNAN", "-", "?", "."]
+)
 def test_words_for_nothing_are_nobody(tmp_path: Path, word: str, engine: str) -> None:
     od = matrix(csv(tmp_path, table(6, person=["a", "b", "c", "d", word, word.strip() or ""])), engine)
     assert od.summary.persons == 4
