@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 from engine.test_duckdb import in_duckdb
@@ -13,6 +14,7 @@ from odkanon import ODMatrix, Rule, anonymize, audit_releases, build_od, read_ar
 from odkanon.audit import TripsSource
 from odkanon.core.weights import to_units, weight_scale
 from odkanon.engine.protocols import Matrix
+from odkanon.errors import InputError
 from odkanon.read.checks import DUPLICATE
 
 ENDS = {"start_lat": 48.85, "start_lon": 2.35, "end_lat": 48.86, "end_lon": 2.30}
@@ -75,6 +77,41 @@ def test_units_are_exact_or_less(weight: float) -> None:
     units = int(to_units(np.array([weight]), scale)[0])
     assert units / scale <= weight
     assert units / scale > weight - 1.0000001 / scale
+
+
+WHOLE, TENTHS = pa.decimal128(20, 0), pa.decimal128(20, 1)
+LONG, FINE = pa.decimal128(38, 0), pa.decimal128(38, 10)
+
+
+def several(folder: Path, *tables: pa.Table) -> list[Path]:
+    """Write tables as Parquet files of one folder."""
+    folder.mkdir()
+    files = [folder / f"{at}.parquet" for at in range(len(tables))]
+    for file, each in zip(files, tables, strict=True):
+        pyarrow.parquet.write_table(each, file)
+    return files
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("kinds", [(pa.int64(), pa.float64()), (pa.int8(), pa.string()), (WHOLE, TENTHS)])
+def test_a_second_file_keeps_its_fractions(tmp_path: Path, kinds: tuple[Any, Any], engine: str) -> None:
+    """They were rounded to the type of the first: 0.6 counted as 1, and latitude 48.85 as 49."""
+    fine = pa.array(["0.6"] * 10).cast(kinds[1])
+    tables = table(10, weight=pa.array([1] * 10).cast(kinds[0])), table(10, weight=fine)
+    files = several(tmp_path / "in", *tables)
+    for source in (files, tmp_path / "in"):
+        od = matrix(source, engine)
+        assert od.summary.weight == 16 * od.summary.scale
+
+
+@pytest.mark.parametrize(
+    "kinds",
+    [(LONG, FINE), (pa.int64(), pa.float32()), (pa.timestamp("s"), pa.timestamp("s", "UTC"))],
+)
+def test_files_without_a_common_type_are_refused(tmp_path: Path, kinds: tuple[Any, Any]) -> None:
+    files = several(tmp_path / "in", *(table(2, weight=pa.array([1, 2]).cast(kind)) for kind in kinds))
+    with pytest.raises(InputError, match=r"'weight' of .*\.parquet is .*; write it as one type"):
+        read_trips(files)
 
 
 SPELLINGS = [
