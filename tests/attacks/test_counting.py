@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import random
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
@@ -12,10 +16,11 @@ import pytest
 from engine.test_duckdb import in_duckdb
 from odkanon import ODMatrix, Rule, anonymize, audit_releases, build_od, read_area, read_trips
 from odkanon.audit import TripsSource
-from odkanon.core.weights import to_units, weight_scale
+from odkanon.core.weights import to_units, units_sql, weight_scale
 from odkanon.engine.protocols import Matrix
 from odkanon.errors import InputError
 from odkanon.read.checks import DUPLICATE
+from odkanon.read.tables.open import connect
 
 ENDS = {"start_lat": 48.85, "start_lon": 2.35, "end_lat": 48.86, "end_lon": 2.30}
 ENGINES = ("memory", "duckdb")
@@ -71,12 +76,52 @@ def test_a_coarse_unit_never_rounds_up(engine: str) -> None:
 
 @pytest.mark.parametrize("weight", [0.1, 0.29, 2674.16, 1234.567891, 9.999999999999999, 0.3333333333333333])
 def test_units_are_exact_or_less(weight: float) -> None:
-    import numpy as np
-
     scale = weight_scale(1000 * weight)
     units = int(to_units(np.array([weight]), scale)[0])
     assert units / scale <= weight
     assert units / scale > weight - 1.0000001 / scale
+
+
+LONG_WEIGHTS = [
+    "9.99999999999999999999",
+    "0.29999999999999999",
+    "0.10000000000000001",
+    "8492865.38",
+    "12345678.123456789",
+    "74015173.2888828",
+    "9007199254740993",
+    "40000000000000001.9",
+    "9999999999999e4",
+    "0.1234567899",
+]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("text", LONG_WEIGHTS)
+def test_what_is_compared_is_at_most_the_true_sum(tmp_path: Path, text: str, engine: str) -> None:
+    """A float is nearest to what is written, and may be more: ten weights of 0.99999999999999999999 were 10."""
+    decimal = pa.array([Decimal(text)] * 10, pa.decimal128(38, 20)) if len(text) < 18 else [text] * 10
+    for source in (csv(tmp_path, table(10, weight=[text] * 10)), table(10, weight=decimal)):
+        od = matrix(source, engine)
+        assert od.summary.weight is not None
+        units, exact = Fraction(od.summary.weight), Fraction(Decimal(text)) * 10 * od.summary.scale
+        assert units <= exact
+        assert units > exact - 10 * max(1, exact * Fraction(2) ** -52)
+
+
+def test_units_are_never_more_wherever_they_are_made() -> None:
+    rng = random.Random(5)
+    values = [round(rng.random() * 10 ** rng.randint(-3, 15), rng.randint(0, 9)) for _ in range(5000)]
+    weights = np.array([value for value in values if value])
+    for scale in (10**9, 10**6, 10**3, 1):
+        some = weights[weights * scale < 2**62]
+        units = to_units(some, scale)
+        made = connect().from_arrow(pa.table({"w": some})).project(f"{units_sql('w', scale)} AS u")
+        assert made.to_arrow_table().column("u").to_pylist() == units.tolist()
+        assert all(
+            each <= max(Fraction(value), Fraction(repr(value))) * scale
+            for each, value in zip(units.tolist(), some.tolist(), strict=True)
+        )
 
 
 WHOLE, TENTHS = pa.decimal128(20, 0), pa.decimal128(20, 1)
@@ -196,6 +241,15 @@ def test_one_moment_by_two_offsets_is_one(tmp_path: Path, engine: str) -> None:
     times = ["2024-01-01T08:00:00Z", "2024-01-01T09:00:00+01:00", "2024-01-01 03:00:00-05", "2024-01-01T09:00:00Z"]
     path = csv(tmp_path, table(4, person=["1"] * 4, start_time=times))
     assert matrix(path, engine).summary.trips == 2
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("offset", ["Z", " Z", " +01:00", " +0100", "-05", " UTC", " GMT"])
+def test_two_moments_are_two_however_the_offset_is_written(tmp_path: Path, offset: str, engine: str) -> None:
+    """An offset apart from its time made no moment, and all trips of a person copies of one."""
+    times = [f"2024-01-01 0{hour}:00:00{offset}" for hour in (7, 8, 9)]
+    path = csv(tmp_path, table(3, person=["1"] * 3, start_time=times))
+    assert matrix(path, engine).summary.trips == 3
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -33,6 +33,11 @@ DUPLICATE = "that are exact copies of another row of the same person"
 MOST_TRIPS = 9_000_000_000_000_000
 """Of one row; more would not be told from the next number by a float."""
 
+_LONG = ("VARCHAR", "DECIMAL", "BIGINT", "UBIGINT", "HUGEINT", "UHUGEINT")
+"""Types that tell more digits than a float."""
+_NINE = r"^\s*[+]?0*([0-9]*[.][0-9]{0,9})[0-9]*\s*$"
+_WHOLE = r"^\s*[+]?([0-9]+)([.]0*)?\s*$"
+
 
 def finite(number: str) -> str:
     """Return the SQL condition under which a number is finite, in words that every database knows."""
@@ -42,6 +47,30 @@ def finite(number: str) -> str:
 def number_or_nan(column: str) -> str:
     """Return the SQL expression of a number; NaN where it cannot be read."""
     return f"coalesce(TRY_CAST({quote_name(column)} AS DOUBLE), CAST('nan' AS DOUBLE))"
+
+
+def too_long(table: Typed, column: str) -> str:
+    """Return the SQL condition under which a number has more digits than a float tells."""
+    kind, number = table.types()[column].upper(), number_or_nan(column)
+    if not kind.startswith(_LONG):
+        return "false"
+    large = f"{number} > {2**53}"
+    return large if kind.endswith("INT") else f"length(CAST({quote_name(column)} AS VARCHAR)) > 15 OR {large}"
+
+
+def at_most(table: Typed, column: str) -> str:
+    """Return the SQL expression of a number as a float that is never more than it; NaN where it cannot be read.
+
+    A float has some fifteen digits. What is written with more may be nearest to one above it, 9.9999999999999999 to 10.
+    """
+    number, text = number_or_nan(column), f"CAST({quote_name(column)} AS VARCHAR)"
+    cut = f"regexp_extract({text}, '{_NINE}', 1)"
+    whole = f"TRY_CAST(regexp_extract({text}, '{_WHOLE}', 1) AS HUGEINT)"
+    return (
+        f"CASE WHEN NOT ({too_long(table, column)}) OR NOT {finite(number)} THEN {number} "
+        f"WHEN length({cut}) BETWEEN 1 AND 16 THEN coalesce(TRY_CAST({cut} AS DOUBLE), {number}) "
+        f"WHEN TRY_CAST({number} AS HUGEINT) <= {whole} THEN {number} ELSE nextafter({number}, CAST(0 AS DOUBLE)) END"
+    )
 
 
 class Checkable(Typed, Protocol):
@@ -106,6 +135,7 @@ def rows_of(
     *,
     where: Check | None,
     identity: Mapping[str, str] | None,
+    long_weights: bool = True,
 ) -> Rows:
     """Say how the rows of a table are checked and counted.
 
@@ -119,9 +149,13 @@ def rows_of(
         The filter, which goes before everything else.
     identity : mapping of str to str, optional
         SQL expressions that, with person and weight, make two rows the same; None not to look.
+    long_weights : bool
+        Whether weights may have more digits than a float tells; False is quicker.
     """
     checks = [*([] if where is None else [where]), *table.checks, *checks]
-    weight = number_or_nan(found["weight"]) if "weight" in found else None
+    weighed = found.get("weight")
+    careful = weighed is not None and long_weights and too_long(table, weighed) != "false"
+    weight = None if weighed is None else at_most(table, weighed) if careful else number_or_nan(weighed)
     count = number_or_nan(found["trips"]) if "trips" in found else None
     heads = {
         name: quote_name(found[column]) if table.is_whole(found[column]) else head_text(found[column])
