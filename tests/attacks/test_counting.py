@@ -14,7 +14,7 @@ import pyarrow.parquet
 import pytest
 
 from engine.test_duckdb import in_duckdb
-from odkanon import ODMatrix, Rule, anonymize, audit_releases, build_od, read_area, read_trips
+from odkanon import ODMatrix, Rule, anonymize, audit_releases, build_od, read_area, read_od, read_trips
 from odkanon.audit import TripsSource
 from odkanon.core.weights import to_units, units_sql, weight_scale
 from odkanon.engine.protocols import Matrix
@@ -308,3 +308,28 @@ def test_the_mean_weight_is_that_of_the_whole(tmp_path: Path) -> None:
         rule = Rule.protect("population", k=2, of=part)
         assert rule.weight == 4
         assert rule.k == 2
+
+
+def between_zones(rows: int, **columns: Any) -> pa.Table:
+    """Return records between the same two cells."""
+    return pa.table({"origin": ["891fb46624bffff"] * rows, "destination": ["891fb475b7bffff"] * rows} | columns)
+
+
+def zone_matrix(source: Any, engine: str) -> Matrix:
+    return read_od(source) if engine == "memory" else in_duckdb(source)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_records_between_zones_that_are_the_same_are_said_also_with_a_time(engine: str) -> None:
+    times = ["2024-01-01 08:00", "2024-01-01T08:00:00", "2024-01-01 08:00:00.0", "2024-01-01 09:00"]
+    for columns in ({"start_time": times}, {"start_time": times, "person": ["1", "1.0", "01", "1"]}):
+        od = zone_matrix(between_zones(4, **columns), engine)
+        assert (od.summary.trips, od.summary.source.lookalikes) == (4, 2)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_trips_that_cannot_be_added_up_are_refused(engine: str) -> None:
+    """A thousand rows of as many trips as a row may have were fewer than none."""
+    table = between_zones(1100, trips=[9_000_000_000_000_000] * 1100, person=list(range(1100)))
+    with pytest.raises(InputError, match=r"9\.9e\+18 trips in all"):
+        zone_matrix(table, engine)

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from odkanon.core.arrays import Bools, Codes, Ints
 from odkanon.core.weights import largest_weight, to_units, weight_scale, whole_total
+from odkanon.errors import InputError
 from odkanon.model.account import Rejected, Source
 from odkanon.model.measures import HEADS
 from odkanon.read.fetching import fetch_rows
@@ -32,6 +33,7 @@ DUPLICATE = "that are exact copies of another row of the same person"
 
 MOST_TRIPS = 9_000_000_000_000_000
 """Of one row; more would not be told from the next number by a float."""
+_MOST_IN_ALL = 2**62
 
 _LONG = ("VARCHAR", "DECIMAL", "BIGINT", "UBIGINT", "HUGEINT", "UHUGEINT")
 """Types that tell more digits than a float."""
@@ -166,7 +168,7 @@ def rows_of(
     known = "true"
     if identity is not None:
         same = {**({} if weight is None else {"weight": weight}), **heads, **identity}
-        if "persons" in heads and "start_time" in found:
+        if "persons" in heads and "start_time" in identity:
             known = f"{heads['persons']} IS NOT NULL AND {quote_name(found['start_time'])} IS NOT NULL"
     on_weight = [] if weight is None else _weight_checks(quote_name(found["weight"]), weight)
     return Rows(
@@ -254,6 +256,7 @@ def checked_rows(
         reason[copies] = len(reasons)
     keep = reason == 0
     counts = None if rows.trips is None else fetched.column(" trips").to_numpy().astype(np.int64)
+    check_total(table.name, 0.0 if counts is None else float(counts.sum(dtype=np.float64)))
     rejected = _account(reason, reasons, counts, units)
     lines = table.unreadable_lines()
     if lines:
@@ -267,6 +270,12 @@ def checked_rows(
         {name: head[keep] for name, head in whole.heads.items() if (head >= 0).any()},
         Source(len(reason) + lines, table.sha256, rejected, lookalikes=lookalikes),
     )
+
+
+def check_total(name: str, trips: float) -> None:
+    """Raise if a table has more trips in all than can be added up in 64 bits."""
+    if trips > _MOST_IN_ALL:
+        raise InputError(f"{name} has {trips:g} trips in all, more than can be added up; check the column of trips")
 
 
 def _weights(fetched: pa.Table, rows: Rows, reason: Ints) -> npt.NDArray[np.float64] | None:

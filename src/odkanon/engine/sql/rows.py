@@ -12,7 +12,7 @@ from odkanon.core.weights import largest_weight, units_sql, weight_scale
 from odkanon.engine.sql.backend import Backend, Stored
 from odkanon.engine.sql.cells import ToDegrees
 from odkanon.model.account import Rejected, Source
-from odkanon.read.checks import DUPLICATE, UNREADABLE, Checkable, Rows, rows_of, too_long
+from odkanon.read.checks import DUPLICATE, UNREADABLE, Checkable, Rows, check_total, rows_of, too_long
 from odkanon.read.tables.open import Check, Table
 
 
@@ -137,6 +137,7 @@ def counted_rows(
     long = too_long(table, found["weight"]) if "weight" in found else "false"
     rows = rows_of(table, found, checks, where=where, identity=identity)
     facts = _facts(table, rows, long)
+    check_total(table.name, facts.get("all_trips") or 0.0)
     if not facts["too_long"]:
         rows = rows_of(table, found, checks, where=where, identity=identity, long_weights=False)
     columns: dict[str, str] = {} if rows.trips is None else {"trips": rows.trips}
@@ -164,6 +165,8 @@ def _facts(table: SqlInput, rows: Rows, long: str) -> dict[str, Any]:
     """
     selected = {"reason": rows.reason, "too_long": f"CASE WHEN {long} THEN 1 ELSE 0 END", **rows.heads}
     asked = {"n_rows": "COUNT(*)", "too_long": "MAX(too_long)"} | {name: f"COUNT({name})" for name in rows.heads}
+    if rows.trips is not None:
+        selected["trips"], asked["all_trips"] = rows.trips, "SUM(CAST(trips AS DOUBLE))"
     if rows.weight is not None and rows.weight_reason is not None:
         selected |= {"weight": rows.weight, "weight_reason": rows.weight_reason}
         asked["weights"] = f"SUM(CASE WHEN weight_reason = {rows.no_weight} THEN 0 ELSE 1 END)"
