@@ -14,13 +14,15 @@ import pyarrow.parquet
 import pytest
 
 from engine.test_duckdb import in_duckdb
-from odkanon import ODMatrix, Rule, anonymize, audit_releases, build_od, read_area, read_od, read_trips
+from odkanon import ODMatrix, Reading, Rule, anonymize, audit_releases, build_od, read_area, read_od, read_trips
 from odkanon.audit import TripsSource
 from odkanon.core.weights import to_units, units_sql, weight_scale
+from odkanon.engine.choose import load
 from odkanon.engine.protocols import Matrix
 from odkanon.errors import InputError
 from odkanon.read.checks import DUPLICATE
-from odkanon.read.tables.open import connect
+from odkanon.read.tables.open import connect, open_table
+from odkanon.read.tables.where import FILTERED
 
 ENDS = {"start_lat": 48.85, "start_lon": 2.35, "end_lat": 48.86, "end_lon": 2.30}
 ENGINES = ("memory", "duckdb")
@@ -333,3 +335,18 @@ def test_trips_that_cannot_be_added_up_are_refused(engine: str) -> None:
     table = between_zones(1100, trips=[9_000_000_000_000_000] * 1100, person=list(range(1100)))
     with pytest.raises(InputError, match=r"9\.9e\+18 trips in all"):
         zone_matrix(table, engine)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_word_among_numbers_that_a_filter_asks_loses_no_line(tmp_path: Path, engine: str) -> None:
+    """DuckDB read the column as numbers, and took the lines with a word out: the file was refused as damaged."""
+    path = csv(tmp_path, table(30, age=["18", "x", "17"] * 10))
+    source = load(Reading(path, where="age >= 18"), engine=engine).summary.source
+    assert (source.rows, source.rejected[FILTERED].rows) == (30, 20)
+
+
+def test_numbers_alone_lose_no_line(tmp_path: Path) -> None:
+    path = csv(tmp_path, table(30, age=["18", "x", "17"] * 10))
+    opened = open_table(path)
+    assert opened.fetch({"age": 'TRY_CAST("age" AS DOUBLE)'}).num_rows == 30
+    assert opened.unreadable_lines() == 0
