@@ -6,6 +6,7 @@ import gzip
 import io
 import logging
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -52,7 +53,7 @@ def test_two_encodings_in_one_file_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("engine", ["memory", "duckdb"])
-def test_columns_without_a_name_are_no_matter(tmp_path: Path, engine: str) -> None:
+def test_columns_without_a_name_are_no_matter(tmp_path: Path, engine: Any) -> None:
     """The first column that pandas writes is one; it was a traceback."""
     rows = trips_text(sex=("a", "b")).splitlines()
     text = "\n".join(f"{'' if at == 0 else at},{row}," for at, row in enumerate(rows))
