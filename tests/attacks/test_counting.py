@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import random
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 from engine.test_duckdb import in_duckdb
-from odkanon import ODMatrix, Rule, anonymize, audit_releases, build_od, read_area, read_trips
+from odkanon import ODMatrix, Reading, Rule, anonymize, audit_releases, build_od, read_area, read_od, read_trips
 from odkanon.audit import TripsSource
-from odkanon.core.weights import to_units, weight_scale
+from odkanon.core.weights import to_units, units_sql, weight_scale
+from odkanon.engine.choose import load
 from odkanon.engine.protocols import Matrix
+from odkanon.errors import InputError
 from odkanon.read.checks import DUPLICATE
+from odkanon.read.tables.open import connect, open_table
+from odkanon.read.tables.where import FILTERED
 
 ENDS = {"start_lat": 48.85, "start_lon": 2.35, "end_lat": 48.86, "end_lon": 2.30}
 ENGINES = ("memory", "duckdb")
@@ -69,12 +78,87 @@ def test_a_coarse_unit_never_rounds_up(engine: str) -> None:
 
 @pytest.mark.parametrize("weight", [0.1, 0.29, 2674.16, 1234.567891, 9.999999999999999, 0.3333333333333333])
 def test_units_are_exact_or_less(weight: float) -> None:
-    import numpy as np
-
     scale = weight_scale(1000 * weight)
     units = int(to_units(np.array([weight]), scale)[0])
     assert units / scale <= weight
     assert units / scale > weight - 1.0000001 / scale
+
+
+LONG_WEIGHTS = [
+    "9.99999999999999999999",
+    "0.29999999999999999",
+    "0.10000000000000001",
+    "8492865.38",
+    "12345678.123456789",
+    "74015173.2888828",
+    "9007199254740993",
+    "40000000000000001.9",
+    "9999999999999e4",
+    "0.1234567899",
+]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("text", LONG_WEIGHTS)
+def test_what_is_compared_is_at_most_the_true_sum(tmp_path: Path, text: str, engine: str) -> None:
+    """A float is nearest to what is written, and may be more: ten weights of 0.99999999999999999999 were 10."""
+    decimal = pa.array([Decimal(text)] * 10, pa.decimal128(38, 20)) if len(text) < 18 else [text] * 10
+    for source in (csv(tmp_path, table(10, weight=[text] * 10)), table(10, weight=decimal)):
+        od = matrix(source, engine)
+        assert od.summary.weight is not None
+        units, exact = Fraction(od.summary.weight), Fraction(Decimal(text)) * 10 * od.summary.scale
+        assert units <= exact
+        assert units > exact - 10 * max(Fraction(1), exact / 2**52)
+
+
+def test_units_are_never_more_wherever_they_are_made() -> None:
+    rng = random.Random(5)
+    values = [round(rng.random() * 10 ** rng.randint(-3, 15), rng.randint(0, 9)) for _ in range(5000)]
+    weights = np.array([value for value in values if value])
+    for scale in (10**9, 10**6, 10**3, 1):
+        some = weights[weights * scale < 2**62]
+        units = to_units(some, scale)
+        made = connect().from_arrow(pa.table({"w": some})).project(f"{units_sql('w', scale)} AS u")
+        assert made.to_arrow_table().column("u").to_pylist() == units.tolist()
+        assert all(
+            each <= max(Fraction(value), Fraction(repr(value))) * scale
+            for each, value in zip(units.tolist(), some.tolist(), strict=True)
+        )
+
+
+WHOLE, TENTHS = pa.decimal128(20, 0), pa.decimal128(20, 1)
+LONG, FINE = pa.decimal128(38, 0), pa.decimal128(38, 10)
+
+
+def several(folder: Path, *tables: pa.Table) -> list[Path]:
+    """Write tables as Parquet files of one folder."""
+    folder.mkdir()
+    files = [folder / f"{at}.parquet" for at in range(len(tables))]
+    for file, each in zip(files, tables, strict=True):
+        pyarrow.parquet.write_table(each, file)
+    return files
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("kinds", [(pa.int64(), pa.float64()), (pa.int8(), pa.string()), (WHOLE, TENTHS)])
+def test_a_second_file_keeps_its_fractions(tmp_path: Path, kinds: tuple[Any, Any], engine: str) -> None:
+    """They were rounded to the type of the first: 0.6 counted as 1, and latitude 48.85 as 49."""
+    fine = pa.array(["0.6"] * 10).cast(kinds[1])
+    tables = table(10, weight=pa.array([1] * 10).cast(kinds[0])), table(10, weight=fine)
+    files = several(tmp_path / "in", *tables)
+    for source in (files, tmp_path / "in"):
+        od = matrix(source, engine)
+        assert od.summary.weight == 16 * od.summary.scale
+
+
+@pytest.mark.parametrize(
+    "kinds",
+    [(LONG, FINE), (pa.int64(), pa.float32()), (pa.timestamp("s"), pa.timestamp("s", "UTC"))],
+)
+def test_files_without_a_common_type_are_refused(tmp_path: Path, kinds: tuple[Any, Any]) -> None:
+    files = several(tmp_path / "in", *(table(2, weight=pa.array([1, 2]).cast(kind)) for kind in kinds))
+    with pytest.raises(InputError, match=r"'weight' of .*\.parquet is .*; write it as one type"):
+        read_trips(files)
 
 
 SPELLINGS = [
@@ -94,6 +178,20 @@ SPELLINGS = [
     ("p1", "p1\ufe0f"),
     ("\u00e91", "e\u03011"),
     ("\u04391", "\u0438\u03061"),
+    ("12345678", "1.2345678E7"),
+    ("-100000", "-1e+05"),
+    ("100000", "1e+005"),
+    ("10000000000000000", "1e16"),
+    ("1.5", "01.50"),
+    ("9" * 40, "0" + "9" * 40 + ".0"),
+    ("7", "\uff0b7"),
+    ("12", "\u0661\u0662"),
+    ("p-1", "\uff50\u20131"),
+    ("\u30ab1", "\uff761"),
+    ("p1", "p1\U000e0100"),
+    ("p1", "\u3164p1"),
+    ("550e8400-e29b-41d4-a716-446655440000", "550E8400E29B41D4A716446655440000"),
+    ("{550e8400-e29b-41d4-a716-446655440000}", "urn:uuid:550E8400-e29b-41d4-a716-446655440000"),
 ]
 """Of one id each."""
 
@@ -110,7 +208,9 @@ def test_the_audit_counts_them_as_one_too(tmp_path: Path, spellings: tuple[str, 
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("word", ["nan", "NaN", "NULL", "NA", "None", "\\N", "n/a", " ", "null"])
+@pytest.mark.parametrize(
+    "word", ["nan", "NaN", "NULL", "NA", "None", "\\N", "n/a", " ", "null", "#NA", "(null)", "1.#QNAN", "-", "?", "."]
+)
 def test_words_for_nothing_are_nobody(tmp_path: Path, word: str, engine: str) -> None:
     od = matrix(csv(tmp_path, table(6, person=["a", "b", "c", "d", word, word.strip() or ""])), engine)
     assert od.summary.persons == 4
@@ -143,6 +243,15 @@ def test_one_moment_by_two_offsets_is_one(tmp_path: Path, engine: str) -> None:
     times = ["2024-01-01T08:00:00Z", "2024-01-01T09:00:00+01:00", "2024-01-01 03:00:00-05", "2024-01-01T09:00:00Z"]
     path = csv(tmp_path, table(4, person=["1"] * 4, start_time=times))
     assert matrix(path, engine).summary.trips == 2
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("offset", ["Z", " Z", " +01:00", " +0100", "-05", " UTC", " GMT"])
+def test_two_moments_are_two_however_the_offset_is_written(tmp_path: Path, offset: str, engine: str) -> None:
+    """An offset apart from its time made no moment, and all trips of a person copies of one."""
+    times = [f"2024-01-01 0{hour}:00:00{offset}" for hour in (7, 8, 9)]
+    path = csv(tmp_path, table(3, person=["1"] * 3, start_time=times))
+    assert matrix(path, engine).summary.trips == 3
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -201,3 +310,43 @@ def test_the_mean_weight_is_that_of_the_whole(tmp_path: Path) -> None:
         rule = Rule.protect("population", k=2, of=part)
         assert rule.weight == 4
         assert rule.k == 2
+
+
+def between_zones(rows: int, **columns: Any) -> pa.Table:
+    """Return records between the same two cells."""
+    return pa.table({"origin": ["891fb46624bffff"] * rows, "destination": ["891fb475b7bffff"] * rows} | columns)
+
+
+def zone_matrix(source: Any, engine: str) -> Matrix:
+    return read_od(source) if engine == "memory" else in_duckdb(source)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_records_between_zones_that_are_the_same_are_said_also_with_a_time(engine: str) -> None:
+    times = ["2024-01-01 08:00", "2024-01-01T08:00:00", "2024-01-01 08:00:00.0", "2024-01-01 09:00"]
+    for columns in ({"start_time": times}, {"start_time": times, "person": ["1", "1.0", "01", "1"]}):
+        od = zone_matrix(between_zones(4, **columns), engine)
+        assert (od.summary.trips, od.summary.source.lookalikes) == (4, 2)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_trips_that_cannot_be_added_up_are_refused(engine: str) -> None:
+    """A thousand rows of as many trips as a row may have were fewer than none."""
+    table = between_zones(1100, trips=[9_000_000_000_000_000] * 1100, person=list(range(1100)))
+    with pytest.raises(InputError, match=r"9\.9e\+18 trips in all"):
+        zone_matrix(table, engine)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_word_among_numbers_that_a_filter_asks_loses_no_line(tmp_path: Path, engine: Any) -> None:
+    """DuckDB read the column as numbers, and took the lines with a word out: the file was refused as damaged."""
+    path = csv(tmp_path, table(30, age=["18", "x", "17"] * 10))
+    source = load(Reading(path, where="age >= 18"), engine=engine).summary.source
+    assert (source.rows, source.rejected[FILTERED].rows) == (30, 20)
+
+
+def test_numbers_alone_lose_no_line(tmp_path: Path) -> None:
+    path = csv(tmp_path, table(30, age=["18", "x", "17"] * 10))
+    opened = open_table(path)
+    assert opened.fetch({"age": 'TRY_CAST("age" AS DOUBLE)'}).num_rows == 30
+    assert opened.unreadable_lines() == 0

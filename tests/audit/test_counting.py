@@ -17,6 +17,7 @@ import pytest
 
 from audit.tamper import edit_json, read_rows, settle_accounts, write_rows
 from odkanon import Rule, anonymize, audit_releases, build_od, read_trips
+from odkanon.audit import TripsSource
 from odkanon.audit.counting.filters import Kept, filter_sql
 from odkanon.audit.counting.persons import person_sql
 from worlds.people import findings, places
@@ -210,3 +211,18 @@ def test_the_line_after_one_that_cannot_be_read_counts(tmp_path: Path) -> None:
         folder = anonymize(build_od(read_trips(path)), PERSONS).save(tmp_path / f"release{len(end)}")
         assert read_rows(folder)[0]["trips"] == 12
         assert not findings(audit_releases([folder], trips=path))
+
+
+@pytest.mark.parametrize(("encoding", "end"), [("utf-16", "\n"), ("cp1251", "\n"), ("utf-8", "\r"), ("latin-1", "\n")])
+def test_other_encodings_and_line_ends_can_be_audited(tmp_path: Path, encoding: str, end: str) -> None:
+    """The audit took them for Latin-1, and found no header, or no trip that a filter keeps."""
+    word = "Женский" if encoding == "cp1251" else "Féminin"
+    rows = [{**row, "sex": word if at % 3 else "x"} for at, row in enumerate(rows_of([f"p{at}" for at in range(18)]))]
+    lines = [",".join(["", *rows[0]]), *(",".join(map(str, [at, *row.values()])) for at, row in enumerate(rows))]
+    path = tmp_path / "trips.csv"
+    path.write_bytes(end.join([*lines, ""]).encode(encoding))
+    how: dict[str, Any] = {"encoding": "cp1251"} if encoding == "cp1251" else {}
+    filtered = read_trips(path, where=f"sex == {word!r}", **how)
+    folder = anonymize(build_od(filtered), Rule(trips=12)).save(tmp_path / "release")
+    source = TripsSource(path, where=f"sex == {word!r}", **how)
+    assert findings(audit_releases([folder], trips=source)) == []

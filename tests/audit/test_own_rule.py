@@ -206,4 +206,5 @@ def test_a_bare_table_between_districts_is_counted_again(tmp_path: Path) -> None
 def test_k_is_one_on_trips_where_a_rule_on_weight_does_not_say_what_it_is(made: tuple[Path, Path]) -> None:
     _, folder = made
     edit_json(folder / "release.json", lambda content: content.update(rule={"weight": 1.0}))
+    recipe_path(folder).unlink()
     assert "below your rule of 1,000 trips" in text(folder, k=1000)

@@ -25,6 +25,7 @@ from odkanon import (
     read_trips,
 )
 from odkanon.audit import Report, TripsSource
+from odkanon.publish.recipe import recipe_path
 from odkanon.publish.saved import read_release
 from odkanon.together.series import release_on_zones, zoning_of
 from worlds.people import (
@@ -187,8 +188,9 @@ def test_segments_released_together_are_clean_and_said_to_be_compared(tmp_path: 
 def test_what_was_put_beside_segments_later_was_not_made_with_them(tmp_path: Path) -> None:
     path = write(busy() + busy("Man") + busy(prefix="x") + busy("Man", "x"), tmp_path / "trips.parquet")
     together(path, tmp_path / "both", Rule(trips=4), ["sex"])
-    later = anonymize(matrix(path, "age >= 0"), RULE)
-    later.save(tmp_path / "both" / "later")
+    later = anonymize(matrix(path, "age >= 0"), RULE).save(tmp_path / "later")
+    recipe_path(later).rename(tmp_path / "both" / "later.recipe.json")
+    later.rename(tmp_path / "both" / "later")
     report = audit_releases([tmp_path / "both" / "sex=Woman", tmp_path / "both" / "later"])
     assert findings(report, "relation")
 

@@ -322,7 +322,7 @@ CLOSED, OPEN = (
         (["--onto", "text.geojson"], "cannot be read"),
         (["--onto", "open.geojson"], "should hold polygons, but row 2 is none"),
         (["--onto", "empty.geojson"], "should hold polygons, but it has no rows"),
-        (["--id", "CODE"], "name their file"),
+        (["--id", "CODE"], "--id does not apply without --onto"),
         (["--onto", "zones.geojson", "--to", "skmob"], "goes to omx, csv, parquet"),
         (["--onto", "zones.geojson", "--weights", "bad.csv"], "row 2 has no place on the globe"),
         (["--onto", "zones.geojson", "--weights", "worse.csv"], "should have the columns lat, lon, weight"),

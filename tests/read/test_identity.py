@@ -8,6 +8,7 @@ from itertools import product
 import pyarrow as pa
 import pytest
 
+from odkanon.audit.counting.persons import person_sql
 from odkanon.read import identity
 from odkanon.read.tables.open import connect
 
@@ -34,6 +35,11 @@ SIGNS = [
     "+",
     "e",
     "E",
+    "\u00e9",
+    "\u0301",
+    "\uff11",
+    "\u2013",
+    "\x00",
 ]
 
 
@@ -71,3 +77,12 @@ def test_ids_that_are_spelled_once_are_heads_as_they_are() -> None:
     connection = connect()
     connection.register("ids", pa.table({"id": once}))
     assert connection.sql(f"SELECT id FROM ids WHERE ({identity.head_text('id')}) IS DISTINCT FROM id").fetchall() == []
+
+
+def test_the_audit_spells_ids_alike_by_words_of_its_own() -> None:
+    """Where they differed, a good release would have findings, or a bad one none."""
+    words = some_words()
+    connection = connect()
+    connection.register("ids", pa.table({"id": sorted(words)}))
+    differing = f"({identity.head_text('id')}) IS DISTINCT FROM ({person_sql('id')})"
+    assert connection.sql(f"SELECT id FROM ids WHERE {differing}").fetchall() == []

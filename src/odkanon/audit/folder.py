@@ -281,7 +281,13 @@ def _read_table(
     values = ", ".join(sql.get(column, f"NULL AS {column}") for column in (*AXES, "kind", *NAMES))
     before = _unread(connection)
     connection.execute(f"INSERT INTO classes SELECT {number}, {values} FROM {scan.sql}")
-    unread = _unread(connection)[len(before) :]
+    words = [
+        f"({quote_name(found[each.name])} IS NOT NULL AND TRY_CAST({quote_name(found[each.name])} AS DOUBLE) IS NULL)"
+        for each in MEASURES
+        if each.name in found
+    ]
+    wrong = f"SELECT n + 1 FROM (SELECT *, row_number() OVER () AS n FROM {scan.sql}) WHERE {' OR '.join(words)}"
+    unread = _unread(connection)[len(before) :] or [row[0] for row in connection.execute(wrong).fetchall()]
     if unread:
         raise InputError(
             f"line {unread[0]} of {name} cannot be read ({len(unread):,} in all): it has too many values, too few, or "

@@ -92,9 +92,10 @@ def assign(
             "AND c.destination = n_destination.zone AND c.kind = n_kind.outside"
         )
     # From each pair up to its zones, and only then to the rows between them: by one end alone they would be too many.
+    usual = connection.execute("SELECT current_setting('disabled_optimizers')").fetchall()[0][0]
     connection.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
     connection.execute(f"CREATE OR REPLACE TABLE flows{number} AS {flows}")
-    connection.execute("RESET disabled_optimizers")
+    connection.execute(f"SET disabled_optimizers = '{usual or ''}'")
     flows = finest_flows(connection, number) if release.nested else f"SELECT * FROM flows{number}"
     connection.execute(
         f"CREATE OR REPLACE TABLE member{number} AS SELECT r.*, c.origin AS co, c.destination AS cd, c.kind AS ck "

@@ -46,8 +46,8 @@ def show_input(od: Matrix) -> None:
         console.print(f"  rejected {say_count(part.rows, 'rows')} {reason}", style="yellow")
     if whole.source.lookalikes:
         console.print(
-            f"  {whole.source.lookalikes:,} rows are the same as another in all that was read; without a person and a "
-            "time, copies cannot be told from trips: they count",
+            f"  {whole.source.lookalikes:,} rows are the same as another in all that was read; without a person, a "
+            "time and coordinates, copies cannot be told from trips: they count",
             style="yellow",
         )
 

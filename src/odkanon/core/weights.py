@@ -13,6 +13,8 @@ from odkanon.errors import InputError
 DECIMALS = (9, 6, 3, 0)
 """How many decimals weights are counted in; as few different ones as can be, since the rows tell which."""
 _LIMIT = 2**62
+_EXACT = 10**15
+"""Up to here a float tells every whole number, and its tenths."""
 
 
 def weight_scale(total: float) -> int:
@@ -41,20 +43,53 @@ def whole_total(weights: npt.NDArray[np.float64]) -> float:
 def to_units(weights: npt.NDArray[np.float64], scale: int) -> Ints:
     """Return weights as whole units, never more than they are; what is not a finite number becomes 0.
 
-    A weight of at most nine decimals comes out exactly. What is finer than the unit is cut off, so that a sum of units
-    never passes a threshold that the sum of weights does not reach.
+    A weight of at most nine decimals and fifteen digits comes out exactly. What is finer than the unit is cut off, so
+    that a sum of units never passes a threshold that the sum of weights does not reach.
     """
     usable = np.where(np.isfinite(weights), weights, 0.0)
-    nearest = np.rint(usable * scale)
-    units: Ints = np.where(nearest / scale <= usable, nearest, nearest - 1).astype(np.int64)
+    units = _cut(usable, scale).astype(np.int64)
+    large = np.flatnonzero(usable * scale > _EXACT)
+    if len(large):
+        some = usable[large]
+        whole = np.floor(some)
+        # Of so large a weight a float does not tell all decimals; to round to the nearest may be a unit too many.
+        exact = whole.astype(np.int64) * scale + _cut(some - whole, scale).astype(np.int64)
+        for fewer in _fewer(scale):
+            nearest = np.rint(some * fewer)
+            told = (some * fewer <= _EXACT) & (nearest / fewer == some)
+            exact[told] = nearest[told].astype(np.int64) * (scale // fewer)
+        units[large] = exact
     return units
+
+
+def _cut(weights: npt.NDArray[np.float64], scale: int) -> npt.NDArray[np.float64]:
+    nearest = np.rint(weights * scale)
+    return np.where(nearest / scale <= weights, nearest, nearest - 1)
+
+
+def _fewer(scale: int) -> list[int]:
+    """Return the scales of fewer decimals in which a large weight may be exact; the last is the one to take."""
+    return [scale // 10**drop for drop in range(4, 0, -1) if scale >= 10**drop]
 
 
 def units_sql(weight: str, scale: int) -> str:
     """Return the same in the SQL of DuckDB, for a finite weight."""
-    unit = f"1e{len(str(scale)) - 1}"
-    nearest = f"round_even({weight} * {unit}, 0)"
-    return f"CAST(CASE WHEN {nearest} / {unit} <= {weight} THEN {nearest} ELSE {nearest} - 1 END AS BIGINT)"
+    told = [f"WHEN {weight} * {_unit(scale)} <= {_EXACT} THEN {_cut_sql(weight, scale)}"]
+    for fewer in reversed(_fewer(scale)):
+        nearest = f"round_even({weight} * {_unit(fewer)}, 0)"
+        exact = f"{weight} * {_unit(fewer)} <= {_EXACT} AND {nearest} / {_unit(fewer)} = {weight}"
+        told.append(f"WHEN {exact} THEN CAST({nearest} AS BIGINT) * {scale // fewer}")
+    whole, rest = f"CAST(floor({weight}) AS BIGINT) * {scale}", _cut_sql(f"({weight} - floor({weight}))", scale)
+    return f"CASE {' '.join(told)} ELSE {whole} + {rest} END"
+
+
+def _cut_sql(weight: str, scale: int) -> str:
+    nearest = f"round_even({weight} * {_unit(scale)}, 0)"
+    return f"CAST(CASE WHEN {nearest} / {_unit(scale)} <= {weight} THEN {nearest} ELSE {nearest} - 1 END AS BIGINT)"
+
+
+def _unit(scale: int) -> str:
+    return f"1e{len(str(scale)) - 1}"
 
 
 def from_units(units: Ints | int, scale: int) -> Any:

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from odkanon.core.arrays import Bools, Codes, Ints
 from odkanon.core.weights import largest_weight, to_units, weight_scale, whole_total
+from odkanon.errors import InputError
 from odkanon.model.account import Rejected, Source
 from odkanon.model.measures import HEADS
 from odkanon.read.fetching import fetch_rows
@@ -32,6 +33,12 @@ DUPLICATE = "that are exact copies of another row of the same person"
 
 MOST_TRIPS = 9_000_000_000_000_000
 """Of one row; more would not be told from the next number by a float."""
+_MOST_IN_ALL = 2**62
+
+_LONG = ("VARCHAR", "DECIMAL", "BIGINT", "UBIGINT", "HUGEINT", "UHUGEINT")
+"""Types that tell more digits than a float."""
+_NINE = r"^\s*[+]?0*([0-9]*[.][0-9]{0,9})[0-9]*\s*$"
+_WHOLE = r"^\s*[+]?([0-9]+)([.]0*)?\s*$"
 
 
 def finite(number: str) -> str:
@@ -42,6 +49,30 @@ def finite(number: str) -> str:
 def number_or_nan(column: str) -> str:
     """Return the SQL expression of a number; NaN where it cannot be read."""
     return f"coalesce(TRY_CAST({quote_name(column)} AS DOUBLE), CAST('nan' AS DOUBLE))"
+
+
+def too_long(table: Typed, column: str) -> str:
+    """Return the SQL condition under which a number has more digits than a float tells."""
+    kind, number = table.types()[column].upper(), number_or_nan(column)
+    if not kind.startswith(_LONG):
+        return "false"
+    large = f"{number} > {2**53}"
+    return large if kind.endswith("INT") else f"length(CAST({quote_name(column)} AS VARCHAR)) > 15 OR {large}"
+
+
+def at_most(table: Typed, column: str) -> str:
+    """Return the SQL expression of a number as a float that is never more than it; NaN where it cannot be read.
+
+    A float has some fifteen digits. What is written with more may be nearest to one above it, 9.9999999999999999 to 10.
+    """
+    number, text = number_or_nan(column), f"CAST({quote_name(column)} AS VARCHAR)"
+    cut = f"regexp_extract({text}, '{_NINE}', 1)"
+    whole = f"TRY_CAST(regexp_extract({text}, '{_WHOLE}', 1) AS HUGEINT)"
+    return (
+        f"CASE WHEN NOT ({too_long(table, column)}) OR NOT {finite(number)} THEN {number} "
+        f"WHEN length({cut}) BETWEEN 1 AND 16 THEN coalesce(TRY_CAST({cut} AS DOUBLE), {number}) "
+        f"WHEN TRY_CAST({number} AS HUGEINT) <= {whole} THEN {number} ELSE nextafter({number}, CAST(0 AS DOUBLE)) END"
+    )
 
 
 class Checkable(Typed, Protocol):
@@ -106,6 +137,7 @@ def rows_of(
     *,
     where: Check | None,
     identity: Mapping[str, str] | None,
+    long_weights: bool = True,
 ) -> Rows:
     """Say how the rows of a table are checked and counted.
 
@@ -119,9 +151,13 @@ def rows_of(
         The filter, which goes before everything else.
     identity : mapping of str to str, optional
         SQL expressions that, with person and weight, make two rows the same; None not to look.
+    long_weights : bool
+        Whether weights may have more digits than a float tells; False is quicker.
     """
     checks = [*([] if where is None else [where]), *table.checks, *checks]
-    weight = number_or_nan(found["weight"]) if "weight" in found else None
+    weighed = found.get("weight")
+    careful = weighed is not None and long_weights and too_long(table, weighed) != "false"
+    weight = None if weighed is None else at_most(table, weighed) if careful else number_or_nan(weighed)
     count = number_or_nan(found["trips"]) if "trips" in found else None
     heads = {
         name: quote_name(found[column]) if table.is_whole(found[column]) else head_text(found[column])
@@ -132,7 +168,7 @@ def rows_of(
     known = "true"
     if identity is not None:
         same = {**({} if weight is None else {"weight": weight}), **heads, **identity}
-        if "persons" in heads and "start_time" in found:
+        if "persons" in heads and "start_time" in identity:
             known = f"{heads['persons']} IS NOT NULL AND {quote_name(found['start_time'])} IS NOT NULL"
     on_weight = [] if weight is None else _weight_checks(quote_name(found["weight"]), weight)
     return Rows(
@@ -220,6 +256,7 @@ def checked_rows(
         reason[copies] = len(reasons)
     keep = reason == 0
     counts = None if rows.trips is None else fetched.column(" trips").to_numpy().astype(np.int64)
+    check_total(table.name, 0.0 if counts is None else float(counts.sum(dtype=np.float64)))
     rejected = _account(reason, reasons, counts, units)
     lines = table.unreadable_lines()
     if lines:
@@ -233,6 +270,12 @@ def checked_rows(
         {name: head[keep] for name, head in whole.heads.items() if (head >= 0).any()},
         Source(len(reason) + lines, table.sha256, rejected, lookalikes=lookalikes),
     )
+
+
+def check_total(name: str, trips: float) -> None:
+    """Raise if a table has more trips in all than can be added up in 64 bits."""
+    if trips > _MOST_IN_ALL:
+        raise InputError(f"{name} has {trips:g} trips in all, more than can be added up; check the column of trips")
 
 
 def _weights(fetched: pa.Table, rows: Rows, reason: Ints) -> npt.NDArray[np.float64] | None:

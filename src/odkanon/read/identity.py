@@ -5,8 +5,7 @@ Spellings that could be two heads or one are taken for one: counting too few is 
 
 from __future__ import annotations
 
-from functools import cache
-from unicodedata import category, normalize
+from unicodedata import normalize
 
 import numpy as np
 import pyarrow as pa
@@ -16,72 +15,67 @@ from odkanon.core.arrays import Codes
 from odkanon.read.tables.open import quote_name, quote_text
 
 NOBODY = (
-    "",
-    "nan",
-    "-nan",
-    "null",
-    "na",
-    "n/a",
-    "#n/a",
-    "<na>",
-    "none",
-    "nil",
-    "nat",
-    "undefined",
-    "\\n",
+    *("", "nan", "-nan", "null", "na", "n/a", "n.a.", "none", "nil", "nat", "undefined", "unknown"),
+    *("#n/a", "#n/a n/a", "#na", "#null!", "<na>", "<null>", "<none>", "(null)", "[null]"),
+    *("1.#ind", "-1.#ind", "1.#qnan", "-1.#qnan", "-", "--", ".", "?", "\\n"),
 )
 """Words, in lower case, that stand for a missing id; the last is what databases write for NULL."""
 
 _SPACES = "\t\n\r\f\v\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 _INVISIBLE = "\u00ad\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\ufeff"
 _NUMBER = "^[+]?0*([0-9]+?)([.]0*)?$"
-_BELOW = "^-0*([0-9]+?)([.]0*)?$"
-_POWER = "^[+]?[0-9]+([.][0-9]*)?[eE][+][0-9]{1,2}$"
+_DECIMAL = "0*([0-9]+([.][0-9]*[1-9])?)[.]?0*$"
+_ABOVE, _BELOW = f"^[+]?{_DECIMAL}", f"^-{_DECIMAL}"
+_POWER = "^[+-]?([0-9]+[.][0-9]*[eE][+]?|[0-9]+[eE][+]|[1-9]e[1-9])[0-9]{1,3}$"
+"""Large numbers as programs write them: ``1.5E7``, ``1e+05``, ``1e16``; a ``1e5`` may be hexadecimal."""
 _SINGLE = "^({})$".format(
     "|".join(
         (
             "[1-9][0-9]*",
-            "[0-9]+[.][0-9]*[1-9]",
+            "(0|[1-9][0-9]*)[.][0-9]*[1-9]",
             "[g-mo-tv-zG-MO-TV-Z][0-9A-Za-z_-]*",
-            "[0-9a-f-]*[a-f][0-9a-f-]*",
+            "[0-9a-f]*[a-df][0-9a-f]*",
             "[1-9A-Fa-f][0-9A-Fa-f_-]*[g-zG-Z_][0-9A-Za-z_-]*",
         )
     )
 )
 """A number without zeros about it, hexadecimal digits in small letters, or what is neither, nor a word for nobody."""
-_UNSEEN = ("Cf", "Mn")
-"""Kinds of signs that are not seen, or only as part of the letter before."""
 _VISIBLE = "^[!-~]([ -~]*[!-~])?$"
-_HEX = "^[{]?(0[xX])?([0-9a-fA-F-]+)[}]?$"
+_HEX = "^[{(]?(0[xX])?([0-9a-fA-F-]+)[)}]?$"
+_UUID = "^(?:urn:uuid:|[{(])?([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})[)}]?$"
+_UNSEEN = r"[\p{Cf}\p{Cc}\p{M}\x{115F}\x{1160}\x{3164}\x{FFA0}]"
+"""Signs that are not seen, or only as part of the letter before; once spaces are taken off."""
+_BLANK = r"[\p{Z}\t\n\r\f\v\x{2800}]"
+_ALIKE = (
+    {wide: normalize("NFKC", wide) for wide in map(chr, (*range(0xFF01, 0xFF5F), *range(0xFF61, 0xFFA0)))}
+    | {chr(zero + digit): str(digit) for zero in (0x660, 0x6F0, 0x966) for digit in range(10)}
+    | dict.fromkeys("\u2010\u2011\u2012\u2013\u2212", "-")
+)
+"""Signs that differ in width only, digits of other scripts, and dashes."""
 
 
 def plain_text(text: str) -> str:
     """Return the SQL expression of a text as it reads: spaces at its ends and what cannot be seen taken off."""
-    return _translated(text, _SPACES + _INVISIBLE, " " * len(_SPACES))
+    blanks = quote_text(_SPACES + _INVISIBLE)
+    return _unless_visible(text, f"trim(translate({text}, {blanks}, {quote_text(' ' * len(_SPACES))}))")
 
 
-def _translated(text: str, letters: str, plain: str) -> str:
-    seen = f"trim(translate({text}, {quote_text(letters)}, {quote_text(plain)}))"
-    # To look for so many letters takes ten times as long as to see that there is none of them.
-    return f"CASE WHEN regexp_matches({text}, '{_VISIBLE}') THEN {text} ELSE {seen} END"
-
-
-@cache
-def _folding() -> tuple[str, str]:
-    """Return letters, and what they are without accents and width; those beyond the end of the latter are nothing.
+def _folded(text: str) -> str:
+    """Return the SQL expression of a text without accents, width, and what cannot be seen.
 
     Letters with an accent are written as one sign or as two, digits in full width or not, and both look the same.
     """
-    folded, nothing = {}, []
-    for letter in map(chr, (*range(0x80, 0xD800), *range(0xE000, 0x10000))):
-        if letter in _SPACES:
-            continue
-        plain = "".join(sign for sign in normalize("NFKD", letter) if category(sign) not in _UNSEEN)
-        if not plain:
-            nothing.append(letter)
-        elif len(plain) == 1 and plain != letter and plain.isalnum():
-            folded[letter] = plain
-    return "".join((*folded, *nothing)), "".join(folded.values())
+    letters = "".join(_ALIKE)
+    narrow = f"translate({text}, {quote_text(letters)}, {quote_text(''.join(_ALIKE.values()))})"
+    # To look for so many letters takes ten times as long as to see that there is none of them.
+    same = f"CASE WHEN regexp_matches({text}, '[{letters}]') THEN {narrow} ELSE {text} END"
+    plain = f"regexp_replace(regexp_replace(strip_accents({same}), '{_BLANK}', ' ', 'g'), '{_UNSEEN}', '', 'g')"
+    return _unless_visible(text, f"trim({plain})")
+
+
+def _unless_visible(text: str, otherwise: str) -> str:
+    """Return a text as it is where it has nothing but plain signs, which most have, and something else otherwise."""
+    return f"CASE WHEN regexp_matches({text}, '{_VISIBLE}') THEN {text} ELSE {otherwise} END"
 
 
 def value_text(column: str) -> str:
@@ -94,21 +88,20 @@ def head_text(column: str) -> str:
     """Return the SQL expression of the id of a person or household; NULL where there is nobody.
 
     ``1``, ``1.0``, ``01`` and ``1e+00`` are one head, and so are ids that differ in accents or width, and ids in
-    hexadecimal digits that differ in case, in braces around them or in ``0x`` before them.
+    hexadecimal digits that differ in case, in braces around them, in ``0x`` before them or in the dashes of a UUID.
     """
-    letters, plain = _folding()
-    text = _translated(as_text(column), _SPACES + letters, " " * len(_SPACES) + plain)
+    text = _folded(as_text(column))
     nobody = ", ".join(quote_text(word) for word in NOBODY)
-    number = f"nullif(regexp_extract({text}, '{_NUMBER}', 1), '')"
-    spelled = (
-        f"CASE WHEN lower({text}) IN ({nobody}) THEN NULL WHEN {number} IS NOT NULL THEN {number} "
+    other = (
+        f"CASE WHEN lower({text}) IN ({nobody}) THEN NULL "
+        f"WHEN regexp_matches({text}, '{_UUID}') THEN lower(replace(regexp_extract({text}, '{_UUID}', 1), '-', '')) "
         f"WHEN regexp_matches({text}, '{_BELOW}') "
         f"THEN coalesce(nullif(concat('-', regexp_extract({text}, '{_BELOW}', 1)), '-0'), '0') "
         f"WHEN regexp_matches({text}, '{_POWER}') "
-        f"THEN coalesce(CAST(TRY_CAST({text} AS DECIMAL(38, 0)) AS VARCHAR), {text}) "
+        f"THEN coalesce(CAST(TRY_CAST({text} AS DECIMAL(38, 0)) AS VARCHAR), lower({text})) "
         f"WHEN regexp_matches({text}, '{_HEX}') THEN lower(regexp_extract({text}, '{_HEX}', 2)) ELSE {text} END"
     )
-    return _unless_single(column, spelled)
+    return _unless_single(column, f"coalesce(nullif(regexp_extract({text}, '{_ABOVE}', 1), ''), {other})")
 
 
 def spelled_once(texts: pa.Array) -> bool:

@@ -22,6 +22,7 @@ from odkanon.read.reading import Reading
 from odkanon.read.remarks import no_rows, warn_of_missing
 from odkanon.read.tables.columns import ENDS, missing
 from odkanon.read.tables.open import Check, Named, Table, quote_name
+from odkanon.read.tables.times import TimeColumn
 from odkanon.read.trips import OUTSIDE, check_inside, od_between, time_checks, without_offsets
 from odkanon.zoning.cells import (
     Cells,
@@ -94,7 +95,7 @@ def od_of(reading: Reading, kinds: Sequence[Kind] = (), *, table: Table | None =
     values |= {name: time.clock for name, time in asked.times.items()}
     values |= {f"{name} zoned": time.zoned for name, time in asked.times.items()}
     rows = checked_rows(
-        table, found, values, end_checks(found, asked), where=check, identity=end_identity(found, asked)
+        table, found, values, end_checks(found, asked), where=check, identity=end_identity(found, asked, times)
     )
     rows = replace(rows, source=reading.account(rows.source, table.lines))
     rows = without_offsets(table, found, rows, asked.times)
@@ -121,9 +122,13 @@ def end_texts(found: Mapping[str, str]) -> dict[str, str]:
     return {name: f"trim(CAST({quote_name(found[name])} AS VARCHAR))" for name in ENDS}
 
 
-def end_identity(found: Mapping[str, str], asked: Answers) -> dict[str, str] | None:
-    """Return what makes two records the same; None where rows are pairs with a number of trips, or have a time."""
-    return None if "trips" in found or "start_time" in found else end_texts(found) | asked.written
+def end_identity(found: Mapping[str, str], asked: Answers, times: Mapping[str, TimeColumn]) -> dict[str, str] | None:
+    """Return what makes two records the same; None where rows are pairs with a number of trips.
+
+    Such records are counted, not turned away: on one day a person may go twice from one zone to another.
+    """
+    moments = {f"at {name}": time.moment for name, time in times.items()}
+    return None if "trips" in found else end_texts(found) | asked.written | moments
 
 
 def end_checks(found: Mapping[str, str], asked: Answers) -> list[Check]:

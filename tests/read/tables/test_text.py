@@ -6,6 +6,7 @@ import gzip
 import io
 import logging
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -34,6 +35,30 @@ def test_other_encodings_lose_no_row(tmp_path: Path, encoding: str, caplog: pyte
     said = "is not UTF-8; it is read as" in caplog.text
     assert said == (encoding not in ("utf-16", "utf-8-sig"))
     assert "p0" not in caplog.text
+
+
+def test_a_name_with_two_accents_is_not_korean(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = write(tmp_path / "t.csv", trips_text(sex=("Frédéric", "Frédéric")).encode("latin-1"))
+    assert set(read_trips(path).table.column("sex").to_pylist()) == {"Frédéric"}
+    assert "read as cp1252" in caplog.text
+
+
+def test_two_encodings_in_one_file_are_refused(tmp_path: Path) -> None:
+    """Read in either, one of the two lines would be something else, and a person in both of them two."""
+    lines = [*FRENCH.encode("latin-1").splitlines(), *FRENCH.encode("utf-8").splitlines()[1:]]
+    path = write(tmp_path / "t.csv", b"\n".join(lines) + b"\n")
+    with pytest.raises(InputError, match="is in two encodings") as said:
+        read_trips(path)
+    assert "p0" not in str(said.value)
+
+
+@pytest.mark.parametrize("engine", ["memory", "duckdb"])
+def test_columns_without_a_name_are_no_matter(tmp_path: Path, engine: Any) -> None:
+    """The first column that pandas writes is one; it was a traceback."""
+    rows = trips_text(sex=("a", "b")).splitlines()
+    text = "\n".join(f"{'' if at == 0 else at},{row}," for at, row in enumerate(rows))
+    path = write(tmp_path / "t.csv", text.encode())
+    assert load(Reading(path), engine=engine).summary.trips == 48
 
 
 def test_gzipped_files_too(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from odkanon.zoning.cells import cell_to_latlng, cell_to_parent, cell_to_str, is
 DECIMAL = "DECIMAL(38, 15)"
 PLACES = ("start_lat", "start_lon", "end_lat", "end_lon")
 _TIMES = ("start_time", "end_time")
+_FINER = r"^([+]?\d*\.\d{15})\d+$"
 _OFFSET = r"(?i)^(.*:\d{2}(\.\d+)?)\s*(Z|UTC|GMT|[+-]\d{2}(:?\d{2})?)$"
 
 
@@ -130,7 +131,11 @@ def _values(scan: Scan, present: set[str], zone: str | None) -> dict[str, str]:
     for name in HEADS:
         values[name] = person_sql(_name(scan.found[name])) if name in present else "NULL::VARCHAR"
     text = f"trim(CAST({_name(scan.found['weight'])} AS VARCHAR))" if "weight" in present else None
-    values["weight"] = f"TRY_CAST({text} AS {DECIMAL})" if text else f"NULL::{DECIMAL}"
+    # What is finer than fifteen decimals is cut off: rounded, 9.9999999999999999 would be 10.
+    values["weight"] = (
+        f"TRY_CAST(regexp_replace({text}, '{_FINER}', '\\1') AS {DECIMAL})" if text else f"NULL::{DECIMAL}"
+    )
+    values["weighs"] = f"coalesce(TRY_CAST({text} AS DOUBLE) > 0, false)" if text else "true"
     for name in _TIMES:
         values[name] = _clock(_name(scan.found[name]), zone) if name in present else "NULL::TIMESTAMP"
         missing = f"({_name(scan.found[name])} IS NULL)" if name in present else "true"
@@ -157,7 +162,7 @@ def _clock(column: str, zone: str | None) -> str:
     zoned = f"regexp_matches({text}, '{_OFFSET}')"
     local = f"TRY_CAST(regexp_extract({text}, '{_OFFSET}', 1) AS TIMESTAMP)"
     if zone is not None:
-        local = f"timezone({quote_text(zone)}, TRY_CAST({text} AS TIMESTAMPTZ))"
+        local = f"timezone({quote_text(zone)}, {_instant(text)})"
     return f"CASE WHEN {zoned} THEN {local} ELSE TRY_CAST({column} AS TIMESTAMP) END"
 
 
@@ -166,14 +171,19 @@ def _moment(column: str, clock: str) -> str:
     text = f"CAST({column} AS VARCHAR)"
     return (
         f"CASE WHEN regexp_matches({text}, '{_OFFSET}') "
-        f"THEN make_timestamp(epoch_us(TRY_CAST({text} AS TIMESTAMPTZ))) ELSE {clock} END"
+        f"THEN coalesce(make_timestamp(epoch_us({_instant(text)})), {clock}) ELSE {clock} END"
     )
+
+
+def _instant(text: str) -> str:
+    """Return the SQL for a time with an offset, which may stand apart from it."""
+    return f"TRY_CAST(regexp_replace({text}, '\\s+(Z|[-+]\\d+:?\\d*)$', '\\1') AS TIMESTAMPTZ)"
 
 
 def _good(present: set[str], more: Sequence[str]) -> str:
     tests = [*more, *(f'("no {name}" OR {name} IS NOT NULL)' for name in _TIMES)]
     if "weight" in present:
-        tests.append("coalesce(weight > 0, false)")
+        tests.append("weight IS NOT NULL AND weighs")
     return " AND ".join(tests)
 
 

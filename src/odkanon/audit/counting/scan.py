@@ -106,7 +106,7 @@ def _described(connection: duckdb.DuckDBPyConnection, sql: str, path: object) ->
 
 
 def _csv_sql(path: Path, source: TripsSource, *, gzipped: bool) -> str | None:
-    """Return the SQL for a CSV file; None where its lines end in several ways, which DuckDB does not read."""
+    """Return the SQL for a CSV file; None where DuckDB does not read its encoding, or lines that end as these do."""
 
     def opened() -> IO[bytes]:
         return cast("IO[bytes]", gzip.open(path)) if gzipped else path.open("rb")
@@ -116,21 +116,22 @@ def _csv_sql(path: Path, source: TripsSource, *, gzipped: bool) -> str | None:
             first = file.readline()
         with opened() as file:
             utf8, alike = _looked_through(file)
-        if not alike:
+        encoding = codecs.lookup(source.encoding or ("utf-8" if utf8 else "utf-16")).name
+        if not alike or encoding not in ("utf-8", "iso8859-1"):
             return None
-        encoding = source.encoding or ("utf-8" if utf8 else "latin-1")
     except (OSError, EOFError) as error:
         raise InputError(f"{path} cannot be unpacked ({error})") from None
-    line = first.decode("utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding).rstrip("\r\n")
+    line = first.decode("utf-8-sig" if encoding == "utf-8" else encoding).rstrip("\r\n")
     delimiter = source.delimiter or max(",;\t|", key=line.count)
-    names = [name.strip() for name in next(csv.reader([line], delimiter=delimiter), [])]
-    if len(set(names)) < len(names) or not any(names):
+    told = [name.strip() for name in next(csv.reader([line], delimiter=delimiter), [])]
+    names = [name or f"column {at}" for at, name in enumerate(told, 1)]
+    if len(set(names)) < len(names) or not any(told):
         raise InputError(f"the first line of {path} is no header with one name for each column")
     types = ", ".join(f"{quote_text(name)}: 'VARCHAR'" for name in names)
     return (
         f"read_csv({plain_path(path)}, auto_detect=false, header=true, delim={quote_text(delimiter)}, quote='\"', "
         f"escape='\"', columns={{{types}}}, compression='{'gzip' if gzipped else 'none'}', store_rejects=true, "
-        f"encoding='{encoding}')"
+        f"encoding='{'utf-8' if encoding == 'utf-8' else 'latin-1'}')"
     )
 
 
@@ -145,4 +146,4 @@ def _looked_through(file: IO[bytes]) -> tuple[bool, bool]:
             _ = decoder.decode(chunk) if utf8 else ""
         except UnicodeDecodeError:
             utf8 = False
-    return utf8 and not decoder.getstate()[0], windows in (0, ends)
+    return utf8 and not decoder.getstate()[0], windows in (0, ends) and (ends > 0 or last != b"\r")

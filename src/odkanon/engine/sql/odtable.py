@@ -47,7 +47,8 @@ def load_od(table: SqlInput, reading: Reading, kinds: Sequence[Kind] = ()) -> Sq
         raise missing(table, found, ENDS)
     times, hierarchy = reading.times(table, found), reading.tree
     asked, where = answers_of(kinds, table, found, times), reading.check(table, found, times)
-    rows = counted_rows(table, found, end_checks(found, asked), where=where, identity=end_identity(found, asked))
+    identity = end_identity(found, asked, times)
+    rows = counted_rows(table, found, end_checks(found, asked), where=where, identity=identity)
     zoned = offset_kinds(asked.times)
     read = table.keep(end_texts(found) | rows.fingerprint | asked.sql | asked.written | zoned | rows.columns)
     refuse_mixed_offsets(table, found, read, zoned, None)

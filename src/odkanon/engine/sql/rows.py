@@ -12,7 +12,7 @@ from odkanon.core.weights import largest_weight, units_sql, weight_scale
 from odkanon.engine.sql.backend import Backend, Stored
 from odkanon.engine.sql.cells import ToDegrees
 from odkanon.model.account import Rejected, Source
-from odkanon.read.checks import DUPLICATE, UNREADABLE, Checkable, Rows, rows_of
+from odkanon.read.checks import DUPLICATE, UNREADABLE, Checkable, Rows, check_total, rows_of, too_long
 from odkanon.read.tables.open import Check, Table
 
 
@@ -134,19 +134,23 @@ def counted_rows(
     identity: Mapping[str, str] | None,
 ) -> CountedRows:
     """Look at a table once, and say how its rows are checked and counted; see `odkanon.read.checks.rows_of`."""
+    long = too_long(table, found["weight"]) if "weight" in found else "false"
     rows = rows_of(table, found, checks, where=where, identity=identity)
-    facts = _facts(table, rows)
+    facts = _facts(table, rows, long)
+    check_total(table.name, facts.get("all_trips") or 0.0)
+    if not facts["too_long"]:
+        rows = rows_of(table, found, checks, where=where, identity=identity, long_weights=False)
     columns: dict[str, str] = {} if rows.trips is None else {"trips": rows.trips}
     scale, reason = 1, rows.reason
     if rows.weight is not None and facts["weights"]:
         scale = weight_scale(facts["total"] or 0.0)
         most = f"CAST('{largest_weight(facts['n_rows'], scale)!r}' AS DOUBLE)"
         reason = f"CASE WHEN {reason} > 0 THEN {reason} ELSE {rows.weight_reason} END"
-        usable = (
-            f"CASE WHEN NOT ({rows.usable_weight}) THEN CAST(0 AS DOUBLE) WHEN {reason} = 0 THEN {rows.weight} "
-            f"ELSE LEAST({rows.weight}, {most}) END"
+        columns["weight"] = (
+            f"CASE WHEN NOT ({rows.usable_weight}) THEN CAST(0 AS BIGINT) "
+            f"WHEN {reason} = 0 THEN {units_sql(rows.weight, scale)} "
+            f"ELSE {units_sql(f'LEAST({rows.weight}, {most})', scale)} END"
         )
-        columns["weight"] = units_sql(f"({usable})", scale)
     heads = tuple(name for name in rows.heads if facts[name])
     columns |= {name: rows.heads[name] for name in heads}
     if "persons" not in heads and rows.tells_copies:
@@ -154,10 +158,15 @@ def counted_rows(
     return CountedRows(rows.reasons, columns | {"reason": reason}, heads, rows, facts["n_rows"], scale)
 
 
-def _facts(table: SqlInput, rows: Rows) -> dict[str, Any]:
-    """Count the rows, those with a weight and those with a head, and add up kept weights as `whole_total` does."""
-    selected = {"reason": rows.reason, **rows.heads}
-    asked = {"n_rows": "COUNT(*)"} | {name: f"COUNT({name})" for name in rows.heads}
+def _facts(table: SqlInput, rows: Rows, long: str) -> dict[str, Any]:
+    """Count the rows, those with a weight and those with a head, and add up kept weights as `whole_total` does.
+
+    ``long`` is the condition under which a weight has more digits than a float tells.
+    """
+    selected = {"reason": rows.reason, "too_long": f"CASE WHEN {long} THEN 1 ELSE 0 END", **rows.heads}
+    asked = {"n_rows": "COUNT(*)", "too_long": "MAX(too_long)"} | {name: f"COUNT({name})" for name in rows.heads}
+    if rows.trips is not None:
+        selected["trips"], asked["all_trips"] = rows.trips, "SUM(CAST(trips AS DOUBLE))"
     if rows.weight is not None and rows.weight_reason is not None:
         selected |= {"weight": rows.weight, "weight_reason": rows.weight_reason}
         asked["weights"] = f"SUM(CASE WHEN weight_reason = {rows.no_weight} THEN 0 ELSE 1 END)"

@@ -13,6 +13,8 @@ log = logging.getLogger(__name__)
 _WESTERN = ("cp1252", "latin_1", "mac_roman", "cp850")
 """Read alike by far the most files that are not UTF-8; taken where they are as likely as anything else."""
 _SIGNS = "€£–—’‘“”«»°ºª²³·…§µ×\xa0"
+_MIXED = re.compile("[A-Za-z][\u2e80-\uffef]|[\u2e80-\uffef][A-Za-z]")
+"""Letters of two scripts in one word, as nobody writes them."""
 _AS_LIKELY = 0.05
 STRANGE_LINES = 200
 """How many lines are enough to tell an encoding."""
@@ -37,11 +39,12 @@ def encoding_of(strange: Sequence[bytes], name: str, where: str = "") -> str:
     import charset_normalizer
 
     strange = [line[:_LONGEST] for line in strange]
-    matches = list(charset_normalizer.from_bytes(b"".join(strange)))
+    matches = [match for match in charset_normalizer.from_bytes(b"".join(strange)) if not _MIXED.search(str(match))]
     likely = [match for match in matches if match.chaos <= matches[0].chaos + _AS_LIKELY]
-    names = {each for match in likely for each in match.could_be_from_charset}
+    names = {each for match in likely for each in match.could_be_from_charset} or set(_WESTERN)
     natural = (each for each in _WESTERN if each in names and _is_natural(b" ".join(strange), each))
     encoding = next(natural, likely[0].encoding if likely else None)
+    _refuse_mixed(strange, encoding, name)
     if encoding is None:
         raise InputError(
             f"{name} is not UTF-8 text ({where}{_strange_word(strange[0])!r}); say which encoding it is in",
@@ -57,6 +60,27 @@ def encoding_of(strange: Sequence[bytes], name: str, where: str = "") -> str:
         extra={"option": "encoding"},
     )
     return encoding
+
+
+def _refuse_mixed(strange: Sequence[bytes], encoding: str | None, name: str) -> None:
+    """Raise if some lines are UTF-8, and others in an encoding of one byte a letter: no reading is right for both."""
+    plain = [line for line in strange if _is_utf8(line)]
+    single = encoding is not None and all(len(line.decode(encoding, errors="replace")) == len(line) for line in strange)
+    if plain and len(plain) < len(strange) and single:
+        other = next(line for line in strange if line not in plain)
+        raise InputError(
+            f"{name} is in two encodings: {_strange_word(plain[0])!r} is UTF-8, and {_strange_word(other)!r} is not; "
+            "save it in one, or say which to read it in",
+            option="encoding",
+        )
+
+
+def _is_utf8(line: bytes) -> bool:
+    try:
+        line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return len(line) >= _LONGEST and error.start > len(line) - 4
+    return True
 
 
 def _is_natural(content: bytes, encoding: str) -> bool:

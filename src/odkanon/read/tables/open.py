@@ -52,6 +52,8 @@ __all__ = [
 ]
 
 PARQUET = b"PAR1"
+_NARROW = ("FLOAT", "DECIMAL(38,", "TIMESTAMP WITH TIME ZONE")
+"""Types to which DuckDB takes others together that are not alike: longer numbers, and times on an unknown clock."""
 
 
 def open_table(source: Any, text: TextFormat = TextFormat()) -> Table:  # noqa: B008 - it is frozen
@@ -124,7 +126,7 @@ def _open_several(connection: duckdb.DuckDBPyConnection, paths: Sequence[Path], 
     opened = [unpack(path) for path in paths]
     name, sha256 = f"{paths[0]} and {len(paths) - 1} more", dataset_sha256(list(paths))
     if all(_is_parquet(each.path) for each in opened):
-        scan = f"read_parquet([{', '.join(literal(each.path) for each in opened)}], hive_partitioning=false)"
+        scan = _parquet_scan(connection, [each.path for each in opened], name)
         return Table(connection, scan, _described(connection, scan, name), name, sha256, keeper=opened)
     if any(_is_parquet(each.path) or each.table is not None for each in opened):
         raise InputError(f"{name} are files of several kinds; give text files, or Parquet files")
@@ -185,11 +187,34 @@ def _open_dataset(connection: duckdb.DuckDBPyConnection, name: str, files: list[
     for file in files:
         if not _is_parquet(file):
             raise InputError(f"{file} is not a Parquet file; a folder of several files has to be Parquet")
-    listed = f"[{', '.join(map(literal, files))}]"
-    own = _described(connection, f"read_parquet({listed}, hive_partitioning=false)", name)
-    check_partitions(files, own, name)
-    scan = f"read_parquet({listed}, hive_partitioning=true)"
+    check_partitions(files, _described(connection, _parquet_scan(connection, files, name), name), name)
+    scan = _parquet_scan(connection, files, name, folders=True)
     return Table(connection, scan, _described(connection, scan, name), name, dataset_sha256(files))
+
+
+def _parquet_scan(
+    connection: duckdb.DuckDBPyConnection, files: Sequence[Path], name: str, *, folders: bool = False
+) -> str:
+    """Return the SQL to scan Parquet files, of which each keeps its numbers as they are.
+
+    The types of the first file alone would make a 1 of a 0.6 in the second, where the first has whole numbers. What has
+    no type that holds all of its numbers is refused.
+    """
+    options = f"hive_partitioning={str(folders).lower()}, union_by_name={str(len(files) > 1).lower()}"
+    scan = f"read_parquet([{', '.join(map(literal, files))}], {options})"
+    if folders or len(files) == 1:
+        return scan
+    kinds = _kinds(connection, scan, name)
+    narrow = {column for column, kind in kinds.items() if kind.startswith(_NARROW)}
+    for file in files if narrow else ():
+        own = _kinds(connection, f"read_parquet({literal(file)}, hive_partitioning=false)", file)
+        other = next((column for column in sorted(narrow) if own.get(column, kinds[column]) != kinds[column]), None)
+        if other is not None:
+            raise InputError(
+                f"column {other!r} of {file} is {own[other]}, where other files have {kinds[other]}; write it as one "
+                "type in all of them"
+            )
+    return scan
 
 
 def _open_in_memory(connection: duckdb.DuckDBPyConnection, source: Any, name: str, sha256: str | None = None) -> Table:
@@ -206,8 +231,13 @@ def _open_in_memory(connection: duckdb.DuckDBPyConnection, source: Any, name: st
 
 
 def _described(connection: duckdb.DuckDBPyConnection, scan: str, name: object) -> tuple[str, ...]:
+    return tuple(_kinds(connection, scan, name))
+
+
+def _kinds(connection: duckdb.DuckDBPyConnection, scan: str, name: object) -> dict[str, str]:
+    """Return the columns of a scan, and of what types they are."""
     try:
-        return tuple(row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {scan}").fetchall())
+        return {row[0]: row[1] for row in connection.execute(f"DESCRIBE SELECT * FROM {scan}").fetchall()}
     except duckdb.Error as error:
         raise InputError(
             f"{name} starts like a Parquet file but cannot be read ({first_line(error)}); "

@@ -203,6 +203,9 @@ def connect() -> duckdb.DuckDBPyConnection:
     """Return a DuckDB of its own that fetches nothing, prints nothing, and does not depend on the machine's zone."""
     connection = duckdb.connect(config={"autoinstall_known_extensions": "false"})
     connection.execute("SET TimeZone = 'UTC'")
+    # It would have a CSV read as numbers where a column is tried as such, and lose the lines that have none.
+    with contextlib.suppress(duckdb.Error):  # a version that does not know of it
+        connection.execute("SET disabled_optimizers = 'type_pushdown'")
     with contextlib.suppress(duckdb.InvalidInputException):  # a notebook in which DuckDB cannot draw one
         connection.execute("SET enable_progress_bar_print = false")
     return connection

@@ -181,9 +181,10 @@ def told_header(path: str, head: bytes, said: TextFormat) -> tuple[str, tuple[st
     # A delimiter between quotes is part of a name.
     by_delimiter = {each: _names(text, each) for each in said.delimiter or _DELIMITERS}
     delimiter = max(by_delimiter, key=lambda each: len(by_delimiter[each]))
-    columns = by_delimiter[delimiter]
+    # The first column of a table that pandas wrote has no name.
+    columns = tuple(name or f"column {at}" for at, name in enumerate(by_delimiter[delimiter], 1))
     repeated = sorted({name for name in columns if columns.count(name) > 1})
-    if repeated or not any(columns):
+    if repeated or not any(by_delimiter[delimiter]):
         what = f"names column {repeated[0]!r} twice" if repeated else "has no header"
         raise InputError(f"the first line of {path} {what}; give each column one name")
     return delimiter, columns

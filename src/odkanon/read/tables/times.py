@@ -8,6 +8,7 @@ from odkanon.errors import InputError, nearest
 from odkanon.read.tables.open import Typed, quote_name, quote_text
 
 _OFFSET = r"(?i)^(.*:\d{2}(\.\d+)?)\s*(Z|UTC|GMT|[+-]\d{2}(:?\d{2})?)$"
+_BEFORE_OFFSET = r"\s+(Z|[+-]\d{2}:?\d*)$"
 _NO_OFFSET = "%:__:__"
 """Minutes and seconds at the end; before an offset with a colon there would be a sign."""
 _DIGITS = r"\s*\d{9,19}(\.\d+)?\s*"
@@ -53,7 +54,9 @@ class TimeColumn:
             offset = f"coalesce(regexp_matches({name}, '{_OFFSET}'), false)"
             # Most times are written so, and looking at them no further is what makes reading fast.
             self.zoned = f"CASE WHEN {name} LIKE '{_NO_OFFSET}' THEN false ELSE {offset} END"
-            local = None if zone is None else _local(f"TRY_CAST({name} AS TIMESTAMPTZ)", zone)
+            # Not as `once` would work it out, for all rows: those without an offset need it not.
+            instant = f"TRY_CAST(regexp_replace({name}, '{_BEFORE_OFFSET}', '\\1') AS TIMESTAMPTZ)"
+            local = None if zone is None else _local(instant, zone)
             plain = f"regexp_extract({name}, '{_OFFSET}', 1)"
             epoch = _epoch(f"TRY_CAST({name} AS DOUBLE)")
             count = f"WHEN regexp_full_match({name}, '{_DIGITS}') THEN" if counts else None
@@ -62,11 +65,11 @@ class TimeColumn:
                 f"{f'{count} make_timestamp({epoch})' if count else ''} ELSE TRY_CAST({name} AS TIMESTAMP) END"
             )
             self.moment = (
-                f"CASE WHEN {self.zoned} THEN make_timestamp(epoch_us(TRY_CAST({name} AS TIMESTAMPTZ))) "
+                f"CASE WHEN {self.zoned} THEN coalesce(make_timestamp(epoch_us({instant})), {self.clock}) "
                 f"ELSE {self.clock} END"
             )
             self.instant = (
-                f"CASE WHEN {self.zoned} THEN epoch_us(TRY_CAST({name} AS TIMESTAMPTZ)) "
+                f"CASE WHEN {self.zoned} THEN epoch_us({instant}) "
                 f"{f'{count} {epoch}' if count else ''} ELSE epoch_us(TRY_CAST({name} AS TIMESTAMP)) END"
             )
         elif counts and kind.startswith(_NUMBERS):
