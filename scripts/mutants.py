@@ -83,7 +83,12 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
     "odkanon": ("methods/odkanon.py", ("methods/test_order.py", "methods/test_odkanon.py")),
     "merging": (
         "methods/merging.py",
-        ("methods/test_order.py", "methods/test_odkanon.py", "methods/test_symmetric.py"),
+        (
+            "methods/test_merging_by_hand.py",
+            "methods/test_order.py",
+            "methods/test_odkanon.py",
+            "methods/test_symmetric.py",
+        ),
     ),
     "oigh": ("methods/oigh.py", ("methods/test_oigh.py", "methods/test_symmetric.py")),
     "grid": (
