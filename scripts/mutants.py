@@ -96,7 +96,10 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
         ("methods/test_mondrian_cuts.py", "methods/test_mondrian.py", "attacks/test_borders.py"),
     ),
     "cuts": ("methods/mondrian/cuts.py", ("methods/test_mondrian_cuts.py", "methods/test_mondrian.py")),
-    "protect": ("together/protect.py", ("together/test_protect.py", "together/test_intervals.py")),
+    "protect": (
+        "together/protect.py",
+        ("together/test_protect_by_hand.py", "together/test_protect.py", "together/test_intervals.py"),
+    ),
     "joining": ("together/joining.py", ("together/test_joining_by_hand.py", "together/test_joining.py")),
     "caps": ("methods/cascade/caps.py", (*CASCADE, "attacks/test_cascade.py")),
     "fall": ("methods/cascade/fall.py", (*CASCADE, "attacks/test_cascade.py")),
