@@ -150,6 +150,7 @@ def test_the_least_that_is_left_is_that_of_fifty_steps_at_most(count: int, every
         ([3, 3, 3, 3], [1, 1, 1], [0, 1, 1, 2, 2, 3]),  # merges that change nothing take turns
         ([4, 3, 2, 1], [4, 3, 2, 1], [0, 1, 1, 2, 2, 3, 3]),
         ([8, 1], [8, 7, 6, 5], [0, 1, 1, 1, 1]),
+        ([100, 97, 50], [1, 1, 1], [0, 1, 1, 2, 2]),  # exactly three percent less is not more than that
     ],
 )
 def test_the_turns_of_the_axes_by_hand(origins: list[int], destinations: list[int], expected: list[int]) -> None:

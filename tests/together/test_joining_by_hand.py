@@ -144,6 +144,7 @@ def test_the_best_of_all_that_was_tried_is_returned(
         ({"a": 8, "b": 6, "c": 0, "d": 5}, "ab", "ac*"),
         ({"a": 8, "b": 6, "c": 7, "d": 1}, "d", "d*"),  # and one trip is enough to occur
         ({"a": 8, "b": 6, "c": 7, "d": 1}, "abc", "ac*"),
+        ({"a": 8, "b": 6, "c": 7, "d": 1}, "b", "b*"),  # and to need a table
         ({"a": 1, "b": 1, "c": 7, "d": 8}, "abcd", "cd*"),
     ],
 )
