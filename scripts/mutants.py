@@ -83,7 +83,12 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
     "odkanon": ("methods/odkanon.py", ("methods/test_order.py", "methods/test_odkanon.py")),
     "merging": (
         "methods/merging.py",
-        ("methods/test_order.py", "methods/test_odkanon.py", "methods/test_symmetric.py"),
+        (
+            "methods/test_merging_by_hand.py",
+            "methods/test_order.py",
+            "methods/test_odkanon.py",
+            "methods/test_symmetric.py",
+        ),
     ),
     "oigh": ("methods/oigh.py", ("methods/test_oigh.py", "methods/test_symmetric.py")),
     "grid": (
@@ -91,8 +96,11 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
         ("methods/test_mondrian_cuts.py", "methods/test_mondrian.py", "attacks/test_borders.py"),
     ),
     "cuts": ("methods/mondrian/cuts.py", ("methods/test_mondrian_cuts.py", "methods/test_mondrian.py")),
-    "protect": ("together/protect.py", ("together/test_protect.py", "together/test_intervals.py")),
-    "joining": ("together/joining.py", ("together/test_joining.py", "together/test_release.py")),
+    "protect": (
+        "together/protect.py",
+        ("together/test_protect_by_hand.py", "together/test_protect.py", "together/test_intervals.py"),
+    ),
+    "joining": ("together/joining.py", ("together/test_joining_by_hand.py", "together/test_joining.py")),
     "caps": ("methods/cascade/caps.py", (*CASCADE, "attacks/test_cascade.py")),
     "fall": ("methods/cascade/fall.py", (*CASCADE, "attacks/test_cascade.py")),
     "ladder": ("methods/cascade/ladder.py", CASCADE),

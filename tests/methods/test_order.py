@@ -11,6 +11,7 @@ import pytest
 
 from odkanon import InputError, Rule, anonymize, lookup_hierarchy, read_od
 from odkanon.engine.presuppress import presuppress
+from odkanon.engine.protocols import Matrix
 from odkanon.methods.merging import MergeOrder, alternate
 from odkanon.model.budget import Budget
 from odkanon.zoning.zones import zones_of_cut
@@ -113,3 +114,45 @@ def test_the_budget_counts_rows_before_and_trips_after() -> None:
         for asked in ("rows", "trips"):
             release = anonymize(od, Rule(trips=1), suppress=suppress, budget_of=asked)
             assert release.parameters["budget_of"] == asked
+
+
+def blocks(*flows: tuple[str, str, int]) -> Matrix:
+    """Trips between blocks of `TABLE`, none of which has a weight."""
+    ends = [(origin, destination) for origin, destination, trips in flows for _ in range(trips)]
+    table = pa.table({"origin": [o for o, _ in ends], "destination": [d for _, d in ends]})
+    return read_od(table, hierarchy=lookup_hierarchy(TABLE))
+
+
+def test_what_is_not_asked_for_is_told() -> None:
+    od = blocks(("1", "2", 4), ("3", "4", 4))
+    assert anonymize(od, Rule(trips=1)).parameters == {
+        "suppress": "after",
+        "budget": 0.1,
+        "budget_of": "trips",
+        "merges": 0,
+    }
+    assert anonymize(od, Rule(trips=1), suppress="before").parameters["levels"] == 3
+    assert anonymize(od, Rule(trips=1), symmetric=True).parameters["symmetric"] is True
+
+
+def test_the_first_step_that_keeps_all_of_a_rule_is_released() -> None:
+    od = blocks(("1", "2", 4), ("1", "3", 4), ("5", "2", 4), ("5", "3", 4))
+    release = anonymize(od, Rule(trips=4, min_destinations=2), budget=0.0)
+    assert release.refusal is None
+    assert release.parameters["merges"] == 0
+
+
+@pytest.mark.parametrize(
+    ("rule", "suppress", "said"),
+    [
+        (Rule(trips=20), "after", "even with all 16 remaining trips in one class"),
+        (Rule(trips=20, min_destinations=2), "before", "remaining trips in one class"),
+        (Rule(trips=20, min_destinations=2), "after", "takes 16 trips out, and no more than 1 may be suppressed"),
+        (Rule(trips=4, min_destinations=3), "after", "takes 16 trips out, and no more than 1 may be suppressed"),
+    ],
+)
+def test_why_nothing_is_published(rule: Rule, suppress: str, said: str) -> None:
+    od = blocks(("1", "2", 4), ("1", "3", 4), ("5", "2", 4), ("5", "3", 4))
+    release = anonymize(od, rule, suppress=suppress)
+    assert said in str(release.refusal)
+    assert len(release.classes) == 0

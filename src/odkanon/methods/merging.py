@@ -91,7 +91,7 @@ class Path(ABC):
         """For each step, how many classes there can be: origin times destination zones. Never grows."""
 
     def steps_within(
-        self, rule: Rule, budget: Budget, allowance: int, guess: float = 0.0
+        self, rule: Rule, budget: Budget, allowance: int, guess: float | None = None
     ) -> Iterator[tuple[int, Engine]]:
         """Yield steps that leave no more than the allowance below the rule, with their classes, from the first on.
 
@@ -111,7 +111,7 @@ class Path(ABC):
     def least_below(self, rule: Rule, budget: Budget) -> int:
         """Return about the least that any step leaves below a rule; whoever may suppress so much finds a step."""
         engine, left = self.engine, []
-        for step in self._grid[:: -(len(self._grid) // -_PROBES) or 1].tolist():
+        for step in self._grid[:: -(len(self._grid) // -_PROBES)].tolist():
             engine = engine.coarsen(*self.cuts(step))
             left.append(budget.mass(engine.below(rule)))
         return min(left)
@@ -125,10 +125,12 @@ class Path(ABC):
             steps.append(min(fewer, len(space) - 1))
         return np.array(steps)
 
-    def first_within(self, rule: Rule, budget: Budget, allowance: int, guess: float = 0.0) -> tuple[int, Engine] | None:
+    def first_within(
+        self, rule: Rule, budget: Budget, allowance: int, guess: float | None
+    ) -> tuple[int, Engine] | None:
         """Return the first step that leaves no more than the allowance below some thresholds, with its classes.
 
-        None if there is no such step. ``guess`` is how many classes there could be at that step, roughly, 0 for no
+        None if there is no such step. ``guess`` is how many classes there could be at that step, roughly, None for no
         idea; it decides how soon the answer is found, not which.
         """
         engine = best = self.engine
@@ -146,8 +148,8 @@ class Path(ABC):
         last = len(self.class_space) - 1
         if not good(last):
             return None
-        low, high = gallop(self.class_space, guess, good) if guess > 0 else (-1, last)
-        return bisect_first(high, good, low), best
+        low, high = (-1, last) if guess is None else gallop(self.class_space, guess, good)
+        return bisect_first(low, high, good), best
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,9 +259,8 @@ def gallop(space: Ints, guess: float, good: Callable[[int], bool]) -> tuple[int,
     return low, high
 
 
-def bisect_first(last: int, good: Callable[[int], bool], low: int = -1) -> int:
-    """Return the first good step in ``(low, last]`` of a monotone test of which the last step is known to be good."""
-    high = last
+def bisect_first(low: int, high: int, good: Callable[[int], bool]) -> int:
+    """Return the first good step in ``(low, high]`` of a monotone test of which the last step is known to be good."""
     while high - low > 1:
         middle = (low + high) // 2
         if good(middle):

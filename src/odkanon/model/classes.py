@@ -81,6 +81,6 @@ def _used(zones: Zones, occurring: Codes) -> tuple[Zones, Codes]:
     """Keep the zones that occur, sorted by id; a zone without a published flow would tell of a suppressed one."""
     used = np.unique(occurring)
     used = used[np.argsort(zones.ids[used], kind="stable")]
-    number = np.full(len(zones), -1, dtype=np.int32)
+    number = np.zeros(len(zones), dtype=np.int32)
     number[used] = np.arange(len(used))
     return zones.take(used), number[occurring]

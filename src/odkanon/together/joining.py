@@ -20,7 +20,7 @@ def join_rare(ground: Ground) -> Ground:
         dimension = ground.dimensions[number]
         rare = find_rare(ground.od.flows, dimension, ground.rule)
         totals = count_values(ground.od.flows, dimension)
-        if np.count_nonzero(rare) > 1 and met_together(totals, rare[totals.destination], ground.rule):
+        if rare.any() and met_together(totals, rare[totals.destination], ground.rule):
             ground = _with(ground, number, dimension.join(rare))
     return ground
 
@@ -39,7 +39,7 @@ def search_joining(ground: Ground, budget: float, method: str, options: dict[str
         score = over, sum(int(np.count_nonzero(each)) for each in lacking)
         if best is None or score < best[0]:
             best = score, ground, attempt
-        following = None if score == (0, 0) else _joined_further(ground, attempt, lacking, budget)
+        following = _joined_further(ground, attempt, lacking, budget)
         if following is None:
             return best[1], best[2]
         ground = following
@@ -47,8 +47,7 @@ def search_joining(ground: Ground, budget: float, method: str, options: dict[str
 
 def _free(ground: Ground) -> list[int]:
     """Return the dimensions that are tied to no other: joined values have to stay within one value above them."""
-    tied = {each for each in ground.parents if each is not None}
-    return [number for number, parent in enumerate(ground.parents) if parent is None and number not in tied]
+    return [number for number, parent in enumerate(ground.parents) if parent is None and number not in ground.parents]
 
 
 def _with(ground: Ground, number: int, dimension: Dimension) -> Ground:
@@ -80,7 +79,7 @@ def _joined_further(ground: Ground, attempt: Attempt, lacking: list[Bools], budg
     if not np.any((sizes > 0) & ~which & ~is_other):  # nothing has a table, so that this does not tell whom to join
         which[:] = False
     for value in np.argsort(sizes, kind="stable").tolist():
-        if which.any() and np.count_nonzero(which | is_other) > 1:
+        if np.count_nonzero(which | is_other) > 1:
             break
         which[value] |= bool(sizes[value]) and not is_other[value]
     return _with(ground, number, dimension.join(which))

@@ -98,11 +98,11 @@ def protect_partition(
     suppressed = closed | ~rule.met(cells)
     while True:
         suppressed |= withheld[cells.destination]
-        suppressed |= _complements(cells, suppressed, closed, rule)
+        suppressed |= _complements(cells, suppressed, rule)
         if withheld.all():
             return Partition(np.ones(len(cells), dtype=bool), withheld)
         columns = _columns(withheld, group)
-        unsafe = _fix_columns(cells, suppressed, closed, columns, rule)
+        unsafe = _fix_columns(cells, suppressed, columns, rule)
         before = int(suppressed.sum())
         if unsafe is None:
             unsafe = _widen(cells, suppressed, columns, rule, widths or {})
@@ -133,7 +133,7 @@ def _withhold(cells: Flows, withheld: Bools, group: Ints, pair: tuple[int, int])
     withheld[:] = True
 
 
-def _complements(cells: Flows, suppressed: Bools, closed: Bools, rule: Rule) -> Bools:
+def _complements(cells: Flows, suppressed: Bools, rule: Rule) -> Bools:
     """Return the cells to suppress besides, one in each row whose suppressed cells do not meet the rule together.
 
     The smallest published cell of the row is enough, as it meets the rule by itself.
@@ -143,7 +143,7 @@ def _complements(cells: Flows, suppressed: Bools, closed: Bools, rule: Rule) -> 
         return extra
     hidden = cells.take(suppressed)
     rests, _ = hidden.merge(hidden.origin, np.zeros(len(hidden), dtype=np.int32))
-    lonely = np.isin(cells.origin, rests.origin[~rule.met(rests)]) & ~closed
+    lonely = np.isin(cells.origin, rests.origin[~rule.met(rests)])
     candidates = np.flatnonzero(lonely & ~suppressed)
     order = candidates[np.lexsort((cells.destination[candidates], cells.trips[candidates], cells.origin[candidates]))]
     first = np.concatenate([[True], np.diff(cells.origin[order]) > 0])[: len(order)]
@@ -151,9 +151,7 @@ def _complements(cells: Flows, suppressed: Bools, closed: Bools, rule: Rule) -> 
     return extra
 
 
-def _fix_columns(
-    cells: Flows, suppressed: Bools, closed: Bools, column_of_value: Ints, rule: Rule
-) -> tuple[int, int] | None:
+def _fix_columns(cells: Flows, suppressed: Bools, column_of_value: Ints, rule: Rule) -> tuple[int, int] | None:
     """Suppress, in place, until suppressed columns hold together; return a pair for which that is not possible."""
     columns, column = np.unique(column_of_value[cells.destination], return_inverse=True)
     while True:
@@ -165,8 +163,8 @@ def _fix_columns(
             reach = _reachable(strong)
             if reach[v, u]:
                 continue
-            arc = _new_arc(cells, suppressed, closed, column, [(v, u)]) or _new_arc(
-                cells, suppressed, closed, column, np.argwhere(np.outer(reach[v], reach[:, u])).tolist()
+            arc = _new_arc(cells, suppressed, column, [(v, u)]) or _new_arc(
+                cells, suppressed, column, np.argwhere(np.outer(reach[v], reach[:, u])).tolist()
             )
             if arc is None:
                 return int(columns[v]), int(columns[u])
@@ -258,9 +256,7 @@ def _reachable(arcs: Bools) -> Bools:
         reach = further
 
 
-def _new_arc(
-    cells: Flows, suppressed: Bools, closed: Bools, column: Ints, arcs: list[Any]
-) -> tuple[int, int, int] | None:
+def _new_arc(cells: Flows, suppressed: Bools, column: Ints, arcs: list[Any]) -> tuple[int, int, int] | None:
     """Return the row and the columns of the arc that costs least to make strong; None where none can be.
 
     It takes a row in which a cell of the first column is still published, and one of the second exists.
@@ -268,7 +264,7 @@ def _new_arc(
     best: tuple[float, int, int, int] | None = None
     rows = int(cells.origin.max(initial=0)) + 1
     for v, u in arcs:
-        candidates = np.flatnonzero((column == v) & ~suppressed & ~closed)
+        candidates = np.flatnonzero((column == v) & ~suppressed)
         partners = np.flatnonzero(column == u)
         present = np.bincount(cells.origin[partners], minlength=rows) > 0
         candidates = candidates[present[cells.origin[candidates]]]
