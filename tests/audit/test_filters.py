@@ -70,6 +70,12 @@ def test_what_is_not_understood_is_said(text: str) -> None:
         passing(text)
 
 
+def test_what_is_no_filter_names_nothing_and_sets_nothing_apart() -> None:
+    for read in (names_in, equality):
+        with pytest.raises(InputError, match="is not understood"):
+            read("age ==")
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

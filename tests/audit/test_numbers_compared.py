@@ -144,6 +144,12 @@ def test_numbers_that_contradict_are_told_and_subtracted_all_the_same() -> None:
     assert check == "relation"
     assert "contradict" in message
     assert rest == [THREE]
+    # The same beside two others, of which equations show something.
+    others = [release(number) for number in range(4)]
+    found = said(others, [*flows, BOTH, WOMEN], [(1, 0, "part"), (3, 2, "part")], (0, 2, "disjoint"))
+    assert (check, message) in found
+    assert THREE in found
+    assert THREE[1].replace("r0", "r2").replace("r1", "r3") in [text for _, text in found]
 
 
 def test_parts_that_share_no_trips_are_subtracted_together() -> None:
