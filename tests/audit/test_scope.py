@@ -148,6 +148,7 @@ def test_rows_that_were_filtered_out_by_nobody_knows_what() -> None:
         ({"until": "2024-02-02"}, {"since": "2024-02-01"}, False),
         ({"until": "2024-02-01"}, {"since": "2024-02-01", "timezone": "UTC"}, False),
         ({"since": "2024-01-01", "until": "2024-02-01"}, {"since": "2024-02-01", "until": "2024-03-01"}, True),
+        ({"since": "2024-01-01", "until": "2024-02-01"}, {"since": "2024-02-01"}, True),
         ({"since": "2024-02-01"}, {"since": "2024-03-01"}, False),
         ({"until": "2024-02-01"}, {}, False),
         ({}, {}, False),
