@@ -150,6 +150,13 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
     "minimum-cuts": ("audit/shown/cuts.py", ("audit/test_shown.py", *COMPARING)),
     "comparing": ("audit/comparing.py", COMPARING),
     "systems": ("audit/systems.py", ("audit/test_systems.py", *COMPARING)),
+    "numbers": ("audit/numbers.py", ("audit/test_numbers_compared.py", "audit/test_numbers.py")),
+    "solving": ("audit/shown/solving.py", ("audit/test_numbers.py",)),
+    "files": ("audit/files.py", ("audit/test_files.py", "audit/test_tampering.py")),
+    "scope": ("audit/scope.py", ("audit/test_scope.py", "audit/test_told.py")),
+    "conditions": ("audit/conditions.py", ("audit/test_scope.py",)),
+    "persons": ("audit/counting/persons.py", ("audit/test_persons.py", "read/test_identity.py")),
+    "filters": ("audit/counting/filters.py", ("audit/test_filters.py", "audit/test_counting.py")),
 }
 """What is changed, and the tests (below ``tests``) that should notice; the quick ones first."""
 

@@ -16,7 +16,7 @@ from odkanon.audit.folder import Published
 from odkanon.audit.numbers import possible_atoms
 from odkanon.audit.relations import Kind, Relation
 from odkanon.audit.shown import solving
-from odkanon.audit.shown.solving import DoNotFitError, some_masses
+from odkanon.audit.shown.solving import DoNotFitError, _least_squares, some_masses
 from worlds.tries import tries
 
 
@@ -66,17 +66,72 @@ def test_rows_that_contradict_each_other(rows: list[list[int]], totals: list[flo
         some_masses(np.array(rows), np.array(totals, dtype=np.float64))
 
 
-def test_what_is_sent_the_wrong_way_first_is_sent_back() -> None:
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e6])
+def test_what_is_sent_the_wrong_way_first_is_sent_back(size: float) -> None:
     """The first row can go to both, the second to one of them only."""
     rows = np.array([[0, 2], [0, 3], [1, 2]])
-    found = some_masses(rows, np.array([4.0, 5.0, 5.0, 4.0]))
+    found = some_masses(rows, size * np.array([4.0, 5.0, 5.0, 4.0]))
     assert found is not None
-    assert found.tolist() == [0, 4, 5]
+    assert found.tolist() == pytest.approx([0, 4 * size, 5 * size])
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e6])
+@pytest.mark.parametrize("seed", range(20))
+def test_nearest_masses_are_those_that_no_change_brings_nearer(seed: int, size: float) -> None:
+    """By what makes them the nearest: less of a column helps none that has some, and more of it helps none at all."""
+    random = np.random.default_rng(seed)
+    matrix = random.integers(0, 2, (8, 6)).astype(np.float64)
+    totals = size * random.integers(0, 50, 8)
+    found = _least_squares(matrix, totals)
+    nearer = matrix.T @ (totals - matrix @ found) / size
+    assert (found >= 0).all()
+    assert (nearer < 1e-4).all()
+    assert np.abs(nearer[found > 0]).max() < 1e-4
+
+
+@pytest.mark.parametrize(("more", "fits"), [(0.9, True), (1.1, False)])
+@pytest.mark.parametrize("size", [1e-6, 1.0, 1e9])
+@pytest.mark.parametrize("sides", [2, 3])
+def test_what_rounding_leaves_over_is_a_share_of_the_rows(sides: int, size: float, more: float, fits: bool) -> None:
+    """Two rows, or three, have one column in common; by how much the first may say more."""
+    said = np.full(sides, size)
+    # On three sides, the nearest mass is off by two thirds of it, and the other rows count to their sum; on two sides,
+    # places elsewhere are asked for as much once more.
+    said[0] += more * 1e-7 * size * (4.5 if sides == 3 else 2)
+    if fits:
+        found = some_masses(np.arange(sides)[None], said)
+        assert found == pytest.approx(size, rel=1e-6)
+    else:
+        with pytest.raises(DoNotFitError):
+            some_masses(np.arange(sides)[None], said)
+
+
+def test_numbers_of_other_rows_do_not_matter() -> None:
+    found = some_masses(np.array([[0, 1]]), np.array([5.0, 5.0, np.inf, np.nan, -1.0]))
+    assert found is not None
+    assert found.tolist() == [5]
+
+
+@pytest.mark.parametrize("sides", [2, 3])
+def test_releases_without_rows_fit(sides: int) -> None:
+    found = some_masses(np.zeros((0, sides), dtype=np.int64), np.zeros(0))
+    assert found is not None
+    assert found.tolist() == []
+
+
+@pytest.mark.parametrize("sides", [2, 3])
+def test_rows_without_trips_fit(sides: int) -> None:
+    found = some_masses(np.arange(sides)[None], np.zeros(sides))
+    assert found is not None
+    assert found.tolist() == [0]
 
 
 def test_three_sides_that_are_too_many_to_solve_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = np.array([[0, 1, 2]])
+    monkeypatch.setattr(solving, "MOST_VALUES", 3)
+    assert some_masses(rows, np.ones(3)) is not None
     monkeypatch.setattr(solving, "MOST_VALUES", 2)
-    assert some_masses(np.array([[0, 1, 2]]), np.ones(3)) is None
+    assert some_masses(rows, np.ones(3)) is None
 
 
 def release(number: int, *, thinned: bool = False) -> Published:
@@ -121,7 +176,16 @@ def test_parts_that_are_all_there_is_leave_nobody_over() -> None:
     assert atoms(*told, releases=(ALL, ONE, TWO)) == [[0], [0, 1], [0, 2]]
     assert atoms(*told, releases=(ALL, ONE, TWO), complete=everybody) == [[0, 1], [0, 2]]
     assert atoms(*told, releases=(ALL, ONE), complete=everybody) == [[0], [0, 1]]
+    # Another one beside them, and one of them thinned, of which any trip may be missing.
+    other = release(3)
+    some = [[0, 1], [0, 1, 3], [0, 2], [0, 2, 3], [3]]
+    assert atoms(*told, releases=(ALL, ONE, TWO, other), complete=everybody) == some
+    thin = (Family(ALL, (release(1, thinned=True), TWO), complete=True),)
+    assert atoms(*told, releases=(ALL, ONE, TWO), complete=thin) == [[0], [0, 1], [0, 2]]
 
 
 def test_releases_that_can_lie_in_too_many_ways() -> None:
+    found = possible_atoms([release(number) for number in range(10)], [], [])
+    assert found is not None
+    assert len(found) == 1023
     assert possible_atoms([release(number) for number in range(11)], [], []) is None

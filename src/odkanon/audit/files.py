@@ -116,12 +116,19 @@ def _agree(part: str, public: object, private: object) -> bool:
     return public == private or (public == float(f"{public:.3g}") and 0 <= private - public < 0.01 * private)
 
 
+def _header(path: Path) -> list[str] | None:
+    """Return the names in the first line of a CSV file; None where there is none that can be read."""
+    try:
+        return next(csv.reader(path.read_text(encoding="utf-8", errors="replace").splitlines()), None)
+    except csv.Error:
+        return None
+
+
 def _compare_csv(connection: duckdb.DuckDBPyConnection, release: Published) -> list[Finding]:
     """Compare classes.csv with classes.parquet, flow by flow."""
     names = [*AXES, *release.axes, *release.measures]
     path = release.folder / "classes.csv"
-    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    if next(csv.reader(lines[:1]), None) != names:
+    if _header(path) != names:
         return [finding_on("files", release, f"classes.csv does not begin with the columns {', '.join(names)}")]
     columns = ", ".join(f"{quote_text(name)}: 'VARCHAR'" for name in names)
     # A spreadsheet would run a code that begins like a formula, so an apostrophe stands before it, and before another;

@@ -93,7 +93,7 @@ class Told:
 
 
 def _suppresses_nothing(release: Published) -> bool:
-    return release.about is not None and not release.about["suppressed"]["trips"] and not release.thinned
+    return release.about is not None and not release.about["suppressed"]["trips"]
 
 
 def possible_atoms(

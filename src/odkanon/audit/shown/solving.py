@@ -41,7 +41,8 @@ def some_masses(rows: Ints, totals: Floats) -> Floats | None:
     DoNotFitError
         Where there are none.
     """
-    if not (totals[np.unique(rows[rows >= 0])] >= 0).all() or np.isinf(totals).any():
+    said = totals[rows[rows >= 0]]
+    if not (np.isfinite(said) & (said >= 0)).all():
         raise DoNotFitError
     if rows.shape[1] == 2:
         return _Transport(rows, totals).solve()
@@ -51,7 +52,7 @@ def some_masses(rows: Ints, totals: Floats) -> Floats | None:
         if incidence.size > MOST_VALUES:
             return None
         masses[columns] = found = _least_squares(incidence.astype(np.float64), totals[numbers])
-        if np.abs(incidence @ found - totals[numbers]).max() > CLOSE * max(float(totals[numbers].sum()), 1):
+        if np.abs(incidence @ found - totals[numbers]).max() > CLOSE * totals[numbers].sum():
             raise DoNotFitError
     return masses
 
@@ -60,21 +61,22 @@ def _least_squares(matrix: Floats, totals: Floats) -> Floats:
     """Return the masses, none below zero, that come nearest to the totals (Lawson, Hanson 1974)."""
     columns = matrix.shape[1]
     found, free = np.zeros(columns), np.zeros(columns, dtype=bool)
-    scale = max(float(totals.max(initial=0)), 1)
+    close = CLOSE * totals.max()
+    tiny = 1e-3 * close
     for _ in range(3 * columns):
         gradient = np.where(free, -np.inf, matrix.T @ (totals - matrix @ found))
-        if not columns or gradient.max() <= CLOSE * scale:
+        if gradient.max() <= close:
             break
         free[int(gradient.argmax())] = True
         while True:
             tried = np.zeros(columns)
             tried[free] = np.linalg.lstsq(matrix[:, free], totals, rcond=None)[0]
-            low = free & (tried <= CLOSE * scale * 1e-3)
+            low = free & (tried <= tiny)
             if not low.any():
                 break
             step = np.min(found[low] / np.maximum(found[low] - tried[low], 1e-300))
             found = found + min(step, 1.0) * (tried - found)
-            free &= found > CLOSE * scale * 1e-3
+            free &= found > tiny
             found[~free] = 0
         found = tried
     return found
@@ -98,13 +100,13 @@ class _Transport:
             self._next["from", one].append(("to", other))
             self._next["to", other].append(("from", one))
         self._flow: dict[tuple[int, int], float] = defaultdict(float)
-        self._least = 1e-12 * max(sum(self._supply.values()), 1)
+        self._least = 1e-12 * sum(self._supply.values())
 
     def solve(self) -> Floats:
         asked = sum(self._demand.values())
         while self._advance():
             pass
-        if sum(self._demand.values()) > CLOSE * max(asked, 1):
+        if sum(self._demand.values()) > CLOSE * asked:
             raise DoNotFitError
         return np.array([self._flow[one, other] for one, other in self._rows.tolist()], dtype=np.float64)
 

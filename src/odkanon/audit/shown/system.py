@@ -110,7 +110,9 @@ def components(rows: Ints) -> Iterator[Ints]:
 
 def parts(rows: Ints) -> Iterator[Ints]:
     """Yield the columns of each set of rows that hang together."""
-    label = np.arange(int(rows.max(initial=-1)) + 1)
+    if not len(rows):
+        return
+    label = np.arange(rows.max() + 1)
     there = rows >= 0
     while True:
         lowest = np.where(there, label[rows], len(label)).min(axis=1)
