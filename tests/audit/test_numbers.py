@@ -81,7 +81,7 @@ def test_nearest_masses_are_those_that_no_change_brings_nearer(seed: int, size: 
     """By what makes them the nearest: less of a column helps none that has some, and more of it helps none at all."""
     random = np.random.default_rng(seed)
     matrix = random.integers(0, 2, (8, 6)).astype(np.float64)
-    totals = size * random.integers(0, 50, 8)
+    totals = size * random.integers(0, 50, 8).astype(np.float64)
     found = _least_squares(matrix, totals)
     nearer = matrix.T @ (totals - matrix @ found) / size
     assert (found >= 0).all()
