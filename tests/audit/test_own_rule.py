@@ -208,3 +208,12 @@ def test_k_is_one_on_trips_where_a_rule_on_weight_does_not_say_what_it_is(made: 
     edit_json(folder / "release.json", lambda content: content.update(rule={"weight": 1.0}))
     recipe_path(folder).unlink()
     assert "below your rule of 1,000 trips" in text(folder, k=1000)
+
+
+def test_what_is_said_of_several_releases_does_not_apply_to_one(made: tuple[Path, Path]) -> None:
+    with pytest.raises(InputError, match="of several only"):
+        audit_releases([made[1]], cumulative=True)
+    with pytest.raises(InputError, match="of several only"):
+        audit_releases([made[1]], disjoint=True)
+    with pytest.raises(InputError, match="say one of the two"):
+        audit_releases([made[1], made[1]], cumulative=True, disjoint=True)

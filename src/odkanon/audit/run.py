@@ -91,7 +91,11 @@ def audit_releases(
     >>> print(report.findings[0].message)
     1 flows are below your rule of 10 trips: B -> A has 7
     """
+    if cumulative and disjoint:
+        raise InputError("releases cannot both contain each other and share no trips; say one of the two")
     opened = open_releases(folders, trips=trips, hierarchy=hierarchy, k=k, least=least)
+    if (cumulative or disjoint) and len(opened.releases) == 1:
+        raise InputError("how releases lie to each other can be said of several only; leave it out, or give the others")
     with as_damage(" or ".join(each.name for each in opened.releases)):
         compared, differences = compare_opened(opened, opened.releases, cumulative=cumulative, disjoint=disjoint)
     findings = sorted([*opened.findings, *differences], key=lambda each: each.severity)
