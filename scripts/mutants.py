@@ -107,7 +107,7 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
     "kinds": ("methods/cascade/kinds.py", ("methods/test_kinds.py", *CASCADE, "attacks/test_spare.py")),
     "cascade": (
         "methods/cascade/method.py",
-        (*CASCADE, "methods/test_again.py", "attacks/test_cube.py"),
+        ("methods/test_cascade_by_hand.py", *CASCADE, "methods/test_again.py", "attacks/test_cube.py"),
     ),
     "rest": ("engine/rest.py", ("methods/test_heads.py", *CASCADE)),
     "workspace": (

@@ -1,0 +1,56 @@
+"""What a cascade is asked for and told, by hand and at the boundaries."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from odkanon import InputError, Rule, anonymize
+from odkanon.methods.cascade.method import _last, within_budget
+from odkanon.model.budget import Budget
+from odkanon.model.flows import Totals
+from worlds.towns import four_zones, people, town
+
+
+def test_what_was_asked_for_is_told() -> None:
+    od = town(("a1", "b1", people(12)), ("a2", "b2", people(12))).od
+    plain = {"implications": "safe"}
+    assert anonymize(od, Rule(trips=4), method="cascade").parameters == plain
+    assert anonymize(od, Rule(trips=4), method="cascade", coarsest=0).parameters == {**plain, "coarsest": 0}
+    told = anonymize(od, Rule(trips=4), method="cascade", budget=0.2).parameters
+    assert told == {**plain, "budget": 0.2, "budget_of": "trips"}
+    with pytest.raises(InputError, match="nothing but places"):
+        anonymize(od, Rule(trips=4), method="cascade", give_up="place")
+    assert "under" in str(anonymize(od, Rule(trips=99), method="cascade").refusal)
+    assert "within the budget" not in str(anonymize(od, Rule(trips=99), method="cascade").refusal)
+    assert "within the budget" in str(anonymize(od, Rule(trips=99), method="cascade", budget=0.2).refusal)
+
+
+def test_the_coarsest_is_a_level_of_the_tree() -> None:
+    tree = four_zones()
+    assert [_last(tree, level) for level in (None, 0, 1, tree.top)] == [tree.top, 0, 1, tree.top]
+    for level in (-1, tree.top + 1):
+        with pytest.raises(InputError, match=f"the coarsest level to publish must lie between 0 and {tree.top}, not"):
+            _last(tree, level)
+
+
+@pytest.mark.parametrize(
+    ("allowance", "kept"),
+    [(1, "..."), (2, "xxx"), (5, "xxx"), (6, "xx."), (8, "xx."), (9, ".x."), (18, "...")],
+)
+def test_the_coarsest_rows_go_while_the_budget_lasts(allowance: int, kept: str) -> None:
+    """Two trips are in no row; rows of 3, 9 and 4 trips are 5, 2 and 7 wide."""
+    groups = SimpleNamespace(trips=np.array([3, 9, 4]), pairs=np.array([1, 1, 1]))
+    sizes = np.array([[2, 1, 3], [3, 1, 4]])
+
+    class Rows(SimpleNamespace):
+        def __len__(self) -> int:
+            return 3
+
+    rows = Rows(groups=groups, rung=np.array([1, 0, 2]), sizes=lambda: sizes)
+    fallen: Any = SimpleNamespace(rows=rows, unlisted=Totals(1, 2))
+    found = within_budget(fallen, Budget(0.5, "trips"), allowance)
+    assert "".join("x" if each else "." for each in found) == kept
