@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from odkanon import InputError, Rule, anonymize
-from odkanon.methods.cascade.method import _last, within_budget
+from odkanon.methods.cascade.method import _last, ladder_of, within_budget
 from odkanon.model.budget import Budget
 from odkanon.model.flows import Totals
 from worlds.towns import four_zones, people, town
@@ -35,6 +35,15 @@ def test_the_coarsest_is_a_level_of_the_tree() -> None:
     for level in (-1, tree.top + 1):
         with pytest.raises(InputError, match=f"the coarsest level to publish must lie between 0 and {tree.top}, not"):
             _last(tree, level)
+
+
+def test_the_coarsest_level_is_one_of_places_and_not_of_attributes() -> None:
+    tree = four_zones()
+    assert [tuple(ladder_of([tree] * 3, level).levels[-1]) for level in (0, 1, None)] == [
+        (0, 0, tree.top),
+        (1, 1, tree.top),
+        (tree.top, tree.top, tree.top),
+    ]
 
 
 @pytest.mark.parametrize(
