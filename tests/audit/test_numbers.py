@@ -75,6 +75,22 @@ def test_what_is_sent_the_wrong_way_first_is_sent_back(size: float) -> None:
     assert found.tolist() == pytest.approx([0, 4 * size, 5 * size])
 
 
+@pytest.mark.parametrize("seed", range(60))
+def test_tangled_tables_fit(seed: int) -> None:
+    """Many rows on two sides that meet in few columns each, so that most of what is sent has to be sent back."""
+    random = np.random.default_rng(seed)
+    pairs = np.unique(random.integers(0, 12, (26, 2)), axis=0) + [0, 12]
+    trips = random.integers(0, 3, len(pairs)) * random.integers(1, 40, len(pairs)).astype(np.float64)
+    totals = np.zeros(24)
+    for side in pairs.T:
+        np.add.at(totals, side, trips)
+    masses = some_masses(pairs, totals)
+    assert masses is not None
+    assert (masses >= 0).all()
+    for side in pairs.T:
+        assert np.bincount(side, masses, minlength=24)[np.unique(side)] == pytest.approx(totals[np.unique(side)])
+
+
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e6])
 @pytest.mark.parametrize("seed", range(20))
 def test_nearest_masses_are_those_that_no_change_brings_nearer(seed: int, size: float) -> None:
