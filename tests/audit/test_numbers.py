@@ -79,7 +79,7 @@ def test_what_is_sent_the_wrong_way_first_is_sent_back(size: float) -> None:
 def test_tangled_tables_fit(seed: int) -> None:
     """Many rows on two sides that meet in few columns each, so that most of what is sent has to be sent back."""
     random = np.random.default_rng(seed)
-    pairs = np.unique(random.integers(0, 12, (26, 2)), axis=0) + [0, 12]
+    pairs = np.unique(random.integers(0, 12, (26, 2)), axis=0) + np.array([0, 12])
     trips = random.integers(0, 3, len(pairs)) * random.integers(1, 40, len(pairs)).astype(np.float64)
     totals = np.zeros(24)
     for side in pairs.T:
