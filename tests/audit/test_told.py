@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,7 @@ FEBRUARY = {"since": "2026-02-01", "until": "2026-03-01", "timezone": "UTC"}
         ({"where": ["mode == 1"]}, {"where": ["mode == 1.0"]}, "same"),
         ({"where": ["mode == 1"]}, {"where": ["mode == '01'"]}, "same"),
         ({"where": ["mode == 1"]}, {"where": ["mode == 2.0"]}, "disjoint"),
+        ({"where": ["day == '2026-01-05'"]}, {"where": ["day == 'monday'"]}, "unknown"),
         ({"where": ["mode == 'car'"]}, {"where": ["mode == ' car '"]}, "same"),
         ({"where": ["mode == 'car'"]}, {"where": ["mode == 'Car'"]}, "unknown"),
         ({"where": ["mode == 10"]}, {"where": ["mode == 1_0"]}, "same"),
@@ -192,3 +194,14 @@ def test_the_same_trips_are_parts_of_each_other_and_a_swapped_one_too() -> None:
             ("r1", "r0", False, same),
         ]
     assert families([Relation(one, other, "overlap", "released together")]) == []
+
+
+def test_segments_of_one_run_are_those_that_its_index_lists(tmp_path: Path) -> None:
+    (tmp_path / "index.json").write_text('{"whole": "women", "segments": [{"folder": "young"}, {"folder": null}]}')
+    women = replace(said(0, **WOMEN), folder=tmp_path / "women")
+    young = replace(said(1, **of({"age": "20-29"}, "age")), folder=tmp_path / "young")
+    (found,) = relations([women, young], [], set(), cumulative=False, disjoint=False)
+    assert (found.kind, found.how) == ("overlap", "released together")
+    elsewhere = replace(young, folder=tmp_path / "old")
+    (found,) = relations([women, elsewhere], [], set(), cumulative=False, disjoint=False)
+    assert (found.kind, found.how) == ("unknown", "by what they say")
