@@ -129,7 +129,7 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "finest": ("engine/sql/finest.py", ("engine/test_finest.py",)),
     "nested": ("audit/nested.py", ("audit/test_nested.py", "audit/test_cascade.py")),
-    "checks": ("audit/checks.py", ("audit/test_own_rule.py", "audit/test_tampering.py")),
+    "checks": ("audit/checks.py", ("audit/test_checks.py", "audit/test_own_rule.py", "audit/test_tampering.py")),
     "recount": (
         "audit/recount.py",
         (

@@ -108,7 +108,8 @@ def _check_promise(release: Published) -> list[Finding]:
     """Check that there is a promise at all, and that its words are its numbers."""
     findings = [] if release.bare else _check_words(release)
     who, asked = ("you ask", release.demanded) if release.bare else ("it promises", release.promised)
-    if all(threshold <= 1 for threshold in asked.values()):
+    one = {"weight": release.mean_weight or 1}
+    if all(threshold <= one.get(measure, 1) for measure, threshold in asked.items()):
         text = f"{who} that a flow has 1 of what it counts, which every flow has: it protects nobody"
         findings.append(finding_on("rule", release, text))
     return findings

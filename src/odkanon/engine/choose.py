@@ -102,7 +102,7 @@ def load(
 
 def load_table(
     table: SqlInput,
-    reading: Reading = Reading(),  # noqa: B008 - it is frozen
+    reading: Reading = Reading(),
     kinds: Sequence[Kind] = (),
 ) -> Matrix:
     """Read an open table into its backend; see `load`."""

@@ -33,7 +33,7 @@ class Format:
     view: Callable[[Table, Mapping[str, str]], Table]
 
 
-def open_trips(source: Any, text: TextFormat = TextFormat()) -> Table:  # noqa: B008 - it is frozen
+def open_trips(source: Any, text: TextFormat = TextFormat()) -> Table:
     """Open a table of trips; one in a known layout gets our columns besides its own."""
     return in_our_columns(open_table(source, text))
 

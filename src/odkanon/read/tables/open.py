@@ -56,7 +56,7 @@ _NARROW = ("FLOAT", "DECIMAL(38,", "TIMESTAMP WITH TIME ZONE")
 """Types to which DuckDB takes others together that are not alike: longer numbers, and times on an unknown clock."""
 
 
-def open_table(source: Any, text: TextFormat = TextFormat()) -> Table:  # noqa: B008 - it is frozen
+def open_table(source: Any, text: TextFormat = TextFormat()) -> Table:
     """Return a table for anything that can be read as one.
 
     Parameters
@@ -152,7 +152,7 @@ def csv_tables(files: Sequence[Path]) -> list[Table]:
     layouts: dict[tuple[str, tuple[str, ...], bool], list[TextFile]] = {}
     for path in files:
         if path.stat().st_size:
-            seen = look_at_text(path)
+            seen = look_at_text(path, TextFormat())
             _rows(connection, [seen])
             layouts.setdefault((seen.delimiter, seen.columns, seen.gzipped), []).append(seen)
     if not layouts:

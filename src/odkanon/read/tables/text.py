@@ -93,7 +93,7 @@ def file_sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def look_at_text(path: Path, said: TextFormat = TextFormat(), name: str | None = None) -> TextFile:  # noqa: B008
+def look_at_text(path: Path, said: TextFormat, name: str | None = None) -> TextFile:
     """Look through a text file once, and have it in UTF-8 with lines that end alike; ``name`` is what to call it."""
     name = name or str(path)
     with path.open("rb") as file:
