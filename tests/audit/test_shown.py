@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from math import isqrt
 from typing import Any, TypeVar
 
 import numpy as np
@@ -189,6 +190,12 @@ def test_trips_of_nobody_are_few_persons(monkeypatch: pytest.MonkeyPatch) -> Non
     assert small_columns(replace(found, mass=np.array([[2000.0], [50.0]]))) == ({1}, 0)
 
 
+def test_trips_of_nobody_are_not_even_one_person() -> None:
+    found = of_persons({(0, 10): CROWD, (0, -1): set()})
+    one = replace(found.heads[0], least=1)
+    assert small_columns(replace(found, mass=np.array([[2000.0], [50.0]]), heads=(one,))) == ({1}, 0)
+
+
 def test_few_persons_in_too_many_ways_are_said_to_be_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(combinations, "MOST_ROWS", 0)
     monkeypatch.setattr(cuts, "ROUNDS", 0)
@@ -207,6 +214,11 @@ def test_cuts_find_for_each_column_the_least_group_with_it(found: System) -> Non
 
 def test_a_row_less_the_rows_inside_it() -> None:
     assert masses(system({(0, 10): 22, (0, -1): 3, (1, 11): 20})) == [3]
+
+
+def test_what_is_added_and_what_is_subtracted() -> None:
+    found, _ = small_groups(system({(0, 10): 9, (0, -1): 1, (1, 10): 9, (1, -1): 2}))
+    assert [(group.columns.tolist(), group.plus, group.minus) for group in found] == [([1, 3], (0, 1), (10,))]
 
 
 def test_two_rows_less_one_that_lies_in_both() -> None:
@@ -228,6 +240,15 @@ def test_three_sides_that_show_something_only_together() -> None:
     """A + B, B + C and C + A give twice each of them."""
     columns = {(0, -1, 20): 9, (0, 10, -1): 2, (-1, 10, 20): 8}
     assert 2 in masses(system(columns))
+
+
+def test_combinations_are_worked_out_modulo_a_prime() -> None:
+    """Else some numbers could not be divided by."""
+    assert all(combinations.PRIME % divisor for divisor in range(2, isqrt(combinations.PRIME) + 1))
+
+
+def test_nothing_is_shown_where_nobody_travels() -> None:
+    assert combinations.smallest_groups(system({(0, 10): 0, (0, -1): 0, (1, 10): 0})) == []
 
 
 def test_too_many_combinations_are_said_to_be_undecided(monkeypatch: pytest.MonkeyPatch) -> None:

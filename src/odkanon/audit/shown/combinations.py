@@ -18,6 +18,8 @@ def smallest_groups(system: System) -> list[Group] | None:
     live = np.ones(len(system.rows), dtype=bool)
     while True:
         at = np.flatnonzero(live)
+        if not len(at):
+            return []
         numbers, incidence = incidence_of(system.rows[at])
         if len(numbers) > MOST_ROWS or len(at) > MOST_COLUMNS:
             return None
@@ -64,10 +66,8 @@ def _combinations(incidence: Ints, system: System) -> tuple[Bools, Ints] | None:
     """
     order = np.argsort(-system.mass[:, 0], kind="stable")
     matrix, made, pivots = _reduced(incidence, order)
-    if not len(pivots):
-        return np.zeros((0, incidence.shape[1]), dtype=bool), np.zeros((0, len(incidence)), dtype=np.int64)
     # A column is settled by the last pivot that has a part in it.
-    last = len(pivots) - 1 - np.argmax((matrix != 0)[::-1], axis=0)
+    last = len(pivots) - 1 - np.argmax((matrix > 0)[::-1], axis=0)
     states = np.zeros((1, incidence.shape[1]), dtype=np.int64)
     coefficients = np.zeros((1, len(incidence)), dtype=np.int64)
     mass = np.zeros((1, system.mass.shape[1]))
@@ -78,9 +78,9 @@ def _combinations(incidence: Ints, system: System) -> tuple[Bools, Ints] | None:
         coefficients = np.concatenate([coefficients, (coefficients + made[step]) % PRIME])
         settled = np.flatnonzero(last == step)
         values = states[:, settled]
-        mass, most = np.tile(mass, (2, 1)), np.tile(most, (2, 1))
         good = (values <= 1).all(axis=1)
-        mass = mass + np.where(values == 1, 1, 0) @ system.mass[settled]
+        mass = np.concatenate([mass, mass]) + np.where(values == 1, 1, 0) @ system.mass[settled]
+        most = np.concatenate([most, most])
         if most.shape[1]:
             inside = np.where((values == 1)[:, :, None], counts[settled][None], 0)
             most = np.maximum(most, inside.max(axis=1, initial=0))
