@@ -144,7 +144,7 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
     "differences": ("audit/differences.py", ("audit/test_subtracting.py", *COMPARING)),
     "columns": ("audit/columns.py", ("audit/test_columns.py", *COMPARING)),
     "relations": ("audit/relations.py", COMPARING),
-    "shown": ("audit/shown/system.py", ("audit/test_shown.py", *COMPARING)),
+    "shown": ("audit/shown/system.py", ("audit/test_system.py", "audit/test_shown.py", *COMPARING)),
     "groups": ("audit/shown/groups.py", ("audit/test_shown.py", *COMPARING)),
     "combinations": ("audit/shown/combinations.py", ("audit/test_shown.py", *COMPARING)),
     "minimum-cuts": ("audit/shown/cuts.py", ("audit/test_shown.py", *COMPARING)),

@@ -168,6 +168,20 @@ WEAK = {
 }
 
 
+WEAK |= {
+    "a row that one more must not be in": (
+        {(0, 10): 6, (0, 11): 2, (0, 12): 6, (1, 10): 0, (1, 12): 5, (2, 10): 5, (2, 11): 6, (2, 12): 1},
+        20,
+    ),
+    "a single trip besides": ({(0, -1): 1, (0, 10): 3, (0, 11): 0}, 4),
+    "an empty column of the first row": ({(-1, 11): 6, (0, 11): 0, (0, 13): 2}, 20),
+    "rows that flow goes through twice": (
+        {(0, -1): 3, (0, 10): 3, (0, 11): 5, (0, 12): 4, (2, -1): 4, (2, 10): 2, (2, 12): 5, (3, 10): 6},
+        10,
+    ),
+}
+
+
 @pytest.mark.parametrize("case", WEAK)
 def test_published_rows_hide_no_group_on_either_side(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     columns, least = WEAK[case]
@@ -175,6 +189,32 @@ def test_published_rows_hide_no_group_on_either_side(case: str, monkeypatch: pyt
     expected, _ = small_columns(found)
     monkeypatch.setattr(combinations, "MOST_ROWS", 0)
     assert small_columns(found)[0] == expected
+
+
+def test_groups_that_meet_the_rule_are_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(combinations, "MOST_ROWS", 0)
+    found = system({(0, -1): 1, (0, 10): 9, (1, 10): 9, (1, -1): 3})
+    assert masses(found) == []
+    assert masses(replace(found, least=np.array([5.0]))) == [4]
+    many = of_persons({(-1, 12): {0, 8, 2, 4}, (0, 10): {0, 9, 2, 1}, (1, 12): {1, 2}, (2, 12): {8, 6}})
+    five = replace(many, heads=(replace(many.heads[0], least=5),))
+    assert [group.columns.tolist() for group in small_groups(five)[0]] == [[0]]
+
+
+def test_heads_are_spread_until_it_is_known_or_said_that_it_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(combinations, "MOST_ROWS", 0)
+    columns = {(-1, 10): {8, 5}, (-1, 12): {0, 1, 2}, (-1, 13): {0, 1, 2, 6, 7, 9}, (0, 10): {5}, (0, 12): {8, 1, 5}}
+    hard = of_persons(columns)
+    assert small_groups(replace(hard, heads=(replace(hard.heads[0], least=5),))) == ([], 1)
+
+
+def test_columns_without_trips_are_not_looked_into(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the empty one it would not be decided what it is in; nobody is there."""
+    monkeypatch.setattr(combinations, "MOST_ROWS", 0)
+    columns = {(0, -1): set[int](), (0, 10): {0, 1, 3, 5, 6, 8}, (1, -1): {3, 4, 5}, (1, 10): {8, 1, 6}}
+    columns |= {(2, -1): {1, 3, 5, 6, 8}, (2, 10): {8, 1, 3, 4}, (3, -1): {2, 3, 4, 5, 6, 7}}
+    found = of_persons(columns)
+    assert small_groups(replace(found, heads=(replace(found.heads[0], least=5),))) == ([], 0)
 
 
 def test_what_went_one_way_can_go_another(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from audit.by_hand import Flows, tables
+from audit.by_hand import Known as Regions
+from audit.by_hand import release as told
 from odkanon.audit import systems
 from odkanon.audit.folder import Published
 from odkanon.audit.shown.system import System
@@ -142,3 +145,75 @@ def test_columns_are_the_same_where_all_their_rows_are(tables: tuple[list[Any], 
     here, there = (np.array(table, dtype=np.int64) for table in tables)
     assert _contained(here, there).tolist() == [each in tables[1] for each in tables[0]]
     assert sorted(map(tuple, _distinct(here).tolist())) == sorted(set(tables[0]))
+
+
+@pytest.mark.parametrize("most", range(4))
+def test_all_columns_up_to_a_number_are_different(most: int) -> None:
+    every = np.array([(one, other) for one in range(-1, most) for other in range(-1, most)], dtype=np.int64)
+    assert len(_distinct(np.concatenate([every, every]))) == len(every)
+    small = every[(every < 1).all(axis=1)]
+    assert _contained(every, small).tolist() == (every < 1).all(axis=1).tolist()
+    assert _contained(small, every).all()
+
+
+def test_large_numbers_are_told_apart() -> None:
+    """As one number these columns would be the same: what exceeds 64 bits is lost."""
+    large = 2**32 - 2
+    known = np.array([(0, 0, 5), (large, 0, 0)])
+    assert not _contained(np.array([(0, 0, -1)]), known).any()
+    assert len(_distinct(np.concatenate([known, known + np.array([0, 0, 1])]))) == 4
+
+
+PLACES: Flows = {("a1", "b1"): (12,), ("a2", "b1"): (13,), ("b1", "b1"): (14,)}
+"""Rows 0, 1 and 2."""
+DISTRICTS: Flows = {("A", "B"): (20,)}
+"""Row 3."""
+
+
+def possible(
+    *atoms: set[int], listed: set[int] | None = None, all_of: int | None = None
+) -> set[tuple[int, ...]] | None:
+    """Return in which rows a trip may be, of two releases that some trips may be about."""
+    connection = tables(PLACES, DISTRICTS)
+    number_rows(connection)
+    both = [told(number) for number in range(2)]
+    if all_of is not None:
+        both[all_of].manifest["unlisted"] = {"at_most_trips": 0}
+    places: Any = Regions(PLACES, DISTRICTS)
+    sides = [[each] for each in both]
+    found = systems.possible_columns(connection, places, sides, [frozenset(each) for each in atoms], listed or set())
+    return None if found is None else set(map(tuple, found.tolist()))
+
+
+def test_a_trip_between_any_two_places_is_in_the_rows_between_them() -> None:
+    assert possible({0}) == {(0, -1), (1, -1), (2, -1)}
+    assert possible({1}) == {(-1, 3)}
+    assert possible({0, 1}) == {(0, 3), (1, 3), (2, -1), (-1, 3)}  # the last from A to the other place of B
+    assert possible({0, 1}, {0}) == {(0, 3), (1, 3), (2, -1), (-1, 3), (0, -1), (1, -1)}
+    assert possible() is None
+
+
+def test_of_whom_all_is_listed_each_trip_is_in_a_row() -> None:
+    assert possible({0, 1}, listed={1}) == {(0, 3), (1, 3), (-1, 3)}
+    assert possible({0, 1}, listed={0}) == {(0, 3), (1, 3), (2, -1)}
+    assert possible({0, 1}, listed={0, 1}) == {(0, 3), (1, 3)}
+    assert possible({0, 1}, all_of=1) == {(0, 3), (1, 3), (-1, 3)}
+    assert possible({0}, listed={1}) == {(0, -1), (1, -1), (2, -1)}
+
+
+@pytest.mark.parametrize(("less", "listed"), [(0, True), (1, False)])
+def test_pairs_of_places_that_are_too_many_to_list(less: int, listed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    shape = [len(Regions(PLACES, DISTRICTS).regions(axis, [0, 1])) for axis in ("origin", "destination")]
+    assert min(shape) > 1
+    monkeypatch.setattr(systems, "MOST_CELLS", shape[0] * shape[1] - less)
+    assert (possible({0, 1}) is not None) is listed
+
+
+def test_rows_between_zones_that_are_not_there_lie_nowhere() -> None:
+    connection = tables(PLACES, {("A", "B"): (20,), ("A", "nowhere"): (30,), ("nowhere", "B"): (40,)})
+    number_rows(connection)
+    places: Any = Regions(PLACES, DISTRICTS)
+    sides = [[told(0)], [told(1)]]
+    found = systems.possible_columns(connection, places, sides, [frozenset({1})])
+    assert found is not None
+    assert found.tolist() == [[-1, 3]]

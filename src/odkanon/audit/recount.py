@@ -161,8 +161,9 @@ def _check_flows(connection: duckdb.DuckDBPyConnection, release: Published, reco
         f"ON t.co = c.origin AND t.cd = c.destination WHERE c.release = {release.number} AND ({differs}) ORDER BY 1, 2",
     )
     invented = tuple(row for row in wrong if row["true_trips"] is None)
-    more = tuple(row for row in wrong if row["true_trips"] is not None and row["said_trips"] > row["true_trips"])
-    fewer = tuple(row for row in wrong if row not in invented and row not in more)
+    known = [row for row in wrong if row["true_trips"] is not None]
+    more = tuple(row for row in known if row["said_trips"] > row["true_trips"])
+    fewer = tuple(row for row in known if row["said_trips"] <= row["true_trips"])
     if release.thinned:
         # Pairs suppressed before generalising are missing from the flow in whose area they lie.
         fewer = ()

@@ -211,9 +211,10 @@ class _Search:
                 continue
             if not is_published(self._system, self._live, group):
                 yield group
-            elif taken is None and not group.minus:
+                continue
+            if taken is None:
                 cases += [(other, without) for other, _ in self._network.out.get(row, ())]
-            elif without is None:
+            if without is None:
                 cases += [(taken, other) for other in self._network.back.get(end, ()) if other != row]
 
     def _below(self, column: int, taken: int | None, without: int | None) -> Group | None:
