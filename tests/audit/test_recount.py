@@ -13,7 +13,7 @@ import pytest
 from audit.tamper import copy_release, edit_json, read_rows, settle_accounts, sign_again, write_rows
 from odkanon import Rule, anonymize, audit_releases, read_matrix
 from odkanon.publish.recipe import recipe_path
-from worlds.people import Person, Trip, crowd, findings, release, write
+from worlds.people import Person, Trip, crowd, findings, matrix, release, write
 
 BUSY = Person("busy", "Woman", 30, 1.0)
 HEAVY = Person("heavy", "Woman", 30, 18.0)
@@ -251,3 +251,16 @@ def test_what_was_not_counted_again_is_not_compared_by_trips(world: tuple[Path, 
     assert report.compared[0].how != "by the trips"
     (found,) = findings(report, "recount")
     assert "rows were not counted again" in found.message
+
+
+def test_releases_of_trips_that_cannot_be_told_apart_any_more_are_not_compared_by_them(tmp_path: Path) -> None:
+    trips = [Trip(who, 0, 8) for who in crowd(22, "Woman") + crowd(15, "Man")]
+    path = write(trips, tmp_path / "trips.parquet")
+    release(path, tmp_path / "everyone", Rule(trips=10))
+    anonymize(matrix(path, "sex == 'Woman'"), Rule(trips=10)).save(tmp_path / "women")
+    table = pyarrow.parquet.read_table(path).drop_columns(["sex"])
+    pyarrow.parquet.write_table(table, tmp_path / "nobody.parquet")
+    report = audit_releases([tmp_path / "everyone", tmp_path / "women"], trips=tmp_path / "nobody.parquet")
+    (found,) = (each for each in report.findings if each.check == "recount" and each.severity == "finding")
+    assert found.releases == ("women",)
+    assert "sex" in found.message
