@@ -181,8 +181,10 @@ def test_the_mean_weight_of_a_larger_data_set_is_told() -> None:
     assert public_manifest(release)["rule"] == {"k": 2, "weight": 10.0}
 
 
-def large(listed: int, missing: int, k: int = 10, **how: Any) -> tuple[Hashable, Any]:
-    """Return the rows, and what else is public, of flows of k trips each and one of a few trips."""
+def large(
+    listed: int, missing: int, k: int = 10, *, rule: Rule | None = None, heavy: int | None = None, **how: Any
+) -> tuple[Hashable, Any]:
+    """Return the rows, and what else is public, of flows of k trips each and one of a few trips, heavy or not."""
     cells = np.array(
         [h3.str_to_int(cell) for cell in sorted(h3.cell_to_children(h3.latlng_to_cell(48.8, 2.3, 5), 9))], np.uint64
     )
@@ -191,7 +193,8 @@ def large(listed: int, missing: int, k: int = 10, **how: Any) -> tuple[Hashable,
     trips = np.append(np.full(flows, k), missing)
     trips[0] += listed % k
     origins, destinations = np.append(cells[:flows], far[0]), np.append(np.roll(cells[:flows], 7), far[1])
-    release = anonymize(od_of_cells(origins, destinations, trips=trips), Rule(trips=k), **how)
+    weight = None if heavy is None else np.append(trips[:-1], heavy)
+    release = anonymize(od_of_cells(origins, destinations, trips=trips, weight=weight), rule or Rule(trips=k), **how)
     assert release.suppressed.trips == missing
     return json.dumps(classes_table(release).to_pydict()), public_manifest(release)
 
@@ -214,6 +217,17 @@ def test_quality_does_not_count_large_groups_that_are_not_listed_either() -> Non
     assert large(12_000, 30, 120, method="cascade")[1]["quality"]["trips"]["e"] is not None
 
 
+@pytest.mark.parametrize("rule", [Rule(trips=10), Rule(trips=10, mean_weight=Fraction(1)), Rule(weight=10)], ids=str)
+def test_quality_does_not_tell_how_heavy_few_trips_are_that_are_not_listed(rule: Rule) -> None:
+    """Three trips with a third of all weight: C_AVG told the mean weight of the data, E and CPC their part of it."""
+    rows, public = zip(
+        *(large(12_000, 3, rule=rule, heavy=heavy, method="cascade") for heavy in (3, 6000)), strict=True
+    )
+    assert rows[0] == rows[1]
+    assert public[0] == public[1]
+    assert public[0]["quality"]["weight"]["c_avg"] == public[0]["quality"]["trips"]["c_avg"] == 1
+
+
 TREE = lookup_hierarchy(pa.table({"zone": list("abcdef"), "town": list("TTTUUU"), "land": ["L"] * 6}))
 CODES = [("a", "d"), ("a", "e"), ("b", "d"), ("f", "a"), ("c", "d")]
 
@@ -232,6 +246,16 @@ def by_people(counts: Sequence[int]) -> ODMatrix:
     origins, destinations = (str_to_cell(pa.array(side, pa.string())) for side in places())
     ends = origins[[pair[0] for pair, _ in rows]], destinations[[pair[1] for pair, _ in rows]]
     return od_of_cells(*ends, person=np.array([who for _, who in rows], dtype=np.int32))
+
+
+@pytest.mark.parametrize("leaf", ["a", "b"])
+def test_quality_on_earlier_zones_does_not_tell_in_how_many_places_trips_begin(leaf: str) -> None:
+    """Where all trips of a town begin in one of its places, the tree over them is too low to have the town."""
+    earlier = anonymize(between_codes((9, 9, 9, 9, 9)), Rule(trips=2), method="oigh", level="town", budget=0.0)
+    od = read_od(pa.table({"origin": ["a", leaf], "destination": ["d", "e"], "trips": [9_999, 1]}), hierarchy=TREE)
+    release = release_on_zones(od, Rule(trips=2), zoning_of(earlier), full=TREE)
+    assert release.table().to_pydict() == {"origin": ["T"], "destination": ["U"], "trips": [10_000]}
+    assert public_manifest(release)["quality"]["trips"]["g"] == 6
 
 
 @cache

@@ -148,6 +148,11 @@ class Rule:
         asked: dict[str, Any] = {**self.thresholds, "weight": least, **self.besides}
         return Rule(k=self._k, mean_weight=mean_weight, **asked)
 
+    def remembering(self, mean_weight: Fraction | None) -> Rule:
+        """Return the rule with the same thresholds, and this mean weight of a trip to go by."""
+        asked: dict[str, Any] = {**self.thresholds, **self.besides}
+        return Rule(k=self._k, mean_weight=mean_weight, **asked)
+
     @property
     def weight_from_data(self) -> bool:
         """Whether its threshold on weight is k times a mean weight, and not one that was asked for."""

@@ -137,11 +137,8 @@ def public_quality(release: Release) -> dict[str, Any] | None:
     hundredths, of a small number two digits would count the few trips that are not listed; and only where a group below
     the rule is less than a hundredth.
     """
-    trips = int(release.classes.trips.sum())
-    if trips < ENOUGH_TRIPS:
+    if int(release.classes.trips.sum()) < ENOUGH_TRIPS:
         return None
-    asked = [value for name, value in release.rule.thresholds.items() if name != "weight"]
-    compared = trips >= 100 * max([*asked, 1 if release.rule.k_from_data else release.rule.k])
     sizes = [public_leaves(release, axis) for axis in AXES]
     quality: dict[str, dict[str, Any]] = {}
     for measure in _additive(release):
@@ -150,15 +147,42 @@ def public_quality(release: Release) -> dict[str, Any] | None:
         if sizes[0] is not None and sizes[1] is not None and len(masses):
             spread = sizes[0][release.classes.origin] + sizes[1][release.classes.destination]
             g = float(np.sum(spread * (masses / masses.sum())))
-        found = utility(release.input, release, measure=measure)
-        squares = np.sum(from_units(masses, release.input.scale if measure == "weight" else 1) ** 2)
-        of_rows = {"c_dm": float(squares), "c_avg": found.c_avg, "g": g}
+        own = from_units(masses, release.input.scale if measure == "weight" else 1)
+        of_rows = {"c_dm": float(np.sum(own**2)), "c_avg": float(own.mean()) / _told_k(release, measure), "g": g}
         quality[measure] = {name: None if value is None else two_digits(value) for name, value in of_rows.items()}
-        quality[measure]["e"] = None if found.e is None or not compared else hundredths(found.e)
+        compared = _small_groups(release, measure)
+        e = utility(release.input, release, measure=measure).e if compared else None
+        quality[measure]["e"] = None if e is None else hundredths(e)
         if compared and measure in release.usefulness:
             places = release.usefulness[measure].squares
             quality[measure]["cpc"] = {place.name: hundredths(place.cpc) for place in places}
     return quality
+
+
+def _told_k(release: Release, measure: str) -> float:
+    """Return what k is in a measure for somebody who has the rows: where it takes a mean weight, that of the rows."""
+    rule, classes = told_rule(release), release.classes
+    if measure == "weight" and rule.weight_from_data:
+        return float(rule.promised["weight"])
+    mean = None
+    if classes.weight is not None:
+        mean = Fraction(int(classes.weight.sum()), int(classes.trips.sum()) * classes.scale)
+    return float(rule.remembering(mean).k_of(measure))
+
+
+def _small_groups(release: Release, measure: str) -> bool:
+    """Tell whether a group below the rule has less than a hundredth of what is published, whoever is in it.
+
+    Of weight that holds only where nothing else is asked for: three trips may stand for half of the population, and a
+    cascade needs trips for every row.
+    """
+    rule, classes = release.rule, release.classes
+    if measure == "weight":
+        weight = 0 if classes.weight is None else int(classes.weight.sum())
+        alone = rule.measures == ("weight",) and classes.own_pairs is None
+        return alone and weight >= 100 * rule.units("weight", classes.scale)
+    asked = [value for name, value in rule.thresholds.items() if name != "weight"]
+    return int(classes.trips.sum()) >= 100 * max([*asked, 1 if rule.k_from_data else rule.k])
 
 
 def two_digits(value: float) -> float:
@@ -193,12 +217,13 @@ def public_leaves(release: Release, axis: Axis) -> Ints | None:
 def _listed_leaves(zones: Zones, tree: Hierarchy) -> Ints | None:
     if zones.level is None:
         return None
-    listed, leaves = tree.sizes if tree.listed is None else tree.listed, np.zeros(len(zones), dtype=np.int64)
+    # The whole table: how high the tree over the trips reaches depends on them.
+    full, leaves = tree.public or tree, np.zeros(len(zones), dtype=np.int64)
     for level in np.unique(zones.level).tolist():
         here = np.flatnonzero(zones.level == level)
-        if level > tree.top:
+        if level > full.top:
             return None
-        leaves[here] = listed[level][find_nodes(tree, level, zones.ids[here])]
+        leaves[here] = full.sizes[level][find_nodes(full, level, zones.ids[here])]
     return leaves
 
 
