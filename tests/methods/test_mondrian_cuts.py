@@ -76,4 +76,19 @@ def test_equal_values_are_not_parted_and_the_most_equal_cut_is_taken() -> None:
 
 def test_the_frame_ends_at_the_next_of_every_sixteenth_lines() -> None:
     squares = np.array([[5, 37], [16, 31]])
-    assert Grid(1.0).frame(squares).tolist() == [[0, 16], [48, 32]]
+    assert Grid(1.0).frame(squares, squares.min(axis=1), squares.max(axis=1)).tolist() == [[0, 16], [48, 32]]
+
+
+def test_the_frame_goes_by_where_enough_trips_are() -> None:
+    """Up to square 7 there are five trips, and from square 4 on; of fewer, only how far they are matters, roughly."""
+    values = np.array([7, 4, 9, 2])
+    assert by_mass(np.array([3, 2, 2, 1]), 5).inner(values) == (7, 7)
+    assert by_mass(np.array([3, 1, 2, 1]), 7).inner(values) == (9, 2)
+    assert by_heads(visits_of([1], [2], [1], [3]), 2).inner(values) == (4, 4)
+    near = np.array([100, 20])
+    ends = {
+        far: Grid(1.0).frame(np.array([[far, 100], [20, 20]]), near, near)[0, 0] for far in (96, 95, 64, 63, 32, 31)
+    }
+    assert ends == {96: 96, 95: 64, 64: 64, 63: 0, 32: 0, 31: 0}
+    beyond = [Grid(1.0).frame(np.array([[100, far], [20, 20]]), near, near)[1, 0] for far in (111, 112, 159, 160)]
+    assert beyond == [112, 160, 160, 192]

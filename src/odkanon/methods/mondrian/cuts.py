@@ -77,14 +77,30 @@ class Sums:
 
     def allowed(self, points: Ints, boxes: Segments) -> Bools:
         """Tell for each position whether what lies up to it and what lies after it, in its box, meet the rule."""
-        good = np.ones(len(points), dtype=bool)
+        left, right = self.enough(points, boxes)
+        return left & right
+
+    def enough(self, points: Ints, boxes: Segments) -> tuple[Bools, Bools]:
+        """Tell for each position whether what lies up to it meets the rule, and whether what lies after it does."""
+        sides = np.ones((2, len(points)), dtype=bool)
         for mass, threshold in self.additive:
             left, total = boxes.running(mass[points])
-            good &= (left >= threshold) & (np.repeat(total - threshold, boxes.sizes) >= left)
+            sides &= np.stack([left >= threshold, np.repeat(total - threshold, boxes.sizes) >= left])
         for visits, threshold in self.by_heads:
-            left, right = _heads_on_sides(visits, points, boxes)
-            good &= (left >= threshold) & (right >= threshold)
-        return good
+            sides &= np.stack(_heads_on_sides(visits, points, boxes)) >= threshold
+        return sides[0], sides[1]
+
+    def inner(self, values: Ints) -> tuple[int, int]:
+        """Return the lowest value up to which there is enough, and the highest from which on there is.
+
+        Parameters
+        ----------
+        values : array of int
+            A coordinate of each point; all of them together are enough.
+        """
+        points = np.argsort(values, kind="stable")
+        left, right = self.enough(points, Segments(np.zeros(1, dtype=np.int64), np.array([len(points)])))
+        return int(values[points[np.argmax(left)]]), int(values[points[np.count_nonzero(right)]])
 
 
 def _heads_on_sides(visits: Visits, points: Ints, boxes: Segments) -> tuple[Ints, Ints]:

@@ -17,7 +17,8 @@ from odkanon.zoning.cells import Floats, cell_radius
 
 _CORNER = np.array([-180.0, -90.0])
 _MARGIN = 16
-"""The frame ends at every so many-th grid line."""
+"""The frame ends at every so many-th grid line, or at coarser ones."""
+_WIDER = [_MARGIN << more for more in range(1, 40)]
 
 
 @dataclass(frozen=True)
@@ -42,14 +43,34 @@ class Grid:
         lines: Ints = np.floor((np.stack([lon, lat]) - _CORNER[:, None]) / self.step).astype(np.int64)
         return lines
 
-    def frame(self, squares: Ints) -> Ints:
-        """Return the first and the last line around all squares, on a grid that is coarser by far: shape (2, 2)."""
-        return np.stack([squares.min(axis=1) // _MARGIN, squares.max(axis=1) // _MARGIN + 1]) * _MARGIN
+    def frame(self, squares: Ints, low: Ints, high: Ints) -> Ints:
+        """Return the first and the last line around all squares, on a grid that is coarser by far: shape (2, 2).
+
+        It goes by where enough trips are to be published. Fewer that lie beyond move it by large steps: the farther
+        they are, the coarser are the lines at which it may end, and the less it tells of where they are.
+
+        Parameters
+        ----------
+        squares : array of int, shape (2, points)
+            All squares.
+        low, high : array of int, shape (2,)
+            Of each coordinate, the square up to which there are enough trips, and that from which on there are.
+        """
+        first, last = squares.min(axis=1).tolist(), squares.max(axis=1).tolist()
+        below = [max(_below(near, far), 0) for near, far in zip(low.tolist(), first, strict=True)]
+        above = [-_below(-1 - near, -1 - far) for near, far in zip(high.tolist(), last, strict=True)]
+        return np.array([below, above], dtype=np.int64)
 
     def degrees(self, lines: Ints) -> Floats:
         """Return where lines of longitude and latitude, the last axis, are; none lies beyond the ends of the world."""
         places: Floats = np.minimum(lines * self.step + _CORNER, -_CORNER)
         return places
+
+
+def _below(near: int, far: int) -> int:
+    """Return a line below two squares: the next one, unless ``far`` lies beyond it; then one of a coarser grid."""
+    line = near // _MARGIN * _MARGIN
+    return line if line <= far else next(line for wide in _WIDER if (line := (near // wide - 1) * wide) <= far)
 
 
 def simplest_line(left: Ints, right: Ints) -> Ints:

@@ -40,8 +40,9 @@ def mondrian(od: ODMatrix, rule: Rule) -> Release:
     For rules on trips or on weight alone only the most equal cut matters: if it is not allowed, no other is.
 
     Published boxes are those of the cutting lines, inside one box around all points that ends at lines of a coarser
-    grid: they fill that box without overlap. Where they lie depends on the squares of the points alone (see
-    `odkanon.methods.mondrian.grid`); borders between observed values would name the cells on both sides.
+    grid, which few trips far away move by large steps only: they fill that box without overlap. Where they lie depends
+    on the squares of the points alone (see `odkanon.methods.mondrian.grid`); borders between observed values would
+    name the cells on both sides.
 
     Parameters
     ----------
@@ -62,8 +63,10 @@ def mondrian(od: ODMatrix, rule: Rule) -> Release:
         return Release.empty(od, rule, "mondrian", {}, _refusal(od, rule))
     grids = Grid.of_resolution(od.origins.resolution), Grid.of_resolution(od.destinations.resolution)
     points = _points(od, grids)
-    frame = np.hstack([grids[0].frame(points[:2]), grids[1].frame(points[2:])])
-    boxes = cut_boxes(points, Sums.of(od.flows, rule, volume_measure(rule)), frame)
+    sums = Sums.of(od.flows, rule, volume_measure(rule))
+    low, high = np.array([sums.inner(values) for values in points]).T
+    frame = np.hstack([grids[0].frame(points[:2], low[:2], high[:2]), grids[1].frame(points[2:], low[2:], high[2:])])
+    boxes = cut_boxes(points, sums, frame)
     bounds, number = _in_order(boxes.bounds, boxes.box_of_point)
     return assemble(
         od,
