@@ -6,6 +6,8 @@ neighbouring values. Whichever two cells have that middle are then the ones next
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 import h3
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from odkanon import Rule, anonymize
-from odkanon.zoning.cells import cell_to_latlng
+from odkanon.methods.mondrian.grid import Grid
+from odkanon.model.flows import Flows
+from odkanon.zoning.cells import cell_to_latlng, cell_to_parent
 from worlds.matrices import golden_od, od_of_cells
 from worlds.tries import tries
 
@@ -104,3 +108,61 @@ def test_the_frame_ends_at_every_16th_line(name: str) -> None:
         assert zones.bounds is not None
         ends = np.concatenate([zones.bounds[:, :2].min(axis=0), zones.bounds[:, 2:].max(axis=0)]) * 16
         assert np.array_equal(ends, np.round(ends))
+
+
+FAR = np.array(
+    [h3.str_to_int(h3.latlng_to_cell(45.07, 7.68 - away, 10)) for away in np.arange(0.2, 20, 0.05)], np.uint64
+)
+"""Places ever farther to the west."""
+
+
+@pytest.mark.parametrize("rule", [RULE, Rule(persons=4)], ids=str)
+def test_the_frame_does_not_follow_a_lone_trip(rule: Rule) -> None:
+    """It ended at the next of lines 1/16 of a degree apart, so that each of these places but a few had its own."""
+    origins, destinations = trips()
+    who = np.arange(len(origins) + 1, dtype=np.int32)
+    frames = []
+    for far in FAR[::6]:
+        ends = np.append(origins, far), np.append(destinations, destinations[0])
+        release = anonymize(od_of_cells(*ends, person=who), rule, method="mondrian")
+        assert release.origins.bounds is not None
+        frames.append(float(release.origins.bounds[:, 0].min()))
+        assert frames[-1] <= cell_to_latlng(np.array([far], np.uint64))[1][0]
+    assert len(set(frames)) <= 8
+
+
+def test_a_narrow_strip_in_which_somebody_must_be_has_enough_trips() -> None:
+    """All places of the first trip and of the one with which there are enough: what the end of the frame tells."""
+    grid, seen = Grid(1.0), defaultdict(list)
+    for enough in range(128, 256):
+        for first in range(enough + 1):
+            squares = np.array([[first, 300], [0, 0]])
+            frame = grid.frame(squares, np.array([enough, 0]), np.array([300, 0]))
+            assert frame[0, 0] <= first
+            seen[int(frame[0, 0])].append((first, enough))
+    for line, inputs in seen.items():
+        certain = max(first for first, _ in inputs) + 1
+        assert certain - line >= 48 or all(enough < certain for _, enough in inputs)
+
+
+@pytest.mark.parametrize(
+    ("rule", "how"), [(Rule(trips=10), {}), (Rule(weight=25_000), {}), (Rule(trips=10), {"symmetric": True})], ids=str
+)
+def test_free_zones_do_not_end_where_few_trips_do(rule: Rule, how: dict[str, bool]) -> None:
+    """A zone has a cell of its own where there are trips in the parent of the cell; with few of them, it told of these."""
+    od = golden_od("turin-3k")
+    release = anonymize(od, rule, method="freezones", iterations=20, **how)
+    ends = od.origins.leaves[od.flows.origin], od.destinations.leaves[od.flows.destination]
+    for zones, own in zip((release.origins, release.destinations), ends, strict=True):
+        assert zones.cells is not None
+        parents = {h3.cell_to_parent(cell) for part in zones.cells for cell in part}
+        assert len(parents) > 20
+        for parent in parents:
+            here = [cell_to_parent(end, h3.get_resolution(parent)) == h3.str_to_int(parent) for end in ends]
+            sides = here if how else [here[0] if own is ends[0] else here[1]]
+            assert any(rule.enough(_all(od.flows, side)).all() for side in sides if side.any())
+
+
+def _all(flows: Flows, which: npt.NDArray[np.bool_]) -> Flows:
+    some = flows.take(which)
+    return some.merge(np.zeros(len(some), np.int32), np.zeros(len(some), np.int32))[0]

@@ -13,7 +13,7 @@ from odkanon.errors import InputError
 from odkanon.methods import anonymize
 from odkanon.methods.freezones.annealing import Schedule, anneal
 from odkanon.methods.freezones.blocks import Blocks, blocks_of, children_of
-from odkanon.methods.freezones.method import compact, start_zones
+from odkanon.methods.freezones.method import compact, enough_at, start_zones
 from odkanon.methods.freezones.moves import can_leave, candidates, changes, may_leave, remember, sweep
 from odkanon.methods.freezones.sheet import Plan
 from odkanon.methods.treecut.dp import Problem
@@ -37,7 +37,9 @@ def make_plan(od: ODMatrix, rule: Rule, level: int = 3, of: BudgetOf = "trips") 
     blocks, zones = [], []
     for axis in AXES:
         cut = level_cut(od.tree(axis), level)
-        blocks.append(blocks_of(od.tree(axis), od.node_masses(axis, "trips"), cut, 120))
+        blocks.append(
+            blocks_of(od.tree(axis), od.node_masses(axis, "trips"), enough_at(od, axis, Rule(trips=1)), cut, 120)
+        )
         zones.append(start_zones(blocks[-1], cut.zone_of_leaf))
     return Plan.of(problem, (blocks[0], blocks[1]), (zones[0], zones[1]))
 
@@ -249,7 +251,8 @@ def test_lookup_zones_have_no_neighbours() -> None:
 def test_neighbours_share_an_edge() -> None:
     cells = cells_below(("881fb46711fffff", "881fb46713fffff"), 9)
     od = od_of_cells(cells, cells)
-    blocks = blocks_of(od.origins, od.node_masses("origin", "trips"), level_cut(od.origins, 0), 1)
+    enough = enough_at(od, "origin", Rule(trips=1))
+    blocks = blocks_of(od.origins, od.node_masses("origin", "trips"), enough, level_cut(od.origins, 0), 1)
     names = cell_to_str(blocks.cells).tolist()
     edges = {(names[a], names[b]) for a, b in blocks.edges.T}
     assert edges == {(a, b) for a in names for b in names if a != b and h3.are_neighbor_cells(a, b)}
@@ -259,7 +262,8 @@ def test_blocks_hang_together_across_empty_land_and_oceans() -> None:
     cells = np.array([h3.str_to_int(h3.latlng_to_cell(*at, 9)) for at in ((48.8, 2.3), (48.9, 2.3), (-33.8, 151.2))])
     cells = cells.astype(np.uint64)
     od = od_of_cells(cells, cells)
-    blocks = blocks_of(od.origins, od.node_masses("origin", "trips"), level_cut(od.origins, 0), 9)
+    enough = enough_at(od, "origin", Rule(trips=1))
+    blocks = blocks_of(od.origins, od.node_masses("origin", "trips"), enough, level_cut(od.origins, 0), 9)
     assert connected(blocks, list(range(len(blocks))))
 
 

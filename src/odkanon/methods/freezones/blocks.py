@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,7 +10,7 @@ import h3ronpy
 import numpy as np
 import pyarrow as pa
 
-from odkanon.core.arrays import Codes, Ints, spans
+from odkanon.core.arrays import Bools, Codes, Ints, spans
 from odkanon.zoning.cells import Cells, cell_to_parent, cell_to_resolution, is_valid_cell
 from odkanon.zoning.hierarchy import Cut, Hierarchy, cut_at
 
@@ -22,7 +23,8 @@ class Blocks:
 
     A block is the largest cell over a leaf that is neither too heavy nor too large. The parent of a block is filled
     up with its empty children, which belong to zones like all others: zones then have no holes, and the cells of a
-    zone do not tell which small cells were observed.
+    zone do not tell which small cells were observed. How far they reach does not tell of few trips either: there are
+    enough in the parent of every block.
 
     Attributes
     ----------
@@ -87,7 +89,7 @@ class Blocks:
         return [set(part) for part in self.neighbours]
 
 
-def blocks_of(tree: Hierarchy, masses: tuple[Ints, ...], finest: Cut, target: int) -> Blocks:
+def blocks_of(tree: Hierarchy, masses: tuple[Ints, ...], enough: Sequence[Bools], finest: Cut, target: int) -> Blocks:
     """Return the blocks of an axis.
 
     Parameters
@@ -96,8 +98,10 @@ def blocks_of(tree: Hierarchy, masses: tuple[Ints, ...], finest: Cut, target: in
         An H3 hierarchy.
     masses : tuple of array of int
         Mass of every node, by level.
+    enough : sequence of array of bool
+        Whether every node has enough trips to be published, by level.
     finest : Cut
-        A cut whose zones must be unions of blocks.
+        A cut whose zones are unions of blocks, but where the parent of a zone has too few trips.
     target : int
         About how many blocks to make.
     """
@@ -108,7 +112,9 @@ def blocks_of(tree: Hierarchy, masses: tuple[Ints, ...], finest: Cut, target: in
         if tree.level_resolution(at) is None:
             large[:] = True
         level[large[codes] & (level >= at)] = at - 1
-    cut = cut_at(tree, level)
+    # What has enough goes on having it further up, so this is how many levels there are below the first that has.
+    short = sum((~good[codes] for good, codes in zip(enough, tree.codes, strict=True)), np.zeros(len(level), np.int8))
+    cut = cut_at(tree, np.maximum(level, short - 1).astype(np.int8))
     cells = np.empty(len(cut), dtype=np.uint64)
     for at in np.unique(cut.level).tolist():
         here = cut.level == at

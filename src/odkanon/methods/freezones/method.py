@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from odkanon.core.arrays import Codes, Ints, group_sum
+from odkanon.core.arrays import Bools, Codes, Ints, group_sum
 from odkanon.errors import InputError
 from odkanon.methods.freezones.annealing import Schedule, anneal
 from odkanon.methods.freezones.blocks import Blocks, blocks_of, children_of, islands
@@ -32,7 +32,7 @@ from odkanon.methods.treecut.search import Cuts
 from odkanon.methods.trees import of_one_height
 from odkanon.model.assemble import assemble
 from odkanon.model.budget import Budget, BudgetOf
-from odkanon.model.od import AXES, ODMatrix
+from odkanon.model.od import AXES, Axis, ODMatrix
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.quality.utility import UtilityMeasure
@@ -180,24 +180,39 @@ def _start_by_place(problem: Problem, polygons: Polygons, g: float, deadline: fl
 def _blocks(problem: Problem, cuts: Cuts, polygons: Polygons | None) -> tuple[Blocks, Blocks]:
     """Return the blocks of both axes; the same ones, each with the leaves of its axis, where one zoning is wanted."""
     od, measure = problem.od, problem.measure
+    if polygons is not None and problem.counts is None:
+        return polygons.blocks(od.origins), polygons.blocks(od.destinations)
     masses = [od.node_masses(axis, measure) for axis in AXES]
+    enough = [enough_at(od, axis, problem.rule) for axis in AXES]
     if problem.counts is None:
         first, second = (
-            polygons.blocks(od.tree(axis))
-            if polygons is not None
-            else blocks_of(od.tree(axis), mass, cut, _BLOCKS_PER_ZONE * len(cut))
-            for axis, mass, cut in zip(AXES, masses, cuts, strict=True)
+            blocks_of(od.tree(axis), mass, good, cut, _BLOCKS_PER_ZONE * len(cut))
+            for axis, mass, good, cut in zip(AXES, masses, enough, cuts, strict=True)
         )
         return first, second
-    mass = tuple(one + other for one, other in zip(*masses, strict=True))
     if polygons is not None:
         both = polygons.blocks(od.origins)
     else:
-        both = blocks_of(od.origins, mass, cuts[0], _BLOCKS_PER_ZONE * len(cuts[0]))
+        mass = tuple(one + other for one, other in zip(*masses, strict=True))
+        good = [one | other for one, other in zip(*enough, strict=True)]
+        both = blocks_of(od.origins, mass, good, cuts[0], _BLOCKS_PER_ZONE * len(cuts[0]))
     first, second = (
         replace(both, leaves=group_sum(both.block_of_leaf, len(both), counts)) for counts in problem.counts
     )
     return first, second
+
+
+def enough_at(od: ODMatrix, axis: Axis, rule: Rule) -> list[Bools]:
+    """Return for each level and node of an axis whether the trips that begin, or end, there meet the thresholds."""
+    tree, flows = od.tree(axis), od.flows.only(rule.counted)
+    node, found = (flows.origin if axis == "origin" else flows.destination), []
+    for level, ids in enumerate(tree.ids):
+        # Flows stand for the nodes of the level below, each at its first leaf.
+        at = tree.codes[level][node if level == 0 else tree.starts[level - 1][flows.origin]]
+        flows = flows.merge(at, np.zeros(len(at), dtype=np.int32))[0]
+        found.append(np.zeros(len(ids), dtype=bool))
+        found[-1][flows.origin] = rule.enough(flows)
+    return found
 
 
 def start_zones(blocks: Blocks, zone_of_leaf: Codes) -> Ints:
