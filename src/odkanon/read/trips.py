@@ -24,7 +24,7 @@ from odkanon.read.land import SAMPLE, warn_if_misplaced
 from odkanon.read.reading import TIMES, Reading
 from odkanon.read.remarks import example_of, hint_at_swap, no_rows, warn_of_missing
 from odkanon.read.tables.columns import ATTRIBUTES, COORDINATES, missing
-from odkanon.read.tables.open import Check, Named, Table, quote_name
+from odkanon.read.tables.open import Check, Named, Table, Typed, quote_name
 from odkanon.read.tables.times import TimeColumn, mixed_offsets
 from odkanon.zoning.attributes import AttributeAxis
 from odkanon.zoning.cells import Cells, latlng_to_cell
@@ -150,7 +150,7 @@ def trips_of(reading: Reading, attributes: Sequence[str] | None = None, *, table
     values = trip_values(found, times) | {name: quote_name(column) for name, column in kept.items()}
     identity = trip_identity(found, times) | {name: value_text(column) for name, column in kept.items()}
     values |= {f"{name} zoned": time.zoned for name, time in times.items()}
-    checks, crs = trip_checks(found, degrees=reading.crs is None, times=reading.uses_hours), reading.crs
+    checks, crs = trip_checks(table, found, degrees=reading.crs is None, times=reading.uses_hours), reading.crs
     rows = checked_rows(table, found, values, checks, where=reading.check(table, found, times), identity=identity)
     rows = replace(rows, source=reading.account(rows.source, table.lines))
     hint_at_swap(rows.source.rejected)
@@ -260,7 +260,7 @@ def trip_identity(found: Mapping[str, str], times: Mapping[str, TimeColumn]) -> 
     return trip_values(found, {}) | {name: time.moment for name, time in times.items()}
 
 
-def trip_checks(found: Mapping[str, str], *, degrees: bool = True, times: bool = True) -> list[Check]:
+def trip_checks(table: Typed, found: Mapping[str, str], *, degrees: bool = True, times: bool = True) -> list[Check]:
     """Return the reasons to turn a trip away; the range of coordinates counts where they are degrees.
 
     Times have to be readable where something needs them (``times``): a filter, or the search for copies, which goes by
@@ -269,17 +269,18 @@ def trip_checks(found: Mapping[str, str], *, degrees: bool = True, times: bool =
     places = [found[name] for name in COORDINATES]
     ends = coordinate_checks(places[0::2], places[1::2], degrees=degrees)
     needed = TIMES if times or "person" in found else ()
-    return [*ends, *time_checks(found, [name for name in needed if name in found])]
+    return [*ends, *time_checks(table, found, [name for name in needed if name in found])]
 
 
-def time_checks(found: Mapping[str, str], times: Iterable[str]) -> list[Check]:
-    """Return the reasons to turn a row away whose times have to be readable."""
+def time_checks(table: Typed, found: Mapping[str, str], times: Iterable[str]) -> list[Check]:
+    """Return the reasons to turn a row away whose times have to be readable; what is stored as a time is."""
     return [
         Check(
             f"whose {name} cannot be read",
             f"{column} IS NOT NULL AND TRY_CAST({column} AS TIMESTAMP) IS NULL",
         )
         for name in times
+        if table.types()[found[name]] not in ("TIMESTAMP", "TIMESTAMP WITH TIME ZONE")
         for column in [quote_name(found[name])]
     ]
 

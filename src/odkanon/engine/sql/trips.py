@@ -49,7 +49,7 @@ def load_trips(table: SqlInput, reading: Reading, kinds: Sequence[Kind] = ()) ->
     identity = trip_identity(found, times) | {name: value_text(column) for name, column in kept.items()} | written
     where, checks = (
         reading.check(table, found, times),
-        trip_checks(found, degrees=crs is None, times=reading.uses_hours),
+        trip_checks(table, found, degrees=crs is None, times=reading.uses_hours),
     )
     rows = counted_rows(table, found, checks, where=where, identity=identity)
     ends = {name: values[name] for name in COORDINATES}

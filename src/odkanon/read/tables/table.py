@@ -23,6 +23,12 @@ _WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "
 """Types of DuckDB whose values are 64-bit integers."""
 
 
+_STATISTICS = "statistics_propagation"
+"""By the least and the largest value of a Parquet file, which leave NaN out, every value would be a finite number."""
+_TYPES = "type_pushdown"
+"""It would have a CSV read as numbers where a column is tried as such, and lose the lines that have none."""
+
+
 class Named(Protocol):
     """Anything with columns, and a name for messages."""
 
@@ -203,9 +209,9 @@ def connect() -> duckdb.DuckDBPyConnection:
     """Return a DuckDB of its own that fetches nothing, prints nothing, and does not depend on the machine's zone."""
     connection = duckdb.connect(config={"autoinstall_known_extensions": "false"})
     connection.execute("SET TimeZone = 'UTC'")
-    # It would have a CSV read as numbers where a column is tried as such, and lose the lines that have none.
+    connection.execute(f"SET disabled_optimizers = '{_STATISTICS}'")
     with contextlib.suppress(duckdb.Error):  # a version that does not know of it
-        connection.execute("SET disabled_optimizers = 'type_pushdown'")
+        connection.execute(f"SET disabled_optimizers = '{_STATISTICS},{_TYPES}'")
     with contextlib.suppress(duckdb.InvalidInputException):  # a notebook in which DuckDB cannot draw one
         connection.execute("SET enable_progress_bar_print = false")
     return connection
