@@ -16,7 +16,7 @@ import pyarrow.parquet
 import pytest
 
 from audit.tamper import edit_json, read_rows, settle_accounts, write_rows
-from odkanon import Rule, anonymize, audit_releases, build_od, read_trips
+from odkanon import Rule, anonymize, audit_releases, build_od, read_od, read_trips
 from odkanon.audit import TripsSource
 from odkanon.audit.counting.filters import Kept, filter_sql
 from odkanon.audit.counting.persons import person_sql
@@ -226,3 +226,31 @@ def test_other_encodings_and_line_ends_can_be_audited(tmp_path: Path, encoding: 
     folder = anonymize(build_od(filtered), Rule(trips=12)).save(tmp_path / "release")
     source = TripsSource(path, where=f"sex == {word!r}", **how)
     assert findings(audit_releases([folder], trips=source)) == []
+
+
+@pytest.mark.parametrize(
+    ("ages", "where", "kept"),
+    [
+        ([20.0] * 12 + [float("nan")] * 5 + [10.0] * 3, "age >= 18", 12),
+        ([20.0] * 12 + [None] * 5 + [10.0] * 3, 'age != "10"', 12),
+        ([2**53 + 1] * 12 + [2**53] * 8, f"age == {2**53 + 1}", 12),
+    ],
+)
+def test_a_filter_by_numbers_finds_the_same_trips(tmp_path: Path, ages: list[Any], where: str, kept: int) -> None:
+    """NaN is no age, and long numbers are told apart, here as where trips are read."""
+    trips = pa.Table.from_pylist(rows_of(range(20))).append_column("age", pa.array(ages, from_pandas=False))
+    path = tmp_path / "trips.parquet"
+    pyarrow.parquet.write_table(trips, path)
+    od = build_od(read_trips(path, where=where))
+    assert od.trips == kept
+    assert messages(anonymize(od, Rule(trips=10, persons=10)).save(tmp_path / "release"), path) == ""
+
+
+def test_a_fraction_of_a_trip_that_was_counted_as_one(tmp_path: Path) -> None:
+    """A float takes 9.9999999999999999 for 10."""
+    header, row = "origin,destination,trips", f"{places()[0]},{places()[8]},"
+    path, taken = tmp_path / "trips.csv", tmp_path / "taken.csv"
+    path.write_text(f"{header}\n{row}9.9999999999999999\n")
+    taken.write_text(f"{header}\n{row}10\n")
+    release = anonymize(read_od(taken), Rule(trips=10)).save(tmp_path / "release")
+    assert "0 remain after reading" in messages(release, path)

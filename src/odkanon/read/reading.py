@@ -21,7 +21,7 @@ from odkanon.read.tables.open import Check, Named, Table, Typed, open_table
 from odkanon.read.tables.spelling import Spelling, in_plain_spelling
 from odkanon.read.tables.text import TextFormat
 from odkanon.read.tables.times import TimeColumn, check_timezone
-from odkanon.read.tables.where import FILTERED, HOUR, Scope, filter_check, filter_names
+from odkanon.read.tables.where import FILTERED, HOUR, Scope, filter_check, filter_names, number_names
 from odkanon.zoning.cells import check_resolution
 from odkanon.zoning.hierarchy import Hierarchy
 
@@ -150,7 +150,10 @@ class Reading:
     def clock(self) -> str:
         """A sentence that says which clock hours are on."""
         if self.timezone is None:
-            return "Hours are as they are written in the input; a Z or an offset from UTC is not converted."
+            return (
+                "Hours are as they are written in the input: a Z or an offset from UTC is not converted, and moments "
+                "stored with a time zone are in UTC."
+            )
         return f"Hours are on the clock of {self.timezone}; times without an offset are taken to be so already."
 
     @cached_property
@@ -174,11 +177,13 @@ class Reading:
         """Return an open table in our words: a known layout gets our columns, numbers get points, times their order."""
         table = in_our_columns(table)
         found = resolve(table, self.columns, also=None)
+        filtered = {name if name in table.columns else found.get(name) for name in number_names(self.filters)}
+        ours = {found[name] for name in (*COORDINATES, "weight", "trips") if name in found}
         return in_plain_spelling(
             table,
             self.spelling,
             degrees=[found[name] for name in COORDINATES if name in found and self.crs is None],
-            numbers=[found[name] for name in (*COORDINATES, "weight", "trips") if name in found],
+            numbers=[name for name in table.columns if name in ours or name in filtered],
             times=[found[name] for name in TIMES if name in found],
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -26,10 +27,11 @@ _DAY = re.compile(r"\d{4}-\d{2}-\d{2}$")
 
 @dataclass(frozen=True)
 class Kept:
-    """A column of the file: its SQL, and whether it holds times."""
+    """A column of the file: its SQL, and whether it holds times, or numbers that may be fractions."""
 
     sql: str
     is_time: bool = False
+    is_fraction: bool = False
 
 
 Column = Callable[[str], Kept]
@@ -85,8 +87,14 @@ def _condition(node: ast.expr, text: str, column: Column) -> str:
 
 
 def _comparison(column: Kept, sign: str, values: Sequence[int | float | str]) -> str:
+    if column.is_fraction:
+        # As texts, the numbers of such a column have decimals that a filter need not have.
+        values = [_number(value) if isinstance(value, str) else value for value in values]
     if all(isinstance(value, int | float) for value in values):
-        left, listed = f"TRY_CAST({column.sql} AS DOUBLE)", [repr(value) for value in values]
+        long = any(isinstance(value, int) and 2**53 <= abs(value) < 10**28 for value in values)
+        # A float does not tell long ids apart, and takes NaN for more than any number.
+        exact = f"TRY_CAST({column.sql} AS {'DECIMAL(38, 9)' if long else 'DOUBLE'})"
+        left, listed = exact if long else f"nullif({exact}, 'nan'::DOUBLE)", [repr(value) for value in values]
     elif column.is_time:
         # Times compare as times, as exactly as they are written: '9:30' comes before '10:00', as a text it does not.
         texts = [str(value).strip() for value in values]
@@ -97,6 +105,15 @@ def _comparison(column: Kept, sign: str, values: Sequence[int | float | str]) ->
         left, listed = f"CAST({column.sql} AS VARCHAR)", [quote_text(str(value)) for value in values]
     right = f"({', '.join(listed)})" if sign.endswith("IN") else listed[0]
     return f"({left} {sign} {right})"
+
+
+def _number(text: str) -> int | float | str:
+    """Return the number that a text is; the text itself where it is none."""
+    try:
+        number = int(text) if text.strip().lstrip("+-").isdecimal() else float(text)
+    except ValueError:
+        return text
+    return number if math.isfinite(number) else text
 
 
 def _literal(node: ast.expr, text: str) -> int | float | str:

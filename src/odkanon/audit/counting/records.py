@@ -130,12 +130,9 @@ def _values(scan: Scan, present: set[str], zone: str | None) -> dict[str, str]:
     values = {}
     for name in HEADS:
         values[name] = person_sql(_name(scan.found[name])) if name in present else "NULL::VARCHAR"
-    text = f"trim(CAST({_name(scan.found['weight'])} AS VARCHAR))" if "weight" in present else None
-    # What is finer than fifteen decimals is cut off: rounded, 9.9999999999999999 would be 10.
-    values["weight"] = (
-        f"TRY_CAST(regexp_replace({text}, '{_FINER}', '\\1') AS {DECIMAL})" if text else f"NULL::{DECIMAL}"
-    )
-    values["weighs"] = f"coalesce(TRY_CAST({text} AS DOUBLE) > 0, false)" if text else "true"
+    values["weight"] = _decimal(scan.found["weight"]) if "weight" in present else f"NULL::{DECIMAL}"
+    number = f"TRY_CAST({_text(scan.found['weight'])} AS DOUBLE)" if "weight" in present else "1"
+    values["weighs"] = f"coalesce({number} > 0, false)"
     for name in _TIMES:
         values[name] = _clock(_name(scan.found[name]), zone) if name in present else "NULL::TIMESTAMP"
         missing = f"({_name(scan.found[name])} IS NULL)" if name in present else "true"
@@ -151,9 +148,20 @@ def _values(scan: Scan, present: set[str], zone: str | None) -> dict[str, str]:
             if end not in scan.found:
                 raise InputError(f"{scan.name} has no column for {end}; name it with columns")
             values[end] = f"trim(CAST({_name(scan.found[end])} AS VARCHAR))"
-        count = f"TRY_CAST({_name(scan.found['trips'])} AS {DECIMAL})" if "trips" in scan.found else "1"
-        values["trips"] = count
+        values["trips"] = _decimal(scan.found["trips"]) if "trips" in scan.found else "1"
     return values
+
+
+def _text(column: str) -> str:
+    return f"trim(CAST({_name(column)} AS VARCHAR))"
+
+
+def _decimal(column: str) -> str:
+    """Return the SQL for a number as it is written.
+
+    What is finer than fifteen decimals is cut off: rounded, 9.9999999999999999 would be 10.
+    """
+    return f"TRY_CAST(regexp_replace({_text(column)}, '{_FINER}', '\\1') AS {DECIMAL})"
 
 
 def _clock(column: str, zone: str | None) -> str:
@@ -249,7 +257,11 @@ def _insert(connection: duckdb.DuckDBPyConnection, row: Any, ends: Sequence[Any]
 def raw_column(records: Records, name: str) -> Kept:
     """Return a column as it stands in the file; ``hour`` may also be that of the start."""
     if name in records.columns:
-        return Kept(quoted(name), records.columns[name].startswith(("TIMESTAMP", "DATE")))
+        kind = records.columns[name]
+        is_time, is_fraction = (
+            kind.startswith(some) for some in (("TIMESTAMP", "DATE"), ("FLOAT", "DOUBLE", "DECIMAL"))
+        )
+        return Kept(quoted(name), is_time, is_fraction)
     if name == "hour":
         return Kept("extract(hour FROM start_time)", False)
     raise NoColumnError(

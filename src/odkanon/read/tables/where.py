@@ -19,6 +19,9 @@ HOUR = "hour"
 """What the hour in which a trip starts is called, where the table has no column of that name."""
 
 _DEEPEST = 100
+_FRACTIONS = ("FLOAT", "DOUBLE", "DECIMAL")
+_EXACT, _LONGEST = 2**53, 10**28
+"""From which whole number on a float does not tell every one, and how far a decimal does."""
 _COMPARE = {
     ast.Eq: "=",
     ast.NotEq: "<>",
@@ -87,6 +90,17 @@ def filter_names(filters: Sequence[str]) -> Collection[str]:
     return {node.id for text in filters for node in ast.walk(_parsed(text)) if isinstance(node, ast.Name)}
 
 
+def number_names(filters: Sequence[str]) -> Collection[str]:
+    """Return the names that filters compare with numbers."""
+    compared = [node for text in filters for node in ast.walk(_parsed(text)) if isinstance(node, ast.Compare)]
+    return {
+        node.left.id
+        for node in compared
+        if isinstance(node.left, ast.Name)
+        and any(isinstance(each, ast.Constant) and not isinstance(each.value, str) for each in ast.walk(node))
+    }
+
+
 def _parsed(expression: str) -> ast.expr:
     try:
         return ast.parse(expression, mode="eval").body
@@ -123,8 +137,34 @@ def _comparison(name: str, operator: str, values: Sequence[Literal], scope: Scop
     clock = scope.clock(column)
     if clock is not None:
         return _time_comparison(name, clock, operator, values)
-    cast = f"TRY_CAST({quote_name(column)} AS {'DOUBLE' if numeric else 'VARCHAR'})"
-    return _compared(cast, operator, [repr(value) if numeric else quote_text(str(value)) for value in values])
+    if not numeric and scope.table.types()[column].upper().startswith(_FRACTIONS):
+        # As a text, 18 is "18.0" there, which nobody writes.
+        values, numeric = [_number_of(name, value) for value in values], True
+    if numeric:
+        return _compared(_number_sql(quote_name(column), values), operator, map(repr, values))
+    cast = f"TRY_CAST({quote_name(column)} AS VARCHAR)"
+    return _compared(cast, operator, [quote_text(str(value)) for value in values])
+
+
+def _number_of(name: str, value: Literal) -> int | float:
+    text = str(value).strip()
+    try:
+        number = int(text) if text.lstrip("+-").isdecimal() else float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise InputError(f"{name} holds numbers, and {value!r} is none; compare it with a number")
+    return number
+
+
+def _number_sql(column: str, values: Sequence[Literal]) -> str:
+    """Return the SQL for a column as a number, to be compared with some; what is not a number is missing.
+
+    A float tells no two ids of seventeen digits apart, and NaN is more than any number.
+    """
+    if any(isinstance(value, int) and _EXACT <= abs(value) < _LONGEST for value in values):
+        return f"TRY_CAST({column} AS DECIMAL(38, 9))"
+    return f"nullif(TRY_CAST({column} AS DOUBLE), CAST('nan' AS DOUBLE))"
 
 
 def _compared(left: str, operator: str, right: Iterable[str]) -> str:
