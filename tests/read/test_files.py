@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import geopandas
+import pandas
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
@@ -21,8 +22,10 @@ import shapely
 
 from odkanon import InputError, Reading, lookup_hierarchy, points_to_trips, read_area, read_hierarchy, read_trips
 from odkanon.engine.choose import load
+from odkanon.read.checks import NO_WEIGHT
 from odkanon.read.matrix import matrix_of
 from odkanon.read.outlines import with_outlines
+from odkanon.read.tables.open import open_table
 from odkanon.read.tables.spelling import FORMATS
 from worlds.files import spreadsheet, trips_table, trips_text, write
 
@@ -425,3 +428,38 @@ def test_lookup_tables_come_in_every_kind_too(tmp_path: Path) -> None:
 def test_every_format_tells_the_days_of_a_year_apart() -> None:
     assert len(set(FORMATS)) == len(FORMATS)
     assert pa.__version__
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_objects_of_an_array_need_not_all_have_each_column(tmp_path: Path, indent: int | None) -> None:
+    """Columns that the first object does not have were lost, weights among them."""
+    rows = [{**each, "weight": 2.5} if at else dict(each) for at, each in enumerate(typed())]
+    _ = rows[0].pop("weight", None)
+    trips = read_trips(write(tmp_path / "t.json", json.dumps(rows, indent=indent)))
+    assert trips.weight is not None
+    assert trips.source.rejected[NO_WEIGHT].rows == 1
+    mixed = [{"person": "a"}, {"person": 1}]
+    with pytest.raises(InputError, match=r"'person' of .*t\.json has values of several kinds"):
+        open_table(write(tmp_path / "t.json", json.dumps(mixed, indent=1)))
+
+
+@pytest.mark.parametrize("names", [("weight", "weight"), ("weight", "WEIGHT"), ("WEIGHT", "weight")])
+def test_two_columns_of_one_name_are_refused(tmp_path: Path, names: tuple[str, str]) -> None:
+    """The first was taken without a word, as databases do not tell cases apart."""
+    table = pa.Table.from_arrays([pa.array([1.0]), pa.array([9.0])], names=list(names))
+    parquet, feather = tmp_path / "t.parquet", tmp_path / "t.feather"
+    pyarrow.parquet.write_table(table, parquet)
+    pyarrow.feather.write_feather(table, feather)
+    pyarrow.parquet.write_table(table.rename_columns(["weight", "other"]), tmp_path / "first.parquet")
+    several = [tmp_path / "first.parquet", parquet]
+    text = write(tmp_path / "t.csv", f"{','.join(names)}\n1,9\n")
+    for source in (table, parquet, feather, several, text):
+        with pytest.raises(InputError, match="twice; give each column one name"):
+            open_table(source)
+
+
+def test_a_data_frame_that_is_no_table_is_refused() -> None:
+    frame = pandas.DataFrame([[1, 2]], columns=["weight", "weight"])
+    for each in (frame, pandas.DataFrame({"person": [2**70]}), pandas.DataFrame({"weight": [1 + 2j]})):
+        with pytest.raises(InputError, match="a DataFrame cannot be read as a table"):
+            open_table(each)

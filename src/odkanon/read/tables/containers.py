@@ -130,7 +130,20 @@ def _json(path: Path, magic: bytes, name: str) -> pa.Table:
         raise InputError(f"{name} cannot be read as JSON ({error}); write one object a line, or one array") from None
     if rows is None:
         raise InputError(f"{name} is a JSON document without a list of objects in it; write one object a line")
-    return pa.Table.from_pylist(rows)
+    return _table_of_objects(rows, name)
+
+
+def _table_of_objects(rows: Sequence[dict[str, Any]], name: str) -> pa.Table:
+    """Return objects as a table with the columns of all of them, as the first need not have each."""
+    columns = {}
+    for column in dict.fromkeys(key for row in rows for key in row):
+        try:
+            columns[column] = pa.array([row.get(column) for row in rows])
+        except (pa.ArrowException, OverflowError):
+            raise InputError(
+                f"{column!r} of {name} has values of several kinds; write all as numbers, or all as texts"
+            ) from None
+    return pa.table(columns)
 
 
 def _objects(content: Any) -> list[dict[str, Any]] | None:

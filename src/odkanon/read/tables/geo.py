@@ -61,6 +61,14 @@ def read_geo(path: Path, name: str) -> pa.Table:
     return with_places(pa.table(filled), _shapes(wkb), about["crs"], name)
 
 
+def parquet_names(path: Path) -> list[str]:
+    """Return what the columns of a Parquet file are called; DuckDB would give one of two like names another."""
+    try:
+        return list(pyarrow.parquet.read_schema(path).names)
+    except (OSError, pa.ArrowException):
+        return []  # reading it will say what is wrong with it
+
+
 def is_geoparquet(path: Path) -> bool:
     """Tell whether a Parquet file has geometry, and no coordinates of its own in degrees."""
     try:

@@ -21,7 +21,7 @@ from odkanon.read.tables.datasets import (
     is_store,
     open_store,
 )
-from odkanon.read.tables.geo import is_geoparquet, of_geodataframe, read_geoparquet
+from odkanon.read.tables.geo import is_geoparquet, of_geodataframe, parquet_names, read_geoparquet
 from odkanon.read.tables.quotes import rows_across_lines
 from odkanon.read.tables.table import (
     Check,
@@ -35,7 +35,7 @@ from odkanon.read.tables.table import (
     quote_text,
     write_csv,
 )
-from odkanon.read.tables.text import TextFile, TextFormat, look_at_text
+from odkanon.read.tables.text import TextFile, TextFormat, check_names, look_at_text
 
 __all__ = [
     "Check",
@@ -98,6 +98,7 @@ def _open_file(connection: duckdb.DuckDBPyConnection, file: Unpacked, text: Text
     if _is_parquet(file.path) and is_geoparquet(file.path):
         return _open_in_memory(connection, read_geoparquet(file.path, file.name), file.name, file.sha256)
     if _is_parquet(file.path):
+        check_names(parquet_names(file.path), file.name)
         scan = f"read_parquet({literal(file.path)}, hive_partitioning=false)"
         return Table(connection, scan, _described(connection, scan, file.name), file.name, file.sha256, keeper=file)
     return replace(open_text(connection, file.path, text, file.name, file), sha256=file.sha256)
@@ -200,6 +201,8 @@ def _parquet_scan(
     The types of the first file alone would make a 1 of a 0.6 in the second, where the first has whole numbers. What has
     no type that holds all of its numbers is refused.
     """
+    for file in () if folders else files:
+        check_names(parquet_names(file), str(file))
     options = f"hive_partitioning={str(folders).lower()}, union_by_name={str(len(files) > 1).lower()}"
     scan = f"read_parquet([{', '.join(map(literal, files))}], {options})"
     if folders or len(files) == 1:
@@ -221,8 +224,10 @@ def _open_in_memory(connection: duckdb.DuckDBPyConnection, source: Any, name: st
     if hasattr(source, "geometry") and hasattr(source, "crs"):
         source = of_geodataframe(source)
     try:
-        connection.register("source", pa.table(source) if hasattr(source, "__arrow_c_stream__") else source)
-    except (duckdb.Error, pa.ArrowInvalid, TypeError) as error:
+        table = pa.table(source) if hasattr(source, "__arrow_c_stream__") else source
+        check_names(getattr(table, "column_names", ()), name)
+        connection.register("source", table)
+    except (duckdb.Error, pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise InputError(
             f"a {type(source).__name__} cannot be read as a table ({first_line(error)}); give a path, or a table "
             "of pandas, polars, Arrow or DuckDB"

@@ -10,6 +10,8 @@ import io
 import logging
 import tempfile
 import weakref
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -183,11 +185,19 @@ def told_header(path: str, head: bytes, said: TextFormat) -> tuple[str, tuple[st
     delimiter = max(by_delimiter, key=lambda each: len(by_delimiter[each]))
     # The first column of a table that pandas wrote has no name.
     columns = tuple(name or f"column {at}" for at, name in enumerate(by_delimiter[delimiter], 1))
-    repeated = sorted({name for name in columns if columns.count(name) > 1})
-    if repeated or not any(by_delimiter[delimiter]):
-        what = f"names column {repeated[0]!r} twice" if repeated else "has no header"
-        raise InputError(f"the first line of {path} {what}; give each column one name")
+    if not any(by_delimiter[delimiter]):
+        raise InputError(f"the first line of {path} has no header; give each column one name")
+    check_names(columns, f"the first line of {path}")
     return delimiter, columns
+
+
+def check_names(columns: Sequence[str], name: str) -> None:
+    """Raise if two columns have one name, or names that differ in case only, which are one to a database."""
+    often = Counter(column.lower() for column in columns)
+    repeated = sorted({column for column in columns if often[column.lower()] > 1})
+    if repeated:
+        listed = " and ".join(map(repr, repeated[:2]))
+        raise InputError(f"{name} names column {listed} twice; give each column one name")
 
 
 def _names(text: str, delimiter: str) -> tuple[str, ...]:
