@@ -350,3 +350,61 @@ def test_numbers_alone_lose_no_line(tmp_path: Path) -> None:
     opened = open_table(path)
     assert opened.fetch({"age": 'TRY_CAST("age" AS DOUBLE)'}).num_rows == 30
     assert opened.unreadable_lines() == 0
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("spelling", ["891FB46624BFFFF", str(0x891FB46624BFFFF), "0891fb46624bffff"])
+def test_a_pair_that_is_listed_in_two_spellings_is_refused(spelling: str, engine: str) -> None:
+    """Rows of six trips each were added up, and published as twelve."""
+    table = between_zones(2, trips=[6, 6]).set_column(0, "origin", pa.array(["891fb46624bffff", spelling]))
+    with pytest.raises(InputError, match=r"more than once .*891fb46624bffff -> 891fb475b7bffff, 2 times"):
+        zone_matrix(table, engine)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("text", ["9.9999999999999999", "9." + "9" * 30, "10.00000000000000001"])
+def test_a_fraction_of_a_trip_is_none_however_long(text: str, engine: str) -> None:
+    for trips in (pa.array([text, "12"]), pa.array([Decimal(text), Decimal(12)], pa.decimal128(38, 30))):
+        table = between_zones(2, trips=trips).set_column(0, "origin", pa.array(["891fb46624bffff", "891fb475b7bffff"]))
+        assert zone_matrix(table, engine).summary.trips == 12
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_counts_of_a_person_that_are_the_same_are_said(engine: str) -> None:
+    table = between_zones(5, trips=[3, 3, 3.0, 4, 3], person=["1", "1.0", "01", "1", "2"])
+    od = zone_matrix(table, engine)
+    assert (od.summary.trips, od.summary.source.lookalikes) == (16, 2)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_weights_too_small_to_know_their_mean_protect_no_population(engine: str) -> None:
+    """Of 1.9e-9 each 1e-9 was counted, so that k mean weights were hardly more than half of what they are."""
+    trips = table(100, weight=[1.0e-9] * 10 + [1.9e-9] * 90)
+    od = matrix(trips.set_column(0, "start_lat", pa.array([48.85] * 10 + [48.95] * 90)), engine)
+    with pytest.raises(InputError, match="weights of 1e-09 on average are too small"):
+        Rule.protect("population", k=10, of=od.summary)
+    assert Rule.protect("participants", k=10, of=od.summary).trips == 10
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_nan_in_a_parquet_file_is_nothing_whatever_its_statistics_say(tmp_path: Path, engine: str) -> None:
+    """They leave NaN out, by which all values were numbers: two trips too many, and a mean weight too small."""
+    trips = table(7, weight=[1.0, 2.0, NAN, 3.0, 4.0, NAN, 5.0], person=[1.0, 1.0, 1.0, 1.0, NAN, NAN, 1.0])
+    trips = trips.set_column(0, "start_lat", pa.array([48.85] * 6 + [NAN]))
+    (path,) = several(tmp_path / "in", trips)
+    summary = matrix(path, engine).summary
+    assert (summary.trips, summary.persons, summary.weight) == (4, 1, 10 * summary.scale)
+    assert summary.source.mean_weight == Fraction(5, 2)
+    assert sorted(each.rows for each in summary.source.rejected.values()) == [1, 2]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_nan_in_a_parquet_file_is_no_number_of_trips(tmp_path: Path, engine: str) -> None:
+    flows = between_zones(2, trips=[12.0, NAN]).set_column(
+        0, "origin", pa.array(["891fb46624bffff", "891fb475b7bffff"])
+    )
+    (path,) = several(tmp_path / "in", flows)
+    assert zone_matrix(path, engine).summary.trips == 12

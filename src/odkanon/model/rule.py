@@ -18,6 +18,9 @@ from odkanon.model.measures import ADDITIVE, BY_HEAD, HEADS, MEASURES, TARGETS
 _MILLION = 10**6
 """Shares are exact up to here, rounded down: whole numbers then compare without rounding on any data."""
 
+_LEAST_MEAN = Fraction(1, 10**4)
+"""Of weights that are counted in thousand-millionths: of smaller ones too much would be cut off to know their mean."""
+
 Threshold = int | float | Fraction
 
 BESIDES = ("max_share", "min_destinations")
@@ -134,6 +137,10 @@ class Rule:
         if unknown or not targets:
             raise InputError(f"choose what to protect among {', '.join(TARGETS)}, not {', '.join(unknown)!r}")
         mean = of.mean_weight if "population" in targets or getattr(of, "weight", None) else None
+        if mean is not None and mean < _LEAST_MEAN and "population" in targets:
+            raise InputError(
+                f"weights of {float(mean):.2g} on average are too small to be counted; express them in smaller units"
+            )
         names = [TARGETS[target].name for target in targets]
         least: dict[str, Any] = {name: k * mean if name == "weight" and mean else k for name in names}
         return cls(k=k, mean_weight=mean, **least)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -15,7 +16,7 @@ from odkanon.core.arrays import Bools, Ints
 from odkanon.errors import InputError
 from odkanon.model.od import ODMatrix, od_matrix
 from odkanon.read.area import Area
-from odkanon.read.checks import MOST_TRIPS, Checked, checked_rows, drop_rows, finite
+from odkanon.read.checks import MOST_TRIPS, Checkable, Checked, checked_rows, drop_rows, finite, number_or_nan
 from odkanon.read.codes import unknown_codes
 from odkanon.read.kinds import Answers, Kind, answers_of, axes_of_answers, kind_column, sources_of
 from odkanon.read.reading import Reading
@@ -28,6 +29,7 @@ from odkanon.zoning.cells import (
     Cells,
     cell_to_parent,
     cell_to_resolution,
+    cell_to_str,
     check_resolution,
     is_valid_cell,
     str_to_cell,
@@ -37,6 +39,7 @@ from odkanon.zoning.zones import find_nodes
 
 log = logging.getLogger(__name__)
 
+_FRACTION = r"^[^eE]*[.][^eE]*[1-9][^eE]*$"
 NO_CELL = "with an id that is no H3 cell"
 OWN_CODES = "; for zones with codes of their own, give a table of them as hierarchy"
 NO_LEAF = "with a zone that the lookup table does not list as a leaf"
@@ -95,20 +98,21 @@ def od_of(reading: Reading, kinds: Sequence[Kind] = (), *, table: Table | None =
     values |= {name: time.clock for name, time in asked.times.items()}
     values |= {f"{name} zoned": time.zoned for name, time in asked.times.items()}
     rows = checked_rows(
-        table, found, values, end_checks(found, asked), where=check, identity=end_identity(found, asked, times)
+        table, found, values, end_checks(table, found, asked), where=check, identity=end_identity(found, asked, times)
     )
     rows = replace(rows, source=reading.account(rows.source, table.lines))
     rows = without_offsets(table, found, rows, asked.times)
     warn_of_missing(rows.heads)
     hierarchy, resolution, within = reading.tree, reading.resolution, reading.area
     texts = [rows.table.column(name).combine_chunks() for name in ENDS]
-    _check_distinct(table, found, rows, [*ENDS, *asked.written])
     if hierarchy is not None:
+        _check_distinct(table, found, rows, texts, asked)
         return _lookup_od(table, rows, texts, hierarchy, kinds)
     ends = [str_to_cell(text) if len(text) else np.empty(0, dtype=np.uint64) for text in texts]
     rows, ends = _drop(rows, is_valid_cell(ends[0]) & is_valid_cell(ends[1]), NO_CELL, ends)
     if len(rows.table) == 0:
         raise no_rows(table, rows.source, OWN_CODES, option="hierarchy FILE")
+    _check_distinct(table, found, rows, ends, asked)
     cells = np.concatenate(ends)
     origin, destination = np.split(same_resolution(table, cells, np.ones(len(cells), np.int64), resolution), 2)
     ends, rows = [origin, destination], replace(rows, source=rows.with_mean_weight())
@@ -123,41 +127,62 @@ def end_texts(found: Mapping[str, str]) -> dict[str, str]:
 
 
 def end_identity(found: Mapping[str, str], asked: Answers, times: Mapping[str, TimeColumn]) -> dict[str, str] | None:
-    """Return what makes two records the same; None where rows are pairs with a number of trips.
+    """Return what makes two records the same; None where rows are pairs, each of which may be listed once.
 
     Such records are counted, not turned away: on one day a person may go twice from one zone to another.
     """
     moments = {f"at {name}": time.moment for name, time in times.items()}
-    return None if "trips" in found else end_texts(found) | asked.written | moments
+    count = {"trips": number_or_nan(found["trips"])} if "trips" in found else {}
+    return None if is_flows(found) else end_texts(found) | asked.written | moments | count
 
 
-def end_checks(found: Mapping[str, str], asked: Answers) -> list[Check]:
+def is_flows(found: Mapping[str, str]) -> bool:
+    """Tell whether each row is a pair with a number of trips, which may be listed once."""
+    return "trips" in found and "person" not in found
+
+
+def end_checks(table: Checkable, found: Mapping[str, str], asked: Answers) -> list[Check]:
     """Return the reasons to turn a record between zones away."""
     checks = [Check("without origin or destination", " OR ".join(f"{quote_name(found[end])} IS NULL" for end in ENDS))]
     if "trips" in found:
         column = quote_name(found["trips"])
         number = f"TRY_CAST({column} AS DOUBLE)"
+        # A float takes 9.9999999999999999 for 10.
+        written = f" OR regexp_matches(CAST({column} AS VARCHAR), '{_FRACTION}')"
+        fraction = "" if table.is_whole(found["trips"]) else written
         checks += [
             Check("without a number of trips", f"{column} IS NULL"),
             Check("with trips that are not a number", f"{number} IS NULL OR NOT {finite(number)}"),
             Check("with zero or fewer trips", f"{number} <= 0"),
             Check("with more trips than can be counted", f"{number} > {MOST_TRIPS}"),
-            Check("with trips that are not a whole number", f"{number} <> floor({number})"),
+            Check("with trips that are not a whole number", f"{number} <> floor({number}){fraction}"),
         ]
-    return [*checks, *time_checks(found, asked.times)]
+    return [*checks, *time_checks(table, found, asked.times)]
 
 
-def _check_distinct(table: Table, found: Mapping[str, str], rows: Checked, by: list[str]) -> None:
-    """Refuse a pair (of one kind) that is listed twice: which row to believe, or to add them up, would be a guess."""
-    if "trips" not in found or "person" in found:
+def _check_distinct(table: Table, found: Mapping[str, str], rows: Checked, ends: list[Any], asked: Answers) -> None:
+    """Refuse a pair (of one kind) that is listed twice: which row to believe, or to add them up, would be a guess.
+
+    ``ends`` are codes, or cells, which are the same in whatever way they are written.
+    """
+    if not is_flows(found):
         return
-    counted = rows.table.group_by(by).aggregate([([], "count_all")])
+    pairs = rows.table.select(list(asked.written))
+    for name, end in zip(ENDS, ends, strict=True):
+        pairs = pairs.append_column(name, pa.array(end))
+    counted = pairs.group_by(pairs.column_names).aggregate([([], "count_all")])
     repeated = counted.filter(pc.greater(counted.column("count_all"), 1)).sort_by(
-        [("origin", "ascending"), ("destination", "ascending")]
+        [(name, "ascending") for name in ENDS]
     )
     if len(repeated):
-        first = repeated.slice(0, 1).to_pylist()[0]
-        raise repeated_pairs(table, len(repeated), first["origin"], first["destination"], first["count_all"])
+        first = [repeated.column(name).slice(0, 1).to_numpy() for name in ENDS]
+        times = repeated.column("count_all")[0].as_py()
+        raise repeated_pairs(table, len(repeated), _code(first[0]), _code(first[1]), times)
+
+
+def _code(place: npt.NDArray[Any]) -> str:
+    """Return how a place is written, a cell or a code."""
+    return str((cell_to_str(place) if place.dtype == np.uint64 else place)[0])
 
 
 def repeated_pairs(table: Named, pairs: int, origin: str, destination: str, times: int) -> InputError:

@@ -28,13 +28,15 @@ from odkanon.read.odtable import (
     end_checks,
     end_identity,
     end_texts,
+    is_flows,
     repeated_pairs,
     same_resolution,
 )
 from odkanon.read.reading import Reading
 from odkanon.read.remarks import no_rows
 from odkanon.read.tables.columns import ENDS, missing
-from odkanon.zoning.cells import cell_to_resolution, is_valid_cell, str_to_cell
+from odkanon.zoning.cells import cell_to_resolution, cell_to_str, is_valid_cell, str_to_cell
+from odkanon.zoning.hierarchy import Hierarchy
 from odkanon.zoning.zones import find_nodes
 
 log = logging.getLogger(__name__)
@@ -48,12 +50,10 @@ def load_od(table: SqlInput, reading: Reading, kinds: Sequence[Kind] = ()) -> Sq
     times, hierarchy = reading.times(table, found), reading.tree
     asked, where = answers_of(kinds, table, found, times), reading.check(table, found, times)
     identity = end_identity(found, asked, times)
-    rows = counted_rows(table, found, end_checks(found, asked), where=where, identity=identity)
+    rows = counted_rows(table, found, end_checks(table, found, asked), where=where, identity=identity)
     zoned = offset_kinds(asked.times)
     read = table.keep(end_texts(found) | rows.fingerprint | asked.sql | asked.written | zoned | rows.columns)
     refuse_mixed_offsets(table, found, read, zoned, None)
-    if "trips" in found and "person" not in found:
-        _check_distinct(table, read, [*ENDS, *asked.written])
     source = reading.account(account(table, rows, read, Rejected(0, 0)), table.lines)
     texts = _distinct_texts(table, read)
     reason, said = (NO_CELL, "") if hierarchy is None else (NO_LEAF, "")
@@ -68,6 +68,8 @@ def load_od(table: SqlInput, reading: Reading, kinds: Sequence[Kind] = ()) -> Sq
         keys = np.full(len(names), -1, dtype=np.int64)
         keys[known] = find_nodes(hierarchy, 0, names[known])
     places = lend(table.backend, name=texts, place=keys, known=known.astype(np.int32))
+    if is_flows(found):
+        _check_distinct(table, read, places, list(asked.written), hierarchy)
     columns = [*rows.columns, *asked.sql]
     records = _placed(table, columns, read, places, len(rows.reasons) + 1)
     source = _with_unknown(table, rows, records, source, reason)
@@ -84,14 +86,20 @@ def load_od(table: SqlInput, reading: Reading, kinds: Sequence[Kind] = ()) -> Sq
     )
 
 
-def _check_distinct(table: SqlInput, read: Stored, by: Sequence[str]) -> None:
+def _check_distinct(
+    table: SqlInput, read: Stored, places: Stored, written: Sequence[str], tree: Hierarchy | None
+) -> None:
+    """Refuse a pair (of one kind) that is listed twice, in whatever way its places are written."""
+    by = ", ".join(["a.place", "b.place", *(f"r.{name}" for name in written)])
     found = table.backend.execute(
-        f"SELECT origin, destination, COUNT(*) AS n FROM {read} WHERE reason = 0 GROUP BY {', '.join(by)} "
-        "HAVING COUNT(*) > 1 ORDER BY origin, destination"
+        f"SELECT a.place AS origin, b.place AS destination, COUNT(*) AS n FROM {read} r "
+        f"JOIN {places} a ON r.origin = a.name JOIN {places} b ON r.destination = b.name "
+        f"WHERE r.reason = 0 AND a.known = 1 AND b.known = 1 GROUP BY {by} HAVING COUNT(*) > 1 ORDER BY 1, 2"
     )
     if len(found):
-        first = found.slice(0, 1).to_pylist()[0]
-        raise repeated_pairs(table, len(found), first["origin"], first["destination"], first["n"])
+        first = [found.column(end).slice(0, 1).to_numpy() for end in ENDS]
+        names = [cell_to_str(at.view(np.uint64)) if tree is None else tree.leaves[at] for at in first]
+        raise repeated_pairs(table, len(found), str(names[0][0]), str(names[1][0]), found.column("n")[0].as_py())
 
 
 def _distinct_texts(table: SqlInput, read: Stored) -> pa.Array:
