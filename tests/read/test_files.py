@@ -463,3 +463,11 @@ def test_a_data_frame_that_is_no_table_is_refused() -> None:
     for each in (frame, pandas.DataFrame({"person": [2**70]}), pandas.DataFrame({"weight": [1 + 2j]})):
         with pytest.raises(InputError, match="a DataFrame cannot be read as a table"):
             open_table(each)
+
+
+def test_large_numbers_of_a_spreadsheet_are_numbers(tmp_path: Path) -> None:
+    table = open_table(spreadsheet(tmp_path / "t.xlsx", [["person", "weight"], [1e20, 1], [2, 2**60]]))
+    assert table.fetch({name: f'"{name}"' for name in table.columns}).to_pydict() == {
+        "person": [1e20, 2.0],
+        "weight": [1, 2**60],
+    }

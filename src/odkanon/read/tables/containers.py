@@ -227,7 +227,7 @@ def _column(values: Sequence[Any]) -> pa.Array:
     filled = [None if value == "" else value for value in values]
     kinds = {type(value) for value in filled if value is not None}
     if kinds and kinds <= {int, float}:
-        whole = all(value is None or float(value).is_integer() for value in filled)
+        whole = all(value is None or (float(value).is_integer() and abs(value) < 2**63) for value in filled)
         return pa.array(filled, pa.float64()).cast(pa.int64() if whole else pa.float64())
     if kinds and kinds <= {datetime, date}:
         return pa.array([None if each is None else _moment(each) for each in filled], pa.timestamp("us"))
