@@ -25,7 +25,7 @@ from odkanon.read.reading import TIMES, Reading
 from odkanon.read.remarks import example_of, hint_at_swap, no_rows, warn_of_missing
 from odkanon.read.tables.columns import ATTRIBUTES, COORDINATES, missing
 from odkanon.read.tables.open import Check, Named, Table, Typed, quote_name
-from odkanon.read.tables.times import TimeColumn, mixed_offsets
+from odkanon.read.tables.times import TimeColumn, half_of_day, mixed_offsets
 from odkanon.zoning.attributes import AttributeAxis
 from odkanon.zoning.cells import Cells, latlng_to_cell
 from odkanon.zoning.hierarchy import h3_hierarchy
@@ -274,15 +274,14 @@ def trip_checks(table: Typed, found: Mapping[str, str], *, degrees: bool = True,
 
 def time_checks(table: Typed, found: Mapping[str, str], times: Iterable[str]) -> list[Check]:
     """Return the reasons to turn a row away whose times have to be readable; what is stored as a time is."""
-    return [
-        Check(
-            f"whose {name} cannot be read",
-            f"{column} IS NOT NULL AND TRY_CAST({column} AS TIMESTAMP) IS NULL",
-        )
-        for name in times
-        if table.types()[found[name]] not in ("TIMESTAMP", "TIMESTAMP WITH TIME ZONE")
-        for column in [quote_name(found[name])]
-    ]
+    checks = []
+    for name in times:
+        column, kind = quote_name(found[name]), table.types()[found[name]]
+        half = f" OR {half_of_day(found[name])}" if kind == "VARCHAR" else ""
+        unread = f"{column} IS NOT NULL AND (TRY_CAST({column} AS TIMESTAMP) IS NULL{half})"
+        if kind not in ("TIMESTAMP", "TIMESTAMP WITH TIME ZONE"):
+            checks.append(Check(f"whose {name} cannot be read", unread))
+    return checks
 
 
 def without_offsets(table: Table, found: Mapping[str, str], rows: Checked, times: Mapping[str, TimeColumn]) -> Checked:

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from odkanon import Reading, Rule, anonymize, audit_releases, build_od, read_trips
+from odkanon.audit import TripsSource
+from odkanon.engine.choose import load
 from odkanon.read.tables.open import open_table
 from odkanon.read.tables.times import TimeColumn
 from worlds.tries import tries
@@ -28,3 +34,18 @@ def test_an_offset_is_seen_wherever_there_is_one(written: list[str]) -> None:
     table = open_table(pa.table({"t": [*written, None]}))
     zoned = table.fetch({"zoned": TimeColumn(table, "t").zoned}).column("zoned").to_pylist()
     assert zoned == [OFFSET.match(text) is not None for text in written] + [False]
+
+
+@pytest.mark.parametrize("engine", ["memory", "duckdb"])
+@pytest.mark.parametrize("evening", ["2024-01-02 08:00:00 pm", "2024-01-02T08:00:00 PM"])
+def test_eight_in_the_evening_is_not_eight_in_the_morning(tmp_path: Path, evening: str, engine: Any) -> None:
+    """DuckDB passes over a word after a time; where times are written in several ways, pm was one."""
+    times = ["2024-01-02 07:00:00", "2024-01-02 08:00:00", evening]
+    lines = [f"48.85,2.35,48.86,2.36,p{at},{time}" for at, time in enumerate(times)]
+    path = tmp_path / "trips.csv"
+    path.write_text("\n".join(["start_lat,start_lon,end_lat,end_lon,person,start_time", *lines]) + "\n")
+    assert load(Reading(path, where="hour == 8"), engine=engine).summary.trips == 1
+    source = load(Reading(path), engine=engine).summary.source
+    assert source.rejected["whose start_time cannot be read"].rows == 1
+    release = anonymize(build_od(read_trips(path)), Rule(trips=2)).save(tmp_path / "release")
+    assert [each.check for each in audit_releases([release], trips=TripsSource(path)).findings] == ["dominance"]

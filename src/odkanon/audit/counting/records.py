@@ -171,7 +171,9 @@ def _clock(column: str, zone: str | None) -> str:
     local = f"TRY_CAST(regexp_extract({text}, '{_OFFSET}', 1) AS TIMESTAMP)"
     if zone is not None:
         local = f"timezone({quote_text(zone)}, {_instant(text)})"
-    return f"CASE WHEN {zoned} THEN {local} ELSE TRY_CAST({column} AS TIMESTAMP) END"
+    # What says am or pm is none: DuckDB would pass over it.
+    half = f"regexp_matches({text}, '(?i)\\s[ap]m\\s*$')"
+    return f"CASE WHEN {zoned} THEN {local} WHEN {half} THEN NULL ELSE TRY_CAST({column} AS TIMESTAMP) END"
 
 
 def _moment(column: str, clock: str) -> str:

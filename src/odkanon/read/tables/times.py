@@ -11,6 +11,8 @@ _OFFSET = r"(?i)^(.*:\d{2}(\.\d+)?)\s*(Z|UTC|GMT|[+-]\d{2}(:?\d{2})?)$"
 _BEFORE_OFFSET = r"\s+(Z|[+-]\d{2}:?\d*)$"
 _NO_OFFSET = "%:__:__"
 """Minutes and seconds at the end; before an offset with a colon there would be a sign."""
+_HALF = r"(?i)\s[ap]m\s*$"
+"""Which half of a day it is; DuckDB passes over words after a time, and 8 pm would be 8 in the morning."""
 _DIGITS = r"\s*\d{9,19}(\.\d+)?\s*"
 _LATEST = 4_102_444_800
 """Seconds to the year 2100. A larger count of seconds is one of milli-, micro- or nanoseconds, or no count at all."""
@@ -58,11 +60,12 @@ class TimeColumn:
             instant = f"TRY_CAST(regexp_replace({name}, '{_BEFORE_OFFSET}', '\\1') AS TIMESTAMPTZ)"
             local = None if zone is None else _local(instant, zone)
             plain = f"regexp_extract({name}, '{_OFFSET}', 1)"
+            written = f"CASE WHEN {half_of_day(column)} THEN NULL ELSE TRY_CAST({name} AS TIMESTAMP) END"
             epoch = _epoch(f"TRY_CAST({name} AS DOUBLE)")
             count = f"WHEN regexp_full_match({name}, '{_DIGITS}') THEN" if counts else None
             self.clock = (
                 f"CASE WHEN {self.zoned} THEN {local or f'TRY_CAST({plain} AS TIMESTAMP)'} "
-                f"{f'{count} make_timestamp({epoch})' if count else ''} ELSE TRY_CAST({name} AS TIMESTAMP) END"
+                f"{f'{count} make_timestamp({epoch})' if count else ''} ELSE {written} END"
             )
             self.moment = (
                 f"CASE WHEN {self.zoned} THEN coalesce(make_timestamp(epoch_us({instant})), {self.clock}) "
@@ -70,7 +73,7 @@ class TimeColumn:
             )
             self.instant = (
                 f"CASE WHEN {self.zoned} THEN epoch_us({instant}) "
-                f"{f'{count} {epoch}' if count else ''} ELSE epoch_us(TRY_CAST({name} AS TIMESTAMP)) END"
+                f"{f'{count} {epoch}' if count else ''} ELSE epoch_us({written}) END"
             )
         elif counts and kind.startswith(_NUMBERS):
             self.zoned, self.instant = "false", _epoch(f"TRY_CAST({name} AS DOUBLE)")
@@ -81,6 +84,12 @@ class TimeColumn:
             self.instant = f"epoch_us({self.clock})"
             if zone is not None and "TIME ZONE" in kind:
                 self.clock = _local(name, zone)
+
+
+def half_of_day(column: str) -> str:
+    """Return the SQL condition under which a text ends with a half of a day, by which it is no time in SQL."""
+    name = quote_name(column)
+    return f"({name} NOT LIKE '{_NO_OFFSET}' AND regexp_matches({name}, '{_HALF}'))"
 
 
 def _epoch(number: str) -> str:
