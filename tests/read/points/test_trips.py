@@ -231,3 +231,14 @@ def test_the_command_writes_trips_that_anonymize_reads(tmp_path: Path) -> None:
     again = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert again.returncode == 2
     assert "--force" in again.stderr
+
+
+@pytest.mark.parametrize("nobody", ["NA", "null", " nan ", float("nan")])
+def test_points_of_nobody_are_not_those_of_one_person(nobody: Any) -> None:
+    """They made trips that began where one went and ended where somebody else did."""
+    somebody = [1.0, 1.0] if isinstance(nobody, float) else ["a", "a"]
+    times = [f"2022-11-14 08:0{minute}:00" for minute in range(4)]
+    columns = {"person": [*somebody, nobody, nobody], "time": times, "lat": [48.8, 48.9, 49.5, 50.5], "lon": [2.3] * 4}
+    trips, account = points_to_trips(pa.table(columns))
+    assert trips.column("person").to_pylist() == somebody[:1]
+    assert account.rejected == {"without a person": 2}

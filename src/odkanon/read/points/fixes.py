@@ -12,8 +12,9 @@ import duckdb
 
 from odkanon.errors import InputError
 from odkanon.read.coordinates import coordinate_checks, number_sql
+from odkanon.read.identity import NOBODY
 from odkanon.read.tables.columns import missing, resolve
-from odkanon.read.tables.open import Check, Named, Table, csv_tables, open_table, quote_name
+from odkanon.read.tables.open import Check, Named, Table, csv_tables, open_table, quote_name, quote_text
 from odkanon.read.tables.times import TimeColumn, mixed_offsets
 
 POINT_ALIASES: dict[str, tuple[str, ...]] = {
@@ -124,9 +125,12 @@ def _fixes(tables: list[Table], founds: list[dict[str, str]], name: str, *, from
 
 
 def _person(table: Table, column: str) -> str:
-    """Leave numbers as they are: they sort faster than texts."""
-    name = quote_name(column)
-    return f"nullif(trim({name}), '')" if table.types()[column] == "VARCHAR" else name
+    """Leave numbers as they are: they sort faster than texts. Points of nobody are not those of one person."""
+    name, kind = quote_name(column), table.types()[column]
+    if kind == "VARCHAR":
+        nobody = ", ".join(map(quote_text, NOBODY))
+        return f"CASE WHEN lower(trim({name})) IN ({nobody}) THEN NULL ELSE trim({name}) END"
+    return f"nullif({name}, CAST('nan' AS {kind}))" if kind in ("FLOAT", "DOUBLE") else name
 
 
 def _checks(table: Table, found: Mapping[str, str], person: str) -> list[Check]:
