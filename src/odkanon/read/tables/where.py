@@ -76,8 +76,9 @@ def filter_check(filters: Sequence[str], scope: Scope) -> Check | None:
     """Return the check that turns rows away which do not match all filters; None without any.
 
     Understood are comparisons of a column with a number or a text (``==``, ``!=``, ``<``, ``<=``, ``>``, ``>=``,
-    ``in [...]``), joined by ``and``, ``or``, ``not`` and parentheses. A missing value matches nothing. Columns of times
-    are compared with a time of day (``"07:00"``), a date, or both; ``hour`` is the hour in which a trip starts.
+    ``in [...]``), joined by ``and``, ``or``, ``not`` and parentheses. A missing value, or NaN, matches nothing. Numbers
+    in quotes are numbers where a column holds floats. Columns of times are compared with a time of day (``"07:00"``), a
+    date, or both; ``hour`` is the hour in which a trip starts.
     """
     if not filters:
         return None
