@@ -215,7 +215,7 @@ class _Search:
             if taken is None:
                 cases += [(other, without) for other, _ in self._network.out.get(row, ())]
             if without is None:
-                cases += [(taken, other) for other in self._network.back.get(end, ()) if other != row]
+                cases += [(taken, other) for other in self._network.back.get(end, ())]
 
     def _below(self, column: int, taken: int | None, without: int | None) -> Group | None:
         tried: list[Group] = []
