@@ -225,6 +225,8 @@ def test_segments_and_their_index_are_compared_with_the_recipe(tmp_path: Path) -
     folder = tmp_path / "both"
     together(path, folder, Rule(trips=10), ["sex"])
     assert messages(folder) == ""
+    edit_json(folder / "sex=Man" / "datapackage.json", lambda content: content.update(title="Other"))
+    assert "datapackage.json was changed after it was written: its sha256 is another one" in messages(folder)
     edit_json(folder / "sex=Man" / "release.json", lambda content: content.update(resolution=9))
     assert "release.json was changed after it was written: index.json has another sha256" in messages(folder)
     edit_json(folder / "index.json", lambda content: content.update(statement="Safe."))

@@ -13,6 +13,8 @@ from odkanon.audit.folder import Published
 from odkanon.audit.relations import Relation, relations, unknown
 from odkanon.read.tables.where import FILTERED
 
+READING = ("where", "within", "columns", "hierarchy", "encoding", "delimiter", "time_format")
+
 
 def said(number: int = 0, total: int | None = 100, **about: Any) -> Published:
     """A release that says this of itself: its segment, dimension, filters, digest, period, reasons of rejection."""
@@ -25,7 +27,10 @@ def said(number: int = 0, total: int | None = 100, **about: Any) -> Published:
         Path(f"r{number}"),
         {"rule": {"trips": 10}, "period": about.get("period", {})},
         None if total is None else {"input": account, "parameters": parameters},
-        {"input": {name: about[name] for name in ("where", "within", "columns") if name in about}},
+        {
+            "input": {name: about[name] for name in READING if name in about},
+            "command": {"files": about.get("files", {})},
+        },
         {},
         ("trips",),
     )
@@ -91,6 +96,17 @@ FEBRUARY = {"since": "2026-02-01", "until": "2026-03-01", "timezone": "UTC"}
         ({"where": ["age == 20"]}, of({"age": "30-39"}, "age"), "disjoint"),
         ({"where": ["age == 30"]}, of({"age": "30-39"}, "age"), "unknown"),
         ({"where": ["age >= 18"]}, {"where": ["age >= 19"]}, "unknown"),
+        ({"where": ["age == -1"]}, of({"age": "missing"}, "age"), "unknown"),
+        ({"where": ["age == 'unknown'"]}, of({"age": "missing"}, "age"), "unknown"),
+        ({"where": ["age == 20"]}, of({"age": "missing"}, "age"), "disjoint"),
+        ({"where": ["town == 'x'"]}, {"where": ["town == 'y'"], "encoding": "latin-1"}, "unknown"),
+        ({"where": ["town == 'x'"]}, {"where": ["town == 'y'"], "delimiter": ";"}, "unknown"),
+        ({"within": "a.geojson", "files": {"a.geojson": "1"}}, {"within": "a.geojson"}, "same"),
+        *(
+            ({name: "a.csv", "files": {"a.csv": "1"}}, {name: "a.csv", "files": {"a.csv": digest}}, kind)
+            for name in ("within", "hierarchy")
+            for digest, kind in (("1", "same"), ("2", "unknown"))
+        ),
         ({"where": ["sex == 'W'"]}, MEN, "disjoint"),
         ({}, {}, "same"),
         (WOMEN, WOMEN, "same"),
@@ -103,6 +119,17 @@ FEBRUARY = {"since": "2026-02-01", "until": "2026-03-01", "timezone": "UTC"}
         (WOMEN, of({"age": "20-29"}, "age"), "unknown"),
         ({"period": JANUARY}, {"period": FEBRUARY}, "disjoint"),
         ({"period": JANUARY}, {"period": JANUARY}, "same"),
+        *(
+            ({"period": JANUARY, **one}, {"period": FEBRUARY, **other}, kind)
+            for one, other, kind in (
+                ({"columns": {"start_time": "left"}}, {"columns": {"start_time": "left"}}, "disjoint"),
+                ({"columns": {"start_time": "left"}}, {"columns": {"left": "start_time"}}, "disjoint"),
+                ({"columns": {"start_time": "left"}}, {"columns": {"start_time": "came"}}, "unknown"),
+                ({"columns": {"left": "start_time"}}, {"columns": {"came": "start_time"}}, "unknown"),
+                ({"columns": {"person": "who"}}, {"columns": {"person": "id"}}, "disjoint"),
+                ({"time_format": "%d/%m/%Y"}, {"time_format": "%m/%d/%Y"}, "unknown"),
+            )
+        ),
         ({"period": JANUARY}, {"period": FEBRUARY | {"timezone": "Europe/Rome"}}, "same"),
         ({"period": JANUARY}, {"period": {"since": "2026-01-31", "timezone": "UTC"}}, "same"),
         ({"period": {"until": "2026-02-01"}}, {"period": {"since": "2026-02-01"}, "sha256": "xyz"}, "disjoint"),
@@ -136,6 +163,17 @@ def test_what_the_auditor_says_is_only_asked_where_releases_do_not_tell() -> Non
     assert relation({}, {"sha256": "xyz"}, disjoint=True)[0] == "disjoint"
     assert relation({}, {}, disjoint=True)[0] == "same"
     assert relation({}, {"total": None}, disjoint=True, cumulative=True)[0] == "disjoint"
+
+
+def test_more_trips_than_the_file_has_are_not_disjoint_whatever_the_auditor_says() -> None:
+    one, filtered = {"where": ["age >= 18"], "total": 93}, {"rejected": [FILTERED]}
+    many, few = ({"where": ["age >= 19"], "total": total} for total in (8, 7))
+    assert relation({**one, **filtered}, few, disjoint=True)[0] == "disjoint"
+    assert relation({**one, **filtered}, many, disjoint=True)[0] == "unknown"
+    assert relation({**one, **filtered}, {**many, "sha256": "xyz"}, disjoint=True)[0] == "disjoint"
+    releases = [said(0, **one, **filtered), said(1, **many)]
+    (found,) = unknown(relations(releases, [], set(), cumulative=False, disjoint=True))
+    assert "--disjoint is wrong" in found.message
 
 
 @pytest.mark.parametrize(

@@ -151,6 +151,7 @@ def test_what_cannot_be_told_apart_is_refused(growing: Path, tmp_path: Path, mon
         ({"until": DAYS[1], "timezone": "Europe/Paris"}, "another timezone"),
         ({"until": DAYS[1], "time_format": "%d"}, "another time format"),
         ({"until": DAYS[1], "columns": {"start_time": "t"}}, "another column"),
+        ({"until": DAYS[1], "columns": {"t": "start_time"}}, "another column"),
     ):
         with pytest.raises(InputError, match=said):
             only_new(plain, earlier, "january")

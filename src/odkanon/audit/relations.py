@@ -22,6 +22,9 @@ CLOCKED = ("hour", "start_time", "end_time")
 """What a clock says of a trip."""
 _TIME = re.compile(r"\d:\d\d|\d{4}-?\d\d-?\d\d|\d{4}-?W\d")
 
+TOO_MANY = "against what you say, by their totals"
+"""How it is known that releases share trips though the auditor says that they do not."""
+
 Kind = Literal["disjoint", "same", "part", "overlap", "unknown"]
 
 
@@ -88,13 +91,22 @@ def relations(
             continue
         told = _told(one, other)
         if told.kind == "unknown" and disjoint:
-            told = Relation(one, other, "disjoint", "as you say")
+            wrong = _too_many(one, other)
+            told = Relation(one, other, "unknown" if wrong else "disjoint", TOO_MANY if wrong else "as you say")
         elif told.kind == "unknown" and cumulative and one.total is not None and other.total is not None:
             # With as many trips each may have some that the other has not: one was swapped.
             part, whole = (one, other) if one.total <= other.total else (other, one)
             told = Relation(part, whole, "overlap" if one.total == other.total else "part", "as you say")
         found.append(told)
     return found
+
+
+def _too_many(one: Published, other: Published) -> bool:
+    """Tell whether two releases of one file have more trips together than the file, so that they share some."""
+    if one.sha256 is None or one.sha256 != other.sha256:
+        return False
+    there = max(int(each.about["input"]["trips"]) for each in (one, other) if each.about is not None)
+    return (one.total or 0) + (other.total or 0) > there
 
 
 def _by_trips(one: Published, other: Published, known: Sequence[tuple[frozenset[int], int]]) -> Relation:
@@ -144,7 +156,8 @@ def _exclude(name: str, one: str, other: str) -> bool:
         return not any(map(_TIME.search, (one, other)))
     ages = ages_of(one), ages_of(other)
     if None in ages:
-        return "missing" in (one, other)
+        # What is no age, such as -1 or a word, is missing, too.
+        return "missing" in (one, other) and ages != (None, None)
     (low, high), (least, most) = ages  # type: ignore[misc]
     return bool(high < least or most < low)
 
@@ -166,16 +179,20 @@ def listed_in(folder: Path) -> set[str]:
 
 def unknown(found: Sequence[Relation]) -> list[Finding]:
     """Return a finding for each two releases of which it is not known whether they share trips."""
-    return [
-        Finding(
-            "relation",
-            each.names,
-            f"whether {each.one.name} and {each.other.name} are about the same trips is not known, so they cannot be "
-            "compared; give the trips, or say --disjoint if they are about different trips",
+    return [Finding("relation", each.names, _why_unknown(each)) for each in found if each.kind == "unknown"]
+
+
+def _why_unknown(relation: Relation) -> str:
+    names = f"{relation.one.name} and {relation.other.name}"
+    if relation.how == TOO_MANY:
+        return (
+            f"{names} have more trips together than the file that both were made of, so they share some, and "
+            "--disjoint is wrong; give the trips"
         )
-        for each in found
-        if each.kind == "unknown"
-    ]
+    return (
+        f"whether {names} are about the same trips is not known, so they cannot be compared; give the trips, or say "
+        "--disjoint if they are about different trips"
+    )
 
 
 def comparison(relation: Relation, compared: str) -> Comparison:

@@ -19,8 +19,11 @@ from odkanon.read.tables.where import FILTERED
 OTHER = "other"
 """What segments call the values that have too few trips for a table of their own."""
 _PERIOD = {"since": ">=", "until": "<"}
-_OPTIONS = ("columns", "crs", "kind", "timezone", "decimal", "time_format", "within")
+_OPTIONS = ("columns", "crs", "kind", "timezone", "decimal", "time_format", "encoding", "delimiter", "within")
 """What of the reading of a file decides which trips there are, and what a filter means."""
+
+_FILES = ("within", "hierarchy")
+"""Options among them that name files."""
 
 
 def filters_of(release: Published) -> list[str]:
@@ -36,11 +39,24 @@ def apart_in_time(one: Published, other: Published) -> bool:
     first, second = (release.manifest.get("period", {}) for release in (one, other))
     if not first or not second or first.get("timezone") != second.get("timezone"):
         return False
+    if one.recipe and other.recipe and _clock_of(one) != _clock_of(other):
+        return False
     days = ((before.get("until"), after.get("since")) for before, after in ((first, second), (second, first)))
     try:
         return any(date.fromisoformat(until) <= date.fromisoformat(since) for until, since in days if until and since)
     except (ValueError, TypeError):
         return False
+
+
+def _clock_of(release: Published) -> tuple[object, ...]:
+    """Return what decides on which day a trip starts: the column, whichever way round it is named, and how it is read.
+
+    Of a trip over midnight, the day of its end is another.
+    """
+    told = release.recipe.get("input", {})
+    columns = told.get("columns") or {}
+    turned = {theirs: ours for ours, theirs in columns.items()}
+    return columns.get("start_time", turned.get("start_time")), told.get("time_format"), told.get("timezone")
 
 
 def read_alike(one: Published, other: Published) -> bool:
@@ -49,7 +65,16 @@ def read_alike(one: Published, other: Published) -> bool:
     first, second = ({name: each.get(name) for name in _OPTIONS} for each in told)
     first["table"], second["table"] = (Path(str(each.get("hierarchy"))).name for each in told)
     known = not str(first["within"]).endswith(" in memory")
+    if any(len({digest for digest in (_digest(one, name), _digest(other, name)) if digest}) > 1 for name in _FILES):
+        return False
     return first == second and known and one.parameters.get("left_out") == other.parameters.get("left_out")
+
+
+def _digest(release: Published, option: str) -> str | None:
+    """Return the digest of the file that an option named, where the recipe has it: a file may change, not its name."""
+    files = (release.recipe.get("command") or {}).get("files") or {}
+    digest: str | None = files.get(str(release.recipe.get("input", {}).get(option)))
+    return digest
 
 
 def hides_filter(release: Published) -> bool:

@@ -67,7 +67,7 @@ def save_release(
         write_public(release, made, folder.name)
         read = {"sha256": release.input.source.sha256, **release.input.source.reading, **(source or {})}
         digest = sha256(made / MANIFEST)
-        recipe = make_recipe(folder, _with_files(account(release), made), digest=digest, source=read, command=command)
+        recipe = make_recipe(folder, with_files(account(release), made), digest=digest, source=read, command=command)
         beside = partial / recipe_path(folder).name
         write_json(beside, recipe, indent=2)
         move_into_place(made, folder, beside=beside)
@@ -97,7 +97,8 @@ def public_digests(folder: Path) -> dict[str, str]:
     return {name: sha256(folder / name) for name in (CSV, PARQUET, ZONES)}
 
 
-def _with_files(told: dict[str, Any], folder: Path) -> dict[str, Any]:
+def with_files(told: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Return the account of a release with the digests of all files in its folder but the manifest."""
     files = {name: sha256(folder / name) for name in FILES if name != MANIFEST and (folder / name).exists()}
     return {**told, "about": {**told["about"], "files": files}}
 

@@ -15,7 +15,7 @@ from odkanon.model.release import Release
 from odkanon.publish.files import FILES, MANIFEST, sha256, write_json
 from odkanon.publish.manifest import statement
 from odkanon.publish.recipe import INDEX, account, make_recipe, recipe_path
-from odkanon.publish.save import check_only_ours, prepare_target, write_public
+from odkanon.publish.save import check_only_ours, prepare_target, with_files, write_public
 from odkanon.publish.saved import WHOLE
 from odkanon.together import Together
 from odkanon.together.release import Part
@@ -57,7 +57,8 @@ def save_together(
         for name, release in releases.items():
             write_public(release, made / name, name)
         write_json(made / INDEX, _index(together.whole, shown, made), indent=2)
-        told = {**_shares(together), "releases": {name: account(release) for name, release in releases.items()}}
+        accounts = {name: with_files(account(release), made / name) for name, release in releases.items()}
+        told = {**_shares(together), "releases": accounts}
         own = together.whole.input.source
         read = {"sha256": own.sha256, **own.reading, **(source or {})}
         recipe = make_recipe(folder, told, digest=sha256(made / INDEX), source=read, command=command)

@@ -60,6 +60,12 @@ def only_new(reading: Reading, earlier: Mapping[str, Any], name: str) -> Reading
                 "them in the same way",
                 option=what.replace(" ", "-"),
             )
-    if (earlier.get("columns") or {}).get("start_time") != (reading.columns or {}).get("start_time"):
+    if _start_column(earlier.get("columns")) != _start_column(reading.columns):
         raise InputError(f"{name} took another column for the start of a trip; take the same", option="column")
     return replace(reading, since=until)
+
+
+def _start_column(columns: Mapping[str, str] | None) -> str | None:
+    """Return which column was named as the start of a trip, whichever way round."""
+    turned = {theirs: ours for ours, theirs in (columns or {}).items()}
+    return (columns or {}).get("start_time", turned.get("start_time"))
