@@ -166,12 +166,13 @@ def test_what_the_auditor_says_is_only_asked_where_releases_do_not_tell() -> Non
 
 
 def test_more_trips_than_the_file_has_are_not_disjoint_whatever_the_auditor_says() -> None:
-    one, filtered = {"where": ["age >= 18"], "total": 93}, {"rejected": [FILTERED]}
-    many, few = ({"where": ["age >= 19"], "total": total} for total in (8, 7))
-    assert relation({**one, **filtered}, few, disjoint=True)[0] == "disjoint"
-    assert relation({**one, **filtered}, many, disjoint=True)[0] == "unknown"
-    assert relation({**one, **filtered}, {**many, "sha256": "xyz"}, disjoint=True)[0] == "disjoint"
-    releases = [said(0, **one, **filtered), said(1, **many)]
+    one: dict[str, Any] = {"where": ["age >= 18"], "total": 93, "rejected": [FILTERED]}
+    few: dict[str, Any] = {"where": ["age >= 19"], "total": 7}
+    many = {**few, "total": 8}
+    assert relation(one, few, disjoint=True)[0] == "disjoint"
+    assert relation(one, many, disjoint=True)[0] == "unknown"
+    assert relation(one, {**many, "sha256": "xyz"}, disjoint=True)[0] == "disjoint"
+    releases = [said(0, **one), said(1, **many)]
     (found,) = unknown(relations(releases, [], set(), cumulative=False, disjoint=True))
     assert "--disjoint is wrong" in found.message
 

@@ -52,7 +52,16 @@ def test_directory(tmp_path: Path) -> None:
         (b"a,a\n1,2\n", "names column 'a' twice"),
         (b"a,b,A\n1,2,3\n", "names column 'A' twice, as 'a'"),
     ],
-    ids=["empty", "header only", "binary", "broken parquet", "truncated gzip", "latin-1", "repeated column"],
+    ids=[
+        "empty",
+        "header only",
+        "binary",
+        "broken parquet",
+        "truncated gzip",
+        "latin-1",
+        "repeated column",
+        "column in two cases",
+    ],
 )
 def test_unreadable_files(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "input.csv"
