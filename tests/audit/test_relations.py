@@ -14,6 +14,7 @@ import pytest
 from audit.tamper import edit_json
 from cli.runner import odkanon, output
 from odkanon import (
+    Area,
     InputError,
     Rule,
     anonymize,
@@ -21,12 +22,18 @@ from odkanon import (
     build_od,
     lookup_hierarchy,
     make_survey,
+    read_area,
     read_od,
     read_trips,
 )
 from odkanon.audit import Report, TripsSource
+from odkanon.audit.folder import Published
+from odkanon.audit.places import Places
+from odkanon.audit.run import open_releases
+from odkanon.audit.scope import told_area
 from odkanon.publish.recipe import recipe_path
 from odkanon.publish.saved import read_release
+from odkanon.read.tables.table import connect
 from odkanon.together.series import release_on_zones, zoning_of
 from worlds.people import (
     Person,
@@ -241,6 +248,79 @@ def test_the_area_of_a_recipe_is_used(tmp_path: Path) -> None:
     done = odkanon("anonymize", path, "-o", tmp_path / "release", "--within", area)
     assert done.returncode == 0, output(done)
     assert not findings(audit_with_trips(path, tmp_path / "release"), "recount")
+
+
+def in_cells(path: Path, folder: Path, level: int, *more: object) -> Path:
+    """Release trips on cells of one resolution."""
+    done = odkanon("anonymize", path, "-o", folder, "--level", level, "--budget", 0.4, *more)
+    assert done.returncode == 0, output(done)
+    return folder
+
+
+def between(*flows: tuple[int, int, int], sex: str = "Woman") -> list[Trip]:
+    return [
+        Trip(who, origin, destination)
+        for origin, destination, count in flows
+        for who in crowd(count, sex, prefix=f"{origin}to{destination}")
+    ]
+
+
+def test_whoever_knows_the_area_of_a_release_knows_where_its_trips_are(tmp_path: Path) -> None:
+    """Of 25 trips inside two cells, 23 are in rows of the release of everywhere: 2 went from the one to the other."""
+    path = write(between((0, 0, 12), (1, 1, 11), (0, 1, 2), (4, 4, 30), (5, 5, 8)), tmp_path / "trips.parquet")
+    everywhere = in_cells(path, tmp_path / "everywhere", 10)
+    inside = in_cells(path, tmp_path / "inside", 9, "--within", ",".join(places()[:2]))
+    report = audit_with_trips(path, everywhere, inside)
+    assert kinds(report) == {("inside", "everywhere"): "part"}
+    assert rests(report) == [2]
+
+
+@pytest.mark.parametrize("with_trips", [False, True])
+def test_the_area_that_all_releases_have_is_known(tmp_path: Path, with_trips: bool) -> None:
+    """Everyone between two cells is in a row; of the women there is one row of the cell around them."""
+    women = between((0, 0, 10), (0, 1, 10), (1, 0, 10), (1, 1, 11), (4, 4, 5), (5, 5, 6))
+    path = write(women + between((0, 0, 2), (1, 1, 1), sex="Man"), tmp_path / "trips.parquet")
+    area = ("--within", ",".join(places()[at] for at in (0, 1, 4, 5)))
+    folders = [
+        in_cells(path, tmp_path / "everyone", 10, *area),
+        in_cells(path, tmp_path / "women", 9, *area, "--filter", 'sex == "Woman"'),
+    ]
+    assert rests(audit_releases(folders, trips=path if with_trips else None)) == [3]
+
+
+def test_an_area_that_changed_or_is_not_there_is_not_known(tmp_path: Path) -> None:
+    path = write(between((0, 0, 12), (0, 1, 12)), tmp_path / "trips.parquet")
+    area = tmp_path / "area.txt"
+    area.write_text(" ".join(places()[:2]))
+    done = odkanon("anonymize", path, "-o", tmp_path / "release", "--within", area)
+    assert done.returncode == 0, output(done)
+    told = read_published(tmp_path / "release")
+    assert told_area(told) is not None
+    area.write_text(" ".join(places()[:3]))
+    assert told_area(told) is None
+    area.unlink()
+    assert told_area(told) is None
+
+
+def test_areas_that_are_the_same_count_once_and_large_ones_are_not_listed() -> None:
+    shapely = pytest.importorskip("shapely")
+    known = Places(connect(), [], None)
+    children, small = sorted(h3.cell_to_children(places()[0], 12)), read_area(places()[0])
+    for number, area in enumerate((small, read_area(" ".join(children)), None, read_area(places()[1]))):
+        known.add_area(number, area, 12)
+    assert known.areas_of(range(4)) == {0: {0, 1}, 3: {3}}
+    assert known.areas[0] == [places()[0]]
+    large = Area(shape=shapely.Point(2.35, 48.85).buffer(1))
+    known.add_area(4, large, 12, exact=False)
+    assert known.areas_of([0, 4]) == {0: {0}}
+    known.add_area(5, large, 12)
+    assert known.areas_of([0, 5]) is None
+    known.add_area(6, large, 4)
+    assert known.areas_of([6]) == {6: {6}}
+
+
+def read_published(folder: Path) -> Published:
+    return open_releases([folder]).releases[0]
 
 
 def test_trips_are_counted_in_the_cells_of_the_release(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import h3
 import numpy as np
 import pytest
 
-from odkanon import Area
+from odkanon import Area, read_area
 from odkanon.zoning.cells import Cells, cell_to_parent
 
 
@@ -37,3 +37,9 @@ def test_the_mask_of_an_outline_and_cells_joins_them() -> None:
     assert h3.str_to_int(centre) in both.tolist()
     finer = both[both != np.uint64(h3.str_to_int(centre))]
     assert not np.isin(cell_to_parent(finer, 8), numbers([centre])).any()
+
+
+def test_a_long_list_of_cells_is_not_the_name_of_a_file() -> None:
+    cells = sorted(h3.cell_to_children("861fb4667ffffff", 9))
+    for many in (cells[:17], cells):
+        assert read_area(",".join(many)).cells.tolist() == numbers(many).tolist()

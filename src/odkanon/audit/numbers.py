@@ -11,7 +11,7 @@ from odkanon.audit.comparing import Comparing
 from odkanon.audit.differences import Family, families, find_differences, find_few_heads
 from odkanon.audit.folder import Published
 from odkanon.audit.places import Places
-from odkanon.audit.relations import Relation
+from odkanon.audit.relations import Relation, inside_mark
 from odkanon.audit.report import Finding
 from odkanon.audit.shown.solving import Floats, some_masses
 from odkanon.audit.shown.system import System
@@ -68,6 +68,7 @@ class Told:
         """
         releases = [release for side in sides for release in side]
         atoms = possible_atoms(releases, self._related, self._complete)
+        atoms = None if atoms is None else _inside_areas(atoms, releases, self._places)
         listed = {each.number for each in releases if _suppresses_nothing(each)}
         rows = None if atoms is None else possible_columns(self._connection, self._places, sides, atoms, listed)
         if rows is None:
@@ -115,6 +116,16 @@ def possible_atoms(
         if parts | {family.whole.number} <= numbers and not any(part.thinned for part in family.parts):
             atoms = [atom for atom in atoms if family.whole.number not in atom or atom & parts]
     return [atom for atom in atoms if atom]
+
+
+def _inside_areas(
+    atoms: Sequence[frozenset[int]], releases: Sequence[Published], places: Places
+) -> list[frozenset[int]]:
+    """Return atoms with the areas that their trips may be in: that of a release, and of others in it or not."""
+    found = list(atoms)
+    for area, own in (places.areas_of(release.number for release in releases) or {}).items():
+        found = [*(atom | {inside_mark(area)} for atom in found), *(atom for atom in found if not atom & own)]
+    return found
 
 
 def _may_be(relation: Relation, atom: frozenset[int]) -> bool:

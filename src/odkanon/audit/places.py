@@ -7,6 +7,7 @@ up each zone, the table ``above`` which node lies below which; everything about 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 import duckdb
@@ -18,12 +19,25 @@ from odkanon.audit.folder import AXES, WORLD, Published, Zone, rows
 from odkanon.audit.nested import check_nesting
 from odkanon.audit.report import Finding
 from odkanon.methods.registry import METHODS
+from odkanon.read.area import Area
+from odkanon.zoning.areas import polygon_area_km2
 from odkanon.zoning.cells import cell_to_parent, cell_to_resolution, cell_to_str, is_valid_cell, str_to_cell
 from odkanon.zoning.hierarchy import Hierarchy
 
+MOST_CELLS = 300_000
+"""How many cells of an area are listed."""
+AREA = "\x1farea"
+"""What the area of a release is called among its zones; no zone that people name is called so."""
+
 
 class Places:
-    """The tables ``nodes`` and ``above`` over all zones, and over leaves as they come."""
+    """The tables ``nodes`` and ``above`` over all zones, and over leaves as they come.
+
+    Attributes
+    ----------
+    areas : dict of int to list of str
+        The cells of each area that releases were kept to, by the number of the first of them.
+    """
 
     def __init__(
         self, connection: duckdb.DuckDBPyConnection, releases: Iterable[Published], hierarchy: Hierarchy | None
@@ -40,7 +54,8 @@ class Places:
             self._add_zones(release)
         known = [row[0] for row in connection.execute("SELECT DISTINCT node FROM nodes").fetchall()]
         self._known = set(known)
-        self._resolutions = sorted({int(r) for r in cell_to_resolution(_cells(known))} if hierarchy is None else ())
+        self._areas: dict[int, int | None] = {}
+        self.areas: dict[int, list[str]] = {}
         self.add_nodes(known)
 
     def _add_zones(self, release: Published) -> None:
@@ -83,23 +98,37 @@ class Places:
 
     def add_nodes(self, nodes: list[str]) -> None:
         """Tell the table ``above`` what lies above some nodes, themselves included, as far as zones are made of it."""
-        below, ancestors = (self._lookup_above if self._hierarchy is not None else self._h3_above)(nodes)
+        below, ancestors = self._lookup_above(nodes) if self._hierarchy is not None else _h3_above(nodes, self._known)
         table = pa.table({"node": pa.array(below, pa.string()), "ancestor": pa.array(ancestors, pa.string())})
         self._insert("above", "SELECT DISTINCT * FROM incoming EXCEPT SELECT * FROM above", table)
 
-    def _h3_above(self, nodes: list[str]) -> tuple[list[str], list[str]]:
-        names, cells = np.array(nodes, dtype=object), _cells(nodes)
-        below, ancestors = list(nodes), list(nodes)
-        own = np.where(cells == 0, -1, cell_to_resolution(cells))
-        for resolution in self._resolutions:
-            finer = np.flatnonzero(own > resolution)
-            below += names[finer].tolist()
-            ancestors += cell_to_str(cell_to_parent(cells[finer], resolution)).tolist()
-        if WORLD in self._known:
-            below += nodes
-            ancestors += [WORLD] * len(nodes)
-        kept = [at for at, ancestor in enumerate(ancestors) if ancestor in self._known]
-        return [below[at] for at in kept], [ancestors[at] for at in kept]
+    def add_area(self, release: int, area: Area | None, finest: int, *, exact: bool = True) -> None:
+        """Take note of where the trips of a release can begin and end, as everybody knows of whom it tells.
+
+        An area of too many cells is taken for one that cannot be listed where that is to be ``exact``, else for none.
+        """
+        if area is None or self._hierarchy is not None:
+            return
+        if area.shape is not None and _cells_in(area.shape, finest) > MOST_CELLS:
+            self._areas |= {release: None} if exact else {}
+            return
+        cells = cell_to_str(area.mask(finest)).tolist()
+        if len({h3.get_resolution(cell) for cell in cells}) == 1:
+            cells = sorted(h3.compact_cells(cells))
+        first = next((first for first, own in self.areas.items() if own == cells), release)
+        self._areas[release] = first
+        self.areas.setdefault(first, cells)
+
+    def areas_of(self, releases: Iterable[int]) -> dict[int, set[int]] | None:
+        """Return the areas that some releases were kept to, and which were; None where one cannot be listed."""
+        found: dict[int, set[int]] = {}
+        for release in releases:
+            area = self._areas.get(release, -1)
+            if area is None:
+                return None
+            if area >= 0:
+                found.setdefault(area, set()).add(release)
+        return found
 
     def _lookup_above(self, nodes: list[str]) -> tuple[list[str], list[str]]:
         tree = self._hierarchy
@@ -115,7 +144,7 @@ class Places:
         return [below[at] for at in kept], [ancestors[at] for at in kept]
 
     def regions(self, axis: str, releases: Sequence[int]) -> list[frozenset[tuple[int, str]]]:
-        """Return the parts of an axis that the zones of some releases tell apart, each by the zones that it lies in.
+        """Return the parts of an axis that zones and areas of some releases tell apart, each by those that it lies in.
 
         A node less all finer nodes is a part, unless they make it up: places are those that the world knows.
         """
@@ -126,8 +155,13 @@ class Places:
         zones: dict[str, set[tuple[int, str]]] = {}
         for node, release, zone in listed:
             zones.setdefault(node, set()).add((release, zone))
+        areas = self.areas_of(releases) or {}
+        for area in areas:
+            for node in self.areas[area]:
+                zones.setdefault(node, set()).add((area, AREA))
+        above = self._connection.execute("SELECT node, ancestor FROM above").fetchall()
         higher: dict[str, list[str]] = {node: [] for node in zones}
-        for node, ancestor in self._connection.execute("SELECT node, ancestor FROM above").fetchall():
+        for node, ancestor in zip(*_h3_above(list(zones), set(zones)), strict=True) if areas else above:
             if node in zones and ancestor in zones and node != ancestor:
                 higher[node].append(ancestor)
         size = self._sizes(list(zones))
@@ -191,6 +225,30 @@ def _finest_levels(tree: Hierarchy) -> dict[str, int]:
 
 def _cells(nodes: list[str]) -> Any:
     return str_to_cell(pa.array(nodes, pa.string())) if nodes else np.empty(0, dtype=np.uint64)
+
+
+def _cells_in(shape: Any, resolution: int) -> float:
+    """Return about how many cells of a resolution a polygon has."""
+    import shapely
+
+    area = polygon_area_km2(shapely.geometry.mapping(shape))
+    return area / float(h3.average_hexagon_area(resolution, unit="km^2"))
+
+
+def _h3_above(nodes: list[str], known: AbstractSet[str]) -> tuple[list[str], list[str]]:
+    """Return nodes, and for each of them what lies above it among those that are known, itself included."""
+    names, cells = np.array(nodes, dtype=object), _cells(nodes)
+    below, ancestors = list(nodes), list(nodes)
+    own = np.where(cells == 0, -1, cell_to_resolution(cells))
+    for resolution in sorted({int(each) for each in cell_to_resolution(_cells(sorted(known)))}):
+        finer = np.flatnonzero(own > resolution)
+        below += names[finer].tolist()
+        ancestors += cell_to_str(cell_to_parent(cells[finer], resolution)).tolist()
+    if WORLD in known:
+        below += nodes
+        ancestors += [WORLD] * len(nodes)
+    kept = [at for at, ancestor in enumerate(ancestors) if ancestor in known]
+    return [below[at] for at in kept], [ancestors[at] for at in kept]
 
 
 def check_outlines(release: Published) -> list[Finding]:

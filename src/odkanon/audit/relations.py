@@ -53,14 +53,24 @@ class Relation:
         return self.one.name, self.other.name
 
 
-def scopes(connection: duckdb.DuckDBPyConnection, releases: Iterable[Published]) -> list[tuple[frozenset[int], int]]:
-    """Return for which sets of releases there are trips that just these are about, and how many."""
-    listed = " UNION ALL ".join(f"SELECT trip, {each.number} AS release FROM scope{each.number}" for each in releases)
-    if not listed:
+def inside_mark(area: int) -> int:
+    """Return the number that stands, among releases, for being inside an area; see `odkanon.audit.places.Places`."""
+    return -1 - area
+
+
+def scopes(
+    connection: duckdb.DuckDBPyConnection, releases: Iterable[Published], areas: Iterable[int]
+) -> list[tuple[frozenset[int], int]]:
+    """Return for which sets of releases, and inside which areas, there are trips of just these, and how many."""
+    tables = [f"SELECT trip, {each.number} AS release FROM scope{each.number}" for each in releases]
+    if not tables:
         return []
+    for area in areas:
+        ends = " AND ".join(f"{end} IN (SELECT leaf FROM area{area})" for end in ("origin", "destination"))
+        tables.append(f"SELECT DISTINCT trip, {inside_mark(area)} FROM records WHERE {ends}")
     counted = connection.execute(
         "SELECT members, count(*) FROM (SELECT list(release ORDER BY release) AS members "
-        f"FROM ({listed}) GROUP BY trip) GROUP BY 1 ORDER BY 1"
+        f"FROM ({' UNION ALL '.join(tables)}) GROUP BY trip HAVING max(release) >= 0) GROUP BY 1 ORDER BY 1"
     ).fetchall()
     return [(frozenset(members), int(count)) for members, count in counted]
 

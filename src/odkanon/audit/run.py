@@ -23,7 +23,7 @@ from odkanon.audit.places import Places, check_outlines, check_overlap
 from odkanon.audit.recount import recount
 from odkanon.audit.relations import Relation, comparison, relations, scopes, together, unknown
 from odkanon.audit.report import Comparison, Finding, Report
-from odkanon.audit.scope import columns_needed, finest_of
+from odkanon.audit.scope import area_of, columns_needed, finest_of, told_area
 from odkanon.audit.systems import make_system
 from odkanon.core.documents import parse_json
 from odkanon.errors import InputError
@@ -164,6 +164,9 @@ def open_releases(
     for release in releases:
         with as_damage(release.name):
             findings += _look_at(connection, release, with_trips=trips is not None)
+            finest = release.manifest.get("resolution")
+            if trips is None and len(releases) > 1 and isinstance(finest, int):
+                places.add_area(release.number, told_area(release), finest, exact=False)
     exact: set[int] = set()
     records = None
     if trips is not None:
@@ -175,6 +178,8 @@ def open_releases(
         for release in releases:
             with as_damage(release.name):
                 counted, same = recount(connection, release, records, trips)
+                if same and len(releases) > 1:
+                    places.add_area(release.number, area_of(release, trips), finest)
             findings += counted
             exact |= {release.number} if same else set()
     source = None if trips is None else trips.name
@@ -208,7 +213,7 @@ def compare_opened(
 ) -> tuple[list[Comparison], list[Finding]]:
     """Compare each two of some releases as well as can be: by trips, by published numbers, or not at all."""
     connection, places, exact = opened.connection, opened.places, opened.exact
-    atoms = scopes(connection, [each for each in releases if each.number in exact])
+    atoms = scopes(connection, [each for each in releases if each.number in exact], places.areas)
     related = relations(releases, atoms, exact, cumulative=cumulative, disjoint=disjoint)
     by_trips, by_numbers, comparisons, findings = [], [], [], unknown(related)
     for each in related:

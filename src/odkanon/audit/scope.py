@@ -12,6 +12,7 @@ from odkanon.audit.counting.records import Records, raw_column
 from odkanon.audit.counting.scan import TripsSource
 from odkanon.audit.folder import Published
 from odkanon.errors import InputError
+from odkanon.publish.recipe import public_digest
 from odkanon.read.area import Area, read_area
 from odkanon.read.tables.open import quote_text
 from odkanon.read.tables.where import FILTERED
@@ -88,6 +89,16 @@ def area_of(release: Published, source: TripsSource) -> Area | None:
     if source.within is not None or not isinstance(told, str) or told.endswith(" in memory"):
         return source.area
     return read_area(told)
+
+
+def told_area(release: Published) -> Area | None:
+    """Return the area that a recipe tells, where it can be had as it was: in cells, or in a file that is the same."""
+    told = release.recipe.get("input", {}).get("within")
+    try:
+        same = isinstance(told, str) and public_digest(Path(told)) == _digest(release, "within")
+        return read_area(told) if same else None
+    except (InputError, OSError, ValueError):  # it is not there, or a name that no file could have
+        return None
 
 
 def finest_of(releases: Sequence[Published], source: TripsSource) -> int:

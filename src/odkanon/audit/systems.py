@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from math import ceil
@@ -13,7 +13,8 @@ import numpy as np
 
 from odkanon.audit.folder import AXES, Published
 from odkanon.audit.measures import MEASURES, Measure
-from odkanon.audit.places import Places
+from odkanon.audit.places import AREA, Places
+from odkanon.audit.relations import inside_mark
 from odkanon.audit.shown.system import Heads, System
 from odkanon.core.arrays import Bools, Ints
 
@@ -155,10 +156,12 @@ def possible_columns(
 ) -> Ints | None:
     """Return in which rows a trip between any two places may be; None where places cannot be listed.
 
-    Of releases that say that they list all of their trips, and of those in ``listed``, each trip is in a row.
+    Of releases that say that they list all of their trips, and of those in ``listed``, each trip is in a row. Trips
+    that are inside an area, as an atom says of some, are nowhere else.
     """
     releases = [release for side in sides for release in side]
-    if any(release.has_boxes for release in releases):
+    areas = places.areas_of(each.number for each in releases)
+    if areas is None or any(release.has_boxes for release in releases):
         return None
     regions = {axis: places.regions(axis, [each.number for each in releases]) for axis in AXES}
     shape = tuple(len(regions[axis]) for axis in AXES)
@@ -167,16 +170,30 @@ def possible_columns(
     grids = {each.number: _grid(connection, each, regions, shape) for each in releases}
     nothing = np.full(shape, -1, dtype=np.int64).ravel()
     whole = {each.number for each in releases if each.number in listed or each.lists_all}
+    inside = {area: _both_inside(regions, area) for area in areas}
     found = []
-    for chosen in sorted({tuple(_member(side, atom) for side in sides) for atom in atoms}):
+    for chosen, within in sorted({_kind_of(sides, atom, inside) for atom in atoms}):
         columns = np.column_stack([nothing if number < 0 else grids[number] for number in chosen])
-        there = (columns >= 0) | ~np.isin(chosen, sorted(whole))
-        found.append(_distinct(columns[(columns >= 0).any(axis=1) & there.all(axis=1)]))
+        there = ((columns >= 0) | ~np.isin(chosen, sorted(whole))).all(axis=1) & (columns >= 0).any(axis=1)
+        for area, both in inside.items():
+            there &= both if area in within else ~both
+        found.append(_distinct(columns[there]))
     return _distinct(np.concatenate(found)) if found else None
 
 
-def _member(side: Sequence[Published], atom: frozenset[int]) -> int:
-    return next((release.number for release in side if release.number in atom), -1)
+def _kind_of(
+    sides: Sequence[Sequence[Published]], atom: frozenset[int], areas: Iterable[int]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return of which release of each side an atom is, -1 for none, and inside which areas."""
+    members = (next((release.number for release in side if release.number in atom), -1) for side in sides)
+    return tuple(members), tuple(area for area in areas if inside_mark(area) in atom)
+
+
+def _both_inside(regions: dict[str, list[frozenset[tuple[int, str]]]], area: int) -> Bools:
+    """Tell for each two regions whether both are inside an area."""
+    ends = [np.array([(area, AREA) in region for region in regions[axis]], dtype=bool) for axis in AXES]
+    both: Bools = np.logical_and.outer(*ends).ravel()
+    return both
 
 
 def _grid(

@@ -92,7 +92,7 @@ def read_area(text: str) -> Area:
     path = Path(text)
     if text in NAMED and not path.exists():
         text = ",".join(NAMED[text])
-    if len(text) < 4096 and path.is_file():
+    if _is_file(path):
         if path.suffix.lower() in POLYGON_FILES:
             return Area(shape=_union(read_polygons(path, any_code=True).shapes))
         content = path.read_text(encoding="utf-8", errors="replace")
@@ -109,6 +109,14 @@ def read_area(text: str) -> Area:
             "give a GeoJSON file, or cells separated by commas"
         )
     return Area(cells=np.unique(cells))
+
+
+def _is_file(path: Path) -> bool:
+    """Tell whether there is such a file; a list of cells can be longer than the name of a file may be."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def _union(shapes: Any) -> Any:

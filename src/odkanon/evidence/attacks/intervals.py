@@ -45,7 +45,11 @@ def intervals(case: Case) -> Finding:
         return groups_on_ladder(case)
     related = relations(
         case.opened.releases,
-        scopes(case.opened.connection, [each for each in case.opened.releases if each.number in case.opened.exact]),
+        scopes(
+            case.opened.connection,
+            [each for each in case.opened.releases if each.number in case.opened.exact],
+            case.opened.places.areas,
+        ),
         case.opened.exact,
         cumulative=False,
         disjoint=False,
@@ -92,7 +96,9 @@ def _most(case: Case) -> int | None:
 
 def _together(case: Case, related: Sequence[Relation]) -> Finding:
     opened = case.opened
-    atoms = scopes(opened.connection, [each for each in opened.releases if each.number in opened.exact])
+    atoms = scopes(
+        opened.connection, [each for each in opened.releases if each.number in opened.exact], opened.places.areas
+    )
     parts = [
         (system.take(which), columns)
         for system in overlapping(opened.connection, opened.places, atoms, related)
