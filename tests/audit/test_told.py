@@ -244,3 +244,6 @@ def test_segments_of_one_run_are_those_that_its_index_lists(tmp_path: Path) -> N
     elsewhere = replace(young, folder=tmp_path / "old")
     (found,) = relations([women, elsewhere], [], set(), cumulative=False, disjoint=False)
     assert (found.kind, found.how) == ("unknown", "by what they say")
+    (tmp_path / "young.recipe.json").write_text("{}")
+    (found,) = relations([women, young], [], set(), cumulative=False, disjoint=False)
+    assert (found.kind, found.how) == ("unknown", "by what they say")

@@ -17,6 +17,7 @@ from odkanon.audit.folder import Published
 from odkanon.audit.report import Comparison, Finding
 from odkanon.audit.scope import OTHER, apart_in_time, hides_filter, plain_value, read_alike, segment_of
 from odkanon.core.documents import parse_json
+from odkanon.publish.recipe import recipe_path
 
 CLOCKED = ("hour", "start_time", "end_time")
 """What a clock says of a trip."""
@@ -173,9 +174,13 @@ def _exclude(name: str, one: str, other: str) -> bool:
 
 
 def together(*releases: Published) -> bool:
-    """Tell whether releases were made in one run, as segments that stay safe side by side."""
+    """Tell whether releases were made in one run, as segments that stay safe side by side.
+
+    Those have one recipe for all; a release with one of its own was made by itself, whatever an index lists.
+    """
     folders = {each.folder.resolve().parent for each in releases}
-    return len(folders) == 1 and {each.folder.resolve().name for each in releases} <= listed_in(*folders)
+    alone = any(recipe_path(path).is_file() for each in releases for path in (each.folder, each.folder.resolve()))
+    return len(folders) == 1 and not alone and {each.folder.resolve().name for each in releases} <= listed_in(*folders)
 
 
 def listed_in(folder: Path) -> set[str]:
