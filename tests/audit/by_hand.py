@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,9 @@ class Known:
             {axis: {flow[at] for flow in flows} for axis, at in (("origin", 0), ("destination", 1))}
             for flows in releases
         ]
+
+    def areas_of(self, numbers: Iterable[int]) -> dict[int, set[int]]:
+        return {}
 
     def regions(self, axis: str, numbers: list[int]) -> list[frozenset[tuple[int, str]]]:
         found = {

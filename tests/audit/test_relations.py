@@ -369,3 +369,28 @@ def test_codes_of_two_levels_are_compared_by_their_lookup_table(tmp_path: Path, 
     given = None if table is None else lookup_hierarchy(pyarrow.csv.read_csv(places))
     report = audit_releases([tmp_path / "everyone", tmp_path / "women"], hierarchy=given)
     assert any(said in each.message for each in findings(report))
+
+
+@pytest.mark.parametrize("named", ["in memory", "in two files", "in one file"])
+def test_codes_of_two_tables_of_one_name_cannot_be_compared(tmp_path: Path, named: str) -> None:
+    """A and Z are one district, by tables that nobody can tell apart; of its 14 trips, 12 are of women."""
+    path = tmp_path / "trips.csv"
+    path.write_text("origin,destination,sex\n" + "a1,b1,W\n" * 12 + "a1,b1,M\n" * 2)
+    folders = []
+    for name, district, where in (("everyone", "A", None), ("women", "Z", "sex == 'W'")):
+        places = tmp_path / ("" if named == "in one file" else name) / "places.csv"
+        places.parent.mkdir(exist_ok=True)
+        places.write_text(f"leaf,district\na1,{district}\nb1,B\n")
+        folders.append(tmp_path / f"of {name}")
+        if named == "in memory":
+            tree = lookup_hierarchy(pyarrow.csv.read_csv(places))
+            made = anonymize(read_od(path, hierarchy=tree, where=where), Rule(trips=5), method="oigh", level="district")
+            made.save(folders[-1])
+            continue
+        more = [] if where is None else ["--filter", where]
+        done = odkanon(
+            *("anonymize", path, "-o", folders[-1], "--hierarchy", places, "--level", "district", "--k", 5, *more)
+        )
+        assert done.returncode == 0, output(done)
+    (found,) = findings(audit_releases(folders), "relation")
+    assert "cannot be compared" in found.message

@@ -18,6 +18,7 @@ import pyarrow as pa
 from odkanon.audit.folder import AXES, WORLD, Published, Zone, rows
 from odkanon.audit.nested import check_nesting
 from odkanon.audit.report import Finding
+from odkanon.audit.scope import same_table
 from odkanon.methods.registry import METHODS
 from odkanon.read.area import Area
 from odkanon.zoning.areas import polygon_area_km2
@@ -79,7 +80,7 @@ class Places:
         """Tell whether it is known which zones of two releases lie in which.
 
         Cells know it of each other. Codes need a lookup table that has them, unless one release has all zones of the
-        other, or all are of one level.
+        other, or all are of one level of one table.
         """
         for axis in AXES:
             first, second = (_codes(release.zones[axis]) for release in (one, other))
@@ -89,7 +90,7 @@ class Places:
             if (
                 not both
                 or both in (first, second)
-                or (self._hierarchy is None and len({level for _, level in both}) == 1)
+                or (self._hierarchy is None and len({level for _, level in both}) == 1 and same_table(one, other))
             ):
                 continue
             if self._hierarchy is None or not {self.name(*each) for each in both} <= self._table:

@@ -71,6 +71,15 @@ def read_alike(one: Published, other: Published) -> bool:
     return first == second and known and one.parameters.get("left_out") == other.parameters.get("left_out")
 
 
+def same_table(one: Published, other: Published) -> bool:
+    """Tell whether two releases were made on one lookup table, as far as is known."""
+    told = [str(each.recipe.get("input", {}).get("hierarchy")) for each in (one, other)]
+    digests = [_digest(each, "hierarchy") for each in (one, other)]
+    return (
+        digests[0] == digests[1] if None not in digests else told[0] == told[1] and not told[0].endswith(" in memory")
+    )
+
+
 def _digest(release: Published, option: str) -> str | None:
     """Return the digest of the file that an option named, where the recipe has it: a file may change, not its name."""
     files = (release.recipe.get("command") or {}).get("files") or {}
