@@ -149,7 +149,7 @@ def test_a_narrow_strip_in_which_somebody_must_be_has_enough_trips() -> None:
     ("rule", "how"), [(Rule(trips=10), {}), (Rule(weight=25_000), {}), (Rule(trips=10), {"symmetric": True})], ids=str
 )
 def test_free_zones_do_not_end_where_few_trips_do(rule: Rule, how: dict[str, bool]) -> None:
-    """A zone has a cell of its own where there are trips in the parent of the cell; with few of them, it told of these."""
+    """A zone has a cell of its own where there are trips in its parent; with few of them, it told of these."""
     od = golden_od("turin-3k")
     release = anonymize(od, rule, method="freezones", iterations=20, **how)
     ends = od.origins.leaves[od.flows.origin], od.destinations.leaves[od.flows.destination]

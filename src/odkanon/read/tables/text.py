@@ -194,10 +194,13 @@ def told_header(path: str, head: bytes, said: TextFormat) -> tuple[str, tuple[st
 def check_names(columns: Sequence[str], name: str) -> None:
     """Raise if two columns have one name, or names that differ in case only, which are one to a database."""
     often = Counter(column.lower() for column in columns)
-    repeated = sorted({column for column in columns if often[column.lower()] > 1})
+    repeated = sorted(
+        {column for column in columns if often[column.lower()] > 1}, key=lambda each: (each.lower(), each)
+    )
     if repeated:
-        listed = " and ".join(map(repr, repeated[:2]))
-        raise InputError(f"{name} names column {listed} twice; give each column one name")
+        first, *more = repeated
+        other = f", as {more[0]!r}" if more and more[0].lower() == first.lower() else ""
+        raise InputError(f"{name} names column {first!r} twice{other}; give each column one name")
 
 
 def _names(text: str, delimiter: str) -> tuple[str, ...]:
