@@ -12,10 +12,11 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from odkanon.core.alone import alone
 from odkanon.core.paths import plain, remote
 from odkanon.errors import InputError, is_disk_full
 
@@ -93,12 +94,26 @@ def check_new(path: Path, *, force: bool = False) -> None:
 
 def write_whole(path: Path, text: str) -> None:
     """Write a file of text, all of it or nothing."""
+    with whole_file(path) as partial:
+        write_text(partial, text)
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """Yield where to write a file, which takes its own place when all of it is there."""
     with partial_folder(path) as partial:
-        write_text(partial / path.name, text)
+        yield partial / path.name
         (partial / path.name).replace(path)
 
 
-def move_into_place(partial: Path, folder: Path, *, beside: Path | None = None, sync: bool = True) -> None:
+def move_into_place(
+    partial: Path,
+    folder: Path,
+    *,
+    check: Callable[[], None] | None = None,
+    beside: Path | None = None,
+    sync: bool = True,
+) -> None:
     """Put a finished folder where it belongs.
 
     What was there before is swapped with it in one step where the system can do that. Elsewhere it is moved away first,
@@ -106,6 +121,9 @@ def move_into_place(partial: Path, folder: Path, *, beside: Path | None = None, 
 
     Parameters
     ----------
+    check : callable, optional
+        Raises where the folder may not go there. It is asked again here, where no other run can put something there
+        in between: of two that began at the same time, one would undo what the other has finished.
     beside : Path, optional
         A finished file that belongs next to the folder, under its own name. It waits as `pending` until the folder is
         in place, and then takes its own. A run that is killed in between leaves it waiting: whoever can tell that it
@@ -116,15 +134,18 @@ def move_into_place(partial: Path, folder: Path, *, beside: Path | None = None, 
     partial.chmod(0o755)
     for path in (*partial.rglob("*"), partial, *(() if beside is None else (beside,))) if sync else ():
         _sync(path)
-    if beside is not None:
-        beside.replace(pending(folder))
-    _put(partial, folder)
-    if sync:
-        _sync(folder.parent)
-    if beside is not None:
-        pending(folder).replace(folder.with_name(beside.name))
+    with alone(folder):
+        if check is not None:
+            check()
+        if beside is not None:
+            beside.replace(pending(folder))
+        _put(partial, folder)
         if sync:
             _sync(folder.parent)
+        if beside is not None:
+            pending(folder).replace(folder.with_name(beside.name))
+            if sync:
+                _sync(folder.parent)
 
 
 def pending(folder: Path) -> Path:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow.parquet
 
+from odkanon.core.alone import alone
 from odkanon.core.documents import parse_json
 from odkanon.core.outputs import check_new, move_into_place, partial_folder, restore, write_text
 from odkanon.errors import InputError, RefusedError
@@ -70,7 +71,7 @@ def save_release(
         recipe = make_recipe(folder, with_files(account(release), made), digest=digest, source=read, command=command)
         beside = partial / recipe_path(folder).name
         write_json(beside, recipe, indent=2)
-        move_into_place(made, folder, beside=beside)
+        move_into_place(made, folder, check=lambda: _check_free(folder, force=force), beside=beside)
     return folder
 
 
@@ -106,6 +107,10 @@ def with_files(told: dict[str, Any], folder: Path) -> dict[str, Any]:
 def check_target(folder: Path, *, force: bool) -> None:
     """Raise if a release cannot go to this folder; worth asking before the work begins."""
     prepare_target(folder)
+    _check_free(folder, force=force)
+
+
+def _check_free(folder: Path, *, force: bool) -> None:
     if folder.exists():
         check_only_ours(folder, FILES, needed=MANIFEST)
     check_new(folder, force=force)
@@ -115,10 +120,11 @@ def check_target(folder: Path, *, force: bool) -> None:
 def prepare_target(folder: Path) -> None:
     """Clear up what a killed run has left of a folder and its recipe, and raise if the recipe cannot go beside it."""
     check_outside(recipe_path(folder))
-    restore(folder)
-    settle_recipe(folder)
-    if not folder.exists() or folder.is_dir():
-        read_recipe(folder)
+    with alone(folder):  # what another run is about to put in place is not left by a killed one
+        restore(folder)
+        settle_recipe(folder)
+        if not folder.exists() or folder.is_dir():
+            read_recipe(folder)
 
 
 def _says_rule(manifest: Path) -> bool:

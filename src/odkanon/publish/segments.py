@@ -64,13 +64,17 @@ def save_together(
         recipe = make_recipe(folder, told, digest=sha256(made / INDEX), source=read, command=command)
         beside = partial / recipe_path(folder).name
         write_json(beside, recipe, indent=2)
-        move_into_place(made, folder, beside=beside)
+        move_into_place(made, folder, check=lambda: _check_free(folder, force=force), beside=beside)
     return folder
 
 
 def check_index_target(folder: Path, *, force: bool) -> None:
     """Raise if segments cannot go to this folder; worth asking before the work begins."""
     prepare_target(folder)
+    _check_free(folder, force=force)
+
+
+def _check_free(folder: Path, *, force: bool) -> None:
     if folder.exists():
         _check_only_segments(folder)
     check_new(folder, force=force)

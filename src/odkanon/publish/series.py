@@ -112,7 +112,7 @@ def save_series(folders: Sequence[Path], output: Path, *, force: bool = False) -
         write_csv(guard_text(series.table), made / CHANGES)
         if is_built():
             write_text(made / PAGE, page_of(releases))
-        move_into_place(made, output)
+        move_into_place(made, output, check=lambda: check_new(output, force=force))
     return series
 
 

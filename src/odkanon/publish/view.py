@@ -79,7 +79,7 @@ class View:
             pyarrow.parquet.write_table(self.table, made / PARQUET)
             write_csv(guard_text(self.table), made / CSV)
             write_json(made / ABOUT, self._about(digest), indent=2)
-            move_into_place(made, folder)
+            move_into_place(made, folder, check=lambda: check_new(folder, force=force))
         return folder
 
     def _about(self, digest: str | None) -> dict[str, Any]:
