@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import signal
+import socket
 import statistics
 import subprocess
 import sys
 import time
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -212,7 +215,7 @@ def test_oversized_and_malformed_bodies_are_refused(server: ExploreServer) -> No
         {"k": 1}, {"k": 0}, {"k": -5}, {"k": 10.5}, {"k": True}, {"k": "10"}, {"k": None}, {"k": 10**9},
         {"budget": 0.31}, {"budget": -0.1}, {"budget": "0.1"}, {"budget": None}, {"targets": []}, {"targets": "trips"},
         {"targets": [["trips"]]}, {"method": "none"}, {"method": ["odkanon"]}, {"resolution": 15}, {"segment": "../x"},
-        {"suppress": "never"}, {"split": "yes"}, {"page": 7}, {"number": "1"},
+        {"suppress": "never"}, {"split": "yes"}, {"page": 7}, {"page": ""}, {"number": "1"},
     ],
 )  # fmt: skip
 def test_only_what_was_offered_can_be_asked(server: ExploreServer, change: dict[str, Any]) -> None:
@@ -254,3 +257,23 @@ def test_a_saved_release_is_never_replaced(server: ExploreServer) -> None:
     status, answer = ask(server, "save", first(server, k=20) | {"name": "once"})
     assert status == 400
     assert "exists already" in answer["error"]
+
+
+def test_of_two_that_save_under_one_name_one_is_told(server: ExploreServer) -> None:
+    asked = [first(server, k=k) | {"name": "both"} for k in (12, 13)]
+    with ThreadPoolExecutor(2) as pool:
+        answers = list(pool.map(lambda body: ask(server, "save", body), asked))
+    assert sorted(status for status, _ in answers) == [200, 400]
+    kept = next(body["k"] for body, (status, _) in zip(asked, answers, strict=True) if status == 200)
+    assert f'"trips": {kept}' in (server.session.folder / "both" / "release.json").read_text(encoding="utf-8")
+
+
+def test_no_page_can_hold_up_saving(server: ExploreServer) -> None:
+    ask(server, "anonymize", first(server) | {"page": "", "number": 10**6})
+    assert ask(server, "save", first(server, k=14) | {"name": "saved all the same"})[0] == 200
+
+
+def test_connections_wait_where_the_server_is_busy(server: ExploreServer) -> None:
+    with ExploreServer(server.session) as busy, ExitStack() as opened:
+        for _ in range(40):
+            opened.enter_context(socket.create_connection(busy.server_address[:2], timeout=2))

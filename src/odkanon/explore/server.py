@@ -19,7 +19,7 @@ from typing import Any
 
 from odkanon._version import __version__
 from odkanon.errors import OdkanonError, RefusedError, unexpected
-from odkanon.explore.session import Session
+from odkanon.explore.session import NO_PAGE, Session
 from odkanon.explore.worker import StoppedError
 from odkanon.publish.report.page import fill_template
 
@@ -60,6 +60,8 @@ class ExploreServer(ThreadingHTTPServer):
     # On Windows this would let another program listen on the same port.
     allow_reuse_address = os.name != "nt"
     allow_reuse_port = False
+    # A slider that moves opens connections faster than they are taken up; the usual five would turn some away.
+    request_queue_size = 128
 
     def __init__(self, session: Session, port: int = 0) -> None:
         super().__init__((HOST, port), _Handler)
@@ -201,7 +203,7 @@ def _same(given: str, expected: str) -> bool:
 
 def _who(asked: dict[str, Any]) -> tuple[str, int]:
     page, number = asked.get("page"), asked.get("number")
-    if not isinstance(page, str) or len(page) > 64 or type(number) is not int:
+    if not isinstance(page, str) or page == NO_PAGE or len(page) > 64 or type(number) is not int:
         raise _RefusedError(HTTPStatus.BAD_REQUEST, "a question has a page and a number")
     return page, number
 

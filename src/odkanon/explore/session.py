@@ -28,6 +28,8 @@ from odkanon.quality.utility import utility
 
 KEPT = 24
 """Releases kept at hand, so that going back, saving and asking for more need no second run."""
+NO_PAGE = ""
+"""Whoever saves waits for it: nothing that a page asks later stops it."""
 CURVE = (2, 3, 5, 7, 10, 14, 20, 30, 40, 55, 75, 100)
 CURVE_METHOD = "odkanon"
 NAMES = {name: measure.target for name, measure in MEASURES.items()}
@@ -55,7 +57,7 @@ class Session:
         self._releases: OrderedDict[Request, Release] = OrderedDict()
         self._newest: OrderedDict[str, int] = OrderedDict()
         # Releases one at a time; what takes longer in processes beside them, so that a slider never waits for it.
-        self._jobs: dict[str, Job] = {}
+        self._jobs: list[tuple[str, Job]] = []
         self._idle: list[Job] = []
         self._lock, self._work, self._closed = Lock(), Lock(), False
         self._curves: dict[Request, dict[str, Any]] = {}
@@ -82,15 +84,15 @@ class Session:
     def stop(self, page: str) -> None:
         """Stop what runs beside for a page, if something does."""
         with self._lock:
-            job = self._jobs.pop(page, None)
-        if job is not None:
+            jobs = [job for whose, job in self._jobs if whose == page]
+        for job in jobs:
             job.stop()
 
     def close(self) -> None:
         """Stop everything."""
         with self._lock:
             self._closed = True
-            jobs = [*self._jobs.values(), *self._idle]
+            jobs = [*(job for _, job in self._jobs), *self._idle]
         for job in jobs:
             job.stop()
 
@@ -131,7 +133,7 @@ class Session:
     def save(self, request: Request, name: Any) -> dict[str, Any]:
         """Write what is shown as a folder beside where the explorer was started."""
         targets = [self.target(name, part if request.split else None) for part in request.parts]
-        releases = [self._release(part, "", 0) for part in request.parts]
+        releases = [self._release(part, NO_PAGE, 0) for part in request.parts]
         by, _, value = request.segment.partition(": ")
         # Without it, an audit could not tell which trips the release is about.
         segment = {"segment": {by: value}} if value else {}
@@ -173,14 +175,14 @@ class Session:
         with self._lock:
             if self._closed:
                 raise StoppedError("the explorer was stopped")
-            job = self._jobs[page] = self._idle.pop() if self._idle else Job()
+            job = self._idle.pop() if self._idle else Job()
+            self._jobs.append((page, job))
         try:
             self.check_wanted(page, number)
             return job.run(task, *args, **options)
         finally:
             with self._lock:
-                if self._jobs.get(page) is job:
-                    del self._jobs[page]
+                self._jobs.remove((page, job))
                 if job.usable:
                     self._idle.append(job)
 
