@@ -11,7 +11,6 @@ import pytest
 
 from odkanon.explore.data import Data
 from odkanon.explore.session import NO_PAGE, Session
-
 from odkanon.explore.worker import StoppedError
 from worlds.matrices import golden_od
 

@@ -84,7 +84,12 @@ def test_a_run_that_begins_waits_until_another_is_in_place(
 ) -> None:
     target = save_release(first, tmp_path / "out")
     put, looked = outputs._put, Event()
-    begins = Thread(target=lambda: (check_target(target, force=True), looked.set()))
+
+    def begin() -> None:
+        check_target(target, force=True)
+        looked.set()
+
+    begins = Thread(target=begin)
 
     def slow(partial: Path, folder: Path) -> None:
         begins.start()

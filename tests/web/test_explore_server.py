@@ -276,4 +276,4 @@ def test_no_page_can_hold_up_saving(server: ExploreServer) -> None:
 def test_connections_wait_where_the_server_is_busy(server: ExploreServer) -> None:
     with ExploreServer(server.session) as busy, ExitStack() as opened:
         for _ in range(40):
-            opened.enter_context(socket.create_connection(busy.server_address[:2], timeout=2))
+            opened.enter_context(socket.create_connection(("127.0.0.1", busy.server_port), timeout=2))

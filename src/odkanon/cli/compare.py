@@ -119,9 +119,7 @@ def compare(
     settings = _settings(experiment, reading)
     output.mkdir(parents=True, exist_ok=True)
     log = output / RUNS
-    if force:
-        log.unlink(missing_ok=True)
-    outcomes = _run(experiment, read_outcomes(log, settings), log, settings)
+    outcomes = _run(experiment, {} if force else read_outcomes(log, settings), log, settings)
     _write(outcomes, experiment, output)
     lacking = draw_targets(experiment, output / "zones.png")
     drawn = "" if lacking else ", zones.png"
@@ -143,7 +141,7 @@ def _compare_orders(
     from rich.table import Table
 
     from odkanon.cli.say import console
-    from odkanon.core.outputs import check_new
+    from odkanon.core.outputs import check_new, whole_file
     from odkanon.model.rule import Rule
     from odkanon.read.axes import kinds_of
     from odkanon.read.matrix import matrix_of
@@ -154,8 +152,8 @@ def _compare_orders(
     check_new(target, force=force)
     od = matrix_of(reading, kinds=kinds_of(by, bands))
     kept = compare_orders(od, Rule(trips=k), orders)
-    output.mkdir(parents=True, exist_ok=True)
-    write_csv(kept, target)
+    with whole_file(target) as partial:
+        write_csv(kept, partial)
     table = Table(title="Share of trips of which a detail is known, by order", title_justify="left")
     for name in kept.column_names:
         table.add_column(
@@ -271,11 +269,13 @@ def _run(experiment: Experiment, done: Mapping[Cell, Outcome], log: Path, settin
 
 
 def _write(outcomes: list[Outcome], experiment: Experiment, output: Path) -> None:
+    from odkanon.core.outputs import whole_file, write_whole
     from odkanon.publish.files import guard_text
     from odkanon.read.tables.open import write_csv
     from odkanon.study.tables import long_table, paper_tables
 
     tables = paper_tables(outcomes, experiment.people())
-    write_text(output / "tables.md", "\n".join(table.to_markdown() for table in tables))
-    write_text(output / "tables.tex", "\n".join(table.to_latex() for table in tables))
-    write_csv(guard_text(long_table(outcomes)), output / "tables.csv")
+    write_whole(output / "tables.md", "\n".join(table.to_markdown() for table in tables))
+    write_whole(output / "tables.tex", "\n".join(table.to_latex() for table in tables))
+    with whole_file(output / "tables.csv") as partial:
+        write_csv(guard_text(long_table(outcomes)), partial)

@@ -46,7 +46,7 @@ def explain(
     """
     from odkanon.cli.progress import stages
     from odkanon.cli.say import console
-    from odkanon.core.outputs import check_new, write_whole
+    from odkanon.core.outputs import check_new, whole_file, write_whole
     from odkanon.publish.files import guard_text
     from odkanon.publish.recipe import check_outside
     from odkanon.read.matrix import matrix_of
@@ -69,7 +69,8 @@ def explain(
         stage(f"comparing them with {release}")
         told = run(release, od, km=km, polygons=None if onto is None else read_polygons(onto, code))
         write_whole(output, page(told))
-        write_csv(guard_text(told.table()), table)
+        with whole_file(table) as partial:
+            write_csv(guard_text(told.table()), partial)
     console.tell(written=[output, table], place=told.summary.name, cpc=told.summary.cpc)
     near = "" if told.summary.large_near is None else f", large ones near in {told.summary.large_near:.0%}"
     console.print(f"Flows between places ({told.summary.name}) are right to {told.summary.cpc:.0%}{near}.")

@@ -42,7 +42,7 @@ def sample(
     """Write the sample survey: synthetic trips with the shape of the paper's, to try everything on."""
     import pyarrow.parquet
 
-    from odkanon.core.outputs import check_new, partial_folder
+    from odkanon.core.outputs import check_new, whole_file
     from odkanon.read.tables.open import write_csv
     from odkanon.sample.survey import make_survey
 
@@ -66,11 +66,10 @@ def sample(
     if output.suffix not in (".parquet", ".csv", ".gz"):
         raise InputError(f"{output} should end in .parquet, .csv or .csv.gz")
     survey = make_survey(seed)
-    with partial_folder(output) as partial:
+    with whole_file(output) as partial:
         if output.suffix == ".parquet":
-            pyarrow.parquet.write_table(survey, partial / output.name)
+            pyarrow.parquet.write_table(survey, partial)
         else:
-            write_csv(survey, partial / output.name)
-        (partial / output.name).replace(output)
+            write_csv(survey, partial)
     console.tell(written=[output])
     say(f"Wrote {survey.num_rows:,} synthetic trips to {output}")

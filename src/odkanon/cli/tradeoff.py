@@ -44,7 +44,7 @@ def tradeoff(
     import pyarrow as pa
 
     from odkanon.cli.progress import stages
-    from odkanon.core.outputs import check_new
+    from odkanon.core.outputs import check_new, whole_file
     from odkanon.publish.recipe import check_outside
     from odkanon.read.matrix import matrix_of
     from odkanon.read.tables.open import write_csv
@@ -71,9 +71,10 @@ def tradeoff(
             methods=[name.strip() for name in methods.split(",")],
             target=[target.value for target in protect or [Protect("participants")]],
         )
-        output.parent.mkdir(parents=True, exist_ok=True)
-        write_csv(pa.Table.from_pylist([vars(row) for row in rows]), table)
-        plot_tradeoff(rows, output)
+        with whole_file(table) as partial:
+            write_csv(pa.Table.from_pylist([vars(row) for row in rows]), partial)
+        with whole_file(output) as partial:
+            plot_tradeoff(rows, partial)
     console.tell(written=[output, table], runs=[vars(row) for row in rows])
     say(f"Wrote {output} and {table}: {len(rows)} runs.")
 

@@ -1,4 +1,4 @@
-"""One run at a time at one place: who looks whether something is there, and then puts it there, does both undisturbed."""
+"""One run at a time at one place: who looks whether something is there, and then puts it there, is not disturbed."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pathlib import Path
 def alone(target: Path) -> Iterator[None]:
     """Wait until no other run is at a file or folder, and keep others away until the end.
 
-    They meet at a hidden file beside it, whose lock ends with the process however it ends. Where that cannot be made, or
-    the disk knows no locks, nobody is kept away: what is written there fails by itself, or goes as well as it can.
+    They meet at a hidden file beside it, whose lock ends with the process however it ends. Where that cannot be made,
+    or the disk knows no locks, nobody is kept away.
     """
     path = target.absolute().with_name(f".{target.absolute().name}.odkanon-lock")
     lock = _lock(path)

@@ -6,6 +6,7 @@ enough for realistic numbers of pairs and of persons in each, of no value for an
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -48,8 +49,7 @@ def write_crowd(trips: int, folder: Path, *, seed: int = 2025, progress: Callabl
     """
     if trips < 1:
         raise InputError(f"the number of trips must be 1 or more, not {trips}")
-    if folder.exists():
-        raise InputError(f"{folder} exists already; choose another folder")
+    _check_free(folder)
     batches, done = crowd(trips, seed=seed), 0
     with partial_folder(folder) as partial:
         for part in range(-(-trips // _FILE)):
@@ -62,8 +62,13 @@ def write_crowd(trips: int, folder: Path, *, seed: int = 2025, progress: Callabl
                     done += len(batch)
                     if progress is not None:
                         progress(f"writing trips: {done:,} of {trips:,}")
-        move_into_place(partial, folder, sync=False)
+        move_into_place(partial, folder, check=lambda: _check_free(folder), sync=False)
     return folder
+
+
+def _check_free(folder: Path) -> None:
+    if os.path.lexists(folder):
+        raise InputError(f"{folder} exists already; choose another folder")
 
 
 def crowd(trips: int, *, seed: int = 2025) -> Iterator[pa.RecordBatch]:

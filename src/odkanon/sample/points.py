@@ -35,16 +35,26 @@ def write_netmob25(survey: pa.Table, folder: Path, *, force: bool = False) -> in
         Where to; an earlier folder of the same kind is replaced with ``force``.
     """
     restore(folder)
-    if folder.exists() and not (folder.is_dir() and (folder / INDIVIDUALS).is_file()):
-        raise InputError(f"{folder} exists and is not such a survey; choose another folder")
-    check_new(folder, force=force)
+    _check_free(folder, force=force)
     with partial_folder(folder) as partial:
         (partial / POINTS).mkdir()
         write_csv(individuals(survey), partial / INDIVIDUALS)
         points = points_of_trips(survey)
         _write_person_files(points, partial / POINTS)
-        move_into_place(partial, folder, sync=False)
+        move_into_place(partial, folder, check=lambda: _check_free(folder, force=force), sync=False)
     return len(points)
+
+
+def _check_free(folder: Path, *, force: bool) -> None:
+    """Raise if the survey cannot go to a folder: nothing but what it consists of is ever replaced."""
+    if folder.exists():
+        if not (folder.is_dir() and (folder / INDIVIDUALS).is_file()):
+            raise InputError(f"{folder} exists and is not such a survey; choose another folder")
+        points = [path.name for path in folder.glob(f"{POINTS}/*") if path.suffix != ".csv" or not path.is_file()]
+        foreign = sorted({path.name for path in folder.iterdir()} - {INDIVIDUALS, POINTS}) + points
+        if foreign:
+            raise InputError(f"{folder} has {foreign[0]} in it, which is no part of the survey; move it away first")
+    check_new(folder, force=force)
 
 
 def individuals(survey: pa.Table) -> pa.Table:

@@ -130,6 +130,11 @@ def test_the_sample_never_replaces_a_stranger_folder(tmp_path: Path, survey: pa.
     with pytest.raises(InputError, match="exists already"):
         write_netmob25(survey, tmp_path / "survey")
     assert write_netmob25(survey, tmp_path / "survey", force=True) == len(points_of_trips(survey))
+    for name in ("notes.txt", "gps_dataset/notes.txt"):
+        (tmp_path / "survey" / name).write_text("mine")
+        with pytest.raises(InputError, match=r"notes\.txt in it"):
+            write_netmob25(survey, tmp_path / "survey", force=True)
+        (tmp_path / "survey" / name).unlink()
 
 
 def test_the_other_attributes_of_the_survey_are_kept(folder: Path) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from odkanon.core.outputs import whole_file
 from odkanon.errors import InputError
 from odkanon.publish.report.ground import Window, draw_ground, draw_names, window_of
 from odkanon.publish.report.model import AXES
@@ -126,8 +127,8 @@ def write_picture(
         raise InputError("pictures need matplotlib; install it with: pip install 'odkanon[plot]'") from error
     with rc_context(_SETTINGS):
         figure = _draw(releases, look, paper=paper, segments=segments)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(target, format=kind, dpi=140, metadata=_NO_DATES[kind])
+        with whole_file(target) as partial:
+            figure.savefig(partial, format=kind, dpi=140, metadata=_NO_DATES[kind])
     return target
 
 
