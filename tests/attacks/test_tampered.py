@@ -144,6 +144,30 @@ def test_an_export_does_not_go_into_a_release(folder: Path, to: str, name: str) 
             ["explain", "r", "--trips", "t", "-o", "x.html", "--km", "3", "--onto", "o"],
             "--km does not apply with --onto",
         ),
+        (["policy", "--force"], "--force does not apply without --output"),
+        (["rerun", "r", "--force"], "--force does not apply without --output"),
+        (["audit", "r", "--force"], "--force does not apply without --output"),
+        (["report", "r", "--force"], "--force does not apply without --output"),
+        (["sample", "-o", "x", "--trips", "9", "--force"], "--force does not apply with --trips"),
+        (["compare", "t", "-o", "x", "--by", "sex"], "--by does not apply without --give-up"),
+        (
+            ["compare", "t", "-o", "x", "--by", "sex", "--give-up", "sex", "--budget", "0.2"],
+            "--budget does not apply with --give-up",
+        ),
+        (
+            ["compare", "t", "-o", "x", "--by", "sex", "--give-up", "sex", "--methods", "oigh"],
+            "--methods does not apply with --give-up",
+        ),
+        (
+            ["anonymize", "t", "-o", "x", "--segment", "sex", "--age-bands", "18"],
+            "--age-bands does not apply without --segment age",
+        ),
+        (["picture", "r", "-o", "x.png", "--km", "3"], "--km does not apply without --near"),
+        (["picture", "r", "s", "-o", "x.png", "--measure", "weight"], "--measure does not apply to two releases"),
+        (["export", "r", "-o", "x", "--to", "omx", "--measure", "weight"], "--measure does not apply with --to omx"),
+        (["anonymize", "t", "-o", "x", "--k", "20", "--k", "2"], "--k is given more than once"),
+        (["anonymize", "t", "-o", "x", "--output", "y"], "--output is given more than once"),
+        (["audit", "r", "--show", "-1"], "Invalid value for"),
     ],
 )
 def test_an_option_that_says_nothing_is_an_error(tmp_path: Path, arguments: list[str], said: str) -> None:

@@ -91,6 +91,10 @@ def test_orders_are_compared_by_what_they_keep(trips: Path, tmp_path: Path) -> N
     assert kept[0]["g"] > kept[1]["g"]
     again = odkanon("compare", trips, *BY, *asked, "-o", tmp_path / "orders")
     assert again.returncode == 2
+    stricter = odkanon("compare", trips, *BY, *asked, "--protect", "persons", "-o", tmp_path / "persons")
+    assert stricter.returncode == 0, output(stricter)
+    fewer = pyarrow.csv.read_csv(tmp_path / "persons" / "orders.csv").to_pylist()
+    assert fewer[0]["flows"] < kept[0]["flows"]
 
 
 def test_a_cube_in_duckdb_is_the_same(trips: Path, tmp_path: Path) -> None:

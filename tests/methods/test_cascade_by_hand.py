@@ -22,6 +22,8 @@ def test_what_was_asked_for_is_told() -> None:
     assert anonymize(od, Rule(trips=4), method="cascade", coarsest=0).parameters == {**plain, "coarsest": 0}
     told = anonymize(od, Rule(trips=4), method="cascade", budget=0.2).parameters
     assert told == {**plain, "budget": 0.2, "budget_of": "trips"}
+    with pytest.raises(InputError, match="no budget that could be a share of rows"):
+        anonymize(od, Rule(trips=4), method="cascade", budget_of="rows")
     with pytest.raises(InputError, match="nothing but places"):
         anonymize(od, Rule(trips=4), method="cascade", give_up="place")
     assert "under" in str(anonymize(od, Rule(trips=99), method="cascade").refusal)

@@ -52,7 +52,7 @@ def audit(
     min_households: Annotated[
         int | None, typer.Option(rich_help_panel=RULE, help="At least so many households.")
     ] = None,
-    show: Annotated[int, typer.Option("--show", help="How many lines of each kind to print.")] = 20,
+    show: Annotated[int, typer.Option("--show", min=0, help="How many lines of each kind to print.")] = 20,
     force: Annotated[bool, typer.Option("--force", help="Replace the file, whatever it is.")] = False,
 ) -> None:
     """Check releases independently: rule, totals, zones, persons, and what several give away together.

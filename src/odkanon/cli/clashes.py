@@ -1,8 +1,9 @@
-"""Options that do not go together, for every command: what is given and would be ignored is an error."""
+"""Options that do not go together, or are given twice: what would be ignored is an error, for every command."""
 
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
@@ -10,6 +11,7 @@ from inspect import Parameter, signature
 from typing import Any
 
 import typer
+from typer.core import TyperCommand
 
 from odkanon.cli.protecting import THRESHOLDS
 from odkanon.cli.reading import OPTIONS, with_parameters
@@ -35,12 +37,18 @@ class Clash:
         The options.
     why : str
         For the message.
+    of : str, optional
+        The one command of which this is true; otherwise it is of all that have such options.
+    naming : str, optional
+        What the others have to name to count as given.
     """
 
     options: tuple[str, ...]
     given: bool
     idle: tuple[str, ...]
     why: str
+    of: str | None = None
+    naming: str | None = None
 
 
 _ABOUT_TRIPS = tuple(name for name in OPTIONS if name not in ("hierarchy", "outlines"))
@@ -52,7 +60,7 @@ CLASHES = (
     Clash(("hierarchy",), True, ("all_segments",), "segments need trips with coordinates"),
     Clash(("hierarchy",), False, ("outlines",), "H3 cells have their own outlines"),
     Clash(("segment", "all_segments"), False, ("segment_budget", "protect_intervals"), "nothing is split"),
-    Clash(("segment", "all_segments", "by"), False, ("age_bands",), "nothing is split"),
+    Clash(("segment", "all_segments", "by"), False, ("age_bands",), "nothing is split by age", naming="age"),
     Clash(("by",), True, ("segment", "zones"), "it makes one table, on zones of its own"),
     Clash(("by",), True, ("steps",), "attributes are given up between whole H3 levels"),
     Clash(("by",), True, ("level", "symmetric"), "its rows are as fine as k share, at several levels"),
@@ -68,7 +76,27 @@ CLASHES = (
     Clash(("onto",), False, ("code",), "codes are those of polygons of yours"),
     Clash(("trips",), True, ("layout",), "so many trips are a folder of Parquet files"),
     Clash(("trips",), False, _ABOUT_TRIPS, "there are no trips to read"),
+    Clash(("trips",), True, ("force",), "so many trips go to a new folder", of="sample"),
+    Clash(("give_up",), False, ("by",), "it is for comparing orders in which a cube gives up detail", of="compare"),
+    Clash(
+        ("give_up",), True, ("budget", "methods"), "orders of one method are compared, without a budget", of="compare"
+    ),
+    Clash(("near",), False, ("km",), "the map shows everything"),
+    Clash(("output", "full", "tables"), False, ("force",), "there is no file of yours to replace"),
 )
+
+
+class SaidOnce(TyperCommand):
+    """A command of which each option is given once, unless it can be repeated: the first value would say nothing."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the words of a command line."""
+        if not ctx.resilient_parsing:
+            *_, order = self.make_parser(ctx).parse_args(args=list(args))
+            for each in {each.name: each for each in order if not getattr(each, "is_flag", True)}.values():
+                if not each.multiple and sum(one is each for one in order) > 1:
+                    raise InputError(f"{each.opts[0]} is given more than once; which of them is meant?")
+        return super().parse_args(ctx, args)
 
 
 def check_clashes(command: Callable[..., None]) -> Callable[..., None]:
@@ -78,11 +106,16 @@ def check_clashes(command: Callable[..., None]) -> Callable[..., None]:
     def wrapped(context: typer.Context, **given: Any) -> None:
         spelling = {each.name: each.opts[0] for each in context.command.params}
         for clash in CLASHES:
-            here = [name for name in clash.options if name in spelling]
-            beside = [name for name in here if was_given(context, name) or _in_file(context, name)]
+            here = [name for name in clash.options if name in spelling and clash.of in (None, context.info_name)]
+            beside = [
+                name
+                for name in here
+                if (was_given(context, name) or _in_file(context, name)) and _names(given[name], clash.naming)
+            ]
             if not here or bool(beside) != clash.given:
                 continue
-            word = f"with {spelling[beside[0]]}" if clash.given else f"without {spelling[here[0]]}"
+            named = spelling[beside[0] if clash.given else here[0]] + (f" {clash.naming}" if clash.naming else "")
+            word = f"with {named}" if clash.given else f"without {named}"
             for name in clash.idle:
                 said = f"{spelling.get(name)} does not apply {word}: {clash.why}"
                 told_here = not clash.given or any(was_given(context, each) for each in beside)
@@ -97,6 +130,13 @@ def check_clashes(command: Callable[..., None]) -> Callable[..., None]:
     takes_context = "context" in plain.parameters
     context = Parameter("context", Parameter.KEYWORD_ONLY, annotation=typer.Context)
     return with_parameters(wrapped, command, add=[] if takes_context else [context])
+
+
+def _names(value: Any, wanted: str | None) -> bool:
+    """Tell whether the value of an option names something, alone or as in ``sex*age``; whatever is true names all."""
+    if wanted is None or not isinstance(value, list):
+        return True
+    return any(wanted in re.split(r"[*:]", str(each)) for each in value)
 
 
 def was_given(context: typer.Context, name: str) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 import typer
 
 from odkanon._version import __version__
-from odkanon.cli.clashes import check_clashes
+from odkanon.cli.clashes import SaidOnce, check_clashes
 from odkanon.cli.everywhere import everywhere
 
 COMMANDS = (
@@ -42,6 +42,8 @@ MODULES = {"check": "evidence", "policy": "evidence"}
 
 EXIT_CODES = "Exit codes: 0 done; 1 refused for privacy reasons; 2 bad input or usage; 130 stopped."
 OWN_EXIT_CODES = {
+    "evidence": "Exit codes: 0 nothing speaks against signing; 1 something does; 2 bad input or usage; 130 stopped.",
+    "check": "Exit codes: 0 kept; 1 broken, with a line for each thing; 2 bad input or usage; 130 stopped.",
     "audit": "Exit codes: 0 clean; 1 findings; 2 a file cannot be read; 130 stopped.",
     "rerun": "Exit codes: 0 done; 1 refused, or another result from the same input; 2 bad input or usage; 130 stopped.",
 }
@@ -61,7 +63,8 @@ def app_of(names: Iterable[str]) -> typer.Typer:
     )
     for name in names:
         command: Callable[..., None] = getattr(import_module(f"odkanon.cli.{MODULES.get(name, name)}"), name)
-        app.command(epilog=OWN_EXIT_CODES.get(name, EXIT_CODES))(everywhere(check_clashes(command)))
+        told = OWN_EXIT_CODES.get(name, EXIT_CODES)
+        app.command(cls=SaidOnce, epilog=told)(everywhere(check_clashes(command)))
     app.callback()(_options)
     return app
 

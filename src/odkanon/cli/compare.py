@@ -53,7 +53,8 @@ def compare(
     protect: Annotated[
         list[Protect] | None,
         typer.Option(
-            help="As in anonymize: all must hold. [default: participants, and population beside them]",
+            help="As in anonymize: all must hold. [default: participants, and population beside them, unless orders "
+            "are compared]",
             show_default=False,
         ),
     ] = None,
@@ -113,7 +114,7 @@ def compare(
         if sample and reading.within is None:
             reading = replace(reading, within=",".join(CENTRAL_CELLS))
         if give_up:
-            _compare_orders(reading, by or [], give_up, k, bands, output, force=force)
+            _compare_orders(reading, by or [], give_up, k, protect, bands, output, force=force)
             return
         experiment = _experiment(reading, dimensions, k, budget, bands, methods, protect)
     settings = _settings(experiment, reading)
@@ -135,7 +136,15 @@ def compare(
 
 
 def _compare_orders(
-    reading: Reading, by: list[str], orders: list[str], k: int, bands: Sequence[int], output: Path, *, force: bool
+    reading: Reading,
+    by: list[str],
+    orders: list[str],
+    k: int,
+    protect: list[Protect] | None,
+    bands: Sequence[int],
+    output: Path,
+    *,
+    force: bool,
 ) -> None:
     """Compare orders in which a cube gives up detail, and print and write what each keeps."""
     from rich.table import Table
@@ -151,7 +160,8 @@ def _compare_orders(
     target = output / ORDERS
     check_new(target, force=force)
     od = matrix_of(reading, kinds=kinds_of(by, bands))
-    kept = compare_orders(od, Rule(trips=k), orders)
+    targets = [each.value for each in protect or [Protect("participants")]]
+    kept = compare_orders(od, Rule.protect(*targets, k=k, of=od), orders)
     with whole_file(target) as partial:
         write_csv(kept, partial)
     table = Table(title="Share of trips of which a detail is known, by order", title_justify="left")

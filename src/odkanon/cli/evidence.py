@@ -43,8 +43,6 @@ def evidence(
 
     Stop an attack with Ctrl-C: the sheet then says how far it came.
 
-    Exit codes: 0 nothing speaks against signing; 1 something does; 2 a file cannot be read.
-
     Example:
 
     `odkanon evidence release --trips survey.parquet --policy policy.toml -o evidence`
@@ -114,8 +112,6 @@ def check(
     ] = None,
 ) -> None:
     """Hold a release against the policy of your office; for pipelines.
-
-    Exit codes: 0 kept; 1 broken, with a line for each thing; 2 a file cannot be read.
 
     Example:
 

@@ -8,7 +8,9 @@ from typing import Annotated
 
 import typer
 
+from odkanon.cli.clashes import was_given
 from odkanon.cli.say import console, say
+from odkanon.errors import InputError
 
 
 class ExportFormat(StrEnum):
@@ -32,6 +34,7 @@ class Counted(StrEnum):
 
 
 def export(
+    context: typer.Context,
     release: Annotated[
         Path, typer.Argument(metavar="RELEASE", help="Folder of a release, or of segments.", show_default=False)
     ],
@@ -125,6 +128,8 @@ def export(
     """
     from odkanon.publish.export.export import export_release
 
+    if was_given(context, "measure") and to.value not in ("flowmap", "skmob"):
+        raise InputError(f"--measure does not apply with --to {to.value}: it has both; leave it out")
     written = export_release(
         release,
         to.value,

@@ -8,7 +8,9 @@ from typing import Annotated
 
 import typer
 
+from odkanon.cli.clashes import was_given
 from odkanon.cli.say import console, say
+from odkanon.errors import InputError
 
 
 class ColourBy(StrEnum):
@@ -26,6 +28,7 @@ class OneAxis(StrEnum):
 
 
 def picture(
+    context: typer.Context,
     release: Annotated[
         Path, typer.Argument(metavar="RELEASE", help="Folder of a release, or of segments.", show_default=False)
     ],
@@ -61,6 +64,8 @@ def picture(
     from odkanon.core.outputs import check_new
     from odkanon.publish.report.picture import write_picture
 
+    if was_given(context, "measure") and other is not None:
+        raise InputError("--measure does not apply to two releases: colours say which of them has a zone; leave it out")
     check_new(output, force=force)
     releases = [release] if other is None else [release, other]
     one = None if axis is None else axis.value

@@ -19,7 +19,7 @@ def series(
         ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the table and the page.")],
-    show: Annotated[int, typer.Option("--show", help="How many of the largest changes to print.")] = 10,
+    show: Annotated[int, typer.Option("--show", min=0, help="How many of the largest changes to print.")] = 10,
     force: Annotated[bool, typer.Option("--force", help="Replace an earlier series in DIR.")] = False,
 ) -> None:
     """Put releases side by side: how each flow changed, as a table and a page.

@@ -40,7 +40,7 @@ def cascade(
     *,
     coarsest: int | None = None,
     budget: float | None = None,
-    budget_of: BudgetOf = "trips",
+    budget_of: BudgetOf | None = None,
     implications: Implications = "safe",
     give_up: str | None = None,
     rows: EarlierRows | None = None,
@@ -58,8 +58,8 @@ def cascade(
     budget : float, optional
         Leave out the coarsest rows, by ``|o| + |d|``, as long as what is not published stays within this share, in
         [0, 1). For comparing with methods that suppress: where the cut falls depends on the data, and tells of it.
-    budget_of : {"rows", "trips"}
-        Share of OD pairs or of trips.
+    budget_of : {"rows", "trips"}, optional
+        With a budget: share of OD pairs, or of trips, which is the default.
     implications : {"safe", "allowed"}
         ``safe``: no group below the rule can be shown to exist. ``allowed``: every row meets the rule, but whoever
         knows the method can work out smaller groups from several rows.
@@ -82,9 +82,11 @@ def cascade(
     parameters: dict[str, Any] = {"implications": implications}
     if coarsest is not None:
         parameters["coarsest"] = coarsest
-    allowed = None if budget is None else Budget(budget, budget_of)
+    if budget is None and budget_of is not None:
+        raise InputError(f"there is no budget that could be a share of {budget_of}; leave that out")
+    allowed = None if budget is None else Budget(budget, budget_of or "trips")
     if allowed is not None:
-        parameters |= {"budget": budget, "budget_of": budget_of}
+        parameters |= {"budget": budget, "budget_of": allowed.of}
     if rows is not None:
         if not safe or od.axes or coarsest is not None or budget is not None:
             raise InputError("the rows are given; there are no further options")
