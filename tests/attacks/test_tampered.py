@@ -175,3 +175,23 @@ def test_an_option_that_says_nothing_is_an_error(tmp_path: Path, arguments: list
     assert done.returncode == 2
     assert said in output(done)
     assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("number", "command"),
+    [
+        ("NaN", ["export", "r", "--onto", "zones.geojson", "--to", "csv", "-o", "x"]),
+        ("9" * 400, ["anonymize", "od.csv", "--hierarchy", "tree.csv", "--zones-geojson", "zones.geojson", "-o", "x"]),
+    ],
+)
+def test_polygons_of_no_numbers_are_said(tmp_path: Path, number: str, command: list[str]) -> None:
+    anonymize(golden_od("tiny"), Rule(trips=5)).save(tmp_path / "r")
+    (tmp_path / "od.csv").write_text("origin,destination,trips\na,b,20\n")
+    (tmp_path / "tree.csv").write_text("zone,all\na,x\nb,x\n")
+    ring = f"[[2.0,48.0],[{number},48.0],[2.5,48.5],[2.0,48.0]]"
+    feature = f'{{"type":"Feature","properties":{{"id":"a"}},"geometry":{{"type":"Polygon","coordinates":[{ring}]}}}}'
+    (tmp_path / "zones.geojson").write_text(f'{{"type":"FeatureCollection","features":[{feature}]}}')
+    done = odkanon(*command, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "polygon that cannot be read" in output(done)
+    assert not (tmp_path / "x").exists()

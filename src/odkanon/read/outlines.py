@@ -71,7 +71,7 @@ def _features(path: Path) -> list[dict[str, Any]]:
     try:
         rings = [np.asarray(ring, dtype=np.float64)[:, :2] for each in polygons for ring in _rings(each["geometry"])]
         points = np.concatenate(rings)
-    except (KeyError, ValueError, TypeError, IndexError) as error:
+    except (KeyError, ValueError, TypeError, IndexError, OverflowError) as error:
         raise InputError(f"{path} has a polygon that cannot be read ({error})") from None
     check_degrees([*points.min(axis=0).tolist(), *points.max(axis=0).tolist()], path)
     return polygons

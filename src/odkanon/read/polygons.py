@@ -147,7 +147,10 @@ def _polygonal(wkb: Shapes, path: Path) -> Shapes:
     if len(shapes) == 0 or others:
         which = f"row {others[0]} is none" if others else "it has no rows"
         raise InputError(f"{path} should hold polygons, but {which}")
-    return np.asarray(shapely.make_valid(shapes))
+    try:
+        return np.asarray(shapely.make_valid(shapes))
+    except shapely.errors.ShapelyError as error:  # such as coordinates that are no numbers
+        raise InputError(f"{path} has a polygon that cannot be read ({error})") from None
 
 
 def _in_degrees(shapes: Shapes, crs: str | None, path: Path) -> Shapes:

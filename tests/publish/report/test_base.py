@@ -87,3 +87,24 @@ def test_islands_on_the_date_line_leave_no_line_across_the_map(page_built: Path)
     west, _, east, _ = base["box"]
     steps = [abs(step) for ring in base["land"] for step in ring[2::2]]
     assert max(steps) < east - west  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("geometry", "said"),
+    [
+        (
+            {"type": "Polygon", "coordinates": [[[650e3, 6.8e6], [660e3, 6.8e6], [660e3, 6.9e6], [650e3, 6.8e6]]]},
+            "degrees",
+        ),
+        ({"type": "LineString", "coordinates": [["a", "b"], ["c", "d"]]}, "cannot be read"),
+        ({"type": "LineString", "coordinates": [[10**400, 1], [2, 1]]}, "cannot be read"),
+        ({"type": "Polygon", "coordinates": [None]}, "cannot be read"),
+        ({"type": ["Polygon"], "coordinates": []}, "cannot be read"),
+        ({"type": "FeatureCollection", "features": None}, "cannot be read"),
+    ],
+)
+def test_what_cannot_be_drawn_is_said(tmp_path: Path, geometry: object, said: str) -> None:
+    path = tmp_path / "streets.geojson"
+    path.write_text(json.dumps(geometry))
+    with pytest.raises(InputError, match=said):
+        read_beneath(path)

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from odkanon.core.documents import parse_json
 from odkanon.errors import InputError
 from odkanon.publish.report.model import PER_DEGREE, Ring, Shape, pack_line, pack_polygons
+from odkanon.read.coordinates import check_degrees
 
 WORLD = Path(__file__).with_name("world.bin.gz")
 UNIT = 1000
@@ -74,18 +75,22 @@ def read_beneath(path: Path) -> dict[str, list[Any]]:
     Raises
     ------
     InputError
-        If the file is missing or is not GeoJSON.
+        If the file is missing, is not GeoJSON, or is not in degrees.
     """
     try:
         content = parse_json(path.read_text(encoding="utf-8"))
         geometries = list(_geometries(content))
-    except (OSError, ValueError, AttributeError, KeyError) as error:
+        points = [point for geometry in geometries for point in _points(geometry["coordinates"])]
+        if points:
+            x, y = zip(*points, strict=True)
+            check_degrees([min(x), min(y), max(x), max(y)], path)
+        lines = [line for geometry in geometries for line in _lines(geometry)]
+        return {
+            "shapes": [shape for geometry in geometries if (shape := pack_polygons(geometry))],
+            "lines": [pack_line(line) for line in lines],
+        }
+    except (OSError, ValueError, AttributeError, KeyError, TypeError, IndexError, OverflowError) as error:
         raise InputError(f"{path} cannot be read as GeoJSON ({error})") from None
-    lines = [line for geometry in geometries for line in _lines(geometry)]
-    return {
-        "shapes": [shape for geometry in geometries if (shape := pack_polygons(geometry))],
-        "lines": [pack_line(line) for line in lines],
-    }
 
 
 def clip_ring(ring: Points, box: Box) -> Points:
@@ -218,6 +223,15 @@ def _geometries(content: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield content
     else:
         raise ValueError(f"unknown type {kind!r}")
+
+
+def _points(coordinates: list[Any]) -> Iterator[tuple[float, float]]:
+    """Yield the points of a geometry, however deep its lists are."""
+    if coordinates and not isinstance(coordinates[0], list):
+        yield float(coordinates[0]), float(coordinates[1])
+        return
+    for part in coordinates:
+        yield from _points(part)
 
 
 def _lines(geometry: dict[str, Any]) -> list[Any]:
