@@ -454,7 +454,7 @@ def test_two_columns_of_one_name_are_refused(tmp_path: Path, names: tuple[str, s
     several = [tmp_path / "first.parquet", parquet]
     text = write(tmp_path / "t.csv", f"{','.join(names)}\n1,9\n")
     for source in (table, parquet, feather, several, text):
-        with pytest.raises(InputError, match="twice(, as 'weight')?; give each column one name"):
+        with pytest.raises(InputError, match=r"twice(, as 'weight')?; give each column one name"):
             open_table(source)
 
 
