@@ -22,9 +22,8 @@ def alone(target: Path) -> Iterator[None]:
         yield
     finally:
         if lock is not None:
-            path.unlink(
-                missing_ok=True
-            )  # while it is held: whoever waits for it sees that it is gone, and makes another
+            # While it is held: whoever waits for it sees that it is gone, and makes another.
+            path.unlink(missing_ok=True)
             os.close(lock)
 
 
