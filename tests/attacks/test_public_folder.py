@@ -173,6 +173,23 @@ def test_a_cascade_tells_k_mean_weights_as_its_rows_tell_of_them() -> None:
     assert any(len(each) > 1 for rows, each in true.items() if rows is not None), "the rows tell the mean weight"
 
 
+def test_a_cascade_lists_no_row_that_needs_light_trips_which_are_not_listed() -> None:
+    """Rows of weight 6 and 8 and k = 2: were there no others, two mean weights were 7, and the first not listed."""
+    weights = np.array([1, 2, 4, 4, 4], dtype=np.int64)
+    origins, destinations = (str_to_cell(pa.array(side, pa.string())) for side in places())
+    od = od_of_cells(origins[[0, 1, 1, 2, 2]], destinations[[0] * 5], weight=weights)
+    release = anonymize(od, Rule.protect("population", k=2, of=od), method="cascade")
+    assert release.classes.weight is not None
+    assert release.classes.weight.tolist() == [7, 8]
+    for some in [each for each in HEAVY if not each[1]]:
+        od = weighed(some)
+        release = anonymize(od, Rule.protect("population", k=2, of=od), method="cascade")
+        if release.refusal is None:
+            trips, weight = release.classes.trips, release.classes.weight
+            assert weight is not None
+            assert weight.min() * trips.sum() >= 2 * weight.sum()
+
+
 def test_the_mean_weight_of_a_larger_data_set_is_told() -> None:
     od = weighed((7, 7, 1, 7, 7))
     rule = Rule(weight=Fraction(10), k=2, mean_weight=Fraction(5))

@@ -90,3 +90,8 @@ class Summary(ByHeads):
         if self.weight is None or self.trips == 0:
             raise InputError("the population can only be protected where trips have a weight; say which column it is")
         return Fraction(self.weight, self.trips * self.scale)
+
+    @property
+    def own_mean_weight(self) -> Fraction | None:
+        """Exact mean weight of these very trips; None where there are none, or none with a weight."""
+        return Fraction(self.weight, self.trips * self.scale) if self.weight is not None and self.trips else None

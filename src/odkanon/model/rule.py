@@ -165,6 +165,10 @@ class Rule:
         """Whether its threshold on weight is k times a mean weight, and not one that was asked for."""
         return "weight" in self.thresholds and self.mean_weight is not None and self._k is not None
 
+    def goes_by(self, mean_weight: Fraction | None) -> bool:
+        """Whether its threshold on weight is k times this mean weight of a trip."""
+        return self.weight_from_data and self.mean_weight == mean_weight
+
     @property
     def k_from_data(self) -> bool:
         """Whether its k was not asked for, and is a threshold on weight over a mean weight; see `k_of`."""

@@ -14,13 +14,14 @@ def told_rule(release: Release) -> Rule:
 
     The mean weight of all trips, compared with that of the listed ones, tells of the others: that there are some, and
     how heavy they are. A cascade promises that this cannot be shown. So its k trips are told with the mean weight of
-    the listed ones, or as the smallest row, if that is less; every row has as much. Where the mean is that of a larger
-    data set, it does not tell of these trips. Elsewhere what is missing is nothing, or meets the rule.
+    the listed ones, or as the smallest row, if that is less (where groups may be worked out); every row has as much.
+    Where the mean is that of a larger data set, it does not tell of these trips. Elsewhere what is missing is nothing,
+    or meets the rule.
     """
-    rule, classes, whole = release.rule, release.classes, release.input
-    if not rule.weight_from_data or classes.own_pairs is None or classes.weight is None or whole.weight is None:
+    rule, classes = release.rule, release.classes
+    if classes.own_pairs is None or classes.weight is None or not len(classes):
         return rule
-    if not len(classes) or rule.mean_weight != Fraction(whole.weight, whole.trips * whole.scale):
+    if not rule.goes_by(release.input.own_mean_weight):
         return rule
     mean = Fraction(int(classes.weight.sum()), int(classes.trips.sum()) * classes.scale)
     least = min(Fraction(rule.k) * mean, Fraction(int(classes.weight.min()), classes.scale))

@@ -8,8 +8,9 @@ promise and its proof.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from math import ceil
 from typing import Any, Literal, get_args
 
@@ -100,8 +101,10 @@ def cascade(
         ladder, parameters["give_up"] = Ladder(ladder.sides, order.steps), order.text
     elif give_up is not None:
         raise InputError("there is nothing but places to give up detail of; publish by an attribute")
-    rest = work.falling([side.nodes(0) for side in ladder.sides], rule.measures)
-    fallen = fall(ladder, rest, terms, None if rows is None else rows.on(ladder))
+    given, nodes = None if rows is None else rows.on(ladder), [side.nodes(0) for side in ladder.sides]
+    fallen = settled(
+        lambda now: fall(ladder, work.falling(nodes, rule.measures), now, given), terms, od.summary, safe=safe
+    )
     return _released(work, od, rule, fallen, allowed, parameters)
 
 
@@ -126,8 +129,10 @@ def outlook(od: ODMatrix, rule: Rule, budget: Budget | None) -> Outlook:
     """Return what a cascade of a matrix would give, in a part of the time: no release is made, nor any pair placed."""
     ladder = ladder_of((od.origins, od.destinations), None)
     flows = od.flows.only(rule.counted | {BY_HEAD})
-    rest = memory_rest(flows, [side.nodes(0) for side in ladder.sides], rule.measures, placing=False)
-    fallen = fall(ladder, rest, Terms(rule, least_trips(rule, od.summary, safe=True)))
+    nodes, terms = [side.nodes(0) for side in ladder.sides], Terms(rule, least_trips(rule, od.summary, safe=True))
+    fallen = settled(
+        lambda now: fall(ladder, memory_rest(flows, nodes, rule.measures, placing=False), now), terms, od.summary
+    )
     trips, g = fallen.rows.groups.trips, None
     if budget is not None:
         kept = within_budget(fallen, budget, budget.allowance(od.summary))
@@ -160,6 +165,25 @@ def least_trips(rule: Rule, whole: Summary, *, safe: bool) -> int:
     if rule.weight is None or not safe:
         return counted
     return max(counted, ceil(rule.k_of("trips", whole.mean_weight)))
+
+
+def settled(falls: Callable[[Terms], Fallen], terms: Terms, whole: Summary, *, safe: bool = True) -> Fallen:
+    """Return a fall every row of which has k times the mean weight of what is listed, where a rule asks for k mean weights.
+
+    The mean weight of all trips may be less than that. A row between the two would tell that trips are missing, and
+    that they are light: without them it would not be listed.
+    """
+    fallen, rule = falls(terms), terms.rule
+    while safe and rule.goes_by(whole.own_mean_weight) and len(fallen.rows):
+        trips, weight = int(fallen.rows.groups.trips.sum()), fallen.rows.shared_weight()
+        assert weight is not None
+        mean = Fraction(int(weight.sum()), trips * whole.scale)
+        asked = rule.with_weight(max(Fraction(rule.k) * mean, Fraction(terms.rule.weight)), mean)
+        if int(weight.min()) >= asked.units("weight", whole.scale):
+            break
+        terms = replace(terms, rule=asked)
+        fallen = falls(terms)
+    return fallen
 
 
 def ladder_of(trees: Sequence[Hierarchy], coarsest: int | None) -> Ladder:
