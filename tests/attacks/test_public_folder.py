@@ -27,7 +27,7 @@ from odkanon.publish.manifest import manifest, public_manifest
 from odkanon.publish.recipe import read_recipe, zone_account
 from odkanon.together.series import Zoning
 from odkanon.zoning.cells import str_to_cell
-from worlds.matrices import od_of_cells
+from worlds.matrices import golden_od, od_of_cells
 
 MOST = 2
 """Trips of a pair, at most."""
@@ -307,3 +307,12 @@ def test_all_that_is_public_follows_from_the_rows(way: str) -> None:
         inputs[known.rows].add(counts)
     assert any(len(same) > 1 for rows, same in inputs.items() if rows is not None), "no two inputs have the same rows"
     assert all(len(each) == 1 for each in told.values())
+
+
+def test_free_zones_do_not_tell_whether_they_are_those_of_the_cuts() -> None:
+    """A zone that is one cell is told in the same way however it was found."""
+    od = golden_od("turin-3k")
+    found = [anonymize(od, Rule(trips=10), method="freezones", iterations=turns) for turns in (0, 20)]
+    told = [[zone["properties"] for zone in zones_geojson(each)["features"]] for each in found]
+    assert [any(len(zone["cells"]) > 1 for zone in each) for each in told] == [False, True]
+    assert len({(zone["kind"], *zone) for each in told for zone in each}) == 1

@@ -125,7 +125,16 @@ def freezones(
         # Annealing knows of thresholds alone; where it leaves too much of what else is asked, the cuts may do.
         if release.refusal is None or rule.plain:
             return release
-    return release_of_first((cuts,), problem, joint, od, "freezones", parameters)
+    return _as_free(release_of_first((cuts,), problem, joint, od, "freezones", parameters))
+
+
+def _as_free(release: Release) -> Release:
+    """Return a release of cuts with zones that are told like free ones: which of the two it is says more than its rows."""
+    origins, destinations = (
+        zones if zones.resolution is None else replace(zones, cells=tuple((name,) for name in zones.ids.tolist()))
+        for zones in (release.origins, release.destinations)
+    )
+    return replace(release, origins=origins, destinations=destinations)
 
 
 def best_plan(
