@@ -116,7 +116,7 @@ def _apart(crowd: Crowd, head: Numbers) -> npt.NDArray[np.int32]:
 def published(world: Cube, crowd: Crowd, rule: Rule, terms: type[Terms] = Terms, *, capped: bool = True) -> Replay:
     """Return what the method lists of every input, in the words of the replay."""
     od = crowd_matrix(world, crowd, numbered=True)
-    k = least_trips(rule, od.summary, safe=True)
+    k = least_trips(rule, safe=True)
     trees = (od.origins, od.destinations, *(axis.tree for axis in od.axes))
     ladder = Ladder(tuple(side_of(tree) for tree in trees), world.order)
     rest = od.workspace().falling([side.nodes(0) for side in ladder.sides], rule.measures)

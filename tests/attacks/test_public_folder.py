@@ -234,7 +234,9 @@ def test_quality_does_not_count_large_groups_that_are_not_listed_either() -> Non
     assert large(12_000, 30, 120, method="cascade")[1]["quality"]["trips"]["e"] is not None
 
 
-@pytest.mark.parametrize("rule", [Rule(trips=10), Rule(trips=10, mean_weight=Fraction(1)), Rule(weight=10)], ids=str)
+@pytest.mark.parametrize(
+    "rule", [Rule(trips=10), Rule(trips=10, mean_weight=Fraction(1)), Rule(trips=10, weight=9)], ids=str
+)
 def test_quality_does_not_tell_how_heavy_few_trips_are_that_are_not_listed(rule: Rule) -> None:
     """Three trips with a third of all weight: C_AVG told the mean weight of the data, E and CPC their part of it."""
     rows, public = zip(

@@ -150,7 +150,8 @@ def test_persons_are_told_where_they_are_too_few(persons: int, said: str) -> Non
 def test_groups_with_enough_persons_after_all_are_none() -> None:
     """Each of two columns has fewer than the rule asks for, both together have enough."""
     assert text({(0, -1): (15,), (0, 2): (15,), (1, 2): (15,), (1, -1): (15,)}, 10, persons=4) != []
-    assert text({(0, -1): (15,), (0, 2): (15,), (1, 2): (15,), (1, -1): (15,)}, 10, persons=40) == []
+    for enough in (5, 40):  # 4 + 1 and 39 + 36
+        assert text({(0, -1): (15,), (0, 2): (15,), (1, 2): (15,), (1, -1): (15,)}, 10, persons=enough) == []
 
 
 def test_releases_that_share_no_trips_are_not_compared() -> None:
@@ -248,6 +249,12 @@ def test_sides_around_two_releases_are_as_large_as_can_be() -> None:
     _, sides = findings(lambda many: None if many > 2 else NOTHING, *overlaps(*pairs), (1, 2, "disjoint"))
     assert sides[0] == [[0], [1, 2], [3]]
     assert sides[1:] == [[[0], [1, 2]], [[0], [3]], [[1, 2], [3]]]
+
+
+def test_a_release_joins_a_side_only_if_it_shares_no_trips_with_any_there() -> None:
+    """The third shares none with the first, but some with the second."""
+    _, sides = findings(lambda _: NOTHING, *overlaps((0, 3), (1, 3), (1, 2)))
+    assert sides == [[[0, 1], [3, 2]]]
 
 
 def test_what_releases_show_together_is_one_system_for_each_set(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -261,6 +261,20 @@ def test_what_is_added_and_what_is_subtracted() -> None:
     assert [(group.columns.tolist(), group.plus, group.minus) for group in found] == [([1, 3], (0, 1), (10,))]
 
 
+def test_a_row_that_counts_twice_is_neither_added_nor_subtracted() -> None:
+    """The last but one is the rows 1 and 2, 2 once more, less the rows 10 and 21."""
+    found, _ = small_groups(system({(2, 10, 21): 5, (1, 10, -1): 9, (2, 10, -1): 5, (1, 11, 21): 9}, least=7))
+    assert [(group.columns.tolist(), group.plus, group.minus) for group in found] == [
+        ([0], (10, 21), (1, 2)),
+        ([2], (), ()),
+    ]
+
+
+def test_groups_of_many_persons_are_passed_over() -> None:
+    """One column has few, and is published as it is."""
+    assert small_groups(of_persons({(0, 10): {1}, (0, -1): CROWD})) == ([], 0)
+
+
 def test_two_rows_less_one_that_lies_in_both() -> None:
     assert masses(system({(0, -1): 1, (0, 10): 9, (1, 10): 9, (1, -1): 1})) == [2]
 

@@ -161,6 +161,8 @@ def test_heads_are_asked_for_by_any_rule_and_told_by_all() -> None:
     flows: list[Flows] = [FORTY, {("A", "B"): (20, 20.0, 15, 8)}]
     assert few_heads(flows, r0=TRIPS) == few_heads(flows, r1=TRIPS) == [FEW.format(5)]
     assert few_heads(flows, r0=TRIPS, r1=TRIPS) == []
+    nobody: list[Flows] = [FORTY, {("A", "B"): (20, 20.0, 20)}]
+    assert few_heads(nobody, r0=TRIPS, r1=TRIPS) == []
     for silent in ((PEOPLE, ("trips",)), (("trips",), PEOPLE)):
         assert few_heads(flows, silent) == []
     homes = [("trips", "households")] * 2

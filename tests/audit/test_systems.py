@@ -17,6 +17,8 @@ from audit.by_hand import Known as Regions
 from audit.by_hand import release as told
 from odkanon.audit import systems
 from odkanon.audit.folder import Published
+from odkanon.audit.places import AREA
+from odkanon.audit.relations import inside_mark
 from odkanon.audit.shown.system import System
 from odkanon.audit.systems import _contained, _distinct, highest, make_system, number_rows
 from worlds.tries import tries
@@ -168,6 +170,7 @@ def test_large_numbers_are_told_apart() -> None:
     assert len(_distinct(np.concatenate([known, known + np.array([0, 0, 1])]))) == 4
 
 
+INSIDE = inside_mark(0)
 PLACES: Flows = {("a1", "b1"): (12,), ("a2", "b1"): (13,), ("b1", "b1"): (14,)}
 """Rows 0, 1 and 2."""
 DISTRICTS: Flows = {("A", "B"): (20,)}
@@ -203,6 +206,56 @@ def test_of_whom_all_is_listed_each_trip_is_in_a_row() -> None:
     assert possible({0, 1}, listed={0, 1}) == {(0, 3), (1, 3)}
     assert possible({0, 1}, all_of=1) == {(0, 3), (1, 3), (-1, 3)}
     assert possible({0}, listed={1}) == {(0, -1), (1, -1), (2, -1)}
+
+
+class InAnArea(Regions):
+    """The same places, of which some are in the area that release 0 was kept to."""
+
+    def __init__(self, *inside: str) -> None:
+        super().__init__(PLACES, DISTRICTS)
+        self._inside = inside
+
+    def areas_of(self, numbers: Iterable[int]) -> dict[int, set[int]]:
+        return {0: {0}}
+
+    def regions(self, axis: str, numbers: list[int]) -> list[frozenset[tuple[int, str]]]:
+        return [
+            region | {(0, AREA)} if any((0, place) in region for place in self._inside) else region
+            for region in super().regions(axis, numbers)
+        ]
+
+
+@pytest.mark.parametrize(
+    ("inside", "atoms", "expected"),
+    [
+        (("a1", "b1"), [{0, INSIDE}], {(0, -1), (2, -1)}),
+        (("a1", "b1"), [{0, 1, INSIDE}], {(0, 3), (2, -1)}),
+        (("a1", "b1"), [{1}], {(-1, 3)}),
+        (("a1", "a2", "b1"), [{1, INSIDE}], {(-1, 3)}),
+        (("b1",), [{0, INSIDE}], {(2, -1)}),
+        (("b1",), [{0, 1, INSIDE}, {1}], {(2, -1), (-1, 3)}),
+        (("a1",), [{0, INSIDE}], set()),
+    ],
+)
+def test_trips_inside_an_area_are_nowhere_else(
+    inside: tuple[str, ...], atoms: list[set[int]], expected: set[tuple[int, int]]
+) -> None:
+    connection = tables(PLACES, DISTRICTS)
+    number_rows(connection)
+    places: Any = InAnArea(*inside)
+    sides = [[told(0)], [told(1)]]
+    found = systems.possible_columns(connection, places, sides, [frozenset(each) for each in atoms])
+    assert found is not None
+    assert set(map(tuple, found.tolist())) == expected
+
+
+def test_trips_outside_an_area_may_be_anywhere_else() -> None:
+    connection = tables(PLACES, DISTRICTS)
+    number_rows(connection)
+    places: Any = InAnArea("a1", "a2", "b1")
+    found = systems.possible_columns(connection, places, [[told(0)], [told(1)]], [frozenset({0})])
+    assert found is not None
+    assert found.tolist() == []
 
 
 @pytest.mark.parametrize(("less", "listed"), [(0, True), (1, False)])

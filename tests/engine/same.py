@@ -28,20 +28,20 @@ FINE: list[dict[str, Any]] = [{"method": method, "steps": "fine"} for method in 
 CASCADES: list[dict[str, Any]] = [{"method": "cascade", "coarsest": 5}, {**FINE[2], "coarsest": 6}]
 EVERY_RULE = [
     Rule(trips=5),
-    Rule(weight=9_000.5),
+    Rule(weight=9_000.5, k=3),
     Rule(persons=4),
     Rule(households=4),
     Rule(trips=5, weight=9_000, persons=4, households=3),
 ]
 CUBES: list[tuple[list[str], list[Rule]]] = [
-    (["mode", "hour:0-7,7-9,9-17,17-24"], [Rule(trips=6), Rule(weight=9_000.5)]),
+    (["mode", "hour:0-7,7-9,9-17,17-24"], [Rule(trips=6), Rule(weight=9_000.5, k=3)]),
     (["sex", "age", "weekday"], [Rule(persons=4), Rule(trips=5, weight=9_000, persons=3)]),
 ]
 """What to publish by, and rules to do it under."""
 CUBE_WAYS: list[dict[str, Any]] = [{"method": "cascade"}]
 FINE += [{"symmetric": True}, {"suppress": "before", "symmetric": True}, {"method": "oigh", "symmetric": True}]
 FINE += [{"method": "oigh", "level": resolution, "budget": 0.3} for resolution in (2, 6)]
-RULES = [Rule(trips=10), Rule(weight=20_000.5), Rule(persons=5), Rule(trips=8, weight=9_000, persons=3)]
+RULES = [Rule(trips=10), Rule(weight=20_000.5, k=7), Rule(persons=5), Rule(trips=8, weight=9_000, persons=3)]
 
 
 def said(od: Matrix, rule: Rule, way: dict[str, Any]) -> Any:

@@ -105,7 +105,7 @@ def test_golden_cases(case: str) -> None:
     path = GOLDEN / case / "od.csv"
     large = case == "paris-28k"
     stored = in_duckdb(path, fetchable=3_000 if large else 0)
-    check_same(read_od(path), stored, [Rule(trips=10), Rule(weight=100)][: 1 if large else 2], WAYS[::2])
+    check_same(read_od(path), stored, [Rule(trips=10), Rule(weight=100, k=5)][: 1 if large else 2], WAYS[::2])
 
 
 @tries(10)

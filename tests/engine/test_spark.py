@@ -102,7 +102,7 @@ def test_cubes(session: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize("case", ["tiny", "few-destinations", "paris-28k", "turin-3k"])
 def test_golden_cases(session: Any, case: str, tmp_path: Path) -> None:
     path = saved(pa.table(_golden(case)), tmp_path / "od.parquet")
-    check_same(read_od(GOLDEN / case / "od.csv"), on_spark(session, path), [Rule(trips=10), Rule(weight=100)])
+    check_same(read_od(GOLDEN / case / "od.csv"), on_spark(session, path), [Rule(trips=10), Rule(weight=100, k=5)])
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import h3
 import numpy as np
 import pytest
@@ -13,12 +15,11 @@ from odkanon import InputError, Rule, anonymize, limit, utility
 from odkanon.engine.rest import Groups
 from odkanon.methods.cascade.fall import Terms, fall, split
 from odkanon.methods.cascade.method import least_trips, outlook
-from odkanon.model.account import Source, Summary
 from odkanon.model.budget import Budget
 from odkanon.model.od import ODMatrix
 from odkanon.publish.manifest import promise
 from worlds.cubes import cube_matrix, fallen, rows_by_box
-from worlds.matrices import golden_od, published_rows, random_od, random_world, worlds
+from worlds.matrices import golden_od, od_of_cells, published_rows, random_od, random_world, worlds
 from worlds.tries import tries
 
 few = tries(12)
@@ -62,7 +63,7 @@ def test_rows_are_those_of_the_definition(
 
 RULES = {
     "trips": lambda od: Rule(trips=4),
-    "weight": lambda od: Rule(weight=3 * od.mean_weight),
+    "weight": lambda od: Rule.protect("population", k=3, of=od),
     "persons": lambda od: Rule(persons=3),
     "all": lambda od: Rule(trips=4, weight=3 * od.mean_weight, persons=3),
 }
@@ -228,15 +229,27 @@ def test_only_rows_that_list_as_much_as_they_may_have_given_trips() -> None:
         (Rule(trips=3, persons=5), True, 5),
         (Rule(persons=3, households=4), False, 4),
         (Rule(weight=7), False, 1),
-        (Rule(weight=7), True, 4),
+        (Rule(weight=7, k=4), True, 4),
+        (Rule(weight=7, k=4), False, 1),
+        (Rule(weight=7, persons=6, k=4), True, 6),
         (Rule(trips=2, weight=7), True, 2),
+        (Rule(weight=7, persons=3), True, 3),
     ],
 )
 def test_a_row_has_as_many_trips_as_the_largest_threshold(rule: Rule, safe: bool, least: int) -> None:
     """Caps count trips: with fewer they would take a group for none that the rule takes for too small."""
-    whole = Summary(4, 10, 20, {}, 1, Source(rows=10))
-    assert whole.mean_weight == 2
-    assert least_trips(rule, whole, safe=safe) == least
+    assert least_trips(rule, safe=safe) == least
+
+
+@pytest.mark.parametrize("rule", [Rule(weight=4), Rule(weight=4, mean_weight=Fraction(2))])
+def test_a_weight_alone_says_of_no_number_of_trips(rule: Rule) -> None:
+    """Taken from the mean weight, it would tell of weights that are not listed: of the 10 of the first pair here."""
+    cells = np.array([h3.str_to_int(cell) for cell in sorted(h3.cell_to_children("861fb4667ffffff", 7))[:3]], np.uint64)
+    od = od_of_cells(cells, cells, trips=np.array([1, 2, 4]), weight=np.array([10, 4, 4]))
+    with pytest.raises(InputError, match="ask for a number of trips or persons too"):
+        anonymize(od, rule, method="cascade")
+    assert anonymize(od, rule, method="cascade", implications="allowed").refusal is None
+    assert anonymize(od, Rule(weight=4, trips=2), method="cascade").refusal is None
 
 
 @pytest.mark.parametrize(

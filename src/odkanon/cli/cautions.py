@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from odkanon.cli.say import console
 from odkanon.engine.protocols import Matrix
-from odkanon.methods.cascade.method import outlook
+from odkanon.methods.cascade.method import counts_heads_or_trips, outlook
 from odkanon.methods.registry import METHODS
 from odkanon.methods.trees import with_steps
 from odkanon.model.release import Release
@@ -58,7 +58,7 @@ def mention_cascade(od: Matrix, release: Release) -> None:
     method = METHODS.get(release.method)
     if method is None or method.nested or od.axes or release.refusal or od.summary.pairs > MANY_PAIRS:
         return
-    if not release.rule.plain:  # which a cascade does not keep
+    if not release.rule.plain or not counts_heads_or_trips(release.rule):  # which a cascade does not keep
         return
     if release.placement is None:  # where pairs are in a database, it takes longer than a remark is worth
         return

@@ -26,7 +26,7 @@ def groups_on_ladder(case: Case) -> Finding:
     od = with_steps(case.od, case.options.get("steps", "plain"))
     ladder = ladder_of((od.origins, od.destinations), case.options.get("coarsest"))
     listed = listed_nodes(case, ladder)
-    k = least_trips(case.rule, od.summary, safe=safe)
+    k = least_trips(case.rule, safe=safe)
     mode: Mode = "plain" if not safe else "kept" if "weight" in case.release.promised else "capped"
     reader = Reader(ladder, {node: trips for node, (trips, _) in listed.items()}, k, mode)
     shown, tried = [], 0

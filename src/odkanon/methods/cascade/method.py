@@ -93,7 +93,7 @@ def cascade(
             raise InputError("the rows are given; there are no further options")
         parameters["rows"] = "given"
     work = od.workspace()
-    terms = Terms(rule, least_trips(rule, od.summary, safe=safe), safe and rows is None)
+    terms = Terms(rule, least_trips(rule, safe=safe), safe and rows is None)
     ladder = ladder_of((od.origins, od.destinations, *(axis.tree for axis in od.axes)), coarsest)
     if od.axes:
         tops = [ladder.levels[-1][0], ladder.levels[-1][1], *(side.top for side in ladder.sides[2:])]
@@ -129,7 +129,7 @@ def outlook(od: ODMatrix, rule: Rule, budget: Budget | None) -> Outlook:
     """Return what a cascade of a matrix would give, in a part of the time: no release is made, nor any pair placed."""
     ladder = ladder_of((od.origins, od.destinations), None)
     flows = od.flows.only(rule.counted | {BY_HEAD})
-    nodes, terms = [side.nodes(0) for side in ladder.sides], Terms(rule, least_trips(rule, od.summary, safe=True))
+    nodes, terms = [side.nodes(0) for side in ladder.sides], Terms(rule, least_trips(rule, safe=True))
     fallen = settled(
         lambda now: fall(ladder, memory_rest(flows, nodes, rule.measures, placing=False), now), terms, od.summary
     )
@@ -154,21 +154,32 @@ def _released(
     return work.nested_release(rule, nested, budget=allowed, method="cascade", parameters=parameters)
 
 
-def least_trips(rule: Rule, whole: Summary, *, safe: bool) -> int:
+def counts_heads_or_trips(rule: Rule) -> bool:
+    """Tell whether a rule says itself how many trips a row has at least; of a weight alone, only the data could."""
+    return not rule.k_from_data or rule.measures != ("weight",)
+
+
+def least_trips(rule: Rule, *, safe: bool) -> int:
     """Return the trips that a row must have in any case.
 
     Caps count trips, so a safe cascade needs a threshold on trips that no smaller group can meet: the largest of those
-    on trips and on heads, and for a rule on weight its k. A heavy trip alone could meet a threshold on weight, and
-    nothing could be said about what its row hides.
+    on trips and on heads, and for k mean weights its k. A heavy trip alone could meet a threshold on weight, and
+    nothing could be said about what its row hides. How many trips have such a weight on average is no threshold: the
+    rows would tell of the weights that are not listed.
     """
+    if safe and not counts_heads_or_trips(rule):
+        raise InputError(
+            "a cascade on a weight alone cannot keep its promise, as caps count trips: ask for a number of trips or "
+            "persons too, or protect the population with a k, or allow implications"
+        )
     counted = max((int(value) for name, value in rule.thresholds.items() if name != "weight"), default=1)
-    if rule.weight is None or not safe:
+    if rule.weight is None or rule.k_from_data or not safe:
         return counted
-    return max(counted, ceil(rule.k_of("trips", whole.mean_weight)))
+    return max(counted, ceil(rule.k_of("trips")))
 
 
 def settled(falls: Callable[[Terms], Fallen], terms: Terms, whole: Summary, *, safe: bool = True) -> Fallen:
-    """Return a fall every row of which has k times the mean weight of what is listed, where a rule asks for k mean weights.
+    """Return a fall of which every row has k times the mean weight of what is listed, where a rule asks for k of them.
 
     The mean weight of all trips may be less than that. A row between the two would tell that trips are missing, and
     that they are light: without them it would not be listed.
