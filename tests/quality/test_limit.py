@@ -26,7 +26,7 @@ RULES = st.one_of(
     st.builds(lambda k: Rule(trips=k), st.integers(1, 30)),
     st.builds(lambda k: Rule(persons=k), st.integers(1, 8)),
     st.builds(lambda k, n: Rule(trips=k, persons=n), st.integers(1, 20), st.integers(1, 5)),
-    st.builds(lambda w: Rule(weight=w), st.floats(0.5, 60)),
+    st.builds(lambda w: Rule(weight=w, k=2), st.floats(0.5, 60)),
 )
 BUDGETS = st.sampled_from([0.0, 0.05, 0.1, 0.3])
 
