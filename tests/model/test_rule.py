@@ -126,6 +126,25 @@ def test_what_protection_means_and_what_a_rule_remembers() -> None:
     assert part.k_of("weight", Fraction(100)) == 15
 
 
+def test_weights_that_are_too_small_to_know_their_mean_protect_no_population() -> None:
+    least = matrix([0.0001])
+    assert Rule.protect("population", k=2, of=least).weight == Fraction(2, 10**4)
+    small = matrix([0.0001, 0.00009])
+    with pytest.raises(InputError, match=r"weights of 9\.5e-05 on average are too small to be counted"):
+        Rule.protect("population", k=2, of=small)
+    assert Rule.protect("participants", k=2, of=small).trips == 2
+
+
+def test_whose_mean_weight_a_rule_goes_by() -> None:
+    rule = Rule(weight=30, k=10, mean_weight=Fraction(3))
+    assert rule.goes_by(Fraction(3))
+    assert not rule.goes_by(Fraction(2))
+    assert not rule.goes_by(Fraction(4))
+    assert not rule.goes_by(None)
+    assert not Rule(weight=30, mean_weight=Fraction(3)).goes_by(Fraction(3))
+    assert not Rule(trips=10, k=10, mean_weight=Fraction(3)).goes_by(Fraction(3))
+
+
 def test_k_of_rules_that_say_only_their_thresholds() -> None:
     assert (Rule(trips=10, persons=5).k, Rule(persons=5).k, Rule(households=3, persons=5).k) == (10, 5, 5)
     assert Rule(weight=30, trips=4, mean_weight=Fraction(3)).k == 4
