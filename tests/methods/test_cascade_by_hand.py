@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,7 +10,9 @@ import numpy as np
 import pytest
 
 from odkanon import InputError, Rule, anonymize
-from odkanon.methods.cascade.method import _last, ladder_of, within_budget
+from odkanon.methods.cascade.fall import Terms
+from odkanon.methods.cascade.method import _last, counts_heads_or_trips, ladder_of, settled, within_budget
+from odkanon.model.account import Source, Summary
 from odkanon.model.budget import Budget
 from odkanon.model.flows import Totals
 from worlds.towns import four_zones, people, town
@@ -65,3 +68,71 @@ def test_the_coarsest_rows_go_while_the_budget_lasts(allowance: int, kept: str) 
     fallen: Any = SimpleNamespace(rows=rows, unlisted=Totals(1, 2))
     found = within_budget(fallen, Budget(0.5, "trips"), allowance)
     assert "".join("x" if each else "." for each in found) == kept
+
+
+def settling(*falls: tuple[list[int], list[int]], rule: Rule, safe: bool = True) -> tuple[list[float], int]:
+    """Return the thresholds that falls with such rows, trips and weights, are asked for, and which of them is taken."""
+    asked: list[float] = []
+
+    class Rows(SimpleNamespace):
+        def __len__(self) -> int:
+            return len(self.groups.trips)
+
+    def falling(terms: Terms) -> Any:
+        trips, weight = (np.array(each, dtype=np.int64) for each in falls[len(asked)])
+        asked.append(float(terms.rule.weight or 0))
+        rows = Rows(groups=SimpleNamespace(trips=trips), shared_weight=lambda: weight)
+        return SimpleNamespace(rows=rows, number=len(asked))
+
+    whole = Summary(4, 10, 50, {}, 1, Source(rows=10))
+    found: Any = settled(falling, Terms(rule, 2), whole, safe=safe)
+    return asked, found.number
+
+
+BY_MEAN = Rule(weight=10, k=2, mean_weight=Fraction(5))
+LIGHT, HEAVY = ([2, 2], [10, 20]), ([2], [20])
+
+
+def test_rows_have_k_times_the_mean_weight_of_what_is_listed() -> None:
+    """Four listed trips weigh 30, so that two weigh 15; then two weigh 20, as they are."""
+    assert settling(LIGHT, HEAVY, rule=BY_MEAN) == ([10, 15], 2)
+    assert settling(([2, 2], [10, 10]), rule=BY_MEAN) == ([10], 1)
+    assert settling(([2, 3], [10, 15]), rule=BY_MEAN) == ([10], 1)
+
+
+def test_what_was_asked_once_is_asked_until_the_end() -> None:
+    assert settling(LIGHT, ([10, 2], [20, 16]), rule=BY_MEAN) == ([10, 15], 2)
+    assert settling(LIGHT, ([4, 2], [15, 60]), ([2], [25]), rule=BY_MEAN) == ([10, 15, 25], 3)
+
+
+@pytest.mark.parametrize(
+    ("rule", "safe"),
+    [
+        (BY_MEAN, False),
+        (Rule(weight=10, k=2, mean_weight=Fraction(4)), True),
+        (Rule(weight=10, trips=2), True),
+        (Rule(trips=2), True),
+    ],
+)
+def test_other_rules_do_not_go_by_what_is_listed(rule: Rule, safe: bool) -> None:
+    assert settling(LIGHT, rule=rule, safe=safe)[1] == 1
+
+
+def test_where_nothing_is_listed_there_is_no_mean() -> None:
+    assert settling(([], []), rule=BY_MEAN) == ([10], 1)
+    assert settling(LIGHT, ([], []), rule=BY_MEAN) == ([10, 15], 2)
+
+
+@pytest.mark.parametrize(
+    ("rule", "counted"),
+    [
+        (Rule(trips=2), True),
+        (Rule(weight=2), False),
+        (Rule(weight=2, mean_weight=Fraction(3)), False),
+        (Rule(weight=2, k=2), True),
+        (Rule(weight=2, persons=2), True),
+        (Rule(weight=2, trips=2), True),
+    ],
+)
+def test_rules_that_say_how_many_trips_a_row_has(rule: Rule, counted: bool) -> None:
+    assert counts_heads_or_trips(rule) is counted
