@@ -96,7 +96,7 @@ def cascade(
     terms = Terms(rule, least_trips(rule, safe=safe), safe and rows is None)
     ladder = ladder_of((od.origins, od.destinations, *(axis.tree for axis in od.axes)), coarsest)
     if od.axes:
-        tops = [ladder.levels[-1][0], ladder.levels[-1][1], *(side.top for side in ladder.sides[2:])]
+        tops = [*ladder.levels[-1][:2], *(side.top for side in ladder.sides[2:])]
         order = order_of(give_up, [axis.name for axis in od.axes], [side.tree for side in ladder.sides], tops)
         ladder, parameters["give_up"] = Ladder(ladder.sides, order.steps), order.text
     elif give_up is not None:
