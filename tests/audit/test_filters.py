@@ -30,6 +30,28 @@ def passing(*texts: str) -> list[int]:
 
 
 @pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("id == 9007199254740993", [1]),
+        ("id == 9007199254740992", [0]),
+        ("id == 9007199254740991", [2]),
+        ("id in [9007199254740993, 5]", [1, 3]),
+        ("id > -9007199254740992", [0, 1, 2, 3]),
+        ("id > 4", [0, 1, 2, 3, 4]),
+        ("id > 4.5", [0, 1, 2, 3, 4]),
+        ("id > 9.007199254740992e15", [4]),
+    ],
+)
+def test_long_numbers_are_told_apart_and_larger_ones_are_numbers(text: str, rows: list[int]) -> None:
+    """A float does not know the first from the second; a decimal has no room for the last."""
+    long = pa.table({"row": range(5), "id": ["9007199254740992", "9007199254740993", "9007199254740991", "5", "1e35"]})
+    connection = duckdb.connect()
+    connection.register("trips", long)
+    found = connection.execute(f"SELECT row FROM trips WHERE {filter_sql([text], Kept)} ORDER BY row").fetchall()
+    assert [row for (row,) in found] == rows
+
+
+@pytest.mark.parametrize(
     ("texts", "rows"),
     [
         ((), [0, 1, 2, 3, 4]),

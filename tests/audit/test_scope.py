@@ -26,6 +26,7 @@ from odkanon.audit.scope import (
     hides_filter,
     plain_value,
     read_alike,
+    same_table,
     scope_sql,
     segment_of,
 )
@@ -268,3 +269,29 @@ def test_the_trips_of_a_release_are_found_again(
     if "mode" in condition:
         with pytest.raises(NoColumnError, match="'mode'"):
             scope_sql(release(source, parameters=parameters), Records(None, (), [], {"sex": "", "age": ""}), where)
+
+
+def on_table(name: str, digest: str | None = None) -> Published:
+    """A release on a lookup table of this name, and with this digest where the recipe has one."""
+    made = release({"hierarchy": name})
+    made.recipe["command"] = {"files": {} if digest is None else {name: digest}}
+    return made
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        (("zones.csv", "abc"), ("zones.csv", "abc"), True),
+        (("zones.csv", "abc"), ("copy.csv", "abc"), True),
+        (("zones.csv", "abc"), ("zones.csv", "xyz"), False),
+        (("zones.csv", "abc"), ("zones.csv",), True),
+        (("zones.csv", "abc"), ("copy.csv",), False),
+        (("zones.csv",), ("zones.csv",), True),
+        (("a Table in memory",), ("a Table in memory",), False),
+    ],
+)
+def test_one_table_is_known_by_its_digest_or_else_by_its_name(
+    one: tuple[str, ...], other: tuple[str, ...], same: bool
+) -> None:
+    assert same_table(on_table(*one), on_table(*other)) is same
+    assert same_table(on_table(*other), on_table(*one)) is same

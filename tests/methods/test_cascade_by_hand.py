@@ -6,15 +6,17 @@ from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
 
+import h3
 import numpy as np
 import pytest
 
 from odkanon import InputError, Rule, anonymize
 from odkanon.methods.cascade.fall import Terms
-from odkanon.methods.cascade.method import _last, counts_heads_or_trips, ladder_of, settled, within_budget
+from odkanon.methods.cascade.method import _last, counts_heads_or_trips, ladder_of, outlook, settled, within_budget
 from odkanon.model.account import Source, Summary
 from odkanon.model.budget import Budget
 from odkanon.model.flows import Totals
+from worlds.matrices import od_of_cells
 from worlds.towns import four_zones, people, town
 
 
@@ -121,6 +123,16 @@ def test_other_rules_do_not_go_by_what_is_listed(rule: Rule, safe: bool) -> None
 def test_where_nothing_is_listed_there_is_no_mean() -> None:
     assert settling(([], []), rule=BY_MEAN) == ([10], 1)
     assert settling(LIGHT, ([], []), rule=BY_MEAN) == ([10, 15], 2)
+
+
+def test_an_outlook_settles_as_its_cascade_does() -> None:
+    """Of weights 1, 2 + 4 and 4 + 4, rows of 6 and 8 could be listed at once; two mean weights of these are 7."""
+    cells = np.array([h3.str_to_int(cell) for cell in sorted(h3.cell_to_children("861fb4667ffffff", 7))[:3]], np.uint64)
+    weights = np.array([1, 2, 4, 4, 4], dtype=np.int64)
+    od = od_of_cells(cells[[0, 1, 1, 2, 2]], cells[[0] * 5], weight=weights)
+    rule = Rule.protect("population", k=2, of=od)
+    listed = int(anonymize(od, rule, method="cascade").classes.trips.sum())
+    assert outlook(od, rule, None).trips == listed == 5
 
 
 @pytest.mark.parametrize(

@@ -117,7 +117,7 @@ def _too_many(one: Published, other: Published) -> bool:
     if one.sha256 is None or one.sha256 != other.sha256:
         return False
     there = max(int(each.about["input"]["trips"]) for each in (one, other) if each.about is not None)
-    return (one.total or 0) + (other.total or 0) > there
+    return sum(each.total for each in (one, other) if each.total is not None) > there
 
 
 def _by_trips(one: Published, other: Published, known: Sequence[tuple[frozenset[int], int]]) -> Relation:

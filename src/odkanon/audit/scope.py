@@ -75,9 +75,9 @@ def same_table(one: Published, other: Published) -> bool:
     """Tell whether two releases were made on one lookup table, as far as is known."""
     told = [str(each.recipe.get("input", {}).get("hierarchy")) for each in (one, other)]
     digests = [_digest(each, "hierarchy") for each in (one, other)]
-    return (
-        digests[0] == digests[1] if None not in digests else told[0] == told[1] and not told[0].endswith(" in memory")
-    )
+    if None not in digests:
+        return digests[0] == digests[1]
+    return told[0] == told[1] and not told[0].endswith(" in memory")
 
 
 def _digest(release: Published, option: str) -> str | None:
