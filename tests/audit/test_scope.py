@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from datetime import datetime
 from math import inf
 from pathlib import Path
@@ -29,6 +30,7 @@ from odkanon.audit.scope import (
     same_table,
     scope_sql,
     segment_of,
+    told_area,
 )
 from odkanon.read.tables.where import FILTERED
 
@@ -295,3 +297,27 @@ def test_one_table_is_known_by_its_digest_or_else_by_its_name(
 ) -> None:
     assert same_table(on_table(*one), on_table(*other)) is same
     assert same_table(on_table(*other), on_table(*one)) is same
+
+
+def test_an_area_is_known_in_cells_or_from_a_file_that_is_the_same(tmp_path: Path) -> None:
+    cell = "861fb4667ffffff"
+    area = told_area(release({"within": cell}))
+    assert area is not None
+    assert area.cells is not None
+    assert [h3.int_to_str(each) for each in area.cells.tolist()] == [cell]
+    path = tmp_path / "cells.txt"
+    path.write_text(cell)
+    kept = release({"within": str(path)})
+    assert told_area(kept) is None
+    kept.recipe["command"] = {"files": {str(path): hashlib.sha256(cell.encode()).hexdigest()}}
+    assert told_area(kept) is not None
+    path.write_text("861fb4677ffffff")
+    assert told_area(kept) is None
+    path.unlink()
+    assert told_area(kept) is None
+
+
+@pytest.mark.parametrize("told", [None, 5, "no cell", "x" * 5000, ["861fb4667ffffff"]])
+def test_what_is_no_area_is_none(told: Any) -> None:
+    assert told_area(release({"within": told})) is None
+    assert told_area(release()) is None
