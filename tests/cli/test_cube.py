@@ -23,6 +23,18 @@ def trips(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+def test_days_that_come_from_the_trips_are_a_caution(trips: Path, tmp_path: Path) -> None:
+    since, until = ("--since", "2022-11-14"), ("--until", "2022-12-01")
+    for days in ((), since, until, (*since, *until)):
+        done = odkanon(
+            "anonymize", trips, "-o", tmp_path / "days", "--by", "date", "--resolution", "6", "--force", *days
+        )
+        assert done.returncode == 0, done.stderr
+        assert ("which days there are is taken from" in output(done)) == (len(days) < 4)
+    done = odkanon("audit", tmp_path / "days", "--trips", trips)
+    assert "; 1 finding" in output(done), "there are fewer persons than trips, and nothing else"
+
+
 def test_a_cube_and_its_views(trips: Path, tmp_path: Path) -> None:
     done = odkanon("anonymize", trips, "-o", tmp_path / "cube", *BY, "--give-up", "place:6,hour,mode,place")
     assert done.returncode == 0, done.stderr

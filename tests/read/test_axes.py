@@ -8,9 +8,22 @@ from typing import Any
 import h3
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
-from odkanon import InputError, Release, Rule, anonymize, cube_of, export_release, known, read_area, read_trips
+from odkanon import (
+    InputError,
+    Release,
+    Rule,
+    anonymize,
+    cube_of,
+    export_release,
+    known,
+    read_area,
+    read_matrix,
+    read_trips,
+)
+from odkanon.publish.manifest import public_manifest
 from odkanon.quality.usefulness.usefulness import usefulness
 from odkanon.read.axes import kinds_of
 from odkanon.read.kinds import sources_of
@@ -38,6 +51,38 @@ def test_axes_list_what_is_public() -> None:
     assert len(levels(["weekday"])[0][0]) == 8
     assert levels(["mode:private=car,soft=walk+bike+ferry"])[0] == [["missing", "other", "private", "soft"], ["any"]]
     assert levels(["mode:all=car+walk+bike+bus,ferry=boat"])[0] == [["all", "ferry", "missing", "other"], ["any"]]
+
+
+PERIOD = {"since": "2024-01-01", "until": "2024-03-01"}
+
+
+def on_days(path: Path, lone: str | None, **how: Any) -> Release:
+    """Return a cube by date of five trips on one day, and of another one elsewhere on a day of its own."""
+    times = [*(f"2024-01-02T08:0{at}:00" for at in range(5)), *([] if lone is None else [f"{lone}T09:00:00"])]
+    there = {"start_lat": 48.0, "start_lon": 2.0, "end_lat": 48.1, "end_lon": 2.0}
+    ends = {name: [place] * 5 + [place + 5.0] * (len(times) - 5) for name, place in there.items()}
+    pyarrow.parquet.write_table(pa.table({"start_time": times, **ends}), path)
+    return anonymize(read_matrix(path, by=["date"], resolution=8, **how), RULES[0], method="cascade")
+
+
+@pytest.mark.parametrize("engine", ["memory", "duckdb"])
+def test_on_which_day_a_lone_trip_is_cannot_be_told_within_a_period(engine: str, tmp_path: Path) -> None:
+    days = [None, "2024-01-01", "2024-01-02", "2024-01-31", "2024-02-29"]
+    told = [public_manifest(on_days(tmp_path / "t.parquet", day, engine=engine, **PERIOD)) for day in days]
+    assert all(each == told[0] for each in told)
+    assert told[0]["published"]["trips"] == 5
+    without = [public_manifest(on_days(tmp_path / "t.parquet", day, engine=engine)) for day in days]
+    assert without[0]["unlisted"] != without[-1]["unlisted"], "of days that the trips have, it can be told"
+
+
+def test_the_days_of_a_period_are_public() -> None:
+    table = survey(start_time=pa.array(["2024-01-30T08:00:00"] * 1500))
+    one = [["2024-01-30", "missing"], ["2024-01", "missing"], ["any"]]
+    assert levels(["date"], table)[0] == one
+    trips = read_trips(table, attributes=[], since="2024-01-29", until="2024-02-02")
+    ids = cube_of(trips, ["date"], resolution=8).axes[0].public.ids
+    assert ids[0].tolist() == ["2024-01-29", "2024-01-30", "2024-01-31", "2024-02-01", "missing"]
+    assert ids[1].tolist() == ["2024-01", "2024-02", "missing"]
 
 
 def test_missing_is_a_value() -> None:

@@ -53,6 +53,16 @@ def warn_of_rest(release: Release) -> None:
     )
 
 
+def warn_of_days(since: str | None, until: str | None) -> None:
+    """Say that the days of a cube come from its trips, where no period says which days there are."""
+    if since is None or until is None:
+        console.print(
+            "Caution: which days there are is taken from the first and the last trip, and what is published tells how "
+            "many: a lone trip in another month can be shown to exist. Say the period: --since and --until.",
+            style="bold yellow",
+        )
+
+
 def mention_cascade(od: Matrix, release: Release) -> None:
     """Say in one line what a cascade would give, where that is much better; for the steward alone."""
     method = METHODS.get(release.method)

@@ -159,7 +159,7 @@ def _compare_orders(
 
     target = output / ORDERS
     check_new(target, force=force)
-    od = matrix_of(reading, kinds=kinds_of(by, bands))
+    od = matrix_of(reading, kinds=kinds_of(by, bands, (reading.since, reading.until)))
     targets = [each.value for each in protect or [Protect("participants")]]
     kept = compare_orders(od, Rule.protect(*targets, k=k, of=od), orders)
     with whole_file(target) as partial:

@@ -35,7 +35,7 @@ def anonymize_cube(
     command: dict[str, Any],
 ) -> None:
     """Read trips, release them by places and attributes, and say what came out."""
-    from odkanon.cli.cautions import warn_of_rest, warn_of_rule
+    from odkanon.cli.cautions import warn_of_days, warn_of_rest, warn_of_rule
     from odkanon.cli.progress import stages
     from odkanon.cli.show import show_files, show_release
     from odkanon.engine.choose import load
@@ -44,7 +44,7 @@ def anonymize_cube(
     from odkanon.read.axes import kinds_of, name_of
 
     check_target(output, force=force)
-    kinds = kinds_of(by, parse_age_bands(age_bands))
+    kinds = kinds_of(by, parse_age_bands(age_bands), (reading.since, reading.until))
     with stages() as stage:
         stage(f"reading {reading.name}")
         od = load(reading, engine=engine, memory_limit=memory_limit, spark_master=spark_master, kinds=kinds)
@@ -57,6 +57,8 @@ def anonymize_cube(
     show_known(release)
     warn_of_rule(release)
     warn_of_rest(release)
+    if "date" in map(name_of, by):
+        warn_of_days(reading.since, reading.until)
     if reading.uses_hours or "hour" in map(name_of, by):
         say(reading.clock)
     show_files(output)

@@ -63,5 +63,6 @@ def read_matrix(
     limit = parse_bytes(memory_limit) if isinstance(memory_limit, str) else memory_limit
     if engine is not None and engine not in ENGINES:
         raise InputError(f"there is no engine {engine!r}{nearest(engine, ENGINES)}; choose among {', '.join(ENGINES)}")
-    kinds = kinds_of(by, age_bands) if by else ()
-    return load(Reading(source, **how), engine=engine, memory_limit=limit, spark_master=spark_master, kinds=kinds)
+    reading = Reading(source, **how)
+    kinds = kinds_of(by, age_bands, (reading.since, reading.until)) if by else ()
+    return load(reading, engine=engine, memory_limit=limit, spark_master=spark_master, kinds=kinds)

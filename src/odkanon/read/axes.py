@@ -40,6 +40,8 @@ from odkanon.zoning.zones import find_nodes
 
 Levels = list[Sequence[str]]
 """Public levels of an axis, for each value but ``other`` and ``missing``."""
+Period = tuple[str | None, str | None]
+"""The day with which a period begins, and the one before which it ends; None where that is not said."""
 
 MISSING = "missing"
 """The label of trips without a value; they are values of their own, or subtraction would reveal them."""
@@ -53,8 +55,8 @@ AGE_BANDS = (10, 20, 30, 40, 50, 60, 70)
 MAX_VALUES = 1000
 
 
-def kinds_of(specs: Sequence[str], age_bands: Sequence[int] = AGE_BANDS) -> list[Kind]:
-    """Return the kinds that texts such as ``mode:car=1+2`` ask for; see `cube_of`."""
+def kinds_of(specs: Sequence[str], age_bands: Sequence[int] = AGE_BANDS, period: Period = (None, None)) -> list[Kind]:
+    """Return the kinds that texts such as ``mode:car=1+2`` ask for, of trips of a period; see `cube_of`."""
     names = [name_of(spec) for spec in specs]
     if not specs or len(set(names)) < len(names):
         raise InputError("name each attribute to publish by once, and at least one")
@@ -66,7 +68,7 @@ def kinds_of(specs: Sequence[str], age_bands: Sequence[int] = AGE_BANDS) -> list
         raise InputError(
             f"an attribute cannot be called {live[0]!r}: a spreadsheet may take that for a formula; rename it"
         )
-    return [kind_asked(spec, age_bands) for spec in specs]
+    return [kind_asked(spec, age_bands, period) for spec in specs]
 
 
 def name_of(spec: str) -> str:
@@ -105,10 +107,12 @@ def cube_of(
     >>> release.table().column_names[:4]
     ['origin', 'destination', 'sex', 'trips']
     """
-    return cube_of_kinds(trips, kinds_of(specs, age_bands), resolution=resolution, within=within)
+    said = trips.source.reading
+    kinds = kinds_of(specs, age_bands, (said.get("since"), said.get("until")))
+    return cube_of_kinds(trips, kinds, resolution=resolution, within=within)
 
 
-def kind_asked(spec: str, age_bands: Sequence[int]) -> Kind:
+def kind_asked(spec: str, age_bands: Sequence[int], period: Period = (None, None)) -> Kind:
     """Return the question that a text asks, and how its answers are named and nested."""
     name, _, more = (part.strip() for part in spec.partition(":"))
     if name == "hour":
@@ -116,7 +120,8 @@ def kind_asked(spec: str, age_bands: Sequence[int]) -> Kind:
     if name in ("weekday", "date"):
         if more:
             raise InputError(f"{name} takes nothing behind a colon; write {name} alone")
-        return Kind(name, START, day_answer, partial(_axis, spec, _weekdays if name == "weekday" else _dates))
+        levels_of = _weekdays if name == "weekday" else partial(_dates, period)
+        return Kind(name, START, day_answer, partial(_axis, spec, levels_of))
     if name == "age":
         return Kind(name, name, band_answer(age_bands), partial(_axis, spec, partial(_ages, age_bands)))
     if not more:
@@ -213,9 +218,14 @@ def _weekdays(answers: Labels) -> tuple[Levels, Labels]:
     return [WEEK, ["working days"] * 5 + ["weekend"] * 2], np.array(labels, dtype=np.str_)
 
 
-def _dates(answers: Labels) -> tuple[Levels, Labels]:
-    days = answers[answers != ""].astype("datetime64[D]")
-    every = np.arange(days.min(), days.max() + 1).astype(str).tolist() if len(days) else []
+def _dates(period: Period, answers: Labels) -> tuple[Levels, Labels]:
+    """Return all days of a period; where it is not said, from the first or to the last one with a trip."""
+    days, said = (
+        answers[answers != ""].astype("datetime64[D]"),
+        np.array([day for day in period if day], "datetime64[D]"),
+    )
+    ends = np.concatenate([days, days + 1, said])
+    every = np.arange(ends.min(), ends.max()).astype(str).tolist() if len(ends) else []
     return [every, [day[:7] for day in every]], np.where(answers == "", MISSING, answers)
 
 
