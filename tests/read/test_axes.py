@@ -25,7 +25,7 @@ from odkanon import (
 )
 from odkanon.publish.manifest import public_manifest
 from odkanon.quality.usefulness.usefulness import usefulness
-from odkanon.read.axes import kinds_of
+from odkanon.read.axes import WEEK, kinds_of
 from odkanon.read.kinds import sources_of
 from odkanon.together.series import zoning_of
 from worlds.surveys import survey
@@ -85,6 +85,19 @@ def test_the_days_of_a_period_are_public() -> None:
     assert ids[1].tolist() == ["2024-01", "2024-02", "missing"]
 
 
+def test_days_of_the_week_that_a_period_does_not_have_are_not_counted_on(tmp_path: Path) -> None:
+    """Four trips on working days, fewer than three on each: of a Monday and a Tuesday, two on both."""
+    times = [f"2024-01-0{day}T0{hour}:00:00" for day in (1, 2) for hour in (7, 8)]
+    ends = {"start_lat": [48.0] * 4, "start_lon": [2.0] * 4, "end_lat": [48.1] * 4, "end_lon": [2.0] * 4}
+    pyarrow.parquet.write_table(pa.table({"start_time": times, **ends}), tmp_path / "t.parquet")
+    for until, trips in (("2024-01-03", 0), ("2024-01-04", 4), ("2024-02-01", 4)):
+        od = read_matrix(tmp_path / "t.parquet", by=["weekday"], resolution=8, since="2024-01-01", until=until)
+        release = anonymize(od, Rule(trips=3), method="cascade", give_up="weekday,place")
+        assert int(release.classes.trips.sum()) == trips
+        assert release.refusal is not None or release.classes.kinds["weekday"].tolist() == ["working days"]
+    assert {*od.axes[0].public.leaves.tolist()} == {*WEEK, "missing"}
+
+
 def test_missing_is_a_value() -> None:
     table = survey(mode=pa.array([None if at % 7 == 0 else "car" for at in range(1500)], pa.string()))
     assert levels(["mode"], table)[0] == [["car", "missing"], ["any"]]
@@ -102,6 +115,7 @@ def test_missing_is_a_value() -> None:
         (["place"], "cannot be called 'place'"),
         (["=1+1"], "cannot be called '=1\\+1'"),
         (["weekday:Monday"], "nothing behind a colon"),
+        (["date", "sex", "weekday"], "a date tells which day of the week"),
         (["mode:car=1,bus=1"], "two groups"),
         (["mode:car"], "car"),
     ],

@@ -16,9 +16,10 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from odkanon.core.arrays import Codes
+from odkanon.core.arrays import Codes, Ints
 from odkanon.errors import InputError
 from odkanon.model.measures import MEASURES
 from odkanon.model.od import AXES, ODMatrix
@@ -40,6 +41,7 @@ from odkanon.zoning.zones import find_nodes
 
 Levels = list[Sequence[str]]
 """Public levels of an axis, for each value but ``other`` and ``missing``."""
+Days = npt.NDArray[np.datetime64]
 Period = tuple[str | None, str | None]
 """The day with which a period begins, and the one before which it ends; None where that is not said."""
 
@@ -60,6 +62,8 @@ def kinds_of(specs: Sequence[str], age_bands: Sequence[int] = AGE_BANDS, period:
     names = [name_of(spec) for spec in specs]
     if not specs or len(set(names)) < len(names):
         raise InputError("name each attribute to publish by once, and at least one")
+    if {"date", "weekday"} <= set(names):
+        raise InputError("a date tells which day of the week it is, so that rows by both would show groups; choose one")
     taken = {*AXES, PLACE, *MEASURES} & set(names)
     if taken:
         raise InputError(f"an attribute cannot be called {min(taken)!r}, which means something else in a release")
@@ -120,7 +124,7 @@ def kind_asked(spec: str, age_bands: Sequence[int], period: Period = (None, None
     if name in ("weekday", "date"):
         if more:
             raise InputError(f"{name} takes nothing behind a colon; write {name} alone")
-        levels_of = _weekdays if name == "weekday" else partial(_dates, period)
+        levels_of = partial(_weekdays if name == "weekday" else _dates, period)
         return Kind(name, START, day_answer, partial(_axis, spec, levels_of))
     if name == "age":
         return Kind(name, name, band_answer(age_bands), partial(_axis, spec, partial(_ages, age_bands)))
@@ -212,21 +216,30 @@ def slot_names(slots: str, part: str) -> list[str]:
     return names
 
 
-def _weekdays(answers: Labels) -> tuple[Levels, Labels]:
+def _weekdays(period: Period, answers: Labels) -> tuple[Levels, Labels]:
+    """Return the days of the week that are in a period: it is published, so that others are known to be empty."""
+    days = _days_of(period, answers) if None not in period else np.arange(7).astype("datetime64[D]")
+    here = [(WEEK[day], "weekend" if day > 4 else "working days") for day in np.unique(_weekday(days)).tolist()]
+    labels = np.full(len(answers), MISSING, dtype=f"<U{max(map(len, WEEK))}")
+    labels[answers != ""] = np.array(WEEK)[_weekday(answers[answers != ""].astype("datetime64[D]"))]
+    return [[day for day, _ in here], [part for _, part in here]], labels
+
+
+def _weekday(days: Days) -> Ints:
     # 1 January 1970 was a Thursday.
-    labels = [WEEK[(int(np.datetime64(day).astype(int)) + 3) % 7] if day else MISSING for day in answers.tolist()]
-    return [WEEK, ["working days"] * 5 + ["weekend"] * 2], np.array(labels, dtype=np.str_)
+    return (days.astype(np.int64) + 3) % 7
 
 
 def _dates(period: Period, answers: Labels) -> tuple[Levels, Labels]:
-    """Return all days of a period; where it is not said, from the first or to the last one with a trip."""
-    days, said = (
-        answers[answers != ""].astype("datetime64[D]"),
-        np.array([day for day in period if day], "datetime64[D]"),
-    )
-    ends = np.concatenate([days, days + 1, said])
-    every = np.arange(ends.min(), ends.max()).astype(str).tolist() if len(ends) else []
+    every = _days_of(period, answers).astype(str).tolist()
     return [every, [day[:7] for day in every]], np.where(answers == "", MISSING, answers)
+
+
+def _days_of(period: Period, answers: Labels) -> Days:
+    """Return all days of a period; where it is not said, from the first or to the last one with a trip."""
+    days, said = answers[answers != ""].astype("datetime64[D]"), [day for day in period if day]
+    ends = np.concatenate([days, days + 1, np.array(said, dtype="datetime64[D]")])
+    return np.arange(ends.min(), ends.max()) if len(ends) else ends
 
 
 def _grouped(spec: str, answers: Labels) -> tuple[Levels, Labels]:
