@@ -19,6 +19,7 @@ from odkanon.read.polygons import Polygons
 from odkanon.study.explain import explain
 from odkanon.study.explain_page import page
 from worlds.matrices import by_mode, effort, town
+from worlds.polygons import square_town
 
 METHODS = ["odkanon", "atg-soft", "mondrian", "freezones", "cascade", "cube"]
 
@@ -49,6 +50,13 @@ def test_a_saved_release_is_measured_as_it_was_when_it_was_made(od: ODMatrix, sa
     assert told.elsewhere >= 0
     assert sum(before for _, before, _ in told.lengths) == pytest.approx(1)
     assert sum(after for _, _, after in told.lengths) == pytest.approx(1)
+
+
+def test_so_are_free_zones_of_a_lookup_table(tmp_path: Path) -> None:
+    squares = square_town(4)
+    release = anonymize(squares, Rule(trips=10), method="freezones", **effort("freezones"))
+    told = explain(release.save(tmp_path / "release"), squares, km=2.0)
+    assert told.summary.cpc == pytest.approx(release.usefulness["trips"].squares[1].cpc, abs=1e-6)
 
 
 def test_the_worst_flow_comes_first_and_has_a_verdict(od: ODMatrix, saved: Path) -> None:

@@ -141,9 +141,9 @@ def _zones(release: SavedRelease, axis: str) -> Zones:
     if any(each is not None for each in resolution):
         return Zones(ids, resolution=np.array([-1 if each is None else each for each in resolution]))
     outlines = {zone["id"]: feature["geometry"] for zone, feature in zip(about, features, strict=True)}
-    places = [zone.get("places", ()) for zone in about]
-    level = [zone.get("level", 0 if len(own) == 1 else 1) for zone, own in zip(about, places, strict=True)]
-    return Zones(ids, level=np.array(level), outlines=outlines)
+    if any(zone.get("places") for zone in about):
+        return Zones(ids, outlines=outlines, places=tuple(tuple(zone.get("places", ())) for zone in about))
+    return Zones(ids, level=np.array([zone.get("level", 1) for zone in about]), outlines=outlines)
 
 
 def _numbers(release: SavedRelease, zones: Zones, axis: str) -> Ints:
