@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from odkanon.cli import app
 from odkanon.errors import InputError
+from odkanon.publish.report.ground import window_of
 from odkanon.publish.report.picture import write_picture
 from odkanon.publish.report.shapes import outline_of
 from web import made
@@ -134,6 +135,11 @@ def test_a_picture_of_one_axis_around_a_town_has_its_names(tmp_path: Path, page_
         write_picture([folder], tmp_path / "nowhere.svg", near="Atlantis")
     with pytest.raises(InputError, match="more than 0 km wide"):
         write_picture([folder], tmp_path / "nothing.svg", near="2.43,48.84", km=0)
+    for away in ("48.84,2.43", "2.43,50.84", "nan,48.84"):
+        with pytest.raises(InputError, match="no zones around .* longitude before latitude"):
+            write_picture([folder], tmp_path / "sea.svg", near=away)
+    with pytest.raises(InputError, match="have no outlines, so there is no map around 'Paris'"):
+        window_of([], "Paris")
 
 
 def test_the_figures_of_the_paper_come_from_one_command(tmp_path: Path) -> None:

@@ -51,9 +51,11 @@ def window_of(outlines: Sequence[Outline], near: str | None = None, km: float = 
     Raises
     ------
     InputError
-        If there is no such place, or `km` is not above zero.
+        If there is no such place, no zone around it, or `km` is not above zero.
     """
     if not outlines:
+        if near is not None:
+            raise InputError(f"these zones have no outlines, so there is no map around {near!r}; leave it out")
         return None
     west, south, east, north = bounds_of(outlines)
     if near is None:
@@ -64,7 +66,10 @@ def window_of(outlines: Sequence[Outline], near: str | None = None, km: float = 
     x, y = _place(near, Window(west, south, east, north))
     high = km / 2 / KM_PER_DEGREE
     wide = high / max(0.05, math.cos(math.radians(y)))
-    return Window(x - wide, y - high, x + wide, y + high)
+    shown = Window(x - wide, y - high, x + wide, y + high)
+    if not (shown.west < east and shown.east > west and shown.south < north and shown.north > south):
+        raise InputError(f"there are no zones around {near!r}; write longitude before latitude, such as 2.35,48.86")
+    return shown
 
 
 def _place(near: str, among: Window) -> tuple[float, float]:
