@@ -162,6 +162,7 @@ def test_an_export_does_not_go_into_a_release(folder: Path, to: str, name: str) 
             ["anonymize", "t", "-o", "x", "--segment", "sex", "--age-bands", "18"],
             "--age-bands does not apply without --segment age",
         ),
+        (["anonymize", "t", "-o", "x", "--by", "sex", "--age-bands", "18"], "--age-bands does not apply without --by age"),
         (["picture", "r", "-o", "x.png", "--km", "3"], "--km does not apply without --near"),
         (["picture", "r", "s", "-o", "x.png", "--measure", "weight"], "--measure does not apply to two releases"),
         (["export", "r", "-o", "x", "--to", "omx", "--measure", "weight"], "--measure does not apply with --to omx"),
@@ -175,6 +176,12 @@ def test_an_option_that_says_nothing_is_an_error(tmp_path: Path, arguments: list
     assert done.returncode == 2
     assert said in output(done)
     assert not any(tmp_path.iterdir())
+
+
+def test_whoever_asks_for_help_gets_it(tmp_path: Path) -> None:
+    done = odkanon("anonymize", "--k", "20", "--k", "2", "--help", cwd=tmp_path)
+    assert done.returncode == 0
+    assert "Usage" in output(done)
 
 
 @pytest.mark.parametrize(

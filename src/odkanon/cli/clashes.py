@@ -90,13 +90,15 @@ class SaidOnce(TyperCommand):
     """A command of which each option is given once, unless it can be repeated: the first value would say nothing."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the words of a command line."""
+        """Read the words of a command line; --help among them ends it here."""
+        words = list(args)
+        left = super().parse_args(ctx, args)
         if not ctx.resilient_parsing:
-            *_, order = self.make_parser(ctx).parse_args(args=list(args))
+            *_, order = self.make_parser(ctx).parse_args(args=words)
             for each in {each.name: each for each in order if not getattr(each, "is_flag", True)}.values():
                 if not each.multiple and sum(one is each for one in order) > 1:
                     raise InputError(f"{each.opts[0]} is given more than once; which of them is meant?")
-        return super().parse_args(ctx, args)
+        return left
 
 
 def check_clashes(command: Callable[..., None]) -> Callable[..., None]:
@@ -114,7 +116,8 @@ def check_clashes(command: Callable[..., None]) -> Callable[..., None]:
             ]
             if not here or bool(beside) != clash.given:
                 continue
-            named = spelling[beside[0] if clash.given else here[0]] + (f" {clash.naming}" if clash.naming else "")
+            first = beside[0] if clash.given else next((name for name in here if was_given(context, name)), here[0])
+            named = spelling[first] + (f" {clash.naming}" if clash.naming else "")
             word = f"with {named}" if clash.given else f"without {named}"
             for name in clash.idle:
                 said = f"{spelling.get(name)} does not apply {word}: {clash.why}"
