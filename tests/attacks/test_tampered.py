@@ -162,7 +162,7 @@ def test_an_export_does_not_go_into_a_release(folder: Path, to: str, name: str) 
             ["anonymize", "t", "-o", "x", "--segment", "sex", "--age-bands", "18"],
             "--age-bands does not apply without --segment age",
         ),
-        (["anonymize", "t", "-o", "x", "--by", "sex", "--age-bands", "18"], "--age-bands does not apply without --by age"),
+        (["anonymize", "t", "-o", "x", "--by", "sex", "--age-bands", "18"], "does not apply without --by age"),
         (["picture", "r", "-o", "x.png", "--km", "3"], "--km does not apply without --near"),
         (["picture", "r", "s", "-o", "x.png", "--measure", "weight"], "--measure does not apply to two releases"),
         (["export", "r", "-o", "x", "--to", "omx", "--measure", "weight"], "--measure does not apply with --to omx"),

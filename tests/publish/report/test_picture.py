@@ -136,7 +136,7 @@ def test_a_picture_of_one_axis_around_a_town_has_its_names(tmp_path: Path, page_
     with pytest.raises(InputError, match="more than 0 km wide"):
         write_picture([folder], tmp_path / "nothing.svg", near="2.43,48.84", km=0)
     for away in ("48.84,2.43", "2.43,50.84", "nan,48.84"):
-        with pytest.raises(InputError, match="no zones around .* longitude before latitude"):
+        with pytest.raises(InputError, match=r"no zones around .* longitude before latitude"):
             write_picture([folder], tmp_path / "sea.svg", near=away)
     with pytest.raises(InputError, match="have no outlines, so there is no map around 'Paris'"):
         window_of([], "Paris")
