@@ -76,6 +76,13 @@ def test_options_that_would_say_nothing_are_errors(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    "split", [["--segment", "sex * age"], ["--by", " age"], ["--segment", "sex", "--segment", "age"]]
+)
+def test_bands_apply_wherever_ages_are_asked_for(path: Path, tmp_path: Path, split: list[str]) -> None:
+    assert "does not apply" not in str(run("anonymize", path, "-o", tmp_path, *split, "--age-bands", "18").exception)
+
+
 def test_two_filters_on_the_command_line_both_hold(path: Path, tmp_path: Path) -> None:
     done = run(
         "anonymize", path, "-o", tmp_path / "out", "--k", 4, "--filter", 'sex == "Woman"', "--filter", "hour < 12"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
@@ -139,7 +138,7 @@ def _names(value: Any, wanted: str | None) -> bool:
     """Tell whether the value of an option names something, alone or as in ``sex*age``; whatever is true names all."""
     if wanted is None or not isinstance(value, list):
         return True
-    return any(wanted in re.split(r"[*:]", str(each)) for each in value)
+    return any(wanted == part.partition(":")[0].strip() for each in value for part in str(each).split("*"))
 
 
 def was_given(context: typer.Context, name: str) -> bool:
