@@ -156,7 +156,7 @@ def _released(
 
 def counts_heads_or_trips(rule: Rule) -> bool:
     """Tell whether a rule says itself how many trips a row has at least; of a weight alone, only the data could."""
-    return not rule.k_from_data or rule.measures != ("weight",)
+    return not rule.k_from_data or len(rule.measures) > 1
 
 
 def least_trips(rule: Rule, *, safe: bool) -> int:
