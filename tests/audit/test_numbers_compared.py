@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import pytest
 
 from audit.by_hand import Flows, Known, release, tables
 from odkanon.audit import numbers
 from odkanon.audit.folder import Published
-from odkanon.audit.numbers import Told, compare_numbers
-from odkanon.audit.relations import Kind, Relation
+from odkanon.audit.numbers import Told, _inside_areas, compare_numbers
+from odkanon.audit.relations import Kind, Relation, inside_mark
 from odkanon.audit.shown import solving
 from odkanon.audit.shown.solving import DoNotFitError
 from odkanon.audit.shown.system import System
@@ -173,3 +174,38 @@ def test_few_persons_are_asked_for_besides() -> None:
     assert check == "difference"
     assert "20 trips of somebody else, by the numbers of perhaps 5 persons" in message
     assert said(releases, flows, [], (1, 0, "part")) == []
+
+
+class Areas:
+    """Places of which only the areas are asked."""
+
+    def __init__(self, found: dict[int, set[int]] | None) -> None:
+        self._found = found
+
+    def areas_of(self, numbers: Iterable[int]) -> dict[int, set[int]] | None:
+        assert sorted(numbers) == [0, 1, 2]
+        return self._found
+
+
+INSIDE, ELSEWHERE = inside_mark(0), inside_mark(2)
+
+
+@pytest.mark.parametrize(
+    ("areas", "expected"),
+    [
+        (None, [{0}, {1}]),
+        ({}, [{0}, {1}]),
+        ({0: {0}}, [{0, INSIDE}, {1, INSIDE}, {1}]),
+        ({0: {0, 1}}, [{0, INSIDE}, {1, INSIDE}]),
+        (
+            {0: {0}, 2: {2}},
+            [{0, INSIDE, ELSEWHERE}, {1, INSIDE, ELSEWHERE}, {1, ELSEWHERE}, {0, INSIDE}, {1, INSIDE}, {1}],
+        ),
+    ],
+)
+def test_trips_of_a_release_are_in_its_area_and_others_in_it_or_not(
+    areas: dict[int, set[int]] | None, expected: list[set[int]]
+) -> None:
+    places: Any = Areas(areas)
+    found = _inside_areas([frozenset({0}), frozenset({1})], [release(at) for at in range(3)], places)
+    assert found == [frozenset(each) for each in expected]
