@@ -19,9 +19,9 @@ from odkanon.methods import anonymize  # noqa: E402
 from odkanon.model.od import ODMatrix  # noqa: E402
 from odkanon.model.release import Release  # noqa: E402
 from odkanon.model.rule import Rule  # noqa: E402
-from odkanon.quality.limit.limit import limit  # noqa: E402
+from odkanon.quality.lower_bounds.lower_bound import limit  # noqa: E402
 from odkanon.quality.utility import utility  # noqa: E402
-from odkanon.read.odtable import read_od  # noqa: E402
+from odkanon.read.od_table import read_od  # noqa: E402
 
 K, BUDGET = 10, 0.10
 RUNS: list[tuple[str, dict[str, object]]] = [

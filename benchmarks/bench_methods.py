@@ -14,9 +14,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from odkanon.methods import METHODS
-from odkanon.methods.registry import DEFAULT_METHOD
-from odkanon.model.account import Source
+from odkanon.methods.method_registry import DEFAULT_METHOD
 from odkanon.model.od import ODMatrix, od_matrix
+from odkanon.model.provenance import Source
 from odkanon.model.rule import Rule
 from odkanon.zoning.cells import Cells, latlng_to_cell
 from odkanon.zoning.hierarchy import h3_hierarchy

@@ -16,8 +16,8 @@ import h3
 import numpy as np
 
 from odkanon import ODMatrix, Rule, anonymize, h3_hierarchy, read_od
-from odkanon.model.account import Source
 from odkanon.model.od import AXES, od_matrix
+from odkanon.model.provenance import Source
 
 TESTS = Path(__file__).parent.parent / "tests"
 sys.path.insert(0, str(TESTS))

@@ -37,8 +37,8 @@ from bench_methods import K, generated_trips, seconds
 
 from odkanon import ODMatrix, Release, Rule, anonymize, h3_hierarchy, utility
 from odkanon.audit import TripsSource, audit_releases
-from odkanon.model.account import Source
 from odkanon.model.od import od_matrix
+from odkanon.model.provenance import Source
 from odkanon.zoning.cells import Cells, cell_to_latlng, cell_to_str
 from odkanon.zoning.hierarchy import Hierarchy
 

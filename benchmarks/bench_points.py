@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from odkanon.read.points.trips import MEMORY
+from odkanon.read.points.segmentation import MEMORY
 
 BATCH = 1_000_000
 PERSONS = 20_000

@@ -28,8 +28,8 @@ LIMIT = "7GiB"
 
 def release(source: str, target: str, engine: str) -> dict[str, Any]:
     from odkanon import Rule, anonymize, build_od, read_trips
-    from odkanon.engine.choose import load, parse_bytes
-    from odkanon.read.reading import Reading
+    from odkanon.engine.selection import load, parse_bytes
+    from odkanon.read.input_spec import Reading
 
     if engine == "memory":
         od: Any = build_od(read_trips(source))
@@ -45,9 +45,9 @@ def group_by(source: str, target: str, how: str) -> dict[str, Any]:
     import pyarrow as pa
 
     from odkanon.engine.duckdb.backend import DuckDb
-    from odkanon.engine.sql.cells import helper_count, place_batch, place_batches
+    from odkanon.engine.sql.cell_workers import helper_count, place_batch, place_batches
     from odkanon.read.tables.datasets import dataset_files
-    from odkanon.read.tables.open import open_table
+    from odkanon.read.tables.open_table import open_table
 
     backend = DuckDb(memory_limit=7 * 2**30, scratch=Path(target))
     files = ", ".join(f"'{file}'" for file in dataset_files(source) or [Path(source)])

@@ -21,7 +21,7 @@ from odkanon.methods.cascade.method import ladder_of
 from odkanon.model.od import ODMatrix
 from odkanon.model.rule import Rule
 from odkanon.quality.utility import utility
-from odkanon.read.odtable import read_od
+from odkanon.read.od_table import read_od
 from odkanon.zoning.hierarchy import Hierarchy
 
 K = 10

@@ -13,9 +13,9 @@ from pathlib import Path
 import pyarrow.parquet
 
 from odkanon import METHODS, Reading, Rule, anonymize, make_survey
-from odkanon.evidence.attempts import Attempt, attempt_all
-from odkanon.evidence.case import open_case
-from odkanon.read.matrix import matrix_of
+from odkanon.evidence.attack_context import open_case
+from odkanon.evidence.runner import Attempt, attempt_all
+from odkanon.read.input_matrix import matrix_of
 
 NAMES = ("complement", "intervals", "replay", "borders", "membership", "homogeneity", "dominance")
 HEADINGS = (

@@ -14,7 +14,7 @@ from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.read.area import read_area
-from odkanon.read.odtable import read_od
+from odkanon.read.od_table import read_od
 from odkanon.read.trips import build_od, read_trips
 from odkanon.sample.survey import CENTRAL_CELLS, make_survey
 from odkanon.study.tradeoffs import plot_tradeoff, tradeoff

@@ -17,7 +17,7 @@ from shooting import Opened, Reading, a_browser, opened, settle, shoot
 from odkanon.methods import anonymize
 from odkanon.model.rule import Rule
 from odkanon.publish.report import render
-from odkanon.read.matrix import matrix_of
+from odkanon.read.input_matrix import matrix_of
 from odkanon.sample.survey import CENTRAL_CELLS
 
 SIZE = (1280, 1060)

@@ -92,15 +92,15 @@ def main() -> int:
             pool.submit(run_cases, checkout.resolve(), Path(folder), commands)
             for checkout, folder in ((before, first), (after, second))
         ]
-        codes = [run.result() for run in runs]
+        results = [run.result() for run in runs]
         files = [digests(Path(folder)) for folder in (first, second)]
     unlike = [
-        f"exit code of {command}: {codes[0][command]}, {codes[1][command]}"
+        f"exit code of {command}: {results[0][command]}, {results[1][command]}"
         for command in commands
-        if codes[0][command] != codes[1][command]
+        if results[0][command] != results[1][command]
     ]
     unlike += [name for name in sorted(files[0].keys() | files[1].keys()) if files[0].get(name) != files[1].get(name)]
-    refused = sum(code != 0 for code in codes[0].values())
+    refused = sum(code != 0 for code in results[0].values())
     print(f"{len(commands)} commands ({refused} not 0), {len(files[0])} files; {len(unlike)} differ")
     print("\n".join(unlike))
     return int(bool(unlike))

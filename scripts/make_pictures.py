@@ -20,9 +20,9 @@ from shooting import shoot as shoot_to
 from odkanon.methods import anonymize
 from odkanon.model.rule import Rule
 from odkanon.publish.report import render
-from odkanon.publish.report.picture import write_picture
-from odkanon.read.axes import kinds_of
-from odkanon.read.matrix import matrix_of
+from odkanon.publish.report.pictures import write_picture
+from odkanon.read.attributes.hierarchies import kinds_of
+from odkanon.read.input_matrix import matrix_of
 from odkanon.sample.survey import CENTRAL_CELLS, make_survey
 
 TARGET = ROOT / "docs" / "images"

@@ -63,7 +63,7 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
             "publish/test_save.py",
         ),
     ),
-    "classes": ("model/classes.py", ("model/test_checks.py", "publish/test_save.py", "model/test_release.py")),
+    "classes": ("model/published_flows.py", ("model/test_checks.py", "publish/test_save.py", "model/test_release.py")),
     "assemble": (
         "model/assemble.py",
         (
@@ -76,7 +76,7 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "companion": (
-        "model/companion.py",
+        "model/residual_suppression.py",
         ("model/test_checks.py", "attacks/test_suppressed_total.py", "together/test_protect.py"),
     ),
     "budget": ("model/budget.py", ("model/test_checks.py", "model/test_rule.py")),
@@ -95,21 +95,21 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
         "methods/mondrian/grid.py",
         ("methods/test_mondrian_cuts.py", "methods/test_mondrian.py", "attacks/test_borders.py"),
     ),
-    "cuts": ("methods/mondrian/cuts.py", ("methods/test_mondrian_cuts.py", "methods/test_mondrian.py")),
+    "cuts": ("methods/mondrian/median_cuts.py", ("methods/test_mondrian_cuts.py", "methods/test_mondrian.py")),
     "protect": (
-        "together/protect.py",
+        "linked/complementary_suppression.py",
         ("together/test_protect_by_hand.py", "together/test_protect.py", "together/test_intervals.py"),
     ),
-    "joining": ("together/joining.py", ("together/test_joining_by_hand.py", "together/test_joining.py")),
+    "joining": ("linked/rare_segments.py", ("together/test_joining_by_hand.py", "together/test_joining.py")),
     "caps": ("methods/cascade/caps.py", (*CASCADE, "attacks/test_cascade.py")),
-    "fall": ("methods/cascade/fall.py", (*CASCADE, "attacks/test_cascade.py")),
+    "fall": ("methods/cascade/roll_up.py", (*CASCADE, "attacks/test_cascade.py")),
     "ladder": ("methods/cascade/ladder.py", CASCADE),
-    "kinds": ("methods/cascade/kinds.py", ("methods/test_kinds.py", *CASCADE, "attacks/test_spare.py")),
+    "kinds": ("methods/cascade/subtree_types.py", ("methods/test_kinds.py", *CASCADE, "attacks/test_spare.py")),
     "cascade": (
         "methods/cascade/method.py",
         ("methods/test_cascade_by_hand.py", *CASCADE, "methods/test_again.py", "attacks/test_cube.py"),
     ),
-    "rest": ("engine/rest.py", ("methods/test_heads.py", *CASCADE)),
+    "rest": ("engine/residual.py", ("methods/test_heads.py", *CASCADE)),
     "workspace": (
         "engine/sql/workspace.py",
         (
@@ -119,7 +119,7 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "sql-rest": (
-        "engine/sql/rest.py",
+        "engine/sql/residual.py",
         (
             "engine/test_rest.py",
             "engine/test_duckdb.py::test_cascades_under_every_rule",
@@ -127,9 +127,12 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
             "engine/test_duckdb.py::test_random_worlds",
         ),
     ),
-    "finest": ("engine/sql/finest.py", ("engine/test_finest.py",)),
-    "nested": ("audit/nested.py", ("audit/test_nested.py", "audit/test_cascade.py")),
-    "checks": ("audit/checks.py", ("audit/test_checks.py", "audit/test_own_rule.py", "audit/test_tampering.py")),
+    "finest": ("engine/sql/nested_deviations.py", ("engine/test_finest.py",)),
+    "nested": ("audit/nested_flows.py", ("audit/test_nested.py", "audit/test_cascade.py")),
+    "checks": (
+        "audit/release_checks.py",
+        ("audit/test_checks.py", "audit/test_own_rule.py", "audit/test_tampering.py"),
+    ),
     "recount": (
         "audit/recount.py",
         (
@@ -142,21 +145,21 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "differences": ("audit/differences.py", ("audit/test_subtracting.py", *COMPARING)),
-    "columns": ("audit/columns.py", ("audit/test_columns.py", *COMPARING)),
+    "columns": ("audit/segment_totals.py", ("audit/test_columns.py", *COMPARING)),
     "relations": ("audit/relations.py", COMPARING),
-    "shown": ("audit/shown/system.py", ("audit/test_system.py", "audit/test_shown.py", *COMPARING)),
-    "groups": ("audit/shown/groups.py", ("audit/test_shown.py", *COMPARING)),
-    "combinations": ("audit/shown/combinations.py", ("audit/test_shown.py", *COMPARING)),
-    "minimum-cuts": ("audit/shown/cuts.py", ("audit/test_shown.py", *COMPARING)),
-    "comparing": ("audit/comparing.py", ("audit/test_comparing.py", *COMPARING)),
-    "systems": ("audit/systems.py", ("audit/test_systems.py", *COMPARING)),
-    "numbers": ("audit/numbers.py", ("audit/test_numbers_compared.py", "audit/test_numbers.py")),
-    "solving": ("audit/shown/solving.py", ("audit/test_numbers.py",)),
-    "files": ("audit/files.py", ("audit/test_files.py", "audit/test_tampering.py")),
-    "scope": ("audit/scope.py", ("audit/test_scope.py", "audit/test_told.py")),
+    "shown": ("audit/differencing/equations.py", ("audit/test_system.py", "audit/test_shown.py", *COMPARING)),
+    "groups": ("audit/differencing/groups.py", ("audit/test_shown.py", *COMPARING)),
+    "combinations": ("audit/differencing/enumeration.py", ("audit/test_shown.py", *COMPARING)),
+    "minimum-cuts": ("audit/differencing/min_cut.py", ("audit/test_shown.py", *COMPARING)),
+    "comparing": ("audit/pairwise_checks.py", ("audit/test_comparing.py", *COMPARING)),
+    "systems": ("audit/equation_systems.py", ("audit/test_systems.py", *COMPARING)),
+    "numbers": ("audit/published_counts.py", ("audit/test_numbers_compared.py", "audit/test_numbers.py")),
+    "solving": ("audit/differencing/feasible_solution.py", ("audit/test_numbers.py",)),
+    "files": ("audit/file_checks.py", ("audit/test_files.py", "audit/test_tampering.py")),
+    "scope": ("audit/study_area.py", ("audit/test_scope.py", "audit/test_told.py")),
     "conditions": ("audit/conditions.py", ("audit/test_scope.py",)),
     "persons": ("audit/counting/persons.py", ("audit/test_persons.py", "read/test_identity.py")),
-    "filters": ("audit/counting/filters.py", ("audit/test_filters.py", "audit/test_counting.py")),
+    "filters": ("audit/counting/own_filters.py", ("audit/test_filters.py", "audit/test_counting.py")),
 }
 """What is changed, and the tests (below ``tests``) that should notice; the quick ones first."""
 

@@ -18,7 +18,7 @@ PATIENCE = 240
 sys.path.insert(0, str(ROOT / "tests"))
 
 from odkanon.explore import ExploreServer, Session, data_of_input  # noqa: E402
-from odkanon.read.reading import Reading  # noqa: E402
+from odkanon.read.input_spec import Reading  # noqa: E402
 from web.conftest import FLAGS, find_browser  # noqa: E402
 from web.driver import Opened  # noqa: E402
 

@@ -23,7 +23,8 @@ LAYERS = (
     "engine",
     "quality",
     "methods",
-    "together",
+    "linked",
+    "release_format",
     "publish",
     "audit",
     "evidence",
@@ -38,20 +39,20 @@ LAYERS = (
 ANYWHERE = ("_version",)
 
 SHORTHANDS = {
-    ("engine/protocols", "quality/limit/reach"),
-    ("engine/sql/matrix", "quality/limit/reach"),
-    ("engine/sql/matrix", "quality/limit/stored"),
-    ("model/od", "engine/memory"),
+    ("engine/protocols", "quality/lower_bounds/minimal_cost"),
+    ("engine/sql/sql_matrix", "quality/lower_bounds/minimal_cost"),
+    ("engine/sql/sql_matrix", "quality/lower_bounds/stored_costs"),
+    ("model/od", "engine/memory_engine"),
     ("model/od", "publish/notebook"),
-    ("model/od", "quality/limit/reach"),
+    ("model/od", "quality/lower_bounds/minimal_cost"),
     ("model/release", "engine/protocols"),
     ("model/release", "publish/notebook"),
-    ("model/release", "publish/files"),
+    ("model/release", "release_format/names"),
     ("model/release", "publish/save"),
-    ("model/release", "publish/view"),
-    ("model/release", "quality/limit/limit"),
-    ("model/release", "quality/usefulness/result"),
-    ("model/release", "quality/usefulness/usefulness"),
+    ("model/release", "publish/attribute_view"),
+    ("model/release", "quality/lower_bounds/lower_bound"),
+    ("model/release", "quality/accuracy/result"),
+    ("model/release", "quality/accuracy/accuracy"),
 }
 """Lazy and typing imports that point up."""
 

@@ -1,7 +1,7 @@
 // Packs Natural Earth's land and country borders (public domain, through npm's world-atlas) for the report.
 // All numbers are 32-bit integers, in thousandths of a degree where they are places: how many land rings and how many
 // border lines; of each west, south, east, north and the number of its corners; then of each the first corner and the
-// steps from corner to corner. `src/odkanon/publish/report/base.py` reads it.
+// steps from corner to corner. `src/odkanon/publish/report/basemap.py` reads it.
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { gzipSync } from "node:zlib";

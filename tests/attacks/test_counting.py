@@ -17,12 +17,12 @@ from engine.test_duckdb import in_duckdb
 from odkanon import ODMatrix, Reading, Rule, anonymize, audit_releases, build_od, read_area, read_od, read_trips
 from odkanon.audit import TripsSource
 from odkanon.core.weights import to_units, units_sql, weight_scale
-from odkanon.engine.choose import load
 from odkanon.engine.protocols import Matrix
+from odkanon.engine.selection import load
 from odkanon.errors import InputError
-from odkanon.read.checks import DUPLICATE
-from odkanon.read.tables.open import connect, open_table
-from odkanon.read.tables.where import FILTERED
+from odkanon.read.tables.filters import FILTERED
+from odkanon.read.tables.open_table import connect, open_table
+from odkanon.read.trip_checks import DUPLICATE
 
 ENDS = {"start_lat": 48.85, "start_lon": 2.35, "end_lat": 48.86, "end_lon": 2.30}
 ENGINES = ("memory", "duckdb")

@@ -15,7 +15,7 @@ from attacks.cascades import PAIR, SINGLE, THREE, every_input, shown
 from attacks.crowds import Crowd, acquainted, crowd_matrix, families, published, strangers
 from attacks.views import rows_of
 from odkanon import Release, Rule, anonymize
-from odkanon.methods.cascade.fall import Terms
+from odkanon.methods.cascade.roll_up import Terms
 from worlds.cubes import Cube
 
 RULES = [Rule(persons=2), Rule(households=2), Rule(persons=2, households=2)]

@@ -16,8 +16,8 @@ import pytest
 
 from cli.runner import output, started
 from odkanon import Rule, anonymize
-from odkanon.core.children import HOME, start_python
-from odkanon.engine.sql.cells import _helpers
+from odkanon.core.subprocesses import HOME, start_python
+from odkanon.engine.sql.cell_workers import _helpers
 from odkanon.explore import opened_in_browser
 from odkanon.explore.worker import Job
 from worlds.matrices import golden_od
@@ -92,13 +92,13 @@ def test_the_browser_s_command_line_does_not_tell_the_token(monkeypatch: pytest.
 CRASH = """
 import sys
 from odkanon import cli
-from odkanon.publish.export import export
+from odkanon.publish.export import formats
 
 def crash(*args, **kwargs):
     persons = ["Ada Lovelace", 48.8566]
     raise ZeroDivisionError
 
-export.export_release = crash
+formats.export_release = crash
 sys.argv = ["odkanon", "export", "x", "--to", "omx", "-o", "y"]
 cli.main()
 """

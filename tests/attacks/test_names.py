@@ -14,7 +14,7 @@ import pytest
 
 from cli.runner import odkanon, output
 from odkanon import InputError, Rule, anonymize, audit_releases, read_release, read_trips
-from odkanon.core.outputs import check_new, partial_folder
+from odkanon.core.atomic_write import check_new, partial_folder
 from worlds.matrices import golden_od
 
 

@@ -22,10 +22,10 @@ import pyarrow as pa
 import pytest
 
 from odkanon import ODMatrix, Release, Rule, anonymize, lookup_hierarchy, read_od, release_on_zones, zoning_of
-from odkanon.publish.files import classes_table, zones_geojson
-from odkanon.publish.manifest import manifest, public_manifest
-from odkanon.publish.recipe import read_recipe, zone_account
-from odkanon.together.series import Zoning
+from odkanon.linked.fixed_zoning import Zoning
+from odkanon.release_format.manifest import manifest, public_manifest
+from odkanon.release_format.names import classes_table, zones_geojson
+from odkanon.release_format.recipe import read_recipe, zone_account
 from odkanon.zoning.cells import str_to_cell
 from worlds.matrices import golden_od, od_of_cells
 

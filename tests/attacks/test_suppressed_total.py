@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 
 import oracle
 from odkanon import Release, Rule, UnsafeReleaseError, anonymize, read_od
-from odkanon.engine.choose import load_table
 from odkanon.engine.duckdb.backend import DuckDb
 from odkanon.engine.duckdb.input import DuckInput
-from odkanon.model.companion import ALONE
+from odkanon.engine.selection import load_table
 from odkanon.model.flows import Totals
-from odkanon.publish.manifest import manifest
-from odkanon.read.reading import Reading
-from odkanon.read.tables.open import open_table
+from odkanon.model.residual_suppression import ALONE
+from odkanon.read.input_spec import Reading
+from odkanon.read.tables.open_table import open_table
+from odkanon.release_format.manifest import manifest
 from worlds.records import World, budgets, h3_worlds, limits_of, rules, table_of, worlds
 from worlds.tries import tries
 

@@ -13,7 +13,7 @@ import pytest
 from cli.runner import odkanon, output
 from odkanon import InputError, Rule, anonymize, audit_releases, export_release, read_release
 from odkanon.explore.worker import Job
-from odkanon.publish.saved import read_full
+from odkanon.release_format.folder import read_full
 from worlds.matrices import golden_od
 
 

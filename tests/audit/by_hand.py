@@ -8,7 +8,7 @@ from typing import Any
 
 import duckdb
 
-from odkanon.audit.folder import Published
+from odkanon.audit.release_reader import Published
 
 Flows = dict[tuple[str, str], tuple[float, ...]]
 """Trips, weight, persons and households of each flow, as far as they are said."""

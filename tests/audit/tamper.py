@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from odkanon.publish.recipe import recipe_path
+from odkanon.release_format.recipe import recipe_path
 
 Rows = list[dict[str, Any]]
 

@@ -60,9 +60,9 @@ def test_separate_segments_can_be_subtracted_and_segments_together_cannot(survey
     done = odkanon("audit", tmp_path / "everyone", tmp_path / "women")
     assert done.returncode == 1
     assert "of somebody else" in output(done)
-    made = odkanon("anonymize", survey, "-o", tmp_path / "together", "--segment", "sex", *WITHIN)
+    made = odkanon("anonymize", survey, "-o", tmp_path / "linked", "--segment", "sex", *WITHIN)
     assert "sums and differences" in output(made)
-    done = odkanon("audit", tmp_path / "together")
+    done = odkanon("audit", tmp_path / "linked")
     assert done.returncode == 0, output(done)
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from audit.by_hand import Flows, tables
-from odkanon.audit.checks import check_homogeneity, check_margins, check_persons, check_rule, check_totals
-from odkanon.audit.folder import Published
-from odkanon.audit.report import Finding
+from odkanon.audit.findings import Finding
+from odkanon.audit.release_checks import check_homogeneity, check_margins, check_persons, check_rule, check_totals
+from odkanon.audit.release_reader import Published
 
 FLOWS: Flows = {
     ("a1", "a1"): (10, 15.5, 4, 3),

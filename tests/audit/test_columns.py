@@ -7,9 +7,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from odkanon.audit.columns import find_column_leaks
 from odkanon.audit.differences import Family
-from odkanon.audit.folder import Published
+from odkanon.audit.release_reader import Published
+from odkanon.audit.segment_totals import find_column_leaks
 
 Flows = list[int]
 """Trips of the flows of a table, one after another; 0 where a flow is not published."""

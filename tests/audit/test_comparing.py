@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 from audit.by_hand import Flows, Known, release, tables
-from odkanon.audit import comparing
-from odkanon.audit.comparing import Comparing, overlapping
-from odkanon.audit.folder import Published
+from odkanon.audit import pairwise_checks
+from odkanon.audit.differencing.equations import Heads, System
+from odkanon.audit.differencing.feasible_solution import DoNotFitError
+from odkanon.audit.findings import Finding
+from odkanon.audit.pairwise_checks import Comparing, overlapping
 from odkanon.audit.relations import Kind, Relation
-from odkanon.audit.report import Finding
-from odkanon.audit.shown.solving import DoNotFitError
-from odkanon.audit.shown.system import Heads, System
+from odkanon.audit.release_reader import Published
 
 FLOWS: list[Flows] = [
     {("a1", "b1"): (20,), ("a2", "b1"): (1500,)},
@@ -199,7 +199,7 @@ def test_what_is_shown_by_several_sides_is_told_besides_what_could_not_be_tried(
 
 @pytest.mark.parametrize(("most", "first"), [(3, 2), (4, 4)])
 def test_more_sides_than_can_be_tried(most: int, first: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(comparing, "MOST_SIDES", most)
+    monkeypatch.setattr(pairwise_checks, "MOST_SIDES", most)
     pairs = [(one, other) for other in range(4) for one in range(other)]
     found, sides = findings(lambda _: NOTHING, *overlaps(*pairs))
     assert len(sides[0]) == first
@@ -264,7 +264,7 @@ def test_what_releases_show_together_is_one_system_for_each_set(monkeypatch: pyt
         asked.append(arguments[2:])
         return NOTHING
 
-    monkeypatch.setattr(comparing, "make_system", make)
+    monkeypatch.setattr(pairwise_checks, "make_system", make)
     releases = [release(at) for at in range(3)]
     related = [
         Relation(releases[0], releases[1], "part", "said"),

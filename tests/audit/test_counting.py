@@ -18,7 +18,7 @@ import pytest
 from audit.tamper import edit_json, read_rows, settle_accounts, write_rows
 from odkanon import Rule, anonymize, audit_releases, build_od, read_od, read_trips
 from odkanon.audit import TripsSource
-from odkanon.audit.counting.filters import Kept, filter_sql
+from odkanon.audit.counting.own_filters import Kept, filter_sql
 from odkanon.audit.counting.persons import person_sql
 from worlds.people import findings, places
 

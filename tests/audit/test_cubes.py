@@ -12,7 +12,7 @@ import pytest
 from audit.tamper import copy_release, edit_json, read_rows, settle_accounts, sign_again, write_rows
 from odkanon import InputError, Rule, anonymize, audit_releases, make_survey, read_matrix
 from odkanon.audit.counting.scan import TripsSource
-from odkanon.publish.recipe import recipe_path
+from odkanon.release_format.recipe import recipe_path
 from worlds.people import Trip, crowd, findings, write
 
 BY = ["mode:private=car+motorcycle,transit=transit", "hour:7-9,17-20", "age"]

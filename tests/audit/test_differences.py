@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from odkanon import Rule, anonymize, build_od, read_trips
-from odkanon.audit import audit_releases, comparing
-from odkanon.audit.shown import combinations, cuts
-from odkanon.model.account import Source
-from odkanon.publish.saved import read_release
-from odkanon.together.series import Zoning, release_on_zones, zoning_of
+from odkanon.audit import audit_releases, pairwise_checks
+from odkanon.audit.differencing import enumeration, min_cut
+from odkanon.linked.fixed_zoning import Zoning, release_on_zones, zoning_of
+from odkanon.model.provenance import Source
+from odkanon.release_format.folder import read_release
 from worlds.people import Trip, audit_with_trips, crowd, findings, matrix, release, scattered, write
 
 RULE = Rule(trips=10)
@@ -132,8 +132,8 @@ def test_persons_of_a_remainder_are_counted_where_trips_are_given(tmp_path: Path
 
 def test_what_could_not_be_decided_is_a_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = everyone_and_women(tmp_path, 9)
-    monkeypatch.setattr(combinations, "MOST_ROWS", 0)
-    monkeypatch.setattr(cuts, "ROUNDS", 0)
+    monkeypatch.setattr(enumeration, "MOST_ROWS", 0)
+    monkeypatch.setattr(min_cut, "ROUNDS", 0)
     (found,) = findings(audit_with_trips(path, tmp_path / "everyone", tmp_path / "women"), "relation")
     assert "could not be decided whether a group of too few can be worked out" in found.message
     monkeypatch.undo()
@@ -157,7 +157,7 @@ def test_more_releases_than_can_be_combined_at_once_are_a_finding(
     zoning = read_release(tmp_path / "everyone").zoning
     folders = [on(zoning, path, tmp_path / f"from{age}", f"age >= {age}") for age in (30, 40)]
     assert findings(audit_with_trips(path, tmp_path / "everyone", *folders), "relation") == []
-    monkeypatch.setattr(comparing, "MOST_SIDES", 2)
+    monkeypatch.setattr(pairwise_checks, "MOST_SIDES", 2)
     (found,) = findings(audit_with_trips(path, tmp_path / "everyone", *folders), "relation")
     assert "3 releases share trips with each other in so many ways that only two kinds of tables" in found.message
 

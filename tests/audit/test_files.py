@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from odkanon.audit.files import check_files, check_index
-from odkanon.audit.folder import Published
-from odkanon.audit.report import Finding
-from odkanon.publish.recipe import FORMAT
+from odkanon.audit.file_checks import check_files, check_index
+from odkanon.audit.findings import Finding
+from odkanon.audit.release_reader import Published
+from odkanon.release_format.recipe import FORMAT
 
 RULE, SAFE = {"trips": 10}, "Nobody is alone."
 ABOUT = {"method": "odkanon", "rule": RULE, "published": {"trips": 30}, "statement": SAFE}

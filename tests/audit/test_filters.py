@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from odkanon import InputError
-from odkanon.audit.counting.filters import Kept, equality, filter_sql, names_in
+from odkanon.audit.counting.own_filters import Kept, equality, filter_sql, names_in
 
 MOMENTS = [
     datetime(2024, 1, 1, 9, 30),

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from odkanon.audit.differences import Family
-from odkanon.audit.folder import Published
-from odkanon.audit.numbers import possible_atoms
+from odkanon.audit.differencing import feasible_solution
+from odkanon.audit.differencing.feasible_solution import DoNotFitError, _least_squares, some_masses
+from odkanon.audit.published_counts import possible_atoms
 from odkanon.audit.relations import Kind, Relation
-from odkanon.audit.shown import solving
-from odkanon.audit.shown.solving import DoNotFitError, _least_squares, some_masses
+from odkanon.audit.release_reader import Published
 from worlds.tries import tries
 
 
@@ -144,9 +144,9 @@ def test_rows_without_trips_fit(sides: int) -> None:
 
 def test_three_sides_that_are_too_many_to_solve_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = np.array([[0, 1, 2]])
-    monkeypatch.setattr(solving, "MOST_VALUES", 3)
+    monkeypatch.setattr(feasible_solution, "MOST_VALUES", 3)
     assert some_masses(rows, np.ones(3)) is not None
-    monkeypatch.setattr(solving, "MOST_VALUES", 2)
+    monkeypatch.setattr(feasible_solution, "MOST_VALUES", 2)
     assert some_masses(rows, np.ones(3)) is None
 
 

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from audit.by_hand import Flows, Known, release, tables
-from odkanon.audit import numbers
-from odkanon.audit.folder import Published
-from odkanon.audit.numbers import Told, _inside_areas, compare_numbers
+from odkanon.audit import published_counts
+from odkanon.audit.differencing import feasible_solution
+from odkanon.audit.differencing.equations import System
+from odkanon.audit.differencing.feasible_solution import DoNotFitError
+from odkanon.audit.equation_systems import number_rows
+from odkanon.audit.published_counts import Told, _inside_areas, compare_numbers
 from odkanon.audit.relations import Kind, Relation, inside_mark
-from odkanon.audit.shown import solving
-from odkanon.audit.shown.solving import DoNotFitError
-from odkanon.audit.shown.system import System
-from odkanon.audit.systems import number_rows
+from odkanon.audit.release_reader import Published
 
 BOTH: Flows = {("a1", "b1"): (20, 20.5), ("a2", "b1"): (20, 25.0)}
 """Rows 0 and 1."""
@@ -98,10 +98,10 @@ def test_what_is_too_much_to_try(monkeypatch: pytest.MonkeyPatch) -> None:
     related: list[tuple[int, int, Kind]] = [(1, 0, "part"), (2, 0, "part"), (1, 2, "same")]
     expected = {(0, -1, -1): 3, (0, 2, 3): 17, (1, -1, -1): 20}
     assert columns(told(releases, flows, *related)) == pytest.approx(expected)
-    monkeypatch.setattr(solving, "MOST_VALUES", 1)
+    monkeypatch.setattr(feasible_solution, "MOST_VALUES", 1)
     assert told(releases, flows, *related) is None
     monkeypatch.undo()
-    monkeypatch.setattr(numbers, "MOST_ATOMS", 2)
+    monkeypatch.setattr(published_counts, "MOST_ATOMS", 2)
     assert told(releases, flows) is None
     monkeypatch.undo()
     boxes = release(0)

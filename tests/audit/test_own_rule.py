@@ -13,7 +13,7 @@ from audit.tamper import edit_json, read_rows, sign_again, write_rows
 from cli.runner import odkanon, output
 from odkanon import InputError, Rule, audit_releases
 from odkanon.audit import TripsSource
-from odkanon.publish.recipe import recipe_path
+from odkanon.release_format.recipe import recipe_path
 from worlds.people import Trip, crowd, findings, matrix, places, release, write
 
 

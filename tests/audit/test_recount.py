@@ -12,7 +12,7 @@ import pytest
 
 from audit.tamper import copy_release, edit_json, read_rows, settle_accounts, sign_again, write_rows
 from odkanon import Rule, anonymize, audit_releases, read_matrix
-from odkanon.publish.recipe import recipe_path
+from odkanon.release_format.recipe import recipe_path
 from worlds.people import Person, Trip, crowd, findings, matrix, release, write
 
 BUSY = Person("busy", "Woman", 30, 1.0)

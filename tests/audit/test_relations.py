@@ -27,14 +27,14 @@ from odkanon import (
     read_trips,
 )
 from odkanon.audit import Report, TripsSource
-from odkanon.audit.folder import Published
-from odkanon.audit.places import Places
-from odkanon.audit.run import open_releases
-from odkanon.audit.scope import told_area
-from odkanon.publish.recipe import recipe_path
-from odkanon.publish.saved import read_release
+from odkanon.audit.auditor import open_releases
+from odkanon.audit.release_reader import Published
+from odkanon.audit.study_area import told_area
+from odkanon.audit.zone_geometry import Places
+from odkanon.linked.fixed_zoning import release_on_zones, zoning_of
 from odkanon.read.tables.table import connect
-from odkanon.together.series import release_on_zones, zoning_of
+from odkanon.release_format.folder import read_release
+from odkanon.release_format.recipe import recipe_path
 from worlds.people import (
     Person,
     Trip,

@@ -17,8 +17,8 @@ from odkanon import InputError, read_area
 from odkanon.audit import TripsSource
 from odkanon.audit.conditions import age_condition, ages_of, hour_condition, hours_of, text_condition
 from odkanon.audit.counting.records import NoColumnError, Records
-from odkanon.audit.folder import Published
-from odkanon.audit.scope import (
+from odkanon.audit.release_reader import Published
+from odkanon.audit.study_area import (
     apart_in_time,
     area_of,
     columns_needed,
@@ -32,7 +32,7 @@ from odkanon.audit.scope import (
     segment_of,
     told_area,
 )
-from odkanon.read.tables.where import FILTERED
+from odkanon.read.tables.filters import FILTERED
 
 
 def release(

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from odkanon.audit.shown import combinations, cuts, groups
-from odkanon.audit.shown.groups import small_groups
-from odkanon.audit.shown.system import Heads, System
+from odkanon.audit.differencing import enumeration, groups, min_cut
+from odkanon.audit.differencing.equations import Heads, System
+from odkanon.audit.differencing.groups import small_groups
 from worlds.tries import tries
 
 LEAST = 4
@@ -113,7 +113,7 @@ def test_cuts_find_every_column_in_a_group_of_few_persons_or_say_that_they_do_no
     expected, undecided = small_columns(found)
     assert not undecided
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(combinations, "MOST_ROWS", 0)
+        patch.setattr(enumeration, "MOST_ROWS", 0)
         columns, undecided = small_columns(found)
     assert columns <= expected
     assert columns == expected or undecided
@@ -124,7 +124,7 @@ def test_cuts_find_every_column_in_a_group_of_few_persons_or_say_that_they_do_no
 def test_a_small_row_that_is_published_hides_no_other_group(found: System) -> None:
     expected, _ = small_columns(found)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(combinations, "MOST_ROWS", 0)
+        patch.setattr(enumeration, "MOST_ROWS", 0)
         assert small_columns(found)[0] >= expected
 
 
@@ -149,7 +149,7 @@ BY_CUTS = {
 @pytest.mark.parametrize("case", BY_CUTS)
 def test_groups_of_few_persons_are_found_by_cuts(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     columns, expected = BY_CUTS[case]
-    monkeypatch.setattr(combinations, "MOST_ROWS", 0)
+    monkeypatch.setattr(enumeration, "MOST_ROWS", 0)
     assert small_columns(of_persons(columns)) == (expected, 0)
     assert len(small_groups(of_persons(columns))[0]) == bool(expected)
 
@@ -187,12 +187,12 @@ def test_published_rows_hide_no_group_on_either_side(case: str, monkeypatch: pyt
     columns, least = WEAK[case]
     found = system(columns, least)
     expected, _ = small_columns(found)
-    monkeypatch.setattr(combinations, "MOST_ROWS", 0)
+    monkeypatch.setattr(enumeration, "MOST_ROWS", 0)
     assert small_columns(found)[0] == expected
 
 
 def test_groups_that_meet_the_rule_are_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(combinations, "MOST_ROWS", 0)
+    monkeypatch.setattr(enumeration, "MOST_ROWS", 0)
     found = system({(0, -1): 1, (0, 10): 9, (1, 10): 9, (1, -1): 3})
     assert masses(found) == []
     assert masses(replace(found, least=np.array([5.0]))) == [4]
@@ -202,7 +202,7 @@ def test_groups_that_meet_the_rule_are_not_told(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_heads_are_spread_until_it_is_known_or_said_that_it_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(combinations, "MOST_ROWS", 0)
+    monkeypatch.setattr(enumeration, "MOST_ROWS", 0)
     columns = {(-1, 10): {8, 5}, (-1, 12): {0, 1, 2}, (-1, 13): {0, 1, 2, 6, 7, 9}, (0, 10): {5}, (0, 12): {8, 1, 5}}
     hard = of_persons(columns)
     assert small_groups(replace(hard, heads=(replace(hard.heads[0], least=5),))) == ([], 1)
@@ -210,7 +210,7 @@ def test_heads_are_spread_until_it_is_known_or_said_that_it_is_not(monkeypatch: 
 
 def test_columns_without_trips_are_not_looked_into(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the empty one it would not be decided what it is in; nobody is there."""
-    monkeypatch.setattr(combinations, "MOST_ROWS", 0)
+    monkeypatch.setattr(enumeration, "MOST_ROWS", 0)
     columns = {(0, -1): set[int](), (0, 10): {0, 1, 3, 5, 6, 8}, (1, -1): {3, 4, 5}, (1, 10): {8, 1, 6}}
     columns |= {(2, -1): {1, 3, 5, 6, 8}, (2, 10): {8, 1, 3, 4}, (3, -1): {2, 3, 4, 5, 6, 7}}
     found = of_persons(columns)
@@ -219,13 +219,13 @@ def test_columns_without_trips_are_not_looked_into(monkeypatch: pytest.MonkeyPat
 
 def test_what_went_one_way_can_go_another(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first way that flow takes is not the best here; it is given back."""
-    monkeypatch.setattr(combinations, "MOST_ROWS", 0)
+    monkeypatch.setattr(enumeration, "MOST_ROWS", 0)
     found, _ = small_groups(system({(0, -1): 2, (0, 10): 4, (0, 11): 5, (1, -1): 4, (1, 10): 3, (1, 11): 2}, least=7))
     assert [group.columns.tolist() for group in found] == [[0, 3]]
 
 
 def test_trips_of_nobody_are_few_persons(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(combinations, "MOST_ROWS", 0)
+    monkeypatch.setattr(enumeration, "MOST_ROWS", 0)
     found = of_persons({(0, 10): CROWD, (0, -1): set()})
     assert small_columns(replace(found, mass=np.array([[2000.0], [50.0]]))) == ({1}, 0)
 
@@ -237,8 +237,8 @@ def test_trips_of_nobody_are_not_even_one_person() -> None:
 
 
 def test_few_persons_in_too_many_ways_are_said_to_be_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(combinations, "MOST_ROWS", 0)
-    monkeypatch.setattr(cuts, "ROUNDS", 0)
+    monkeypatch.setattr(enumeration, "MOST_ROWS", 0)
+    monkeypatch.setattr(min_cut, "ROUNDS", 0)
     assert small_columns(of_persons({(0, 10): CROWD, (0, -1): {1, 2, 3}})) == (set(), 1)
 
 
@@ -247,7 +247,7 @@ def test_few_persons_in_too_many_ways_are_said_to_be_undecided(monkeypatch: pyte
 def test_cuts_find_for_each_column_the_least_group_with_it(found: System) -> None:
     with pytest.MonkeyPatch.context() as patch:
         expected, smallest = least_by_column(found), filled_groups(found)
-        patch.setattr(combinations, "MOST_ROWS", 0)
+        patch.setattr(enumeration, "MOST_ROWS", 0)
         assert least_by_column(found) == expected
         assert filled_groups(found) <= smallest
 
@@ -298,15 +298,15 @@ def test_three_sides_that_show_something_only_together() -> None:
 
 def test_combinations_are_worked_out_modulo_a_prime() -> None:
     """Else some numbers could not be divided by."""
-    assert all(combinations.PRIME % divisor for divisor in range(2, isqrt(combinations.PRIME) + 1))
+    assert all(enumeration.PRIME % divisor for divisor in range(2, isqrt(enumeration.PRIME) + 1))
 
 
 def test_nothing_is_shown_where_nobody_travels() -> None:
-    assert combinations.smallest_groups(system({(0, 10): 0, (0, -1): 0, (1, 10): 0})) == []
+    assert enumeration.smallest_groups(system({(0, 10): 0, (0, -1): 0, (1, 10): 0})) == []
 
 
 def test_too_many_combinations_are_said_to_be_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(combinations, "MOST_STATES", 1)
+    monkeypatch.setattr(enumeration, "MOST_STATES", 1)
     found = system({(0, 10, 20): 1, (0, 10, 21): 2, (1, 10, 20): 3, (1, 11, 21): 3, (0, 11, 20): 2})
     assert small_groups(found)[1] == 1
 
@@ -334,6 +334,6 @@ def test_small_systems_cost_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_systems_that_cannot_be_too_small_are_passed_over() -> None:
     found = latin_square(11)
-    assert len(found.rows) > combinations.MOST_ROWS
+    assert len(found.rows) > enumeration.MOST_ROWS
     assert small_groups(replace(found, mass=found.mass + 3)) == ([], 0)
     assert small_groups(replace(found, mass=found.mass * 0)) == ([], 0)

@@ -11,8 +11,8 @@ import pytest
 
 from audit.by_hand import Flows, release, tables
 from odkanon.audit.differences import Family, families, find_differences, find_few_heads
-from odkanon.audit.folder import Published
 from odkanon.audit.relations import Relation
+from odkanon.audit.release_reader import Published
 
 WHOLE: Flows = {("A", "B"): (25, 30.0)}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from odkanon.audit.shown.system import Group, Heads, System, components, incidence_of, is_published, parts
+from odkanon.audit.differencing.equations import Group, Heads, System, components, incidence_of, is_published, parts
 
 HEADS = Heads("persons", 3, np.array([7, 8, 8, 9, 7]), np.array([0, 2, 2, 5]))
 """Persons 7 and 8 are in the first column, nobody in the second, 8, 9 and 7 in the third."""

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from audit.by_hand import Flows, tables
 from audit.by_hand import Known as Regions
 from audit.by_hand import release as told
-from odkanon.audit import systems
-from odkanon.audit.folder import Published
-from odkanon.audit.places import AREA
+from odkanon.audit import equation_systems
+from odkanon.audit.differencing.equations import System
+from odkanon.audit.equation_systems import _contained, _distinct, highest, make_system, number_rows
 from odkanon.audit.relations import inside_mark
-from odkanon.audit.shown.system import System
-from odkanon.audit.systems import _contained, _distinct, highest, make_system, number_rows
+from odkanon.audit.release_reader import Published
+from odkanon.audit.zone_geometry import AREA
 from worlds.tries import tries
 
 ORIGINS = ({(0, "A"), (1, "a")}, {(0, "A"), (1, "b")}, {(0, "B")}, {(0, "C"), (1, "c")})
@@ -117,7 +117,7 @@ def test_what_may_be_there_is_settled_by_whom_releases_are_about(
 def test_where_places_cannot_be_listed_only_what_is_there_counts(
     most: int, rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(systems, "MOST_CELLS", most)
+    monkeypatch.setattr(equation_systems, "MOST_CELLS", most)
     assert len(made(TRIPS, TRIPS).rows) == rows
     assert len(made(TRIPS, TRIPS, boxes=True).rows) == 4
 
@@ -188,7 +188,9 @@ def possible(
         both[all_of].manifest["unlisted"] = {"at_most_trips": 0}
     places: Any = Regions(PLACES, DISTRICTS)
     sides = [[each] for each in both]
-    found = systems.possible_columns(connection, places, sides, [frozenset(each) for each in atoms], listed or set())
+    found = equation_systems.possible_columns(
+        connection, places, sides, [frozenset(each) for each in atoms], listed or set()
+    )
     return None if found is None else set(map(tuple, found.tolist()))
 
 
@@ -244,7 +246,7 @@ def test_trips_inside_an_area_are_nowhere_else(
     number_rows(connection)
     places: Any = InAnArea(*inside)
     sides = [[told(0)], [told(1)]]
-    found = systems.possible_columns(connection, places, sides, [frozenset(each) for each in atoms])
+    found = equation_systems.possible_columns(connection, places, sides, [frozenset(each) for each in atoms])
     assert found is not None
     assert set(map(tuple, found.tolist())) == expected
 
@@ -253,7 +255,7 @@ def test_trips_outside_an_area_may_be_anywhere_else() -> None:
     connection = tables(PLACES, DISTRICTS)
     number_rows(connection)
     places: Any = InAnArea("a1", "a2", "b1")
-    found = systems.possible_columns(connection, places, [[told(0)], [told(1)]], [frozenset({0})])
+    found = equation_systems.possible_columns(connection, places, [[told(0)], [told(1)]], [frozenset({0})])
     assert found is not None
     assert found.tolist() == []
 
@@ -262,7 +264,7 @@ def test_trips_outside_an_area_may_be_anywhere_else() -> None:
 def test_pairs_of_places_that_are_too_many_to_list(less: int, listed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     shape = [len(Regions(PLACES, DISTRICTS).regions(axis, [0, 1])) for axis in ("origin", "destination")]
     assert min(shape) > 1
-    monkeypatch.setattr(systems, "MOST_CELLS", shape[0] * shape[1] - less)
+    monkeypatch.setattr(equation_systems, "MOST_CELLS", shape[0] * shape[1] - less)
     assert (possible({0, 1}) is not None) is listed
 
 
@@ -271,6 +273,6 @@ def test_rows_between_zones_that_are_not_there_lie_nowhere() -> None:
     number_rows(connection)
     places: Any = Regions(PLACES, DISTRICTS)
     sides = [[told(0)], [told(1)]]
-    found = systems.possible_columns(connection, places, sides, [frozenset({1})])
+    found = equation_systems.possible_columns(connection, places, sides, [frozenset({1})])
     assert found is not None
     assert found.tolist() == [[-1, 3]]

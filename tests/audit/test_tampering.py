@@ -15,7 +15,7 @@ import pytest
 from audit.tamper import copy_release, edit_json, read_rows, settle_accounts, sign_again, write_rows
 from odkanon import InputError, Rule
 from odkanon.audit import audit_releases
-from odkanon.publish.recipe import recipe_path
+from odkanon.release_format.recipe import recipe_path
 from worlds.people import Trip, audit_with_trips, crowd, findings, places, release, together, write
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from odkanon.audit.differences import Family, families
-from odkanon.audit.folder import Published
 from odkanon.audit.relations import Relation, relations, unknown
-from odkanon.read.tables.where import FILTERED
+from odkanon.audit.release_reader import Published
+from odkanon.read.tables.filters import FILTERED
 
 READING = ("where", "within", "columns", "hierarchy", "encoding", "delimiter", "time_format")
 
@@ -232,7 +232,7 @@ def test_the_same_trips_are_parts_of_each_other_and_a_swapped_one_too() -> None:
             ("r0", "r1", False, same),
             ("r1", "r0", False, same),
         ]
-    assert families([Relation(one, other, "overlap", "released together")]) == []
+    assert families([Relation(one, other, "overlap", "released linked")]) == []
 
 
 def test_segments_of_one_run_are_those_that_its_index_lists(tmp_path: Path) -> None:
@@ -240,7 +240,7 @@ def test_segments_of_one_run_are_those_that_its_index_lists(tmp_path: Path) -> N
     women = replace(said(0, **WOMEN), folder=tmp_path / "women")
     young = replace(said(1, **of({"age": "20-29"}, "age")), folder=tmp_path / "young")
     (found,) = relations([women, young], [], set(), cumulative=False, disjoint=False)
-    assert (found.kind, found.how) == ("overlap", "released together")
+    assert (found.kind, found.how) == ("overlap", "released linked")
     elsewhere = replace(young, folder=tmp_path / "old")
     (found,) = relations([women, elsewhere], [], set(), cumulative=False, disjoint=False)
     assert (found.kind, found.how) == ("unknown", "by what they say")

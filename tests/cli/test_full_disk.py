@@ -12,7 +12,7 @@ import pytest
 
 from cli.here import run
 from odkanon.errors import InputError
-from odkanon.read.tables import open as tables
+from odkanon.read.tables import open_table as tables
 from odkanon.sample.survey import make_survey
 
 

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from odkanon import Rule, anonymize
 from odkanon.cli import bar
-from odkanon.cli import progress as bars
+from odkanon.cli import stages as bars
 from odkanon.core.progress import counted, how_far, watched
 from odkanon.engine.duckdb.backend import DuckDb
 from odkanon.read.tables.table import share_of

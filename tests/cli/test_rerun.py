@@ -13,8 +13,8 @@ import pytest
 from cli.here import run
 from cli.runner import odkanon, output
 from odkanon import InputError, Rule, anonymize, build_od, make_survey, read_trips
-from odkanon.methods.registry import METHODS
-from odkanon.publish.again import unlike_files
+from odkanon.methods.method_registry import METHODS
+from odkanon.publish.recipe_diff import unlike_files
 
 FILES = ("release.json", "classes.csv", "classes.parquet", "zones.geojson")
 

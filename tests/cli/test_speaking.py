@@ -15,7 +15,7 @@ from cli.here import run
 from cli.runner import odkanon, output, told
 from odkanon import InputError
 from odkanon.cli.commands import COMMANDS
-from odkanon.cli.say import Speaker, make_table
+from odkanon.cli.console import Speaker, make_table
 
 GOLDEN = Path(__file__).parent.parent / "golden/tiny/od.csv"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from odkanon.core.outputs import write_text
+from odkanon.core.atomic_write import write_text
 
 SOURCE = Path(__file__).parents[2] / "src" / "odkanon"
 
@@ -29,5 +29,5 @@ def test_no_other_place_writes_text() -> None:
     for path in SOURCE.rglob("*.py"):
         lines = [line for line in path.read_text(encoding="utf-8").splitlines() if not line.lstrip().startswith("...")]
         found = [line for line in lines if writes.search(line)]
-        if path.name != "outputs.py" and "/".join(path.parts[-2:]) not in scripts:
+        if path.name != "atomic_write.py" and "/".join(path.parts[-2:]) not in scripts:
             assert not found, (path.name, found)

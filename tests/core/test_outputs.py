@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from odkanon.core import outputs as folders
-from odkanon.core.outputs import Claim, move_into_place, partial_folder, restore
+from odkanon.core import atomic_write as folders
+from odkanon.core.atomic_write import Claim, move_into_place, partial_folder, restore
 
 
 def abandon(claim: Claim) -> Path:

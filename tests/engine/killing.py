@@ -14,7 +14,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from odkanon import Release, Rule, anonymize, read_od, read_recipe
-from odkanon.core import outputs as folders
+from odkanon.core import atomic_write as folders
 from odkanon.publish import report, save
 from odkanon.publish.report import is_built
 

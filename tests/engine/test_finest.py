@@ -11,8 +11,8 @@ import pytest
 
 from engine.test_duckdb import in_duckdb
 from odkanon import Release, Rule, UnsafeReleaseError, anonymize, lookup_hierarchy, read_od, utility
-from odkanon.engine.sql import finest
-from odkanon.model.placement import Deviation
+from odkanon.engine.sql import nested_deviations
+from odkanon.model.assignment import Deviation
 
 PARTS = np.repeat(np.arange(14), [5, 1, 1, 1, 1, 6, 1, 1, 1, 4, 2, 1, 1, 1])
 """Of unequal size, so that a row with few trips for a pair can lie in one that has many for what is left of it."""
@@ -87,7 +87,7 @@ def test_a_row_of_others_with_one_pair_of_its_own() -> None:
 
 
 def test_pairs_that_are_not_those_that_were_counted_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    put_together = finest._put_together
+    put_together = nested_deviations._put_together
 
     def forge(measure: str, looked_at: Deviation, *rest: Any) -> Deviation:
         inside = looked_at.inside.copy()
@@ -96,6 +96,6 @@ def test_pairs_that_are_not_those_that_were_counted_are_refused(monkeypatch: pyt
 
     table = world(1, weights=False)
     check_same(table, Rule(trips=3))
-    monkeypatch.setattr(finest, "_put_together", forge)
+    monkeypatch.setattr(nested_deviations, "_put_together", forge)
     with pytest.raises(UnsafeReleaseError, match="not those that were counted"):
         check_same(table, Rule(trips=3))

@@ -23,15 +23,15 @@ import sys
 import pyarrow as pa
 from itertools import cycle
 from odkanon.sample.crowd import crowd
-from odkanon.engine.sql import cells
+from odkanon.engine.sql import cell_workers
 batch = next(crowd(20_000))
 batch = batch.append_column("reason", pa.array([0] * len(batch), pa.int32()))
-start = cells._Helper.__init__
+start = cell_workers._Helper.__init__
 def announce(self):
     start(self)
     print(self.process.pid, flush=True)
-cells._Helper.__init__ = announce
-for _ in cells.place_batches(cycle([batch]), 10, 2):
+cell_workers._Helper.__init__ = announce
+for _ in cell_workers.place_batches(cycle([batch]), 10, 2):
     pass
 """
 

@@ -9,8 +9,8 @@ import pytest
 
 from engine.small import in_duckdb, table
 from odkanon import read_od
-from odkanon.engine.rest import Groups, MemoryRest, Rest
-from odkanon.engine.sql.rest import SqlRest
+from odkanon.engine.residual import Groups, MemoryRest, Rest
+from odkanon.engine.sql.residual import SqlRest
 from odkanon.methods.cascade.ladder import side_of
 
 HEADS = ("persons", "households")

@@ -17,10 +17,10 @@ from engine.needs import ON_SPARK, on_spark
 from engine.same import CASCADES, CUBE_WAYS, CUBES, EVERY_RULE, FINE, RULES, WAYS, check_same, homes, messy, outcome
 from odkanon import Area, InputError, Rule, build_od, limit, lookup_hierarchy, read_od, read_trips
 from odkanon.engine.spark.backend import _java_home, to_spark
-from odkanon.read.axes import kinds_of
-from odkanon.read.matrix import matrix_of
-from odkanon.read.reading import Reading
-from odkanon.read.tables.columns import COORDINATES
+from odkanon.read.attributes.hierarchies import kinds_of
+from odkanon.read.input_matrix import matrix_of
+from odkanon.read.input_spec import Reading
+from odkanon.read.tables.column_names import COORDINATES
 from odkanon.sample.crowd import write_crowd
 from odkanon.sample.survey import CENTRAL_CELLS
 from odkanon.zoning.cells import str_to_cell

@@ -13,13 +13,13 @@ from engine.layouts import WRITTEN, with_times
 from engine.needs import ON_SPARK, on_spark, with_settings
 from engine.same import check_same, said
 from odkanon import InputError, Rule
+from odkanon.engine.spark.csv_lines import Lines, _look
 from odkanon.engine.spark.tasks import task_connection
-from odkanon.engine.spark.text import Lines, _look
-from odkanon.read.axes import kinds_of
-from odkanon.read.matrix import matrix_of
-from odkanon.read.reading import Reading
-from odkanon.read.tables.columns import COORDINATES
-from odkanon.read.tables.text import TextFormat
+from odkanon.read.attributes.hierarchies import kinds_of
+from odkanon.read.input_matrix import matrix_of
+from odkanon.read.input_spec import Reading
+from odkanon.read.tables.column_names import COORDINATES
+from odkanon.read.tables.text_files import TextFormat
 from worlds.files import trips_text
 
 pytestmark = ON_SPARK

@@ -30,13 +30,13 @@ from odkanon import (
     release_together,
     save_together,
 )
+from odkanon.evidence.attack_context import Case, open_case
+from odkanon.evidence.attacks.attack_registry import ATTACKS, Attack
 from odkanon.evidence.attacks.borders import between
-from odkanon.evidence.attacks.registry import ATTACKS, Attack
-from odkanon.evidence.attempts import attempt, attempt_all
-from odkanon.evidence.case import Case, open_case
 from odkanon.evidence.finding import Finding, Watch, verdict
-from odkanon.publish.manifest import at_most_unlisted
-from odkanon.publish.recipe import recipe_path
+from odkanon.evidence.runner import attempt, attempt_all
+from odkanon.release_format.manifest import at_most_unlisted
+from odkanon.release_format.recipe import recipe_path
 from odkanon.zoning.cells import cell_to_latlng
 
 
@@ -180,7 +180,7 @@ def test_old_borders_name_places(town: Path, folders: dict[str, Path], tmp_path:
     edit_json(weak / "zones.geojson", change)
     with pytest.MonkeyPatch.context() as patch:
         # A place on the outer frame falls out when the frame moves in; that it does is found by the recount.
-        patch.setattr("odkanon.audit.run.recount", _recount_as_exact)
+        patch.setattr("odkanon.audit.auditor.recount", _recount_as_exact)
         weak_found = attack("borders", weak, town)
     assert weak_found.found > 20
     assert attack("borders", folders["boxes"], town).found == 0

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from cli.runner import odkanon, output
 from evidence.towns import release, write_town
 from odkanon import InputError, Policy, Reading, check_release, gather_evidence, read_policy
-from odkanon.evidence.attacks.registry import ATTACKS
-from odkanon.evidence.case import open_case
-from odkanon.evidence.page import page
+from odkanon.evidence.attack_context import open_case
+from odkanon.evidence.attacks.attack_registry import ATTACKS
+from odkanon.evidence.noise_comparison import matching, noise_scales, noisy, trips_within, yardstick
 from odkanon.evidence.policy import EXAMPLE
 from odkanon.evidence.sampling import sampling_of
-from odkanon.evidence.topdown import agree, layers, top_down
-from odkanon.evidence.yardstick import matching, noise_scales, noisy, trips_within, yardstick
+from odkanon.evidence.sheet_page import page
+from odkanon.evidence.topdown_noise import agree, layers, top_down
 from worlds.matrices import town as town_matrix
 
 

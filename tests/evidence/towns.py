@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from odkanon import Reading, Release, Rule, anonymize, build_od, read_trips
-from odkanon.evidence.attacks.registry import ATTACKS
-from odkanon.evidence.case import open_case
+from odkanon.evidence.attack_context import open_case
+from odkanon.evidence.attacks.attack_registry import ATTACKS
 from odkanon.evidence.finding import Finding
 
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from odkanon import InputError, Rule, anonymize
-from odkanon.methods.cascade.again import EarlierRows, lasting
+from odkanon.methods.cascade.reuse import EarlierRows, lasting
 from odkanon.model.release import Release
-from odkanon.quality.usefulness.nodes import cell_nodes
+from odkanon.quality.accuracy.zone_nodes import cell_nodes
 from worlds.matrices import random_world
 from worlds.tries import tries
 

@@ -15,11 +15,11 @@ from odkanon.methods import anonymize
 from odkanon.methods.atg.cut import Choice, Forest
 from odkanon.methods.atg.method import solve
 from odkanon.methods.atg.origins import even_cut
-from odkanon.model.account import Source
 from odkanon.model.budget import Budget, BudgetOf
-from odkanon.model.companion import ALONE
 from odkanon.model.od import ODMatrix, od_matrix
+from odkanon.model.provenance import Source
 from odkanon.model.release import Release
+from odkanon.model.residual_suppression import ALONE
 from odkanon.model.rule import Rule
 from odkanon.quality.utility import utility
 from odkanon.read.lookup import lookup_hierarchy

@@ -25,10 +25,10 @@ from odkanon import (
     read_od,
     utility,
 )
-from odkanon.model.companion import ALONE
+from odkanon.linked.fixed_zoning import release_on_zones, zoning_of
 from odkanon.model.flows import Flows, visits_of_records
-from odkanon.publish.manifest import statement
-from odkanon.together.series import release_on_zones, zoning_of
+from odkanon.model.residual_suppression import ALONE
+from odkanon.release_format.manifest import statement
 from worlds.people import Trip, crowd, write
 from worlds.records import World, budgets, cells, limits_of, table_of, worlds
 from worlds.towns import BUSY, four_zones, people, town

@@ -20,7 +20,7 @@ from odkanon import (
     read_trips,
     release_together,
 )
-from odkanon.together.series import release_on_zones, zoning_of
+from odkanon.linked.fixed_zoning import release_on_zones, zoning_of
 from worlds.people import Trip, crowd, write
 from worlds.towns import BUSY, four_zones, people, town
 

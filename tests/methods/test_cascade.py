@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from attacks.cascades import PAIR, THREE, Replay, Tree, World
 from odkanon import InputError, Rule, anonymize, limit, utility
-from odkanon.engine.rest import Groups
-from odkanon.methods.cascade.fall import Terms, fall, split
+from odkanon.engine.residual import Groups
 from odkanon.methods.cascade.method import least_trips, outlook
+from odkanon.methods.cascade.roll_up import Terms, fall, split
 from odkanon.model.budget import Budget
 from odkanon.model.od import ODMatrix
-from odkanon.publish.manifest import promise
+from odkanon.release_format.manifest import promise
 from worlds.cubes import cube_matrix, fallen, rows_by_box
 from worlds.matrices import golden_od, od_of_cells, published_rows, random_od, random_world, worlds
 from worlds.tries import tries

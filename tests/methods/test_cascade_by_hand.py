@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from odkanon import InputError, Rule, anonymize
-from odkanon.methods.cascade.fall import Terms
 from odkanon.methods.cascade.method import _last, counts_heads_or_trips, ladder_of, outlook, settled, within_budget
-from odkanon.model.account import Source, Summary
+from odkanon.methods.cascade.roll_up import Terms
 from odkanon.model.budget import Budget
 from odkanon.model.flows import Totals
+from odkanon.model.provenance import Source, Summary
 from worlds.matrices import od_of_cells
 from worlds.towns import four_zones, people, town
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from odkanon import Area, InputError, Rule, anonymize, limit, utility
-from odkanon.methods.cascade.kinds import public_levels
+from odkanon.methods.cascade.subtree_types import public_levels
 from odkanon.zoning.cells import is_pentagon
-from odkanon.zoning.fine import fine_cells, fine_hierarchy
 from odkanon.zoning.hierarchy import Hierarchy, h3_hierarchy
+from odkanon.zoning.substeps import fine_cells, fine_hierarchy
 from odkanon.zoning.zones import find_nodes
 from worlds.matrices import leaf, od_of_cells, published_rows, random_world
 

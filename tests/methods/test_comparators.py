@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from odkanon import InputError, Release, Rule, anonymize, read_od
-from odkanon.publish.manifest import manifest
+from odkanon.release_format.manifest import manifest
 from worlds.records import World, budgets, h3_worlds, rules, table_of, worlds
 from worlds.tries import tries
 

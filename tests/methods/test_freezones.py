@@ -13,13 +13,13 @@ from odkanon.errors import InputError
 from odkanon.methods import anonymize
 from odkanon.methods.freezones.annealing import Schedule, anneal
 from odkanon.methods.freezones.blocks import Blocks, blocks_of, children_of
+from odkanon.methods.freezones.class_matrix import Plan
 from odkanon.methods.freezones.method import compact, enough_at, start_zones
 from odkanon.methods.freezones.moves import can_leave, candidates, changes, may_leave, remember, sweep
-from odkanon.methods.freezones.sheet import Plan
 from odkanon.methods.treecut.dp import Problem
-from odkanon.model.account import Source
 from odkanon.model.budget import Budget, BudgetOf
 from odkanon.model.od import AXES, ODMatrix, od_matrix
+from odkanon.model.provenance import Source
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.quality.utility import utility

@@ -11,17 +11,17 @@ import pyarrow as pa
 import pytest
 import shapely
 
-from odkanon.audit.run import audit_releases
+from odkanon.audit.auditor import audit_releases
 from odkanon.errors import InputError
+from odkanon.linked.fixed_zoning import release_on_zones
 from odkanon.methods import METHODS, anonymize
 from odkanon.methods.freezones.blocks import islands
-from odkanon.methods.freezones.polygons import borders, bridged
+from odkanon.methods.freezones.polygon_blocks import borders, bridged
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
-from odkanon.publish.saved import read_release
 from odkanon.quality.utility import utility
-from odkanon.read.reading import Reading
-from odkanon.together.series import release_on_zones
+from odkanon.read.input_spec import Reading
+from odkanon.release_format.folder import read_release
 from worlds.polygons import name, square, square_town, square_tree
 
 

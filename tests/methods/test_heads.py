@@ -14,10 +14,10 @@ from attacks.cascades import PAIR, SINGLE, THREE, Node, World
 from attacks.judged import PERSONS, Judged, trips_of
 from odkanon import ODMatrix, Rule
 from odkanon.core.arrays import Ints
-from odkanon.engine.rest import deal
-from odkanon.model.account import Source
+from odkanon.engine.residual import deal
 from odkanon.model.flows import Visits
 from odkanon.model.od import od_matrix
+from odkanon.model.provenance import Source
 from worlds.cubes import fallen, rows_by_box, tree_of
 from worlds.tries import tries
 

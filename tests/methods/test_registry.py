@@ -12,7 +12,7 @@ import pytest
 
 from odkanon.errors import InputError
 from odkanon.methods import METHODS
-from odkanon.methods.registry import describe_methods, find_method, words_for
+from odkanon.methods.method_registry import describe_methods, find_method, words_for
 from odkanon.study.experiment import ALL_ROWS, METHOD_ROWS, PAPER_ROWS
 
 ROOT = Path(__file__).parents[2]
@@ -40,7 +40,7 @@ def test_every_method_can_be_called_and_told_apart() -> None:
 
 
 def test_the_list_loads_without_numpy() -> None:
-    code = "import sys, odkanon.methods.registry; sys.exit('numpy' in sys.modules)"
+    code = "import sys, odkanon.methods.method_registry; sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 from odkanon.errors import InputError
 from odkanon.methods import METHODS, anonymize
 from odkanon.methods.treecut.dp import Problem, totals_of
-from odkanon.methods.treecut.goal import Goal
 from odkanon.methods.treecut.method import best_cuts
+from odkanon.methods.treecut.objective import Goal
 from odkanon.methods.volume import volume_measure
 from odkanon.model.budget import Budget
-from odkanon.model.companion import ALONE
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
+from odkanon.model.residual_suppression import ALONE
 from odkanon.model.rule import Rule
 from odkanon.quality.utility import utility
 from odkanon.read.lookup import lookup_hierarchy
-from odkanon.read.odtable import read_od
+from odkanon.read.od_table import read_od
 from odkanon.zoning.cells import cell_to_parent, str_to_cell
 from worlds.matrices import all_cuts, effort, random_od, random_world, town
 from worlds.tries import tries

@@ -14,9 +14,9 @@ from odkanon.errors import InputError
 from odkanon.methods import anonymize
 from odkanon.methods.treecut.dp import Floats, Problem, node_table, totals_of
 from odkanon.methods.treecut.exchange import all_moves, exchange
-from odkanon.methods.treecut.goal import Goal, Objective
-from odkanon.methods.treecut.joint import interactions
+from odkanon.methods.treecut.joint_moves import interactions
 from odkanon.methods.treecut.method import best_cuts
+from odkanon.methods.treecut.objective import Goal, Objective
 from odkanon.model.budget import Budget, BudgetOf
 from odkanon.model.od import ODMatrix
 from odkanon.model.rule import Rule

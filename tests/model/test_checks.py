@@ -11,11 +11,11 @@ import pyarrow as pa
 import pytest
 
 from odkanon import Release, Rule, UnsafeReleaseError, read_od
+from odkanon.model.assignment import Deviation, Placement
 from odkanon.model.budget import Budget
-from odkanon.model.classes import Classes
 from odkanon.model.flows import Totals
 from odkanon.model.od import ODMatrix
-from odkanon.model.placement import Deviation, Placement
+from odkanon.model.published_flows import Classes
 from odkanon.zoning.zones import Zones
 
 CELLS = ["8a1fb4640017fff", "8a1fb466ed0ffff", "8a1fb4674d0ffff", "8a1fb475400ffff"]

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 import oracle
 from odkanon import Release, Rule, UnsafeReleaseError, anonymize, read_od, read_recipe, utility
+from odkanon.model.assignment import Deviation
 from odkanon.model.flows import Totals
-from odkanon.model.placement import Deviation
-from odkanon.publish.manifest import manifest
+from odkanon.release_format.manifest import manifest
 from worlds.records import World, budgets, h3_worlds, rules, table_of, worlds
 from worlds.tries import tries
 

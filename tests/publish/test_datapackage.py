@@ -11,8 +11,8 @@ import pytest
 from frictionless import validate
 
 from odkanon import METHODS, Rule, anonymize
-from odkanon.publish.datapackage import describe_package
-from odkanon.publish.files import PACKAGE
+from odkanon.release_format.datapackage import describe_package
+from odkanon.release_format.names import PACKAGE
 from worlds.matrices import golden_od
 
 OPTIONS: dict[str, dict[str, Any]] = {"freezones": {"iterations": 1}, "treecut": {"iterations": 1}}

@@ -17,8 +17,8 @@ from cli.runner import odkanon, output
 from odkanon.errors import InputError
 from odkanon.methods import anonymize
 from odkanon.model.rule import Rule
-from odkanon.publish.export.export import FILES, export_release
-from odkanon.publish.saved import read_release
+from odkanon.publish.export.formats import FILES, export_release
+from odkanon.release_format.folder import read_release
 from worlds.matrices import effort, golden_od
 from worlds.people import Trip, crowd, together, write
 

@@ -14,11 +14,11 @@ import pytest
 
 from cli.runner import odkanon, output
 from odkanon import InputError, Rule, anonymize, cube_of, export_release, read_trips, view_release
+from odkanon.publish.export.flow_times import times
 from odkanon.publish.export.flowcsv import write_flowmap
-from odkanon.publish.export.times import times
-from odkanon.publish.saved import SavedRelease, read_release
-from odkanon.read.axes import kinds_of
-from odkanon.read.kinds import sources_of
+from odkanon.read.attributes.hierarchies import kinds_of
+from odkanon.read.attributes.spec import sources_of
+from odkanon.release_format.folder import SavedRelease, read_release
 from worlds.surveys import survey
 
 CUBES = {

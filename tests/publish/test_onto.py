@@ -26,14 +26,14 @@ from cli.runner import odkanon, output
 from odkanon.errors import InputError
 from odkanon.methods import anonymize
 from odkanon.model.rule import Rule
-from odkanon.publish.export.export import export_release
-from odkanon.publish.onto.onto import OntoZones, release_onto
+from odkanon.publish.export.formats import export_release
+from odkanon.publish.onto.apportionment import spread_rows
 from odkanon.publish.onto.shares import Weights, read_weights, zone_shares
-from odkanon.publish.onto.spread import spread_rows
+from odkanon.publish.onto.zone_matrix import OntoZones, release_onto
+from odkanon.read.boundaries import with_outlines
 from odkanon.read.lookup import lookup_hierarchy
-from odkanon.read.odtable import read_od
-from odkanon.read.outlines import with_outlines
-from odkanon.read.polygons import Polygons, read_polygons
+from odkanon.read.od_table import read_od
+from odkanon.read.zone_polygons import Polygons, read_polygons
 from worlds.matrices import by_mode, town
 from worlds.polygons import square
 from worlds.tries import tries
@@ -274,7 +274,7 @@ def test_cells_do_not_depend_on_how_many_are_worked_on_at_once(
     path = write(voronoi(2, 12), tmp_path / "zones.geojson")
     folder = [] if to == "omx" else ["flows." + to]
     for name, at_once in (("one", 1 << 21), ("again", 1 << 21), ("few", 50)):
-        with patch("odkanon.publish.onto.spread._AT_ONCE", at_once):
+        with patch("odkanon.publish.onto.apportionment._AT_ONCE", at_once):
             export_release(releases["cascade"], to, tmp_path / name, onto=path, code="CODE")
     one, again, few = (Path(tmp_path / name, *folder) for name in ("one", "again", "few"))
     assert one.read_bytes() == again.read_bytes()

@@ -10,8 +10,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from odkanon.publish.onto.apportionment import divided, spread_rows
 from odkanon.publish.onto.shares import ZoneShares
-from odkanon.publish.onto.spread import divided, spread_rows
 from worlds.tries import tries
 
 
@@ -59,7 +59,7 @@ def test_dividing_together_is_dividing_row_by_row(seed: int, at_once: int) -> No
     published = random.integers(1, 10**8, len(pairs))
     rows = (pairs // zones, pairs % zones, published, published)
     units, exact = by_row(rows, shares, places)
-    with patch("odkanon.publish.onto.spread._AT_ONCE", at_once):
+    with patch("odkanon.publish.onto.apportionment._AT_ONCE", at_once):
         blocks = list(spread_rows(*rows, shares, places).blocks())
     assert len(blocks) == -(-places // max(min(at_once // places, places), 1))
     found = np.concatenate([block.units for block in blocks])

@@ -28,13 +28,13 @@ from odkanon import (
     utility,
 )
 from odkanon.audit import audit_releases
-from odkanon.core.outputs import pending
+from odkanon.core.atomic_write import pending
 from odkanon.model.budget import Budget
 from odkanon.publish import save
-from odkanon.publish.files import FILES, PAGE, classes_table, guard_text, zones_geojson
-from odkanon.publish.manifest import at_most_unlisted, public_leaves, public_quality
-from odkanon.publish.recipe import check_outside, recipe_path
-from odkanon.publish.told import public_rule
+from odkanon.release_format.manifest import at_most_unlisted, public_leaves, public_quality
+from odkanon.release_format.names import FILES, PAGE, classes_table, guard_text, zones_geojson
+from odkanon.release_format.public_rule import public_rule
+from odkanon.release_format.recipe import check_outside, recipe_path
 from worlds.matrices import effort, golden_od, random_world
 
 PRIVATE = {"input", "suppressed", "utility", "limit", "privacy", "seconds"}

@@ -5,7 +5,7 @@ import pyarrow.parquet
 import pytest
 
 from odkanon.errors import InputError
-from odkanon.publish.saved import read_release
+from odkanon.release_format.folder import read_release
 from web import made
 
 

@@ -10,8 +10,8 @@ from typing import Any, cast
 import pytest
 
 from odkanon import InputError, Rule, read_recipe
+from odkanon.publish.linked_folder import _shown, save_together
 from odkanon.publish.report import is_built, write_full_report
-from odkanon.publish.segments import _shown, save_together
 from worlds.people import Trip, crowd, together, write
 
 RULE = Rule(trips=10)
@@ -28,7 +28,7 @@ def trips(tmp_path: Path) -> Path:
     return survey(tmp_path / "trips.parquet", 1)
 
 
-@pytest.mark.parametrize("unusual", [1, 4], ids=["too few even together", "enough together"])
+@pytest.mark.parametrize("unusual", [1, 4], ids=["too few even linked", "enough linked"])
 def test_nothing_public_names_a_segment_without_a_table(tmp_path: Path, unusual: int) -> None:
     together(survey(tmp_path / "trips.parquet", unusual), tmp_path / "releases", RULE, ["sex"])
     for path in (tmp_path / "releases").rglob("*"):

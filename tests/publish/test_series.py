@@ -11,7 +11,7 @@ import pytest
 
 from cli.here import run
 from odkanon import InputError, Release, Rule, anonymize, export_release, read_release, release_on_zones, zoning_of
-from odkanon.publish.series import save_series, series_of
+from odkanon.publish.change_table import save_series, series_of
 from worlds.matrices import golden_od, town
 
 

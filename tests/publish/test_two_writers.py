@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from odkanon import InputError, Release, Rule, anonymize, make_dimensions, make_survey, read_trips, release_together
-from odkanon.core import outputs
-from odkanon.core.alone import alone
-from odkanon.publish import save, segments
-from odkanon.publish.files import MANIFEST, sha256
-from odkanon.publish.recipe import read_recipe
+from odkanon.core import atomic_write
+from odkanon.core.file_lock import alone
+from odkanon.publish import linked_folder, save
+from odkanon.publish.linked_folder import save_together
 from odkanon.publish.save import check_target, save_release
-from odkanon.publish.segments import save_together
+from odkanon.release_format.names import MANIFEST, sha256
+from odkanon.release_format.recipe import read_recipe
 from worlds.matrices import golden_od
 
 
@@ -74,7 +74,7 @@ def test_segments_that_another_run_has_finished_stay(tmp_path: Path, monkeypatch
     trips = read_trips(make_survey())
     together = release_together(trips, Rule(trips=10), make_dimensions(trips, ["sex"]), resolution=6)
     target = tmp_path / "out"
-    meanwhile(monkeypatch, segments, lambda: save_together(together, target))
+    meanwhile(monkeypatch, linked_folder, lambda: save_together(together, target))
     with pytest.raises(InputError, match="exists already"):
         save_together(together, target)
 
@@ -83,7 +83,7 @@ def test_a_run_that_begins_waits_until_another_is_in_place(
     tmp_path: Path, first: Release, second: Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target = save_release(first, tmp_path / "out")
-    put, looked = outputs._put, Event()
+    put, looked = atomic_write._put, Event()
 
     def begin() -> None:
         check_target(target, force=True)
@@ -96,7 +96,7 @@ def test_a_run_that_begins_waits_until_another_is_in_place(
         assert not looked.wait(0.3)  # it would take the waiting recipe for one that a killed run has left
         put(partial, folder)
 
-    monkeypatch.setattr(outputs, "_put", slow)
+    monkeypatch.setattr(atomic_write, "_put", slow)
     save_release(second, target, force=True)
     begins.join()
     assert looked.is_set()

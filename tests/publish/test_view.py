@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from odkanon import InputError, RefusedError, Release, Rule, anonymize, known, read_release, save_view, view_release
-from odkanon.publish.manifest import public_manifest
+from odkanon.release_format.manifest import public_manifest
 from worlds.cubes import Cube, cube_matrix, random_counts
 from worlds.tries import tries
 

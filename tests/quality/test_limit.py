@@ -8,16 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from odkanon.errors import InputError
+from odkanon.linked.fixed_zoning import release_on_zones, zoning_of
 from odkanon.methods import anonymize
 from odkanon.methods.treecut.dp import Problem, node_table
-from odkanon.methods.treecut.goal import Goal
+from odkanon.methods.treecut.objective import Goal
 from odkanon.model.assemble import release_of_cuts
 from odkanon.model.budget import Budget, BudgetOf
 from odkanon.model.od import ODMatrix
 from odkanon.model.rule import Rule
-from odkanon.quality.limit.limit import binds, limit, limit_of
+from odkanon.quality.lower_bounds.lower_bound import binds, limit, limit_of
 from odkanon.quality.utility import UtilityMeasure, utility
-from odkanon.together.series import release_on_zones, zoning_of
 from odkanon.zoning.hierarchy import Cut, Hierarchy, cut_at
 from worlds.matrices import all_cuts, effort, golden_od, random_world, worlds
 from worlds.tries import tries

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from odkanon.core.arrays import Ints
-from odkanon.quality.usefulness import spread
-from odkanon.quality.usefulness.places import Shares
-from odkanon.quality.usefulness.spread import Rows, _Second, merged, spread_at
+from odkanon.quality.accuracy import even_spread
+from odkanon.quality.accuracy.even_spread import Rows, _Second, merged, spread_at
+from odkanon.quality.accuracy.squares import Shares
 from odkanon.zoning.cells import Floats
 
 ZONES, PLACES = 7, 12
@@ -38,7 +38,7 @@ def world(rng: np.random.Generator, many: int) -> tuple[Rows, list[Floats], tupl
 def test_every_way_gives_what_the_definition_says(table: int, at_once: int) -> None:
     rng = np.random.default_rng(7)
     with ExitStack() as patches:
-        patches.enter_context(patch.multiple(spread, _TABLE=table, _AT_ONCE=at_once))
+        patches.enter_context(patch.multiple(even_spread, _TABLE=table, _AT_ONCE=at_once))
         ways = {
             way: patches.enter_context(
                 patch.object(_Second, way, autospec=True, side_effect=getattr(_Second, way))  # calls it, and remembers

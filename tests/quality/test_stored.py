@@ -13,8 +13,8 @@ from engine.same import survey
 from engine.test_duckdb import in_duckdb
 from odkanon import Rule, build_od, read_od, read_trips
 from odkanon.model.budget import BudgetOf
-from odkanon.quality.limit import stored as reach
-from odkanon.quality.limit.limit import limit
+from odkanon.quality.lower_bounds import stored_costs as reach
+from odkanon.quality.lower_bounds.lower_bound import limit
 from worlds.records import World, budgets, h3_worlds, rules, table_of
 from worlds.tries import tries
 

@@ -13,18 +13,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from odkanon import InputError, Rule, anonymize, build_od, cube_of, read_trips
-from odkanon.engine.choose import load_table
 from odkanon.engine.duckdb.backend import DuckDb
 from odkanon.engine.duckdb.input import DuckInput
+from odkanon.engine.selection import load_table
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
-from odkanon.quality.usefulness.areas import areas_of
-from odkanon.quality.usefulness.comparison import LARGE, NEAR
-from odkanon.quality.usefulness.places import GivenPlaces, Squares, number_pairs
-from odkanon.quality.usefulness.usefulness import map_of, usefulness
-from odkanon.read.axes import kinds_of
-from odkanon.read.reading import Reading
-from odkanon.read.tables.open import open_table
+from odkanon.quality.accuracy.accuracy import map_of, usefulness
+from odkanon.quality.accuracy.comparison import LARGE, NEAR
+from odkanon.quality.accuracy.squares import GivenPlaces, Squares, number_pairs
+from odkanon.quality.accuracy.zone_samples import areas_of
+from odkanon.read.attributes.hierarchies import kinds_of
+from odkanon.read.input_spec import Reading
+from odkanon.read.tables.open_table import open_table
 from odkanon.sample.survey import make_survey
 from odkanon.zoning.projection import Projection
 from odkanon.zoning.zones import Zones

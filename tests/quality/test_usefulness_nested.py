@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from odkanon import Rule, anonymize, cube_of, make_survey, read_trips
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
-from odkanon.quality.usefulness.nodes import CellNodes, cell_nodes, kind_nodes, place_nodes
-from odkanon.quality.usefulness.places import Squares
-from odkanon.quality.usefulness.rows import around_rows, corrected, masses_to_spread
-from odkanon.quality.usefulness.usefulness import map_of, usefulness
+from odkanon.quality.accuracy.accuracy import map_of, usefulness
+from odkanon.quality.accuracy.row_masses import around_rows, corrected, masses_to_spread
+from odkanon.quality.accuracy.squares import Squares
+from odkanon.quality.accuracy.zone_nodes import CellNodes, cell_nodes, kind_nodes, place_nodes
 from odkanon.zoning.zones import Zones
 from worlds.matrices import cells_below, town
 from worlds.polygons import square_town

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from odkanon.methods import anonymize
-from odkanon.model.account import Source
 from odkanon.model.od import ODMatrix, od_matrix
+from odkanon.model.provenance import Source
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.quality.utility import UtilityMeasure, utility

@@ -23,11 +23,11 @@ from odkanon import (
     read_matrix,
     read_trips,
 )
-from odkanon.publish.manifest import public_manifest
-from odkanon.quality.usefulness.usefulness import usefulness
-from odkanon.read.axes import WEEK, kinds_of
-from odkanon.read.kinds import sources_of
-from odkanon.together.series import zoning_of
+from odkanon.linked.fixed_zoning import zoning_of
+from odkanon.quality.accuracy.accuracy import usefulness
+from odkanon.read.attributes.hierarchies import WEEK, kinds_of
+from odkanon.read.attributes.spec import sources_of
+from odkanon.release_format.manifest import public_manifest
 from worlds.surveys import survey
 
 RULES = [Rule(trips=5), Rule(trips=5, persons=4)]

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from odkanon.engine.choose import load
+from odkanon.engine.selection import load
 from odkanon.errors import InputError
+from odkanon.read.input_spec import Reading
 from odkanon.read.lookup import lookup_hierarchy
-from odkanon.read.reading import Reading
 
 ZONES = lookup_hierarchy(pa.table({"block": ["01001", "01002", "52000"], "department": ["01", "01", "52"]}))
 

@@ -8,10 +8,10 @@ from itertools import product
 import pyarrow as pa
 import pytest
 
-from odkanon.read.checks import rows_of
 from odkanon.read.coordinates import coordinate_checks
-from odkanon.read.tables.open import open_table
+from odkanon.read.tables.open_table import open_table
 from odkanon.read.tables.table import Check
+from odkanon.read.trip_checks import rows_of
 
 TEXTS = [None, "", "x", "48,8", "nan", "inf", "-inf", "1e400", "0", "-0.0", "48.8", "-90", "90.1", "-180", "181", " 7 "]
 NUMBERS = [None, float("nan"), float("inf"), float("-inf"), 0.0, -0.0, 48.8, -90.0, 90.1, 180.0, -180.1]

@@ -21,12 +21,12 @@ import pytest
 import shapely
 
 from odkanon import InputError, Reading, lookup_hierarchy, points_to_trips, read_area, read_hierarchy, read_trips
-from odkanon.engine.choose import load
-from odkanon.read.checks import NO_WEIGHT
-from odkanon.read.matrix import matrix_of
-from odkanon.read.outlines import with_outlines
-from odkanon.read.tables.open import open_table
-from odkanon.read.tables.spelling import FORMATS
+from odkanon.engine.selection import load
+from odkanon.read.boundaries import with_outlines
+from odkanon.read.input_matrix import matrix_of
+from odkanon.read.tables.number_formats import FORMATS
+from odkanon.read.tables.open_table import open_table
+from odkanon.read.trip_checks import NO_WEIGHT
 from worlds.files import spreadsheet, trips_table, trips_text, write
 
 ROWS = [line.split(",") for line in trips_text().splitlines()]

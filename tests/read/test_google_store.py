@@ -12,7 +12,7 @@ import pyarrow.parquet
 import pytest
 
 from odkanon import InputError, Reading, read_trips
-from odkanon.engine.choose import load
+from odkanon.engine.selection import load
 from worlds.files import trips_table
 
 if not hasattr(pyarrow.fs, "GcsFileSystem"):

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from odkanon.audit.counting.persons import person_sql
-from odkanon.read import identity
-from odkanon.read.tables.open import connect
+from odkanon.read import person_ids
+from odkanon.read.tables.open_table import connect
 
 SIGNS = [
     "",
@@ -46,14 +46,14 @@ SIGNS = [
 def some_words() -> set[str]:
     """Return many ids, and words for nobody."""
     words = {"".join(signs) for signs in product(SIGNS, repeat=3)}
-    return words | {spelled for word in identity.NOBODY for spelled in (word, word.upper(), word.title(), f"{word}1")}
+    return words | {spelled for word in person_ids.NOBODY for spelled in (word, word.upper(), word.title(), f"{word}1")}
 
 
-@pytest.mark.parametrize("expression", [identity.head_text, identity.value_text])
+@pytest.mark.parametrize("expression", [person_ids.head_text, person_ids.value_text])
 def test_the_short_way_gives_the_same(expression: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
     words = some_words()
     short = expression("id")
-    monkeypatch.setattr(identity, "_SINGLE", "^nothing is like this$")
+    monkeypatch.setattr(person_ids, "_SINGLE", "^nothing is like this$")
     connection = connect()
     connection.register("ids", pa.table({"id": sorted(words)}))
     differing = connection.sql(f"SELECT id FROM ids WHERE ({short}) IS DISTINCT FROM ({expression('id')})").fetchall()
@@ -65,18 +65,20 @@ def test_a_line_end_after_an_id_makes_no_other_head() -> None:
     connection = connect()
     for word in ("12", "ab", "q7", "12.5"):
         connection.register("ids", pa.table({"id": [word, f"{word}\n", f"\n{word}\r\n"]}))
-        assert connection.sql(f"SELECT DISTINCT {identity.head_text('id')} FROM ids").fetchall() == [(word,)]
+        assert connection.sql(f"SELECT DISTINCT {person_ids.head_text('id')} FROM ids").fetchall() == [(word,)]
 
 
 def test_ids_that_are_spelled_once_are_heads_as_they_are() -> None:
     words = sorted(some_words() | {f"{word}\n" for word in some_words()})
-    once = [word for word in words if identity.spelled_once(pa.array([word]))]
+    once = [word for word in words if person_ids.spelled_once(pa.array([word]))]
     assert 100 < len(once) < len(words)
-    assert identity.spelled_once(pa.array(once))
-    assert not identity.spelled_once(pa.array([*once, "007"]))
+    assert person_ids.spelled_once(pa.array(once))
+    assert not person_ids.spelled_once(pa.array([*once, "007"]))
     connection = connect()
     connection.register("ids", pa.table({"id": once}))
-    assert connection.sql(f"SELECT id FROM ids WHERE ({identity.head_text('id')}) IS DISTINCT FROM id").fetchall() == []
+    assert (
+        connection.sql(f"SELECT id FROM ids WHERE ({person_ids.head_text('id')}) IS DISTINCT FROM id").fetchall() == []
+    )
 
 
 def test_the_audit_spells_ids_alike_by_words_of_its_own() -> None:
@@ -84,5 +86,5 @@ def test_the_audit_spells_ids_alike_by_words_of_its_own() -> None:
     words = some_words()
     connection = connect()
     connection.register("ids", pa.table({"id": sorted(words)}))
-    differing = f"({identity.head_text('id')}) IS DISTINCT FROM ({person_sql('id')})"
+    differing = f"({person_ids.head_text('id')}) IS DISTINCT FROM ({person_sql('id')})"
     assert connection.sql(f"SELECT id FROM ids WHERE {differing}").fetchall() == []

@@ -12,8 +12,8 @@ import shapely
 
 from cli.runner import odkanon, output
 from odkanon.errors import InputError
+from odkanon.read.boundaries import with_outlines
 from odkanon.read.lookup import lookup_hierarchy
-from odkanon.read.outlines import with_outlines
 
 LOOKUP = pa.table({"block": ["1", "2", "3", "4"], "commune": ["x", "x", "y", "y"]})
 

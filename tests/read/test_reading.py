@@ -14,12 +14,12 @@ import pyarrow.parquet
 import pytest
 
 from odkanon import Reading, build_od, read_od, read_trips
-from odkanon.engine.choose import load
+from odkanon.engine.selection import load
 from odkanon.errors import InputError
 from odkanon.explore import data_of_input
 from odkanon.read import trips as trips_module
-from odkanon.read.matrix import matrix_of
-from odkanon.read.tables.where import FILTERED
+from odkanon.read.input_matrix import matrix_of
+from odkanon.read.tables.filters import FILTERED
 from odkanon.zoning import cells
 from worlds.files import HEADER, trips_table, trips_text, write
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from odkanon.sample.points import write_netmob25
+from odkanon.sample.gnss_points import write_netmob25
 from odkanon.sample.survey import make_survey
 
 SCRIPT = Path(__file__).parents[2] / "examples" / "points_to_tables.py"

@@ -15,9 +15,9 @@ import shapely
 from cli.runner import odkanon, output
 from odkanon import InputError, Rule, anonymize
 from odkanon.model.od import ODMatrix
-from odkanon.read.polygons import Polygons
-from odkanon.study.explain import explain
-from odkanon.study.explain_page import page
+from odkanon.read.zone_polygons import Polygons
+from odkanon.study.information_loss import explain
+from odkanon.study.information_loss_page import page
 from worlds.matrices import by_mode, effort, town
 from worlds.polygons import square_town
 

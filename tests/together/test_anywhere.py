@@ -16,15 +16,15 @@ from pyarrow import csv
 from cli.runner import odkanon, output
 from odkanon import InputError, Reading, RefusedError, Rule, anonymize
 from odkanon.audit import audit_releases
-from odkanon.engine.choose import EngineName, load
-from odkanon.publish.export.export import export_release
-from odkanon.publish.report.page import render
-from odkanon.publish.report.picture import write_picture
-from odkanon.publish.report.segments import read_index
-from odkanon.publish.segments import save_together
-from odkanon.read.axes import kinds_of
-from odkanon.together import Together, make_dimensions, release_together
-from odkanon.together.dimensions import segment_kinds
+from odkanon.engine.selection import EngineName, load
+from odkanon.linked import Together, make_dimensions, release_together
+from odkanon.publish.export.formats import export_release
+from odkanon.publish.linked_folder import save_together
+from odkanon.publish.report.pictures import write_picture
+from odkanon.publish.report.report_page import render
+from odkanon.publish.report.segment_pages import read_index
+from odkanon.read.attributes.dimensions import segment_kinds
+from odkanon.read.attributes.hierarchies import kinds_of
 from worlds.people import Trip, crowd, findings, places, populations, small_rules, table_of, write
 from worlds.tries import tries
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from odkanon import InputError, Trips, read_trips
-from odkanon.together import make_dimensions
-from odkanon.together.dimensions import parent_of
+from odkanon.linked import make_dimensions
+from odkanon.read.attributes.dimensions import parent_of
 from worlds.people import Person, Trip, write
 
 

@@ -14,9 +14,9 @@ import pytest
 from attacks.cascades import Replay, World, every_input
 from cli.here import run
 from odkanon import InputError, Reading, Release, Rule, anonymize, audit_releases, build_od, make_survey, read_trips
-from odkanon.read.matrix import matrix_of
-from odkanon.together.growing import only_new
-from odkanon.together.series import release_on_zones, zoning_of
+from odkanon.linked.disjoint_periods import only_new
+from odkanon.linked.fixed_zoning import release_on_zones, zoning_of
+from odkanon.read.input_matrix import matrix_of
 
 MONTHS = 24
 K = 10

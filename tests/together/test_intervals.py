@@ -14,11 +14,11 @@ from scipy.optimize import linprog
 from cli.runner import odkanon, output
 from odkanon import InputError, Release, Rule, anonymize, make_dimensions, read_trips, release_together
 from odkanon.core.arrays import Bools, Ints
+from odkanon.linked.complementary_suppression import protect_partition, protect_whole
+from odkanon.linked.feasibility_intervals import Table, rectangle, slack_of, sure_slack
+from odkanon.linked.fixed_zoning import release_on_zones, zoning_of
+from odkanon.linked.linked_release import Together
 from odkanon.model.flows import Flows
-from odkanon.together.intervals import Table, rectangle, slack_of, sure_slack
-from odkanon.together.protect import protect_partition, protect_whole
-from odkanon.together.release import Together
-from odkanon.together.series import release_on_zones, zoning_of
 from together.test_protect import cells_of, groups_given_away, met
 from worlds.people import Trip, crowd, matrix, write
 from worlds.tries import tries

@@ -9,10 +9,10 @@ import pytest
 
 from cli.runner import odkanon, output
 from odkanon import Rule, read_trips
-from odkanon.publish.saved import read_release
-from odkanon.together import make_dimensions, release_together
-from odkanon.together.dimensions import Dimension
-from odkanon.together.release import NO_SAFE_TABLE, TOO_FEW
+from odkanon.linked import make_dimensions, release_together
+from odkanon.linked.linked_release import NO_SAFE_TABLE, TOO_FEW
+from odkanon.read.attributes.dimensions import Dimension
+from odkanon.release_format.folder import read_release
 from worlds.people import Trip, audit_with_trips, crowd, findings, release, together, write
 
 

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from odkanon import Rule
+from odkanon.linked.rare_segments import join_rare, search_joining
+from odkanon.linked.suppression_pattern import Plan
+from odkanon.linked.zoning_search import Attempt, Ground
 from odkanon.model.flows import Flows
-from odkanon.together.dimensions import Dimension
-from odkanon.together.joining import join_rare, search_joining
-from odkanon.together.plan import Plan
-from odkanon.together.zonings import Attempt, Ground
+from odkanon.read.attributes.dimensions import Dimension
 
-JOINING = import_module("odkanon.together.joining")
+JOINING = import_module("odkanon.linked.rare_segments")
 BUDGET = 0.25
 
 

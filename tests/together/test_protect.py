@@ -15,8 +15,15 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from odkanon import Rule
+from odkanon.linked.complementary_suppression import (
+    _arcs,
+    _columns,
+    _reachable,
+    _withhold,
+    protect_partition,
+    protect_whole,
+)
 from odkanon.model.flows import Flows, Visits
-from odkanon.together.protect import _arcs, _columns, _reachable, _withhold, protect_partition, protect_whole
 from worlds.tries import tries
 
 
@@ -217,7 +224,7 @@ def test_a_random_attacker_finds_nothing_in_finer_dimensions(rule: Rule) -> None
 
 def test_the_random_attacker_notices_heads_counted_in_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """The mistake that 100 fixed examples did not meet: persons of a column, wherever they are suppressed."""
-    module = import_module("odkanon.together.protect")
+    module = import_module("odkanon.linked.complementary_suppression")
     plain = module._heads
 
     def careless(cells: Flows, measure: str, hidden: Any, row: Any, column: Any, mask: Any) -> Any:

@@ -9,8 +9,7 @@ import pytest
 
 from odkanon import Rule
 from odkanon.core.arrays import Bools
-from odkanon.model.flows import Flows
-from odkanon.together.protect import (
+from odkanon.linked.complementary_suppression import (
     _arcs,
     _complements,
     _fix_columns,
@@ -20,6 +19,7 @@ from odkanon.together.protect import (
     protect_partition,
     protect_whole,
 )
+from odkanon.model.flows import Flows
 from together.test_protect import cells_of
 
 

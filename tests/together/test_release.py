@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from odkanon import InputError, RefusedError, Rule, read_release, read_trips
 from odkanon.audit import audit_releases
-from odkanon.publish.segments import save_together
-from odkanon.together import make_dimensions, release_together
+from odkanon.linked import make_dimensions, release_together
+from odkanon.publish.linked_folder import save_together
 from worlds.people import Trip, audit_with_trips, crowd, findings, populations, small_rules, together, write
 from worlds.tries import tries
 

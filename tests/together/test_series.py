@@ -12,7 +12,7 @@ import pytest
 
 from odkanon import InputError, Rule, anonymize, build_od, lookup_hierarchy, read_od, read_release, read_trips
 from odkanon.audit import TripsSource, audit_releases
-from odkanon.together.series import release_on_zones, zoning_of, zoning_of_features
+from odkanon.linked.fixed_zoning import release_on_zones, zoning_of, zoning_of_features
 from worlds.people import Trip, crowd, findings, matrix, places, release, write
 
 RULE = Rule(trips=10)

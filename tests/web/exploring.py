@@ -12,7 +12,7 @@ from typing import Any
 
 from odkanon import read_recipe
 from odkanon.explore import ExploreServer, Session, data_of_input
-from odkanon.read.reading import Reading
+from odkanon.read.input_spec import Reading
 from odkanon.sample.survey import CENTRAL_CELLS
 
 WITHIN = ",".join(CENTRAL_CELLS)

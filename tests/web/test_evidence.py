@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser
 
-from odkanon.evidence.attacks.registry import ATTACKS
-from odkanon.evidence.page import page
+from odkanon.evidence.attacks.attack_registry import ATTACKS
 from odkanon.evidence.sheet import NOTICE
+from odkanon.evidence.sheet_page import page
 
 LONG = "One sentence that is about as long as those that attacks have to say for themselves, and then some more. " * 3
 

@@ -10,9 +10,9 @@ from playwright.sync_api import Browser, Route
 
 from odkanon.explore.request import for_controls
 from odkanon.methods import METHODS
-from odkanon.publish.report.model import build_model
-from odkanon.publish.report.page import fill_template
-from odkanon.publish.saved import read_release
+from odkanon.publish.report.page_model import build_model
+from odkanon.publish.report.report_page import fill_template
+from odkanon.release_format.folder import read_release
 from web import made
 from web.driver import NO_WEBGL, Opened
 

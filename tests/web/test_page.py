@@ -13,8 +13,8 @@ from playwright.sync_api import Browser
 
 from audit.tamper import edit_json
 from odkanon import read_recipe
-from odkanon.publish.recipe import recipe_path
 from odkanon.publish.report import write_full_report
+from odkanon.release_format.recipe import recipe_path
 from web import made
 from web.driver import PHONE, Opened, open_page, open_report
 

@@ -11,11 +11,11 @@ import numpy.typing as npt
 
 from attacks.cascades import Box, Node, World
 from odkanon import Rule
-from odkanon.methods.cascade.fall import Fallen, Terms, fall
 from odkanon.methods.cascade.method import ladder_of
-from odkanon.model.account import Source
+from odkanon.methods.cascade.roll_up import Fallen, Terms, fall
 from odkanon.model.od import ODMatrix, od_matrix
-from odkanon.zoning.attributes import ANY, AttributeAxis
+from odkanon.model.provenance import Source
+from odkanon.zoning.attribute_axis import ANY, AttributeAxis
 from odkanon.zoning.hierarchy import Hierarchy
 
 

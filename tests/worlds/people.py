@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from odkanon import ODMatrix, Release, Rule, anonymize, build_od, read_trips
 from odkanon.audit import Finding, Report, TripsSource, audit_releases
-from odkanon.publish.segments import save_together
-from odkanon.together import Together, make_dimensions, release_together
+from odkanon.linked import Together, make_dimensions, release_together
+from odkanon.publish.linked_folder import save_together
 
 
 class Person(NamedTuple):

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from odkanon.model.od import ODMatrix
 from odkanon.read.lookup import lookup_hierarchy
-from odkanon.read.odtable import read_od
+from odkanon.read.od_table import read_od
 from odkanon.zoning.hierarchy import Hierarchy
 
 SIDE = 0.01

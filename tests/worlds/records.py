@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import oracle
 from odkanon import ODMatrix, Reading, Rule, lookup_hierarchy
-from odkanon.read.odtable import od_of
+from odkanon.read.od_table import od_of
 from odkanon.read.tables.table import Table, connect
 from odkanon.zoning.hierarchy import Hierarchy
 

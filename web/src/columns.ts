@@ -1,4 +1,4 @@
-/** Long columns of the model as `src/odkanon/publish/report/columns.py` packs them, back as numbers and names. */
+/** Long columns of the model as `src/odkanon/publish/report/packed_columns.py` packs them, back as numbers and names. */
 
 /** Steps from number to number, or numbers in single precision; deflated. */
 export interface PackedColumn {

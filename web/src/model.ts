@@ -1,4 +1,4 @@
-/** The model a page draws: how `src/odkanon/publish/report/model.py` packs it, and its unpacked form. */
+/** The model a page draws: how `src/odkanon/publish/report/page_model.py` packs it, and its unpacked form. */
 
 import { makeKinds, type Kind, type PackedKind } from "./kinds";
 import type { PackedNames } from "./names";

@@ -5,8 +5,8 @@ their input: trips are counted from the raw columns of a file. What is shared ar
 arithmetic of H3 cells.
 """
 
+from odkanon.audit.auditor import audit_releases
 from odkanon.audit.counting.scan import TripsSource
-from odkanon.audit.report import Comparison, Finding, Report
-from odkanon.audit.run import audit_releases
+from odkanon.audit.findings import Comparison, Finding, Report
 
 __all__ = ["Comparison", "Finding", "Report", "TripsSource", "audit_releases"]

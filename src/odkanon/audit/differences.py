@@ -1,8 +1,8 @@
 """What several releases give away together by their published numbers, where the trips are not given.
 
-Where all combinations can be tried, they are (`odkanon.audit.numbers`). Else, and for releases of which it is only said
-that they grow, three ways to subtract are tried, for a whole and disjoint parts of it (the same trips on other zones
-count as a part):
+Where all combinations can be tried, they are (`odkanon.audit.published_counts`). Else, and for releases of which it
+is only known that they grow, three ways to subtract are tried, for a whole and disjoint parts of it (the same trips
+on other zones count as a part):
 
 * a flow of the whole minus all flows of the parts inside it: who is in none of the parts' flows;
 * the same block in every one of a complete set of parts, minus all flows of the whole inside it: whom the whole
@@ -21,11 +21,11 @@ from typing import Any
 
 import duckdb
 
-from odkanon.audit.checks import show
-from odkanon.audit.folder import AXES, Published, rows
-from odkanon.audit.measures import MEASURES, NAMES
+from odkanon.audit.findings import Finding
+from odkanon.audit.own_counts import MEASURES, NAMES
 from odkanon.audit.relations import Relation, together
-from odkanon.audit.report import Finding
+from odkanon.audit.release_checks import show
+from odkanon.audit.release_reader import AXES, Published, rows
 
 
 @dataclass(frozen=True)

@@ -6,16 +6,16 @@ from typing import Any
 
 import duckdb
 
-from odkanon.audit.checks import show
 from odkanon.audit.counting.records import NoColumnError, Records, add_area, add_centres
 from odkanon.audit.counting.scan import TripsSource
-from odkanon.audit.folder import AXES, Published, finding_on, rows
-from odkanon.audit.kinds import add_kinds_of_trips
-from odkanon.audit.measures import named
-from odkanon.audit.nested import add_possible_trips, check_nested_counts, finest_flows
-from odkanon.audit.places import box_table
-from odkanon.audit.report import Finding
-from odkanon.audit.scope import area_of, scope_sql
+from odkanon.audit.cube_rows import add_kinds_of_trips
+from odkanon.audit.findings import Finding
+from odkanon.audit.nested_flows import add_possible_trips, check_nested_counts, finest_flows
+from odkanon.audit.own_counts import named
+from odkanon.audit.release_checks import show
+from odkanon.audit.release_reader import AXES, Published, finding_on, rows
+from odkanon.audit.study_area import area_of, scope_sql
+from odkanon.audit.zone_geometry import box_table
 
 DOMINANT = 0.5
 """From which share on one person or one weight is said to dominate a flow."""

@@ -13,11 +13,11 @@ from typing import Literal
 import duckdb
 
 from odkanon.audit.conditions import ages_of
-from odkanon.audit.folder import Published
-from odkanon.audit.report import Comparison, Finding
-from odkanon.audit.scope import OTHER, apart_in_time, hides_filter, plain_value, read_alike, segment_of
-from odkanon.core.documents import parse_json
-from odkanon.publish.recipe import recipe_path
+from odkanon.audit.findings import Comparison, Finding
+from odkanon.audit.release_reader import Published
+from odkanon.audit.study_area import OTHER, apart_in_time, hides_filter, plain_value, read_alike, segment_of
+from odkanon.core.parsing import parse_json
+from odkanon.release_format.recipe import recipe_path
 
 CLOCKED = ("hour", "start_time", "end_time")
 """What a clock says of a trip."""
@@ -55,7 +55,7 @@ class Relation:
 
 
 def inside_mark(area: int) -> int:
-    """Return the number that stands, among releases, for being inside an area; see `odkanon.audit.places.Places`."""
+    """Return the number that marks, among releases, an area; see `odkanon.audit.zone_geometry.Places`."""
     return -1 - area
 
 
@@ -151,7 +151,7 @@ def _told(one: Published, other: Published) -> Relation:
         if outer.items() <= inner.items() and (part.total or 0) <= (whole.total or 0):
             return Relation(part, whole, "part", how)
     kind: Kind = "overlap" if together(one, other) else "unknown"
-    return Relation(one, other, kind, "released together" if kind == "overlap" else how)
+    return Relation(one, other, kind, "released linked" if kind == "overlap" else how)
 
 
 def _exclude(name: str, one: str, other: str) -> bool:

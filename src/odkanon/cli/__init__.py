@@ -54,7 +54,7 @@ class _Collected(logging.Handler):
     """Warnings for the document that ``--json`` prints."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        from odkanon.cli.say import console
+        from odkanon.cli.console import console
 
         if console.document is not None:
             console.document.warnings.append(_message(record))
@@ -104,7 +104,7 @@ def main() -> None:
     logging.basicConfig(level=logging.WARNING, handlers=[said, _Collected()])
     do_without_pandas()
     if "--json" in sys.argv[1:]:  # what goes wrong before the options are read is told in the document, too
-        from odkanon.cli.say import speak
+        from odkanon.cli.console import speak
 
         speak(next((word for word in sys.argv[1:] if not word.startswith("-")), ""), as_json=True, quiet=False)
     try:
@@ -167,8 +167,8 @@ def _finish(code: int, error: str | None = None) -> None:
     Where that fails, the exit code says so; a pipe that nobody reads any more is no reason to complain.
     """
     try:
-        if "odkanon.cli.say" in sys.modules:
-            sys.modules["odkanon.cli.say"].console.finish(code, error)
+        if "odkanon.cli.console" in sys.modules:
+            sys.modules["odkanon.cli.console"].console.finish(code, error)
     except OSError as failure:
         sys.stdout = _nowhere()
         if isinstance(failure, BrokenPipeError):

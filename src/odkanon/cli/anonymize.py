@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from odkanon.cli.clashes import was_given
+from odkanon.cli.console import say
 from odkanon.cli.cube import METHOD, anonymize_cube
-from odkanon.cli.options import FOR_EVERY_COMMAND, Engine, Input, MemoryLimit, SparkMaster, command_account
+from odkanon.cli.engine_options import FOR_EVERY_COMMAND, Engine, Input, MemoryLimit, SparkMaster, command_account
+from odkanon.cli.input_options import How, reads
+from odkanon.cli.linked_tables import anonymize_segments, read_after, read_earlier
+from odkanon.cli.option_rules import was_given
 from odkanon.cli.pandas import allow_pandas
-from odkanon.cli.protecting import Wanted, protects
-from odkanon.cli.reading import How, reads
-from odkanon.cli.say import say
-from odkanon.cli.segments import anonymize_segments, read_after, read_earlier
+from odkanon.cli.rule_options import Wanted, protects
+from odkanon.core.formatting import say_count
 from odkanon.core.paths import remote
-from odkanon.core.words import say_count
 from odkanon.errors import InputError
-from odkanon.methods.registry import DEFAULT_METHOD, ONE_LEVEL, describe_methods
+from odkanon.methods.method_registry import DEFAULT_METHOD, ONE_LEVEL, describe_methods
 from odkanon.read.tables.datasets import is_store
 
 if TYPE_CHECKING:
-    from odkanon.engine.choose import EngineName as EngineChoice
+    from odkanon.engine.selection import EngineName as EngineChoice
 
 
 class Suppress(StrEnum):
@@ -153,7 +153,7 @@ def anonymize(
         typer.Option(
             "--segment",
             metavar="NAME",
-            rich_help_panel="Releases that stay safe together",
+            rich_help_panel="Releases that stay safe linked",
             help="Release the whole and its segments together: sex, age, hour, hour:6-9,9-16, any column, or sex*age. "
             "Repeatable.",
             show_default=False,
@@ -182,14 +182,14 @@ def anonymize(
     age_bands: Annotated[
         str | None,
         typer.Option(
-            rich_help_panel="Releases that stay safe together",
+            rich_help_panel="Releases that stay safe linked",
             help="With --segment age or --by age: where bands begin. [default: 10,20,30,40,50,60,70]",
         ),
     ] = None,
     segment_budget: Annotated[
         float | None,
         typer.Option(
-            rich_help_panel="Releases that stay safe together",
+            rich_help_panel="Releases that stay safe linked",
             help="With --segment: share that the tables of a segment may suppress. [default: --budget]",
         ),
     ] = None,
@@ -197,7 +197,7 @@ def anonymize(
         bool,
         typer.Option(
             "--protect-intervals",
-            rich_help_panel="Releases that stay safe together",
+            rich_help_panel="Releases that stay safe linked",
             help="With --segment: suppress more, until no flow below the rule is known to exist, or to within less "
             "than k trips, from all tables together.",
         ),
@@ -207,7 +207,7 @@ def anonymize(
         typer.Option(
             "--after",
             metavar="RELEASE",
-            rich_help_panel="Releases that stay safe together",
+            rich_help_panel="Releases that stay safe linked",
             help="Only trips after the period of this earlier release of the same, growing file.",
         ),
     ] = None,
@@ -216,7 +216,7 @@ def anonymize(
         typer.Option(
             "--zones",
             metavar="RELEASE",
-            rich_help_panel="Releases that stay safe together",
+            rich_help_panel="Releases that stay safe linked",
             help="Use the zones of this earlier release, or the rows of a cascade; no budget applies.",
         ),
     ] = None,
@@ -249,14 +249,14 @@ def anonymize(
     chosen: EngineChoice | None = None if engine is None else engine.value
     if chosen == "spark" or spark_master or any(remote(each) is not None and not is_store(each) for each in source):
         allow_pandas()
-    from odkanon.cli.cautions import mention_cascade, warn_of_rest, warn_of_rule
-    from odkanon.cli.progress import stages
-    from odkanon.cli.show import show_files, show_release
-    from odkanon.engine.choose import load, parse_bytes
+    from odkanon.cli.stages import stages
+    from odkanon.cli.summaries import show_files, show_release
+    from odkanon.cli.warnings import mention_cascade, warn_of_rest, warn_of_rule
+    from odkanon.engine.selection import load, parse_bytes
+    from odkanon.linked.fixed_zoning import release_on_zones
     from odkanon.methods import anonymize as run
-    from odkanon.methods.cascade.again import EarlierRows
+    from odkanon.methods.cascade.reuse import EarlierRows
     from odkanon.publish.save import check_target, save_release
-    from odkanon.together.series import release_on_zones
 
     asked: dict[str, Any] = {
         "suppress": suppress and suppress.value,

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from odkanon.cli.reading import How, reads
-from odkanon.cli.say import console, make_table, say
-from odkanon.core.documents import parse_json
-from odkanon.core.words import say_count
+from odkanon.cli.console import console, make_table, say
+from odkanon.cli.input_options import How, reads
+from odkanon.core.formatting import say_count
+from odkanon.core.parsing import parse_json
 
 if TYPE_CHECKING:
     from odkanon.audit import Report
@@ -68,9 +68,9 @@ def audit(
     `odkanon audit flows.csv --k 10`
     """
     from odkanon.audit import audit_releases as run
-    from odkanon.cli.progress import stages
-    from odkanon.core.outputs import check_new, write_whole
-    from odkanon.publish.recipe import check_outside
+    from odkanon.cli.stages import stages
+    from odkanon.core.atomic_write import check_new, write_whole
+    from odkanon.release_format.recipe import check_outside
 
     if output is not None:
         check_outside(output)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from odkanon.cli.say import say
+from odkanon.cli.console import say
 
 
 def catalogue(
@@ -32,8 +32,8 @@ def catalogue(
     `odkanon catalogue january february -o catalogue.jsonld --publisher "City of X" --homepage https://data.x.org
     --licence https://creativecommons.org/licenses/by/4.0/ --country FRA --date 2026-11-15`
     """
-    from odkanon.core.outputs import check_new, write_whole
-    from odkanon.publish.catalogue import Publisher, describe_catalogue
+    from odkanon.core.atomic_write import check_new, write_whole
+    from odkanon.publish.dcat import Publisher, describe_catalogue
 
     check_new(output, force=force)
     made = describe_catalogue(releases, Publisher(publisher, homepage, licence, country, day))

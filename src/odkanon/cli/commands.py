@@ -12,8 +12,8 @@ from typing import Any
 import typer
 
 from odkanon._version import __version__
-from odkanon.cli.clashes import SaidOnce, check_clashes
-from odkanon.cli.everywhere import everywhere
+from odkanon.cli.common_options import everywhere
+from odkanon.cli.option_rules import SaidOnce, check_clashes
 
 COMMANDS = (
     "anonymize",

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from odkanon.cli.options import parse_age_bands
-from odkanon.cli.protecting import Protect
-from odkanon.cli.reading import How, reads
-from odkanon.core.outputs import write_text
+from odkanon.cli.engine_options import parse_age_bands
+from odkanon.cli.input_options import How, reads
+from odkanon.cli.rule_options import Protect
+from odkanon.core.atomic_write import write_text
 from odkanon.errors import InputError
 
 if TYPE_CHECKING:
     from odkanon.model.od import ODMatrix
-    from odkanon.read.reading import Reading
+    from odkanon.read.input_spec import Reading
     from odkanon.read.trips import Trips
     from odkanon.study.experiment import Cell, Experiment, Outcome
 
@@ -90,10 +90,10 @@ def compare(
     import json
     from dataclasses import replace
 
-    from odkanon.cli.progress import stages
-    from odkanon.cli.say import console
-    from odkanon.cli.show import show_ranking
-    from odkanon.publish.recipe import check_outside
+    from odkanon.cli.console import console
+    from odkanon.cli.stages import stages
+    from odkanon.cli.summaries import show_ranking
+    from odkanon.release_format.recipe import check_outside
     from odkanon.sample.survey import CENTRAL_CELLS, make_survey
     from odkanon.study.experiment import read_outcomes
     from odkanon.study.figure import draw_targets
@@ -149,13 +149,13 @@ def _compare_orders(
     """Compare orders in which a cube gives up detail, and print and write what each keeps."""
     from rich.table import Table
 
-    from odkanon.cli.say import console
-    from odkanon.core.outputs import check_new, whole_file
+    from odkanon.cli.console import console
+    from odkanon.core.atomic_write import check_new, whole_file
     from odkanon.model.rule import Rule
-    from odkanon.read.axes import kinds_of
-    from odkanon.read.matrix import matrix_of
-    from odkanon.read.tables.open import write_csv
-    from odkanon.study.orders import compare_orders
+    from odkanon.read.attributes.hierarchies import kinds_of
+    from odkanon.read.input_matrix import matrix_of
+    from odkanon.read.tables.open_table import write_csv
+    from odkanon.study.drop_orders import compare_orders
 
     target = output / ORDERS
     check_new(target, force=force)
@@ -200,9 +200,9 @@ def _experiment(
 ) -> Experiment:
     from odkanon.errors import nearest
     from odkanon.model.budget import Budget
-    from odkanon.read.kinds import sources_of
+    from odkanon.read.attributes.dimensions import segment_kinds
+    from odkanon.read.attributes.spec import sources_of
     from odkanon.study.experiment import ALL_ROWS, METHOD_ROWS, PAPER_ROWS, Experiment
-    from odkanon.together.dimensions import segment_kinds
 
     # Searching for zones takes seconds a run, which is little for a choice and much for a grid of segments.
     usual = PAPER_ROWS if dimensions and methods is None else ALL_ROWS
@@ -228,7 +228,7 @@ def _experiment(
 
 def _input(reading: Reading, attributes: list[str]) -> Trips | ODMatrix:
     """Read trips, with what they are split by, or an OD table, which cannot be split."""
-    from odkanon.read.odtable import od_of
+    from odkanon.read.od_table import od_of
     from odkanon.read.trips import trips_of
 
     table = reading.open()
@@ -259,7 +259,7 @@ def _settings(experiment: Experiment, reading: Reading) -> dict[str, Any]:
 def _run(experiment: Experiment, done: Mapping[Cell, Outcome], log: Path, settings: dict[str, Any]) -> list[Outcome]:
     import json
 
-    from odkanon.cli.progress import runs
+    from odkanon.cli.stages import runs
 
     outcomes = []
     work = list(experiment.run(done))
@@ -279,9 +279,9 @@ def _run(experiment: Experiment, done: Mapping[Cell, Outcome], log: Path, settin
 
 
 def _write(outcomes: list[Outcome], experiment: Experiment, output: Path) -> None:
-    from odkanon.core.outputs import whole_file, write_whole
-    from odkanon.publish.files import guard_text
-    from odkanon.read.tables.open import write_csv
+    from odkanon.core.atomic_write import whole_file, write_whole
+    from odkanon.read.tables.open_table import write_csv
+    from odkanon.release_format.names import guard_text
     from odkanon.study.tables import long_table, paper_tables
 
     tables = paper_tables(outcomes, experiment.people())

@@ -6,15 +6,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from odkanon.cli.options import parse_age_bands
-from odkanon.cli.say import say
+from odkanon.cli.console import say
+from odkanon.cli.engine_options import parse_age_bands
 
 if TYPE_CHECKING:
-    from odkanon.engine.choose import EngineName
     from odkanon.engine.protocols import Matrix
+    from odkanon.engine.selection import EngineName
     from odkanon.model.release import Release
     from odkanon.model.rule import Rule
-    from odkanon.read.reading import Reading
+    from odkanon.read.input_spec import Reading
 
 METHOD = "cascade"
 """The method that publishes by kinds of trips."""
@@ -35,13 +35,13 @@ def anonymize_cube(
     command: dict[str, Any],
 ) -> None:
     """Read trips, release them by places and attributes, and say what came out."""
-    from odkanon.cli.cautions import warn_of_days, warn_of_rest, warn_of_rule
-    from odkanon.cli.progress import stages
-    from odkanon.cli.show import show_files, show_release
-    from odkanon.engine.choose import load
+    from odkanon.cli.stages import stages
+    from odkanon.cli.summaries import show_files, show_release
+    from odkanon.cli.warnings import warn_of_days, warn_of_rest, warn_of_rule
+    from odkanon.engine.selection import load
     from odkanon.methods import anonymize
     from odkanon.publish.save import check_target, save_release
-    from odkanon.read.axes import kinds_of, name_of
+    from odkanon.read.attributes.hierarchies import kinds_of, name_of
 
     check_target(output, force=force)
     kinds = kinds_of(by, parse_age_bands(age_bands), (reading.since, reading.until))
@@ -66,8 +66,8 @@ def anonymize_cube(
 
 def show_known(release: Release) -> None:
     """Print the share of trips by what is known of them."""
-    from odkanon.cli.say import console, make_table
-    from odkanon.quality.known import known
+    from odkanon.cli.console import console, make_table
+    from odkanon.quality.attribute_coverage import known
 
     table = make_table(
         "Share of trips by what is known of them",

@@ -23,9 +23,9 @@ def demo(
     import numpy as np
     import pyarrow as pa
 
-    from odkanon.cli.progress import stages
-    from odkanon.cli.say import console
-    from odkanon.cli.show import show_input, show_privacy, show_utility, warn_of_few_persons
+    from odkanon.cli.console import console
+    from odkanon.cli.stages import stages
+    from odkanon.cli.summaries import show_input, show_privacy, show_utility, warn_of_few_persons
     from odkanon.methods import anonymize
     from odkanon.model.rule import Rule
     from odkanon.publish.save import save_release

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from odkanon.cli.reading import How, reads
-from odkanon.cli.say import console, say
-from odkanon.core.documents import parse_json
+from odkanon.cli.console import console, say
+from odkanon.cli.input_options import How, reads
+from odkanon.core.parsing import parse_json
 from odkanon.errors import InputError
 
 Policy = Annotated[
@@ -49,11 +49,11 @@ def evidence(
     """
     from rich.text import Text
 
-    from odkanon.cli.progress import stages
-    from odkanon.core.outputs import check_new, write_whole
-    from odkanon.evidence.page import page
-    from odkanon.evidence.run import gather_evidence
-    from odkanon.publish.recipe import check_outside
+    from odkanon.cli.stages import stages
+    from odkanon.core.atomic_write import check_new, write_whole
+    from odkanon.evidence.gather import gather_evidence
+    from odkanon.evidence.sheet_page import page
+    from odkanon.release_format.recipe import check_outside
 
     files = [output.with_name(f"{output.name}.{kind}") for kind in ("html", "json")]
     check_outside(output)
@@ -92,7 +92,7 @@ def policy(
 
     `odkanon policy -o policy.toml`
     """
-    from odkanon.core.outputs import check_new, write_whole
+    from odkanon.core.atomic_write import check_new, write_whole
     from odkanon.evidence.policy import EXAMPLE
 
     if output is None:
@@ -117,8 +117,8 @@ def check(
 
     `odkanon check release --policy policy.toml --evidence evidence.json`
     """
-    from odkanon.evidence.checking import check_release
     from odkanon.evidence.policy import read_policy
+    from odkanon.evidence.policy_check import check_release
 
     asked, content = read_policy(policy), None
     if evidence is not None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from odkanon.cli.reading import How, reads
+from odkanon.cli.input_options import How, reads
 from odkanon.errors import InputError
 
 
@@ -44,16 +44,16 @@ def explain(
 
     `odkanon explain release --trips survey.parquet -o lost.html`
     """
-    from odkanon.cli.progress import stages
-    from odkanon.cli.say import console
-    from odkanon.core.outputs import check_new, whole_file, write_whole
-    from odkanon.publish.files import guard_text
-    from odkanon.publish.recipe import check_outside
-    from odkanon.read.matrix import matrix_of
-    from odkanon.read.polygons import read_polygons
-    from odkanon.read.tables.open import write_csv
-    from odkanon.study.explain import explain as run
-    from odkanon.study.explain_page import page
+    from odkanon.cli.console import console
+    from odkanon.cli.stages import stages
+    from odkanon.core.atomic_write import check_new, whole_file, write_whole
+    from odkanon.read.input_matrix import matrix_of
+    from odkanon.read.tables.open_table import write_csv
+    from odkanon.read.zone_polygons import read_polygons
+    from odkanon.release_format.names import guard_text
+    from odkanon.release_format.recipe import check_outside
+    from odkanon.study.information_loss import explain as run
+    from odkanon.study.information_loss_page import page
 
     table = output.with_suffix(".csv")
     if output.suffix != ".html":

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from odkanon.cli.options import Input
-from odkanon.cli.reading import How, reads
-from odkanon.cli.say import console, say
+from odkanon.cli.console import console, say
+from odkanon.cli.engine_options import Input
+from odkanon.cli.input_options import How, reads
 
 
 @reads
@@ -29,7 +29,7 @@ def explore(
     --------
     `odkanon explore trips.csv`
     """
-    from odkanon.cli.progress import stages
+    from odkanon.cli.stages import stages
     from odkanon.explore import ExploreServer, Session, data_of_input, opened_in_browser
 
     reading = how(source)

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from odkanon.cli.clashes import was_given
-from odkanon.cli.say import console, say
+from odkanon.cli.console import console, say
+from odkanon.cli.option_rules import was_given
 from odkanon.errors import InputError
 
 
@@ -126,7 +126,7 @@ def export(
 
     `odkanon export release --onto communes.gpkg --id CODE --to omx -o communes.omx`
     """
-    from odkanon.publish.export.export import export_release
+    from odkanon.publish.export.formats import export_release
 
     if was_given(context, "measure") and to.value not in ("flowmap", "skmob"):
         raise InputError(f"--measure does not apply with --to {to.value}: it has both; leave it out")

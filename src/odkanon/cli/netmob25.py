@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
+from odkanon.cli.console import console, say
 from odkanon.cli.rerun import run_command
-from odkanon.cli.say import console, say
 from odkanon.cli.trips import Force, Gap, MinDistance, MinDuration, MinPoints, show_account
-from odkanon.core.words import say_count
+from odkanon.core.formatting import say_count
 from odkanon.errors import InputError
 
 
@@ -48,10 +48,10 @@ def netmob25(
 
     `odkanon netmob25 survey --tables paper`
     """
-    from odkanon.cli.progress import stages
-    from odkanon.publish.recipe import check_outside
+    from odkanon.cli.stages import stages
     from odkanon.read.points.cutting import TripRule
-    from odkanon.read.points.netmob25 import write_survey_trips
+    from odkanon.read.points.netmob25_files import write_survey_trips
+    from odkanon.release_format.recipe import check_outside
 
     if output is None:
         if tables is None:

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from odkanon.cli.clashes import was_given
-from odkanon.cli.say import console, say
+from odkanon.cli.console import console, say
+from odkanon.cli.option_rules import was_given
 from odkanon.errors import InputError
 
 
@@ -61,8 +61,8 @@ def picture(
 
     `odkanon picture participants population -o figures.pdf --paper`
     """
-    from odkanon.core.outputs import check_new
-    from odkanon.publish.report.picture import write_picture
+    from odkanon.core.atomic_write import check_new
+    from odkanon.publish.report.pictures import write_picture
 
     if was_given(context, "measure") and other is not None:
         raise InputError("--measure does not apply to two releases: colours say which of them has a zone; leave it out")

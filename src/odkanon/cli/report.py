@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from odkanon.cli.say import console, say
+from odkanon.cli.console import console, say
 from odkanon.errors import InputError
 
 
@@ -41,7 +41,7 @@ def report(
 
     `odkanon report release --full`
     """
-    from odkanon.core.outputs import check_new, write_whole
+    from odkanon.core.atomic_write import check_new, write_whole
     from odkanon.publish.report import render, write_full_report, write_report
 
     if full:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from odkanon.cli.say import console, make_table, say
+from odkanon.cli.console import console, make_table, say
 from odkanon.core.paths import remote
 from odkanon.errors import InputError, nearest
 
@@ -46,8 +46,8 @@ def rerun(
 
     `odkanon rerun january.recipe.json --input february.csv -o february`
     """
-    from odkanon.publish.again import what_differs
-    from odkanon.publish.recipe import read_recipe_file, recipe_path
+    from odkanon.publish.recipe_diff import what_differs
+    from odkanon.release_format.recipe import read_recipe_file, recipe_path
 
     told = read_recipe_file(recipe)
     if source and output is None:
@@ -180,7 +180,7 @@ def _short(value: Any) -> str:
 
 def _compare(before: Path, after: Path) -> bool:
     """Say whether two releases are the same, byte for byte."""
-    from odkanon.publish.again import unlike_files
+    from odkanon.publish.recipe_diff import unlike_files
 
     if not before.is_dir():
         say(f"There is no {before.name} beside the recipe to compare with.")

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from odkanon.cli.say import console, say
+from odkanon.cli.console import console, say
 from odkanon.errors import InputError
 
 
@@ -42,12 +42,12 @@ def sample(
     """Write the sample survey: synthetic trips with the shape of the paper's, to try everything on."""
     import pyarrow.parquet
 
-    from odkanon.core.outputs import check_new, whole_file
-    from odkanon.read.tables.open import write_csv
+    from odkanon.core.atomic_write import check_new, whole_file
+    from odkanon.read.tables.open_table import write_csv
     from odkanon.sample.survey import make_survey
 
     if trips is not None:
-        from odkanon.cli.progress import stages
+        from odkanon.cli.stages import stages
         from odkanon.sample.crowd import write_crowd
 
         with stages() as stage:
@@ -56,7 +56,7 @@ def sample(
         say(f"Wrote {trips:,} synthetic trips to {output}")
         return
     if layout is Layout.netmob25:
-        from odkanon.sample.points import write_netmob25
+        from odkanon.sample.gnss_points import write_netmob25
 
         points = write_netmob25(make_survey(seed), output, force=force)
         console.tell(written=[output])

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from odkanon.cli.say import console, make_table, say
-from odkanon.core.words import say_count
+from odkanon.cli.console import console, make_table, say
+from odkanon.core.formatting import say_count
 
 
 def series(
@@ -30,7 +30,7 @@ def series(
 
     `odkanon series january february march -o spring`
     """
-    from odkanon.publish.series import save_series
+    from odkanon.publish.change_table import save_series
 
     found = save_series(releases, output, force=force)
     rows = found.table.to_pylist()

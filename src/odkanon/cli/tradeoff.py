@@ -8,10 +8,10 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from odkanon.cli.options import Input
-from odkanon.cli.protecting import Protect
-from odkanon.cli.reading import How, reads
-from odkanon.cli.say import console, say
+from odkanon.cli.console import console, say
+from odkanon.cli.engine_options import Input
+from odkanon.cli.input_options import How, reads
+from odkanon.cli.rule_options import Protect
 from odkanon.errors import InputError
 
 Number = TypeVar("Number", int, float)
@@ -43,11 +43,11 @@ def tradeoff(
     """
     import pyarrow as pa
 
-    from odkanon.cli.progress import stages
-    from odkanon.core.outputs import check_new, whole_file
-    from odkanon.publish.recipe import check_outside
-    from odkanon.read.matrix import matrix_of
-    from odkanon.read.tables.open import write_csv
+    from odkanon.cli.stages import stages
+    from odkanon.core.atomic_write import check_new, whole_file
+    from odkanon.read.input_matrix import matrix_of
+    from odkanon.read.tables.open_table import write_csv
+    from odkanon.release_format.recipe import check_outside
     from odkanon.study.tradeoffs import check_plotting, plot_tradeoff
     from odkanon.study.tradeoffs import tradeoff as run
 

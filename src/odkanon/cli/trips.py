@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from odkanon.cli.reading import Column, column_mapping
-from odkanon.cli.say import console, say
-from odkanon.core.words import say_count
+from odkanon.cli.console import console, say
+from odkanon.cli.input_options import Column, column_mapping
+from odkanon.core.formatting import say_count
 
 if TYPE_CHECKING:
-    from odkanon.read.points.trips import PointsAccount
+    from odkanon.read.points.segmentation import PointsAccount
 
 TripsFile = Annotated[
     Path, typer.Option("--output", "-o", metavar="FILE", help="Where to: .parquet, .csv or .csv.gz", show_default=False)
@@ -50,11 +50,11 @@ def trips(
 
     `odkanon trips gps_dataset -o trips.csv --gap 300 --min-distance 200`
     """
-    from odkanon.cli.progress import stages
-    from odkanon.publish.recipe import check_outside
+    from odkanon.cli.stages import stages
     from odkanon.read.points.cutting import TripRule
     from odkanon.read.points.fixes import open_fixes
-    from odkanon.read.points.trips import check_output, write_trips
+    from odkanon.read.points.segmentation import check_output, write_trips
+    from odkanon.release_format.recipe import check_outside
 
     check_outside(output)
     check_output(output, force=force)

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from odkanon.cli.say import console, say
-from odkanon.core.words import say_count
+from odkanon.cli.console import console, say
+from odkanon.core.formatting import say_count
 
 
 def view(
@@ -34,7 +34,7 @@ def view(
 
     `odkanon view cube -o everyone`
     """
-    from odkanon.publish.view import save_view
+    from odkanon.publish.attribute_view import save_view
 
     found = save_view(cube, output, which, force=force)
     console.tell(

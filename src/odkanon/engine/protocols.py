@@ -11,19 +11,19 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from odkanon.core.arrays import Ints
-from odkanon.model.account import Summary
 from odkanon.model.budget import Budget
 from odkanon.model.flows import Flows, Totals
 from odkanon.model.od import Axis, ODMatrix
+from odkanon.model.provenance import Summary
 from odkanon.model.rule import Rule
-from odkanon.zoning.attributes import AttributeAxis
+from odkanon.zoning.attribute_axis import AttributeAxis
 from odkanon.zoning.hierarchy import Cut, Hierarchy
 
 if TYPE_CHECKING:
-    from odkanon.engine.nested import Nested
-    from odkanon.engine.rest import Rest
+    from odkanon.engine.nested_release import Nested
+    from odkanon.engine.residual import Rest
     from odkanon.model.release import Release
-    from odkanon.quality.limit.reach import Spread
+    from odkanon.quality.lower_bounds.minimal_cost import Spread
 
 
 class Engine(Protocol):

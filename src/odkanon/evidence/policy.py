@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from odkanon.core.documents import parse_toml
+from odkanon.core.parsing import parse_toml
 from odkanon.errors import InputError, nearest
-from odkanon.evidence.attacks.registry import ATTACKS
-from odkanon.methods.registry import METHODS
+from odkanon.evidence.attacks.attack_registry import ATTACKS
+from odkanon.methods.method_registry import METHODS
 from odkanon.model.measures import MEASURES
 from odkanon.model.rule import BESIDES
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from odkanon.evidence.case import Case
+from odkanon.evidence.attack_context import Case
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from odkanon._version import __version__
-from odkanon.audit.folder import Published
-from odkanon.evidence.attempts import Attempt
-from odkanon.evidence.case import Case
+from odkanon.audit.release_reader import Published
+from odkanon.evidence.attack_context import Case
 from odkanon.evidence.finding import Question
+from odkanon.evidence.noise_comparison import Yardstick
+from odkanon.evidence.runner import Attempt
 from odkanon.evidence.sampling import Sampling
-from odkanon.evidence.yardstick import Yardstick
-from odkanon.publish.files import CSV, MANIFEST, PARQUET, ZONES, sha256
+from odkanon.release_format.names import CSV, MANIFEST, PARQUET, ZONES, sha256
 
 FORMAT = 1
 NOTICE = (

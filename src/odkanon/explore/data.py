@@ -12,13 +12,13 @@ from odkanon.methods import METHODS
 from odkanon.model.measures import MEASURES
 from odkanon.model.od import ODMatrix
 from odkanon.model.rule import Rule
-from odkanon.read.axes import MISSING
-from odkanon.read.matrix import matrix_of
-from odkanon.read.reading import Reading
-from odkanon.read.tables.columns import ATTRIBUTES
-from odkanon.read.tables.open import Table
+from odkanon.read.attributes.dimensions import make_dimensions
+from odkanon.read.attributes.hierarchies import MISSING
+from odkanon.read.input_matrix import matrix_of
+from odkanon.read.input_spec import Reading
+from odkanon.read.tables.column_names import ATTRIBUTES
+from odkanon.read.tables.open_table import Table
 from odkanon.read.trips import Trips, build_od, trips_of
-from odkanon.together.dimensions import make_dimensions
 
 EVERYONE = "everyone"
 MOST_K = 100

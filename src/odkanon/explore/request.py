@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from odkanon.errors import InputError
-from odkanon.methods.registry import METHODS, Method, words_for
+from odkanon.methods.method_registry import METHODS, Method, words_for
 
 MOST_BUDGET = 0.3
 

@@ -21,7 +21,7 @@ from odkanon._version import __version__
 from odkanon.errors import OdkanonError, RefusedError, unexpected
 from odkanon.explore.session import NO_PAGE, Session
 from odkanon.explore.worker import StoppedError
-from odkanon.publish.report.page import fill_template
+from odkanon.publish.report.report_page import fill_template
 
 HOST = "127.0.0.1"
 MOST_BYTES = 8_192

@@ -17,14 +17,14 @@ from odkanon.explore.worker import Job, StoppedError
 from odkanon.methods import anonymize
 from odkanon.model.measures import MEASURES
 from odkanon.model.release import Release
-from odkanon.publish.files import classes_table, zones_geojson
-from odkanon.publish.manifest import how_good, manifest
-from odkanon.publish.recipe import with_leaves, zone_account
-from odkanon.publish.report.base import build_base
-from odkanon.publish.report.model import build_model
-from odkanon.publish.report.names import build_names
-from odkanon.publish.saved import SavedRelease
+from odkanon.publish.report.basemap import build_base
+from odkanon.publish.report.page_model import build_model
+from odkanon.publish.report.place_labels import build_names
 from odkanon.quality.utility import utility
+from odkanon.release_format.folder import SavedRelease
+from odkanon.release_format.manifest import how_good, manifest
+from odkanon.release_format.names import classes_table, zones_geojson
+from odkanon.release_format.recipe import with_leaves, zone_account
 
 KEPT = 24
 """Releases kept at hand, so that going back, saving and asking for more need no second run."""

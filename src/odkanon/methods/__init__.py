@@ -1,5 +1,5 @@
 """The methods: each one a function from a matrix and a rule to a release; `registry` lists and runs them."""
 
-from odkanon.methods.registry import METHODS, Method, anonymize
+from odkanon.methods.method_registry import METHODS, Method, anonymize
 
 __all__ = ["METHODS", "Method", "anonymize"]

@@ -21,7 +21,7 @@ from odkanon.model.budget import Budget
 from odkanon.model.od import AXES
 from odkanon.model.rule import Rule
 from odkanon.zoning.hierarchy import Cut, Hierarchy, cut_at
-from odkanon.zoning.joint import Joint, joint_of
+from odkanon.zoning.joint_tree import Joint, joint_of
 
 _GALLOP = 4.0
 """How many times more classes the next probe may have while none has failed."""

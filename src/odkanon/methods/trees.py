@@ -8,9 +8,9 @@ import numpy as np
 
 from odkanon.engine.protocols import Matrix
 from odkanon.errors import InputError, nearest
-from odkanon.zoning.fine import fine_hierarchy
 from odkanon.zoning.hierarchy import Hierarchy
-from odkanon.zoning.joint import joint_of
+from odkanon.zoning.joint_tree import joint_of
+from odkanon.zoning.substeps import fine_hierarchy
 
 Steps = Literal["plain", "fine"]
 

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from odkanon.core.arrays import Bools, Codes
+from odkanon.model.assignment import Placement
 from odkanon.model.budget import Budget, Spendable
-from odkanon.model.classes import published_classes
-from odkanon.model.companion import ALONE, met_together, smallest_class
 from odkanon.model.flows import Flows, Totals
 from odkanon.model.od import ODMatrix
-from odkanon.model.placement import Placement
+from odkanon.model.published_flows import published_classes
 from odkanon.model.release import Release
+from odkanon.model.residual_suppression import ALONE, met_together, smallest_class
 from odkanon.model.rule import Rule
 from odkanon.zoning.hierarchy import Cut
 from odkanon.zoning.zones import Zones, zones_of_cut

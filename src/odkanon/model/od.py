@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from odkanon.core.arrays import Bools, Codes, Ints, group_sum, number_groups
-from odkanon.core.words import say_number
-from odkanon.model.account import Rejected, Source, Summary
+from odkanon.core.formatting import say_number
 from odkanon.model.flows import Flows, visits_of_records
 from odkanon.model.measures import MEASURES, ByHeads
+from odkanon.model.provenance import Rejected, Source, Summary
 from odkanon.model.rule import Rule
-from odkanon.zoning.attributes import AttributeAxis
+from odkanon.zoning.attribute_axis import AttributeAxis
 from odkanon.zoning.hierarchy import Hierarchy
 
 if TYPE_CHECKING:
-    from odkanon.engine.memory import MemoryWorkspace
-    from odkanon.quality.limit.reach import Spread
+    from odkanon.engine.memory_engine import MemoryWorkspace
+    from odkanon.quality.lower_bounds.minimal_cost import Spread
 
 Axis = Literal["origin", "destination"]
 AXES: tuple[Axis, Axis] = ("origin", "destination")
@@ -133,13 +133,13 @@ class ODMatrix(ByHeads):
 
     def workspace(self) -> MemoryWorkspace:
         """Return the place to work on the matrix."""
-        from odkanon.engine.memory import MemoryWorkspace
+        from odkanon.engine.memory_engine import MemoryWorkspace
 
         return MemoryWorkspace.of(self)
 
     def reach(self, rule: Rule) -> tuple[Spread, Spread]:
         """Return how the least prices of the pairs are spread, and the masses of their smallest classes."""
-        from odkanon.quality.limit.reach import reach_of
+        from odkanon.quality.lower_bounds.minimal_cost import reach_of
 
         return reach_of(self, rule)
 

@@ -13,23 +13,23 @@ import pyarrow as pa
 
 from odkanon.core.arrays import Bools, Codes, Frozen, group_sum
 from odkanon.errors import InputError, UnsafeReleaseError
-from odkanon.model.account import Summary
+from odkanon.model.assignment import Deviation, Placement
 from odkanon.model.budget import Budget
-from odkanon.model.classes import Classes
-from odkanon.model.companion import met_together
 from odkanon.model.flows import Totals
 from odkanon.model.measures import ADDITIVE
 from odkanon.model.od import ODMatrix
-from odkanon.model.placement import Deviation, Placement
+from odkanon.model.provenance import Summary
+from odkanon.model.published_flows import Classes
+from odkanon.model.residual_suppression import met_together
 from odkanon.model.rule import Rule
 from odkanon.zoning.zones import Zones
 
 if TYPE_CHECKING:
     from odkanon.engine.protocols import Matrix
+    from odkanon.publish.attribute_view import View
     from odkanon.publish.notebook import Map
-    from odkanon.publish.view import View
-    from odkanon.quality.limit.limit import Limit
-    from odkanon.quality.usefulness.result import Usefulness
+    from odkanon.quality.accuracy.result import Usefulness
+    from odkanon.quality.lower_bounds.lower_bound import Limit
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,14 +235,14 @@ class Release(Frozen):
     @cached_property
     def limit(self) -> Limit | None:
         """What no release over the same hierarchies, with the same rule and budget, can beat; see `odkanon.limit`."""
-        from odkanon.quality.limit.limit import limit_of
+        from odkanon.quality.lower_bounds.lower_bound import limit_of
 
         return limit_of(self)
 
     @cached_property
     def usefulness(self) -> dict[str, Usefulness]:
         """How well it answers what people ask of a matrix, in each measure; see `odkanon.usefulness`."""
-        from odkanon.quality.usefulness.usefulness import usefulness
+        from odkanon.quality.accuracy.accuracy import usefulness
 
         return usefulness(self)
 
@@ -254,13 +254,13 @@ class Release(Frozen):
 
     def view(self, where: str | None = None) -> View:
         """Return some of the trips of a cube as a matrix; see `odkanon.view_release`."""
-        from odkanon.publish.view import view_in_memory
+        from odkanon.publish.attribute_view import view_in_memory
 
         return view_in_memory(self, where)
 
     def table(self) -> pa.Table:
         """Return the published flows as an Arrow table, which pandas, polars and DuckDB can take over."""
-        from odkanon.publish.files import classes_table
+        from odkanon.release_format.names import classes_table
 
         return classes_table(self)
 

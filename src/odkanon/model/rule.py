@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from odkanon.core.arrays import Bools, Codes, Ints
-from odkanon.core.words import say_count
+from odkanon.core.formatting import say_count
 from odkanon.errors import InputError
 from odkanon.model.flows import Flows
 from odkanon.model.measures import ADDITIVE, BY_HEAD, HEADS, MEASURES, TARGETS

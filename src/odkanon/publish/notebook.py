@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING
 
-from odkanon.core.words import say_number
+from odkanon.core.formatting import say_number
 from odkanon.errors import InputError, RefusedError
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ def od_html(od: ODMatrix) -> str:
 
 def release_html(release: Release) -> str:
     """Return a release as HTML: its promise, what is published, and its largest flows."""
-    from odkanon.publish.files import classes_table
-    from odkanon.publish.manifest import promise
+    from odkanon.release_format.manifest import promise
+    from odkanon.release_format.names import classes_table
 
     if release.refusal:
         return _table("Release", {"nothing is published": release.refusal})
@@ -96,10 +96,10 @@ def release_map(release: Release, *, height: int = 800) -> Map:
     >>> release.map(height=400)._repr_html_()[:15]
     '<iframe srcdoc='
     """
-    from odkanon.publish.files import classes_table, zones_geojson
-    from odkanon.publish.manifest import public_manifest
     from odkanon.publish.report import page_of
-    from odkanon.publish.saved import SavedRelease
+    from odkanon.release_format.folder import SavedRelease
+    from odkanon.release_format.manifest import public_manifest
+    from odkanon.release_format.names import classes_table, zones_geojson
 
     if release.refusal:
         raise RefusedError(f"there is nothing to show: {release.refusal}")

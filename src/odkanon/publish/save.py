@@ -9,14 +9,17 @@ from typing import Any
 
 import pyarrow.parquet
 
-from odkanon.core.alone import alone
-from odkanon.core.documents import parse_json
-from odkanon.core.outputs import check_new, move_into_place, partial_folder, restore, write_text
+from odkanon.core.atomic_write import check_new, move_into_place, partial_folder, restore, write_text
+from odkanon.core.file_lock import alone
+from odkanon.core.parsing import parse_json
 from odkanon.errors import InputError, RefusedError
 from odkanon.model.release import Release
-from odkanon.publish.check import check_written
-from odkanon.publish.datapackage import package_of
-from odkanon.publish.files import (
+from odkanon.publish.report import is_built, page_of
+from odkanon.read.tables.open_table import connect, write_csv
+from odkanon.release_format.datapackage import package_of
+from odkanon.release_format.folder import SavedRelease
+from odkanon.release_format.manifest import public_manifest
+from odkanon.release_format.names import (
     CSV,
     FILES,
     MANIFEST,
@@ -30,11 +33,8 @@ from odkanon.publish.files import (
     write_json,
     zones_geojson,
 )
-from odkanon.publish.manifest import public_manifest
-from odkanon.publish.recipe import account, check_outside, make_recipe, read_recipe, recipe_path, settle_recipe
-from odkanon.publish.report import is_built, page_of
-from odkanon.publish.saved import SavedRelease
-from odkanon.read.tables.open import connect, write_csv
+from odkanon.release_format.recipe import account, check_outside, make_recipe, read_recipe, recipe_path, settle_recipe
+from odkanon.release_format.verify import check_written
 
 
 def save_release(

@@ -10,9 +10,9 @@ import numpy as np
 from odkanon.core.arrays import Ints
 from odkanon.core.weights import from_units
 from odkanon.errors import InputError
-from odkanon.model.account import Summary
+from odkanon.model.assignment import deviation, even_share
 from odkanon.model.od import ODMatrix
-from odkanon.model.placement import deviation, even_share
+from odkanon.model.provenance import Summary
 from odkanon.model.release import Release
 
 UtilityMeasure = Literal["trips", "weight"]

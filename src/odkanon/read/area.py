@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from odkanon.core.arrays import Bools
-from odkanon.core.documents import parse_json
+from odkanon.core.parsing import parse_json
 from odkanon.errors import InputError, nearest
 from odkanon.read.coordinates import check_degrees
-from odkanon.read.polygons import POLYGON_FILES, read_polygons
+from odkanon.read.zone_polygons import POLYGON_FILES, read_polygons
 from odkanon.zoning.cells import (
     Cells,
     cell_radius,

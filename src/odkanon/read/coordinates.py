@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from odkanon.errors import InputError
-from odkanon.read.checks import finite
-from odkanon.read.tables.open import Check, quote_name
+from odkanon.read.tables.open_table import Check, quote_name
+from odkanon.read.trip_checks import finite
 
 SWAPPED = "with a latitude out of range, which would fit as longitude"
 OUT_OF_RANGE = "with coordinates out of range"

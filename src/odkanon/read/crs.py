@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from odkanon.core.arrays import Bools
 from odkanon.errors import InputError
-from odkanon.read.checks import Checked, drop_rows
-from odkanon.read.tables.columns import COORDINATES
+from odkanon.read.tables.column_names import COORDINATES
+from odkanon.read.trip_checks import Checked, drop_rows
 from odkanon.zoning.cells import Floats
 
 

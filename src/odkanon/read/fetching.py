@@ -16,11 +16,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from odkanon.core.arrays import Bools, Codes, Ints
-from odkanon.read.identity import as_text, head_numbers, head_text, spelled_once, value_text
+from odkanon.read.person_ids import as_text, head_numbers, head_text, spelled_once, value_text
 from odkanon.read.tables.table import Table, quote_name
 
 if TYPE_CHECKING:
-    from odkanon.read.checks import Rows
+    from odkanon.read.trip_checks import Rows
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 """An odd number with which numbers of heads are spread over all 64 bits."""
@@ -132,7 +132,7 @@ def _extra(table: Table, rows: Rows, values: Mapping[str, str], ids: Mapping[str
 
 
 def _id_numbers(table: Table, column: str, texts: pa.Array) -> Codes:
-    """Return a number for each head, as `odkanon.read.identity.head_numbers` does, given the texts of a column."""
+    """Return a number for each head, as `odkanon.read.person_ids.head_numbers` does, given the texts of a column."""
     found = pc.dictionary_encode(texts)
     heads = found.dictionary
     if not spelled_once(heads):

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from odkanon.errors import InputError
-from odkanon.read.tables.open import open_table, quote_name
+from odkanon.read.tables.open_table import open_table, quote_name
 from odkanon.zoning.hierarchy import Hierarchy
 
 Text = npt.NDArray[np.str_]

@@ -13,20 +13,20 @@ import pyarrow as pa
 
 from odkanon.core.arrays import Bools, Codes, Ints
 from odkanon.errors import InputError, nearest
-from odkanon.model.account import Rejected, Source
 from odkanon.model.od import ODMatrix, od_matrix
+from odkanon.model.provenance import Rejected, Source
 from odkanon.read.area import Area
-from odkanon.read.checks import Checked, checked_rows
 from odkanon.read.coordinates import coordinate_checks, number_sql
 from odkanon.read.crs import to_degrees
-from odkanon.read.identity import value_text
-from odkanon.read.land import SAMPLE, warn_if_misplaced
-from odkanon.read.reading import TIMES, Reading
-from odkanon.read.remarks import example_of, hint_at_swap, no_rows, warn_of_missing
-from odkanon.read.tables.columns import ATTRIBUTES, COORDINATES, missing
-from odkanon.read.tables.open import Check, Named, Table, Typed, quote_name
-from odkanon.read.tables.times import TimeColumn, half_of_day, mixed_offsets
-from odkanon.zoning.attributes import AttributeAxis
+from odkanon.read.diagnostics import example_of, hint_at_swap, no_rows, warn_of_missing
+from odkanon.read.input_spec import TIMES, Reading
+from odkanon.read.land_mask import SAMPLE, warn_if_misplaced
+from odkanon.read.person_ids import value_text
+from odkanon.read.tables.column_names import ATTRIBUTES, COORDINATES, missing
+from odkanon.read.tables.open_table import Check, Named, Table, Typed, quote_name
+from odkanon.read.tables.time_formats import TimeColumn, half_of_day, mixed_offsets
+from odkanon.read.trip_checks import Checked, checked_rows
+from odkanon.zoning.attribute_axis import AttributeAxis
 from odkanon.zoning.cells import Cells, latlng_to_cell
 from odkanon.zoning.hierarchy import h3_hierarchy
 

@@ -15,9 +15,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet
 
-from odkanon.core.outputs import move_into_place, partial_folder
+from odkanon.core.atomic_write import move_into_place, partial_folder
 from odkanon.errors import InputError
-from odkanon.sample import numbers as tables
+from odkanon.sample import survey_model as tables
 
 BATCH = 1_000_000
 """Trips of a batch; each has a generator of its own, so that any batch can be made without those before it."""

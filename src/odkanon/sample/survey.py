@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from odkanon.read.area import PARIS_CENTRE
-from odkanon.sample import numbers as tables
+from odkanon.sample import survey_model as tables
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

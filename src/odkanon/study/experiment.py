@@ -15,14 +15,14 @@ from odkanon.model.budget import Budget
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
-from odkanon.quality.limit.limit import binds, limit_within, spending
+from odkanon.quality.lower_bounds.lower_bound import binds, limit_within, spending
 from odkanon.quality.privacy import privacy
 from odkanon.quality.utility import UtilityMeasure, utility
 from odkanon.read.area import Area
-from odkanon.read.axes import AGE_BANDS, MISSING
+from odkanon.read.attributes.dimensions import make_dimensions
+from odkanon.read.attributes.hierarchies import AGE_BANDS, MISSING
 from odkanon.read.trips import Trips, build_od
-from odkanon.study.people import People, people_in
-from odkanon.together.dimensions import make_dimensions
+from odkanon.study.participants import People, people_in
 
 WHOLE = "whole"
 TARGETS = ("participants", "population")

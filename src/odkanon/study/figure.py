@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from odkanon.methods import anonymize
-from odkanon.publish.report.picture import write_picture
+from odkanon.publish.report.pictures import write_picture
 from odkanon.study.experiment import Experiment
 
 

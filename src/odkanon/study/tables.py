@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from odkanon.study.experiment import METHOD_ROWS, TARGETS, WHOLE, Outcome
-from odkanon.study.people import People
+from odkanon.study.participants import People
 from odkanon.study.ranking import cpc
 
 PEOPLE_TABLE, PRIVACY_TABLE = 2, 3

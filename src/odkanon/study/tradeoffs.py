@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from odkanon.errors import InputError
-from odkanon.methods.registry import METHODS, anonymize, find_method
+from odkanon.methods.method_registry import METHODS, anonymize, find_method
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
-from odkanon.quality.limit.limit import limit
+from odkanon.quality.lower_bounds.lower_bound import limit
 from odkanon.quality.utility import UtilityMeasure, utility
 
 Metric = Literal["g", "e", "c_avg", "cpc_2km", "cpc_4km"]

@@ -52,7 +52,7 @@ class Hierarchy:
     within : Places or None
         For H3: where there are places at all, if that is publicly known.
     steps : int
-        For H3: how many levels it takes from a resolution to the next; see `odkanon.zoning.fine`.
+        For H3: how many levels it takes from a resolution to the next; see `odkanon.zoning.substeps`.
     names : tuple of str
         For other zonings: what levels are called, from the leaves on, as far as they have names.
     spare : frozenset of str
@@ -126,7 +126,7 @@ class Hierarchy:
         if self.resolution is None:
             return ids
         if self.steps > 1:
-            from odkanon.zoning.fine import fine_labels
+            from odkanon.zoning.substeps import fine_labels
 
             return fine_labels(ids)
         return cell_to_str(ids)
@@ -185,7 +185,7 @@ class Hierarchy:
     def _cells_above(self) -> list[Ids]:
         """Return the ids of the nodes above the root."""
         if self.steps > 1:
-            from odkanon.zoning.fine import ids_above
+            from odkanon.zoning.substeps import ids_above
 
             return ids_above(self.leaves[:1])[self.top + 1 :]
         assert self.resolution is not None

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from odkanon.errors import InputError
-from odkanon.publish.report.base import Box, build_base, clip_line, clip_ring, read_beneath
-from odkanon.publish.report.model import Shapes
+from odkanon.publish.report.basemap import Box, build_base, clip_line, clip_ring, read_beneath
+from odkanon.publish.report.page_model import Shapes
 from web import made
 
 WINDOW = Box(-10, -10, 10, 10)

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from odkanon.publish.report.columns import LONG, pack_names, pack_numbers
-from odkanon.publish.report.model import build_model
-from odkanon.publish.saved import read_release
+from odkanon.publish.report.packed_columns import LONG, pack_names, pack_numbers
+from odkanon.publish.report.page_model import build_model
+from odkanon.release_format.folder import read_release
 from web import made
 from worlds.columns import unpacked
 

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 from odkanon.errors import InputError
-from odkanon.publish.report.model import AXES, Shapes, build_model, pack_line
-from odkanon.publish.saved import SavedRelease, read_release
+from odkanon.publish.report.page_model import AXES, Shapes, build_model, pack_line
+from odkanon.release_format.folder import SavedRelease, read_release
 from web import made
 
 

@@ -3,7 +3,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from odkanon.publish.report.nest import pack_nest, roof_of
+from odkanon.publish.report.zone_tree import pack_nest, roof_of
 from worlds.tries import tries
 
 PARIS = h3.latlng_to_cell(48.8566, 2.3522, 4)

@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 from odkanon.cli import app
 from odkanon.errors import InputError
-from odkanon.publish.report.ground import window_of
-from odkanon.publish.report.picture import write_picture
+from odkanon.publish.report.basemap_drawing import window_of
+from odkanon.publish.report.pictures import write_picture
 from odkanon.publish.report.shapes import outline_of
 from web import made
 
@@ -159,7 +159,7 @@ def test_the_figures_of_the_paper_come_from_one_command(tmp_path: Path) -> None:
 
 
 def test_segments_have_a_map_each(tmp_path: Path) -> None:
-    _, text = svg([made.segments(tmp_path / "together")], tmp_path / "picture.svg")
+    _, text = svg([made.segments(tmp_path / "linked")], tmp_path / "picture.svg")
     for name in ("whole", "hour: 06-09", "hour: 15-18"):
         assert f"{name}: " in text
     assert "destination zones" in text
@@ -167,7 +167,7 @@ def test_segments_have_a_map_each(tmp_path: Path) -> None:
 
 
 def test_segments_of_zones_without_shapes_are_refused(tmp_path: Path) -> None:
-    folder = made.segments(tmp_path / "together")
+    folder = made.segments(tmp_path / "linked")
     for path in folder.glob("*/zones.geojson"):
         path.write_text(re.sub(r'"geometry": ?\{.*?\]\]\]\}', '"geometry": null', path.read_text()))
     with pytest.raises(InputError, match="no shapes to draw"):

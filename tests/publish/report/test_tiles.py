@@ -12,7 +12,7 @@ from pmtiles.writer import Writer
 from odkanon.errors import InputError
 from odkanon.publish.report import render
 from odkanon.publish.report import tiles as module
-from odkanon.publish.report.model import pack_polygons
+from odkanon.publish.report.page_model import pack_polygons
 from odkanon.publish.report.tiles import _covering, read_tiles
 from web import made
 

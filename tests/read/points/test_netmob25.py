@@ -14,8 +14,8 @@ from cli.runner import odkanon, output
 from odkanon import read_trips
 from odkanon.errors import InputError
 from odkanon.read.points.cutting import TripRule
-from odkanon.read.points.netmob25 import write_survey_trips
-from odkanon.sample.points import points_of_trips, write_netmob25
+from odkanon.read.points.netmob25_files import write_survey_trips
+from odkanon.sample.gnss_points import points_of_trips, write_netmob25
 from odkanon.sample.survey import make_survey
 
 ORDER = [("person", "ascending"), ("start_time", "ascending")]

@@ -16,11 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from odkanon.errors import InputError
-from odkanon.read.points import trips as points_module
+from odkanon.read.points import segmentation as points_module
 from odkanon.read.points.cutting import COPY, SAME_TIME, PauseCutter, TripRule
 from odkanon.read.points.fixes import open_fixes
-from odkanon.read.points.trips import points_to_trips, write_trips
-from odkanon.read.tables.open import write_csv
+from odkanon.read.points.segmentation import points_to_trips, write_trips
+from odkanon.read.tables.open_table import write_csv
 from read.points.naive import Point, naive_trips
 from worlds.tries import tries
 

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from odkanon import Reading, read_trips
-from odkanon.engine.choose import load
+from odkanon.engine.selection import load
 from odkanon.errors import InputError
 from odkanon.read.lookup import read_hierarchy
-from odkanon.read.tables.open import open_table
+from odkanon.read.tables.open_table import open_table
 from worlds.files import trips_text, write
 
 READERS: dict[str, Callable[[Path], int]] = {

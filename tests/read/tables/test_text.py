@@ -15,10 +15,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from odkanon import Reading, read_trips
-from odkanon.engine.choose import load
+from odkanon.engine.selection import load
 from odkanon.errors import InputError
-from odkanon.read.matrix import matrix_of
-from odkanon.read.tables import lines, text
+from odkanon.read.input_matrix import matrix_of
+from odkanon.read.tables import lines, text_files
 from worlds.files import trips_table, trips_text, write
 
 FRENCH = trips_text(sex=("Féminin", "Masculin"))
@@ -88,7 +88,7 @@ def test_a_declared_encoding_is_believed_or_refused(tmp_path: Path, caplog: pyte
 
 
 def test_a_letter_at_the_border_of_two_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text, "_CHUNK", 101)
+    monkeypatch.setattr(text_files, "_CHUNK", 101)
     assert len(read_trips(write(tmp_path / "t.csv", FRENCH))) == 48
     cut = FRENCH.encode()[: -len(FRENCH.splitlines()[-1].encode())] + "é".encode()[:1]
     with pytest.raises(InputError, match="not UTF-8"):

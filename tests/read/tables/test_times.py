@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from odkanon import Reading, Rule, anonymize, audit_releases, build_od, read_trips
 from odkanon.audit import TripsSource
-from odkanon.engine.choose import load
-from odkanon.read.tables.open import open_table
-from odkanon.read.tables.times import TimeColumn
+from odkanon.engine.selection import load
+from odkanon.read.tables.open_table import open_table
+from odkanon.read.tables.time_formats import TimeColumn
 from worlds.tries import tries
 
 WRITTEN = st.lists(

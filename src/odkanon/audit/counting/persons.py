@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
-from odkanon.read.tables.open import quote_text
+from odkanon.read.tables.open_table import quote_text
 
 NOBODY = (
     *("", "-", "--", ".", "?", "na", "n/a", "n.a.", "#na", "#n/a", "#n/a n/a", "<na>", "nat", "nan", "-nan", "nil"),

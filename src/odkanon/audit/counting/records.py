@@ -13,13 +13,13 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from odkanon.audit.counting.filters import Kept, quoted
+from odkanon.audit.counting.own_filters import Kept, quoted
 from odkanon.audit.counting.persons import person_sql
 from odkanon.audit.counting.scan import Scan, TripsSource, scan_of
-from odkanon.audit.measures import HEADS, MEASURES
+from odkanon.audit.own_counts import HEADS, MEASURES
 from odkanon.errors import InputError
 from odkanon.read.area import Area
-from odkanon.read.tables.open import quote_text
+from odkanon.read.tables.open_table import quote_text
 from odkanon.zoning.cells import cell_to_latlng, cell_to_parent, cell_to_str, is_valid_cell, latlng_to_cell, str_to_cell
 
 DECIMAL = "DECIMAL(38, 15)"

@@ -16,10 +16,10 @@ import duckdb
 
 from odkanon.core.paths import plain
 from odkanon.errors import InputError
-from odkanon.read.reading import Reading
-from odkanon.read.tables.columns import kind_of, resolve
+from odkanon.read.input_spec import Reading
+from odkanon.read.tables.column_names import kind_of, resolve
 from odkanon.read.tables.layouts import layout_of
-from odkanon.read.tables.open import quote_text
+from odkanon.read.tables.open_table import quote_text
 
 _CHUNK = 1 << 20
 

@@ -17,9 +17,9 @@ import numpy as np
 import pyarrow as pa
 
 from odkanon.core.arrays import Ints
-from odkanon.core.machine import machine_memory
-from odkanon.core.outputs import Claim
+from odkanon.core.atomic_write import Claim
 from odkanon.core.progress import watched
+from odkanon.core.system_memory import machine_memory
 from odkanon.engine.sql.backend import BYTES_PER_FLOW, Stored, Work, new_name, store
 from odkanon.errors import InputError, is_disk_full
 from odkanon.read.tables.table import measure_progress, share_of

@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from odkanon.engine.duckdb.backend import DuckDb, clear_errors
 from odkanon.engine.sql.backend import Stored
-from odkanon.engine.sql.cells import ToDegrees, helper_count, place_batch, place_batches
-from odkanon.engine.sql.rows import OfTable
-from odkanon.read.tables.open import Table, quote_text
+from odkanon.engine.sql.cell_workers import ToDegrees, helper_count, place_batch, place_batches
+from odkanon.engine.sql.row_checks import OfTable
+from odkanon.read.tables.open_table import Table, quote_text
 
 _BATCH = 500_000
 """Rows that are put on cells at a time."""

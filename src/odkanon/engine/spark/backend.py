@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from odkanon.core.machine import machine_memory
 from odkanon.core.progress import watched
+from odkanon.core.system_memory import machine_memory
 from odkanon.engine.sql.backend import BYTES_PER_FLOW, Stored, Work, new_name
 from odkanon.errors import InputError
 

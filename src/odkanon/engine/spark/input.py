@@ -14,17 +14,17 @@ import pyarrow as pa
 
 from odkanon.core.paths import plain, remote
 from odkanon.engine.spark.backend import Spark, clear_errors, start_session
+from odkanon.engine.spark.csv_lines import Lines, count_unreadable, first_lines, lines_of, look_at_lines
 from odkanon.engine.spark.tasks import Source, selecting, spark_schema, under_names
-from odkanon.engine.spark.text import Lines, count_unreadable, first_lines, lines_of, look_at_lines
 from odkanon.engine.sql.backend import Stored, new_name
-from odkanon.engine.sql.cells import ToDegrees, place_batch
-from odkanon.engine.sql.rows import OfTable
+from odkanon.engine.sql.cell_workers import ToDegrees, place_batch
+from odkanon.engine.sql.row_checks import OfTable
 from odkanon.errors import InputError
-from odkanon.read.reading import Reading
+from odkanon.read.input_spec import Reading
 from odkanon.read.tables.containers import check_file
 from odkanon.read.tables.datasets import check_partitions, dataset_files, dataset_sha256
-from odkanon.read.tables.open import PARQUET, Table, open_table, quote_name
-from odkanon.read.tables.text import GZIP, MARKS, file_sha256
+from odkanon.read.tables.open_table import PARQUET, Table, open_table, quote_name
+from odkanon.read.tables.text_files import GZIP, MARKS, file_sha256
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import duckdb
 import pyarrow as pa
 
-from odkanon.read.tables.open import connect
+from odkanon.read.tables.open_table import connect
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

@@ -8,8 +8,8 @@ import numpy as np
 
 from odkanon.core.arrays import Codes, Ints
 from odkanon.engine.sql.backend import Backend, Stored, lend
-from odkanon.model.classes import Classes
-from odkanon.model.placement import Deviation, even_share
+from odkanon.model.assignment import Deviation, even_share
+from odkanon.model.published_flows import Classes
 
 
 def compare(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from odkanon.engine.sql.backend import Stored, lend, store
-from odkanon.engine.sql.engine import Side, SqlEngine, join_maps, totals
+from odkanon.engine.sql.sql_engine import Side, SqlEngine, join_maps, totals
 from odkanon.errors import InputError
 from odkanon.model.budget import Budget
 from odkanon.model.rule import Rule

@@ -9,25 +9,25 @@ from typing import Any
 import numpy as np
 
 from odkanon.core.arrays import Codes
-from odkanon.engine.memory import MemoryEngine
-from odkanon.engine.nested import Nested
+from odkanon.engine.memory_engine import MemoryEngine
+from odkanon.engine.nested_release import Nested
 from odkanon.engine.protocols import Engine
-from odkanon.engine.rest import Rest
+from odkanon.engine.residual import Rest
 from odkanon.engine.sql.backend import Relation, Stored, lend, store
 from odkanon.engine.sql.deviations import compare
-from odkanon.engine.sql.engine import SqlEngine, join_maps, totals
-from odkanon.engine.sql.finest import nested_deviations
-from odkanon.engine.sql.matrix import SqlMatrix
+from odkanon.engine.sql.nested_deviations import nested_deviations
 from odkanon.engine.sql.presuppress import presuppressed
+from odkanon.engine.sql.sql_engine import SqlEngine, join_maps, totals
+from odkanon.engine.sql.sql_matrix import SqlMatrix
 from odkanon.model.assemble import add_companion
+from odkanon.model.assignment import Deviation
 from odkanon.model.budget import Budget
-from odkanon.model.classes import Classes, published_classes
-from odkanon.model.companion import ALONE
 from odkanon.model.flows import Flows, Totals
 from odkanon.model.measures import ADDITIVE, HEADS
 from odkanon.model.od import AXES
-from odkanon.model.placement import Deviation
+from odkanon.model.published_flows import Classes, published_classes
 from odkanon.model.release import Release
+from odkanon.model.residual_suppression import ALONE
 from odkanon.model.rule import Rule
 from odkanon.zoning.hierarchy import Cut
 from odkanon.zoning.zones import Zones, zones_of_cut

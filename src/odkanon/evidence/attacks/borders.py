@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from odkanon.core.arrays import Bools
-from odkanon.evidence.case import Case
+from odkanon.evidence.attack_context import Case
 from odkanon.evidence.finding import EXAMPLES, Finding, does_not_apply
 from odkanon.zoning.cells import Floats, cell_to_latlng, str_to_cell
 

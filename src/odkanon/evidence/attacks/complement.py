@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from odkanon.evidence.case import Case
+from odkanon.evidence.attack_context import Case
 from odkanon.evidence.finding import EXAMPLES, Finding
 
 CHECKS = ("rule", "totals", "margins", "zones", "persons", "recount", "files")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from odkanon.audit.folder import Published
-from odkanon.audit.run import compare_opened
-from odkanon.evidence.case import Case
+from odkanon.audit.auditor import compare_opened
+from odkanon.audit.release_reader import Published
+from odkanon.evidence.attack_context import Case
 from odkanon.evidence.finding import EXAMPLES, Finding, does_not_apply
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from odkanon.core.arrays import group_sum
-from odkanon.evidence.case import Case
+from odkanon.evidence.attack_context import Case
 from odkanon.evidence.finding import EXAMPLES, Finding, does_not_apply
 
 MOST = 0.5

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from odkanon.audit.folder import rows
-from odkanon.audit.places import box_table
 from odkanon.audit.recount import zone_join
-from odkanon.evidence.case import Case
+from odkanon.audit.release_reader import rows
+from odkanon.audit.zone_geometry import box_table
+from odkanon.evidence.attack_context import Case
 from odkanon.evidence.finding import EXAMPLES, Finding
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from odkanon.core.arrays import Ints, group_sum
-from odkanon.evidence.case import Case
+from odkanon.evidence.attack_context import Case
 from odkanon.evidence.finding import Finding, does_not_apply
 from odkanon.zoning.cells import Floats
 

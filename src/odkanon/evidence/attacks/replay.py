@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from odkanon.core.arrays import Bools, Ints
-from odkanon.evidence.case import Case
+from odkanon.evidence.attack_context import Case
 from odkanon.evidence.finding import EXAMPLES, Finding, not_run
+from odkanon.methods.method_registry import METHODS, anonymize
 from odkanon.methods.mondrian.grid import Grid
-from odkanon.methods.registry import METHODS, anonymize
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
 

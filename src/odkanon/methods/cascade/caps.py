@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from odkanon.core.arrays import Bools, Ints, group_sum
-from odkanon.engine.rest import codes_of, keys_of
-from odkanon.methods.cascade.kinds import Level
+from odkanon.engine.residual import codes_of, keys_of
 from odkanon.methods.cascade.ladder import Ladder
+from odkanon.methods.cascade.subtree_types import Level
 
 _FREE = np.iinfo(np.int64).max
 

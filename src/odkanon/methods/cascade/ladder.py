@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from odkanon.core.arrays import Ints
-from odkanon.methods.cascade.kinds import Level, public_levels
+from odkanon.methods.cascade.subtree_types import Level, public_levels
 from odkanon.zoning.hierarchy import Hierarchy
 
 

@@ -18,16 +18,16 @@ import numpy as np
 
 from odkanon.core.arrays import Bools
 from odkanon.engine.protocols import Matrix, Workspace
-from odkanon.engine.rest import memory_rest
+from odkanon.engine.residual import memory_rest
 from odkanon.errors import InputError
-from odkanon.methods.cascade.again import EarlierRows
-from odkanon.methods.cascade.fall import Fallen, Terms, fall
+from odkanon.methods.cascade.drop_order import order_of
 from odkanon.methods.cascade.ladder import Ladder, in_turns, side_of
-from odkanon.methods.cascade.order import order_of
-from odkanon.model.account import Summary
+from odkanon.methods.cascade.reuse import EarlierRows
+from odkanon.methods.cascade.roll_up import Fallen, Terms, fall
 from odkanon.model.budget import Budget, BudgetOf
 from odkanon.model.measures import BY_HEAD
 from odkanon.model.od import ODMatrix
+from odkanon.model.provenance import Summary
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.zoning.hierarchy import Hierarchy
@@ -66,7 +66,7 @@ def cascade(
         knows the method can work out smaller groups from several rows.
     give_up : str, optional
         For a matrix with attributes: in which order detail is given up, such as ``place:7,hour,mode,place``; see
-        `odkanon.methods.cascade.order.order_of`.
+        `odkanon.methods.cascade.drop_order.order_of`.
     rows : EarlierRows, optional
         List only rows of an earlier cascade, of other trips. A trip goes to the finest of them that it lies in, and
         from rows with too few of them to the next coarser one.

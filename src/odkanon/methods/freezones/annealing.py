@@ -12,9 +12,9 @@ import numpy as np
 
 from odkanon.core.arrays import Ints
 from odkanon.core.progress import counted
+from odkanon.methods.freezones.class_matrix import Plan, Sheet
 from odkanon.methods.freezones.counting import Floats
 from odkanon.methods.freezones.moves import sweep
-from odkanon.methods.freezones.sheet import Plan, Sheet
 
 _SWEEPS = 10
 """Sweeps along one axis before the other one has its turn."""

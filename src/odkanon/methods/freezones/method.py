@@ -23,8 +23,8 @@ from odkanon.core.arrays import Bools, Codes, Ints, group_sum
 from odkanon.errors import InputError
 from odkanon.methods.freezones.annealing import Schedule, anneal
 from odkanon.methods.freezones.blocks import Blocks, blocks_of, children_of, islands
-from odkanon.methods.freezones.polygons import Polygons, polygons_of
-from odkanon.methods.freezones.sheet import Plan
+from odkanon.methods.freezones.class_matrix import Plan
+from odkanon.methods.freezones.polygon_blocks import Polygons, polygons_of
 from odkanon.methods.odkanon import refusal
 from odkanon.methods.treecut.dp import PRICE, PUBLISHED, Problem, totals_of
 from odkanon.methods.treecut.method import best_cuts, check_effort, release_of_first

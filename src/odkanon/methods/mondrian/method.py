@@ -18,8 +18,8 @@ import numpy.typing as npt
 
 from odkanon.core.arrays import Bools, Codes, Ints
 from odkanon.errors import InputError
-from odkanon.methods.mondrian.cuts import Segments, Sums, median_cuts
 from odkanon.methods.mondrian.grid import Grid, simplest_line
+from odkanon.methods.mondrian.median_cuts import Segments, Sums, median_cuts
 from odkanon.methods.volume import volume_measure
 from odkanon.model.assemble import assemble
 from odkanon.model.od import ODMatrix

@@ -21,10 +21,10 @@ from odkanon.model.od import AXES, Axis, ODMatrix
 from odkanon.model.rule import Rule
 from odkanon.quality.utility import UtilityMeasure
 from odkanon.zoning.hierarchy import Cut, Hierarchy, cut_through
-from odkanon.zoning.joint import Joint, joint_of
+from odkanon.zoning.joint_tree import Joint, joint_of
 
 if TYPE_CHECKING:
-    from odkanon.methods.treecut.good import Good
+    from odkanon.methods.treecut.feasibility import Good
 
 Floats = npt.NDArray[np.float64]
 
@@ -78,7 +78,7 @@ class Problem:
     @cached_property
     def good(self) -> Good:
         """All classes between two nodes that meet the rule."""
-        from odkanon.methods.treecut.good import good_classes
+        from odkanon.methods.treecut.feasibility import good_classes
 
         return good_classes(self)
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from odkanon.core.arrays import Ints
 from odkanon.methods.treecut.dp import Floats, NodeTable
-from odkanon.methods.treecut.goal import ROUNDING, Goal
+from odkanon.methods.treecut.objective import ROUNDING, Goal
 from odkanon.zoning.hierarchy import Cut, cut_at
 
 _CANDIDATES = 160

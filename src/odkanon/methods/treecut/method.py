@@ -16,12 +16,12 @@ from typing import Any, get_args
 
 import numpy as np
 
-from odkanon.engine.memory import memory_engine
+from odkanon.engine.memory_engine import memory_engine
 from odkanon.errors import InputError
 from odkanon.methods.merging import MergePath, SquarePath
 from odkanon.methods.odkanon import refusal
 from odkanon.methods.treecut.dp import Problem
-from odkanon.methods.treecut.goal import Goal, Objective
+from odkanon.methods.treecut.objective import Goal, Objective
 from odkanon.methods.treecut.search import Cuts, TreeSearch
 from odkanon.methods.treecut.square import SquareSearch
 from odkanon.methods.trees import of_one_height
@@ -32,7 +32,7 @@ from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.quality.utility import UtilityMeasure
 from odkanon.zoning.hierarchy import Cut
-from odkanon.zoning.joint import Joint
+from odkanon.zoning.joint_tree import Joint
 
 ITERATIONS = 30
 """Restarts by default; on surveys of the size of the paper, later ones rarely find anything better."""

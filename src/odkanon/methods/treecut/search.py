@@ -11,8 +11,8 @@ import numpy as np
 from odkanon.core.progress import counted
 from odkanon.methods.treecut.dp import SPENT, Floats, NodeTable, Problem, node_table, totals_of
 from odkanon.methods.treecut.exchange import exchange
-from odkanon.methods.treecut.goal import Goal
-from odkanon.methods.treecut.joint import joint_exchange
+from odkanon.methods.treecut.joint_moves import joint_exchange
+from odkanon.methods.treecut.objective import Goal
 from odkanon.model.od import AXES
 from odkanon.zoning.hierarchy import Cut, level_cut
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from odkanon.methods.treecut.dp import Floats, NodeTable
 from odkanon.methods.treecut.exchange import Moves, all_moves, best_moves, ranked
-from odkanon.methods.treecut.goal import ROUNDING
-from odkanon.methods.treecut.joint import interactions
+from odkanon.methods.treecut.joint_moves import interactions
+from odkanon.methods.treecut.objective import ROUNDING
 from odkanon.methods.treecut.search import TURNS, Cuts, TreeSearch
 from odkanon.zoning.hierarchy import Cut, level_cut
 

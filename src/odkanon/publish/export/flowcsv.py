@@ -9,12 +9,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from odkanon.core.outputs import write_text
+from odkanon.core.atomic_write import write_text
 from odkanon.errors import InputError
-from odkanon.publish.export.times import time_axes, times
-from odkanon.publish.files import guard_text
-from odkanon.publish.saved import SavedRelease
-from odkanon.read.tables.open import write_csv
+from odkanon.publish.export.flow_times import time_axes, times
+from odkanon.read.tables.open_table import write_csv
+from odkanon.release_format.folder import SavedRelease
+from odkanon.release_format.names import guard_text
 
 log = logging.getLogger(__name__)
 LOCATIONS, FLOWS, TIMELESS = "locations.csv", "flows.csv", "flows-without-time.csv"
@@ -42,7 +42,7 @@ def earlier_rest(folder: Path) -> Path | None:
 def write_flowmap(release: SavedRelease, measure: str, folder: Path, *, coarse_times: bool = False) -> None:
     """Write ``locations.csv`` (id, name, lat, lon) and ``flows.csv`` (origin, dest, count), for flowmap.blue.
 
-    The flows of a cube that tells of time have a fourth column, ``time`` (see `odkanon.publish.export.times`). Rows
+    The flows of a cube by time have a fourth column, ``time`` (see `odkanon.publish.export.flow_times`). Rows
     without one are in ``flows-without-time.csv``, with what they do tell of it: in the same file they would disappear
     from the map as soon as somebody chooses a time. The counts of both add up to all trips. Modes and the like are
     added up.

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from odkanon.publish.export.matrixfile import write_matrices
-from odkanon.publish.saved import SavedRelease
+from odkanon.release_format.folder import SavedRelease
 from odkanon.zoning.cells import WORLD, is_valid_cell, str_to_cell
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from odkanon.core.arrays import Ints
 from odkanon.errors import InputError
-from odkanon.read.tables.open import open_table
+from odkanon.read.tables.open_table import open_table
 from odkanon.zoning.cells import Floats, cell_to_latlng, is_valid_cell, str_to_cell
 from odkanon.zoning.projection import Projection
 

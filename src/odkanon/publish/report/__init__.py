@@ -4,6 +4,6 @@ It reads the files of saved release folders and nothing else, so it can only eve
 already publishes. `model` packs, `base` adds the coastlines, `page` writes.
 """
 
-from odkanon.publish.report.page import is_built, page_of, render, write_full_report, write_report
+from odkanon.publish.report.report_page import is_built, page_of, render, write_full_report, write_report
 
 __all__ = ["is_built", "page_of", "render", "write_full_report", "write_report"]

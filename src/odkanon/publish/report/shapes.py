@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from odkanon.zoning.areas import polygons_of
+from odkanon.zoning.spherical_area import polygons_of
 
 Ring = list[tuple[float, float]]
 

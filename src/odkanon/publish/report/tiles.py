@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from odkanon.errors import InputError
-from odkanon.publish.report.base import UNIT, corners_of
-from odkanon.publish.report.model import Shape, pack_line
+from odkanon.publish.report.basemap import UNIT, corners_of
+from odkanon.publish.report.page_model import Shape, pack_line
 
 MOST_TILES = 64
 MOST_POINTS = 60_000
@@ -39,7 +39,7 @@ def read_tiles(path: Path, shapes: Sequence[Shape]) -> dict[str, list[Any]]:
     Returns
     -------
     dict
-        As `odkanon.publish.report.base.read_beneath` returns it.
+        As `odkanon.publish.report.basemap.read_beneath` returns it.
 
     Raises
     ------

@@ -12,10 +12,10 @@ import duckdb
 
 from odkanon.errors import InputError
 from odkanon.read.coordinates import coordinate_checks, number_sql
-from odkanon.read.identity import NOBODY
-from odkanon.read.tables.columns import missing, resolve
-from odkanon.read.tables.open import Check, Named, Table, csv_tables, open_table, quote_name, quote_text
-from odkanon.read.tables.times import TimeColumn, mixed_offsets
+from odkanon.read.person_ids import NOBODY
+from odkanon.read.tables.column_names import missing, resolve
+from odkanon.read.tables.open_table import Check, Named, Table, csv_tables, open_table, quote_name, quote_text
+from odkanon.read.tables.time_formats import TimeColumn, mixed_offsets
 
 POINT_ALIASES: dict[str, tuple[str, ...]] = {
     "person": ("person_id", "user_id", "participant_id", "device_id", "uid", "user"),

@@ -18,8 +18,8 @@ import pyarrow as pa
 
 from odkanon.core.paths import plain
 from odkanon.errors import InputError
-from odkanon.read.tables.geo import is_geo, read_geo
-from odkanon.read.tables.text import GZIP, Copy, file_sha256
+from odkanon.read.tables.geo_tables import is_geo, read_geo
+from odkanon.read.tables.text_files import GZIP, Copy, file_sha256
 
 _HEAD = 1_024
 """Bytes that tell what a file is."""

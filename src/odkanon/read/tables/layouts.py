@@ -1,6 +1,6 @@
 """Layouts of well-known files that need more than other names for columns, as views with our columns.
 
-A layout that only has other names belongs into `odkanon.read.tables.columns.ALIASES`.
+A layout that only has other names belongs into `odkanon.read.tables.column_names.ALIASES`.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from odkanon.read.tables.open import Check, Table, open_table, quote_name
-from odkanon.read.tables.text import TextFormat
-from odkanon.read.tables.times import TimeColumn
+from odkanon.read.tables.open_table import Check, Table, open_table, quote_name
+from odkanon.read.tables.text_files import TextFormat
+from odkanon.read.tables.time_formats import TimeColumn
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import duckdb
 
 from odkanon.errors import InputError
 from odkanon.read.tables.table import first_line, open_quote, quote_name, rejected_lines
-from odkanon.read.tables.text import TextFile
+from odkanon.read.tables.text_files import TextFile
 
 log = logging.getLogger(__name__)
 

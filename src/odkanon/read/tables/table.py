@@ -77,7 +77,7 @@ class Table:
     lines : int or None
         Rows that a text file should have by its lines; None where that cannot be told.
     plain : bool
-        Whether numbers and times stand as in the file, and not respelled by `odkanon.read.tables.spelling`.
+        Whether numbers and times stand as in the file, and not respelled by `odkanon.read.tables.number_formats`.
     keeper : object
         What has to live as long as the table.
     """

@@ -1,0 +1,131 @@
+"""Options that several commands share, and what the words in them mean."""
+
+from __future__ import annotations
+
+import os
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from odkanon.errors import InputError
+
+if TYPE_CHECKING:
+    pass
+
+
+FOR_EVERY_COMMAND = "For every command"
+
+
+class EngineName(StrEnum):
+    """Where to work on the data."""
+
+    memory = "memory"
+    duckdb = "duckdb"
+    spark = "spark"
+
+
+Input = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="INPUT...",
+        help="Trips (person, start_time, end_time, start_lat, start_lon, end_lat, end_lon, weight, ...) or an OD table "
+        "(origin, destination, trips, weight). CSV, Parquet, Arrow, JSON Lines or a spreadsheet, zipped or not; "
+        "several files with the same columns; - for standard input.",
+        show_default=False,
+    ),
+]
+Engine = Annotated[
+    EngineName | None,
+    typer.Option(
+        "--engine",
+        rich_help_panel="Where to compute",
+        help="Work in memory, in DuckDB on disk, or on Spark. [default: memory if the input fits, else duckdb]",
+    ),
+]
+MemoryLimit = Annotated[
+    str | None,
+    typer.Option(
+        "--memory-limit",
+        metavar="SIZE",
+        rich_help_panel="Where to compute",
+        help="How much memory to use, such as 8GiB.",
+    ),
+]
+SparkMaster = Annotated[
+    str | None,
+    typer.Option(
+        "--spark-master",
+        metavar="URL",
+        rich_help_panel="Where to compute",
+        help="Such as local[4] or spark://host:7077; implies --engine spark.",
+    ),
+]
+
+
+def plain(value: Any) -> Any:
+    """Return an option as JSON has it."""
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]
+    return value if isinstance(value, bool | int | float | None) else str(value)
+
+
+NOT_REPEATED = ("config", "as_json", "quiet", "force")
+"""Options that say how to run, not what to make."""
+
+
+def command_account(context: typer.Context, output: Path) -> dict[str, Any]:
+    """Return the command that runs, with all that is needed to run it again.
+
+    ``options`` has those that were given, here or in ``odkanon.toml``; ``folder`` where it ran, as seen from where
+    the recipe lies, so that both can be moved together; ``files`` the digests of what options name besides the input.
+    """
+    given = {
+        name: plain(value)
+        for name, value in context.params.items()
+        if name not in NOT_REPEATED
+        and (source := context.get_parameter_source(name)) is not None
+        and source.name != "DEFAULT"
+    }
+    named = [text for name, value in given.items() if name not in ("source", "output") for text in _texts(value)]
+    return {
+        "name": context.info_name,
+        "options": given,
+        "folder": _relative(Path.cwd(), output.absolute().parent),
+        "files": {text: digest for text in named if (digest := _digest(text)) is not None},
+    }
+
+
+def _texts(value: Any) -> list[str]:
+    """Return what could be a path in the value of an option, also after the colon of ``purpose:LOOKUP.csv``."""
+    values = value if isinstance(value, list) else [value]
+    return [part for each in values if isinstance(each, str) for part in (each, each.partition(":")[2]) if part]
+
+
+def _digest(text: str) -> str | None:
+    from odkanon.release_format.recipe import public_digest
+
+    try:
+        return public_digest(Path(text))
+    except (OSError, ValueError):  # a name that no file could have
+        return None
+
+
+def _relative(folder: Path, start: Path) -> str:
+    try:
+        return Path(os.path.relpath(folder, start)).as_posix()
+    except ValueError:  # on another drive
+        return str(folder)
+
+
+def parse_age_bands(text: str | None) -> tuple[int, ...]:
+    """Read ``--age-bands 18,40,65``."""
+    from odkanon.read.attributes.hierarchies import AGE_BANDS
+
+    if text is None:
+        return AGE_BANDS
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdigit() for part in parts):
+        raise InputError(f"--age-bands takes the ages at which bands begin, such as 18,40,65; not {text!r}")
+    return tuple(int(part) for part in parts)

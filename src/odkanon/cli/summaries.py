@@ -1,0 +1,216 @@
+"""What a person reads on the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from odkanon.cli.console import console, make_table
+from odkanon.core.formatting import say_count
+from odkanon.engine.protocols import Matrix
+from odkanon.model.measures import HEADS, MEASURES
+from odkanon.model.release import Release
+from odkanon.quality.privacy import privacy
+from odkanon.quality.utility import utility
+from odkanon.release_format.manifest import promise
+from odkanon.release_format.recipe import read_recipe, recipe_path
+
+if TYPE_CHECKING:
+    from odkanon.study.experiment import Outcome
+
+
+def show_release(od: Matrix, release: Release) -> None:
+    """Print what came in, what is promised, what is published and how good it is."""
+    show_input(od)
+    console.print(promise(release), style="bold")
+    show_published(release)
+    show_privacy([(release.method, release)])
+    show_usefulness([(release.method, release)])
+    show_utility([(release.method, release)])
+    warn_of_few_persons(release)
+
+
+def show_input(od: Matrix) -> None:
+    """Print how many rows came in and why some were turned away."""
+    whole = od.summary
+    rejected = whole.source.rejected
+    pairs = say_count(whole.pairs, "pairs of places", "pair of places")
+    console.print(f"Read {say_count(whole.source.rows, 'rows')}: {say_count(whole.trips, 'trips')} between {pairs}.")
+    if od.origins.resolution is not None:
+        lat, lon = od.origins.centres
+        console.print(f"They start around latitude {np.median(lat):.2f}, longitude {np.median(lon):.2f}.")
+    for reason, part in rejected.items():
+        console.print(f"  rejected {say_count(part.rows, 'rows')} {reason}", style="yellow")
+    if whole.source.lookalikes:
+        console.print(
+            f"  {whole.source.lookalikes:,} rows are the same as another in all that was read; without a person, a "
+            "time and coordinates, copies cannot be told from trips: they count",
+            style="yellow",
+        )
+
+
+def show_published(release: Release) -> None:
+    """Print what is published and what is suppressed."""
+    share = release.classes.trips.sum() / release.input.trips
+    zones = f"{len(release.origins):,} origin and {say_count(len(release.destinations), 'destination zones')}"
+    console.print(
+        f"Published {say_count(len(release.classes), 'flows')} between {zones}, {share:.1%} of the trips; suppressed "
+        f"{1 - share:.1%}."
+    )
+    if release.companion is not None:
+        budget = release.budget
+        trips = say_count(release.companion.trips, "trips")
+        over = budget is not None and budget.mass(release.suppressed) > budget.allowance(release.input)
+        console.print(
+            f"One flow of {trips} is left out although it meets the rule: the rest of what is "
+            "suppressed is below it, and their total would have told of them."
+            + (f" That goes beyond the budget of {budget.share:.0%} of {budget.of}." if over and budget else ""),
+            style="yellow",
+        )
+
+
+def show_privacy(releases: list[tuple[str, Release]]) -> None:
+    """Print the paper's privacy table: the smallest class from each perspective, and how many are too small."""
+    table = make_table(
+        "Privacy: the smallest published flow, and how many fall short",
+        ("release", "counted in", "smallest", "threshold", "flows below"),
+        left=("release", "counted in"),
+    )
+    for name, release in releases:
+        for measure, report in privacy(release).items():
+            below = f"{report.below:,} of {len(release.classes):,}"
+            table.add_row(name, MEASURES[measure].title, _number(report.min), _number(report.threshold), below)
+    console.print(table)
+
+
+def show_usefulness(releases: list[tuple[str, Release]]) -> None:
+    """Print how well releases answer what people ask of a matrix; nothing where it is not known where zones lie."""
+    table = make_table(
+        "Usefulness: how far flows between squares are right (1 is best)",
+        ("release", "counted in", "1 km", "2 km", "4 km", "8 km", "lengths", "stay in 2 km"),
+        left=("release", "counted in"),
+    )
+    for name, release in releases:
+        for measure, found in release.usefulness.items():
+            inside = f"{_number(found.squares[1].inside_after)} of {_number(found.squares[1].inside_before)}"
+            right = [_number(place.cpc) for place in found.squares]
+            table.add_row(name, MEASURES[measure].title, *right, _number(found.length_overlap), inside)
+    if table.row_count == 0:
+        return
+    console.print(table)
+    for name, release in releases:
+        said = f"{name}: " if len(releases) > 1 else ""
+        found = next(iter(release.usefulness.values()))
+        after = "none" if found.length_after is None else f"{found.length_after:.1f} km"
+        console.print(
+            f"{said}{found.sentence()} A mean trip is {after} long, {found.length_before:.1f} km in the input."
+        )
+
+
+def show_ranking(outcomes: Sequence[Outcome], target: str) -> None:
+    """Print the methods of a comparison, the most useful first, and which to choose for what."""
+    from odkanon.study.experiment import METHOD_ROWS
+    from odkanon.study.ranking import choices, cpc, ranked
+    from odkanon.study.tables import spelled
+
+    best = ranked(outcomes, target)
+    if not best:
+        return
+    table = make_table(
+        f"Protecting the {spelled(target)}: the most useful first",
+        ("method", "1 km", "2 km", "4 km", "8 km", "shown", "G", "zones"),
+        left=("method",),
+    )
+    for outcome in best:
+        title = METHOD_ROWS[outcome.cell.row].title
+        if outcome.refusal is not None:
+            table.add_row(title, *"----", "0%", "-", "-")
+            continue
+        right = ["-" if (found := cpc(outcome, "trips", km)) is None else f"{found:.2f}" for km in (1, 2, 4, 8)]
+        g = outcome.utility["trips"]["g"]
+        zones = f"{outcome.origins:,} x {outcome.destinations:,}"
+        table.add_row(title, *right, f"{1 - outcome.suppressed:.0%}", "-" if g is None else f"{g:,.0f}", zones)
+    console.print(table)
+    console.print(
+        "1 to 8 km: how far flows between squares of that side are right, from 0 to 1 (CPC). Shown: share of trips. "
+        "G: size of zones in observed cells, smaller is finer; it does not tell how useful they are.",
+        style="dim",
+    )
+    for use, chosen, km, share in choices(outcomes, target):
+        console.print(f"For {use}: {METHOD_ROWS[chosen.cell.row].title} ({share:.0%} right at {km:g} km).")
+
+
+def show_utility(releases: list[tuple[str, Release]]) -> None:
+    """Print the four metrics, counted in participants and, where there are weights, in population."""
+    table = make_table(
+        "Utility (lower is better)",
+        ("release", "counted in", "zones", "C_DM", "C_AVG", "G", "at best", "E"),
+        left=("release", "counted in"),
+    )
+    for name, release in releases:
+        for measure in ("trips", "weight"):
+            if measure not in release.input.measures:
+                continue
+            score = utility(release.input, release, measure=measure)
+            zones = f"{len(release.origins):,} x {len(release.destinations):,}"
+            best = release.limit.g if release.limit and measure == "trips" and score.g is not None else None
+            shown = map(_number, (score.c_avg, score.g, best, score.e))
+            table.add_row(name, MEASURES[measure].title, zones, f"{score.c_dm:.3g}", *shown)
+    console.print(table)
+    console.print(
+        "C_DM: penalty for large classes and suppression. C_AVG: mean class size over k, 1 at best. "
+        "G: mean number of finest cells in a flow's two zones; no zones of the hierarchy can go below 'at best'. "
+        "E: share of trips that land on a wrong pair of cells when zones are spread evenly, from 0 to 2.",
+        style="dim",
+    )
+
+
+def show_files(folder: Path) -> None:
+    """Print what was written, and what to look at first."""
+    page = folder / "report.html"
+    look = f" Open {page} in a browser to see it." if page.is_file() else ""
+    console.print(f"Wrote {folder}: {', '.join(sorted(path.name for path in folder.iterdir()))}.{look}")
+    show_recipe(folder)
+
+
+def show_recipe(folder: Path) -> None:
+    """Say what lies beside a folder, and for whom."""
+    recipe = folder.with_name(recipe_path(folder).name)
+    told = read_recipe(folder) or {}
+    console.tell(folder=folder, recipe=recipe, about=told.get("about") or _abouts(told))
+    console.print(f"Publish the folder. Keep {recipe}: it has every number in full, and is for you.")
+
+
+def _abouts(told: dict[str, Any]) -> dict[str, Any]:
+    """Return what a recipe says of each of several releases."""
+    return {name: release["about"] for name, release in told.get("releases", {}).items()}
+
+
+def warn_of_few_persons(release: Release) -> None:
+    """Say it plainly where the rule does not count persons or households and some flows have too few of them."""
+    found = privacy(release)
+    unknown = [measure for measure in HEADS if measure in release.input.measures and measure not in found]
+    if unknown and len(release.classes) and not any(measure in release.rule.measures for measure in HEADS):
+        head = HEADS[unknown[0]]
+        console.print(
+            f"Caution: the rule does not count {head.target}, and how many are behind each flow was not looked at: all "
+            f"trips of a flow may be of one {head.column}. Add --protect {head.target} to rule that out.",
+            style="bold yellow",
+        )
+    for measure, report in found.items():
+        if measure in HEADS and measure not in release.rule.measures and report.below:
+            console.print(
+                f"Caution: {report.below:,} of {len(release.classes):,} flows have fewer than {report.threshold:,} "
+                f"{HEADS[measure].title} (the smallest has {report.min}). Add --protect {HEADS[measure].target} to "
+                "rule that out.",
+                style="bold yellow",
+            )
+
+
+def _number(value: Any) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.3f}" if value < 100 else f"{value:,.1f}"

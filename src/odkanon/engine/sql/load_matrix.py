@@ -1,0 +1,244 @@
+"""From tables of trips or of records between zones to OD matrices in a database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from odkanon.core.arrays import Ints
+from odkanon.engine.sql.backend import Backend, Selected, Stored, lend, store
+from odkanon.engine.sql.cell_workers import ToDegrees
+from odkanon.engine.sql.duplicates import Copies, find_copies, offset_kinds, refuse_mixed_offsets
+from odkanon.engine.sql.row_checks import CountedRows, SqlInput, account, counted_rows
+from odkanon.engine.sql.sql_engine import axis_columns, leaf_keys, totals
+from odkanon.engine.sql.sql_matrix import SqlMatrix
+from odkanon.errors import InputError
+from odkanon.model.od import AXES
+from odkanon.model.provenance import Rejected, Source, Summary
+from odkanon.read.area import Area
+from odkanon.read.attributes.spec import Kind, kind_column, sources_of
+from odkanon.read.crs import check_crs, ends_in_degrees, nowhere
+from odkanon.read.diagnostics import example_of, hint_at_swap, no_rows, warn_of_nobody
+from odkanon.read.input_spec import Reading
+from odkanon.read.land_mask import SAMPLE, warn_if_misplaced
+from odkanon.read.person_ids import value_text
+from odkanon.read.tables.column_names import COORDINATES, missing
+from odkanon.read.trips import OUTSIDE, attribute_columns, trip_checks, trip_identity, trip_values
+from odkanon.zoning.attribute_axis import AttributeAxis
+from odkanon.zoning.hierarchy import Hierarchy, h3_hierarchy
+
+
+def load_trips(table: SqlInput, reading: Reading, kinds: Sequence[Kind] = ()) -> SqlMatrix:
+    """Read trips with coordinates into a database, and count them there by origin, destination and kind.
+
+    Same rules, same numbers as `odkanon.read_trips` with `odkanon.build_od` or `odkanon.cube_of`.
+    """
+    found = reading.resolved(table, sources_of(kinds))
+    if any(name not in found for name in COORDINATES):
+        raise missing(table, found, COORDINATES)
+    crs, resolution = reading.crs, reading.finest
+    if crs is not None:
+        check_crs(crs)
+    times = reading.times(table, found)
+    kept = attribute_columns(table, found, sources_of(kinds))
+    values, written = trip_values(found, times), offset_kinds(times)
+    answers = {kind_column(at): kind.sql(kept, times) for at, kind in enumerate(kinds)}
+    identity = trip_identity(found, times) | {name: value_text(column) for name, column in kept.items()} | written
+    where, checks = (
+        reading.check(table, found, times),
+        trip_checks(table, found, degrees=crs is None, times=reading.uses_hours),
+    )
+    rows = counted_rows(table, found, checks, where=where, identity=identity)
+    ends = {name: values[name] for name in COORDINATES}
+    degrees = None if crs is None else ToDegrees(crs, len(rows.reasons) + 1)
+    records = table.place(ends | rows.fingerprint | written | answers | rows.columns, rows.count, resolution, degrees)
+    heads = {name: rows.columns[name] for name in rows.heads}
+    copies = find_copies(table, rows, records, ends, written | answers | heads, crs)
+    source = reading.account(_account(table, rows, records, copies, crs), table.lines)
+    hint_at_swap(source.rejected)
+    if source.rows == sum(part.rows for part in source.rejected.values()):
+        raise no_rows(table, source, example=example_of(table, found, checks, source.rejected))
+    refuse_mixed_offsets(table, found, records, written, copies)
+    _warn_if_misplaced(table, rows, ends, crs)
+    less = None if copies is None else copies.taken_off(table.backend, resolution, [*answers, *heads])
+    return matrix_of_records(table.backend, rows, records, less, source, within=reading.area, kinds=kinds)
+
+
+def _account(table: SqlInput, rows: CountedRows, records: Stored, copies: Copies | None, crs: str | None) -> Source:
+    """Return what was turned away; a copy counts as such, even of a row that is nowhere on the globe."""
+    if crs is None:
+        return account(table, rows, records, Rejected(0, 0) if copies is None else copies.rejected())
+    rows = replace(rows, reasons=(*rows.reasons, nowhere(crs)))
+    source = account(table, rows, records, Rejected(0, 0) if copies is None else copies.rejected())
+    rejected = dict(source.rejected)
+    lost = rejected.pop(nowhere(crs), Rejected(0, 0))
+    if copies is not None:
+        twice = copies.rejected(~copies.good)
+        lost = Rejected(lost.rows - twice.rows, lost.trips - twice.trips, lost.weight - twice.weight)
+    return replace(source, rejected=rejected).reject(nowhere(crs), lost)
+
+
+def _warn_if_misplaced(table: SqlInput, rows: CountedRows, ends: Mapping[str, str], crs: str | None) -> None:
+    some = table.query(
+        {**ends, "reason": rows.columns["reason"]},
+        f"SELECT {', '.join(COORDINATES)} FROM (%s) r WHERE reason = 0 LIMIT {SAMPLE}",
+    )
+    lat_lon = [np.asarray(some.column(name)) for name in COORDINATES]
+    if crs is not None:
+        lat_lon, good = ends_in_degrees(lat_lon, crs)
+        lat_lon = [values[good] for values in lat_lon]
+    warn_if_misplaced(np.concatenate(lat_lon[0::2]), np.concatenate(lat_lon[1::2]))
+
+
+def matrix_of_records(
+    backend: Backend,
+    rows: CountedRows,
+    records: Stored,
+    copies: Stored | None,
+    source: Source,
+    *,
+    within: Area | None = None,
+    tree: Hierarchy | None = None,
+    kinds: Sequence[Kind] = (),
+) -> SqlMatrix:
+    """Return the matrix of good records, of those inside an area where one is given.
+
+    Parameters
+    ----------
+    records : Stored
+        ``origin, destination, reason`` and what is counted; places are H3 cells, or numbers of leaves of ``tree``.
+        For each kind there is a column of answers.
+    copies : Stored, optional
+        ``origin, destination``, answers, heads, ``records, trips, weight`` to be added, negative for what is to be
+        taken off.
+    """
+    ends = ", ".join(axis_columns(len(kinds)))
+    weighted = "weight" in rows.columns
+    masses = ("records", "trips", "weight") if weighted else ("records", "trips")
+    trips = "trips" if "trips" in rows.columns else "1"
+    own = f"{trips} AS trips{', weight' * weighted}"
+    good = f"SELECT {ends}, 1 AS records, {own} FROM {records} WHERE reason = 0"
+    if copies is not None:
+        good = f"{good} UNION ALL SELECT {ends}, {', '.join(masses)} FROM {copies}"
+    visits = {
+        name: f"SELECT {ends}, {name} AS head, {own} FROM {records} WHERE reason = 0 AND {name} IS NOT NULL"
+        for name in rows.heads
+    }
+    if copies is not None:
+        visits = {
+            name: f"{own_ones} UNION ALL SELECT {ends}, {name} AS head, {', '.join(masses[1:])} FROM {copies} "
+            f"WHERE {name} IS NOT NULL"
+            for name, own_ones in visits.items()
+        }
+    if within is not None:
+        inside = _places_inside(backend, records, within)
+        source = _without_outside(backend, good, inside, masses, source, rows.scale)
+        good = _inside(good, inside)
+        visits = {name: _inside(relation, inside) for name, relation in visits.items()}
+        keep: tuple[Stored, ...] = (records, inside)
+    else:
+        keep = (records,)
+    keep = keep if copies is None else (*keep, copies)
+    axes, numbers = _axes(backend, good, kinds)
+    good = _coded(good, numbers, masses)
+    visits = {name: _coded(relation, numbers, ["head", *masses[1:]]) for name, relation in visits.items()}
+    sums = ", ".join(f"CAST(SUM({name}) AS BIGINT) AS {name}" for name in masses[1:])
+    pairs = store(backend, f"SELECT {ends}, 1 AS pairs, {sums} FROM ({good}) g GROUP BY {ends}")
+    seen = {name: Selected(relation, *keep, *numbers) for name, relation in visits.items()}
+    _warn_of_missing(backend, rows.heads, records, copies)
+    matrix = _matrix(backend, pairs, seen, source, rows.scale if weighted else None, tree, within)
+    return replace(matrix, axes=axes)
+
+
+def _warn_of_missing(backend: Backend, heads: Sequence[str], records: Stored, copies: Stored | None) -> None:
+    """Warn where many of the records that are left without copies name no head."""
+    for name in heads:
+        every = f"SELECT 1 AS records, {name} AS head FROM {records} WHERE reason = 0"
+        if copies is not None:
+            every = f"{every} UNION ALL SELECT records, {name} AS head FROM {copies}"
+        found = backend.execute(
+            "SELECT CAST(SUM(records) AS BIGINT) AS n, "
+            f"CAST(SUM(CASE WHEN head IS NULL THEN records ELSE 0 END) AS BIGINT) AS nobody FROM ({every}) r"
+        ).to_pylist()[0]
+        warn_of_nobody(name, found["nobody"], found["n"])
+
+
+def _matrix(
+    backend: Backend,
+    pairs: Stored,
+    visits: Mapping[str, Selected],
+    source: Source,
+    scale: int | None,
+    tree: Hierarchy | None,
+    within: Area | None,
+) -> SqlMatrix:
+    keys = leaf_keys(backend, pairs, "origin"), leaf_keys(backend, pairs, "destination")
+    if tree is None:
+        origins, destinations = (replace(h3_hierarchy(key.astype(np.uint64)), within=within) for key in keys)
+    else:
+        origins, destinations = (_observed(tree, key) for key in keys)
+    whole = totals(backend, str(pairs), ("pairs", "trips") if scale is None else ("pairs", "trips", "weight"))
+    heads = {
+        name: int(backend.execute(f"SELECT COUNT(*) AS n FROM (SELECT DISTINCT head FROM {each} v) p")["n"][0].as_py())
+        for name, each in visits.items()
+    }
+    if whole.weight is not None and source.mean_weight is None and whole.trips:
+        source = replace(source, mean_weight=Fraction(whole.weight, whole.trips * (scale or 1)))
+    summary = Summary(whole.pairs, whole.trips, whole.weight, heads, scale or 1, source)
+    return SqlMatrix(backend, origins, destinations, keys, pairs, visits, summary)
+
+
+def _observed(tree: Hierarchy, leaf: Ints) -> Hierarchy:
+    keep = np.zeros(len(tree.leaves), dtype=bool)
+    keep[leaf] = True
+    return tree if keep.all() else tree.restrict(keep)
+
+
+def _places_inside(backend: Backend, records: Stored, within: Area) -> Stored:
+    ends = [f"SELECT {axis} AS place FROM {records} WHERE reason = 0" for axis in ("origin", "destination")]
+    found = backend.execute(f"SELECT DISTINCT place FROM ({' UNION ALL '.join(ends)}) p").column("place").to_numpy()
+    return lend(backend, place=found[within.contains(found.astype(np.uint64))])
+
+
+def _inside(relation: str, inside: Stored) -> str:
+    joins = f"JOIN {inside} a ON r.origin = a.place JOIN {inside} b ON r.destination = b.place"
+    return f"SELECT r.* FROM ({relation}) r {joins}"
+
+
+def _axes(backend: Backend, good: str, kinds: Sequence[Kind]) -> tuple[tuple[AttributeAxis, ...], tuple[Stored, ...]]:
+    """Return the axes of the answers that occur, and for each a table of answers and the numbers of their values."""
+    axes, numbers = [], []
+    for at, kind in enumerate(kinds):
+        found = backend.execute(f"SELECT DISTINCT {kind_column(at)} AS answer FROM ({good}) r").column("answer")
+        axis, code = kind.axis(np.asarray(found.to_pylist(), dtype=np.str_))
+        axes.append(axis)
+        numbers.append(lend(backend, answer=found, code=code.astype(np.int64)))
+    return tuple(axes), tuple(numbers)
+
+
+def _coded(relation: str, numbers: Sequence[Stored], counted: Sequence[str]) -> str:
+    """Return a selection with the numbers of values in place of answers."""
+    if not numbers:
+        return relation
+    codes = ", ".join(f"k{at}.code AS {kind_column(at)}" for at in range(len(numbers)))
+    joins = " ".join(f"JOIN {each} k{at} ON r.{kind_column(at)} = k{at}.answer" for at, each in enumerate(numbers))
+    rest = ", ".join(f"r.{name}" for name in (*AXES, *counted))
+    return f"SELECT {codes}, {rest} FROM ({relation}) r {joins}"
+
+
+def _without_outside(
+    backend: Backend, good: str, inside: Stored, masses: tuple[str, ...], source: Source, scale: int
+) -> Source:
+    sums = ", ".join(f"CAST(COALESCE(SUM({name}), 0) AS BIGINT) AS {name}" for name in masses)
+    every, kept = (
+        backend.execute(f"SELECT {sums} FROM ({relation}) r").to_pylist()[0]
+        for relation in (good, _inside(good, inside))
+    )
+    if kept["records"] == 0:
+        raise InputError("no trip has both ends inside the area; check the cells or the outline")
+    if "weight" in every:
+        source = replace(source, mean_weight=Fraction(every["weight"], every["trips"] * scale))
+    return source.reject(OUTSIDE, Rejected(*(every[name] - kept[name] for name in masses)))

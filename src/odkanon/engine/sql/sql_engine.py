@@ -1,0 +1,263 @@
+"""The engine for OD pairs in a database: a few statements in a subset of SQL that DuckDB and Spark share.
+
+Only marginals, zone maps and published classes travel between the database and Python; the pairs stay where they
+are. All masses are whole numbers, so every database adds them up to the same result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from odkanon.core.arrays import Ints, sort_keys
+from odkanon.engine.memory_engine import MemoryEngine
+from odkanon.engine.protocols import Engine
+from odkanon.engine.sql.backend import Backend, Relation, Stored, lend, store
+from odkanon.errors import InputError
+from odkanon.model.flows import Flows, Totals, Visits
+from odkanon.model.measures import MEASURES
+from odkanon.model.od import AXES, Axis
+from odkanon.model.rule import Rule
+from odkanon.read.attributes.spec import kind_column
+from odkanon.zoning.hierarchy import Cut, Hierarchy
+
+LIGHTER = 4
+"""How many flows take as much memory as one with its visitors."""
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One axis of a table of flows.
+
+    Attributes
+    ----------
+    tree : Hierarchy
+        The tree over its leaves.
+    places : array of int
+        What the table calls its places: keys of leaves, or numbers of zones.
+    leaf : array of int
+        For each place, one leaf that lies in it.
+    """
+
+    tree: Hierarchy
+    places: Ints
+    leaf: Ints
+
+    def coarsen(self, cut: Cut) -> Side:
+        """Return the side whose places are the zones of a cut."""
+        return Side(self.tree, np.arange(len(cut)), cut.starts)
+
+    def at_leaves(self, found: pa.Table) -> Ints:
+        """Return for each leaf the ``mass`` found for its ``place``; 0 where none was."""
+        order = np.argsort(self.places, kind="stable")
+        at = order[np.searchsorted(self.places, ints(found, "place"), sorter=order)]
+        mass = np.zeros(len(self.tree.leaves), dtype=np.int64)
+        mass[self.leaf[at]] = ints(found, "mass")
+        return mass
+
+
+@dataclass(frozen=True, eq=False)
+class SqlEngine:
+    """Answers from flows in a database.
+
+    Attributes
+    ----------
+    origin, destination : Side
+        What the places of the table are.
+    table : Stored
+        ``origin, destination, pairs, trips`` and, where there is one, ``weight``.
+    visits : mapping of str to Relation
+        ``origin, destination, head``, possibly repeated, for each measure by heads that the rule counts.
+    scale : int or None
+        Units of weight in one; None where there is no weight.
+    """
+
+    backend: Backend
+    origin: Side
+    destination: Side
+    table: Stored
+    visits: Mapping[str, Relation]
+    scale: int | None
+
+    def tree(self, axis: Axis) -> Hierarchy:
+        """Return the hierarchy over the leaves of an axis."""
+        return self.side(axis).tree
+
+    def side(self, axis: Axis) -> Side:
+        """Return one axis of the table."""
+        return self.origin if axis == "origin" else self.destination
+
+    def node_masses(self, axis: Axis, measure: str) -> tuple[Ints, ...]:
+        """Return the mass of every node of an axis, by level."""
+        side = self.side(axis)
+        if MEASURES[measure].by_heads:
+            return tuple(self._heads_by_node(axis, level, measure) for level in range(side.tree.top + 1))
+        found = self.backend.execute(
+            f"SELECT {axis} AS place, {add_up(measure)} AS mass FROM {self.table} GROUP BY {axis}"
+        )
+        mass = side.at_leaves(found)
+        return tuple(np.add.reduceat(mass, starts) for starts in side.tree.starts)
+
+    def _heads_by_node(self, axis: Axis, level: int, measure: str) -> Ints:
+        side = self.side(axis)
+        nodes = lend(self.backend, place=side.places, node=side.tree.codes[level][side.leaf])
+        found = self.backend.execute(
+            f"SELECT node, COUNT(*) AS mass FROM (SELECT DISTINCT n.node, v.head FROM {self.visits[measure]} v "
+            f"JOIN {nodes} n ON v.{axis} = n.place) s GROUP BY node"
+        )
+        mass = np.zeros(len(side.tree.ids[level]), dtype=np.int64)
+        mass[ints(found, "node")] = ints(found, "mass")
+        return mass
+
+    def coarsen(self, origins: Cut, destinations: Cut) -> Engine:
+        """Return the engine over the classes of two cuts; in memory, if they fit there easily."""
+        coarser = self.merged(origins, destinations)
+        visits = sum(each.rows for each in coarser.visits.values() if isinstance(each, Stored))
+        return coarser.fetched() if coarser.table.rows // LIGHTER + visits <= self.backend.fetchable else coarser
+
+    def fetched(self) -> MemoryEngine:
+        """Return the same engine with its flows in memory."""
+        flows = self._fetch(str(self.table))
+        flows = replace(flows, visits={name: self._fetch_visits(flows, each) for name, each in self.visits.items()})
+        return MemoryEngine(self, flows, self.origin.leaf, self.destination.leaf)
+
+    def _fetch_visits(self, flows: Flows, visits: Relation) -> Visits:
+        found = self.backend.execute(f"SELECT origin, destination, head FROM {visits} v")
+        width = len(self.destination.places)
+        keys = flows.origin.astype(np.int64) * width + flows.destination
+        flow = np.searchsorted(keys, ints(found, "origin") * width + ints(found, "destination")).astype(np.int32)
+        head = pc.dictionary_encode(found.column("head").combine_chunks()).indices.to_numpy().astype(np.int32)
+        return Visits(flow, head, max(int(head.max(initial=0)) + 1, 1))
+
+    def merged(self, origins: Cut, destinations: Cut) -> SqlEngine:
+        """Return the engine over the classes of two cuts, where the pairs are."""
+        sides = self.origin.coarsen(origins), self.destination.coarsen(destinations)
+        masses = ", ".join(f"{add_up(name)} AS {name}" for name in self.masses)
+        if len(origins) == len(destinations) == 1:
+            merged = store(self.backend, f"SELECT 0 AS origin, 0 AS destination, {masses} FROM {self.table} f")
+        else:
+            maps = self._maps(origins, destinations)
+            merged = store(
+                self.backend,
+                f"SELECT a.zone AS origin, b.zone AS destination, {masses} FROM {self.table} f "
+                f"{join_maps('f', *maps)} GROUP BY a.zone, b.zone",
+            )
+        visits = {
+            name: distinct_visits(self.backend, each, *self._maps(origins, destinations))
+            for name, each in self.visits.items()
+        }
+        return SqlEngine(self.backend, *sides, merged, visits, self.scale)
+
+    @property
+    def masses(self) -> tuple[str, ...]:
+        """Columns of the table that add up."""
+        return ("pairs", "trips") if self.scale is None else ("pairs", "trips", "weight")
+
+    def _maps(self, origins: Cut, destinations: Cut) -> tuple[Stored, Stored]:
+        sides = ((self.origin, origins), (self.destination, destinations))
+        first, second = (lend(self.backend, place=side.places, zone=cut.zone_of_leaf[side.leaf]) for side, cut in sides)
+        return first, second
+
+    @property
+    def relation(self) -> str:
+        """The flows with the number of their heads, where heads are counted."""
+        if not self.visits:
+            return f"{self.table}"
+        counts = "".join(f", COALESCE(h{at}.heads, 0) AS {name}" for at, name in enumerate(self.visits))
+        joins = " ".join(
+            f"LEFT JOIN (SELECT origin, destination, COUNT(*) AS heads FROM (SELECT DISTINCT origin, destination, head "
+            f"FROM {each} v) d GROUP BY origin, destination) h{at} "
+            f"ON f.origin = h{at}.origin AND f.destination = h{at}.destination"
+            for at, each in enumerate(self.visits.values())
+        )
+        return f"(SELECT f.*{counts} FROM {self.table} f {joins}) c"
+
+    def below(self, rule: Rule) -> Totals:
+        """Return what the classes that do not meet the rule add up to."""
+        return totals(self.backend, f"{self.relation} WHERE NOT ({self.condition(rule)})", self.masses)
+
+    def condition(self, rule: Rule) -> str:
+        """Return the SQL condition under which a flow meets a rule."""
+        if not rule.plain:
+            raise InputError(
+                f"{rule} is looked after in memory alone; read the trips there, or ask for thresholds alone"
+            )
+        return " AND ".join(f"{measure} >= {rule.units(measure, self.scale or 1)}" for measure in rule.measures)
+
+    @cached_property
+    def flows(self) -> Flows:
+        """The classes of the cuts that the engine was coarsened to."""
+        return self._fetch(self.relation)
+
+    @property
+    def counted(self) -> frozenset[str]:
+        """The measures of which the flows say how many heads they have."""
+        return frozenset(self.visits)
+
+    def meeting(self, rule: Rule) -> Flows:
+        """Return the flows that meet a rule."""
+        return self._fetch(f"{self.relation} WHERE {self.condition(rule)}")
+
+    def _fetch(self, relation: str) -> Flows:
+        found = self.backend.execute(f"SELECT * FROM {relation}")
+        width = len(self.destination.places)
+        keys = ints(found, "origin") * width + ints(found, "destination")
+        order, _ = sort_keys(keys, len(self.origin.places) * width)
+        columns = {name: ints(found, name)[order] for name in found.column_names}
+        return Flows(
+            columns["origin"].astype(np.int32),
+            columns["destination"].astype(np.int32),
+            columns["pairs"],
+            columns["trips"],
+            columns.get("weight"),
+            scale=self.scale or 1,
+            head_counts={name: columns[name] for name in self.visits if name in columns},
+        )
+
+
+def join_maps(flows: str, origins: Stored, destinations: Stored) -> str:
+    """Return the joins that give a table of flows its zones, as ``a.zone`` and ``b.zone``."""
+    return f"JOIN {origins} a ON {flows}.origin = a.place JOIN {destinations} b ON {flows}.destination = b.place"
+
+
+def distinct_visits(backend: Backend, visits: Relation, origins: Stored, destinations: Stored) -> Stored:
+    """Return who takes part in which class."""
+    return store(
+        backend,
+        f"SELECT DISTINCT a.zone AS origin, b.zone AS destination, v.head FROM {visits} v "
+        f"{join_maps('v', origins, destinations)}",
+    )
+
+
+def axis_columns(kinds: int) -> tuple[str, ...]:
+    """Return what the columns of all axes are called, given how many there are besides the two places."""
+    return (*AXES, *map(kind_column, range(kinds)))
+
+
+def totals(backend: Backend, relation: str, masses: tuple[str, ...]) -> Totals:
+    """Return what some flows add up to."""
+    sums = ", ".join(f"COALESCE({add_up(name)}, 0) AS {name}" for name in masses)
+    found = backend.execute(f"SELECT {sums} FROM {relation}").to_pylist()[0]
+    return Totals(**{name: int(value) for name, value in found.items()})
+
+
+def leaf_keys(backend: Backend, table: Stored, axis: Axis) -> Ints:
+    """Return the distinct keys of an axis, sorted."""
+    return np.sort(ints(backend.execute(f"SELECT DISTINCT {axis} AS place FROM {table}"), "place"))
+
+
+def add_up(column: str) -> str:
+    """Return the SQL of a sum of whole numbers."""
+    # DuckDB adds integers up in 128 bits, Spark in 64; what we add up fits 64 by the choice of its scale.
+    return f"CAST(SUM({column}) AS BIGINT)"
+
+
+def ints(table: pa.Table, name: str) -> Ints:
+    """Return a column of integers."""
+    values: Ints = table.column(name).to_numpy().astype(np.int64, copy=False)
+    return values

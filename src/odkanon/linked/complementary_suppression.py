@@ -1,0 +1,278 @@
+"""Complementary suppression: what else must go so that no sum or difference isolates a group below the rule.
+
+Take one dimension, such as age. Its cells are (class, value); the table of the whole gives the sum of each *row* (a
+class), and the account of each segment gives the sum of each *column* (a value). Once published cells are subtracted,
+an attacker knows, for each row and each column, the sum of its suppressed cells; classes that the whole suppresses
+count as one row, because only their sum is known. Every group whose mass these sums give away is a set ``X`` of
+suppressed cells with coefficients ``a[row] + b[column]`` that are 1 on ``X`` and 0 on the other suppressed cells.
+
+*Rows.* We suppress until the suppressed cells of each row are none or meet the rule together. So every ``X`` made of
+complete rows is safe, since rules are monotone.
+
+*Columns.* Otherwise some row has suppressed cells inside and outside of ``X``. In each row ``b`` takes at most two
+values, which differ by 1; ``X`` holds the cells with the larger one (or all or nothing where there is one value). For
+each threshold ``t`` let ``B`` be the columns with ``b > t``; ``X`` contains all cells of ``B`` in rows that have
+suppressed cells both inside and outside of ``B``. Some ``t`` gives such a row. Call ``v -> u`` *strong* if the cells
+of ``v`` in those rows where ``u`` is suppressed as well meet the rule together. If a strong arc leads from inside
+``B`` to outside, ``X`` contains a group that meets the rule and is safe. We suppress until, whenever ``v`` and ``u``
+are suppressed in one row, a path of strong arcs leads from ``v`` to ``u``: a path from inside ``B`` to outside has an
+arc that crosses over. So every ``X`` is safe.
+
+*Intervals.* That no group can be calculated does not mean that none is nearly known. On demand, more is suppressed
+until every suppressed cell below the rule may be empty, and may have k trips (`odkanon.linked.feasibility_intervals`).
+
+Nested dimensions (sex and sex*age) are done from coarse to fine: the published cells of the coarser one are rows of
+the finer one, and its suppressed cells of a class are one row together. Persons are counted exactly in each group
+(union, not sum), so that the groups meet the rule in all its measures, whether or not an attacker could add them up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from odkanon.core.arrays import Bools, Ints, number_groups
+from odkanon.linked.feasibility_intervals import Table, narrow_cell, rectangle
+from odkanon.model.flows import Flows
+from odkanon.model.measures import HEADS
+from odkanon.model.residual_suppression import met_together, smallest_class
+from odkanon.model.rule import Rule
+
+Matrix = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """What may be published of one dimension.
+
+    Attributes
+    ----------
+    suppressed : array of bool
+        For each cell.
+    withheld : array of bool
+        For each value, whether it gets no table at all.
+    """
+
+    suppressed: Bools
+    withheld: Bools
+
+
+def protect_whole(classes: Flows, never: Bools, rule: Rule) -> Bools:
+    """Return which classes of the whole are suppressed: those below the rule, and one more where these are too few.
+
+    Parameters
+    ----------
+    never : array of bool
+        Classes that cannot be published, such as trips outside every zone.
+    """
+    suppressed = never | ~rule.met(classes)
+    published = np.flatnonzero(~suppressed)
+    if len(published) and not met_together(classes, suppressed, rule):
+        suppressed[published[smallest_class(classes.take(~suppressed), rule)]] = True
+    return suppressed
+
+
+def protect_partition(
+    cells: Flows, closed: Bools, withheld: Bools, group: Ints, rule: Rule, *, widths: Mapping[str, int] | None = None
+) -> Partition:
+    """Return what to suppress of the cells of one dimension; see the top of this module for why it is enough.
+
+    Parameters
+    ----------
+    cells : Flows
+        ``origin`` is the row, ``destination`` the value; each occurs once.
+    closed : array of bool
+        Cells in rows of which nothing may be published.
+    withheld : array of bool
+        For each value, whether it gets no table; those of a group then have one known sum together.
+    group : array of int
+        For each value, the value of the coarser dimension to which it belongs; all 0 without one.
+    widths : mapping of str to int, optional
+        By measure that adds up, to within how much no suppressed cell below the rule may be known, in units.
+    """
+    withheld = withheld.copy()
+    suppressed = closed | ~rule.met(cells)
+    while True:
+        suppressed |= withheld[cells.destination]
+        suppressed |= _complements(cells, suppressed, rule)
+        if withheld.all():
+            return Partition(np.ones(len(cells), dtype=bool), withheld)
+        columns = _columns(withheld, group)
+        unsafe = _fix_columns(cells, suppressed, columns, rule)
+        before = int(suppressed.sum())
+        if unsafe is None:
+            unsafe = _widen(cells, suppressed, columns, rule, widths or {})
+        if unsafe is not None:
+            _withhold(cells, withheld, group, unsafe)
+        elif int(suppressed.sum()) == before:
+            return Partition(suppressed, withheld)
+
+
+def _columns(withheld: Bools, group: Ints) -> Ints:
+    """Return, for each value, its column: its own where it has a table, one for the others of each group."""
+    values = np.arange(len(withheld))
+    return np.where(withheld, len(withheld) + group, values)
+
+
+def _withhold(cells: Flows, withheld: Bools, group: Ints, pair: tuple[int, int]) -> None:
+    """Give up tables until two columns that cannot be kept apart are larger or one: the smallest of their groups."""
+    values = len(withheld)
+    size = np.bincount(cells.destination, cells.trips, values)
+    for column in pair:
+        own = int(group[column]) if column < values else column - values
+        if column < values:
+            withheld[column] = True
+        others = np.flatnonzero((group == own) & ~withheld)
+        if len(others):
+            withheld[others[np.argmin(size[others])]] = True
+            return
+    withheld[:] = True
+
+
+def _complements(cells: Flows, suppressed: Bools, rule: Rule) -> Bools:
+    """Return the cells to suppress besides, one in each row whose suppressed cells do not meet the rule together.
+
+    The smallest published cell of the row is enough, as it meets the rule by itself.
+    """
+    extra = np.zeros(len(cells), dtype=bool)
+    if not suppressed.any():
+        return extra
+    hidden = cells.take(suppressed)
+    rests, _ = hidden.merge(hidden.origin, np.zeros(len(hidden), dtype=np.int32))
+    lonely = np.isin(cells.origin, rests.origin[~rule.met(rests)])
+    candidates = np.flatnonzero(lonely & ~suppressed)
+    order = candidates[np.lexsort((cells.destination[candidates], cells.trips[candidates], cells.origin[candidates]))]
+    first = np.concatenate([[True], np.diff(cells.origin[order]) > 0])[: len(order)]
+    extra[order[first]] = True
+    return extra
+
+
+def _fix_columns(cells: Flows, suppressed: Bools, column_of_value: Ints, rule: Rule) -> tuple[int, int] | None:
+    """Suppress, in place, until suppressed columns hold together; return a pair for which that is not possible."""
+    columns, column = np.unique(column_of_value[cells.destination], return_inverse=True)
+    while True:
+        together, strong = _arcs(cells, suppressed, column, len(columns), rule)
+        weak = np.argwhere(together & ~_reachable(strong))
+        if len(weak) == 0:
+            return None
+        for v, u in weak.tolist():
+            reach = _reachable(strong)
+            if reach[v, u]:
+                continue
+            arc = _new_arc(cells, suppressed, column, [(v, u)]) or _new_arc(
+                cells, suppressed, column, np.argwhere(np.outer(reach[v], reach[:, u])).tolist()
+            )
+            if arc is None:
+                return int(columns[v]), int(columns[u])
+            row, v, u = arc
+            suppressed[(cells.origin == row) & ((column == v) | (column == u))] = True
+            # A cell that could be published meets the rule, so this arc is strong from now on.
+            strong[v, u] = True
+
+
+def _widen(
+    cells: Flows, suppressed: Bools, column_of_value: Ints, rule: Rule, widths: Mapping[str, int]
+) -> tuple[int, int] | None:
+    """Suppress, in place, until no small cell is nearly known; return a column for which that is not possible."""
+    columns, column = np.unique(column_of_value[cells.destination], return_inverse=True)
+    rows, row = np.unique(cells.origin, return_inverse=True)
+    for measure, width in widths.items():
+        mass = np.zeros((len(rows), len(columns)), dtype=np.int64)
+        np.add.at(mass, (row, column), getattr(cells, measure))
+        while True:
+            shown = np.zeros(mass.shape, dtype=bool)
+            shown[row[~suppressed], column[~suppressed]] = True
+            hidden, _ = cells.take(suppressed).merge(
+                row[suppressed].astype(np.int32), column[suppressed].astype(np.int32)
+            )
+            small = np.zeros(mass.shape, dtype=bool)
+            small[hidden.origin, hidden.destination] = ~rule.met(hidden)
+            table = Table(mass, ~shown)
+            narrow = narrow_cell(table, small, width)
+            if narrow is None:
+                break
+            corners = rectangle(table, *narrow, width)
+            if corners is None:
+                at = int(columns[narrow[1]])
+                return at, at
+            for corner in corners:
+                suppressed[(row == corner[0]) & (column == corner[1])] = True
+    return None
+
+
+def _arcs(cells: Flows, suppressed: Bools, column: Ints, columns: int, rule: Rule) -> tuple[Bools, Bools]:
+    """Return which columns are suppressed in one row, and which arcs between them are strong."""
+    hidden = np.flatnonzero(suppressed)
+    rows, row = np.unique(cells.origin[hidden], return_inverse=True)
+    mask = np.zeros((len(rows), columns))
+    mask[row, column[hidden]] = 1
+    together = (mask.T @ mask > 0) & ~np.eye(columns, dtype=bool)
+    strong = together.copy()
+    for measure in rule.measures:
+        least = rule.units(measure, cells.scale)
+        if measure in HEADS:
+            strong &= _heads(cells, measure, hidden, row, column, mask) >= least
+        else:
+            # Floats may be off in the last digits; asking for a little more keeps the answer on the safe side.
+            slack = 1 + 1e-9 if measure == "weight" else 1
+            strong &= _spread(getattr(cells, measure)[hidden], row, column[hidden], mask) >= least * slack
+    return together, strong
+
+
+def _spread(mass: Ints, row: Ints, column: Ints, mask: Matrix) -> Matrix:
+    """Return, for columns v and u, the mass of v in rows where u is suppressed."""
+    table = np.zeros_like(mask)
+    np.add.at(table, (row, column), mass)
+    return table.T @ mask
+
+
+def _heads(cells: Flows, measure: str, hidden: Ints, row: Ints, column: Ints, mask: Matrix) -> Matrix:
+    """Return, for columns v and u, the distinct heads of v in rows where u is suppressed."""
+    visits = cells.visits[measure]
+    row_of_cell = np.full(len(cells), -1, dtype=np.int64)
+    row_of_cell[hidden] = row
+    inside = row_of_cell[visits.flow] >= 0
+    flow, head = visits.flow[inside], visits.head[inside]
+    key = column[flow].astype(np.int64) * visits.people + head
+    counts = np.zeros((mask.shape[1], mask.shape[1]))
+    for u in range(mask.shape[1]):
+        here = mask[row_of_cell[flow], u] > 0
+        distinct, _ = number_groups(key[here], max(mask.shape[1] * visits.people, 1))
+        counts[:, u] = np.bincount(distinct // visits.people, minlength=mask.shape[1])
+    return counts
+
+
+def _reachable(arcs: Bools) -> Bools:
+    """Return which nodes can be reached from which, by squaring."""
+    reach = arcs | np.eye(len(arcs), dtype=bool)
+    while True:
+        further = (reach.astype(np.float64) @ reach) > 0
+        if np.array_equal(further, reach):
+            return reach
+        reach = further
+
+
+def _new_arc(cells: Flows, suppressed: Bools, column: Ints, arcs: list[Any]) -> tuple[int, int, int] | None:
+    """Return the row and the columns of the arc that costs least to make strong; None where none can be.
+
+    It takes a row in which a cell of the first column is still published, and one of the second exists.
+    """
+    best: tuple[float, int, int, int] | None = None
+    rows = int(cells.origin.max(initial=0)) + 1
+    for v, u in arcs:
+        candidates = np.flatnonzero((column == v) & ~suppressed)
+        partners = np.flatnonzero(column == u)
+        present = np.bincount(cells.origin[partners], minlength=rows) > 0
+        candidates = candidates[present[cells.origin[candidates]]]
+        if v == u or len(candidates) == 0:
+            continue
+        loss = np.bincount(cells.origin[partners], np.where(suppressed[partners], 0, cells.trips[partners]), rows)
+        cost = cells.trips[candidates] + loss[cells.origin[candidates]]
+        cheapest = int(np.argmin(cost))
+        option = (float(cost[cheapest]), int(cells.origin[candidates[cheapest]]), int(v), int(u))
+        best = option if best is None else min(best, option)
+    return None if best is None else best[1:]

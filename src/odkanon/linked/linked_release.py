@@ -1,0 +1,229 @@
+"""The whole and its segments on one zoning, released together."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from odkanon.errors import InputError, RefusedError
+from odkanon.linked.feasibility_intervals import check_solver
+from odkanon.linked.fixed_zoning import Zoning
+from odkanon.linked.rare_segments import join_rare, search_joining
+from odkanon.linked.suppression_pattern import find_rare, too_few
+from odkanon.linked.zoning_search import Attempt, Ground
+from odkanon.model.od import ODMatrix
+from odkanon.model.release import Release
+from odkanon.model.rule import Rule
+from odkanon.read.area import Area
+from odkanon.read.attributes.dimensions import Dimension, parent_of
+from odkanon.read.trips import Trips, count_trips
+
+RARE = "of segments too small for a table, even linked"
+
+TOO_FEW = "too few to publish"
+NO_SAFE_TABLE = "no safe table: its flows could be told from the other tables"
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A segment and its release.
+
+    Attributes
+    ----------
+    release : Release or None
+        None where nothing of it can be published.
+    joined : list of dict
+        The segments that it stands for, where several were too rare for a table of their own.
+    reason : str or None
+        Why nothing of it can be published.
+    """
+
+    dimension: str
+    segment: dict[str, str]
+    title: str
+    release: Release | None
+    joined: list[dict[str, str]]
+    reason: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Together:
+    """The whole and all segments, safe to publish side by side.
+
+    Attributes
+    ----------
+    whole : Release
+        The release of all trips.
+    parts : tuple of Part
+        Those of the segments, by dimension and value.
+    coarseness : float
+        By which factor the thresholds were raised when the zones were chosen, so that segments fit them too.
+    suppressed : mapping of str to float
+        Share of trips that the tables of each dimension suppress.
+    budget : float or None
+        Share that they were allowed to suppress; None on given zones.
+    """
+
+    whole: Release
+    parts: tuple[Part, ...]
+    coarseness: float
+    suppressed: dict[str, float]
+    budget: float | None
+
+    @property
+    def over_budget(self) -> dict[str, float]:
+        """The dimensions whose tables suppress more than they may, because no zones do with less."""
+        return {
+            name: share for name, share in self.suppressed.items() if self.budget is not None and share > self.budget
+        }
+
+
+def release_together(
+    trips: Trips | ODMatrix,
+    rule: Rule,
+    dimensions: Sequence[Dimension],
+    *,
+    resolution: int = 10,
+    within: Area | None = None,
+    segment_budget: float = 0.10,
+    zoning: Zoning | None = None,
+    protect_intervals: bool = False,
+    method: str = "odkanon",
+    **options: Any,
+) -> Together:
+    """Release trips as a whole and by segments, so that no sum or difference of the tables isolates a small group.
+
+    Parameters
+    ----------
+    trips : Trips or ODMatrix
+        The trips, or a matrix of them by what dimensions split them by; see `odkanon.cube_of`.
+    rule : Rule
+        What every flow of every table meets, and every group that tables give away.
+    dimensions : sequence of Dimension
+        How to split them; see `odkanon.read.attributes.dimensions.make_dimensions`.
+    resolution, within
+        Of trips, as for `odkanon.build_od`; a matrix has its own.
+    segment_budget : float
+        Share of trips that the tables of a dimension may suppress, in [0, 1). Zones become as coarse as that takes, and
+        the rarest values are joined into one. Where even that is not enough, ``over_budget`` of the result says so.
+    zoning : Zoning, optional
+        Given zones, instead of choosing them; see `odkanon.read_release` and `zoning_of`.
+    protect_intervals : bool
+        Suppress more, until no flow of a segment below the rule is known to exist, or to within less than the rule asks
+        for, by whoever has all tables and the totals of the segments.
+    method, **options
+        How zones are chosen; see `odkanon.methods.anonymize`.
+
+    Examples
+    --------
+    >>> from odkanon import Rule, make_dimensions, make_survey, read_trips
+    >>> trips = read_trips(make_survey())
+    >>> together = release_together(trips, Rule(trips=10), make_dimensions(trips, ["sex"]), resolution=7)
+    >>> [part.title for part in together.parts]
+    ['sex=Man', 'sex=Woman']
+    """
+    if not dimensions:
+        raise InputError("segments released together need at least one way to split the trips", option="segment")
+    if not 0 <= segment_budget < 1:
+        raise InputError(f"the segment budget is a share from 0 up to below 1; not {segment_budget}")
+    if not rule.plain:
+        raise InputError(
+            "tables released together keep thresholds alone: which flows go so that no difference tells of a group is "
+            "worked out for those; ask for no largest share and no number of destinations, or release the whole alone"
+        )
+    started = time.perf_counter()
+    od, dimensions = (
+        (trips, list(dimensions)) if isinstance(trips, ODMatrix) else _counted(trips, dimensions, resolution, within)
+    )
+    parents = [parent_of(dimensions, number) for number in range(len(dimensions))]
+    if protect_intervals:
+        check_solver()
+    if protect_intervals and any(parent is not None for parent in parents):
+        raise InputError(
+            "intervals are protected where no way of splitting refines another: the tables of the finer one would "
+            "narrow those of the coarser; leave out one of the two, or the protection of intervals"
+        )
+    before = dimensions
+    od, dimensions = _without_rare(od, dimensions, parents, rule)
+    left_out = [each.segment(value) for each, now in zip(before, dimensions, strict=True) for value in _gone(each, now)]
+    ground = join_rare(Ground(od, dimensions, parents, rule, intervals=protect_intervals))
+    if zoning is None:
+        ground, attempt = search_joining(ground, segment_budget, method, options)
+        parameters = {**attempt.parameters, "coarseness": attempt.factor, "segment_budget": segment_budget}
+    else:
+        method, attempt, parameters = "zones", ground.on(zoning, 1.0, {}), {}
+    if protect_intervals:
+        parameters["protect_intervals"] = True
+    if left_out:
+        parameters["left_out"] = left_out
+    dimensions = list(ground.dimensions)
+    if not attempt.plan.whole.any():
+        raise RefusedError(
+            f"nothing can be published: no flow between the zones meets {rule}, or only one, which the rest would tell"
+        )
+    names = [dimension.name for dimension in dimensions]
+    whole = ground.release(ground.pairs, attempt, attempt.plan.whole, method, {**parameters, "released_with": names})
+    whole = replace(whole, seconds=time.perf_counter() - started)
+    parts = [part for number in range(len(dimensions)) for part in _parts(ground, attempt, number, method, parameters)]
+    shares = {each.name: share for each, share in zip(dimensions, attempt.plan.shares, strict=True)}
+    return Together(whole, tuple(parts), attempt.factor, shares, segment_budget if zoning is None else None)
+
+
+def _counted(
+    trips: Trips, dimensions: Sequence[Dimension], resolution: int, within: Area | None
+) -> tuple[ODMatrix, list[Dimension]]:
+    """Count trips by pair and value; the dimensions are then those of the rows."""
+    if within is not None:
+        dimensions = [each.select(trips.inside(resolution, within)) for each in dimensions]
+    od = count_trips(trips, resolution, within, lambda inside: ((), tuple(each.value for each in dimensions)))
+    return od, [replace(each, value=value) for each, value in zip(dimensions, od.flows.kinds, strict=True)]
+
+
+def _without_rare(
+    od: ODMatrix, dimensions: list[Dimension], parents: Sequence[int | None], rule: Rule
+) -> tuple[ODMatrix, list[Dimension]]:
+    keep = np.ones(len(od), dtype=bool)
+    while True:
+        here, split = od.flows.take(keep), [each.select(keep) for each in dimensions]
+        gone = np.zeros(len(here), dtype=bool)
+        for each, parent in zip(split, parents, strict=True):
+            gone |= too_few(here, each, None if parent is None else split[parent], rule)
+        if not gone.any():
+            break
+        keep[np.flatnonzero(keep)[gone]] = False
+    if not keep.any():
+        raise RefusedError(f"nothing can be published: no segment meets {rule}")
+    return od.reject(~keep, RARE), split
+
+
+def _gone(before: Dimension, now: Dimension) -> list[int]:
+    return [int(value) for value in np.setdiff1d(before.value, now.value)]
+
+
+def _parts(ground: Ground, attempt: Attempt, number: int, method: str, parameters: dict[str, Any]) -> list[Part]:
+    dimension, published = ground.dimensions[number], attempt.plan.cells[number]
+    rare = find_rare(ground.od.flows, dimension, ground.rule)
+    parts = []
+    about: dict[str, Any]
+    for value in range(len(dimension)):
+        segment, joined = dimension.segment(value), dimension.segments_of(value)
+        about = {"dimension": dimension.name, "segment": segment}
+        if joined != [segment]:
+            about["joined"] = joined
+        release = None
+        which = dimension.value == value
+        if published[:, value].any():
+            od = ground.od.take(which).of_any_kind()
+            # What was turned away on reading belongs to no segment; the account of the whole has it.
+            od = replace(od, source=replace(od.source, rows=od.trips, rejected={}, lookalikes=0))
+            release = ground.release(od, attempt, published[:, value], method, {**parameters, **about})
+        if which.any():
+            reason = None if release else TOO_FEW if rare[value] else NO_SAFE_TABLE
+            parts.append(
+                Part(dimension.name, segment, dimension.title(value), release, about.get("joined", []), reason)
+            )
+    return parts

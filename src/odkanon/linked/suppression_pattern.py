@@ -1,0 +1,150 @@
+"""Which cells of the whole and of every dimension may be published on a given zoning."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from odkanon.core.arrays import Bools, Codes, Ints, number_groups
+from odkanon.linked.complementary_suppression import protect_partition, protect_whole
+from odkanon.model.flows import Flows
+from odkanon.model.rule import Rule
+from odkanon.read.attributes.dimensions import Dimension
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What may be published on a zoning.
+
+    Attributes
+    ----------
+    whole : array of bool
+        For each class, whether the whole publishes it.
+    cells : tuple of array of bool
+        For each dimension, whether it publishes a (class, value).
+    shares : tuple of float
+        For each dimension, the share of trips that its tables suppress.
+    """
+
+    whole: Bools
+    cells: tuple[Bools, ...]
+    shares: tuple[float, ...]
+
+
+def count(flows: Flows, origin: Codes | Ints, destination: Codes | Ints) -> Flows:
+    """Return flows counted by two numbers each."""
+    return flows.merge(origin.astype(np.int32), destination.astype(np.int32))[0]
+
+
+def count_values(flows: Flows, dimension: Dimension) -> Flows:
+    """Return what is counted of each value of a dimension that occurs; its number is the destination."""
+    return count(flows, np.zeros(len(flows), dtype=np.int32), dimension.value)
+
+
+def groups_of(dimension: Dimension, parent: Dimension | None) -> Ints:
+    """Return, for each value, the value of the parent dimension to which it belongs; all 0 without a parent."""
+    group = np.zeros(len(dimension), dtype=np.int64)
+    if parent is not None:
+        group[dimension.value] = parent.value
+    return group
+
+
+def find_rare(flows: Flows, dimension: Dimension, rule: Rule) -> Bools:
+    """Return which values have so few trips in all that they cannot have a table."""
+    totals = count_values(flows, dimension)
+    rare = np.zeros(len(dimension), dtype=bool)
+    rare[totals.destination[~rule.met(totals)]] = True
+    return rare
+
+
+def too_few(flows: Flows, dimension: Dimension, parent: Dimension | None, rule: Rule) -> Bools:
+    """Return which flows belong to rare values that are below the rule even together.
+
+    Subtracting all tables from the whole would isolate them, wherever they are: they have to go from the whole, too.
+    """
+    rare, group = find_rare(flows, dimension, rule), groups_of(dimension, parent)
+    theirs = rare[dimension.value]
+    group_of_flow = group[dimension.value]
+    rests = count(flows.take(theirs), group_of_flow[theirs], np.zeros(int(theirs.sum()), dtype=np.int32))
+    return theirs & np.isin(group_of_flow, rests.origin[~rule.met(rests)])
+
+
+def make_plan(
+    flows: Flows,
+    klass: Ints,
+    classes: int,
+    dimensions: Sequence[Dimension],
+    parents: Sequence[int | None],
+    rule: Rule,
+    *,
+    widths: Mapping[str, int] | None = None,
+) -> Plan:
+    """Return what may be published.
+
+    Parameters
+    ----------
+    flows : Flows
+        Trips, or groups of them that are of the same value of each dimension.
+    klass : array of int
+        For each flow, the number of its class; -1 outside every zone.
+    parents : sequence of int or None
+        For each dimension, the coarser one that it refines.
+    widths : mapping of str to int, optional
+        Least width of the feasibility interval of a suppressed cell; see
+        `odkanon.linked.complementary_suppression.protect_partition`.
+    """
+    outside = np.where(klass < 0, classes, klass)
+    counted = count(flows, outside, np.zeros(len(flows), dtype=np.int32))
+    suppressed = protect_whole(counted, counted.origin == classes, rule)
+    whole = np.zeros(classes + 1, dtype=bool)
+    whole[counted.origin[~suppressed]] = True
+    cells: list[Bools] = [np.zeros((0, 0), dtype=bool)] * len(dimensions)
+    shares = [0.0] * len(dimensions)
+    for number in sorted(range(len(dimensions)), key=lambda each: _depth(each, parents)):
+        parent = parents[number]
+        above = None if parent is None else (dimensions[parent], cells[parent])
+        cells[number] = _plan_dimension(flows, outside, whole, dimensions[number], above, rule, widths)
+        shown = cells[number][outside, dimensions[number].value]
+        shares[number] = 1 - int(flows.trips[shown].sum()) / int(flows.trips.sum())
+    return Plan(whole[:-1], tuple(table[:-1] for table in cells), tuple(shares))
+
+
+def _depth(number: int, parents: Sequence[int | None]) -> int:
+    parent = parents[number]
+    return 0 if parent is None else 1 + _depth(parent, parents)
+
+
+def _plan_dimension(
+    flows: Flows,
+    klass: Ints,
+    whole: Bools,
+    dimension: Dimension,
+    above: tuple[Dimension, Bools] | None,
+    rule: Rule,
+    widths: Mapping[str, int] | None,
+) -> Bools:
+    parent = None if above is None else above[0]
+    row = _rows(klass, whole, above)
+    rows, number = number_groups(row, int(row.max(initial=0)) + 1)
+    class_of_row = np.zeros(len(rows), dtype=np.int64)
+    class_of_row[number] = klass
+    cells = count(flows, number, dimension.value)
+    closed = ~whole[class_of_row[cells.origin]]
+    withheld = find_rare(flows, dimension, rule)
+    result = protect_partition(cells, closed, withheld, groups_of(dimension, parent), rule, widths=widths)
+    published = np.zeros((len(whole), len(dimension)), dtype=bool)
+    shown = ~result.suppressed
+    published[class_of_row[cells.origin[shown]], cells.destination[shown]] = True
+    return published
+
+
+def _rows(klass: Ints, whole: Bools, above: tuple[Dimension, Bools] | None) -> Ints:
+    """Return, for each flow, the finest published group in which it is counted: one row for all that are in none."""
+    if above is None:
+        return np.where(whole[klass], klass + 1, 0)
+    parent, published = above
+    shown = published[klass, parent.value]
+    own = 1 + klass * (len(parent) + 1) + np.where(shown, parent.value + 1, 0)
+    return np.where(whole[klass], own, 0)

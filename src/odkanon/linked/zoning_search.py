@@ -1,0 +1,149 @@
+"""Zonings tried on the whole and its segments, until the segments fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import ceil, log2
+from typing import Any
+
+import numpy as np
+
+from odkanon.core.arrays import Bools, Codes, Ints
+from odkanon.errors import RefusedError
+from odkanon.linked.fixed_zoning import Zoning, lay_over, zoning_of
+from odkanon.linked.suppression_pattern import Plan, make_plan
+from odkanon.methods import anonymize
+from odkanon.model.assemble import assemble
+from odkanon.model.od import ODMatrix
+from odkanon.model.release import Release
+from odkanon.model.rule import Rule
+from odkanon.read.attributes.dimensions import Dimension
+
+STEPS_PER_DOUBLING = 4
+"""How finely the coarseness of the zoning is searched."""
+
+
+@dataclass(frozen=True, eq=False)
+class Attempt:
+    """A zoning, for thresholds raised by a factor, and what can be published on it."""
+
+    factor: float
+    zoning: Zoning
+    plan: Plan
+    number_of: Ints
+    width: int
+    parameters: dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """The data that zonings are tried on.
+
+    Attributes
+    ----------
+    od : ODMatrix
+        One row for each pair and segment.
+    dimensions : sequence of Dimension
+        How the rows are split; where there are many trips, there are far fewer rows.
+    parents : sequence of int or None
+        For each dimension, the coarser one that it refines.
+    """
+
+    od: ODMatrix
+    dimensions: Sequence[Dimension]
+    parents: Sequence[int | None]
+    rule: Rule
+    intervals: bool = False
+
+    @cached_property
+    def pairs(self) -> ODMatrix:
+        """The matrix of the whole."""
+        return self.od.of_any_kind()
+
+    @cached_property
+    def widths(self) -> Mapping[str, int]:
+        """To within how much no suppressed cell may be known, where intervals are protected."""
+        return _widths(self.rule, self.od) if self.intervals else {}
+
+    def attempt(self, factor: float, method: str, options: dict[str, Any]) -> Attempt | str:
+        """Choose zones as if the thresholds were higher, and see what can be published; a text says why nothing."""
+        release = anonymize(self.pairs, self.rule.scaled(factor), method=method, **options)
+        if release.refusal:
+            return release.refusal
+        return self.on(zoning_of(release), factor, dict(release.parameters))
+
+    def on(self, zoning: Zoning, factor: float, parameters: dict[str, Any]) -> Attempt:
+        """See what can be published on a zoning."""
+        _, origin_zone = lay_over(zoning.origins, self.od.origins)
+        _, destination_zone = lay_over(zoning.destinations, self.od.destinations)
+        width = len(zoning.destinations.ids)
+        key = _keys(origin_zone[self.od.flows.origin], destination_zone[self.od.flows.destination], width)
+        keys = np.unique(key[key >= 0])
+        klass = np.where(key < 0, -1, np.searchsorted(keys, key))
+        plan = make_plan(self.od.flows, klass, len(keys), self.dimensions, self.parents, self.rule, widths=self.widths)
+        return Attempt(factor, zoning, plan, keys, width, parameters)
+
+    def release(
+        self, od: ODMatrix, attempt: Attempt, published: Bools, method: str, parameters: dict[str, Any]
+    ) -> Release:
+        """Return the release of a matrix on the zoning, of the classes that may be published."""
+        origins, zone_of_origin = lay_over(attempt.zoning.origins, od.origins)
+        destinations, zone_of_destination = lay_over(attempt.zoning.destinations, od.destinations)
+        origin_zone, destination_zone = zone_of_origin[od.flows.origin], zone_of_destination[od.flows.destination]
+        key = _keys(origin_zone, destination_zone, attempt.width)
+        at = np.minimum(np.searchsorted(attempt.number_of, key), len(attempt.number_of) - 1)
+        return assemble(
+            od,
+            self.rule,
+            origins=origins,
+            destinations=destinations,
+            origin_zone=origin_zone,
+            destination_zone=destination_zone,
+            candidate=published[at] & (key >= 0),
+            budget=None,
+            method=method,
+            parameters=parameters,
+        )
+
+
+def _widths(rule: Rule, od: ODMatrix) -> dict[str, int]:
+    """Return to within how much a cell may not be known, in units: what the rule asks for, nothing where it does not.
+
+    So many different heads have so many trips at least. Of a measure that is not counted, nothing but that a cell may
+    be empty can be kept: all that is suppressed of a flow may have less of it.
+    """
+    scale = od.flows.scale
+    trips = max((rule.units(name, scale) for name in rule.measures if name != "weight"), default=0)
+    widths = {"trips": trips, "weight": rule.units("weight", scale) if "weight" in rule.measures else 0}
+    return {name: width for name, width in widths.items() if name in od.measures}
+
+
+def _keys(origin_zone: Codes, destination_zone: Codes, width: int) -> Ints:
+    inside = (origin_zone >= 0) & (destination_zone >= 0)
+    return np.where(inside, origin_zone.astype(np.int64) * width + destination_zone, -1)
+
+
+def search(ground: Ground, budget: float, method: str, options: dict[str, Any]) -> Attempt:
+    """Return the finest zoning on which every dimension stays within its budget, or the one that comes closest."""
+    first = ground.attempt(1.0, method, options)
+    if isinstance(first, str):
+        raise RefusedError(f"nothing can be published: {first}")
+    best, low, high = first, 0, ceil(STEPS_PER_DOUBLING * log2(max(ground.od.trips, 2)))
+    if _worst(first) <= budget:
+        return first
+    while high - low > 1:
+        middle = (low + high) // 2
+        attempt = ground.attempt(2 ** (middle / STEPS_PER_DOUBLING), method, options)
+        if isinstance(attempt, str) or _worst(attempt) <= budget:
+            high = middle
+        else:
+            low = middle
+        if not isinstance(attempt, str) and (_worst(attempt) <= budget or _worst(attempt) < _worst(best)):
+            best = attempt
+    return best
+
+
+def _worst(attempt: Attempt) -> float:
+    return max(attempt.plan.shares)

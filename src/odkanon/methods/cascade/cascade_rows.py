@@ -1,0 +1,173 @@
+"""The rows that a cascade lists: which lies in which, what of it is its own, and what weight it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from odkanon.core.arrays import Bools, Ints, group_sum
+from odkanon.engine.residual import Groups, keys_of
+from odkanon.methods.cascade.ladder import Ladder
+
+
+@dataclass(frozen=True, eq=False)
+class Listed:
+    """The rows of a rung.
+
+    Attributes
+    ----------
+    found : Groups
+        What was there, with what finer rows passed on.
+    groups : Groups
+        What of it is listed.
+    passed : Groups
+        What of it goes on to the next rung.
+    gives : array of bool
+        Whether a row lists as much as it may, so that some of its trips may stand in a coarser one.
+    """
+
+    rung: int
+    found: Groups
+    groups: Groups
+    passed: Groups
+    gives: Bools
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Listed rows, from the finest rung to the coarsest.
+
+    Attributes
+    ----------
+    rung : array of int
+        The rung of each row.
+    found, groups, passed : Groups
+        Where the rows are: what was there, what of it is listed, and what goes on; see `Listed`.
+    gives : array of bool
+        Whether a row lists as much as it may, so that some of its trips may stand in a coarser one.
+    """
+
+    ladder: Ladder
+    rung: Ints
+    found: Groups
+    groups: Groups
+    passed: Groups
+    gives: Bools
+
+    def __len__(self) -> int:
+        return len(self.rung)
+
+    @cached_property
+    def above(self) -> Ints:
+        """For each row, the finest other row that it lies in; -1 for none."""
+        found = np.full(len(self), -1, dtype=np.int64)
+        waiting = np.empty(0, dtype=np.int64)
+        codes: list[Ints] = [np.empty(0, dtype=np.int64) for _ in self.ladder.sides]
+        for rung in range(len(self.ladder)):
+            if rung and len(waiting):
+                axis = self.ladder.axes[rung - 1]
+                codes[axis] = self.ladder.sides[axis].parent(self.ladder.levels[rung][axis])[codes[axis]]
+            here = np.flatnonzero(self.rung == rung)
+            if len(here) == 0:
+                continue
+            own = [code[here] for code in self.groups.codes]
+            radix = [side.nodes(level) for side, level in zip(self.ladder.sides, self.ladder.levels[rung], strict=True)]
+            at, inside = match(keys_of(own, radix), keys_of(codes, radix))
+            found[waiting[inside]] = here[at[inside]]
+            waiting = np.concatenate([waiting[~inside], here])
+            codes = [np.concatenate([code[~inside], mine]) for code, mine in zip(codes, own, strict=True)]
+        return found
+
+    def sizes(self) -> tuple[Ints, ...]:
+        """Return for each axis the number of observed leaves below the node of each row."""
+        sizes = tuple(np.zeros(len(self), dtype=np.int64) for _ in self.ladder.sides)
+        for rung in np.unique(self.rung).tolist():
+            here = self.rung == rung
+            for axis, side in enumerate(self.ladder.sides):
+                sizes[axis][here] = side.sizes(self.ladder.levels[rung][axis])[self.groups.codes[axis][here]]
+        return sizes
+
+    def own_pairs(self) -> Ints:
+        """Return for each row the number of leaf pairs whose finest row it is."""
+        own: Ints = np.prod(np.stack(self.sizes()), axis=0)
+        inside = self.above >= 0
+        return own - group_sum(self.above[inside], len(self), own[inside])
+
+    def own(self) -> Groups:
+        """Return the OD pairs whose finest row each row is, with all of their trips, wherever these are listed."""
+        inside = self.above >= 0
+
+        def without_passed(name: str) -> Ints:
+            found, passed = getattr(self.found, name), getattr(self.passed, name)
+            own: Ints = found - group_sum(self.above[inside], len(self), passed[inside])
+            return own
+
+        weight = None if self.found.weight is None else without_passed("weight")
+        return replace(self.found, trips=without_passed("trips"), weight=weight, heads={})
+
+    def shared_weight(self) -> Ints | None:
+        """Return the weight to publish with each row.
+
+        A trip that stands above its own row is one of many there, but its weight would tell how heavy it is. Rows that
+        may have exchanged trips (one that may give and the next above it) therefore share their weight out by trips.
+        """
+        if self.groups.weight is None:
+            return None
+        pool = np.where(self.gives & (self.above >= 0), self.above, np.arange(len(self)))
+        while not np.array_equal(pool, pool[pool]):
+            pool = pool[pool]
+        trips = group_sum(pool, len(self), self.groups.trips)[pool]
+        weight = group_sum(pool, len(self), self.groups.weight)[pool]
+        share = proportion(weight, self.groups.trips, trips)
+        over = weight - group_sum(pool, len(self), share)[pool]
+        order = np.argsort(pool, kind="stable")
+        rank = np.empty(len(self), dtype=np.int64)
+        rank[order] = np.arange(len(self)) - np.searchsorted(pool[order], pool[order])
+        return share + (rank < over)
+
+    def take(self, which: Ints) -> Rows:
+        """Return some of the rows."""
+        kept = {name: getattr(self, name).take(which) for name in ("found", "groups", "passed")}
+        return replace(self, rung=self.rung[which], gives=self.gives[which], **kept)
+
+
+def rows_of(ladder: Ladder, listed: Sequence[Listed]) -> Rows:
+    """Put the rows of all rungs together."""
+    return Rows(
+        ladder,
+        np.repeat([part.rung for part in listed], [len(part.gives) for part in listed]),
+        _joined([part.found for part in listed]),
+        _joined([part.groups for part in listed]),
+        _joined([part.passed for part in listed]),
+        np.concatenate([part.gives for part in listed]),
+    )
+
+
+def _joined(parts: Sequence[Groups]) -> Groups:
+    def joined(name: str) -> Ints:
+        return np.concatenate([getattr(part, name) for part in parts])
+
+    return Groups(
+        tuple(np.concatenate(codes) for codes in zip(*(part.codes for part in parts), strict=True)),
+        joined("pairs"),
+        joined("trips"),
+        None if parts[0].weight is None else joined("weight"),
+        {name: np.concatenate([part.heads[name] for part in parts]) for name in parts[0].heads},
+        parts[0].scale,
+    )
+
+
+def proportion(whole: Ints, part: Ints, of: Ints) -> Ints:
+    """Return ``whole * part / of``, rounded down, without leaving 64 bits."""
+    of = np.maximum(of, 1)
+    return whole // of * part + whole % of * part // of
+
+
+def match(keys: Ints, wanted: Ints) -> tuple[Ints, Bools]:
+    """Return where each wanted number stands among distinct keys, and whether it does."""
+    order = np.argsort(keys, kind="stable")
+    at = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
+    return at, keys[at] == wanted

@@ -1,0 +1,139 @@
+"""Rows of an earlier cascade for other trips: which of them may be used again, and where they are on a ladder.
+
+A trip goes to the finest given row that it lies in, and up to the next one if too few do. Which rows are listed then
+tells nothing of places, except where a row's *own* places, those in no finer given row, all lie in one part of it:
+its trips must be there. Rows of that kind are left out, which depends on the given rows alone. All trips of every other
+listed row may lie outside any box that does not contain the row, and none anywhere else; so no group can be shown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from odkanon.core.arrays import Bools, Ints
+from odkanon.engine.residual import keys_of
+from odkanon.errors import InputError
+from odkanon.methods.cascade.ladder import Ladder
+from odkanon.quality.accuracy.row_masses import around_rows
+from odkanon.quality.accuracy.zone_nodes import CellNodes, cell_nodes
+from odkanon.zoning.cells import Floats, is_pentagon
+from odkanon.zoning.hierarchy import Hierarchy
+
+_LITTLE = 1e-9
+_REST = 0.5
+"""How much of a row must be its own where cells have different numbers of children: pentagons, and the world."""
+_PER_RESOLUTION = 3
+"""Depths of a node from one H3 resolution to the next."""
+
+
+@dataclass(frozen=True, eq=False)
+class EarlierRows:
+    """Rows of an earlier cascade.
+
+    Attributes
+    ----------
+    name : str
+        What to call the release.
+    origin, destination : array of str
+        The zones of each row.
+    """
+
+    name: str
+    origin: npt.NDArray[np.str_]
+    destination: npt.NDArray[np.str_]
+
+    def on(self, ladder: Ladder) -> list[Ints]:
+        """Return, by rung of a ladder, the keys of the reusable rows; see `odkanon.engine.residual.keys_of`."""
+        trees = [side.tree for side in ladder.sides]
+        if any(tree.resolution is None or tree.steps > 1 or tree.within is not None for tree in trees):
+            raise InputError(
+                f"the rows of {self.name} can be used for other trips on plain H3 cells, without an area; make a "
+                "cascade of the new data instead"
+            )
+        ends = cell_nodes(self.origin.tolist()), cell_nodes(self.destination.tolist())
+        if ends[0] is None or ends[1] is None or any((end.depth % _PER_RESOLUTION > 1).any() for end in ends if end):
+            raise InputError(f"the rows of {self.name} do not lie between H3 cells, so that they cannot be used again")
+        last = lasting(ends[0], ends[1])
+        names = [ids[last] for ids in (self.origin, self.destination)]
+        levels = [_levels(tree, end.depth[last]) for tree, end in zip(trees, (ends[0], ends[1]), strict=True)]
+        if not set(zip(*(level.tolist() for level in levels), strict=True)) <= set(ladder.levels):
+            raise InputError(f"{self.name} was made at another resolution than the new data; read these at its own")
+        return [_keys(ladder, rung, names, levels) for rung in range(len(ladder))]
+
+
+def _levels(tree: Hierarchy, depth: Ints) -> Ints:
+    assert tree.resolution is not None
+    return tree.resolution + 1 - (depth + _PER_RESOLUTION - 1) // _PER_RESOLUTION
+
+
+def _keys(ladder: Ladder, rung: int, names: list[npt.NDArray[np.str_]], levels: list[Ints]) -> Ints:
+    """Return the keys of the rows of a rung between places that occur."""
+    here = np.logical_and.reduce([level == want for level, want in zip(levels, ladder.levels[rung], strict=True)])
+    codes, known = [], np.ones(int(here.sum()), dtype=bool)
+    for side, level, ids in zip(ladder.sides, ladder.levels[rung], names, strict=True):
+        labels = side.tree.labels(level).astype(np.str_)
+        found = np.isin(ids[here], labels)
+        code = np.zeros(len(found), dtype=np.int64)
+        order = np.argsort(labels, kind="stable")
+        code[found] = order[np.searchsorted(labels, ids[here][found], sorter=order)]
+        codes.append(code)
+        known &= found
+    radix = [side.nodes(level) for side, level in zip(ladder.sides, ladder.levels[rung], strict=True)]
+    return np.sort(keys_of(codes, radix)[known])
+
+
+def lasting(origin: CellNodes, destination: CellNodes) -> Bools:
+    """Return which rows between H3 cells may be used for other trips, from fine to coarse."""
+    around, size = around_rows([origin, destination]), origin.size * destination.size
+    kept, owner = np.zeros(len(size), dtype=bool), around.copy()
+    kind = origin.depth * 64 + destination.depth
+    kinds = np.unique(kind)
+    for now in kinds[np.argsort(-(kinds // 64 + kinds % 64), kind="stable")].tolist():
+        rows = np.flatnonzero(kind == now)
+        inner = np.flatnonzero(kept & np.isin(owner, rows))
+        number = np.zeros(len(size), dtype=np.int64)
+        number[rows] = np.arange(len(rows))
+        inside = number[owner[inner]]
+        free = size[rows] - np.bincount(inside, weights=size[inner], minlength=len(rows))
+        irregular = _irregular(origin, rows) | _irregular(destination, rows)
+        least = np.where(irregular, _REST, _LITTLE) * size[rows]
+        good = free > least
+        for end in (origin, destination):
+            good &= _outside(end, rows, inner, inside, size, free) > least
+        kept[rows] = good
+        lost = ~good[inside]
+        owner[inner[lost]] = around[owner[inner[lost]]]
+    return kept
+
+
+def _irregular(nodes: CellNodes, rows: Ints) -> Bools:
+    """Tell which rows lie at a node whose parts differ in size."""
+    irregular: Bools = (nodes.depth[rows] == 0) | is_pentagon(nodes.cell[rows])
+    return irregular
+
+
+def _outside(end: CellNodes, rows: Ints, inner: Ints, inside: Ints, size: Floats, free: Floats) -> Floats:
+    """Return how much of its own each row has outside any one part of it on an axis, at least.
+
+    Of a leaf there is no part, and what it has is all outside.
+    """
+    depth = int(end.depth[rows[0]])
+    parts = 122 if depth == 0 else 7
+    below = 1 if depth == 0 else depth + _PER_RESOLUTION
+    finer = end.depth[inner] > depth
+    across = np.bincount(inside[~finer], weights=size[inner[~finer]], minlength=len(rows)) / parts
+    own = size[rows] / parts - across
+    if not finer.any():
+        return free - own
+    _, part = np.unique(end.above(inner[finer], below), return_inverse=True)
+    width = int(part.max()) + 1
+    touched, which = np.unique(inside[finer] * width + part, return_inverse=True)
+    row = touched // width
+    covered = np.bincount(which, weights=size[inner[finer]], minlength=len(touched))
+    most = np.full(len(rows), -np.inf)
+    np.maximum.at(most, row, own[row] - covered)
+    whole = np.bincount(row, minlength=len(rows)) < parts
+    return free - np.where(whole, np.maximum(most, own), most)

@@ -1,0 +1,231 @@
+"""The fall: at each rung the groups that may be listed become rows, and the rest goes on to the next rung."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from odkanon.core.arrays import Bools, Ints
+from odkanon.engine.nested_release import Nested
+from odkanon.engine.residual import Groups, Rest, codes_of, keys_of
+from odkanon.methods.cascade.caps import Below, Caps, Steps, Untouched, cut, hold, leaf_caps
+from odkanon.methods.cascade.cascade_rows import Listed, Rows, proportion, rows_of
+from odkanon.methods.cascade.ladder import Ladder
+from odkanon.model.flows import Totals
+from odkanon.model.measures import HEADS
+from odkanon.model.rule import Rule
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """When a group becomes a row.
+
+    Attributes
+    ----------
+    rule : Rule
+        What a row must meet.
+    k : int
+        The trips that a row must have in any case.
+    capped : bool
+        Whether a row is capped at what its parts could carry with any one box of them empty.
+    """
+
+    rule: Rule
+    k: int
+    capped: bool = True
+
+    @property
+    def passes(self) -> bool:
+        """Whether what a row has above its cap goes on to the next rung.
+
+        Where rows are judged by weight it does not: it would have to be known with what weight, and that would tell.
+        """
+        return "weight" not in self.rule.measures
+
+    @property
+    def dealt(self) -> str | None:
+        """The measure whose heads decide which trips stay in a row that has more than its cap: the most asked for.
+
+        Where as many persons as households are asked for, it is households, of which there are fewer.
+        """
+        heads = [name for name in reversed(self.rule.measures) if name in HEADS]
+        return max(heads, key=self.rule.thresholds.__getitem__, default=None)
+
+    @property
+    def carries(self) -> bool:
+        """Whether what a row passes on could make up a row above it.
+
+        Heads that are not dealt out do not go on with it, so a row above would show that it has some of its own.
+        """
+        return self.passes and sum(name in HEADS for name in self.rule.measures) < 2
+
+    @property
+    def by_trips(self) -> bool:
+        """Whether every group of so many trips is a row, if its cap allows it."""
+        return self.rule.measures == ("trips",)
+
+
+@dataclass(frozen=True, eq=False)
+class Fallen:
+    """What a fall leaves.
+
+    Attributes
+    ----------
+    rows : Rows
+        What is listed.
+    rest : Rest
+        What no rung lists.
+    kept : Totals
+        What rows have above their caps, where that does not go on.
+    most : int or None
+        The most trips that can be in no row, as far as the rows tell; None where they do not tell.
+    """
+
+    rows: Rows
+    rest: Rest
+    kept: Totals
+    most: int | None
+
+    @cached_property
+    def left(self) -> Totals:
+        """What no rung lists, in all; a database is asked once."""
+        return self.rest.totals()
+
+    @property
+    def unlisted(self) -> Totals:
+        """What is in no row."""
+        return self.left + self.kept
+
+    def nested(self, published: Bools) -> Nested:
+        """Return the rows to publish."""
+        shown = replace(self.rows.groups, weight=self.rows.shared_weight())
+        which = np.flatnonzero(published)
+        rows = self.rows if published.all() else self.rows.take(which)
+        number = np.where(published, np.cumsum(published) - 1, -1)
+        own, left_out = self.rows.own(), np.flatnonzero(~published)
+        beyond = _totals(self.rows.passed.take(np.flatnonzero(self.rows.above < 0)))
+        return Nested(
+            tuple(side.tree for side in self.rows.ladder.sides),
+            tuple(np.array(self.rows.ladder.levels)[rows.rung].T),
+            shown.take(which),
+            rows.above,
+            rows.own_pairs(),
+            own.take(which),
+            self.left - beyond + _totals(own.take(left_out)),
+            number,
+            self.rest,
+            self.unlisted + _totals(shown.take(left_out)),
+            self.most if published.all() else None,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Nodes:
+    """The nodes of a rung that have rows in them."""
+
+    codes: tuple[Ints, ...]
+    caps: Caps
+
+
+def fall(ladder: Ladder, rest: Rest, terms: Terms, only: Sequence[Ints] | None = None) -> Fallen:
+    """Let what is left fall up the ladder; ``only`` has the keys of the groups of each rung that may be listed."""
+    listed, kept, number = [], Totals(), 0
+    nodes = Nodes(tuple(np.empty(0, dtype=np.int64) for _ in ladder.sides), leaf_caps(ladder, 0, 0))
+    untouched = Untouched(ladder, terms.k)
+    for rung in range(len(ladder)):
+        if rung:
+            axis = ladder.axes[rung - 1]
+            side, level = ladder.sides[axis], ladder.levels[rung][axis]
+            rest = rest.lift(axis, side.parent(level), side.nodes(level))
+        groups = rest.at_least(terms.k)
+        kept = kept if rung else Totals(weight=None if groups.weight is None else 0)
+        if terms.capped and rung:
+            taken, bound, nodes = _capped(ladder, rung, groups, nodes, terms, untouched)
+        else:
+            taken = np.flatnonzero(terms.rule.met(groups) & _given(ladder, rung, groups, only))
+            bound = groups.trips[taken]
+            nodes = Nodes(groups.take(taken).codes, leaf_caps(ladder, len(taken), 0))
+        chosen = groups.take(taken)
+        row, left = split(chosen, bound, terms.dealt)
+        gives = (row.trips == bound) & terms.capped & terms.passes & (rung > 0)
+        if not terms.passes:
+            kept = kept + _totals(left)
+            left = replace(left, trips=left.trips * 0, weight=None if left.weight is None else left.weight * 0)
+        rest = rest.without(chosen, number + np.arange(len(taken)), left, terms.dealt)
+        listed.append(Listed(rung, chosen, row, left, gives))
+        number += len(taken)
+    most = int(nodes.caps.most.sum()) if terms.capped and terms.by_trips and ladder.reaches_root else None
+    return Fallen(rows_of(ladder, listed), rest, kept, most)
+
+
+def _given(ladder: Ladder, rung: int, groups: Groups, only: Sequence[Ints] | None) -> Bools:
+    """Tell which groups may be listed."""
+    if only is None:
+        return np.ones(len(groups.trips), dtype=bool)
+    radix = [side.nodes(level) for side, level in zip(ladder.sides, ladder.levels[rung], strict=True)]
+    return np.isin(keys_of(groups.codes, radix), only[rung])
+
+
+def split(groups: Groups, bound: Ints, dealt: str | None) -> tuple[Groups, Groups]:
+    """Return what groups list within their bounds, and what is above them; all pairs count with the former.
+
+    Whose trips stay is chosen by the heads of one measure (see `odkanon.engine.residual.deal`): as many as
+    fit. Of other heads those count that certainly stay: whoever leaves takes a trip along.
+    """
+    row = np.minimum(groups.trips, bound)
+    above = groups.trips - row
+    weight = None if groups.weight is None else proportion(groups.weight, above, groups.trips)
+    stays = replace(
+        groups,
+        trips=row,
+        weight=None if groups.weight is None or weight is None else groups.weight - weight,
+        heads={
+            name: np.minimum(count, row) if name == dealt else count - above for name, count in groups.heads.items()
+        },
+    )
+    return stays, replace(groups, pairs=np.zeros_like(row), trips=above, weight=weight, heads={})
+
+
+def _capped(
+    ladder: Ladder, rung: int, groups: Groups, below: Nodes, terms: Terms, untouched: Untouched
+) -> tuple[Ints, Ints, Nodes]:
+    """Return which groups are listed, their bounds, and the nodes of the rung that have rows in them now."""
+    axis, levels = ladder.axes[rung - 1], ladder.levels[rung]
+    side = ladder.sides[axis]
+    radix = [of.nodes(level) for of, level in zip(ladder.sides, levels, strict=True)]
+    lifted = [side.parent(levels[axis])[code] if at == axis else code for at, code in enumerate(below.codes)]
+    old, new = keys_of(lifted, radix), keys_of(groups.codes, radix)
+    keys = np.unique(np.concatenate([old, new]))
+    codes = codes_of(keys, radix)
+    kinds = [of.levels[level].kind[code] for of, level, code in zip(ladder.sides, levels, codes, strict=True)]
+    kind_below = side.levels[levels[axis] - 1].kind[below.codes[axis]]
+    children = Below(np.searchsorted(keys, old), below.codes[axis], kind_below, below.caps)
+    sums, bounds = hold(ladder, rung, kinds, children, untouched)
+    at = np.searchsorted(keys, new)
+    rows, _ = split(groups, bounds[at], terms.dealt)
+    taken = np.flatnonzero((bounds[at] >= terms.k) & terms.rule.met(rows))
+    count = np.zeros(len(keys), dtype=np.int64)
+    count[at[taken]] = rows.trips[taken]
+    caps = cut(sums, bounds, terms.k, count, carries=terms.carries)
+    has_rows = count > 0
+    has_rows[children.parent] = True
+    return taken, bounds[at[taken]], Nodes(tuple(code[has_rows] for code in codes), _only(caps, has_rows))
+
+
+def _only(caps: Caps, which: Bools) -> Caps:
+    """Keep the values of nodes with rows in them; the steps of others have none."""
+    number = np.cumsum(which) - 1
+    return Caps(
+        caps.nothing[which],
+        caps.most[which],
+        [values[which] for values in caps.untouched],
+        [Steps(number[of.node], of.part, of.place, of.value) for of in caps.touched],
+    )
+
+
+def _totals(groups: Groups) -> Totals:
+    weight = None if groups.weight is None else int(groups.weight.sum())
+    return Totals(int(groups.pairs.sum()), int(groups.trips.sum()), weight)

@@ -1,0 +1,155 @@
+"""Polygons as the building blocks of free zones: who shares a border with whom, and the zones that they make up."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ceil, log2
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from odkanon.core.arrays import Codes, Ints
+from odkanon.errors import InputError
+from odkanon.methods.freezones.blocks import Blocks, Edges, both_ways, distinct_edges, islands
+from odkanon.methods.freezones.class_matrix import Plan
+from odkanon.zoning.hierarchy import Hierarchy, make_levels
+from odkanon.zoning.zones import Zones, find_nodes
+
+Shapes = npt.NDArray[Any]
+
+_AROUND = 40
+"""Polygons of a zone that are looked at when one of them wants to leave; the way around it is rarely longer."""
+
+
+@dataclass(frozen=True, eq=False)
+class Polygons:
+    """All leaves of a lookup table, observed or not, so that what a zone consists of tells of nobody.
+
+    Attributes
+    ----------
+    tree : Hierarchy
+        The whole table.
+    shapes : array of shapely geometries
+        The polygon of each leaf.
+    edges : array of int, shape (2, n)
+        Neighbours, in both directions, sorted by the first.
+    """
+
+    tree: Hierarchy
+    shapes: Shapes
+    edges: Edges
+
+    def blocks(self, tree: Hierarchy) -> Blocks:
+        """Return every polygon as a block, with the leaves that occur in a tree."""
+        block_of_leaf = find_nodes(self.tree, 0, tree.leaves).astype(np.int32)
+        numbers = np.arange(len(self.shapes), dtype=np.uint64)
+        leaves = np.bincount(block_of_leaf, minlength=len(numbers))
+        return Blocks(numbers, leaves, block_of_leaf, self.edges, _AROUND)
+
+    def nearby(self, tree: Hierarchy) -> tuple[Hierarchy, Ints]:
+        """Return another tree over the leaves of a tree, by where they lie, and where its leaves stood before.
+
+        A lookup table may have no levels between its leaves and everything. Here places are halved by turns from west
+        to east and from south to north, two cuts a level.
+        """
+        import shapely
+
+        middle = shapely.get_coordinates(shapely.centroid(self.shapes[find_nodes(self.tree, 0, tree.leaves)]))
+        count = len(middle)
+        path, leaf = np.zeros(count, dtype=np.int64), np.arange(count)
+        levels = max(1, ceil(log2(max(count, 2)) / 2))
+        for turn in range(2 * levels):
+            order = np.lexsort((leaf, middle[:, 1 - turn % 2], middle[:, turn % 2], path))
+            first = np.searchsorted(path[order], path[order])
+            last = np.searchsorted(path[order], path[order], side="right")
+            path[order] = 2 * path[order] + (2 * (leaf - first) >= last - first)
+        order = np.argsort(path, kind="stable")
+        return make_levels([path[order] >> (2 * level) for level in range(levels + 1)], None), order
+
+    def zones(self, plan: Plan, axis: int) -> tuple[Zones, Codes]:
+        """Return the zones of one axis for publishing, and for each leaf the number of its zone.
+
+        A zone is called by the first of its codes, plus how many more there are.
+        """
+        blocks = plan.blocks[axis]
+        zone = np.unique(plan.zones[axis], return_inverse=True)[1]
+        codes = self.tree.leaves
+        order = np.lexsort((codes, zone))
+        parts = np.split(order, np.flatnonzero(np.diff(zone[order])) + 1)
+        places = tuple(tuple(codes[part].tolist()) for part in parts)
+        ids = [part[0] if len(part) == 1 else f"{part[0]}+{len(part) - 1}" for part in places]
+        outlines = {name: _joined(self.shapes[part]) for name, part in zip(ids, parts, strict=True)}
+        leaves = np.bincount(zone, blocks.leaves).astype(np.int64)
+        zones = Zones(np.array(ids, dtype=np.str_), leaves, outlines=outlines, places=places)
+        return zones, zone[blocks.block_of_leaf].astype(np.int32)
+
+
+def polygons_of(tree: Hierarchy) -> Polygons:
+    """Return the polygons of the whole table that a tree has some leaves of.
+
+    Raises
+    ------
+    InputError
+        If a leaf has no polygon.
+    """
+    full, outlines = tree.public or tree, tree.outlines or {}
+    missing = [str(leaf) for leaf in full.leaves if str(leaf) not in outlines]
+    if missing:
+        raise InputError(
+            f"free zones join neighbours, and {len(missing):,} of {len(full.leaves):,} zones have no outline (such as "
+            f"{missing[0]!r}); give polygons for all of them, or use treecut"
+        )
+    shapes = _shapes([outlines[str(leaf)] for leaf in full.leaves])
+    return Polygons(full, shapes, both_ways(bridged(shapes, borders(shapes))))
+
+
+def borders(shapes: Shapes) -> Edges:
+    """Return the pairs of polygons that have more than single points of their borders in common, each once."""
+    import shapely
+
+    first, second = shapely.STRtree(shapes).query(shapes, predicate="intersects")
+    once = first < second
+    first, second = first[once], second[once]
+    shared = shapely.length(shapely.intersection(shapes[first], shapes[second])) > 0
+    return distinct_edges(np.stack([first[shared], second[shared]]).astype(np.int64))
+
+
+def bridged(shapes: Shapes, edges: Edges) -> Edges:
+    """Add links between parts that share no border, such as islands: each to the nearest polygon of another part."""
+    island = islands(len(shapes), edges)
+    while island.any():
+        roots, sizes = np.unique(island, return_counts=True)
+        links = [_nearest(shapes, island == root) for root in np.delete(roots, int(np.argmax(sizes))).tolist()]
+        edges = distinct_edges(np.concatenate([edges, np.array(links, dtype=np.int64).T], axis=1))
+        island = islands(len(shapes), edges)
+    return edges
+
+
+def _nearest(shapes: Shapes, part: npt.NDArray[np.bool_]) -> tuple[int, int]:
+    """Return a polygon of a part and the nearest one outside of it; the first of several."""
+    import shapely
+
+    inside, outside = np.flatnonzero(part), np.flatnonzero(~part)
+    pairs, distance = shapely.STRtree(shapes[outside]).query_nearest(shapes[inside], return_distance=True)
+    found: Ints = np.stack([inside[pairs[0]], outside[pairs[1]]])
+    at = int(np.lexsort((found[1], found[0], distance))[0])
+    return int(found[0, at]), int(found[1, at])
+
+
+def _shapes(outlines: list[Mapping[str, Any]]) -> Shapes:
+    try:
+        import shapely
+    except ImportError:
+        raise InputError("free zones of polygons need shapely: pip install 'odkanon[geo]'") from None
+    shapes = shapely.from_geojson([json.dumps(outline) for outline in outlines])
+    return np.asarray(np.where(shapely.is_valid(shapes), shapes, shapely.make_valid(shapes)), dtype=object)
+
+
+def _joined(shapes: Shapes) -> dict[str, Any]:
+    import shapely
+
+    joined: dict[str, Any] = json.loads(shapely.to_geojson(shapely.union_all(shapes)))
+    return joined

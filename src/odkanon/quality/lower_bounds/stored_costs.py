@@ -1,0 +1,249 @@
+"""Minimal cost of pairs in a database, part by part; see `odkanon.quality.lower_bounds.minimal_cost`.
+
+Every class with an origin node lies within that node, so the pairs can be cut into parts between origin nodes, each
+small enough for memory, as long as only nodes below the cut are looked at. For those above it, the pairs are cut into
+parts between destination nodes in the same way; and what lies above both cuts is small. What the coarse levels know
+of a flow is handed down to the parts below.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from odkanon.core.arrays import Bools, Codes, Ints
+from odkanon.engine.sql.backend import Stored, lend
+from odkanon.engine.sql.sql_engine import SqlEngine, ints
+from odkanon.engine.sql.sql_matrix import SqlMatrix
+from odkanon.model.flows import Flows, Visits
+from odkanon.model.measures import MEASURES
+from odkanon.model.od import Axis
+from odkanon.model.rule import Rule
+from odkanon.quality.lower_bounds.minimal_cost import Floats, Levels, Spread, ladder, levels_of, spread
+from odkanon.zoning.hierarchy import level_cut
+
+_SHARE = 4
+"""A part takes no more than one in so many of the rows that could be fetched: a climb keeps every rung, and several
+parts are climbed at a time."""
+_LEAST_ROWS = 200
+"""Parts of fewer rows are not worth a query."""
+
+
+def spreads(od: SqlMatrix, rule: Rule) -> tuple[Spread, Spread]:
+    """Return how the least prices of the pairs are spread, and the masses of their smallest classes."""
+    engine = od.engine(rule.measures)
+    origins, destinations = levels_of(od.origins), levels_of(od.destinations)
+    parts = _parts(engine, "origin", origins)
+    known = None if parts.upper is None else _known_above(engine, parts.upper, destinations, rule)
+    counted = _run(engine, "origin", _Count.of(parts, destinations, rule, engine.scale), parts, known)
+    found = engine.backend.execute(
+        f"SELECT what, value, trips, CAST(SUM(pairs) AS BIGINT) AS pairs FROM {counted} GROUP BY what, value, trips"
+    )
+    column = {name: found.column(name).to_numpy() for name in found.column_names}
+    value = _float(column["value"])
+    price, smallest = (
+        spread(value[which], column["trips"][which], column["pairs"][which])
+        for which in (column["what"] == 0, column["what"] == 1)
+    )
+    return price, smallest
+
+
+def _known_above(engine: SqlEngine, origins: Levels, destinations: Levels, rule: Rule) -> Stored:
+    """Return the best classes over flows from the nodes of the first of some upper levels to single destinations."""
+    parts = _parts(engine, "destination", destinations)
+    known = None if parts.upper is None else _known_on_top(engine, origins, parts.upper, rule)
+    return _run(engine, "destination", _Know.of(parts, origins, rule, engine.scale), parts, known)
+
+
+def _known_on_top(engine: SqlEngine, origins: Levels, destinations: Levels, rule: Rule) -> Stored:
+    """Return the best classes over flows between the first of some upper levels of both axes."""
+    trees = engine.origin.tree, engine.destination.tree
+    coarse = engine.merged(level_cut(trees[0], origins.numbers[0]), level_cut(trees[1], destinations.numbers[0]))
+
+    def meets(up: int, across: int, classes: Flows) -> Bools:
+        if coarse.visits:  # Who they are stays in the database; the counts come in the same order of classes.
+            cuts = level_cut(trees[0], origins.numbers[up]), level_cut(trees[1], destinations.numbers[across])
+            classes = replace(classes, head_counts=coarse.coarsen(*cuts).flows.heads)
+        return rule.met(classes)
+
+    flows = coarse.flows
+    price, smallest = ladder(flows, origins, destinations, meets).descend()
+    return lend(
+        engine.backend, near=flows.destination, far=flows.origin, price=_whole(price), smallest=_whole(smallest)
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Parts:
+    """How the flows of an axis are cut into parts.
+
+    Attributes
+    ----------
+    lower, upper : Levels
+        Levels whose nodes lie within one part, and the others, if any.
+    part_of_leaf : array of int
+        For each leaf, the number of its part.
+    """
+
+    lower: Levels
+    upper: Levels | None
+    part_of_leaf: Codes
+
+    @property
+    def count(self) -> int:
+        return int(self.part_of_leaf[-1]) + 1
+
+    def below(self) -> tuple[Codes, Codes]:
+        """Return the nodes of the first upper level with the parts of what is below them; several, for most."""
+        assert self.upper is not None
+        node_of_leaf = np.repeat(np.arange(len(self.upper.sizes[0]), dtype=np.int32), self.upper.sizes[0])
+        opens = np.diff(node_of_leaf, prepend=-1) + np.diff(self.part_of_leaf, prepend=-1) > 0
+        return node_of_leaf[opens], self.part_of_leaf[opens]
+
+
+def _parts(engine: SqlEngine, axis: Axis, levels: Levels) -> _Parts:
+    """Cut an axis into parts that fit in memory, at the highest level at which that can be done."""
+    side = engine.side(axis)
+    ends = f"SELECT {axis} AS place FROM {engine.table}"
+    for each in engine.visits.values():
+        ends = f"{ends} UNION ALL SELECT {axis} AS place FROM {each} v"
+    rows = side.at_leaves(engine.backend.execute(f"SELECT place, COUNT(*) AS mass FROM ({ends}) e GROUP BY place"))
+    enough = max(engine.backend.fetchable // _SHARE, _LEAST_ROWS)
+    for step in reversed(range(len(levels))):
+        first = np.cumsum(levels.sizes[step]) - levels.sizes[step]
+        of_node = np.add.reduceat(rows, first)
+        if step == 0 or of_node.max() <= enough:
+            break
+    _, part = np.unique((np.cumsum(of_node) - of_node) // enough, return_inverse=True)
+    lower, upper = levels.split(step + 1)
+    return _Parts(lower, upper if len(upper) else None, np.repeat(part.astype(np.int32), levels.sizes[step]))
+
+
+def _run(engine: SqlEngine, axis: Axis, work: _Part, parts: _Parts, known: Stored | None) -> Stored:
+    """Climb every part, where the backend wants that done, and keep what comes out."""
+    other: Axis = "destination" if axis == "origin" else "origin"
+    near, far = engine.side(axis), engine.side(other)
+    maps = (
+        lend(engine.backend, place=near.places, zone=near.leaf.astype(np.int32), part=parts.part_of_leaf[near.leaf]),
+        lend(engine.backend, place=far.places, zone=far.tree.codes[work.far.numbers[0]][far.leaf]),
+    )
+    joins = f"JOIN {maps[0]} m ON f.{axis} = m.place JOIN {maps[1]} o ON f.{other} = o.place"
+    ends = "SELECT m.part, m.zone AS near, o.zone AS far"
+    weight = ", f.weight" if work.rule.weight is not None else ""
+    tables = {"flows": f"{ends}, f.trips{weight} FROM {engine.table} f {joins}"}
+    for name, each in engine.visits.items():
+        tables[name] = f"{ends}, f.head FROM {each} f {joins}"
+    if known is not None:
+        nodes, part = parts.below()
+        wanted = lend(engine.backend, node=nodes, part=part)
+        tables["known"] = f"SELECT w.part, k.* FROM {known} k JOIN {wanted} w ON k.near = w.node"
+    return engine.backend.by_part(tables, parts.count, work, work.columns)
+
+
+@dataclass(frozen=True, eq=False)
+class _Part(ABC):
+    """The climb of one part, given its rows.
+
+    Attributes
+    ----------
+    near, far : Levels
+        Of the axis that was cut into parts, those below the cut; of the other axis, all there are.
+    bridge : array of int or None
+        For each node of the last near level, the node above the cut that it lies in.
+    """
+
+    near: Levels
+    far: Levels
+    bridge: Codes | None
+    rule: Rule
+    scale: int | None
+
+    columns: ClassVar[tuple[str, ...]]
+
+    @abstractmethod
+    def __call__(self, tables: Mapping[str, pa.Table]) -> pa.Table:
+        """Return what is to be kept of a part, given its ``flows``, their heads by measure, and what is ``known``."""
+
+    @classmethod
+    def of(cls, parts: _Parts, far: Levels, rule: Rule, scale: int | None) -> Self:
+        """Return the work on any of some parts."""
+        return cls(parts.lower, far, None if parts.upper is None else parts.upper.parents[0], rule, scale)
+
+    def best(self, tables: Mapping[str, pa.Table]) -> tuple[Flows, Floats, Floats]:
+        """Return the flows, with the least price and the smallest mass of a class over each."""
+        flows = self._flows(tables)
+        climbed = ladder(flows, self.near, self.far, lambda up, across, classes: self.rule.met(classes))
+        if self.bridge is None:
+            return flows, *climbed.descend()
+        known = tables["known"]
+        keys, summit = self._keys(ints(known, "near"), ints(known, "far")), climbed.summit
+        order = np.argsort(keys, kind="stable")
+        wanted = self._keys(self.bridge[summit.origin], summit.destination)
+        at = order[np.searchsorted(keys, wanted, sorter=order)]
+        return flows, *climbed.descend(*(_float(ints(known, name))[at] for name in ("price", "smallest")))
+
+    def _keys(self, near: npt.NDArray[np.integer], far: npt.NDArray[np.integer]) -> Ints:
+        return near.astype(np.int64) * len(self.far.sizes[0]) + far
+
+    def _flows(self, tables: Mapping[str, pa.Table]) -> Flows:
+        rows = tables["flows"]
+        given = Flows(
+            ints(rows, "near").astype(np.int32),
+            ints(rows, "far").astype(np.int32),
+            np.empty(0, dtype=np.int64),
+            ints(rows, "trips"),
+            ints(rows, "weight") if self.rule.weight is not None else None,
+            scale=self.scale or 1,
+        )
+        flows, _ = given.merge(given.origin, given.destination)
+        heads = [name for name in self.rule.measures if MEASURES[name].by_heads]
+        return replace(flows, visits={name: self._visits(flows, tables[name]) for name in heads})
+
+    def _visits(self, flows: Flows, visits: pa.Table) -> Visits:
+        ends = self._keys(ints(visits, "near"), ints(visits, "far"))
+        flow = np.searchsorted(self._keys(flows.origin, flows.destination), ends)
+        head = pc.dictionary_encode(visits.column("head").combine_chunks()).indices.to_numpy()
+        repeated = Visits(flow.astype(np.int32), head.astype(np.int32), int(head.max(initial=0)) + 1)
+        return repeated.relabel(np.arange(len(flows), dtype=np.int32), len(flows))
+
+
+class _Know(_Part):
+    """Says the best class over each flow, for the parts of the other axis to look up."""
+
+    columns = ("near", "far", "price", "smallest")
+
+    def __call__(self, tables: Mapping[str, pa.Table]) -> pa.Table:
+        flows, price, smallest = self.best(tables)
+        ends = flows.destination.astype(np.int64), flows.origin.astype(np.int64)
+        return pa.table(dict(zip(self.columns, (*ends, _whole(price), _whole(smallest)), strict=True)))
+
+
+class _Count(_Part):
+    """Counts the pairs by least price, and by smallest mass."""
+
+    columns = ("what", "value", "trips", "pairs")
+
+    def __call__(self, tables: Mapping[str, pa.Table]) -> pa.Table:
+        flows, *found = self.best(tables)
+        counts = []
+        for what, value in enumerate(found):
+            counted = spread(value, flows.trips)
+            columns = (np.full(len(counted.value), what), _whole(counted.value), counted.trips, counted.pairs)
+            counts.append(pa.table(dict(zip(self.columns, columns, strict=True))))
+        return pa.concat_tables(counts)
+
+
+def _whole(value: Floats) -> Ints:
+    """Return values as integers; -1 for what is infinite."""
+    return np.where(np.isinf(value), -1, value).astype(np.int64)
+
+
+def _float(value: Ints) -> Floats:
+    return np.where(value < 0, np.inf, value)

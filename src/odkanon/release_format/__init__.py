@@ -1,0 +1,1 @@
+"""A release folder as a format: file names, schema, reading, writing and verifying."""

@@ -1,0 +1,123 @@
+"""The sample survey as raw GNSS points, in the layout of NetMob25: for trying the way from points to tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+
+from odkanon.core.atomic_write import check_new, move_into_place, partial_folder, restore
+from odkanon.errors import InputError
+from odkanon.read.points.netmob25_files import INDIVIDUALS, POINTS
+from odkanon.read.tables.open_table import write_csv
+
+_STEP = 150.0
+"""Seconds between points at most, which with rounding stays below the pause of 180 s that would end a trip."""
+
+_UTC_OFFSET = 3600
+"""The week of the survey is in November, when Paris is an hour ahead of UTC."""
+
+
+def write_netmob25(survey: pa.Table, folder: Path, *, force: bool = False) -> int:
+    """Write a survey as NetMob25 would have it, and return the number of points.
+
+    Each trip becomes points along a straight line, from exactly its start to exactly its end, so that the trips can
+    be found again.
+
+    Parameters
+    ----------
+    survey : pyarrow.Table
+        Trips as `odkanon.sample.survey.make_survey` returns them.
+    folder : Path
+        Where to; an earlier folder of the same kind is replaced with ``force``.
+    """
+    restore(folder)
+    _check_free(folder, force=force)
+    with partial_folder(folder) as partial:
+        (partial / POINTS).mkdir()
+        write_csv(individuals(survey), partial / INDIVIDUALS)
+        points = points_of_trips(survey)
+        _write_person_files(points, partial / POINTS)
+        move_into_place(partial, folder, check=lambda: _check_free(folder, force=force), sync=False)
+    return len(points)
+
+
+def _check_free(folder: Path, *, force: bool) -> None:
+    """Raise if the survey cannot go to a folder: nothing but what it consists of is ever replaced."""
+    if folder.exists():
+        if not (folder.is_dir() and (folder / INDIVIDUALS).is_file()):
+            raise InputError(f"{folder} exists and is not such a survey; choose another folder")
+        points = [path.name for path in folder.glob(f"{POINTS}/*") if path.suffix != ".csv" or not path.is_file()]
+        foreign = sorted({path.name for path in folder.iterdir()} - {INDIVIDUALS, POINTS}) + points
+        if foreign:
+            raise InputError(f"{folder} has {foreign[0]} in it, which is no part of the survey; move it away first")
+    check_new(folder, force=force)
+
+
+def individuals(survey: pa.Table) -> pa.Table:
+    """Return the list of persons, with the columns of NetMob25 that have a meaning here."""
+    people = survey.group_by("person", use_threads=False).aggregate(
+        [(name, "first") for name in ("sex", "age", "category", "weight")]
+    )
+    names = {
+        "person": "ID",
+        "sex_first": "SEX",
+        "age_first": "AGE",
+        "category_first": "PRO_CAT",
+        "weight_first": "WEIGHT_INDIV",
+    }
+    people = people.select(list(names)).rename_columns(list(names.values()))
+    return people.append_column("GPS_RECORD", pa.array(np.ones(len(people), dtype=bool)))
+
+
+def points_of_trips(survey: pa.Table) -> pa.Table:
+    """Return the points of all trips, in the order of the survey."""
+    start, end = (survey.column(name).to_numpy().astype("datetime64[s]").astype(np.int64) for name in _TIMES)
+    steps = np.maximum(np.ceil((end - start) / _STEP), 1).astype(np.int64)
+    trip = np.repeat(np.arange(len(steps)), steps + 1)
+    step = np.arange(len(trip)) - np.repeat(np.cumsum(steps + 1) - steps - 1, steps + 1)
+    share = step / steps[trip]
+    second = start[trip] + np.rint(share * (end - start)[trip]).astype(np.int64)
+    column = {name: survey.column(name).to_numpy() for name in _PLACES}
+    lat, lon = (
+        np.where(share < 1, _between(column[f"start_{axis}"][trip], column[f"end_{axis}"][trip], share), last[trip])
+        for axis, last in (("lat", column["end_lat"]), ("lon", column["end_lon"]))
+    )
+    km = np.hypot(111.2 * (column["end_lat"] - column["start_lat"]), 73.2 * (column["end_lon"] - column["start_lon"]))
+    speed = np.round(3600 * km / np.maximum(end - start, 1), 1)
+    return pa.table(
+        {
+            "person": survey.column("person").take(pa.array(trip)),
+            "UTC DATETIME": _text(second - _UTC_OFFSET),
+            "LOCAL DATETIME": _text(second),
+            "VALID": np.ones(len(trip), dtype=bool),
+            "LATITUDE": lat,
+            "LONGITUDE": lon,
+            "SPEED": speed[trip],
+        }
+    )
+
+
+_TIMES = ("start_time", "end_time")
+_PLACES = ("start_lat", "start_lon", "end_lat", "end_lon")
+_Floats = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+
+
+def _between(start: _Floats, end: _Floats, share: _Floats) -> _Floats:
+    return np.round(start + share * (end - start), 6)
+
+
+def _text(seconds: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> pa.Array:
+    return pc.strftime(pa.array(seconds, pa.timestamp("s")), format="%Y-%m-%d %H:%M:%S")
+
+
+def _write_person_files(points: pa.Table, folder: Path) -> None:
+    runs = pc.run_end_encode(points.column("person").combine_chunks())
+    ends = runs.run_ends.to_pylist()
+    written = points.drop_columns(["person"])
+    options = pyarrow.csv.WriteOptions(quoting_style="none")
+    for person, first, end in zip(runs.values.to_pylist(), [0, *ends[:-1]], ends, strict=True):
+        pyarrow.csv.write_csv(written.slice(first, end - first), folder / f"{person}.csv", options)
