@@ -47,7 +47,12 @@ def od_of(origin: Cells, destination: Cells, weight: np.typing.NDArray[np.int64]
         for tree, ends in ((origins, origin), (destinations, destination))
     ]
     return od_matrix(
-        origins, destinations, *numbers, weight=weight, heads={"persons": person}, source=Source(rows=len(origin))
+        origins,
+        destinations,
+        *numbers,
+        weight=weight,
+        contributors={"persons": person},
+        source=Source(rows=len(origin)),
     )
 
 

@@ -29,12 +29,12 @@ LIMIT = "7GiB"
 def release(source: str, target: str, engine: str) -> dict[str, Any]:
     from odkanon import Rule, anonymize, build_od, read_trips
     from odkanon.engine.selection import load, parse_bytes
-    from odkanon.read.input_spec import Reading
+    from odkanon.read.input_spec import InputSpec
 
     if engine == "memory":
         od: Any = build_od(read_trips(source))
     else:
-        od = load(Reading(source), engine="duckdb", memory_limit=parse_bytes(LIMIT))
+        od = load(InputSpec(source), engine="duckdb", memory_limit=parse_bytes(LIMIT))
     made = anonymize(od, Rule(trips=10))
     made.save(Path(target) / "release")
     zones = [len(made.origins), len(made.destinations)]

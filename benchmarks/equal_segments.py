@@ -51,7 +51,7 @@ def row(name: str, part: Trips, size: int, found: np.ndarray, off: str) -> str:
 def costs(part: Trips, size: int, seed: int) -> list[float]:
     """Return G, as it is spent after and before generalising, of some persons with so many trips."""
     random = np.random.default_rng(seed)
-    person = part.heads["persons"]
+    person = part.contributors["persons"]
     order = random.permutation(int(person.max()) + 1)
     rank = order[person]
     chosen = np.zeros(len(part), dtype=bool)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pyarrow.parquet
 
-from odkanon import METHODS, Reading, Rule, anonymize, make_survey
+from odkanon import METHODS, InputSpec, Rule, anonymize, make_survey
 from odkanon.evidence.attack_context import open_case
 from odkanon.evidence.runner import Attempt, attempt_all
 from odkanon.read.input_matrix import matrix_of
@@ -43,7 +43,7 @@ def main() -> None:
         trips = said.trips or Path(folder) / "survey.parquet"
         if said.trips is None:
             pyarrow.parquet.write_table(make_survey(), trips)
-        reading = Reading(trips, where=said.where)
+        reading = InputSpec(trips, where=said.where)
         print(f"| {' | '.join(HEADINGS)} |", f"|---{'|---:' * (len(HEADINGS) - 1)}|", sep="\n", flush=True)
         od = matrix_of(reading)
         for method in said.methods.split(","):

@@ -147,7 +147,7 @@ def levels_release(od: ODMatrix, levels: tuple[int, int]) -> Release | None:
     """Return the release of a pair of levels without suppression; None where a class is below the rule."""
     cuts = level_cut(od.origins, levels[0]), level_cut(od.destinations, levels[1])
     classes, _ = od.flows.merge(cuts[0].zone_of_leaf[od.flows.origin], cuts[1].zone_of_leaf[od.flows.destination])
-    if not Rule(trips=K).met(classes).all():
+    if not Rule(trips=K).satisfied(classes).all():
         return None
     everything = np.ones(len(od), dtype=bool)
     return release_of_cuts(od, Rule(trips=K), *cuts, everything, Budget(0, "trips"), "levels", {})

@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 from playwright.sync_api import Browser
-from shooting import Opened, Reading, a_browser, opened, settle, shoot
+from shooting import InputSpec, Opened, a_browser, opened, settle, shoot
 
 from odkanon.methods import anonymize
 from odkanon.model.rule import Rule
@@ -27,7 +27,7 @@ HALVES = {"morning": "hour < 12", "afternoon": "hour >= 12"}
 def save_releases(source: Path, folder: Path, within: str | None) -> None:
     """Save a cascade of everything, and one of each half of the day."""
     for name, condition in {"cascade": None, **HALVES}.items():
-        od = matrix_of(Reading(source, within=within, where=condition))
+        od = matrix_of(InputSpec(source, within=within, where=condition))
         anonymize(od, Rule(trips=10), method="cascade").save(folder / name)
 
 

@@ -14,14 +14,14 @@ from pathlib import Path
 import pyarrow.parquet
 from moving import write_moving
 from playwright.sync_api import Browser, Page
-from shooting import ROOT, Opened, Reading, a_browser, opened, serving
+from shooting import ROOT, InputSpec, Opened, a_browser, opened, serving
 from shooting import shoot as shoot_to
 
 from odkanon.methods import anonymize
 from odkanon.model.rule import Rule
 from odkanon.publish.report import render
 from odkanon.publish.report.pictures import write_picture
-from odkanon.read.attributes.hierarchies import kinds_of
+from odkanon.read.attributes.hierarchies import parse_attributes
 from odkanon.read.input_matrix import matrix_of
 from odkanon.sample.survey import CENTRAL_CELLS, make_survey
 
@@ -99,14 +99,16 @@ def shoot_explorer(browser: Browser, url: str) -> None:
 
 def save_releases(source: Path, folder: Path) -> None:
     """Save the sample survey protected for participants, and for the population; as a cascade, and as a cube."""
-    reading = Reading(source, within=WITHIN)
+    reading = InputSpec(source, within=WITHIN)
     od = matrix_of(reading)
     for target in ("participants", "population"):
         anonymize(od, Rule.protect(target, k=10, of=od)).save(folder / target)
     anonymize(od, Rule(trips=10), method="cascade").save(folder / "cascade")
-    anonymize(matrix_of(reading, kinds=kinds_of(BY)), Rule(trips=10), method="cascade").save(folder / "cube")
+    anonymize(matrix_of(reading, attributes=parse_attributes(BY)), Rule(trips=10), method="cascade").save(
+        folder / "cube"
+    )
     for name, condition in HALVES.items():
-        half = matrix_of(Reading(source, within=WITHIN, where=condition))
+        half = matrix_of(InputSpec(source, within=WITHIN, where=condition))
         anonymize(half, Rule(trips=10), method="cascade").save(folder / name)
 
 
@@ -129,7 +131,7 @@ def main() -> int:
             shoot_cube(browser, folder)
             shoot_change(browser, folder)
         if wanted & {"explorer", "moving"}:
-            with serving(Reading(source, within=WITHIN), folder) as url:
+            with serving(InputSpec(source, within=WITHIN), folder) as url:
                 if "explorer" in wanted:
                     shoot_explorer(browser, url)
                 if "moving" in wanted:

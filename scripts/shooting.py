@@ -18,11 +18,11 @@ PATIENCE = 240
 sys.path.insert(0, str(ROOT / "tests"))
 
 from odkanon.explore import ExploreServer, Session, data_of_input  # noqa: E402
-from odkanon.read.input_spec import Reading  # noqa: E402
+from odkanon.read.input_spec import InputSpec  # noqa: E402
 from web.conftest import FLAGS, find_browser  # noqa: E402
 from web.driver import Opened  # noqa: E402
 
-__all__ = ["ROOT", "Opened", "Reading", "a_browser", "opened", "serving", "settle", "shoot"]
+__all__ = ["ROOT", "InputSpec", "Opened", "a_browser", "opened", "serving", "settle", "shoot"]
 
 
 @contextmanager
@@ -66,7 +66,7 @@ def shoot(page: Page, target: Path) -> None:
 
 
 @contextmanager
-def serving(reading: Reading, folder: Path) -> Iterator[str]:
+def serving(reading: InputSpec, folder: Path) -> Iterator[str]:
     """Run the explorer in the background and give its address."""
     with ExploreServer(Session(data_of_input(reading), folder)) as server:
         thread = threading.Thread(target=server.serve_forever)

@@ -124,23 +124,23 @@ def odkanon(
     total = len(pairs) if of == "rows" else sum(mass.trips for mass in pairs.values())
     allowance = floor(total * budget) if suppress == "after" else 0
     early = presuppress(pairs, path, limits, levels, budget, of) if suppress == "before" else set()
-    rest = {pair: mass for pair, mass in pairs.items() if pair not in early}
-    if not rest:
+    residual = {pair: mass for pair, mass in pairs.items() if pair not in early}
+    if not residual:
         return None
-    trees = [Tree({pair[axis] for pair in rest}, path) for axis in (0, 1)]
+    trees = [Tree({pair[axis] for pair in residual}, path) for axis in (0, 1)]
     cuts: list[set[Node]] = [{p[0] for p in tree.paths.values()} for tree in trees]
     ratio = len(cuts[0]) / len(cuts[1])
     step = 0
     while True:
         classes: dict[tuple[Node, Node], Mass] = {}
         members: dict[tuple[Node, Node], set[Any]] = {}
-        for pair, mass in rest.items():
+        for pair, mass in residual.items():
             key = (trees[0].zone(pair[0], cuts[0]), trees[1].zone(pair[1], cuts[1]))
             classes[key] = classes.get(key, NOTHING) + mass
             members.setdefault(key, set()).add(pair)
         failing = {key for key, mass in classes.items() if not limits.met(mass)}
         below = {pair for key in failing for pair in members[key]}
-        lost = len(below) if of == "rows" else sum(rest[pair].trips for pair in below)
+        lost = len(below) if of == "rows" else sum(residual[pair].trips for pair in below)
         if lost <= allowance:
             kept = {key: mass for key, mass in classes.items() if key not in failing}
             gone = early | below
@@ -151,12 +151,12 @@ def odkanon(
                 del kept[companion]
                 gone |= members[companion]
             return Outcome(cuts[0], cuts[1], kept, gone, step)
-        if not _merge(trees, cuts, rest, limits, ratio, step):
+        if not _merge(trees, cuts, residual, limits, ratio, step):
             return None
         step += 1
 
 
-def _merge(trees: list[Tree], cuts: list[set[Node]], rest: Pairs, limits: Limits, ratio: float, step: int) -> bool:
+def _merge(trees: list[Tree], cuts: list[set[Node]], residual: Pairs, limits: Limits, ratio: float, step: int) -> bool:
     drift = (len(cuts[0]) / len(cuts[1]) - ratio) / ratio
     first = 0 if drift > 0.03 else 1 if drift < -0.03 else step % 2
     for axis in (first, 1 - first):
@@ -164,7 +164,7 @@ def _merge(trees: list[Tree], cuts: list[set[Node]], rest: Pairs, limits: Limits
         if not ready:
             continue
         mass = dict.fromkeys(ready, NOTHING)
-        for pair, pair_mass in rest.items():
+        for pair, pair_mass in residual.items():
             for node in trees[axis].paths[pair[axis]]:
                 if node in mass:
                     mass[node] += pair_mass

@@ -18,8 +18,8 @@ from odkanon.evidence.sheet import Evidence as Evidence
 from odkanon.linked.fixed_zoning import Zoning as Zoning
 from odkanon.linked.fixed_zoning import release_on_zones as release_on_zones
 from odkanon.linked.fixed_zoning import zoning_of as zoning_of
-from odkanon.linked.linked_release import Together as Together
-from odkanon.linked.linked_release import release_together as release_together
+from odkanon.linked.linked_release import LinkedReleases as LinkedReleases
+from odkanon.linked.linked_release import release_linked as release_linked
 from odkanon.methods.method_registry import METHODS as METHODS
 from odkanon.methods.method_registry import Method as Method
 from odkanon.methods.method_registry import anonymize as anonymize
@@ -32,12 +32,12 @@ from odkanon.publish.attribute_view import view_release as view_release
 from odkanon.publish.dcat import Publisher as Publisher
 from odkanon.publish.dcat import describe_catalogue as describe_catalogue
 from odkanon.publish.export.formats import export_release as export_release
-from odkanon.publish.linked_folder import save_together as save_together
+from odkanon.publish.linked_folder import save_linked as save_linked
 from odkanon.publish.report.pictures import write_picture as write_picture
 from odkanon.publish.report.report_page import render as render
 from odkanon.publish.report.report_page import write_report as write_report
-from odkanon.quality.accuracy.accuracy import usefulness as usefulness
-from odkanon.quality.accuracy.result import Usefulness as Usefulness
+from odkanon.quality.accuracy.accuracy import accuracy as accuracy
+from odkanon.quality.accuracy.result import Accuracy as Accuracy
 from odkanon.quality.attribute_coverage import Known as Known
 from odkanon.quality.attribute_coverage import known as known
 from odkanon.quality.lower_bounds.lower_bound import Limit as Limit
@@ -52,7 +52,7 @@ from odkanon.read.attributes.dimensions import Dimension as Dimension
 from odkanon.read.attributes.dimensions import make_dimensions as make_dimensions
 from odkanon.read.attributes.hierarchies import cube_of as cube_of
 from odkanon.read.boundaries import with_outlines as with_outlines
-from odkanon.read.input_spec import Reading as Reading
+from odkanon.read.input_spec import InputSpec as InputSpec
 from odkanon.read.lookup import lookup_hierarchy as lookup_hierarchy
 from odkanon.read.lookup import read_hierarchy as read_hierarchy
 from odkanon.read.od_table import read_od as read_od

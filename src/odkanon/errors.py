@@ -1,10 +1,31 @@
-"""The one family of errors. Every message says what was wrong and what to do about it."""
+"""The exceptions of ODkAnon, and the sentences that recur in them.
+
+::
+
+    OdkanonError
+      InputError                 the input or an argument cannot be used as it is
+        UnknownNameError         a name that is none of those that exist
+        InvalidValueError        a value outside its range, or of the wrong type
+        ColumnNotFoundError      a column that a table lacks
+        FileMissingError         a path at which there is nothing
+        UnreadableFileError      a file that cannot be parsed
+        DamagedReleaseError      a release or recipe that is not what was written
+        TargetExistsError        an output path that is taken
+        OptionConflictError      options that exclude each other
+        MissingExtraError        an optional dependency that is not installed
+      RefusedError               nothing may be published under the rule
+      UnsafeReleaseError         a bug that would have published too much
+
+Every message says what was wrong and what to do about it. Sentences that recur are named constructors here; only what
+is said once is worded where it is raised.
+"""
 
 import errno
 import os
 import traceback
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import Self
 
 
 class OdkanonError(Exception):
@@ -29,10 +50,101 @@ class InputError(OdkanonError):
     """The input or an argument cannot be used as it is."""
 
 
+class UnknownNameError(InputError):
+    """A name that is none of those that exist."""
+
+    @classmethod
+    def among(cls, what: str, name: object, known: Iterable[object], *, listed: bool = True) -> Self:
+        """Return the error for an unknown name, with the nearest known one and, unless told otherwise, all of them."""
+        names = [str(each) for each in known]
+        choose = f"; choose from {', '.join(names)}" if listed and names else ""
+        return cls(f"unknown {what} {name!r}{nearest(str(name), names)}{choose}")
+
+
+class InvalidValueError(InputError):
+    """A value outside its range, or of the wrong type."""
+
+    @classmethod
+    def expected(cls, what: str, expected: str, got: object, *, option: str | None = None) -> Self:
+        """Return the error for a value that is not what it must be: ``k must be a whole number ..., not '10'``."""
+        return cls(f"{what} must be {expected}, not {got!r:.100}", option=option)
+
+
+class ColumnNotFoundError(InputError):
+    """A column that a table lacks."""
+
+    @classmethod
+    def from_missing(cls, table: str, missing: object, columns: Iterable[str], *, purpose: str = "") -> Self:
+        """Return the error for a column that a table lacks, with the nearest one that it has."""
+        purpose = purpose and f" {purpose}"
+        return cls(f"{table} has no column {missing!r}{purpose}{nearest(str(missing), columns)}")
+
+
+class FileMissingError(InputError):
+    """A path at which there is nothing."""
+
+    @classmethod
+    def at(cls, path: object, *, what: str = "file", advice: str = "check the path") -> Self:
+        """Return the error for a path at which there is nothing."""
+        return cls(f"there is no {what} {path}; {advice}")
+
+
+class UnreadableFileError(InputError):
+    """A file that cannot be parsed."""
+
+    @classmethod
+    def because(cls, path: object, reason: object, *, as_: str = "", advice: str = "") -> Self:
+        """Return the error for a file that cannot be read, with the first line of the reason."""
+        lines = str(reason).strip().splitlines() or [type(reason).__name__]
+        kind, help_ = f" as {as_}" if as_ else "", f"; {advice}" if advice else ""
+        return cls(f"{path} cannot be read{kind} ({lines[0]}){help_}")
+
+
+class DamagedReleaseError(InputError):
+    """A release or a recipe that is not what was written."""
+
+    @classmethod
+    def because(cls, path: object, reason: object, *, advice: str = "it was damaged or edited; save it again") -> Self:
+        """Return the error for a file of a release that is not as it was written."""
+        return cls(f"{path} {reason}; {advice}")
+
+
+class TargetExistsError(InputError):
+    """An output path that is taken."""
+
+    @classmethod
+    def at(cls, path: object, what: str = "exists already", *, advice: str = "choose another name") -> Self:
+        """Return the error for an output path that is taken."""
+        return cls(f"{path} {what}; {advice}")
+
+
+class OptionConflictError(InputError):
+    """Options that exclude each other."""
+
+    @classmethod
+    def between(cls, option: str, other: str, why: str, *, missing: bool = False) -> Self:
+        """Return the error for an option that does not apply with another one, or without it."""
+        return cls(f"{option} does not apply {'without' if missing else 'with'} {other}: {why}; leave it out")
+
+
+class MissingExtraError(InputError):
+    """An optional dependency that is not installed."""
+
+    @classmethod
+    def needed_for(cls, purpose: str, package: str, extra: str) -> Self:
+        """Return the error for a package that is not installed, with the command that installs it."""
+        return cls(f"{purpose} needs {package}: pip install 'odkanon[{extra}]'")
+
+
 class RefusedError(OdkanonError):
     """Nothing may be published under the rule that was asked for."""
 
     exit_code = 1
+
+    @classmethod
+    def nothing_publishable(cls, reason: object) -> Self:
+        """Return the error for a release that publishes nothing."""
+        return cls(f"nothing can be published: {reason}")
 
 
 class UnsafeReleaseError(OdkanonError):

@@ -20,7 +20,7 @@ from odkanon.engine.selection import load_table
 from odkanon.engine.spark.backend import Spark
 from odkanon.engine.spark.gnss_trips import SparkTrips, trips_of_points
 from odkanon.engine.spark.input import open_spark_input, read_parquet
-from odkanon.read.input_spec import Reading
+from odkanon.read.input_spec import InputSpec
 from odkanon.read.points.cutting import TripRule
 
 if TYPE_CHECKING:
@@ -42,14 +42,14 @@ def read(
         Parquet or CSV: a file, a folder of Parquet, a pattern, or an address in an object store, which is handed to
         Spark as it is.
     **how
-        How to read it, such as ``columns``, ``resolution`` or ``where``; see `odkanon.Reading`.
+        How to read it, such as ``columns``, ``resolution`` or ``where``; see `odkanon.InputSpec`.
 
     Returns
     -------
     SqlMatrix
         For `odkanon.anonymize`; a release made of it is the same, byte for byte, as one made in memory.
     """
-    reading = Reading(source, **how)
+    reading = InputSpec(source, **how)
     return load_table(open_spark_input(reading, backend=Spark(session)), reading)
 
 

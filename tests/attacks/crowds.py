@@ -17,11 +17,11 @@ from odkanon import Rule
 from odkanon.methods.cascade.cascade_rows import Rows
 from odkanon.methods.cascade.ladder import Ladder, side_of
 from odkanon.methods.cascade.method import least_trips
-from odkanon.methods.cascade.roll_up import Terms, fall
+from odkanon.methods.cascade.roll_up import PublicationRule, roll_up
 from odkanon.model.od import ODMatrix, od_matrix
 from odkanon.model.provenance import Source
 from odkanon.zoning.attribute_axis import ANY, AttributeAxis
-from worlds.cubes import Cube, attributes, tree_of
+from worlds.cubes import Cube, attribute_axes, tree_of
 
 Numbers = npt.NDArray[np.int64]
 
@@ -91,36 +91,38 @@ def acquainted(counts: Counts, seed: int) -> Crowd:
 def crowd_matrix(world: Cube, crowd: Crowd, *, numbered: bool) -> ODMatrix:
     """Return the matrix of inputs; with an axis for their numbers, or of a single one as it would be read."""
     at = np.unravel_index(crowd.box, world.shape)
-    axes, kinds = attributes(world, at)
+    axes, attributes = attribute_axes(world, at)
     if numbered:
         leaves = [(one, one + 1) for one in range(crowd.inputs)]
         axes = (*axes, AttributeAxis("input", tree_of([leaves, [(0, crowd.inputs)]], ANY)))
-        kinds = (*kinds, crowd.of.astype(np.int32))
+        attributes = (*attributes, crowd.of.astype(np.int32))
     return od_matrix(
         tree_of(world.levels[0]),
         tree_of(world.levels[1]),
         at[0].astype(np.int32),
         at[1].astype(np.int32),
-        heads={"persons": _apart(crowd, crowd.person), "households": _apart(crowd, crowd.household)},
+        contributors={"persons": _apart(crowd, crowd.person), "households": _apart(crowd, crowd.household)},
         axes=axes,
-        kinds=kinds,
+        attributes=attributes,
         source=Source(rows=len(crowd.of)),
     )
 
 
-def _apart(crowd: Crowd, head: Numbers) -> npt.NDArray[np.int32]:
-    width = int(head.max(initial=0)) + 1
-    return np.where(head < 0, -1, crowd.of * width + head).astype(np.int32)
+def _apart(crowd: Crowd, contributor: Numbers) -> npt.NDArray[np.int32]:
+    width = int(contributor.max(initial=0)) + 1
+    return np.where(contributor < 0, -1, crowd.of * width + contributor).astype(np.int32)
 
 
-def published(world: Cube, crowd: Crowd, rule: Rule, terms: type[Terms] = Terms, *, capped: bool = True) -> Replay:
+def published(
+    world: Cube, crowd: Crowd, rule: Rule, terms: type[PublicationRule] = PublicationRule, *, capped: bool = True
+) -> Replay:
     """Return what the method lists of every input, in the words of the replay."""
     od = crowd_matrix(world, crowd, numbered=True)
     k = least_trips(rule, safe=True)
     trees = (od.origins, od.destinations, *(axis.tree for axis in od.axes))
     ladder = Ladder(tuple(side_of(tree) for tree in trees), world.order)
-    rest = od.workspace().falling([side.nodes(0) for side in ladder.sides], rule.measures)
-    found = fall(ladder, rest, terms(rule, k, capped)).rows
+    residual = od.workspace().residual_trips([side.nodes(0) for side in ladder.sides], rule.measures)
+    found = roll_up(ladder, residual, terms(rule, k, capped)).rows
     return Replay(world, crowd.counts(world), k, listed=_by_node(world, found, crowd.inputs))
 
 

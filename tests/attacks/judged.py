@@ -64,8 +64,8 @@ class Judged(Replay):
         above = np.where(row > 0, arrived - row, 0)
         gone = np.where(row > 0, weight * above // np.maximum(arrived, 1), 0)
         own = by_person(who) if self.people.size else np.zeros((0, len(row)), dtype=np.int64)
-        heads = np.minimum((own > 0).sum(axis=0), row) if self.least[1] else row
-        row = np.where((weight - gone >= self.least[0]) & (heads >= self.least[1]), row, 0).astype(np.int16)
+        contributors = np.minimum((own > 0).sum(axis=0), row) if self.least[1] else row
+        row = np.where((weight - gone >= self.least[0]) & (contributors >= self.least[1]), row, 0).astype(np.int16)
         taken = row > 0
         self.row_weight[node] = np.where(taken, weight - gone, 0).astype(np.int16)
         self.heavy[node] = np.where(taken, 0 if self.mode == "kept" else gone, weight).astype(np.int16)

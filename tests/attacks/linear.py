@@ -83,8 +83,8 @@ def shown_groups(knowledge: Knowledge, k: int, k_persons: int = 0) -> list[Bools
         values = weights @ columns
         good = ((values == 0) | (values == 1)).all(axis=1)
         values = values[good]
-        size, heads = values @ mass, (values @ who.T > 0).sum(axis=1)
-        found += [value == 1 for value in values[(size > 0) & ((size < k) | (heads < k_persons))]]
+        size, contributors = values @ mass, (values @ who.T > 0).sum(axis=1)
+        found += [value == 1 for value in values[(size > 0) & ((size < k) | (contributors < k_persons))]]
     found = [group for group in found if not _is_published(knowledge, columns, group)]
     smallest = [
         group for group in found if not any((other < group).any() and (other <= group).all() for other in found)

@@ -147,12 +147,12 @@ def total_attack(everyone: Table, segments: Sequence[Table], totals: Counter[str
     for number, value in enumerate(SEXES):
         if value not in totals:
             continue
-        rest = totals[value] - sum(segments[number].values())
+        residual = totals[value] - sum(segments[number].values())
         for flow, count in everyone.items():
             hidden = [at for at, part in enumerate(segments) if flow not in part and (SEXES[at] in totals)]
             if hidden == [number]:
-                rest -= count - sum(part.get(flow, 0) for part in segments)
-        left.append(rest)
+                residual -= count - sum(part.get(flow, 0) for part in segments)
+        left.append(residual)
     return isolated(left)
 
 

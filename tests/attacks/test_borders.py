@@ -160,7 +160,7 @@ def test_free_zones_do_not_end_where_few_trips_do(rule: Rule, how: dict[str, boo
         for parent in parents:
             here = [cell_to_parent(end, h3.get_resolution(parent)) == h3.str_to_int(parent) for end in ends]
             sides = here if how else [here[0] if own is ends[0] else here[1]]
-            assert any(rule.enough(_all(od.flows, side)).all() for side in sides if side.any())
+            assert any(rule.meets_thresholds(_all(od.flows, side)).all() for side in sides if side.any())
 
 
 def _all(flows: Flows, which: npt.NDArray[np.bool_]) -> Flows:

@@ -12,7 +12,7 @@ import pytest
 from attacks.cascades import PAIR, SINGLE, THREE, Mode, Reader, Replay, World, attack, inputs_up_to, lasting, shown
 from attacks.judged import Judged, every_state, trips_of
 from odkanon import Rule
-from worlds.cubes import cube_matrix, fallen, rows_by_box
+from worlds.cubes import cube_matrix, rolled_up, rows_by_box
 
 WORLDS = [
     (World(((THREE, THREE),)), 3),
@@ -166,7 +166,7 @@ def reader(seed: int, k: int, *, plain: bool) -> Reader:
     replay = Replay(LARGE, counts, k, "plain" if plain else "capped").run()
     rows = {node: int(listed[0]) for node, listed in replay.listed.items() if listed[0]}
     if not plain:
-        assert rows == rows_by_box(LARGE, fallen(cube_matrix(LARGE, counts[0]), Rule(trips=k), k))
+        assert rows == rows_by_box(LARGE, rolled_up(cube_matrix(LARGE, counts[0]), Rule(trips=k), k))
     return Reader(LARGE, rows, {node: int(bound[0]) for node, bound in replay.bounds.items()}, k, plain)
 
 

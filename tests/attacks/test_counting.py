@@ -14,7 +14,7 @@ import pyarrow.parquet
 import pytest
 
 from engine.test_duckdb import in_duckdb
-from odkanon import ODMatrix, Reading, Rule, anonymize, audit_releases, build_od, read_area, read_od, read_trips
+from odkanon import InputSpec, ODMatrix, Rule, anonymize, audit_releases, build_od, read_area, read_od, read_trips
 from odkanon.audit import TripsSource
 from odkanon.core.weights import to_units, units_sql, weight_scale
 from odkanon.engine.protocols import Matrix
@@ -140,11 +140,11 @@ def several(folder: Path, *tables: pa.Table) -> list[Path]:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("kinds", [(pa.int64(), pa.float64()), (pa.int8(), pa.string()), (WHOLE, TENTHS)])
-def test_a_second_file_keeps_its_fractions(tmp_path: Path, kinds: tuple[Any, Any], engine: str) -> None:
+@pytest.mark.parametrize("attributes", [(pa.int64(), pa.float64()), (pa.int8(), pa.string()), (WHOLE, TENTHS)])
+def test_a_second_file_keeps_its_fractions(tmp_path: Path, attributes: tuple[Any, Any], engine: str) -> None:
     """They were rounded to the type of the first: 0.6 counted as 1, and latitude 48.85 as 49."""
-    fine = pa.array(["0.6"] * 10).cast(kinds[1])
-    tables = table(10, weight=pa.array([1] * 10).cast(kinds[0])), table(10, weight=fine)
+    fine = pa.array(["0.6"] * 10).cast(attributes[1])
+    tables = table(10, weight=pa.array([1] * 10).cast(attributes[0])), table(10, weight=fine)
     files = several(tmp_path / "in", *tables)
     for source in (files, tmp_path / "in"):
         od = matrix(source, engine)
@@ -152,11 +152,11 @@ def test_a_second_file_keeps_its_fractions(tmp_path: Path, kinds: tuple[Any, Any
 
 
 @pytest.mark.parametrize(
-    "kinds",
+    "attributes",
     [(LONG, FINE), (pa.int64(), pa.float32()), (pa.timestamp("s"), pa.timestamp("s", "UTC"))],
 )
-def test_files_without_a_common_type_are_refused(tmp_path: Path, kinds: tuple[Any, Any]) -> None:
-    files = several(tmp_path / "in", *(table(2, weight=pa.array([1, 2]).cast(kind)) for kind in kinds))
+def test_files_without_a_common_type_are_refused(tmp_path: Path, attributes: tuple[Any, Any]) -> None:
+    files = several(tmp_path / "in", *(table(2, weight=pa.array([1, 2]).cast(kind)) for kind in attributes))
     with pytest.raises(InputError, match=r"'weight' of .*\.parquet is .*; write it as one type"):
         read_trips(files)
 
@@ -341,7 +341,7 @@ def test_trips_that_cannot_be_added_up_are_refused(engine: str) -> None:
 def test_a_word_among_numbers_that_a_filter_asks_loses_no_line(tmp_path: Path, engine: Any) -> None:
     """DuckDB read the column as numbers, and took the lines with a word out: the file was refused as damaged."""
     path = csv(tmp_path, table(30, age=["18", "x", "17"] * 10))
-    source = load(Reading(path, where="age >= 18"), engine=engine).summary.source
+    source = load(InputSpec(path, where="age >= 18"), engine=engine).summary.source
     assert (source.rows, source.rejected[FILTERED].rows) == (30, 20)
 
 

@@ -15,7 +15,7 @@ from attacks.cascades import PAIR, SINGLE, THREE, every_input, shown
 from attacks.crowds import Crowd, acquainted, crowd_matrix, families, published, strangers
 from attacks.views import rows_of
 from odkanon import Release, Rule, anonymize
-from odkanon.methods.cascade.roll_up import Terms
+from odkanon.methods.cascade.roll_up import PublicationRule
 from worlds.cubes import Cube
 
 RULES = [Rule(persons=2), Rule(households=2), Rule(persons=2, households=2)]
@@ -38,7 +38,9 @@ COUPLE_TWICE = [*COUPLE, (0, 0)]
 EVERYBODY = [(), *((a,) for a in range(4)), *((a, b) for a in range(4) for b in range(a, 4))]
 
 
-def groups_shown(world: Cube, crowd: Crowd, rule: Rule, terms: type[Terms] = Terms, *, capped: bool = True) -> int:
+def groups_shown(
+    world: Cube, crowd: Crowd, rule: Rule, terms: type[PublicationRule] = PublicationRule, *, capped: bool = True
+) -> int:
     replay = published(world, crowd, rule, terms, capped=capped)
     signature = replay.signature()
     assert len(np.unique(signature)) > 3, "hardly anything is published, so nothing is tested"
@@ -100,7 +102,7 @@ def test_without_caps_groups_are_shown(rule: Rule) -> None:
     assert groups_shown(MODES, crowd, rule, capped=False) > 50_000
 
 
-class Carrying(Terms):
+class Carrying(PublicationRule):
     """Terms that count on what a row passes on, as if all its heads went on with it."""
 
     @property
@@ -109,7 +111,7 @@ class Carrying(Terms):
         return True
 
 
-def test_counting_on_heads_that_do_not_go_on_shows_groups() -> None:
+def test_counting_on_contributors_that_do_not_go_on_shows_groups() -> None:
     """Of persons and households one is dealt out: a row above shows that it has heads of its own."""
     crowd = families(MODES, [(), (0,), (1,)], (0, 1))
     assert groups_shown(MODES, crowd, Rule(persons=2, households=2), Carrying) > 100

@@ -18,7 +18,7 @@ from odkanon.engine.duckdb.input import DuckInput
 from odkanon.engine.selection import load_table
 from odkanon.model.flows import Totals
 from odkanon.model.residual_suppression import ALONE
-from odkanon.read.input_spec import Reading
+from odkanon.read.input_spec import InputSpec
 from odkanon.read.tables.open_table import open_table
 from odkanon.release_format.manifest import manifest
 from worlds.records import World, budgets, h3_worlds, limits_of, rules, table_of, worlds
@@ -28,13 +28,13 @@ first = settings(max_examples=300, phases=(Phase.generate,), database=None)
 METHODS = ["odkanon", "oigh", "atg-soft", "treecut"]
 
 
-def rest_of(world: World, published: set[tuple[str, str]]) -> oracle.Mass:
+def residual_of(world: World, published: set[tuple[str, str]]) -> oracle.Mass:
     """What the attacker is after: all trips together that are not published."""
     return sum((mass for pair, mass in world.pairs.items() if pair not in published), oracle.NOTHING)
 
 
-def is_hidden(rest: oracle.Mass, rule: Rule) -> bool:
-    return rest.trips == 0 or limits_of(rule).met(rest)
+def is_hidden(residual: oracle.Mass, rule: Rule) -> bool:
+    return residual.trips == 0 or limits_of(rule).met(residual)
 
 
 def naive(world: World, rule: Rule) -> set[tuple[str, str]]:
@@ -43,10 +43,10 @@ def naive(world: World, rule: Rule) -> set[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("rule", [Rule(trips=4), Rule(weight=20), Rule(persons=3)], ids=str)
-def test_the_rest_of_a_naive_release_is_told(rule: Rule) -> None:
+def test_the_residual_of_a_naive_release_is_told(rule: Rule) -> None:
     def told(world: World) -> bool:
         published = naive(world, rule)
-        return bool(published) and not is_hidden(rest_of(world, published), rule)
+        return bool(published) and not is_hidden(residual_of(world, published), rule)
 
     assert told(find(h3_worlds(), told, settings=first))
 
@@ -65,7 +65,7 @@ def test_what_is_suppressed_is_nothing_or_meets_the_rule(
     options = {"suppress": suppress} if method == "odkanon" else {}
     release = anonymize(world.od, rule, method=method, budget=budget, **options)
     if release.refusal is None:
-        assert is_hidden(rest_of(world, pairs_published(world, release)), rule)
+        assert is_hidden(residual_of(world, pairs_published(world, release)), rule)
 
 
 def small(counts: list[int], *, persons: int = 100) -> World:
@@ -113,9 +113,9 @@ def test_where_nothing_would_be_left_nothing_is_published() -> None:
 def test_a_database_leaves_out_the_same(rule: Rule, counts: list[int]) -> None:
     world = small(counts, persons=7)
     mine = anonymize(world.od, rule, budget=0.15)
-    stored = load_table(DuckInput(open_table(table_of(world.trips)), DuckDb(fetchable=0)), Reading())
+    stored = load_table(DuckInput(open_table(table_of(world.trips)), DuckDb(fetchable=0)), InputSpec())
     theirs = anonymize(stored, rule, budget=0.15)
-    assert theirs.placement is None
+    assert theirs.assignment is None
     assert mine.refusal == theirs.refusal
     assert mine.classes.trips.tolist() == theirs.classes.trips.tolist()
     assert mine.suppressed == theirs.suppressed
@@ -133,16 +133,16 @@ def test_a_release_cannot_be_built_with_too_few_suppressed() -> None:
         "classes": replace(
             classes,
             **{name: getattr(classes, name)[kept] for name in ("origin", "destination", "trips", "weight")},
-            heads={name: counts[kept] for name, counts in classes.heads.items()},
+            contributors={name: counts[kept] for name, counts in classes.contributors.items()},
         ),
         "suppressed": world.od.flows.totals(~few),
         "budget": None,
     }
-    placement = replace(release.placement_in_memory, published=few)
+    assignment = replace(release.placement_in_memory, published=few)
     for rule in (Rule(trips=5), Rule(weight=5), Rule(persons=5)):
         with pytest.raises(UnsafeReleaseError, match="its total would tell"):
-            Release(**fields | {"rule": rule, "placement": placement})
+            Release(**fields | {"rule": rule, "assignment": assignment})
         if rule.persons is None:
             with pytest.raises(UnsafeReleaseError, match="its total would tell"):
-                Release(**fields | {"rule": rule, "placement": None})
-    assert len(Release(**fields | {"rule": Rule(trips=4), "placement": placement}).classes) == 3
+                Release(**fields | {"rule": rule, "assignment": None})
+    assert len(Release(**fields | {"rule": Rule(trips=4), "assignment": assignment}).classes) == 3

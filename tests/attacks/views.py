@@ -67,12 +67,12 @@ def questions(world: Cube) -> Iterator[Asked]:
 def numbers(world: Cube, release: Release, rows: dict[Box, int]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]:
     """Return every number that can be had, as the rows that it adds up and as the value that is told."""
     boxes, sets, values = list(rows), list(np.eye(len(rows), dtype=bool)), list(rows.values())
-    kinds = [[set(range(*part)) for part in box[2:]] for box in boxes]
+    attributes = [[set(range(*part)) for part in box[2:]] for box in boxes]
     ends = [box[:2] for box in boxes]
     for asked in questions(world):
         view = release.view(asked.where)
-        certain = np.array([all(a <= b for a, b in zip(kind, asked.values, strict=True)) for kind in kinds])
-        some = np.array([all(a & b for a, b in zip(kind, asked.values, strict=True)) for kind in kinds])
+        certain = np.array([all(a <= b for a, b in zip(kind, asked.values, strict=True)) for kind in attributes])
+        some = np.array([all(a & b for a, b in zip(kind, asked.values, strict=True)) for kind in attributes])
         for column, which in (("trips", certain), ("trips_possible", some & ~certain)):
             told = {(row["origin"], row["destination"]): row[column] for row in view.table.to_pylist()}
             for place in sorted(set(ends)):

@@ -148,11 +148,11 @@ def test_what_no_flow_says_is_left_to_the_trips(told: Told) -> None:
     assert told.rule() == [few, f"- {unknown}"]
 
 
-def test_more_heads_than_trips_cannot_be(told: Told) -> None:
+def test_more_contributors_than_trips_cannot_be(told: Told) -> None:
     told.flows = FLOWS | {("a1", "a1"): (10, 15.5, 11, 12)}
     assert told.rule() == [
-        f"1 flows have more {heads} than trips, which cannot be: a1 -> a1 with 10 trips"
-        for heads in ("persons", "households")
+        f"1 flows have more {contributors} than trips, which cannot be: a1 -> a1 with 10 trips"
+        for contributors in ("persons", "households")
     ]
     told.measures = ("trips", "weight")
     assert told.rule() == []

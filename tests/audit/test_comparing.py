@@ -13,11 +13,11 @@ import pytest
 
 from audit.by_hand import Flows, Known, release, tables
 from odkanon.audit import pairwise_checks
-from odkanon.audit.differencing.equations import Heads, System
+from odkanon.audit.differencing.equations import ColumnContributors, System
 from odkanon.audit.differencing.feasible_solution import DoNotFitError
 from odkanon.audit.findings import Finding
 from odkanon.audit.pairwise_checks import Comparing, overlapping
-from odkanon.audit.relations import Kind, Relation
+from odkanon.audit.relations import Relation, RelationKind
 from odkanon.audit.release_reader import Published
 
 FLOWS: list[Flows] = [
@@ -33,9 +33,9 @@ def system(columns: dict[tuple[int, ...], tuple[float, ...]], *least: float, per
     mass = np.array(list(columns.values()), dtype=np.float64)
     names = ("trips", "weight")[: mass.shape[1]]
     counts = np.maximum(persons - 1 - np.arange(len(columns)), 0)
-    heads = Heads("persons", persons, np.arange(counts.sum()), np.append(0, np.cumsum(counts)))
+    contributors = ColumnContributors("persons", persons, np.arange(counts.sum()), np.append(0, np.cumsum(counts)))
     rows = np.array(list(columns), dtype=np.int64)
-    return System(rows, names, mass, np.array(least), (heads,) if persons else ())
+    return System(rows, names, mass, np.array(least), (contributors,) if persons else ())
 
 
 class Asked:
@@ -52,7 +52,7 @@ class Asked:
 
 def findings(
     answer: Callable[[int], System | None],
-    *related: tuple[int, int, Kind],
+    *related: tuple[int, int, RelationKind],
     rule: dict[str, float] | None = None,
     folder: Path | None = None,
 ) -> tuple[list[Finding], list[list[list[int]]]]:
@@ -176,7 +176,7 @@ def test_a_long_chain_hangs_together() -> None:
 ALL = [(0, 1), (0, 2), (1, 2)]
 
 
-def overlaps(*pairs: tuple[int, int]) -> list[tuple[int, int, Kind]]:
+def overlaps(*pairs: tuple[int, int]) -> list[tuple[int, int, RelationKind]]:
     return [(one, other, "overlap") for one, other in pairs]
 
 

@@ -62,19 +62,19 @@ def test_other_axes_count_again_as_they_say(trips: Path, tmp_path: Path) -> None
     assert told(release.save(tmp_path / "cube"), trips, 7) == []
     od = read_matrix(trips, by=["date", "hour"], resolution=7)
     release = anonymize(od, Rule(trips=5, persons=5), method="cascade", give_up="place,date,hour")
-    assert len(set(release.classes.kinds["date"].tolist())) > 2
+    assert len(set(release.classes.attributes["date"].tolist())) > 2
     assert told(release.save(tmp_path / "dates"), trips, 7) == []
 
 
 def test_a_row_of_another_kind_than_its_trips_is_found(cube: Path, trips: Path, tmp_path: Path) -> None:
     folder = copy_release(cube, tmp_path / "cube")
     rows = read_rows(folder)
-    kinds = {(row["origin"], row["destination"], row["mode"], row["hour"], row["age"]) for row in rows}
+    attributes = {(row["origin"], row["destination"], row["mode"], row["hour"], row["age"]) for row in rows}
     at = next(
         at
         for at, row in enumerate(rows)
         if row["mode"] == "private"
-        and (row["origin"], row["destination"], "transit", row["hour"], row["age"]) not in kinds
+        and (row["origin"], row["destination"], "transit", row["hour"], row["age"]) not in attributes
     )
     rows[at]["mode"] = "transit"
     write_rows(folder, rows)

@@ -15,7 +15,7 @@ from odkanon.audit.differences import Family
 from odkanon.audit.differencing import feasible_solution
 from odkanon.audit.differencing.feasible_solution import DoNotFitError, _least_squares, some_masses
 from odkanon.audit.published_counts import possible_atoms
-from odkanon.audit.relations import Kind, Relation
+from odkanon.audit.relations import Relation, RelationKind
 from odkanon.audit.release_reader import Published
 from worlds.tries import tries
 
@@ -175,7 +175,7 @@ def atoms(*told: Relation, releases: tuple[Published, ...], complete: tuple[Fami
         ("unknown", [[0], [0, 1], [1]]),
     ],
 )
-def test_which_releases_a_trip_may_be_about(kind: Kind, expected: list[list[int]]) -> None:
+def test_which_releases_a_trip_may_be_about(kind: RelationKind, expected: list[list[int]]) -> None:
     assert atoms(Relation(ONE, ALL, kind, "said"), releases=(ALL, ONE)) == expected
     assert atoms(Relation(ONE, ALL, kind, "said"), releases=(ONE, ALL)) == expected
 

@@ -14,7 +14,7 @@ from odkanon.audit.differencing.equations import System
 from odkanon.audit.differencing.feasible_solution import DoNotFitError
 from odkanon.audit.equation_systems import number_rows
 from odkanon.audit.published_counts import Told, _inside_areas, compare_numbers
-from odkanon.audit.relations import Kind, Relation, inside_mark
+from odkanon.audit.relations import Relation, RelationKind, inside_mark
 from odkanon.audit.release_reader import Published
 
 BOTH: Flows = {("a1", "b1"): (20, 20.5), ("a2", "b1"): (20, 25.0)}
@@ -23,7 +23,9 @@ WOMEN: Flows = {("a1", "b1"): (17, 12.5)}
 """Row 2."""
 
 
-def told(releases: Sequence[Published], flows: Sequence[Flows], *related: tuple[int, int, Kind]) -> System | None:
+def told(
+    releases: Sequence[Published], flows: Sequence[Flows], *related: tuple[int, int, RelationKind]
+) -> System | None:
     """Return the system of releases, each on a side of its own."""
     connection, places = tables(*flows), Known(*flows)
     number_rows(connection)
@@ -42,7 +44,7 @@ def test_columns_have_masses_that_fit() -> None:
     found = told([release(0), release(1)], [BOTH, WOMEN], (1, 0, "part"))
     assert columns(found) == {(0, -1): 3, (0, 2): 17, (1, -1): 20}
     assert found is not None
-    assert (found.names, found.least.tolist(), found.heads) == (("trips",), [9.5], ())
+    assert (found.names, found.least.tolist(), found.contributors) == (("trips",), [9.5], ())
 
 
 def test_who_suppresses_nothing_has_each_trip_in_a_row() -> None:
@@ -95,7 +97,7 @@ def test_the_strictest_rule_counts() -> None:
 
 def test_what_is_too_much_to_try(monkeypatch: pytest.MonkeyPatch) -> None:
     releases, flows = [release(number) for number in range(3)], [BOTH, WOMEN, WOMEN]
-    related: list[tuple[int, int, Kind]] = [(1, 0, "part"), (2, 0, "part"), (1, 2, "same")]
+    related: list[tuple[int, int, RelationKind]] = [(1, 0, "part"), (2, 0, "part"), (1, 2, "same")]
     expected = {(0, -1, -1): 3, (0, 2, 3): 17, (1, -1, -1): 20}
     assert columns(told(releases, flows, *related)) == pytest.approx(expected)
     monkeypatch.setattr(feasible_solution, "MOST_VALUES", 1)
@@ -113,12 +115,14 @@ def test_what_is_too_much_to_try(monkeypatch: pytest.MonkeyPatch) -> None:
 def said(
     releases: Sequence[Published],
     flows: Sequence[Flows],
-    compared: Sequence[tuple[int, int, Kind]],
-    *besides: tuple[int, int, Kind],
+    compared: Sequence[tuple[int, int, RelationKind]],
+    *constraints: tuple[int, int, RelationKind],
 ) -> list[tuple[str, str]]:
     """Return what is found where some two are compared, and more is known."""
     connection, places = tables(*flows), Known(*flows)
-    known = [Relation(releases[one], releases[other], kind, "as you say") for one, other, kind in (*compared, *besides)]
+    known = [
+        Relation(releases[one], releases[other], kind, "as you say") for one, other, kind in (*compared, *constraints)
+    ]
     found = compare_numbers(connection, places, known[: len(compared)], known)  # type: ignore[arg-type]
     return [(each.check, each.message) for each in found]
 
@@ -141,10 +145,10 @@ def test_where_a_trip_was_swapped_flows_are_subtracted_both_ways() -> None:
 
 def test_numbers_that_contradict_are_told_and_subtracted_all_the_same() -> None:
     flows: list[Flows] = [BOTH, {("a1", "b1"): (17,), ("a2", "b1"): (21,)}]
-    (check, message), *rest = said([release(0), release(1)], flows, [(1, 0, "part")])
+    (check, message), *residual = said([release(0), release(1)], flows, [(1, 0, "part")])
     assert check == "relation"
     assert "contradict" in message
-    assert rest == [THREE]
+    assert residual == [THREE]
     # The same beside two others, of which equations show something.
     others = [release(number) for number in range(4)]
     found = said(others, [*flows, BOTH, WOMEN], [(1, 0, "part"), (3, 2, "part")], (0, 2, "disjoint"))
@@ -157,8 +161,8 @@ def test_parts_that_share_no_trips_are_subtracted_together() -> None:
     """Of twenty, eleven are of the one and seven of the other; two are of neither."""
     releases = [release(0), release(1), release(2, rule={"trips": 5})]
     flows: list[Flows] = [BOTH, {("a1", "b1"): (11,)}, {("a1", "b1"): (7,)}]
-    compared: list[tuple[int, int, Kind]] = [(1, 0, "part"), (2, 0, "part")]
-    apart: tuple[int, int, Kind] = (1, 2, "disjoint")
+    compared: list[tuple[int, int, RelationKind]] = [(1, 0, "part"), (2, 0, "part")]
+    apart: tuple[int, int, RelationKind] = (1, 2, "disjoint")
     both = ("difference", "a1 -> b1: r0 20 - r1 11 - r2 7 = 2 trips of somebody else")
     assert said(releases, flows, compared, apart) == [both]
     assert both not in said(releases, flows, compared, (1, 2, "unknown"))

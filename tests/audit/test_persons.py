@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from odkanon.audit.counting.persons import person_sql
-from odkanon.read.person_ids import head_text
+from odkanon.read.person_ids import contributor_text
 from odkanon.read.tables.open_table import connect
 
 BLOCKS = [(0x20, 0x300), (0x600, 0x700), (0x900, 0xA00), (0x2000, 0x2070), (0x2200, 0x2220), (0x3000, 0x3040)]
@@ -41,7 +41,7 @@ def test_every_sign_is_what_it_is_to_the_reader(frame: str) -> None:
     """Where they differed, a good release would have findings, or a bad one none."""
     connection = connect()
     connection.register("ids", pa.table({"id": [frame.format(sign) for sign in SIGNS]}))
-    differing = f"SELECT id FROM ids WHERE ({head_text('id')}) IS DISTINCT FROM ({person_sql('id')})"
+    differing = f"SELECT id FROM ids WHERE ({contributor_text('id')}) IS DISTINCT FROM ({person_sql('id')})"
     assert connection.sql(differing).fetchall() == []
 
 

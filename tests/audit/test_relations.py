@@ -29,7 +29,7 @@ from odkanon import (
 from odkanon.audit import Report, TripsSource
 from odkanon.audit.auditor import open_releases
 from odkanon.audit.release_reader import Published
-from odkanon.audit.study_area import told_area
+from odkanon.audit.study_area import disclosed_area
 from odkanon.audit.zone_geometry import Places
 from odkanon.linked.fixed_zoning import release_on_zones, zoning_of
 from odkanon.read.tables.table import connect
@@ -62,7 +62,7 @@ def on_zones_of(first: Path, path: Path, folder: Path, where: str | None = None,
     return release_on_zones(matrix(path, where), rule, read_release(first).zoning).save(folder)
 
 
-def kinds(report: Report) -> dict[tuple[str, str], str]:
+def attributes(report: Report) -> dict[tuple[str, str], str]:
     return {each.releases: each.relation for each in report.compared}
 
 
@@ -84,7 +84,7 @@ def without_person(tmp_path: Path) -> tuple[Path, Path, Path]:
 def test_women_without_one_person_show_that_person(tmp_path: Path) -> None:
     path, *folders = without_person(tmp_path)
     report = audit_with_trips(path, *folders)
-    assert kinds(report) == {("without", "women"): "part"}
+    assert attributes(report) == {("without", "women"): "part"}
     assert rests(report) == [9, 9]
 
 
@@ -103,7 +103,7 @@ def test_ages_from_18_and_from_19(tmp_path: Path) -> None:
     on_zones_of(tmp_path / "from18", path, tmp_path / "from19", "age >= 19")
     report = audit_with_trips(path, tmp_path / "from18", tmp_path / "from19")
     assert rests(report)
-    assert all(rest < 10 for rest in rests(report))
+    assert all(residual < 10 for residual in rests(report))
 
 
 def test_a_copy_of_the_file_with_one_more_column_gives_the_same_findings(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_csv_beside_parquet(tmp_path: Path) -> None:
     assert findings(audit_releases(folders), "relation")
     report = audit_with_trips(path, *folders)
     assert rests(report) == [4]
-    assert kinds(report) == {("ten", "eleven"): "same"}
+    assert attributes(report) == {("ten", "eleven"): "same"}
 
 
 def test_a_series_that_grows_by_a_trip_that_was_swapped(tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_months_of_different_trips_are_clean_with_the_trips(tmp_path: Path) -> N
     on_zones_of(tmp_path / "women", path, tmp_path / "men", 'sex == "Man"')
     report = audit_with_trips(path, tmp_path / "women", tmp_path / "men")
     assert not findings(report, "difference")
-    assert kinds(report) == {("women", "men"): "disjoint"}
+    assert attributes(report) == {("women", "men"): "disjoint"}
 
 
 def test_three_filters_that_overlap_are_combined(tmp_path: Path) -> None:
@@ -271,7 +271,7 @@ def test_whoever_knows_the_area_of_a_release_knows_where_its_trips_are(tmp_path:
     everywhere = in_cells(path, tmp_path / "everywhere", 10)
     inside = in_cells(path, tmp_path / "inside", 9, "--within", ",".join(places()[:2]))
     report = audit_with_trips(path, everywhere, inside)
-    assert kinds(report) == {("inside", "everywhere"): "part"}
+    assert attributes(report) == {("inside", "everywhere"): "part"}
     assert rests(report) == [2]
 
 
@@ -295,11 +295,11 @@ def test_an_area_that_changed_or_is_not_there_is_not_known(tmp_path: Path) -> No
     done = odkanon("anonymize", path, "-o", tmp_path / "release", "--within", area)
     assert done.returncode == 0, output(done)
     told = read_published(tmp_path / "release")
-    assert told_area(told) is not None
+    assert disclosed_area(told) is not None
     area.write_text(" ".join(places()[:3]))
-    assert told_area(told) is None
+    assert disclosed_area(told) is None
     area.unlink()
-    assert told_area(told) is None
+    assert disclosed_area(told) is None
 
 
 def test_areas_that_are_the_same_count_once_and_large_ones_are_not_listed() -> None:

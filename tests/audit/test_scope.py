@@ -22,6 +22,7 @@ from odkanon.audit.study_area import (
     apart_in_time,
     area_of,
     columns_needed,
+    disclosed_area,
     filters_of,
     finest_of,
     hides_filter,
@@ -30,7 +31,6 @@ from odkanon.audit.study_area import (
     same_table,
     scope_sql,
     segment_of,
-    told_area,
 )
 from odkanon.read.tables.filters import FILTERED
 
@@ -301,23 +301,23 @@ def test_one_table_is_known_by_its_digest_or_else_by_its_name(
 
 def test_an_area_is_known_in_cells_or_from_a_file_that_is_the_same(tmp_path: Path) -> None:
     cell = "861fb4667ffffff"
-    area = told_area(release({"within": cell}))
+    area = disclosed_area(release({"within": cell}))
     assert area is not None
     assert area.cells is not None
     assert [h3.int_to_str(each) for each in area.cells.tolist()] == [cell]
     path = tmp_path / "cells.txt"
     path.write_text(cell)
     kept = release({"within": str(path)})
-    assert told_area(kept) is None
+    assert disclosed_area(kept) is None
     kept.recipe["command"] = {"files": {str(path): hashlib.sha256(cell.encode()).hexdigest()}}
-    assert told_area(kept) is not None
+    assert disclosed_area(kept) is not None
     path.write_text("861fb4677ffffff")
-    assert told_area(kept) is None
+    assert disclosed_area(kept) is None
     path.unlink()
-    assert told_area(kept) is None
+    assert disclosed_area(kept) is None
 
 
 @pytest.mark.parametrize("told", [None, 5, "no cell", "x" * 5000, ["861fb4667ffffff"]])
 def test_what_is_no_area_is_none(told: Any) -> None:
-    assert told_area(release({"within": told})) is None
-    assert told_area(release()) is None
+    assert disclosed_area(release({"within": told})) is None
+    assert disclosed_area(release()) is None

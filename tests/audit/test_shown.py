@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from odkanon.audit.differencing import enumeration, groups, min_cut
-from odkanon.audit.differencing.equations import Heads, System
+from odkanon.audit.differencing.equations import ColumnContributors, System
 from odkanon.audit.differencing.groups import small_groups
 from worlds.tries import tries
 
@@ -30,9 +30,9 @@ def system(columns: Mapping[Any, int], least: int = LEAST) -> System:
 def of_persons(columns: Mapping[Any, Collection[int]]) -> System:
     """Columns by who is in them; each person has a hundred trips in each, so that trips are never few."""
     start = np.append(0, np.cumsum([len(who) for who in columns.values()]))
-    head = np.array([person for who in columns.values() for person in sorted(who)], dtype=np.int64)
+    contributor = np.array([person for who in columns.values() for person in sorted(who)], dtype=np.int64)
     trips = system({key: 100 * len(who) for key, who in columns.items()})
-    return replace(trips, heads=(Heads("persons", LEAST, head, start),))
+    return replace(trips, contributors=(ColumnContributors("persons", LEAST, contributor, start),))
 
 
 def masses(found: System) -> list[int]:
@@ -97,7 +97,7 @@ def small_columns(found: System) -> tuple[set[int], int]:
         group
         for group in groups
         if found.mass[group.columns].sum() < found.least[0]
-        or any(heads.among(group.columns) < heads.least for heads in found.heads)
+        or any(contributors.among(group.columns) < contributors.least for contributors in found.contributors)
     ]
     return {at for group in small for at in group.columns.tolist() if found.mass[at, 0] > 0}, undecided
 
@@ -197,15 +197,15 @@ def test_groups_that_meet_the_rule_are_not_told(monkeypatch: pytest.MonkeyPatch)
     assert masses(found) == []
     assert masses(replace(found, least=np.array([5.0]))) == [4]
     many = of_persons({(-1, 12): {0, 8, 2, 4}, (0, 10): {0, 9, 2, 1}, (1, 12): {1, 2}, (2, 12): {8, 6}})
-    five = replace(many, heads=(replace(many.heads[0], least=5),))
+    five = replace(many, contributors=(replace(many.contributors[0], least=5),))
     assert [group.columns.tolist() for group in small_groups(five)[0]] == [[0]]
 
 
-def test_heads_are_spread_until_it_is_known_or_said_that_it_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_contributors_are_spread_until_it_is_known_or_said_that_it_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(enumeration, "MOST_ROWS", 0)
     columns = {(-1, 10): {8, 5}, (-1, 12): {0, 1, 2}, (-1, 13): {0, 1, 2, 6, 7, 9}, (0, 10): {5}, (0, 12): {8, 1, 5}}
     hard = of_persons(columns)
-    assert small_groups(replace(hard, heads=(replace(hard.heads[0], least=5),))) == ([], 1)
+    assert small_groups(replace(hard, contributors=(replace(hard.contributors[0], least=5),))) == ([], 1)
 
 
 def test_columns_without_trips_are_not_looked_into(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,7 +214,7 @@ def test_columns_without_trips_are_not_looked_into(monkeypatch: pytest.MonkeyPat
     columns = {(0, -1): set[int](), (0, 10): {0, 1, 3, 5, 6, 8}, (1, -1): {3, 4, 5}, (1, 10): {8, 1, 6}}
     columns |= {(2, -1): {1, 3, 5, 6, 8}, (2, 10): {8, 1, 3, 4}, (3, -1): {2, 3, 4, 5, 6, 7}}
     found = of_persons(columns)
-    assert small_groups(replace(found, heads=(replace(found.heads[0], least=5),))) == ([], 0)
+    assert small_groups(replace(found, contributors=(replace(found.contributors[0], least=5),))) == ([], 0)
 
 
 def test_what_went_one_way_can_go_another(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -232,8 +232,8 @@ def test_trips_of_nobody_are_few_persons(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_trips_of_nobody_are_not_even_one_person() -> None:
     found = of_persons({(0, 10): CROWD, (0, -1): set()})
-    one = replace(found.heads[0], least=1)
-    assert small_columns(replace(found, mass=np.array([[2000.0], [50.0]]), heads=(one,))) == ({1}, 0)
+    one = replace(found.contributors[0], least=1)
+    assert small_columns(replace(found, mass=np.array([[2000.0], [50.0]]), contributors=(one,))) == ({1}, 0)
 
 
 def test_few_persons_in_too_many_ways_are_said_to_be_undecided(monkeypatch: pytest.MonkeyPatch) -> None:

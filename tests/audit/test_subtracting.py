@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from audit.by_hand import Flows, release, tables
-from odkanon.audit.differences import Family, families, find_differences, find_few_heads
+from odkanon.audit.differences import Family, families, find_differences, find_few_contributors
 from odkanon.audit.relations import Relation
 from odkanon.audit.release_reader import Published
 
@@ -45,7 +45,7 @@ def test_a_flow_less_all_that_lie_inside_it() -> None:
 
 
 @pytest.mark.parametrize(("inside", "found"), [(24, True), (16, True), (15, False), (25, False), (26, False)])
-def test_a_rest_is_too_small_below_the_rule(inside: int, found: bool) -> None:
+def test_a_residual_is_too_small_below_the_rule(inside: int, found: bool) -> None:
     assert bool(differences([WHOLE, {("a1", "B"): (inside,)}], of(*made(TRIPS, TRIPS)))) is found
 
 
@@ -59,7 +59,7 @@ def test_the_strictest_rule_counts(strict: int) -> None:
 
 
 @pytest.mark.parametrize("strict", [0, 1])
-def test_a_rest_of_too_little_weight(strict: int) -> None:
+def test_a_residual_of_too_little_weight(strict: int) -> None:
     rules = [TRIPS | ({"weight": 8.0} if at == strict else {}) for at in range(2)]
     assert differences([WHOLE, {("A", "B"): (15, 22.5)}], of(*made(*rules))) == [
         "A -> B: r0 25 - r1 15 = 10 trips of weight 7.500, below 8, of somebody else"
@@ -135,48 +135,48 @@ FORTY: Flows = {("A", "B"): (40, 40.0, 20, 9)}
 FEW = "A -> B: r0 - r1 = 20 trips of somebody else, by the numbers of perhaps {} persons; give the trips to count them"
 
 
-def few_heads(
+def few_contributors(
     flows: Sequence[Flows], measures: Sequence[tuple[str, ...]] = (PEOPLE, PEOPLE), **rules: dict[str, float]
 ) -> list[str]:
     both = [
         release(at, measures=measures[at], rule=rules.get(f"r{at}", {"trips": 10.0, "persons": 10.0}))
         for at in range(2)
     ]
-    return [each.message for each in find_few_heads(tables(*flows), [of(*both)])]
+    return [each.message for each in find_few_contributors(tables(*flows), [of(*both)])]
 
 
 @pytest.mark.parametrize(("inside", "left"), [(15, 5), (11, 9), (10, None), (20, 1), (21, 1)])
 def test_persons_that_may_be_left(inside: int, left: int | None) -> None:
-    found = few_heads([FORTY, {("A", "B"): (20, 20.0, inside)}])
+    found = few_contributors([FORTY, {("A", "B"): (20, 20.0, inside)}])
     assert found == ([] if left is None else [FEW.format(left)])
 
 
-def test_few_trips_are_told_elsewhere_and_several_flows_have_common_heads() -> None:
-    assert few_heads([FORTY, {("A", "B"): (31, 31.0, 15)}]) == []
-    assert len(few_heads([FORTY, {("A", "B"): (30, 30.0, 15)}])) == 1
-    assert few_heads([FORTY, {("a1", "B"): (10, 10.0, 7), ("a2", "B"): (10, 10.0, 8)}]) == []
+def test_few_trips_are_told_elsewhere_and_several_flows_have_common_contributors() -> None:
+    assert few_contributors([FORTY, {("A", "B"): (31, 31.0, 15)}]) == []
+    assert len(few_contributors([FORTY, {("A", "B"): (30, 30.0, 15)}])) == 1
+    assert few_contributors([FORTY, {("a1", "B"): (10, 10.0, 7), ("a2", "B"): (10, 10.0, 8)}]) == []
 
 
-def test_heads_are_asked_for_by_any_rule_and_told_by_all() -> None:
+def test_contributors_are_asked_for_by_any_rule_and_told_by_all() -> None:
     flows: list[Flows] = [FORTY, {("A", "B"): (20, 20.0, 15, 8)}]
-    assert few_heads(flows, r0=TRIPS) == few_heads(flows, r1=TRIPS) == [FEW.format(5)]
-    assert few_heads(flows, r0=TRIPS, r1=TRIPS) == []
+    assert few_contributors(flows, r0=TRIPS) == few_contributors(flows, r1=TRIPS) == [FEW.format(5)]
+    assert few_contributors(flows, r0=TRIPS, r1=TRIPS) == []
     nobody: list[Flows] = [FORTY, {("A", "B"): (20, 20.0, 20)}]
-    assert few_heads(nobody, r0=TRIPS, r1=TRIPS) == []
+    assert few_contributors(nobody, r0=TRIPS, r1=TRIPS) == []
     for silent in ((PEOPLE, ("trips",)), (("trips",), PEOPLE)):
-        assert few_heads(flows, silent) == []
+        assert few_contributors(flows, silent) == []
     homes = [("trips", "households")] * 2
     rule = {"trips": 10.0, "households": 2.0}
-    assert few_heads(flows, homes, r0=rule, r1=rule) == [FEW.format(1).replace("persons", "households")]
+    assert few_contributors(flows, homes, r0=rule, r1=rule) == [FEW.format(1).replace("persons", "households")]
 
 
-def test_heads_of_segments_that_were_made_together_are_safe_side_by_side(tmp_path: Path) -> None:
+def test_contributors_of_segments_that_were_made_together_are_safe_side_by_side(tmp_path: Path) -> None:
     (tmp_path / "index.json").write_text('{"whole": "r0", "segments": [{"folder": "r1"}]}')
     rule = {"trips": 10.0, "persons": 10.0}
     both = [replace(release(at, measures=PEOPLE, rule=rule), folder=tmp_path / f"r{at}") for at in range(2)]
     connection = tables(FORTY, {("A", "B"): (20, 20.0, 15)})
-    assert find_few_heads(connection, [of(*both)]) == []
-    assert len(find_few_heads(connection, [of(both[0], replace(both[1], folder=tmp_path / "r2"))])) == 1
+    assert find_few_contributors(connection, [of(*both)]) == []
+    assert len(find_few_contributors(connection, [of(both[0], replace(both[1], folder=tmp_path / "r2"))])) == 1
 
 
 def told(*totals: int | None, folder: Path | None = None, dimensions: Sequence[str] = ()) -> set[tuple[str, ...]]:

@@ -5,28 +5,42 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from odkanon.audit.differencing.equations import Group, Heads, System, components, incidence_of, is_published, parts
+from odkanon.audit.differencing.equations import (
+    ColumnContributors,
+    Group,
+    System,
+    components,
+    incidence_of,
+    is_published,
+    parts,
+)
 
-HEADS = Heads("persons", 3, np.array([7, 8, 8, 9, 7]), np.array([0, 2, 2, 5]))
+CONTRIBUTORS = ColumnContributors("persons", 3, np.array([7, 8, 8, 9, 7]), np.array([0, 2, 2, 5]))
 """Persons 7 and 8 are in the first column, nobody in the second, 8, 9 and 7 in the third."""
 
 
-def system(*rows: tuple[int, ...], heads: tuple[Heads, ...] = ()) -> System:
+def system(*rows: tuple[int, ...], contributors: tuple[ColumnContributors, ...] = ()) -> System:
     """Columns in these rows, with 1, 2, 3, ... trips and ten times as much weight."""
     trips = np.arange(1.0, len(rows) + 1)
     mass = np.column_stack([trips, 10 * trips])
-    return System(np.array(rows, dtype=np.int64), ("trips", "weight"), mass, np.array([5.0, 20.0]), heads)
+    return System(np.array(rows, dtype=np.int64), ("trips", "weight"), mass, np.array([5.0, 20.0]), contributors)
 
 
-def test_heads_of_some_columns() -> None:
-    some = HEADS.take(np.array([2, 1]))
+def test_contributors_of_some_columns() -> None:
+    some = CONTRIBUTORS.take(np.array([2, 1]))
     assert (some.name, some.least) == ("persons", 3)
-    assert (some.head.tolist(), some.start.tolist()) == ([8, 9, 7], [0, 3, 3])
-    assert [HEADS.among(np.array(each, dtype=np.int64)) for each in ([0], [1], [2], [0, 2], [])] == [2, 0, 3, 3, 0]
+    assert (some.contributor.tolist(), some.start.tolist()) == ([8, 9, 7], [0, 3, 3])
+    assert [CONTRIBUTORS.among(np.array(each, dtype=np.int64)) for each in ([0], [1], [2], [0, 2], [])] == [
+        2,
+        0,
+        3,
+        3,
+        0,
+    ]
 
 
 def test_some_columns_of_a_system() -> None:
-    some = system((0, 1), (0, 2), (3, 2), heads=(HEADS,)).take(np.array([2, 0]))
+    some = system((0, 1), (0, 2), (3, 2), contributors=(CONTRIBUTORS,)).take(np.array([2, 0]))
     assert some.rows.tolist() == [[3, 2], [0, 1]]
     assert some.mass.tolist() == [[3, 30], [1, 10]]
     assert (some.names, some.least.tolist()) == (("trips", "weight"), [5, 20])
@@ -47,15 +61,20 @@ def test_some_columns_of_a_system() -> None:
     ],
 )
 def test_one_measure_that_is_too_small_is_enough(mass: tuple[float, float], most: int, small: bool) -> None:
-    found = system((0, 1), (0, 2), (3, 2), heads=(HEADS,))
+    found = system((0, 1), (0, 2), (3, 2), contributors=(CONTRIBUTORS,))
     assert found.maybe_small(np.array([mass]), np.array([[most]])).tolist() == [small]
     assert found.maybe_small(np.array([mass, (9, 90)]), np.array([[most], [9]])).tolist() == [small, False]
 
 
 @pytest.mark.parametrize(("least", "small"), [((3, 3), [False]), ((3, 4), [True]), ((4, 3), [True])])
-def test_one_kind_of_heads_that_is_too_few_is_enough(least: tuple[int, int], small: list[bool]) -> None:
-    kinds = tuple(Heads(str(each), each, HEADS.head, HEADS.start) for each in least)
-    assert system((0, 1), (0, 2), (3, 2), heads=kinds).maybe_small(np.array([[5, 20]]), np.array([[3, 3]])) == small
+def test_one_kind_of_contributors_that_is_too_few_is_enough(least: tuple[int, int], small: list[bool]) -> None:
+    attributes = tuple(
+        ColumnContributors(str(each), each, CONTRIBUTORS.contributor, CONTRIBUTORS.start) for each in least
+    )
+    assert (
+        system((0, 1), (0, 2), (3, 2), contributors=attributes).maybe_small(np.array([[5, 20]]), np.array([[3, 3]]))
+        == small
+    )
 
 
 ROWS = [(0, 10), (1, 11), (0, -1), (-1, 11), (2, 12), (3, -1), (3, -1), (4, 13), (5, 13), (5, 14), (6, 14)]

@@ -93,7 +93,7 @@ def test_columns_are_what_the_rows_tell_apart_and_what_may_be_there() -> None:
     assert found.names == ("trips",)
     assert found.mass[:, 0].tolist() == [5, 4, 1, 5, 0]
     assert found.least.tolist() == [5]
-    assert found.heads == ()
+    assert found.contributors == ()
 
 
 @pytest.mark.parametrize(
@@ -128,13 +128,13 @@ def test_every_measure_of_any_rule_counts_with_the_highest_threshold() -> None:
     assert found.least.tolist() == [4.0, pytest.approx(20.0, rel=1e-9)]
     assert found.least[1] < 20
     assert found.mass.tolist() == [[5, 12.5], [4, 10], [1, 2.5], [5, 12.5], [0, 0]]
-    (persons,) = found.heads
+    (persons,) = found.contributors
     assert (persons.name, persons.least) == ("persons", 3)
     # v and u besides the two men; one trip of the second column names nobody.
     assert np.diff(persons.start).tolist() == [4, 2, 1, 5, 0]
     assert persons.among(np.array([0, 1])) == 5  # v, u, w, and the men m and n
     assert persons.among(np.array([4])) == 0
-    assert len(persons.head) == 12
+    assert len(persons.contributor) == 12
 
 
 def test_thresholds_of_several_releases() -> None:

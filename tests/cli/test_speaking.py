@@ -15,7 +15,7 @@ from cli.here import run
 from cli.runner import odkanon, output, told
 from odkanon import InputError
 from odkanon.cli.commands import COMMANDS
-from odkanon.cli.console import Speaker, make_table
+from odkanon.cli.console import CommandConsole, make_table
 
 GOLDEN = Path(__file__).parent.parent / "golden/tiny/od.csv"
 
@@ -152,7 +152,7 @@ def test_tables_fit_without_cutting_names(width: int) -> None:
     name = "a-release-with-a-name-that-is-rather-long-for-a-table-of-eighty-columns-and-more"
     table = make_table("A title", ("release", *(f"number {n}" for n in range(7))), left=("release",))
     table.add_row(name, *("1,234,567.8" for _ in range(7)))
-    speaker = Speaker()
+    speaker = CommandConsole()
     speaker.file = io.StringIO()
     speaker._force_terminal, speaker._width = True, width
     speaker.print(table)

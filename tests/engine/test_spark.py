@@ -17,9 +17,9 @@ from engine.needs import ON_SPARK, on_spark
 from engine.same import CASCADES, CUBE_WAYS, CUBES, EVERY_RULE, FINE, RULES, WAYS, check_same, homes, messy, outcome
 from odkanon import Area, InputError, Rule, build_od, limit, lookup_hierarchy, read_od, read_trips
 from odkanon.engine.spark.backend import _java_home, to_spark
-from odkanon.read.attributes.hierarchies import kinds_of
+from odkanon.read.attributes.hierarchies import parse_attributes
 from odkanon.read.input_matrix import matrix_of
-from odkanon.read.input_spec import Reading
+from odkanon.read.input_spec import InputSpec
 from odkanon.read.tables.column_names import COORDINATES
 from odkanon.sample.crowd import write_crowd
 from odkanon.sample.survey import CENTRAL_CELLS
@@ -84,17 +84,17 @@ def test_cascades_under_every_rule(session: Any, way: dict[str, Any], tmp_path: 
 @pytest.mark.slow
 def test_cubes_under_other_rules(session: Any, tmp_path: Path) -> None:
     path = saved(messy(700), tmp_path / "messy.parquet")
-    kinds = kinds_of(["mode", "hour:0-7,7-9,9-17,17-24", "age"])
-    reference = matrix_of(Reading(path, resolution=7), kinds=kinds)
+    attributes = parse_attributes(["mode", "hour:0-7,7-9,9-17,17-24", "age"])
+    reference = matrix_of(InputSpec(path, resolution=7), attributes=attributes)
     rules = [rules[-1] for _, rules in CUBES]
-    check_same(reference, on_spark(session, path, kinds=kinds, resolution=7), rules, CUBE_WAYS)
+    check_same(reference, on_spark(session, path, attributes=attributes, resolution=7), rules, CUBE_WAYS)
 
 
 def test_cubes(session: Any, tmp_path: Path) -> None:
     path = saved(messy(700), tmp_path / "messy.parquet")
-    kinds, way = kinds_of(["weekday"]), {"method": "cascade", "coarsest": 4}
-    reference = matrix_of(Reading(path, resolution=5), kinds=kinds)
-    on_cluster = on_spark(session, path, fetchable=0, kinds=kinds, resolution=5)
+    attributes, way = parse_attributes(["weekday"]), {"method": "cascade", "coarsest": 4}
+    reference = matrix_of(InputSpec(path, resolution=5), attributes=attributes)
+    on_cluster = on_spark(session, path, fetchable=0, attributes=attributes, resolution=5)
     check_same(reference, on_cluster, [Rule(trips=5, persons=3)], [way])
 
 

@@ -15,9 +15,9 @@ from engine.same import check_same, said
 from odkanon import InputError, Rule
 from odkanon.engine.spark.csv_lines import Lines, _look
 from odkanon.engine.spark.tasks import task_connection
-from odkanon.read.attributes.hierarchies import kinds_of
+from odkanon.read.attributes.hierarchies import parse_attributes
 from odkanon.read.input_matrix import matrix_of
-from odkanon.read.input_spec import Reading
+from odkanon.read.input_spec import InputSpec
 from odkanon.read.tables.column_names import COORDINATES
 from odkanon.read.tables.text_files import TextFormat
 from worlds.files import trips_text
@@ -65,11 +65,11 @@ def test_a_split_file_by_hour_on_a_time_zone(split: Any, tmp_path: Path) -> None
     path = tmp_path / "trips.csv"
     path.write_text(written(rows, end="\r\n"), newline="")
     options: dict[str, Any] = {"resolution": 7, "timezone": "America/Santiago"}
-    kinds = kinds_of(["hour:0-4,4-8,8-24"])
-    reference = matrix_of(Reading(path, **options), kinds=kinds)
+    attributes = parse_attributes(["hour:0-4,4-8,8-24"])
+    reference = matrix_of(InputSpec(path, **options), attributes=attributes)
     assert "lines with a wrong number of columns or not in UTF-8" in dict(reference.source.rejected)
-    check_same(reference, on_spark(split, path, kinds=kinds, **options), [Rule(trips=4)], WAY)
-    elsewhere = matrix_of(Reading(path, resolution=7), kinds=kinds)
+    check_same(reference, on_spark(split, path, attributes=attributes, **options), [Rule(trips=4)], WAY)
+    elsewhere = matrix_of(InputSpec(path, resolution=7), attributes=attributes)
     assert said(elsewhere, Rule(trips=4), WAY[0]) != said(reference, Rule(trips=4), WAY[0])
 
 
@@ -84,9 +84,9 @@ def test_semicolons_decimal_commas_and_local_times_in_latin_1(split: Any, tmp_pa
     rows = [[*names, "größe"], *([*row, "Straße" if at % 2 else "Älmhult"] for at, row in enumerate(rows))]
     path = tmp_path / "trips.csv"
     path.write_bytes(written(rows, ";").encode("latin-1"))
-    check_same(matrix_of(Reading(path, resolution=7)), on_spark(split, path, resolution=7), [Rule(trips=4)], WAY)
+    check_same(matrix_of(InputSpec(path, resolution=7)), on_spark(split, path, resolution=7), [Rule(trips=4)], WAY)
     declared: dict[str, Any] = {"encoding": "latin-1", "decimal": ",", "where": 'größe == "Straße" and hour < 18'}
-    check_same(matrix_of(Reading(path, **declared)), on_spark(split, path, **declared), [])
+    check_same(matrix_of(InputSpec(path, **declared)), on_spark(split, path, **declared), [])
 
 
 @pytest.mark.slow
@@ -95,7 +95,7 @@ def test_several_files_with_a_header_each(split: Any, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(written(rows[:60]))
     (tmp_path / "b.csv").write_text("\ufeff" + written([rows[0], *rows[60:]]))
     pattern = f"{tmp_path}/*.csv"
-    check_same(matrix_of(Reading(pattern)), on_spark(split, pattern), [])
+    check_same(matrix_of(InputSpec(pattern)), on_spark(split, pattern), [])
     (tmp_path / "b.csv").write_text(written([rows[0][::-1], *rows[60:]]))
     with pytest.raises(InputError, match="different first lines"):
         on_spark(split, pattern)

@@ -31,7 +31,7 @@ def told(release: Release, od: Matrix) -> Any:
         for measure in ("trips", "weight")
         if release.refusal is None
     ]
-    columns = [classes.trips, classes.weight, *(count for _, count in sorted(classes.heads.items()))]
+    columns = [classes.trips, classes.weight, *(count for _, count in sorted(classes.contributors.items()))]
     zones = release.origins.ids[classes.origin], release.destinations.ids[classes.destination]
     rows = sorted(zip(*(column.tolist() for column in (*zones, *columns) if column is not None), strict=True))
     return release.refusal, rows, release.suppressed, release.companion, quality
@@ -44,7 +44,7 @@ def test_a_database_makes_the_same_releases() -> None:
     found = []
     for rule, way in product(RULES, WAYS):
         mine, theirs = anonymize(memory, rule, **way), anonymize(stored, rule, **way)
-        assert theirs.placement is None
+        assert theirs.assignment is None
         assert told(theirs, stored) == told(mine, memory), (rule, way)
         found.append((len(mine.classes), mine.suppressed.trips))
     assert sum(classes > 1 and suppressed > 0 for classes, suppressed in found) > 5
@@ -85,7 +85,7 @@ def test_what_is_too_few_takes_the_same_flow_along(counts: list[int], rule: Rule
     assert told(theirs, stored) == told(mine, memory)
 
 
-def test_heads_of_several_suppressed_flows_count_once() -> None:
+def test_contributors_of_several_suppressed_flows_count_once() -> None:
     """Two persons in each of two flows that are suppressed: the same two, who are fewer than three."""
     flows = [(4, [f"p{at}" for at in range(40)]), (7, [f"q{at}" for at in range(12)]), (10, "ab"), (8, "ab")]
     trips = pa.table(

@@ -19,7 +19,7 @@ from cli.runner import odkanon
 from evidence.towns import attack, made, release, write_town
 from odkanon import (
     InputError,
-    Reading,
+    InputSpec,
     Rule,
     anonymize,
     build_od,
@@ -27,8 +27,8 @@ from odkanon import (
     make_dimensions,
     read_od,
     read_trips,
-    release_together,
-    save_together,
+    release_linked,
+    save_linked,
 )
 from odkanon.evidence.attack_context import Case, open_case
 from odkanon.evidence.attacks.attack_registry import ATTACKS, Attack
@@ -94,8 +94,8 @@ def test_a_differencing_pair_is_found(town: Path, folders: dict[str, Path]) -> N
 
 def test_segments_made_together_show_nothing_by_differences(town: Path, tmp_path: Path) -> None:
     trips = read_trips(town)
-    together = release_together(trips, Rule(trips=10), make_dimensions(trips, ["sex"]), segment_budget=0.5)
-    save_together(together, tmp_path / "segments")
+    together = release_linked(trips, Rule(trips=10), make_dimensions(trips, ["sex"]), segment_budget=0.5)
+    save_linked(together, tmp_path / "segments")
     parts = [path for path in (tmp_path / "segments").iterdir() if path.name.startswith("sex")]
     assert parts
     found = attack("differencing", tmp_path / "segments" / "whole", town, *parts)
@@ -143,7 +143,7 @@ def nines(folder: Path, **options: Any) -> Case:
     trips.write_text("origin,destination,trips\n" + "".join(f"{o},{d},{n}\n" for o, d, n in NINES))
     od = read_od(trips, hierarchy=tree)
     made = anonymize(od, Rule(trips=10), method="cascade", **options).save(folder / "release")
-    return open_case(made, Reading(trips, hierarchy=tree, kind="od"))
+    return open_case(made, InputSpec(trips, hierarchy=tree, kind="od"))
 
 
 def test_a_cascade_without_its_condition_shows_groups(tmp_path: Path) -> None:
@@ -255,17 +255,17 @@ def test_a_release_is_made_again_with_its_own_thresholds_and_mean_weight(town: P
         "apart": Rule(trips=10, weight=12, mean_weight=od.mean_weight),
         "weight": Rule(weight=22.5, mean_weight=od.mean_weight),
     }
-    men = Reading(town, where='sex == "Man"')
+    men = InputSpec(town, where='sex == "Man"')
     for name, rule in rules.items():
         anonymize(od, rule).save(tmp_path / name)
-        found = open_case(tmp_path / name, Reading(town)).rule
+        found = open_case(tmp_path / name, InputSpec(town)).rule
         assert (found.weight, found.mean_weight) == (rule.weight, rule.mean_weight)
         anonymize(build_od(read_trips(town, where='sex == "Man"')), rule).save(tmp_path / "men" / name)
         found = open_case(tmp_path / "men" / name, men).rule
-        assert float(found.weight) == float(rule.weight)
+        assert float(found.thresholds["weight"]) == float(rule.thresholds["weight"])
         assert found.mean_weight == Fraction(float(od.mean_weight))
     recipe_path(tmp_path / "population").unlink()
-    assert open_case(tmp_path / "population", Reading(town)).rule.weight == rules["population"].weight
+    assert open_case(tmp_path / "population", InputSpec(town)).rule.weight == rules["population"].weight
 
 
 def test_other_trips_are_refused(town: Path, folders: dict[str, Path], tmp_path: Path) -> None:

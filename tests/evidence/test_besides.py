@@ -14,7 +14,7 @@ from evidence.towns import attack
 from odkanon import Policy, Rule, anonymize, check_release, read_policy
 from worlds.people import Person, Trip, audit_with_trips, crowd, findings, matrix, write
 
-BESIDES: dict[str, Any] = {"max_share": 0.5, "min_destinations": 2}
+CONSTRAINTS: dict[str, Any] = {"max_share": 0.5, "min_destinations": 2}
 BOSS = Person("boss", "Woman", 50, 1.0)
 
 
@@ -34,7 +34,7 @@ def plain(trips: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def kept(trips: Path) -> Path:
-    return anonymize(matrix(trips), Rule(trips=10, **BESIDES), budget=0.2).save(trips.parent / "kept")
+    return anonymize(matrix(trips), Rule(trips=10, **CONSTRAINTS), budget=0.2).save(trips.parent / "kept")
 
 
 def test_dominance_is_found_without_a_largest_share_and_not_with_it(trips: Path, plain: Path, kept: Path) -> None:
@@ -58,19 +58,19 @@ def test_the_audit_counts_again(trips: Path, kept: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("besides", "said"),
+    ("constraints", "said"),
     [
         ({"max_share": 0.5}, "one person has more than the 50%"),
         ({"min_destinations": 2}, "fewer than the 2 destinations"),
     ],
 )
 def test_the_audit_finds_a_promise_that_was_never_kept(
-    besides: dict[str, Any], said: str, trips: Path, plain: Path
+    constraints: dict[str, Any], said: str, trips: Path, plain: Path
 ) -> None:
     file = plain / "release.json"
     before = file.read_text()
     about = json.loads(before)
-    about["rule"] |= besides
+    about["rule"] |= constraints
     file.write_text(json.dumps(about))
     found = [each.message for each in findings(audit_with_trips(trips, plain), "rule")]
     file.write_text(before)
@@ -92,8 +92,8 @@ def test_the_command_says_what_was_asked(trips: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "has more than 50 % of the trips" in output(done)
     public = json.loads((tmp_path / "out" / "release.json").read_text())
-    assert public["rule"] == {"k": 10, "trips": 10, **BESIDES}
-    assert {name: told(tmp_path / "out")["rule"][name] for name in BESIDES} == BESIDES
+    assert public["rule"] == {"k": 10, "trips": 10, **CONSTRAINTS}
+    assert {name: told(tmp_path / "out")["rule"][name] for name in CONSTRAINTS} == CONSTRAINTS
     again = odkanon("rerun", tmp_path / "out.recipe.json")
     assert "The same bytes" in output(again)
     refused = odkanon("anonymize", trips, "-o", tmp_path / "no", "--segment", "sex", *asked)

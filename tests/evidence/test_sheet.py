@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from cli.runner import odkanon, output
 from evidence.towns import release, write_town
-from odkanon import InputError, Policy, Reading, check_release, gather_evidence, read_policy
+from odkanon import InputError, InputSpec, Policy, check_release, gather_evidence, read_policy
 from odkanon.evidence.attack_context import open_case
 from odkanon.evidence.attacks.attack_registry import ATTACKS
 from odkanon.evidence.noise_comparison import matching, noise_scales, noisy, trips_within, yardstick
@@ -145,7 +145,7 @@ def test_names_do_not_become_markup(sheet: Path) -> None:
 
 
 def test_without_a_yardstick(town: Path, saved: Path) -> None:
-    made = gather_evidence(saved, Reading(town, resolution=9), with_yardstick=False, seconds=5)
+    made = gather_evidence(saved, InputSpec(town, resolution=9), with_yardstick=False, seconds=5)
     assert made.content["yardstick"] is None
     assert made.content["policy"] is None
     assert not made.broken or not made.clean
@@ -157,7 +157,7 @@ def test_without_a_yardstick(town: Path, saved: Path) -> None:
 
 
 def test_more_noise_is_less_useful(town: Path, saved: Path) -> None:
-    found = yardstick(open_case(saved, Reading(town, resolution=9)), epsilons=(0.01, 100.0))
+    found = yardstick(open_case(saved, InputSpec(town, resolution=9)), epsilons=(0.01, 100.0))
     assert found is not None
     by_unit = {(point.unit, point.epsilon): point for point in found.points}
     for unit in ("trip", "person"):
@@ -199,7 +199,7 @@ def test_parts_agree_with_what_is_above(parts: list[tuple[int, float]], total: i
 
 
 def test_persons_count_no_more_than_they_may(town: Path, saved: Path) -> None:
-    case = open_case(saved, Reading(town, resolution=9))
+    case = open_case(saved, InputSpec(town, resolution=9))
     assert np.array_equal(trips_within(case, 10**6), case.od.flows.trips)
     assert trips_within(case, 1).sum() == case.trips.persons
 
@@ -211,7 +211,7 @@ def test_the_matching_epsilon(wanted: float, epsilon: float) -> None:
 
 
 def test_weights_tell_the_rate(town: Path, saved: Path) -> None:
-    found = sampling_of(open_case(saved, Reading(town, resolution=9)))
+    found = sampling_of(open_case(saved, InputSpec(town, resolution=9)))
     assert found is not None
     assert found.rate == pytest.approx(found.trips / found.weight)
     assert found.most == 1.0

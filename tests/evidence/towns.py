@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
-from odkanon import Reading, Release, Rule, anonymize, build_od, read_trips
+from odkanon import InputSpec, Release, Rule, anonymize, build_od, read_trips
 from odkanon.evidence.attack_context import open_case
 from odkanon.evidence.attacks.attack_registry import ATTACKS
 from odkanon.evidence.finding import Finding
@@ -49,4 +49,4 @@ def made(trips: Path, *, k: int = 10, where: str | None = None, resolution: int 
 
 def attack(name: str, folder: Path, trips: Path, *earlier: Path, resolution: int = 10) -> Finding:
     """Make one attack, without a limit of time."""
-    return ATTACKS[name].run(open_case(folder, Reading(trips, resolution=resolution), earlier=earlier))
+    return ATTACKS[name].run(open_case(folder, InputSpec(trips, resolution=resolution), earlier=earlier))

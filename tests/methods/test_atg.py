@@ -47,13 +47,13 @@ def together(one: Front, other: Front) -> Front:
 def least_spread(od: ODMatrix, rule: Rule, origins: Cut, budget: Budget) -> int:
     """Solve the choice of destination cuts exactly: every trade of loss against spread, for every subtree."""
     flows, tree = od.flows, od.destinations
-    visits = flows.visits["persons"]
+    contributions = flows.contributions["persons"]
     zone = origins.zone_of_leaf[flows.origin]
 
     def trades(level: int, rows: Ints, origin_size: int) -> Front:
         node = int(tree.codes[level][flows.destination[rows[0]]])
         trips = int(flows.trips[rows].sum())
-        persons = len(np.unique(visits.head[np.isin(visits.flow, rows)]))
+        persons = len(np.unique(contributions.contributor[np.isin(contributions.flow, rows)]))
         good = trips >= (rule.trips or 0) and persons >= (rule.persons or 0)
         lost = trips if budget.of == "trips" else len(rows)
         whole = (0, trips * (origin_size + int(tree.sizes[level][node]))) if good else (lost, 0)
@@ -87,11 +87,11 @@ def test_never_exceeds_its_budget(
     if release.refusal is None:
         extra = 0 if release.companion is None else allowed.mass(release.companion)
         assert allowed.mass(od.flows, ~release.published) - extra <= allowed.allowance(od.flows)
-        assert rule.met(release.classes).all()
+        assert rule.satisfied(release.classes).all()
         assert 0 <= release.parameters["duality_gap"] <= 1
     elif release.refusal != ALONE:
         everything, _ = od.flows.merge(*np.zeros((2, len(od)), dtype=np.int32))
-        assert not rule.met(everything).any()
+        assert not rule.satisfied(everything).any()
 
 
 def test_mean_gap_to_the_exact_solution_is_under_2_percent() -> None:

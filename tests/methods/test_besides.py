@@ -26,7 +26,7 @@ from odkanon import (
     utility,
 )
 from odkanon.linked.fixed_zoning import release_on_zones, zoning_of
-from odkanon.model.flows import Flows, visits_of_records
+from odkanon.model.flows import Flows, contributions_of_records
 from odkanon.model.residual_suppression import ALONE
 from odkanon.release_format.manifest import statement
 from worlds.people import Trip, crowd, write
@@ -83,14 +83,14 @@ def flows_of(world: World, release: Release) -> tuple[dict[tuple[int, int], list
     placed = zip(*ends, release.area_of_pair.tolist(), release.published.tolist(), strict=True)
     row = {(start, end): at if out else -1 for start, end, at, out in placed}
     flows: dict[tuple[int, int], list[oracle.Trip]] = defaultdict(list)
-    rest = []
+    residual = []
     for trip in world.trips:
         at = row[trip.origin, trip.destination]
         if at < 0:
-            rest.append(trip)
+            residual.append(trip)
         else:
             flows[int(release.classes.origin[at]), int(release.classes.destination[at])].append(trip)
-    return flows, rest
+    return flows, residual
 
 
 def few_destinations(ends: Iterable[tuple[Any, Any]], least: int | None) -> set[Any]:
@@ -103,12 +103,12 @@ def few_destinations(ends: Iterable[tuple[Any, Any]], least: int | None) -> set[
 
 def check(world: World, rule: Rule, release: Release, budget: float, *, of_rows: bool = False) -> None:
     """Count a release again, trip by trip."""
-    flows, rest = flows_of(world, release)
+    flows, residual = flows_of(world, release)
     assert len(flows) == len(release.classes)
     assert all(keeps(trips, rule) for trips in flows.values())
     assert not few_destinations(flows, rule.min_destinations)
-    assert not rest or keeps(rest, rule)
-    spent = len({trip[:2] for trip in rest}) if of_rows else len(rest)
+    assert not residual or keeps(residual, rule)
+    spent = len({trip[:2] for trip in residual}) if of_rows else len(residual)
     total = len(world.pairs) if of_rows else len(world.trips)
     assert spent <= floor(Fraction(str(budget)) * total)  # what goes with the suppressed counts, too
 
@@ -139,13 +139,13 @@ def city(seed: int, trips: int = 260, persons: int = 25) -> World:
 
 # Before generalising, nobody knows yet which origins will have too few destinations.
 @pytest.mark.parametrize(
-    ("name", "besides"),
+    ("name", "constraints"),
     [(name, {"max_share": 0.4}) for name in METHODS]
     + [(name, {"min_destinations": 2}) for name in METHODS if name != "before"],
     ids=str,
 )
-def test_what_thresholds_alone_would_break_is_mended(name: str, besides: dict[str, Any]) -> None:
-    rule, budget, mended = Rule(trips=6, **besides), 0.4, 0
+def test_what_thresholds_alone_would_break_is_mended(name: str, constraints: dict[str, Any]) -> None:
+    rule, budget, mended = Rule(trips=6, **constraints), 0.4, 0
     for seed in range(6):
         world = city(seed)
         flows, _ = flows_of(world, made(world, rule.asking(), name, budget))
@@ -216,17 +216,17 @@ def test_uniform_levels_are_the_best_of_all(world: World, rule: Rule, budget: fl
 )
 def test_flows_that_keep_the_share_keep_it_together(records: list[tuple[int, int, int]], share: float) -> None:
     flow, who, trips = (np.array(column) for column in zip(*records, strict=True))
-    heads = {"persons": who.astype(np.int32)}
+    contributors = {"persons": who.astype(np.int32)}
     rows = Flows(
         flow.astype(np.int32),
         np.zeros(len(flow), np.int32),
         np.ones_like(trips),
         trips,
-        visits=visits_of_records(heads, {"trips": trips}),
+        contributions=contributions_of_records(contributors, {"trips": trips}),
     )
     merged, _ = rows.merge(rows.origin, rows.destination)
     rule = Rule(trips=1, max_share=share)
-    good = rule.met(merged)
+    good = rule.satisfied(merged)
     for number, own in zip(merged.origin.tolist(), good.tolist(), strict=True):
         each = [
             oracle.Trip(0, 0, Fraction(1), None if w < 0 else w) for f, w, t in records if f == number for _ in range(t)
@@ -234,7 +234,7 @@ def test_flows_that_keep_the_share_keep_it_together(records: list[tuple[int, int
         assert own == (largest_share(each) <= Fraction(floor(Fraction(str(share)) * 10**6), 10**6))
     union = merged.take(good)
     together, _ = union.merge(np.zeros(len(union), np.int32), np.zeros(len(union), np.int32))
-    assert rule.met(together).all()
+    assert rule.satisfied(together).all()
 
 
 def test_a_colleague_learns_how_often_the_boss_travels() -> None:
@@ -261,8 +261,8 @@ def test_the_suppressed_are_not_of_one_person_either() -> None:
     )
     release = anonymize(world.od, Rule(trips=10, max_share=0.5), method="oigh", budget=0.5, level="zone")
     assert release.refusal is None
-    _, rest = flows_of(world, release)
-    assert largest_share(rest) == Fraction(30, 100)  # a flow of sixty went with the forty
+    _, residual = flows_of(world, release)
+    assert largest_share(residual) == Fraction(30, 100)  # a flow of sixty went with the forty
 
 
 def test_who_left_a_zone_is_not_known_to_have_gone_to_its_only_destination() -> None:
@@ -302,15 +302,15 @@ def test_trips_that_name_nobody_may_be_of_whoever_has_most() -> None:
     known = town(("a1", "b1", ["boss"] * 4 + people(8)), ("b1", "a1", people(30)))
     unknown = town(("a1", "b1", ["boss"] * 4 + people(5) + nobody), ("b1", "a1", people(30)))
     rule = Rule(trips=10, max_share=0.5)
-    assert rule.met(known.od.flows).all()
-    assert not rule.met(unknown.od.flows).all()
+    assert rule.satisfied(known.od.flows).all()
+    assert not rule.satisfied(unknown.od.flows).all()
 
 
 def test_weight_is_shared_where_it_is_counted() -> None:
     trips = [oracle.Trip("a1", "b1", Fraction(100 if who == "p0" else 1), who) for who in people(20)]
     od = read_od(table_of(trips), hierarchy=four_zones())
-    assert Rule(trips=10, max_share=0.5).met(od.flows).all()
-    assert not Rule(weight=10, max_share=0.5).met(od.flows).any()
+    assert Rule(trips=10, max_share=0.5).satisfied(od.flows).all()
+    assert not Rule(weight=10, max_share=0.5).satisfied(od.flows).any()
 
 
 def test_households_count_like_persons() -> None:
@@ -323,8 +323,8 @@ def test_households_count_like_persons() -> None:
         }
     )
     od = read_od(table, hierarchy=four_zones())
-    assert not Rule(trips=10, max_share=0.5).met(od.flows).any()
-    assert Rule(trips=10, max_share=0.7).met(od.flows).all()
+    assert not Rule(trips=10, max_share=0.5).satisfied(od.flows).any()
+    assert Rule(trips=10, max_share=0.7).satisfied(od.flows).all()
 
 
 @pytest.fixture(scope="module")
@@ -358,11 +358,11 @@ def test_the_same_zones_again() -> None:
     )
     zones = zoning_of(anonymize(world.od, Rule(trips=10)))
     release = release_on_zones(world.od, Rule(trips=10, max_share=0.5, min_destinations=2), zones)
-    flows, rest = flows_of(world, release)
+    flows, residual = flows_of(world, release)
     assert flows
     assert all(keeps(trips, release.rule) for trips in flows.values())
     assert not few_destinations(flows, 2)
-    assert keeps(rest, release.rule)
+    assert keeps(residual, release.rule)
 
 
 def test_the_promise_is_said_in_words() -> None:

@@ -18,7 +18,7 @@ from odkanon import (
     make_dimensions,
     read_od,
     read_trips,
-    release_together,
+    release_linked,
 )
 from odkanon.linked.fixed_zoning import release_on_zones, zoning_of
 from worlds.people import Trip, crowd, write
@@ -42,7 +42,7 @@ def test_a_release_cannot_exist_that_breaks_what_it_asks(ends: tuple[str, str]) 
             replace(release, rule=rule)
     fine = replace(release, rule=release.rule.asking(max_share=0.8))
     with pytest.raises(UnsafeReleaseError, match="only be checked"):
-        replace(fine, placement=None)
+        replace(fine, assignment=None)
 
 
 def test_the_suppressed_of_a_release_cannot_be_of_one_person() -> None:
@@ -51,29 +51,29 @@ def test_the_suppressed_of_a_release_cannot_be_of_one_person() -> None:
     published = world.od.flows.trips != len(BUSY)
     rows = np.flatnonzero(everything.classes.trips != len(BUSY))
     some = {name: getattr(everything.classes, name)[rows] for name in ("origin", "destination", "trips", "weight")}
-    classes = replace(everything.classes, **some, heads={"persons": everything.classes.persons[rows]})
+    classes = replace(everything.classes, **some, contributors={"persons": everything.classes.persons[rows]})
     number = np.full(len(everything.classes), -1, dtype=np.int32)
     number[rows] = np.arange(len(rows))
     placed = replace(everything.placement_in_memory, published=published, area_of_pair=number[everything.area_of_pair])
     gone = world.od.flows.totals(~published)
-    good = replace(everything, classes=classes, placement=placed, suppressed=gone)
+    good = replace(everything, classes=classes, assignment=placed, suppressed=gone)
     assert good.suppressed.trips == len(BUSY)
     with pytest.raises(UnsafeReleaseError, match="suppressed is itself below"):
         replace(good, rule=Rule(trips=10, max_share=0.5))
 
 
 @pytest.mark.parametrize("method", ["mondrian", "cascade"])
-@pytest.mark.parametrize("besides", [{"max_share": 0.5}, {"min_destinations": 2}], ids=str)
-def test_methods_that_cannot_keep_it_say_so(method: str, besides: dict[str, Any]) -> None:
+@pytest.mark.parametrize("constraints", [{"max_share": 0.5}, {"min_destinations": 2}], ids=str)
+def test_methods_that_cannot_keep_it_say_so(method: str, constraints: dict[str, Any]) -> None:
     od = town(("a1", "b1", people(30))).od
     with pytest.raises(InputError, match=r"keeps thresholds.*choose odkanon"):
-        anonymize(od, Rule(trips=10, **besides), method=method)
+        anonymize(od, Rule(trips=10, **constraints), method=method)
 
 
 def test_tables_released_together_keep_thresholds_alone(tmp_path: Path) -> None:
     trips = read_trips(write([Trip(who, 0, 4) for who in crowd(20)], tmp_path / "trips.parquet"))
     with pytest.raises(InputError, match="released together keep thresholds alone"):
-        release_together(trips, Rule(trips=10, max_share=0.5), make_dimensions(trips, ["sex"]))
+        release_linked(trips, Rule(trips=10, max_share=0.5), make_dimensions(trips, ["sex"]))
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_what_makes_no_sense_is_refused(wrong: dict[str, Any], said: str) -> Non
         Rule(trips=10, **wrong)
 
 
-def test_a_share_needs_heads() -> None:
+def test_a_share_needs_contributors() -> None:
     od = read_od(pa.table({"origin": ["a1"], "destination": ["b1"], "trips": [30]}), hierarchy=four_zones())
     with pytest.raises(InputError, match="neither persons nor households"):
         anonymize(od, Rule(trips=10, max_share=0.5))

@@ -14,11 +14,11 @@ from attacks.cascades import PAIR, THREE, Replay, Tree, World
 from odkanon import InputError, Rule, anonymize, limit, utility
 from odkanon.engine.residual import Groups
 from odkanon.methods.cascade.method import least_trips, outlook
-from odkanon.methods.cascade.roll_up import Terms, fall, split
+from odkanon.methods.cascade.roll_up import PublicationRule, roll_up, split
 from odkanon.model.budget import Budget
 from odkanon.model.od import ODMatrix
 from odkanon.release_format.manifest import promise
-from worlds.cubes import cube_matrix, fallen, rows_by_box
+from worlds.cubes import cube_matrix, rolled_up, rows_by_box
 from worlds.matrices import golden_od, od_of_cells, published_rows, random_od, random_world, worlds
 from worlds.tries import tries
 
@@ -51,7 +51,7 @@ def test_rows_are_those_of_the_definition(
     counts[0, 0] += 1
     replay = Replay(world, counts.astype(np.int16), k, "capped" if mode == "capped" else "kept").run()
     rule = Rule(trips=k) if mode == "capped" else Rule(trips=k, weight=1)
-    found = fallen(cube_matrix(world, counts[0], 3 * counts[0]), rule, k)
+    found = rolled_up(cube_matrix(world, counts[0], 3 * counts[0]), rule, k)
     expected = {node: int(listed[0]) for node, listed in replay.listed.items() if listed[0]}
     assert rows_by_box(world, found) == expected
     root = world.nodes(len(world.rungs) - 1)[0]
@@ -82,7 +82,7 @@ def test_a_release_has_every_trip_once_and_tells_of_each_pair_its_finest_row(
     assert int(release.classes.trips.sum()) + release.suppressed.trips == od.trips
     if release.refusal:
         return
-    assert not release.classes.heads
+    assert not release.classes.contributors
     assert release.origins.leaves is not None
     assert release.destinations.leaves is not None
     size = release.origins.leaves[release.classes.origin] * release.destinations.leaves[release.classes.destination]
@@ -122,7 +122,7 @@ def test_reconstruction_loss_is_that_of_all_leaf_pairs(od: ODMatrix) -> None:
             }
             finest[o, d] = max(around, key=lambda at: depth[at], default=-1)
     own = [sum(1 for at in finest.values() if at == row) for row in range(len(rows))]
-    assert not rows or np.array_equal(own, release.classes.own_pairs)  # type: ignore[arg-type]
+    assert not rows or np.array_equal(own, release.classes.finest_pairs)  # type: ignore[arg-type]
     loss = sum(abs((rows[at][2] / own[at] if at >= 0 else 0) - true.get(pair, 0)) for pair, at in finest.items())
     assert utility(od, release).e == pytest.approx(loss / od.trips)
     assert all(size >= mine for size, mine in zip(sizes, own, strict=True))
@@ -196,7 +196,7 @@ def test_the_promise_costs_next_to_nothing(name: str) -> None:
 
 def test_rows_that_may_have_exchanged_trips_share_their_weight_by_trips() -> None:
     od = golden_od("paris-28k")
-    found = fallen(od, Rule(trips=10), 10)
+    found = rolled_up(od, Rule(trips=10), 10)
     rows, shared = found.rows, found.rows.shared_weight()
     assert rows.groups.weight is not None
     assert shared is not None
@@ -215,11 +215,11 @@ def test_only_rows_that_list_as_much_as_they_may_have_given_trips() -> None:
     counts = np.zeros(world.shape, dtype=np.int64)
     counts[5, 1], counts[:3, 0], counts[3:5, 0], counts[[0, 3], 1] = 5, 2, (2, 1), 2
     od = cube_matrix(world, counts)
-    found = fallen(od, Rule(trips=3), 3).rows
+    found = rolled_up(od, Rule(trips=3), 3).rows
     assert list(zip(found.rung.tolist(), found.groups.trips.tolist(), strict=True)) == [(0, 5), (1, 4), (1, 3)]
     assert found.gives.tolist() == [False, True, False]
-    rest = od.workspace().falling([side.nodes(0) for side in found.ladder.sides], ("trips",))
-    assert not fall(found.ladder, rest, Terms(Rule(trips=3), 3, capped=False)).rows.gives.any()
+    residual = od.workspace().residual_trips([side.nodes(0) for side in found.ladder.sides], ("trips",))
+    assert not roll_up(found.ladder, residual, PublicationRule(Rule(trips=3), 3, capped=False)).rows.gives.any()
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_a_weight_alone_says_of_no_number_of_trips(rule: Rule) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rule", "passes", "carries", "dealt"),
+    ("rule", "passes", "carries", "reassigned"),
     [
         (Rule(trips=2), True, True, None),
         (Rule(trips=2, weight=5), False, False, None),
@@ -264,11 +264,11 @@ def test_a_weight_alone_says_of_no_number_of_trips(rule: Rule) -> None:
     ],
 )
 def test_what_a_row_passes_on_counts_above_only_if_it_is_known(
-    rule: Rule, passes: bool, carries: bool, dealt: str | None
+    rule: Rule, passes: bool, carries: bool, reassigned: str | None
 ) -> None:
     """By weight nothing goes on; of two kinds of heads those that are not dealt out do not."""
-    terms = Terms(rule, 2)
-    assert (terms.passes, terms.carries, terms.dealt) == (passes, carries, dealt)
+    terms = PublicationRule(rule, 2)
+    assert (terms.passes, terms.carries, terms.reassigned) == (passes, carries, reassigned)
 
 
 def test_nothing_coarser_than_asked_is_published() -> None:
@@ -292,11 +292,11 @@ def test_nothing_coarser_than_asked_is_published() -> None:
 def test_persons_stay_where_trips_leave_a_row_and_households_may_be_any() -> None:
     """Of twelve trips three go: all of nine persons stay, and of eight households five certainly do."""
     codes = (np.array([0]), np.array([0]))
-    heads = {"persons": np.array([9]), "households": np.array([8])}
-    group = Groups(codes, np.array([4]), np.array([12]), np.array([24]), heads, 1)
+    contributors = {"persons": np.array([9]), "households": np.array([8])}
+    group = Groups(codes, np.array([4]), np.array([12]), np.array([24]), contributors, 1)
     stays, goes = split(group, np.array([9]), "persons")
     assert (int(stays.trips[0]), int(stays.pairs[0])) == (9, 4)
-    assert {name: int(count[0]) for name, count in stays.heads.items()} == {"persons": 9, "households": 5}
+    assert {name: int(count[0]) for name, count in stays.contributors.items()} == {"persons": 9, "households": 5}
     assert (int(goes.trips[0]), int(goes.pairs[0])) == (3, 0)
     assert stays.weight is not None
     assert goes.weight is not None

@@ -11,8 +11,15 @@ import numpy as np
 import pytest
 
 from odkanon import InputError, Rule, anonymize
-from odkanon.methods.cascade.method import _last, counts_heads_or_trips, ladder_of, outlook, settled, within_budget
-from odkanon.methods.cascade.roll_up import Terms
+from odkanon.methods.cascade.method import (
+    _last,
+    counts_contributors_or_trips,
+    ladder_of,
+    outlook,
+    settled,
+    within_budget,
+)
+from odkanon.methods.cascade.roll_up import PublicationRule
 from odkanon.model.budget import Budget
 from odkanon.model.flows import Totals
 from odkanon.model.provenance import Source, Summary
@@ -67,8 +74,8 @@ def test_the_coarsest_rows_go_while_the_budget_lasts(allowance: int, kept: str) 
             return 3
 
     rows = Rows(groups=groups, rung=np.array([1, 0, 2]), sizes=lambda: sizes)
-    fallen: Any = SimpleNamespace(rows=rows, unlisted=Totals(1, 2))
-    found = within_budget(fallen, Budget(0.5, "trips"), allowance)
+    rolled_up: Any = SimpleNamespace(rows=rows, unlisted=Totals(1, 2))
+    found = within_budget(rolled_up, Budget(0.5, "trips"), allowance)
     assert "".join("x" if each else "." for each in found) == kept
 
 
@@ -80,14 +87,14 @@ def settling(*falls: tuple[list[int], list[int]], rule: Rule, safe: bool = True)
         def __len__(self) -> int:
             return len(self.groups.trips)
 
-    def falling(terms: Terms) -> Any:
+    def residual_trips(terms: PublicationRule) -> Any:
         trips, weight = (np.array(each, dtype=np.int64) for each in falls[len(asked)])
         asked.append(float(terms.rule.weight or 0))
         rows = Rows(groups=SimpleNamespace(trips=trips), shared_weight=lambda: weight)
         return SimpleNamespace(rows=rows, number=len(asked))
 
     whole = Summary(4, 10, 50, {}, 1, Source(rows=10))
-    found: Any = settled(falling, Terms(rule, 2), whole, safe=safe)
+    found: Any = settled(residual_trips, PublicationRule(rule, 2), whole, safe=safe)
     return asked, found.number
 
 
@@ -147,4 +154,4 @@ def test_an_outlook_settles_as_its_cascade_does() -> None:
     ],
 )
 def test_rules_that_say_how_many_trips_a_row_has(rule: Rule, counted: bool) -> None:
-    assert counts_heads_or_trips(rule) is counted
+    assert counts_contributors_or_trips(rule) is counted

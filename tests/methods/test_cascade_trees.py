@@ -58,7 +58,7 @@ def test_masked_cells_are_a_lookup_table_of_the_places_inside(place: str, seed: 
     assert ours == theirs
 
 
-def test_nothing_is_listed_of_two_places_that_the_rest_of_a_cell_cannot_explain() -> None:
+def test_nothing_is_listed_of_two_places_that_the_residual_of_a_cell_cannot_explain() -> None:
     """Nine trips from each of two places: where there are no others, a row of 18 would tell of both."""
     origin = np.repeat(leaf(8, np.array([[0, 1], [0, 2]])), 9)
     destination = np.repeat(leaf(8, np.array([[3, 3]])), 18)

@@ -28,7 +28,7 @@ def test_nothing_is_lost_and_every_class_meets_the_rule(world: World, rule: Rule
             run(world.od, rule, method, budget)
         return
     release = run(world.od, rule, method, budget)
-    assert rule.met(release.classes).all()
+    assert rule.satisfied(release.classes).all()
     assert int(release.classes.trips.sum() + release.suppressed.trips) == len(world.trips)
     if release.refusal is None:
         assert json.dumps(manifest(release), allow_nan=False)

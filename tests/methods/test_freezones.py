@@ -116,7 +116,7 @@ def test_a_sheet_agrees_with_the_release_of_its_cuts(rule: Rule) -> None:
     od = town(2)
     price, published, _ = make_plan(od, rule).sheet(0).totals()
     merged, _ = od.flows.merge(*(od.tree(a).codes[3][getattr(od.flows, a)] for a in AXES))
-    good = rule.met(merged)
+    good = rule.satisfied(merged)
     size = sum(od.tree(a).sizes[3][getattr(merged, a)] for a in AXES)
     assert published == merged.trips[good].sum()
     assert price == pytest.approx((merged.trips * size)[good].sum())

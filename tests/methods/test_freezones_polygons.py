@@ -20,7 +20,7 @@ from odkanon.methods.freezones.polygon_blocks import borders, bridged
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.quality.utility import utility
-from odkanon.read.input_spec import Reading
+from odkanon.read.input_spec import InputSpec
 from odkanon.release_format.folder import read_release
 from worlds.polygons import name, square, square_town, square_tree
 
@@ -109,7 +109,7 @@ def test_they_can_be_saved_audited_and_used_again(release: Release, tmp_path: Pa
             "destination": np.repeat(release.od.destinations.leaves[pairs.destination], pairs.trips),
         }
     )
-    report = audit_releases([folder], trips=Reading(trips, hierarchy=square_tree(12)))
+    report = audit_releases([folder], trips=InputSpec(trips, hierarchy=square_tree(12)))
     assert report.clean, report.findings
     again = release_on_zones(square_town(1), Rule(trips=10), read_release(folder).zoning, full=square_tree(12))
     assert again.classes.trips.tolist() == release.classes.trips.tolist()

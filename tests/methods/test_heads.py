@@ -15,10 +15,10 @@ from attacks.judged import PERSONS, Judged, trips_of
 from odkanon import ODMatrix, Rule
 from odkanon.core.arrays import Ints
 from odkanon.engine.residual import deal
-from odkanon.model.flows import Visits
+from odkanon.model.flows import Contributions
 from odkanon.model.od import od_matrix
 from odkanon.model.provenance import Source
-from worlds.cubes import fallen, rows_by_box, tree_of
+from worlds.cubes import rolled_up, rows_by_box, tree_of
 from worlds.tries import tries
 
 WORLDS = [World(((THREE, THREE), THREE)), World(((PAIR, PAIR, PAIR), (PAIR, PAIR)))]
@@ -35,7 +35,7 @@ def crowded(world: World, seed: int) -> tuple[ODMatrix, np.ndarray, np.ndarray]:
         tree_of(world.levels[0]),
         tree_of(world.levels[1]),
         *(end.astype(np.int32) for end in ends.T),
-        heads={"persons": people.astype(np.int32)},
+        contributors={"persons": people.astype(np.int32)},
         source=Source(rows=count),
     )
     return od, ends, people
@@ -57,25 +57,27 @@ def by_definition(world: World, ends: np.ndarray, people: np.ndarray) -> Judged:
 def test_rows_are_those_of_the_definition(world: World, seed: int) -> None:
     od, ends, people = crowded(world, seed)
     expected = {node: int(rows[0]) for node, rows in by_definition(world, ends, people).listed.items() if rows[0]}
-    assert rows_by_box(world, fallen(od, Rule(trips=K, persons=K), K)) == expected
+    assert rows_by_box(world, rolled_up(od, Rule(trips=K, persons=K), K)) == expected
 
 
 def test_rows_pass_trips_on_in_these_worlds() -> None:
     worlds = [(world, *crowded(world, seed)) for world in WORLDS for seed in range(30)]
-    assert sum(int(fallen(od, Rule(trips=K, persons=K), K).rows.gives.sum()) for _, od, _, _ in worlds) > 20
+    assert sum(int(rolled_up(od, Rule(trips=K, persons=K), K).rows.gives.sum()) for _, od, _, _ in worlds) > 20
 
 
-def visits_of(trips: list[list[int]]) -> Visits:
+def contributions_of(trips: list[list[int]]) -> Contributions:
     """Return who takes part in which group, given the trips of each person in each group."""
     table = np.array(trips)
-    flow, head = np.nonzero(table)
-    return Visits(flow.astype(np.int32), head.astype(np.int32), table.shape[1], {"trips": table[flow, head]})
+    flow, contributor = np.nonzero(table)
+    return Contributions(
+        flow.astype(np.int32), contributor.astype(np.int32), table.shape[1], {"trips": table[flow, contributor]}
+    )
 
 
-def gone_of(visits: Visits, trips: Ints, leave: Ints) -> Ints:
+def gone_of(contributions: Contributions, trips: Ints, leave: Ints) -> Ints:
     """Return how many trips of each person leave each group."""
-    table = np.zeros((len(trips), visits.people), dtype=np.int64)
-    table[visits.flow, visits.head] = deal(visits, trips, leave)
+    table = np.zeros((len(trips), contributions.people), dtype=np.int64)
+    table[contributions.flow, contributions.contributor] = deal(contributions, trips, leave)
     return table
 
 
@@ -93,7 +95,7 @@ def gone_of(visits: Visits, trips: Ints, leave: Ints) -> Ints:
 )
 def test_whose_trips_leave(leave: int, expected: list[int]) -> None:
     """Four, one and three trips of three persons, and two of nobody."""
-    gone = gone_of(visits_of([[4, 1, 3], [1, 1, 1]]), np.array([10, 3]), np.array([leave, 0]))
+    gone = gone_of(contributions_of([[4, 1, 3], [1, 1, 1]]), np.array([10, 3]), np.array([leave, 0]))
     assert gone.tolist() == [expected, [0, 0, 0]]
 
 
@@ -104,10 +106,10 @@ def test_whose_trips_leave(leave: int, expected: list[int]) -> None:
     st.integers(0, 100),
 )
 def test_as_many_persons_stay_as_there_is_room_for(trips: list[list[int]], nobody: list[int], share: int) -> None:
-    visits, own = visits_of(trips), np.array(trips)
+    contributions, own = contributions_of(trips), np.array(trips)
     total = own.sum(axis=1) + np.array(nobody[: len(trips)])
     leave = total * share // 100
-    gone = gone_of(visits, total, leave)
+    gone = gone_of(contributions, total, leave)
     assert ((gone >= 0) & (gone <= own)).all()
     assert np.array_equal(gone.sum(axis=1), np.maximum(leave - np.array(nobody[: len(trips)]), 0))
     stay = ((own - gone) > 0).sum(axis=1)
@@ -124,10 +126,13 @@ def rows_of_two(leaves: Sequence[int], households: Sequence[int]) -> dict[Node, 
         tree_of(LONELY.levels[1]),
         np.array(leaves, dtype=np.int32),
         np.zeros(len(leaves), dtype=np.int32),
-        heads={"persons": np.arange(len(leaves), dtype=np.int32), "households": np.array(households, dtype=np.int32)},
+        contributors={
+            "persons": np.arange(len(leaves), dtype=np.int32),
+            "households": np.array(households, dtype=np.int32),
+        },
         source=Source(rows=len(leaves)),
     )
-    return rows_by_box(LONELY, fallen(od, Rule(persons=2, households=2), 2))
+    return rows_by_box(LONELY, rolled_up(od, Rule(persons=2, households=2), 2))
 
 
 def test_a_row_does_not_tell_of_persons_where_households_go_on() -> None:

@@ -48,8 +48,8 @@ def steps(levels: Any, at: int, node: Interval) -> tuple[int, list[Interval]]:
     return steps(levels, at - 1, parts[0]) if len(parts) == 1 else (at - 1, parts)
 
 
-def counted(kinds: np.ndarray, counts: np.ndarray) -> Counter[int]:
-    return Counter({int(kind): int(count) for kind, count in zip(kinds, counts, strict=True) if count})
+def counted(attributes: np.ndarray, counts: np.ndarray) -> Counter[int]:
+    return Counter({int(kind): int(count) for kind, count in zip(attributes, counts, strict=True) if count})
 
 
 @given(trees(3), st.sets(st.integers(0, 8)), st.randoms(use_true_random=False))

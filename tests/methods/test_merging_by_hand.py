@@ -17,7 +17,7 @@ from odkanon.model.flows import Totals
 from odkanon.zoning.hierarchy import Cut, Hierarchy
 
 TRIPS = Budget(0.1, "trips")
-PLAIN, BESIDES = Rule(trips=5), Rule(trips=5, min_destinations=2)
+PLAIN, CONSTRAINTS = Rule(trips=5), Rule(trips=5, min_destinations=2)
 HALVES = 2 ** np.arange(12, -1, -1)
 """4096 classes that there can be, 2048, and so on, down to one."""
 
@@ -34,7 +34,7 @@ class Probed:
         return Probed(self.path, origins)
 
     def below(self, rule: Rule) -> Totals:
-        return Totals(0, (self.path.thresholds if rule.plain else self.path.all_asked)[self.step])
+        return Totals(0, (self.path.thresholds if rule.thresholds_only else self.path.all_asked)[self.step])
 
 
 class GivenPath(Path):
@@ -120,23 +120,25 @@ def test_the_first_good_step_is_found_in_few_probes(low: int, high: int) -> None
 def test_further_steps_have_clearly_fewer_classes_each() -> None:
     """Of a hundred classes those of 98, 96 and 94 are looked at; of few, every step that has fewer."""
     path = GivenPath(np.array([100, 100, 99, 98, 97, 96, 95, 94]), [0] * 8, [1, 0, 1, 0, 0, 0, 1, 0])
-    assert path.steps(BESIDES, 0) == [3, 5, 7]
+    assert path.steps(CONSTRAINTS, 0) == [3, 5, 7]
     assert path.probes[-3:] == [3, 5, 7]
     path = GivenPath(np.array([5, 4, 4, 3]), [9, 0, 0, 0], [9, 3, 0, 2])
-    assert path.steps(BESIDES, 2) == [3]  # from the first that keeps the thresholds; then those of the grid, 1 and 3
-    assert path.steps(BESIDES, 3) == [1, 3]
+    assert path.steps(CONSTRAINTS, 2) == [
+        3
+    ]  # from the first that keeps the thresholds; then those of the grid, 1 and 3
+    assert path.steps(CONSTRAINTS, 3) == [1, 3]
     assert path.steps(PLAIN, 3) == [1]
     last = GivenPath(np.array([100, 99]), [0, 0], [2, 1])  # the last is looked at, however little it differs
-    assert last.steps(BESIDES, 2) == [0, 1]
-    assert GivenPath(np.array([5, 4]), [9, 9], [9, 9]).steps(BESIDES, 8) == []
-    assert GivenPath(np.array([7, 7]), [0, 0], [0, 0]).steps(BESIDES, 0) == [0]
+    assert last.steps(CONSTRAINTS, 2) == [0, 1]
+    assert GivenPath(np.array([5, 4]), [9, 9], [9, 9]).steps(CONSTRAINTS, 8) == []
+    assert GivenPath(np.array([7, 7]), [0, 0], [0, 0]).steps(CONSTRAINTS, 0) == [0]
 
 
 @pytest.mark.parametrize(("count", "every"), [(1, 1), (50, 1), (51, 2), (100, 2), (101, 3)])
 def test_the_least_that_is_left_is_that_of_fifty_steps_at_most(count: int, every: int) -> None:
     left = [abs(step - 30) + 5 for step in range(count)]
     path = GivenPath((1e15 * 0.9 ** np.arange(count)).astype(np.int64), [0] * count, left)
-    assert path.least_below(BESIDES, TRIPS) == min(left[::every])
+    assert path.least_below(CONSTRAINTS, TRIPS) == min(left[::every])
     assert path.probes == list(range(0, count, every))
 
 

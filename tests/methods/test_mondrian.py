@@ -43,8 +43,8 @@ def meets(od: ODMatrix, rule: Rule, pairs: list[int]) -> bool:
     assert flows.weight is not None
     trips = int(flows.trips[pairs].sum())
     weight = Fraction(int(flows.weight[pairs].sum()), flows.scale)
-    visits = flows.visits["persons"]
-    persons = len(np.unique(visits.head[np.isin(visits.flow, pairs)]))
+    contributions = flows.contributions["persons"]
+    persons = len(np.unique(contributions.contributor[np.isin(contributions.flow, pairs)]))
     return trips >= (rule.trips or 0) and weight >= (rule.weight or 0) and persons >= (rule.persons or 0)
 
 

@@ -8,22 +8,22 @@ import pytest
 from odkanon.core.arrays import Ints
 from odkanon.methods.mondrian.grid import Grid
 from odkanon.methods.mondrian.median_cuts import Segments, Sums, median_cuts
-from odkanon.model.flows import Visits
+from odkanon.model.flows import Contributions
 
 BOXES = Segments(np.array([0, 1, 4]), np.array([1, 3, 2]))
 """Three boxes: of one point, of three and of two."""
 POINTS = np.arange(6)
 
 
-def visits_of(*heads: list[int]) -> Visits:
+def contributions_of(*contributors: list[int]) -> Contributions:
     """Return who is in which point, point by point."""
-    flow = np.repeat(np.arange(len(heads)), [len(each) for each in heads]).astype(np.int32)
-    head = np.array([who for each in heads for who in each], dtype=np.int32)
-    return Visits(flow, head, 10)
+    flow = np.repeat(np.arange(len(contributors)), [len(each) for each in contributors]).astype(np.int32)
+    contributor = np.array([who for each in contributors for who in each], dtype=np.int32)
+    return Contributions(flow, contributor, 10)
 
 
-def by_heads(visits: Visits, threshold: int) -> Sums:
-    return Sums(np.ones(6, dtype=np.int64), (), ((visits, threshold),))
+def counts_distinct(contributions: Contributions, threshold: int) -> Sums:
+    return Sums(np.ones(6, dtype=np.int64), (), ((contributions, threshold),))
 
 
 def by_mass(mass: Ints, threshold: int) -> Sums:
@@ -53,17 +53,20 @@ def test_both_sides_of_a_cut_have_exactly_enough() -> None:
 
 
 @pytest.mark.parametrize("threshold", [1, 2, 3])
-def test_heads_are_counted_once_on_each_side(threshold: int) -> None:
+def test_contributors_are_counted_once_on_each_side(threshold: int) -> None:
     """By hand: in the box of three points, 1 and 2 are in the first, 2 and 3 in the next, 1 and 4 in the last."""
-    visits = visits_of([9], [1, 2], [2, 3], [1, 4], [5], [])
+    contributions = contributions_of([9], [1, 2], [2, 3], [1, 4], [5], [])
     left, right = {1: [1, 2], 2: [1, 2, 3], 4: [5]}, {1: [1, 2, 3, 4], 2: [1, 4], 4: []}
     allowed = [at for at in left if min(len(left[at]), len(right[at])) >= threshold]
-    assert np.flatnonzero(by_heads(visits, threshold).allowed(POINTS, BOXES)).tolist() == allowed
+    assert np.flatnonzero(counts_distinct(contributions, threshold).allowed(POINTS, BOXES)).tolist() == allowed
 
 
-def test_points_that_nobody_named_have_no_heads() -> None:
-    assert not by_heads(visits_of(), 1).allowed(POINTS, BOXES).any()
-    assert by_heads(visits_of([1], [2], [3]), 1).allowed(POINTS, BOXES).tolist() == [False, True] + [False] * 4
+def test_points_that_nobody_named_have_no_contributors() -> None:
+    assert not counts_distinct(contributions_of(), 1).allowed(POINTS, BOXES).any()
+    assert (
+        counts_distinct(contributions_of([1], [2], [3]), 1).allowed(POINTS, BOXES).tolist()
+        == [False, True] + [False] * 4
+    )
 
 
 def test_equal_values_are_not_parted_and_the_most_equal_cut_is_taken() -> None:
@@ -84,7 +87,7 @@ def test_the_frame_goes_by_where_enough_trips_are() -> None:
     values = np.array([7, 4, 9, 2])
     assert by_mass(np.array([3, 2, 2, 1]), 5).inner(values) == (7, 7)
     assert by_mass(np.array([3, 1, 2, 1]), 7).inner(values) == (9, 2)
-    assert by_heads(visits_of([1], [2], [1], [3]), 2).inner(values) == (4, 4)
+    assert counts_distinct(contributions_of([1], [2], [1], [3]), 2).inner(values) == (4, 4)
     near = np.array([100, 20])
     ends = {
         far: Grid(1.0).frame(np.array([[far, 100], [20, 20]]), near, near)[0, 0] for far in (96, 95, 64, 63, 32, 31)

@@ -39,7 +39,7 @@ def brute_force(od: ODMatrix, rule: Rule, budget: str, budget_of: str) -> tuple[
     """Try all pairs of levels, one record and one person at a time."""
     starts = [h3.int_to_str(int(od.origins.leaves[o])) for o in od.flows.origin]
     ends = [h3.int_to_str(int(od.destinations.leaves[d])) for d in od.flows.destination]
-    weights, visits, scale = od.flows.weight, od.flows.visits["persons"], od.flows.scale
+    weights, contributions, scale = od.flows.weight, od.flows.contributions["persons"], od.flows.scale
     assert weights is not None
     total = len(od) if budget_of == "rows" else od.trips
     allowance = floor(Fraction(budget) * total)
@@ -52,7 +52,13 @@ def brute_force(od: ODMatrix, rule: Rule, budget: str, budget_of: str) -> tuple[
             inside, lost, spread, squares, published, whole = 0, 0, 0, 0, 0, 0
             for (o, d), pairs in classes.items():
                 trips, weight = sum(int(od.flows.trips[p]) for p in pairs), sum(int(weights[p]) for p in pairs)
-                persons = len({int(who) for at, who in zip(visits.flow, visits.head, strict=True) if at in pairs})
+                persons = len(
+                    {
+                        int(who)
+                        for at, who in zip(contributions.flow, contributions.contributor, strict=True)
+                        if at in pairs
+                    }
+                )
                 volume = weight if rule.trips is None and rule.weight is not None else trips
                 whole += volume
                 meets = (

@@ -34,7 +34,7 @@ def naive_order(origins: list[int], destinations: list[int]) -> list[int] | None
     return path
 
 
-def falling(rng: np.random.Generator) -> list[int]:
+def residual_trips(rng: np.random.Generator) -> list[int]:
     """Numbers of zones after each merge: some merges take seven zones into one, some none."""
     gone = rng.choice([0, 0, 1, 2, 6], rng.integers(5, 60))
     return [int(count) for count in 1 + gone.sum() + rng.integers(0, 400) - np.concatenate([[0], np.cumsum(gone)])]
@@ -44,7 +44,7 @@ def test_axes_take_turns_within_three_percent() -> None:
     rng = np.random.default_rng(11)
     checked = 0
     for _ in range(300):
-        origins, destinations = falling(rng), falling(rng)
+        origins, destinations = residual_trips(rng), residual_trips(rng)
         expected = naive_order(origins, destinations)
         if expected is not None:
             checked += 1

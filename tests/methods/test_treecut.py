@@ -74,8 +74,8 @@ def counted_totals(problem: Problem, cuts: tuple[Cut, Cut]) -> list[float]:
     for zone in set(zip(*(each.tolist() for each in zones), strict=True)):
         rows = (zones[0] == zone[0]) & (zones[1] == zone[1])
         part, mass = flows.take(rows), getattr(flows, problem.measure)[rows]
-        heads = len(set(part.visits["persons"].head.tolist()))
-        sums = {"trips": part.trips.sum(), "weight": part.weight.sum() / flows.scale, "persons": heads}  # type: ignore[union-attr]
+        contributors = len(set(part.contributions["persons"].contributor.tolist()))
+        sums = {"trips": part.trips.sum(), "weight": part.weight.sum() / flows.scale, "persons": contributors}  # type: ignore[union-attr]
         sizes = [int((cut.zone_of_leaf == at).sum()) for cut, at in zip(cuts, zone, strict=True)]
         if all(sums[name] >= least for name, least in problem.rule.thresholds.items()):
             spread = mass.sum() / (sizes[0] * sizes[1])

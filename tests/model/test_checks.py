@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from odkanon import Release, Rule, UnsafeReleaseError, read_od
-from odkanon.model.assignment import Deviation, Placement
+from odkanon.model.assignment import Assignment, Deviation
 from odkanon.model.budget import Budget
 from odkanon.model.flows import Totals
 from odkanon.model.od import ODMatrix
@@ -59,7 +59,7 @@ def good(od: ODMatrix) -> dict[str, Any]:
         "classes": classes,
         "suppressed": Totals(2, 12, 24 * od.flows.scale),
         "budget": Budget(0.3, "trips"),
-        "placement": Placement(od, area, published),
+        "assignment": Assignment(od, area, published),
     }
 
 
@@ -71,7 +71,7 @@ def refused(parts: dict[str, Any], why: str, **changes: Any) -> None:
 def test_the_good_one_is_accepted(good: dict[str, Any]) -> None:
     assert len(Release(**good).classes) == 2
     assert Release(**good).seconds == 0  # the recipe has it, and nobody measured
-    assert len(Release(**good | {"placement": None}).classes) == 2
+    assert len(Release(**good | {"assignment": None}).classes) == 2
 
 
 @pytest.mark.parametrize(
@@ -108,10 +108,10 @@ def test_a_companion_is_not_counted_against_the_budget_but_nothing_else_is_spare
 def test_trips_lost_and_trips_invented(good: dict[str, Any], lost: int) -> None:
     suppressed = replace(good["suppressed"], trips=12 - lost)
     refused(
-        good, "the trips published and suppressed are not those of the input", suppressed=suppressed, placement=None
+        good, "the trips published and suppressed are not those of the input", suppressed=suppressed, assignment=None
     )
     classes = replace(good["classes"], trips=good["classes"].trips - np.array([lost, 0]))
-    refused(good, "the trips published and suppressed are not those of the input", classes=classes, placement=None)
+    refused(good, "the trips published and suppressed are not those of the input", classes=classes, assignment=None)
 
 
 @pytest.mark.parametrize("lost", [1, -1], ids=["lost", "invented"])
@@ -120,24 +120,24 @@ def test_weight_lost_and_weight_invented(good: dict[str, Any], lost: int) -> Non
     weight = good["suppressed"].weight - lost
     suppressed = replace(good["suppressed"], weight=weight)
     refused(
-        good, "the weight published and suppressed are not those of the input", suppressed=suppressed, placement=None
+        good, "the weight published and suppressed are not those of the input", suppressed=suppressed, assignment=None
     )
-    refused(good, "the weight of input and classes", classes=replace(good["classes"], weight=None), placement=None)
+    refused(good, "the weight of input and classes", classes=replace(good["classes"], weight=None), assignment=None)
     without = replace(good["input"], weight=None)
-    refused(good, "the weight of input and classes", input=without, placement=None)
+    refused(good, "the weight of input and classes", input=without, assignment=None)
 
 
 def test_what_is_suppressed_is_what_the_pairs_say(good: dict[str, Any]) -> None:
     refused(good, "not what the unpublished pairs add up to", suppressed=replace(good["suppressed"], pairs=3))
-    placement = good["placement"]
-    swapped = placement.published[::-1].copy()
-    refused(good, "not what the unpublished pairs add up to", placement=replace(placement, published=swapped))
+    assignment = good["assignment"]
+    swapped = assignment.published[::-1].copy()
+    refused(good, "not what the unpublished pairs add up to", assignment=replace(assignment, published=swapped))
 
 
 def test_a_published_pair_lies_in_a_class(good: dict[str, Any]) -> None:
-    area = good["placement"].area_of_pair.copy()
-    area[np.flatnonzero(good["placement"].published)[0]] = -1
-    refused(good, "lies in no class", placement=replace(good["placement"], area_of_pair=area))
+    area = good["assignment"].area_of_pair.copy()
+    area[np.flatnonzero(good["assignment"].published)[0]] = -1
+    refused(good, "lies in no class", assignment=replace(good["assignment"], area_of_pair=area))
 
 
 @pytest.mark.parametrize("measure", ["trips", "weight"])
@@ -153,7 +153,7 @@ def test_too_few_suppressed(good: dict[str, Any]) -> None:
     for rule in (Rule(trips=13), Rule(weight=24.5), Rule(persons=13)):
         refused(good, "its total would tell", rule=rule)
     for rule in (Rule(trips=13), Rule(weight=24.5)):
-        refused(good, "its total would tell", rule=rule, placement=None)
+        refused(good, "its total would tell", rule=rule, assignment=None)
 
 
 @pytest.mark.parametrize("measure", ["trips", "weight"])
@@ -175,14 +175,14 @@ def test_what_nested_classes_pass_on_is_accounted_for(
     small = np.flatnonzero(od.flows.trips < 10)
     published = np.ones(len(od), dtype=bool)
     published[small[1]] = False
-    area = good["placement"].area_of_pair.copy()
+    area = good["assignment"].area_of_pair.copy()
     area[small[0]] = 0
     passed_on = Totals(0, trips, weight * od.flows.scale)
     parts = {
         **good,
-        "classes": replace(good["classes"], own_pairs=np.array([1, 1])),
+        "classes": replace(good["classes"], finest_pairs=np.array([1, 1])),
         "suppressed": Totals(1, 12, 24 * od.flows.scale),
-        "placement": Placement(od, area, published, excess=passed_on),
+        "assignment": Assignment(od, area, published, excess=passed_on),
     }
     if (trips, weight) == (6, 12):
         assert len(Release(**parts).classes) == 2
@@ -196,7 +196,7 @@ def test_no_more_is_missing_than_is_told(good: dict[str, Any]) -> None:
 
 
 def test_a_refused_release_needs_no_budget(good: dict[str, Any]) -> None:
-    empty = Release.empty(good["placement"].od, Rule(trips=1000), "by hand", {}, "too few")
+    empty = Release.empty(good["assignment"].od, Rule(trips=1000), "by hand", {}, "too few")
     assert empty.suppressed.trips == 47
     assert len(empty.classes) == 0
     assert empty.origins.leaves is not None
@@ -207,7 +207,7 @@ def test_a_refused_release_needs_no_budget(good: dict[str, Any]) -> None:
 
 def test_pairs_that_are_in_memory_are_the_input(good: dict[str, Any], od: ODMatrix) -> None:
     assert Release(**good).matrix is od
-    assert Release(**good | {"placement": None}).matrix is None
+    assert Release(**good | {"assignment": None}).matrix is None
 
 
 @pytest.mark.parametrize("scale", [1, 10, 1_000_000])
@@ -220,8 +220,8 @@ def test_a_weight_threshold_is_never_rounded_down(scale: int) -> None:
         assert Rule(weight=at - Fraction(1, 10**9)).units("weight", scale) == whole * scale
         assert Fraction(Rule(weight=at / 3).units("weight", scale), scale) >= at / 3
     rule = Rule(weight=Fraction(2_674_16, 100) * 10)
-    assert not rule.met(_weighing(26_741, 1)).any()
-    assert rule.met(_weighing(26_742, 1)).all()
+    assert not rule.satisfied(_weighing(26_741, 1)).any()
+    assert rule.satisfied(_weighing(26_742, 1)).all()
 
 
 def _weighing(units: int, scale: int) -> Classes:
@@ -233,7 +233,7 @@ def _weighing(units: int, scale: int) -> Classes:
 def test_thresholds_are_met_from_exactly_there_on(measure: str) -> None:
     codes = np.zeros(3, dtype=np.int32)
     values = np.array([9, 10, 11])
-    heads = {"persons": values, "households": values}
-    classes = Classes(codes, codes, values, None, heads, 1)
+    contributors = {"persons": values, "households": values}
+    classes = Classes(codes, codes, values, None, contributors, 1)
     thresholds: dict[str, Any] = {measure: 10}
-    assert Rule(**thresholds).met(classes).tolist() == [False, True, True]
+    assert Rule(**thresholds).satisfied(classes).tolist() == [False, True, True]

@@ -27,7 +27,7 @@ when = st.sampled_from(["before", "after"])
 @given(worlds, rules(), when, budgets)
 def test_nothing_is_lost_and_every_class_meets_the_rule(world: World, rule: Rule, suppress: Any, budget: float) -> None:
     release = anonymize(world.od, rule, suppress=suppress, budget=budget)
-    assert rule.met(release.classes).all()
+    assert rule.satisfied(release.classes).all()
     told = manifest(release) if not release.refusal else None
     pairs = world.pairs
     assert int(release.classes.trips.sum()) + release.suppressed.trips == len(world.trips)
@@ -98,13 +98,13 @@ def test_a_release_cannot_be_built_below_its_rule() -> None:
     fields = {name: getattr(release, name) for name in release.__dataclass_fields__}
     with pytest.raises(UnsafeReleaseError, match="below"):
         Release(**fields | {"rule": Rule(trips=2)})
-    placement = release.placement_in_memory
+    assignment = release.placement_in_memory
     with pytest.raises(UnsafeReleaseError, match="not what the unpublished pairs add up to"):
-        Release(**fields | {"placement": replace(placement, published=np.array([False]))})
+        Release(**fields | {"assignment": replace(assignment, published=np.array([False]))})
     with pytest.raises(UnsafeReleaseError, match="in no class"):
-        Release(**fields | {"placement": replace(placement, area_of_pair=np.array([-1]))})
+        Release(**fields | {"assignment": replace(assignment, area_of_pair=np.array([-1]))})
     with pytest.raises(UnsafeReleaseError, match="not those of the input"):
-        Release(**fields | {"suppressed": Totals(1, 1, 1), "placement": None})
+        Release(**fields | {"suppressed": Totals(1, 1, 1), "assignment": None})
     nowhere = Deviation(np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros(1, np.int64), 0)
     with pytest.raises(UnsafeReleaseError, match="compared"):
-        Release(**fields | {"deviations": {"trips": nowhere}, "placement": None})
+        Release(**fields | {"deviations": {"trips": nowhere}, "assignment": None})

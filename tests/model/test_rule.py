@@ -28,7 +28,7 @@ def matrix(weights: list[float]) -> ODMatrix:
 @given(st.integers(1, 30), st.floats(0.001, 1e6))
 def test_equal_weights_meet_the_population_rule_exactly_when_trips_do(k: int, weight: float) -> None:
     od = matrix([weight] * 20)
-    assert Rule.protect("population", k=k, of=od).met(od.flows).all() == (k <= 20)
+    assert Rule.protect("population", k=k, of=od).satisfied(od.flows).all() == (k <= 20)
 
 
 def test_the_population_threshold_is_k_times_the_mean_weight() -> None:
@@ -43,8 +43,8 @@ def test_persons_are_counted_once() -> None:
     od = read_od(table)
     assert od.flows.persons is not None
     assert od.flows.persons.tolist() == [2]
-    assert Rule(persons=2).met(od.flows).all()
-    assert not Rule(persons=3).met(od.flows).any()
+    assert Rule(persons=2).satisfied(od.flows).all()
+    assert not Rule(persons=3).satisfied(od.flows).any()
 
 
 @pytest.mark.parametrize(
@@ -137,12 +137,12 @@ def test_weights_that_are_too_small_to_know_their_mean_protect_no_population() -
 
 def test_whose_mean_weight_a_rule_goes_by() -> None:
     rule = Rule(weight=30, k=10, mean_weight=Fraction(3))
-    assert rule.goes_by(Fraction(3))
-    assert not rule.goes_by(Fraction(2))
-    assert not rule.goes_by(Fraction(4))
-    assert not rule.goes_by(None)
-    assert not Rule(weight=30, mean_weight=Fraction(3)).goes_by(Fraction(3))
-    assert not Rule(trips=10, k=10, mean_weight=Fraction(3)).goes_by(Fraction(3))
+    assert rule.uses_mean_weight(Fraction(3))
+    assert not rule.uses_mean_weight(Fraction(2))
+    assert not rule.uses_mean_weight(Fraction(4))
+    assert not rule.uses_mean_weight(None)
+    assert not Rule(weight=30, mean_weight=Fraction(3)).uses_mean_weight(Fraction(3))
+    assert not Rule(trips=10, k=10, mean_weight=Fraction(3)).uses_mean_weight(Fraction(3))
 
 
 def test_k_of_rules_that_say_only_their_thresholds() -> None:
@@ -166,7 +166,7 @@ def test_the_first_measure_orders_merges() -> None:
     assert Rule(persons=3, weight=2).main_measure == "weight"
     assert Rule(trips=2).persons is None
     with pytest.raises(AttributeError, match="nothing"):
-        _ = Rule(trips=2).nothing
+        _ = Rule(trips=2).nothing  # type: ignore[attr-defined]
 
 
 def test_a_raised_rule_keeps_k_and_rounds_up() -> None:
@@ -183,20 +183,20 @@ def test_a_raised_rule_keeps_k_and_rounds_up() -> None:
 )
 def test_a_weight_worked_out_from_the_data_is_told_in_three_digits_rounded_down(mean: str, told: float) -> None:
     rule = Rule(trips=10, weight=10 * Fraction(mean), persons=10, k=10, mean_weight=Fraction(mean))
-    assert rule.promised == {"trips": 10, "weight": told, "persons": 10}
-    assert all(type(rule.promised[name]) is int for name in ("trips", "persons"))
+    assert rule.disclosed_thresholds == {"trips": 10, "weight": told, "persons": 10}
+    assert all(type(rule.disclosed_thresholds[name]) is int for name in ("trips", "persons"))
 
 
 def test_a_weight_that_was_asked_for_is_told_as_it_is() -> None:
-    assert Rule(weight=1234.5678).promised == {"weight": 1234.5678}
-    assert Rule(weight=1234.5678, mean_weight=Fraction(3)).promised == {"weight": 1234.5678}
-    assert Rule(trips=7, k=5).promised == {"trips": 7}
+    assert Rule(weight=1234.5678).disclosed_thresholds == {"weight": 1234.5678}
+    assert Rule(weight=1234.5678, mean_weight=Fraction(3)).disclosed_thresholds == {"weight": 1234.5678}
+    assert Rule(trips=7, k=5).disclosed_thresholds == {"trips": 7}
 
 
 def test_what_the_input_lacks_is_said() -> None:
     bare = read_od(pa.table({"origin": [FROM], "destination": [TO]}))
     with pytest.raises(InputError, match="counts weight, but the input has no weight column"):
-        Rule(weight=2).met(bare.flows)
+        Rule(weight=2).satisfied(bare.flows)
     with pytest.raises(InputError, match="counts persons, but the input has no person column"):
         Rule(trips=1, persons=2).check_available(("trips", "weight"))
     Rule(trips=1, weight=2).check_available(("trips", "weight"))

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from odkanon import InputError, Rule, read_od
-from odkanon.model.measures import BY_HEAD
+from odkanon.model.measures import BY_CONTRIBUTOR
 from odkanon.model.od import ODMatrix
 
 FROM, TO = "8a1fb4640017fff", "8a1fb466ed0ffff"
@@ -41,12 +41,12 @@ def test_numbers_of_destinations_that_make_no_sense(number: Any) -> None:
 
 def test_what_a_rule_says_of_itself() -> None:
     rule = Rule(trips=2, persons=2, max_share=0.5, min_destinations=1)
-    assert rule.besides == {"max_share": 0.5, "min_destinations": 1}
-    assert not rule.plain
-    assert Rule(trips=2).plain
-    assert Rule(trips=2, max_share=0.5).besides == {"max_share": 0.5}
-    assert rule.counted == {"trips", "persons", "households", BY_HEAD}
-    assert Rule(trips=2, min_destinations=3).counted == {"trips"}
+    assert rule.constraints == {"max_share": 0.5, "min_destinations": 1}
+    assert not rule.thresholds_only
+    assert Rule(trips=2).thresholds_only
+    assert Rule(trips=2, max_share=0.5).constraints == {"max_share": 0.5}
+    assert rule.required_measures == {"trips", "persons", "households", BY_CONTRIBUTOR}
+    assert Rule(trips=2, min_destinations=3).required_measures == {"trips"}
     assert rule.asking(min_destinations=3) == Rule(trips=2, persons=2, min_destinations=3)
     assert rule.asking() == Rule(trips=2, persons=2) != rule
     remembering = Rule(k=7, mean_weight=Fraction(3), trips=2)
@@ -66,24 +66,24 @@ def test_what_a_rule_says_in_words() -> None:
 def test_a_share_is_met_by_as_much_and_not_by_more(most: int, met: bool) -> None:
     od = flow(["a", "b", "c", "d", "e"], [most, 2, 2, 2, 4 - most])
     assert od.trips == 10
-    assert Rule(trips=10, max_share=0.3).met(od.flows).tolist() == [met]
+    assert Rule(trips=10, max_share=0.3).satisfied(od.flows).tolist() == [met]
 
 
 def test_a_share_needs_thresholds_as_well() -> None:
-    assert not Rule(trips=11, max_share=0.3).met(flow(["a", "b", "c", "d", "e"], [2, 2, 2, 2, 2]).flows).any()
+    assert not Rule(trips=11, max_share=0.3).satisfied(flow(["a", "b", "c", "d", "e"], [2, 2, 2, 2, 2]).flows).any()
 
 
 def test_trips_of_nobody_are_of_whoever_has_most() -> None:
-    assert Rule(trips=2, max_share=0.5).met(flow(["a", "b", "c"], [4, 3, 3]).flows).all()
-    assert Rule(trips=2, max_share=0.5).met(flow(["a", "b", "c", None], [4, 3, 2, 1]).flows).all()
-    assert not Rule(trips=2, max_share=0.5).met(flow(["a", "b", None], [4, 3, 3]).flows).any()
+    assert Rule(trips=2, max_share=0.5).satisfied(flow(["a", "b", "c"], [4, 3, 3]).flows).all()
+    assert Rule(trips=2, max_share=0.5).satisfied(flow(["a", "b", "c", None], [4, 3, 2, 1]).flows).all()
+    assert not Rule(trips=2, max_share=0.5).satisfied(flow(["a", "b", None], [4, 3, 3]).flows).any()
 
 
 def test_a_share_of_weight_counts_where_weight_does() -> None:
     od = flow(["a", "b", "c", "d"], [1, 1, 1, 1], [6.0, 1.0, 1.0, 2.0])
-    assert Rule(trips=2, max_share=0.5).met(od.flows).all()
-    assert not Rule(trips=2, weight=2, max_share=0.5).met(od.flows).any()
-    assert Rule(trips=2, weight=2, max_share=0.6).met(od.flows).all()
+    assert Rule(trips=2, max_share=0.5).satisfied(od.flows).all()
+    assert not Rule(trips=2, weight=2, max_share=0.5).satisfied(od.flows).any()
+    assert Rule(trips=2, weight=2, max_share=0.6).satisfied(od.flows).all()
 
 
 @pytest.mark.parametrize(("most", "met"), [(20_000_000_000_003, True), (20_000_000_000_004, False)])
@@ -91,20 +91,20 @@ def test_shares_of_large_flows_are_exact(most: int, met: bool) -> None:
     """Half of 40 million millions and seven: as a product it would not fit into 64 bits."""
     whole = 40_000_000_000_007
     od = flow(["a", "b", "c"], [most, 19_000_000_000_000, whole - most - 19_000_000_000_000])
-    assert Rule(trips=2, max_share=0.5).met(od.flows).tolist() == [met]
+    assert Rule(trips=2, max_share=0.5).satisfied(od.flows).tolist() == [met]
 
 
 @pytest.mark.parametrize(("most", "met"), [(1_234_560, True), (1_234_561, False)])
 def test_digits_of_a_share_beyond_the_sixth_are_dropped(most: int, met: bool) -> None:
     others = [1_200_000] * 7
     od = flow([*"abcdefgh", "i"], [most, *others, 10_000_000 - most - sum(others)])
-    assert Rule(trips=2, max_share=0.1234567).met(od.flows).tolist() == [met]
+    assert Rule(trips=2, max_share=0.1234567).satisfied(od.flows).tolist() == [met]
 
 
 def test_shares_cannot_be_told_where_nobody_is_named() -> None:
     bare = read_od(pa.table({"origin": [FROM], "destination": [TO]}))
     with pytest.raises(InputError, match="how much of a flow one person has"):
-        Rule(trips=1, max_share=0.5).met(bare.flows)
+        Rule(trips=1, max_share=0.5).satisfied(bare.flows)
     with pytest.raises(InputError, match="nobody's share"):
         Rule(trips=1, max_share=0.5).check_available(("trips", "weight"))
     Rule(trips=1, max_share=0.5).check_available(("trips", "households"))
@@ -125,5 +125,5 @@ def test_what_may_be_published_side_by_side() -> None:
     table = {"origin": [FROM, FROM, TO, TO], "destination": [FROM, TO, FROM, TO], "trips": [3, 4, 1, 5]}
     flows = read_od(pa.table(table)).flows
     assert flows.trips.tolist() == [3, 4, 1, 5]
-    assert Rule(trips=2).kept(flows).tolist() == [True, True, False, True]
-    assert Rule(trips=2, min_destinations=2).kept(flows).tolist() == [True, True, False, False]
+    assert Rule(trips=2).satisfied_jointly(flows).tolist() == [True, True, False, True]
+    assert Rule(trips=2, min_destinations=2).satisfied_jointly(flows).tolist() == [True, True, False, False]

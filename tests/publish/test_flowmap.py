@@ -16,7 +16,7 @@ from cli.runner import odkanon, output
 from odkanon import InputError, Rule, anonymize, cube_of, export_release, read_trips, view_release
 from odkanon.publish.export.flow_times import times
 from odkanon.publish.export.flowcsv import write_flowmap
-from odkanon.read.attributes.hierarchies import kinds_of
+from odkanon.read.attributes.hierarchies import parse_attributes
 from odkanon.read.attributes.spec import sources_of
 from odkanon.release_format.folder import SavedRelease, read_release
 from worlds.surveys import survey
@@ -44,7 +44,7 @@ def cubes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     table = survey(start_time=[None if gone else at for gone, at in zip(unknown, begun, strict=True)])
     saved = {}
     for name, specs in CUBES.items():
-        trips = read_trips(table, attributes=sources_of(kinds_of(specs)))
+        trips = read_trips(table, attributes=sources_of(parse_attributes(specs)))
         release = anonymize(cube_of(trips, specs, resolution=8), Rule(trips=5), method="cascade")
         saved[name] = release.save(folder / name)
     return saved

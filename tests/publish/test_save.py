@@ -145,7 +145,7 @@ def test_a_threshold_that_comes_from_the_data_is_told_in_three_digits() -> None:
     rule = Rule.protect("population", k=10, of=od)
     told = public_rule(rule)
     assert told["k"] == 10
-    assert told["weight"] == float(f"{told['weight']:.3g}") <= rule.weight < told["weight"] * 1.01
+    assert told["weight"] == float(f"{told['weight']:.3g}") <= rule.thresholds["weight"] < told["weight"] * 1.01
     assert "mean_weight" not in told
     assert public_rule(Rule(weight=5)) == {"weight": 5.0}
     for more in ({}, {"persons": 3}):
@@ -198,15 +198,17 @@ def test_nor_can_those_of_a_copy(made: Release, again: Callable[[Release], Relea
 
 def test_nor_what_rows_say_of_persons_and_of_kinds_of_trips(made: Release) -> None:
     """``release.classes.kinds["sex"][0] = "Woman"`` was saved, and so were other numbers of persons."""
-    kinds = {"sex": np.array(["any"] * len(made.classes))}
-    classes = replace(made.classes, kinds=kinds, sure_heads={"persons": made.classes.trips + 0}, own_pairs=None)
-    for mapping in (classes.kinds, classes.sure_heads, classes.heads):
+    attributes = {"sex": np.array(["any"] * len(made.classes))}
+    classes = replace(
+        made.classes, attributes=attributes, min_contributors={"persons": made.classes.trips + 0}, finest_pairs=None
+    )
+    for mapping in (classes.attributes, classes.min_contributors, classes.contributors):
         for name, array in mapping.items():
             with pytest.raises(ValueError, match="read-only"):
                 array[0] = array[-1]
             with pytest.raises(TypeError, match="read-only"):
                 mapping[name] = array  # type: ignore[index]
-    counted = replace(made.classes, own_pairs=made.classes.trips + 0).own_pairs
+    counted = replace(made.classes, finest_pairs=made.classes.trips + 0).finest_pairs
     assert counted is not None
     with pytest.raises(ValueError, match="read-only"):
         counted[0] = 1

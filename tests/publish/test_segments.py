@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from odkanon import InputError, Rule, read_recipe
-from odkanon.publish.linked_folder import _shown, save_together
+from odkanon.publish.linked_folder import _shown, save_linked
 from odkanon.publish.report import is_built, write_full_report
 from worlds.people import Trip, crowd, together, write
 
@@ -58,9 +58,9 @@ def test_force_leaves_foreign_files_alone(trips: Path, tmp_path: Path) -> None:
     for place in ("mine.txt", "whole/mine.txt"):
         (tmp_path / "releases" / place).write_text("mine")
         with pytest.raises(InputError, match=r"mine\.txt"):
-            save_together(made, tmp_path / "releases", force=True)
+            save_linked(made, tmp_path / "releases", force=True)
         (tmp_path / "releases" / place).unlink()
-    save_together(made, tmp_path / "releases", force=True)
+    save_linked(made, tmp_path / "releases", force=True)
 
 
 @pytest.mark.skipif(not is_built(), reason="the page is not built")

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from odkanon import InputError, Release, Rule, anonymize, make_dimensions, make_survey, read_trips, release_together
+from odkanon import InputError, Release, Rule, anonymize, make_dimensions, make_survey, read_trips, release_linked
 from odkanon.core import atomic_write
-from odkanon.core.file_lock import alone
+from odkanon.core.file_lock import exclusive_lock
 from odkanon.publish import linked_folder, save
-from odkanon.publish.linked_folder import save_together
+from odkanon.publish.linked_folder import save_linked
 from odkanon.publish.save import check_target, save_release
 from odkanon.release_format.names import MANIFEST, sha256
 from odkanon.release_format.recipe import read_recipe
@@ -72,11 +72,11 @@ def test_what_was_put_into_the_folder_meanwhile_stays(
 
 def test_segments_that_another_run_has_finished_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trips = read_trips(make_survey())
-    together = release_together(trips, Rule(trips=10), make_dimensions(trips, ["sex"]), resolution=6)
+    together = release_linked(trips, Rule(trips=10), make_dimensions(trips, ["sex"]), resolution=6)
     target = tmp_path / "out"
-    meanwhile(monkeypatch, linked_folder, lambda: save_together(together, target))
+    meanwhile(monkeypatch, linked_folder, lambda: save_linked(together, target))
     with pytest.raises(InputError, match="exists already"):
-        save_together(together, target)
+        save_linked(together, target)
 
 
 def test_a_run_that_begins_waits_until_another_is_in_place(
@@ -109,11 +109,11 @@ def test_the_second_is_alone_when_the_first_has_gone(tmp_path: Path) -> None:
 
     def other() -> None:
         came.set()
-        with alone(target):
+        with exclusive_lock(target):
             order.append("second")
 
     waiting = Thread(target=other)
-    with alone(target):
+    with exclusive_lock(target):
         waiting.start()
         came.wait()
         waiting.join(0.2)
@@ -124,5 +124,5 @@ def test_the_second_is_alone_when_the_first_has_gone(tmp_path: Path) -> None:
 
 
 def test_where_there_is_no_folder_nobody_waits(tmp_path: Path) -> None:
-    with alone(tmp_path / "no" / "out"), alone(tmp_path / "no" / "out"):
+    with exclusive_lock(tmp_path / "no" / "out"), exclusive_lock(tmp_path / "no" / "out"):
         pass

@@ -45,7 +45,7 @@ def test_every_axis_adds_up(world: Cube, k: int, seed: int) -> None:
         for name, levels in zip(world.names, world.levels[2:], strict=True):
             values = [f"0:{start}" for start, _ in levels[0]]
             certain = sum(release.view(f'{name} == "{value}"').total(measure) for value in values)
-            leaf = np.isin(release.classes.kinds[name], values)
+            leaf = np.isin(release.classes.attributes[name], values)
             coarser = int(getattr(release.classes, measure)[~leaf].sum())
             assert certain + coarser == published
 
@@ -73,7 +73,7 @@ def test_a_group_of_values_holds_its_values_and_its_own_rows() -> None:
         release = release_of(world, 3, seed)
         if release.refusal:
             continue
-        said = release.classes.kinds["a2"]
+        said = release.classes.attributes["a2"]
         inside = [f"1:{group[0]}", *(f"0:{leaf}" for leaf in range(*group))]
         view = release.view(f'a2 == "1:{group[0]}"')
         assert view.total() == release.classes.trips[np.isin(said, inside)].sum()
@@ -118,7 +118,7 @@ def test_what_is_not_understood_is_said(where: str, said: str) -> None:
 
 def test_a_value_that_the_list_leaves_out_is_possible_and_never_certain() -> None:
     release = release_of(WORLDS[1], 3, 5)
-    unsaid = release.classes.trips[release.classes.kinds["a2"] == "any"].sum()
+    unsaid = release.classes.trips[release.classes.attributes["a2"] == "any"].sum()
     assert unsaid > 0
     view = release.view('a2 == "nobody knows"')
     assert (view.total(), view.total("trips_possible")) == (0, unsaid)

@@ -45,7 +45,7 @@ def naive_limit(od: ODMatrix, rule: Rule, budget: float) -> float | None:
             od.origins.codes[up][flows.origin], od.destinations.codes[across][flows.destination]
         )
         size = od.origins.sizes[up][classes.origin] + od.destinations.sizes[across][classes.destination]
-        price = np.minimum(price, np.where(rule.met(classes), size, np.inf)[number])
+        price = np.minimum(price, np.where(rule.satisfied(classes), size, np.inf)[number])
     trips = np.sort(np.repeat(price, flows.trips))
     kept = trips[: len(trips) - Budget(budget, "trips").allowance(flows)]
     return None if np.isinf(kept).any() else float(kept.mean())

@@ -18,12 +18,12 @@ from odkanon.engine.duckdb.input import DuckInput
 from odkanon.engine.selection import load_table
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
-from odkanon.quality.accuracy.accuracy import map_of, usefulness
+from odkanon.quality.accuracy.accuracy import accuracy, map_of
 from odkanon.quality.accuracy.comparison import LARGE, NEAR
 from odkanon.quality.accuracy.squares import GivenPlaces, Squares, number_pairs
 from odkanon.quality.accuracy.zone_samples import areas_of
-from odkanon.read.attributes.hierarchies import kinds_of
-from odkanon.read.input_spec import Reading
+from odkanon.read.attributes.hierarchies import parse_attributes
+from odkanon.read.input_spec import InputSpec
 from odkanon.read.tables.open_table import open_table
 from odkanon.sample.survey import make_survey
 from odkanon.zoning.projection import Projection
@@ -113,7 +113,7 @@ def test_usefulness_equals_brute_force_over_all_squares(
         return
     if min(h3.get_resolution(cell) for axis in AXES for cell in all_cells(release, axis)) < 7:
         return  # more leaves take the brute force too long
-    found = usefulness(release, sizes=sizes)[measure]
+    found = accuracy(release, sizes=sizes)[measure]
     for place, km in zip(found.squares, sizes, strict=True):
         told = (place.cpc, place.inside_before, place.inside_after, place.large_near)
         assert told == pytest.approx(brute_force(od, release, km, measure))
@@ -121,12 +121,12 @@ def test_usefulness_equals_brute_force_over_all_squares(
 
 def test_nothing_changed_is_perfect_and_suppression_is_not() -> None:
     od = town(1, trips=300)
-    whole = usefulness(anonymize(od, Rule(trips=1), budget=0.0))["trips"]
+    whole = accuracy(anonymize(od, Rule(trips=1), budget=0.0))["trips"]
     assert [place.cpc for place in whole.squares] == pytest.approx([1.0] * 4)
     assert (whole.length_overlap, whole.length_after) == pytest.approx((1.0, whole.length_before))
     assert whole.good_from == 1.0
     assert whole.sentence() == "Flows between places of 4 km are right to 100%; good from 1 km upward."
-    empty = usefulness(anonymize(od, Rule(trips=1000)))
+    empty = accuracy(anonymize(od, Rule(trips=1000)))
     assert empty["trips"].squares[0].cpc == 0
     assert empty["trips"].good_from is None
 
@@ -162,7 +162,7 @@ def test_boxes_are_spread_over_their_area() -> None:
         key = int(ends[0][o]), int(ends[1][d])
         truth[key] = truth.get(key, 0) + int(trips)
     expected = 2 * sum(min(mass, spread.get(key, 0)) for key, mass in truth.items()) / (2 * od.trips)
-    found = usefulness(release)["trips"].squares[1]
+    found = accuracy(release)["trips"].squares[1]
     assert found.cpc == pytest.approx(expected, abs=0.005)
     assert 0.02 < found.cpc < 0.95
 
@@ -170,20 +170,20 @@ def test_boxes_are_spread_over_their_area() -> None:
 @pytest.mark.parametrize(("fetchable", "cube"), [(0, False), (None, False), (0, True)])
 def test_the_same_numbers_where_the_pairs_are_in_a_database(fetchable: int | None, cube: bool) -> None:
     table, method = make_survey().slice(0, 3000), "cascade" if cube else "odkanon"
-    trips, kinds = read_trips(table), kinds_of(["sex"]) if cube else []
+    trips, attributes = read_trips(table), parse_attributes(["sex"]) if cube else []
     reference = anonymize(cube_of(trips, ["sex"]) if cube else build_od(trips), Rule(trips=10), method=method)
-    stored = load_table(DuckInput(open_table(table), DuckDb(fetchable=fetchable)), Reading(), kinds=kinds)
+    stored = load_table(DuckInput(open_table(table), DuckDb(fetchable=fetchable)), InputSpec(), attributes=attributes)
     release = anonymize(stored, Rule(trips=10), method=method)
-    assert usefulness(release)["trips"].squares[0].cpc > 0
-    assert {name: told.as_dict() for name, told in usefulness(release).items()} == {
-        name: told.as_dict() for name, told in usefulness(reference).items()
+    assert accuracy(release)["trips"].squares[0].cpc > 0
+    assert {name: told.as_dict() for name, told in accuracy(release).items()} == {
+        name: told.as_dict() for name, told in accuracy(reference).items()
     }
 
 
 def test_places_of_the_users_own_cover_all_there_is() -> None:
     release = anonymize(town(3), Rule(trips=10))
     one = GivenPlaces("all", lambda x, y: np.zeros(len(x), dtype=np.int64))
-    found = usefulness(release, zones=one)["trips"].zones
+    found = accuracy(release, zones=one)["trips"].zones
     assert found is not None
     published = release.classes.trips.sum() / release.input.trips
     assert found.cpc == pytest.approx(2 * published / (1 + published))

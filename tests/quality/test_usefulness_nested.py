@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from odkanon import Rule, anonymize, cube_of, make_survey, read_trips
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
-from odkanon.quality.accuracy.accuracy import map_of, usefulness
+from odkanon.quality.accuracy.accuracy import accuracy, map_of
 from odkanon.quality.accuracy.row_masses import around_rows, corrected, masses_to_spread
 from odkanon.quality.accuracy.squares import Squares
-from odkanon.quality.accuracy.zone_nodes import CellNodes, cell_nodes, kind_nodes, place_nodes
+from odkanon.quality.accuracy.zone_nodes import CellNodes, attribute_nodes, cell_nodes, place_nodes
 from odkanon.zoning.zones import Zones
 from worlds.matrices import cells_below, town
 from worlds.polygons import square_town
@@ -152,7 +152,7 @@ def cells_of(names: Sequence[str]) -> Leaves:
 
 def told(release: Release) -> list[tuple[str, ...]]:
     table = release.table()
-    names = ["origin", "destination", *release.classes.kinds]
+    names = ["origin", "destination", *release.classes.attributes]
     return list(zip(*(table.column(name).to_pylist() for name in names), strict=True))
 
 
@@ -199,20 +199,20 @@ def test_usefulness_of_a_cube_equals_brute_force_over_places_and_kinds(seed: int
     rows = told(release)
     assert rows
     ends = [cells_of([row[at] for row in rows]) for at in (0, 1)]
-    kinds = [
+    attributes = [
         kinds_below([row[2 + at] for row in rows], axis.listed([row[2 + at] for row in rows]))
         for at, axis in enumerate(od.axes)
     ]
-    spread = spread_out(rows, release.classes.trips, [*ends, *kinds])
+    spread = spread_out(rows, release.classes.trips, [*ends, *attributes])
     assert spread.sum() == pytest.approx(release.classes.trips.sum())
-    found = usefulness(release, sizes=(1.0, 4.0))["trips"]
+    found = accuracy(release, sizes=(1.0, 4.0))["trips"]
     for place in found.squares:
         assert place.km is not None
         assert place.cpc == pytest.approx(expected_cpc(od, spread, ends, place.km))
 
 
 @pytest.mark.parametrize(
-    ("kinds", "expected"),
+    ("attributes", "expected"),
     [
         # Of seven leaves and two kinds twelve are left, eight trips on each.
         (["a", "b", "any"], [10 - 8, 20 - 8, 14 * 8]),
@@ -220,24 +220,24 @@ def test_usefulness_of_a_cube_equals_brute_force_over_places_and_kinds(seed: int
     ],
 )
 def test_a_coarse_row_of_a_cube_is_not_spread_where_finer_ones_of_its_kinds_lie(
-    kinds: list[str], expected: list[float]
+    attributes: list[str], expected: list[float]
 ) -> None:
     leaf, to = "8a1fb4671017fff", "8a1fb4671047fff"
     above = h3.cell_to_parent(leaf, 9)
-    inner = [0] * (len(kinds) - 1)
+    inner = [0] * (len(attributes) - 1)
     ends = [
         (nodes([leaf, above]), np.array([*inner, 1])),
-        (nodes([to]), np.zeros(len(kinds), dtype=np.int64)),
+        (nodes([to]), np.zeros(len(attributes), dtype=np.int64)),
     ]
     mass = np.array([[10.0], [20.0], [96.0]])[[*range(len(inner)), 2]]
-    found = masses_to_spread(mass, [*ends, kind_nodes(np.array(kinds), [["a", "b"], ["any", "any"]])])[:, 0]
+    found = masses_to_spread(mass, [*ends, attribute_nodes(np.array(attributes), [["a", "b"], ["any", "any"]])])[:, 0]
     assert found.sum() == pytest.approx(mass.sum())
     assert found == pytest.approx(expected)
 
 
 def test_kinds_count_by_the_values_that_readers_know() -> None:
     levels = [["1", "2", "3", "(not listed)"], ["car", "car", "bus", "(not listed)"], ["any"] * 4]
-    found, which = kind_nodes(np.array(["any", "car", "2", "any", "bus"]), levels)
+    found, which = attribute_nodes(np.array(["any", "car", "2", "any", "bus"]), levels)
     assert found.take(which).depth.tolist() == [0, 1, 2, 0, 1]
     assert found.take(which).size.tolist() == [4, 2, 1, 4, 1]
     rows = found.take(which)
@@ -245,7 +245,7 @@ def test_kinds_count_by_the_values_that_readers_know() -> None:
     assert rows.above(np.array([1]), 1) != rows.above(np.array([4]), 1)
 
 
-def test_rows_of_a_lookup_table_stand_for_the_rest_of_their_polygons() -> None:
+def test_rows_of_a_lookup_table_stand_for_the_residual_of_their_polygons() -> None:
     od = square_town(3)
     release = anonymize(od, Rule(trips=10), method="cascade")
     tree = od.origins.public or od.origins

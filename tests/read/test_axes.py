@@ -24,8 +24,8 @@ from odkanon import (
     read_trips,
 )
 from odkanon.linked.fixed_zoning import zoning_of
-from odkanon.quality.accuracy.accuracy import usefulness
-from odkanon.read.attributes.hierarchies import WEEK, kinds_of
+from odkanon.quality.accuracy.accuracy import accuracy
+from odkanon.read.attributes.hierarchies import WEEK, parse_attributes
 from odkanon.read.attributes.spec import sources_of
 from odkanon.release_format.manifest import public_manifest
 from worlds.surveys import survey
@@ -34,12 +34,12 @@ RULES = [Rule(trips=5), Rule(trips=5, persons=4)]
 
 
 def cube(table: pa.Table, specs: list[str], rule: Rule = RULES[0], **more: Any) -> Release:
-    trips = read_trips(table, attributes=sources_of(kinds_of(specs)))
+    trips = read_trips(table, attributes=sources_of(parse_attributes(specs)))
     return anonymize(cube_of(trips, specs, resolution=8, **more), rule, method="cascade")
 
 
 def levels(specs: list[str], table: pa.Table | None = None) -> list[list[list[str]]]:
-    trips = read_trips(survey() if table is None else table, attributes=sources_of(kinds_of(specs)))
+    trips = read_trips(survey() if table is None else table, attributes=sources_of(parse_attributes(specs)))
     return [[ids.tolist() for ids in axis.public.ids] for axis in cube_of(trips, specs, resolution=8).axes]
 
 
@@ -94,7 +94,7 @@ def test_days_of_the_week_that_a_period_does_not_have_are_not_counted_on(tmp_pat
         od = read_matrix(tmp_path / "t.parquet", by=["weekday"], resolution=8, since="2024-01-01", until=until)
         release = anonymize(od, Rule(trips=3), method="cascade", give_up="weekday,place")
         assert int(release.classes.trips.sum()) == trips
-        assert release.refusal is not None or release.classes.kinds["weekday"].tolist() == ["working days"]
+        assert release.refusal is not None or release.classes.attributes["weekday"].tolist() == ["working days"]
     assert {*od.axes[0].public.leaves.tolist()} == {*WEEK, "missing"}
 
 
@@ -102,7 +102,7 @@ def test_missing_is_a_value() -> None:
     table = survey(mode=pa.array([None if at % 7 == 0 else "car" for at in range(1500)], pa.string()))
     assert levels(["mode"], table)[0] == [["car", "missing"], ["any"]]
     release = cube(table, ["mode"])
-    assert set(release.classes.kinds["mode"].tolist()) <= {"car", "missing", "any"}
+    assert set(release.classes.attributes["mode"].tolist()) <= {"car", "missing", "any"}
     assert int(release.classes.trips.sum()) + release.suppressed.trips == 1500
 
 
@@ -139,7 +139,7 @@ def test_rows_meet_the_rule_and_publish_no_persons(rule: Rule) -> None:
     assert table.group_by(["origin", "destination", "mode", "hour"]).aggregate([]).num_rows == table.num_rows
     assert {"car", "any"} <= set(table["mode"].to_pylist())
     assert release.limit is None
-    assert {"trips", "weight"} == usefulness(release).keys()
+    assert {"trips", "weight"} == accuracy(release).keys()
 
 
 @pytest.mark.parametrize("rule", RULES, ids=str)
@@ -187,10 +187,10 @@ def test_places_outside_an_area_carry_nothing() -> None:
 def test_what_is_known_adds_up() -> None:
     release = cube(survey(), ["mode", "hour"])
     mode, hour, both = known(release)
-    kinds, trips = release.classes.kinds, release.classes.trips
-    assert mode.full == mode.part == trips[kinds["mode"] != "any"].sum() / 1500
-    assert hour.part == trips[kinds["hour"] != "any"].sum() / 1500
-    assert hour.full == trips[np.char.str_len(kinds["hour"]) == 2].sum() / 1500
+    attributes, trips = release.classes.attributes, release.classes.trips
+    assert mode.full == mode.part == trips[attributes["mode"] != "any"].sum() / 1500
+    assert hour.part == trips[attributes["hour"] != "any"].sum() / 1500
+    assert hour.full == trips[np.char.str_len(attributes["hour"]) == 2].sum() / 1500
     assert both.full <= min(mode.full, hour.full)
     assert both.part <= min(mode.part, hour.part)
 

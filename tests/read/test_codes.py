@@ -11,7 +11,7 @@ import pytest
 
 from odkanon.engine.selection import load
 from odkanon.errors import InputError
-from odkanon.read.input_spec import Reading
+from odkanon.read.input_spec import InputSpec
 from odkanon.read.lookup import lookup_hierarchy
 
 ZONES = lookup_hierarchy(pa.table({"block": ["01001", "01002", "52000"], "department": ["01", "01", "52"]}))
@@ -25,7 +25,7 @@ def test_the_message_names_both_spellings(tmp_path: Path, engine: str, written: 
     path = tmp_path / "od.parquet"
     pa.parquet.write_table(pa.table({"origin": [written] * 3, "destination": [written] * 3}), path)
     with pytest.raises(InputError, match="no usable row") as error:
-        load(Reading(path, hierarchy=ZONES), engine=engine)  # type: ignore[arg-type]
+        load(InputSpec(path, hierarchy=ZONES), engine=engine)  # type: ignore[arg-type]
     assert shown in str(error.value)
 
 
@@ -36,12 +36,14 @@ def test_rows_that_match_stay_and_the_others_are_named(
     path = tmp_path / "od.parquet"
     pa.parquet.write_table(pa.table({"origin": ["52000", "1002", "x"], "destination": ["01001"] * 3}), path)
     with caplog.at_level(logging.WARNING):
-        od = load(Reading(path, hierarchy=ZONES), engine=engine)  # type: ignore[arg-type]
+        od = load(InputSpec(path, hierarchy=ZONES), engine=engine)  # type: ignore[arg-type]
     assert od.summary.trips == 1
     assert "2 codes of the data are not in the lookup table, such as '1002', which is '01002' there" in caplog.text
 
 
 def test_codes_that_are_alike_are_two_zones() -> None:
     twins = lookup_hierarchy(pa.table({"block": ["1", "01"], "department": ["a", "b"]}))
-    od = load(Reading(pa.table({"origin": ["1", "01"], "destination": ["01", "1"]}), hierarchy=twins), engine="memory")
+    od = load(
+        InputSpec(pa.table({"origin": ["1", "01"], "destination": ["01", "1"]}), hierarchy=twins), engine="memory"
+    )
     assert od.summary.pairs == 2

@@ -20,7 +20,7 @@ import pyarrow.parquet
 import pytest
 import shapely
 
-from odkanon import InputError, Reading, lookup_hierarchy, points_to_trips, read_area, read_hierarchy, read_trips
+from odkanon import InputError, InputSpec, lookup_hierarchy, points_to_trips, read_area, read_hierarchy, read_trips
 from odkanon.engine.selection import load
 from odkanon.read.boundaries import with_outlines
 from odkanon.read.input_matrix import matrix_of
@@ -217,12 +217,12 @@ def test_every_kind_of_file_holds_the_same_trips(tmp_path: Path, kind: str, capl
         assert found == (expected if name == "sex" else pytest.approx(expected, abs=1e-9))
     assert trips.weight is not None
     assert sum(trips.weight.tolist()) / trips.scale == 48 * 11
-    assert len(set(trips.heads["persons"].tolist())) == 48
+    assert len(set(trips.contributors["persons"].tolist())) == 48
     hours = [time.hour for time in trips.table.column("start_time").to_pylist()]
     assert sorted(hours) == sorted([*range(24)] * 2)
     if kind in ON_DISK:
-        assert matrix_of(Reading(source, where="hour in [7, 8]")).trips == 4
-        assert load(Reading(source, where="hour in [7, 8]"), engine="duckdb").summary.trips == 4
+        assert matrix_of(InputSpec(source, where="hour in [7, 8]")).trips == 4
+        assert load(InputSpec(source, where="hour in [7, 8]"), engine="duckdb").summary.trips == 4
 
 
 @pytest.mark.parametrize("hour", ["%I:%M %p", "%I:%M:%S %p"])
@@ -276,7 +276,7 @@ def test_a_declared_decimal_sign_settles_it(tmp_path: Path) -> None:
     # Undeclared, commas and points together are in doubt: points are numbers, and the others are counted.
     assert len(read_trips(path)) == 1
     with pytest.raises(InputError, match="the decimal sign is"):
-        Reading(path, decimal=";")
+        InputSpec(path, decimal=";")
 
 
 def test_times_that_nothing_needs_cost_no_trip(tmp_path: Path) -> None:
@@ -284,7 +284,7 @@ def test_times_that_nothing_needs_cost_no_trip(tmp_path: Path) -> None:
     content = trips_text(time="sometime {hour}").replace("person", "ride", 1)
     path = write(tmp_path / "t.csv", content)
     assert len(read_trips(path)) == 48
-    assert load(Reading(path), engine="duckdb").summary.trips == 48
+    assert load(InputSpec(path), engine="duckdb").summary.trips == 48
     with pytest.raises(InputError, match="matches none"):
         read_trips(path, where="hour == 7")
     with pytest.raises(InputError, match="no usable row"):
@@ -317,10 +317,10 @@ def test_a_refusal_shows_one_value_and_its_line(tmp_path: Path, engine: Any) -> 
     with pytest.raises(
         InputError, match=r"48 with coordinates that are not numbers\); for instance in line 2: start_lat = 'north'"
     ):
-        load(Reading(path), engine=engine)
+        load(InputSpec(path), engine=engine)
     metres = write(tmp_path / "m.csv", trips_text().replace("48.8566", "6861000"))
     with pytest.raises(InputError, match=r"for instance in line 2: start_lat = '6861000'"):
-        load(Reading(metres), engine=engine)
+        load(InputSpec(metres), engine=engine)
 
 
 def test_there_are_forty_kinds() -> None:
@@ -363,7 +363,7 @@ def test_trips_of_the_mobility_data_specification(tmp_path: Path, version: str) 
     first = {name: trips.table.column(name)[0].as_py() for name in trips.table.column_names}
     assert [first[name] for name in ("start_lat", "start_lon", "end_lat", "end_lon")] == [48.8566, 2.3522, 48.86, 2.36]
     assert (first["start_time"].hour, first["start_time"].minute) == (8, 30)
-    assert "persons" not in trips.heads
+    assert "persons" not in trips.contributors
 
 
 def test_points_from_tracks_and_layers(tmp_path: Path) -> None:
@@ -417,7 +417,7 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
         trips = read_trips("-")
         assert len(trips) == 48
-    assert Reading("-").name == "-"
+    assert InputSpec("-").name == "-"
 
 
 def test_lookup_tables_come_in_every_kind_too(tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def test_a_porto_track_becomes_its_two_ends(tmp_path: Path) -> None:
     assert (trip["end_lon"], trip["end_lat"]) == (-8.620326, 41.14251)
     assert str(trip["start_time"]) == "2013-07-01 00:00:58"
     assert (trip["end_time"] - trip["start_time"]).total_seconds() == 30
-    assert "persons" in trips.heads
+    assert "persons" in trips.contributors
 
 
 def test_bad_porto_tracks_are_counted(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pyarrow.fs
 import pyarrow.parquet
 import pytest
 
-from odkanon import InputError, Reading, read_trips
+from odkanon import InputError, InputSpec, read_trips
 from odkanon.engine.selection import load
 from worlds.files import trips_table
 
@@ -35,7 +35,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def test_the_same_trips_in_memory_and_in_duckdb(store: str) -> None:
     assert len(read_trips(f"{store}/all.parquet")) == 48
     for engine in ("memory", "duckdb"):
-        assert load(Reading(f"{store}/all.parquet", resolution=9), engine=engine).summary.trips == 48
+        assert load(InputSpec(f"{store}/all.parquet", resolution=9), engine=engine).summary.trips == 48
 
 
 def test_what_is_not_there_is_said(store: str) -> None:

@@ -49,7 +49,7 @@ def some_words() -> set[str]:
     return words | {spelled for word in person_ids.NOBODY for spelled in (word, word.upper(), word.title(), f"{word}1")}
 
 
-@pytest.mark.parametrize("expression", [person_ids.head_text, person_ids.value_text])
+@pytest.mark.parametrize("expression", [person_ids.contributor_text, person_ids.value_text])
 def test_the_short_way_gives_the_same(expression: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
     words = some_words()
     short = expression("id")
@@ -60,15 +60,15 @@ def test_the_short_way_gives_the_same(expression: Callable[[str], str], monkeypa
     assert differing == []
 
 
-def test_a_line_end_after_an_id_makes_no_other_head() -> None:
+def test_a_line_end_after_an_id_makes_no_other_contributor() -> None:
     """The end of a pattern is the end of the text: in some languages it is the end of its last line, too."""
     connection = connect()
     for word in ("12", "ab", "q7", "12.5"):
         connection.register("ids", pa.table({"id": [word, f"{word}\n", f"\n{word}\r\n"]}))
-        assert connection.sql(f"SELECT DISTINCT {person_ids.head_text('id')} FROM ids").fetchall() == [(word,)]
+        assert connection.sql(f"SELECT DISTINCT {person_ids.contributor_text('id')} FROM ids").fetchall() == [(word,)]
 
 
-def test_ids_that_are_spelled_once_are_heads_as_they_are() -> None:
+def test_ids_that_are_spelled_once_are_contributors_as_they_are() -> None:
     words = sorted(some_words() | {f"{word}\n" for word in some_words()})
     once = [word for word in words if person_ids.spelled_once(pa.array([word]))]
     assert 100 < len(once) < len(words)
@@ -77,7 +77,8 @@ def test_ids_that_are_spelled_once_are_heads_as_they_are() -> None:
     connection = connect()
     connection.register("ids", pa.table({"id": once}))
     assert (
-        connection.sql(f"SELECT id FROM ids WHERE ({person_ids.head_text('id')}) IS DISTINCT FROM id").fetchall() == []
+        connection.sql(f"SELECT id FROM ids WHERE ({person_ids.contributor_text('id')}) IS DISTINCT FROM id").fetchall()
+        == []
     )
 
 
@@ -86,5 +87,5 @@ def test_the_audit_spells_ids_alike_by_words_of_its_own() -> None:
     words = some_words()
     connection = connect()
     connection.register("ids", pa.table({"id": sorted(words)}))
-    differing = f"({person_ids.head_text('id')}) IS DISTINCT FROM ({person_sql('id')})"
+    differing = f"({person_ids.contributor_text('id')}) IS DISTINCT FROM ({person_sql('id')})"
     assert connection.sql(f"SELECT id FROM ids WHERE {differing}").fetchall() == []

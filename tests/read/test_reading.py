@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from odkanon import Reading, build_od, read_od, read_trips
+from odkanon import InputSpec, build_od, read_od, read_trips
 from odkanon.engine.selection import load
 from odkanon.errors import InputError
 from odkanon.explore import data_of_input
@@ -28,7 +28,7 @@ FLAG = re.compile(r"(?<![\w-])--[a-z]")
 LEFT_TO_THE_COMMAND_LINE = {"cli", "publish", "__init__.py", "__main__.py"}
 
 
-def both(reading: Reading) -> tuple[int, int]:
+def both(reading: InputSpec) -> tuple[int, int]:
     """Trips that the engine in memory and DuckDB make of an input."""
     return matrix_of(reading).trips, load(reading, engine="duckdb").summary.trips
 
@@ -45,7 +45,7 @@ def test_columns_map_ours_to_theirs_like_the_command_line(tmp_path: Path) -> Non
     path = write(tmp_path / "t.csv", trips_text().replace("person,", "ID,", 1).replace("weight", "W", 1))
     trips = read_trips(path, columns={"person": "ID", "weight": "W"})
     assert trips.weight is not None
-    assert "persons" in trips.heads
+    assert "persons" in trips.contributors
 
 
 def test_the_old_direction_still_works_and_says_so(tmp_path: Path) -> None:
@@ -74,8 +74,8 @@ def test_names_that_only_a_filter_or_a_segment_uses_may_be_given(path: Path) -> 
 
 
 def test_of_several_filters_all_must_hold(path: Path) -> None:
-    assert both(Reading(path, where=['sex == "Woman"', "weight >= 11", "hour < 12"])) == (8, 8)
-    assert both(Reading(path, where='sex == "Woman" and weight >= 11 and hour < 12')) == (8, 8)
+    assert both(InputSpec(path, where=['sex == "Woman"', "weight >= 11", "hour < 12"])) == (8, 8)
+    assert both(InputSpec(path, where='sex == "Woman" and weight >= 11 and hour < 12')) == (8, 8)
 
 
 @pytest.mark.parametrize(
@@ -97,9 +97,9 @@ def test_times_compare_as_times(tmp_path: Path, where: str, count: int | None) -
     path = write(tmp_path / "t.csv", trips_text(time="2024-07-{day:02} {hour:02}:30:00"))
     if count is None:
         with pytest.raises(InputError, match="start_time holds times"):
-            matrix_of(Reading(path, where=where))
+            matrix_of(InputSpec(path, where=where))
     else:
-        assert both(Reading(path, where=where)) == (count, count)
+        assert both(InputSpec(path, where=where)) == (count, count)
 
 
 def test_a_column_called_hour_goes_before_the_clock() -> None:
@@ -112,10 +112,10 @@ def test_a_filter_that_keeps_everything_says_so_and_one_that_keeps_nothing_is_re
 ) -> None:
     for engine in ("memory", "duckdb"):
         caplog.clear()
-        load(Reading(path, where="weight > 0"), engine=engine)
+        load(InputSpec(path, where="weight > 0"), engine=engine)
         assert "the filter keeps all 48 rows" in caplog.text
         with pytest.raises(InputError, match="the filter matches none of the 48 rows"):
-            load(Reading(path, where="weight > 1000"), engine=engine)
+            load(InputSpec(path, where="weight > 1000"), engine=engine)
 
 
 def test_the_filter_stays_out_of_the_account_and_in_the_reading(path: Path) -> None:
@@ -138,10 +138,10 @@ def test_a_filter_nested_too_deep_is_a_clear_error(path: Path, where: str) -> No
 def test_hours_are_on_the_clock_of_a_time_zone(tmp_path: Path, time: str) -> None:
     """Paris is two hours ahead of UTC in July: five UTC is seven there."""
     path = write(tmp_path / "t.csv", trips_text(24, time=time))
-    assert both(Reading(path, where="hour == 7")) == (1, 1)
+    assert both(InputSpec(path, where="hour == 7")) == (1, 1)
     kept = read_trips(path, where="hour == 7", timezone="Europe/Paris")
     assert kept.table.column("start_time").to_pylist()[0].hour == 7
-    assert both(Reading(path, where=["hour == 7", 'person == "p5"'], timezone="Europe/Paris")) == (1, 1)
+    assert both(InputSpec(path, where=["hour == 7", 'person == "p5"'], timezone="Europe/Paris")) == (1, 1)
 
 
 def test_times_of_parquet_with_a_zone_follow_it_too(tmp_path: Path) -> None:
@@ -150,23 +150,23 @@ def test_times_of_parquet_with_a_zone_follow_it_too(tmp_path: Path) -> None:
     zoned = times.cast(pa.timestamp("us", "UTC"))
     pyarrow.parquet.write_table(table.set_column(2, "start_time", zoned), tmp_path / "t.parquet")
     where = ["hour == 7", 'person == "p5"']
-    assert both(Reading(tmp_path / "t.parquet", where=where, timezone="Europe/Paris")) == (1, 1)
+    assert both(InputSpec(tmp_path / "t.parquet", where=where, timezone="Europe/Paris")) == (1, 1)
 
 
 def test_times_without_an_offset_stay_as_they_are(path: Path) -> None:
-    assert both(Reading(path, where=["hour == 7", 'person == "p7"'], timezone="Europe/Paris")) == (1, 1)
+    assert both(InputSpec(path, where=["hour == 7", 'person == "p7"'], timezone="Europe/Paris")) == (1, 1)
 
 
 def test_an_unknown_zone_is_an_error_with_the_nearest() -> None:
     with pytest.raises(InputError, match="did you mean 'Europe/Paris'"):
-        Reading("t.csv", timezone="Europe/Pari")
+        InputSpec("t.csv", timezone="Europe/Pari")
 
 
 # -- walks
 
 
 def test_the_explorer_reads_its_input_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    data = data_of_input(Reading(path))
+    data = data_of_input(InputSpec(path))
     path.unlink()
     assert data.matrix(10, "sex: Woman").trips == 24
     assert data.matrix(8).trips == 48
@@ -205,11 +205,14 @@ def test_errors_of_the_library_do_not_talk_of_the_command_line() -> None:
 def test_a_hierarchy_and_its_outlines_are_read_when_needed(tmp_path: Path) -> None:
     lookup = write(tmp_path / "zones.csv", "leaf,parent\na,x\nb,x\n")
     od = write(tmp_path / "od.csv", "origin,destination,trips\na,b,30\n")
-    assert matrix_of(Reading(od, hierarchy=lookup)).trips == read_od(od, hierarchy=Reading(hierarchy=lookup).tree).trips
+    assert (
+        matrix_of(InputSpec(od, hierarchy=lookup)).trips
+        == read_od(od, hierarchy=InputSpec(hierarchy=lookup).tree).trips
+    )
     with pytest.raises(InputError, match="a resolution is that of H3 cells"):
-        matrix_of(Reading(od, hierarchy=lookup, resolution=8))
+        matrix_of(InputSpec(od, hierarchy=lookup, resolution=8))
     with pytest.raises(InputError, match="outlines of zones go with a hierarchy"):
-        Reading(od, outlines="zones.geojson")
+        InputSpec(od, outlines="zones.geojson")
 
 
 def test_trips_that_name_nobody_are_pointed_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -218,9 +221,9 @@ def test_trips_that_name_nobody_are_pointed_out(tmp_path: Path, caplog: pytest.L
     few = [line if n != 3 else line[line.index(",") :] for n, line in enumerate(lines)]
     many = [line if not 3 <= n < 7 else line[line.index(",") :] for n, line in enumerate(lines)]
     assert lines[0] == HEADER
-    assert both(Reading(write(tmp_path / "few.csv", "\n".join(few)))) == (20, 20)
+    assert both(InputSpec(write(tmp_path / "few.csv", "\n".join(few)))) == (20, 20)
     assert "name no person" not in caplog.text
-    assert both(Reading(write(tmp_path / "many.csv", "\n".join(many)))) == (20, 20)
+    assert both(InputSpec(write(tmp_path / "many.csv", "\n".join(many)))) == (20, 20)
     assert caplog.text.count("4 of 20 trips (20 %) name no person") == 2
 
 
@@ -230,5 +233,5 @@ def test_copies_are_no_trips_that_name_somebody(tmp_path: Path, caplog: pytest.L
     lines = trips_text(20).splitlines()
     rows = [line if not 3 <= n < 7 else line[line.index(",") :] for n, line in enumerate(lines)]
     copied = [*rows, *(line for line in rows[1:] if not line.startswith(","))]
-    assert both(Reading(write(tmp_path / "copied.csv", "\n".join(copied)))) == (20, 20)
+    assert both(InputSpec(write(tmp_path / "copied.csv", "\n".join(copied)))) == (20, 20)
     assert caplog.text.count("4 of 20 trips (20 %) name no person") == 2

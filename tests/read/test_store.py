@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow.parquet
 import pytest
 
-from odkanon import InputError, Reading, read_trips
+from odkanon import InputError, InputSpec, read_trips
 from odkanon.engine.selection import choose_engine, load
 from worlds.files import trips_table
 
@@ -54,9 +54,9 @@ def test_the_same_trips_on_every_engine_that_is_here(store: str, path: str) -> N
     assert len(read_trips(address)) == 48
     assert choose_engine(address) == "memory"
     assert choose_engine(address, memory_limit=1000) == "duckdb"
-    whole: Any = load(Reading(trips_table(), resolution=9), engine="memory")
+    whole: Any = load(InputSpec(trips_table(), resolution=9), engine="memory")
     for engine in ("memory", "duckdb"):
-        assert load(Reading(address, resolution=9), engine=engine).summary.trips == whole.summary.trips
+        assert load(InputSpec(address, resolution=9), engine=engine).summary.trips == whole.summary.trips
     if path == "parts":
         assert len(read_trips(address, where="month == 1")) == 20
 

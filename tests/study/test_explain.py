@@ -35,7 +35,7 @@ def saved(od: ODMatrix, request: pytest.FixtureRequest, tmp_path_factory: pytest
     method = "cascade" if cube else request.param
     release = anonymize(by_mode(od) if cube else od, Rule(trips=10), method=method, **effort(method))
     folder = release.save(tmp_path_factory.mktemp("release") / request.param)
-    (folder.parent / "cpc").write_text(repr(release.usefulness["trips"].squares[1].cpc))
+    (folder.parent / "cpc").write_text(repr(release.accuracy["trips"].squares[1].cpc))
     return folder
 
 
@@ -56,7 +56,7 @@ def test_so_are_free_zones_of_a_lookup_table(tmp_path: Path) -> None:
     squares = square_town(4)
     release = anonymize(squares, Rule(trips=10), method="freezones", **effort("freezones"))
     told = explain(release.save(tmp_path / "release"), squares, km=2.0)
-    assert told.summary.cpc == pytest.approx(release.usefulness["trips"].squares[1].cpc, abs=1e-6)
+    assert told.summary.cpc == pytest.approx(release.accuracy["trips"].squares[1].cpc, abs=1e-6)
 
 
 def test_the_worst_flow_comes_first_and_has_a_verdict(od: ODMatrix, saved: Path) -> None:

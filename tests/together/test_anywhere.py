@@ -14,17 +14,17 @@ from hypothesis import strategies as st
 from pyarrow import csv
 
 from cli.runner import odkanon, output
-from odkanon import InputError, Reading, RefusedError, Rule, anonymize
+from odkanon import InputError, InputSpec, RefusedError, Rule, anonymize
 from odkanon.audit import audit_releases
 from odkanon.engine.selection import EngineName, load
-from odkanon.linked import Together, make_dimensions, release_together
+from odkanon.linked import LinkedReleases, make_dimensions, release_linked
 from odkanon.publish.export.formats import export_release
-from odkanon.publish.linked_folder import save_together
+from odkanon.publish.linked_folder import save_linked
 from odkanon.publish.report.pictures import write_picture
 from odkanon.publish.report.report_page import render
 from odkanon.publish.report.segment_pages import read_index
-from odkanon.read.attributes.dimensions import segment_kinds
-from odkanon.read.attributes.hierarchies import kinds_of
+from odkanon.read.attributes.dimensions import segment_attributes
+from odkanon.read.attributes.hierarchies import parse_attributes
 from worlds.people import Trip, crowd, findings, places, populations, small_rules, table_of, write
 from worlds.tries import tries
 
@@ -48,17 +48,17 @@ def write_zones(trips: Sequence[Trip], folder: Path, **more: pa.Array) -> dict[s
 
 
 def released(
-    reading: Reading,
+    reading: InputSpec,
     folder: Path,
     rule: Rule,
     specs: Sequence[str],
     *,
     engine: EngineName = "memory",
     budget: float = 0.3,
-) -> Together:
-    od = load(reading, engine=engine, kinds=segment_kinds(specs)).in_memory()
-    made = release_together(od, rule, make_dimensions(od, specs), segment_budget=budget)
-    save_together(made, folder)
+) -> LinkedReleases:
+    od = load(reading, engine=engine, attributes=segment_attributes(specs)).in_memory()
+    made = release_linked(od, rule, make_dimensions(od, specs), segment_budget=budget)
+    save_linked(made, folder)
     return made
 
 
@@ -80,7 +80,7 @@ def test_segments_are_the_same_bytes_wherever_trips_are(
         made = []
         for engine in ("memory", "duckdb"):
             try:
-                released(Reading(**how), here / engine, rule, segments, engine=engine)
+                released(InputSpec(**how), here / engine, rule, segments, engine=engine)
                 made.append(contents(here / engine))
             except RefusedError as refusal:
                 made.append({"refusal": str(refusal).encode()})
@@ -93,7 +93,7 @@ def test_segments_of_zone_codes_add_up_and_give_nothing_away(
     trips: list[Trip], rule: Rule, segments: list[str], budget: float
 ) -> None:
     with TemporaryDirectory() as name:
-        reading, folder = Reading(**write_zones(trips, Path(name))), Path(name) / "releases"
+        reading, folder = InputSpec(**write_zones(trips, Path(name))), Path(name) / "releases"
         try:
             made = released(reading, folder, rule, segments, budget=budget)
         except RefusedError:
@@ -123,7 +123,7 @@ def test_a_folder_of_zone_codes_is_one_product(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, output(done)
     assert "sex=other is rare 0, rare 1, rare 2, rare 3: too rare for tables of their own." in output(done)
-    reading = Reading(trips, hierarchy=zones)
+    reading = InputSpec(trips, hierarchy=zones)
     assert findings(audit_releases([folder], trips=reading)) == []
     assert [each.name for each in read_index(folder)] == ["whole", "sex: Man", "sex: Woman", "sex: other"]
     assert render([folder]).startswith("<!doctype html>")
@@ -149,21 +149,24 @@ def counted(folder: Path, rows: Sequence[tuple[str, str, str, int]]) -> dict[str
 
 @pytest.mark.parametrize("engine", ["memory", "duckdb"])
 def test_a_table_of_counts_is_split_by_its_own_columns(tmp_path: Path, engine: EngineName) -> None:
-    made = released(Reading(**counted(tmp_path, COUNTED)), tmp_path / "made", Rule(trips=10), ["sex"], engine=engine)
+    made = released(InputSpec(**counted(tmp_path, COUNTED)), tmp_path / "made", Rule(trips=10), ["sex"], engine=engine)
     assert made.whole.input.trips == 76
     assert [part.release.input.trips for part in made.parts if part.release] == [38, 38]
     twice = counted(tmp_path, [*COUNTED, COUNTED[0]])
     with pytest.raises(InputError, match="1 origin-destination pairs more than once"):
-        released(Reading(**twice), tmp_path / "twice", Rule(trips=10), ["sex"], engine=engine)
+        released(InputSpec(**twice), tmp_path / "twice", Rule(trips=10), ["sex"], engine=engine)
 
 
 def test_a_cube_of_zone_codes_is_the_same_on_both_engines_and_clean(tmp_path: Path) -> None:
     trips = [Trip(who, at % 3, 4 + at % 5, 7 + at % 2) for at, who in enumerate(crowd(90, "Woman") + crowd(90, "Man"))]
-    reading, rule = Reading(**write_zones(trips, tmp_path)), Rule(trips=5, persons=4)
-    cubes = [load(reading, engine=engine, kinds=kinds_of(["sex", "hour:7-8,8-9"])) for engine in ("memory", "duckdb")]
+    reading, rule = InputSpec(**write_zones(trips, tmp_path)), Rule(trips=5, persons=4)
+    cubes = [
+        load(reading, engine=engine, attributes=parse_attributes(["sex", "hour:7-8,8-9"]))
+        for engine in ("memory", "duckdb")
+    ]
     made = [anonymize(cube, rule, method="cascade") for cube in cubes]
     assert [str(release.table().to_pylist()) for release in made[:1]] == [str(made[1].table().to_pylist())]
-    assert {"Man", "Woman"} <= set(made[0].classes.kinds["sex"].tolist())
+    assert {"Man", "Woman"} <= set(made[0].classes.attributes["sex"].tolist())
     assert findings(audit_releases([made[0].save(tmp_path / "cube")], trips=reading)) == []
 
 
@@ -174,7 +177,7 @@ def test_hours_of_zone_codes_are_on_one_clock(tmp_path: Path, engine: EngineName
     how = write_zones(trips, tmp_path, departure=times)
     with pytest.raises(InputError, match="offset"):
         released(
-            Reading(**how, columns={"start_time": "departure"}),
+            InputSpec(**how, columns={"start_time": "departure"}),
             tmp_path / "made",
             Rule(trips=10),
             ["hour"],

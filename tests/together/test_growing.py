@@ -13,7 +13,7 @@ import pytest
 
 from attacks.cascades import Replay, World, every_input
 from cli.here import run
-from odkanon import InputError, Reading, Release, Rule, anonymize, audit_releases, build_od, make_survey, read_trips
+from odkanon import InputError, InputSpec, Release, Rule, anonymize, audit_releases, build_od, make_survey, read_trips
 from odkanon.linked.disjoint_periods import only_new
 from odkanon.linked.fixed_zoning import release_on_zones, zoning_of
 from odkanon.read.input_matrix import matrix_of
@@ -67,7 +67,9 @@ def test_a_linear_attacker_over_24_months(growing: Path) -> None:
     assert shown_by_subtracting(ours, [range(month, month + 1) for month in range(MONTHS)], K) == 0
     assert all(trips >= K for table in ours for trips in table.values())
     assert sum(map(len, ours)) > 100
-    fifth = only_new(Reading(growing, resolution=6, until=DAYS[5]), {"since": DAYS[0], "until": DAYS[4]}, "the fourth")
+    fifth = only_new(
+        InputSpec(growing, resolution=6, until=DAYS[5]), {"since": DAYS[0], "until": DAYS[4]}, "the fourth"
+    )
     assert _flows(release_on_zones(matrix_of(fifth), rule, zones)) == ours[4]
 
 
@@ -134,18 +136,18 @@ def test_the_command_and_the_audit(growing: Path, tmp_path: Path, monkeypatch: p
     run("anonymize", growing, "-o", "one", *how, "--until", DAYS[6])
     run("anonymize", growing, "-o", "two", *how, "--after", "one", "--until", DAYS[12])
     run("rerun", "two", "--input", growing, "-o", "three", "--until", DAYS[18])
-    report = audit_releases(["one", "two", "three"], trips=Reading(growing, resolution=6))
+    report = audit_releases(["one", "two", "three"], trips=InputSpec(growing, resolution=6))
     assert report.clean, report.findings
     assert {(each.relation, each.how) for each in report.compared} == {("disjoint", "by the trips")}
     alone = audit_releases(["one", "two", "three"])
     assert {(each.relation, each.how) for each in alone.compared} == {("disjoint", "by their periods")}
     run("anonymize", growing, "-o", "naive", *how, "--until", DAYS[7])
-    assert not audit_releases(["one", "naive"], trips=Reading(growing, resolution=6)).clean
+    assert not audit_releases(["one", "naive"], trips=InputSpec(growing, resolution=6)).clean
 
 
 def test_what_cannot_be_told_apart_is_refused(growing: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    plain = Reading("trips.csv")
+    plain = InputSpec("trips.csv")
     for earlier, said in (
         ({}, "does not say before which day"),
         ({"until": DAYS[1], "timezone": "Europe/Paris"}, "another timezone"),
@@ -156,9 +158,9 @@ def test_what_cannot_be_told_apart_is_refused(growing: Path, tmp_path: Path, mon
         with pytest.raises(InputError, match=said):
             only_new(plain, earlier, "january")
     with pytest.raises(InputError, match="no day in it"):
-        only_new(Reading("trips.csv", until=DAYS[1]), {"until": DAYS[1]}, "january")
+        only_new(InputSpec("trips.csv", until=DAYS[1]), {"until": DAYS[1]}, "january")
     with pytest.raises(InputError, match="such as 2024-02-01"):
-        Reading("trips.csv", since="February")
+        InputSpec("trips.csv", since="February")
     run("anonymize", growing, "-o", "one", "--resolution", 5, "--until", DAYS[6])
     with pytest.raises(InputError, match="--until DAY"):
         run("rerun", "one", "--input", growing, "-o", "two")

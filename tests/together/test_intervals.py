@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from cli.runner import odkanon, output
-from odkanon import InputError, Release, Rule, anonymize, make_dimensions, read_trips, release_together
+from odkanon import InputError, Release, Rule, anonymize, make_dimensions, read_trips, release_linked
 from odkanon.core.arrays import Bools, Ints
 from odkanon.linked.complementary_suppression import protect_partition, protect_whole
 from odkanon.linked.feasibility_intervals import Table, rectangle, slack_of, sure_slack
 from odkanon.linked.fixed_zoning import release_on_zones, zoning_of
-from odkanon.linked.linked_release import Together
+from odkanon.linked.linked_release import LinkedReleases
 from odkanon.model.flows import Flows
 from together.test_protect import cells_of, groups_given_away, met
 from worlds.people import Trip, crowd, matrix, write
@@ -175,13 +175,13 @@ def town(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write(trips, tmp_path_factory.mktemp("town") / "trips.parquet")
 
 
-def made(town: Path, *, protect_intervals: bool) -> Together:
+def made(town: Path, *, protect_intervals: bool) -> LinkedReleases:
     trips, zones = read_trips(town), zoning_of(anonymize(matrix(town), Rule(trips=1)))
     segments = make_dimensions(trips, ["sex"])
-    return release_together(trips, Rule(trips=K), segments, zoning=zones, protect_intervals=protect_intervals)
+    return release_linked(trips, Rule(trips=K), segments, zoning=zones, protect_intervals=protect_intervals)
 
 
-def told(together: Together) -> list[tuple[float, float]]:
+def told(together: LinkedReleases) -> list[tuple[float, float]]:
     """What the tables and the totals of the segments tell of flows below k, for somebody who has nothing else."""
     listed = _rows(together.whole)
     columns = [_rows(part.release) for part in together.parts if part.release is not None]
@@ -216,7 +216,7 @@ def test_tables_and_totals_tell_nothing_nearly(town: Path) -> None:
 def test_splits_that_refine_each_other_are_refused(town: Path) -> None:
     trips = read_trips(town)
     with pytest.raises(InputError, match="refines another"):
-        release_together(
+        release_linked(
             trips, Rule(trips=10), make_dimensions(trips, ["sex", "sex*hour"]), resolution=7, protect_intervals=True
         )
 

@@ -9,7 +9,7 @@ import pytest
 
 from cli.runner import odkanon, output
 from odkanon import Rule, read_trips
-from odkanon.linked import make_dimensions, release_together
+from odkanon.linked import make_dimensions, release_linked
 from odkanon.linked.linked_release import NO_SAFE_TABLE, TOO_FEW
 from odkanon.read.attributes.dimensions import Dimension
 from odkanon.release_format.folder import read_release
@@ -91,7 +91,7 @@ def test_a_value_with_many_trips_is_not_called_too_few(tmp_path: Path) -> None:
     release(write(men, tmp_path / "men.parquet"), tmp_path / "zones", Rule(trips=10))
     trips = men + [Trip(who, place, place) for place in (0, 8) for who in crowd(6, "Woman", prefix=f"{place}")]
     read = read_trips(write(trips, tmp_path / "trips.parquet"))
-    made = release_together(
+    made = release_linked(
         read, Rule(trips=10), make_dimensions(read, ["sex"]), zoning=read_release(tmp_path / "zones").zoning
     )
     assert len(made.whole.classes) == 2

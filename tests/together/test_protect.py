@@ -23,19 +23,19 @@ from odkanon.linked.complementary_suppression import (
     protect_partition,
     protect_whole,
 )
-from odkanon.model.flows import Flows, Visits
+from odkanon.model.flows import Contributions, Flows
 from worlds.tries import tries
 
 
 def cells_of(masses: dict[tuple[int, int], set[int]], trips: dict[tuple[int, int], int]) -> Flows:
     keys = sorted(masses)
     pairs = [(number, person) for number, key in enumerate(keys) for person in sorted(masses[key])]
-    visits = Visits(
+    contributions = Contributions(
         np.array([flow for flow, _ in pairs], dtype=np.int32), np.array([who for _, who in pairs], dtype=np.int32), 40
     )
     count = np.array([trips[key] for key in keys], dtype=np.int64)
     row, column = (np.array([key[at] for key in keys], dtype=np.int32) for at in (0, 1))
-    return Flows(row, column, np.ones_like(count), count, count * 3, {"persons": visits}, 1)
+    return Flows(row, column, np.ones_like(count), count, count * 3, {"persons": contributions}, 1)
 
 
 @st.composite
@@ -67,8 +67,10 @@ def groups_given_away(cells: Flows, suppressed: list[int], column: list[int]) ->
 
 
 def met(cells: Flows, group: tuple[int, ...], rule: Rule) -> bool:
-    visits = cells.visits["persons"]
-    people = {int(who) for flow, who in zip(visits.flow, visits.head, strict=True) if flow in group}
+    contributions = cells.contributions["persons"]
+    people = {
+        int(who) for flow, who in zip(contributions.flow, contributions.contributor, strict=True) if flow in group
+    }
     trips = int(cells.trips[list(group)].sum())
     return trips >= (rule.trips or 0) and 3 * trips >= (rule.weight or 0) and len(people) >= (rule.persons or 0)
 
@@ -92,7 +94,7 @@ def test_no_sum_or_difference_isolates_a_small_group(cells: Flows, rule: Rule) -
     nothing = np.zeros(values, dtype=bool)
     result = protect_partition(merged, closed, nothing, np.zeros(values, dtype=np.int64), rule)
     shown = np.flatnonzero(~result.suppressed)
-    assert rule.met(merged)[shown].all()
+    assert rule.satisfied(merged)[shown].all()
     assert not closed[shown].any()
     assert not result.withheld[merged.destination[shown]].any()
     suppressed = np.flatnonzero(result.suppressed).tolist()
@@ -183,7 +185,7 @@ def leaks(
     result = protect_partition(cells, cells.origin == 99, without, above, rule)
     assert result.withheld[without].all()
     shown = ~result.suppressed
-    assert rule.met(cells)[shown].all()
+    assert rule.satisfied(cells)[shown].all()
     assert not result.withheld[cells.destination[shown]].any()
     suppressed = np.flatnonzero(result.suppressed).tolist()
     if hidden.all() or result.withheld.all() or not 0 < len(suppressed) <= 12:
@@ -222,10 +224,10 @@ def test_a_random_attacker_finds_nothing_in_finer_dimensions(rule: Rule) -> None
         assert leaks(table, rule, group, rare) == [], f"seed {seed}, table {number}"
 
 
-def test_the_random_attacker_notices_heads_counted_in_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_random_attacker_notices_contributors_counted_in_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """The mistake that 100 fixed examples did not meet: persons of a column, wherever they are suppressed."""
     module = import_module("odkanon.linked.complementary_suppression")
-    plain = module._heads
+    plain = module._contributors
 
     def careless(cells: Flows, measure: str, hidden: Any, row: Any, column: Any, mask: Any) -> Any:
         return plain(cells, measure, hidden, row, column, np.ones_like(mask))

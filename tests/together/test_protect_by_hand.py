@@ -12,8 +12,8 @@ from odkanon.core.arrays import Bools
 from odkanon.linked.complementary_suppression import (
     _arcs,
     _complements,
+    _contributors,
     _fix_columns,
-    _heads,
     _new_arc,
     _widen,
     protect_partition,
@@ -78,8 +78,10 @@ SPREAD = np.array([[5, 5, 0], [6, 10, 4], [0, 6, 6]])
 @pytest.mark.parametrize("measure", ["trips", "persons", "weight"])
 def test_arcs_are_strong_where_enough_is_hidden_in_the_same_rows(measure: str, least: int) -> None:
     """Weights are three times the trips; a little more than the threshold is asked of them."""
-    heads = np.array([[3, 3, 0], [5, 5, 4], [0, 6, 6]])  # those of the smaller cells of a column are in the larger ones
-    mass = {"trips": SPREAD, "persons": heads, "weight": 3 * SPREAD - 1}[measure]
+    contributors = np.array(
+        [[3, 3, 0], [5, 5, 4], [0, 6, 6]]
+    )  # those of the smaller cells of a column are in the larger ones
+    mass = {"trips": SPREAD, "persons": contributors, "weight": 3 * SPREAD - 1}[measure]
     asked: dict[str, Any] = {measure: 3 * least if measure == "weight" else least}
     together, strong = _arcs(CELLS, HIDDEN, CELLS.destination.astype(np.int64), 3, Rule(**asked))
     apart = np.array([[False, True, False], [True, False, True], [False, True, False]])
@@ -98,7 +100,7 @@ def test_arcs_are_strong_where_all_that_a_rule_counts_is_enough() -> None:
         assert [tuple(each) for each in np.argwhere(strong).tolist()] == expected
 
 
-def test_heads_are_counted_once_in_the_rows_of_another_column() -> None:
+def test_contributors_are_counted_once_in_the_rows_of_another_column() -> None:
     """Persons 0 and 39, the first and the last of all, and a cell that nobody named."""
     trips = {(0, 0): 2, (0, 1): 2, (1, 0): 2, (1, 2): 1, (2, 0): 9, (2, 2): 3}
     persons = {(0, 0): {0, 39}, (0, 1): {0}, (1, 0): {0, 5}, (1, 2): set[int](), (2, 0): {7}, (2, 2): {39, 38}}
@@ -106,7 +108,7 @@ def test_heads_are_counted_once_in_the_rows_of_another_column() -> None:
     hidden = np.flatnonzero(marked("xx", "xx", ".x"))
     row = np.array([0, 0, 1, 1, 2])
     mask = np.array([[1.0, 1, 0], [1, 0, 1], [0, 0, 1]])
-    counts = _heads(cells, "persons", hidden, row, cells.destination.astype(np.int64), mask)
+    counts = _contributors(cells, "persons", hidden, row, cells.destination.astype(np.int64), mask)
     assert counts.tolist() == [[3, 2, 2], [1, 1, 0], [0, 0, 2]]
 
 

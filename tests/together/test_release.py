@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from odkanon import InputError, RefusedError, Rule, read_release, read_trips
 from odkanon.audit import audit_releases
-from odkanon.linked import make_dimensions, release_together
-from odkanon.publish.linked_folder import save_together
+from odkanon.linked import make_dimensions, release_linked
+from odkanon.publish.linked_folder import save_linked
 from worlds.people import Trip, audit_with_trips, crowd, findings, populations, small_rules, together, write
 from worlds.tries import tries
 
@@ -106,12 +106,12 @@ def test_rare_values_that_are_enough_together_have_a_table_together(path: Path, 
 def test_a_folder_is_replaced_only_when_asked_and_only_if_it_is_ours(path: Path, tmp_path: Path) -> None:
     made = together(path, tmp_path / "releases", Rule(trips=10), ["sex"])
     with pytest.raises(InputError, match="have it replaced"):
-        save_together(made, tmp_path / "releases")
-    save_together(made, tmp_path / "releases", force=True)
+        save_linked(made, tmp_path / "releases")
+    save_linked(made, tmp_path / "releases", force=True)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("years of work")
     with pytest.raises(InputError, match="does not hold segments"):
-        save_together(made, tmp_path / "mine", force=True)
+        save_linked(made, tmp_path / "mine", force=True)
     assert sorted(each.name for each in tmp_path.iterdir()) == [
         "mine",
         "releases",
@@ -124,7 +124,7 @@ def test_segments_on_given_zones(path: Path, tmp_path: Path) -> None:
     together(path, tmp_path / "january", Rule(trips=10), ["sex"])
     trips = read_trips(path)
     zoning = read_release(tmp_path / "january" / "whole").zoning
-    made = release_together(trips, Rule(trips=10), make_dimensions(trips, ["sex"]), zoning=zoning)
+    made = release_linked(trips, Rule(trips=10), make_dimensions(trips, ["sex"]), zoning=zoning)
     assert made.whole.origins.ids.tolist() == zoning.origins.ids.tolist()
 
 

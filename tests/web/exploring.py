@@ -12,7 +12,7 @@ from typing import Any
 
 from odkanon import read_recipe
 from odkanon.explore import ExploreServer, Session, data_of_input
-from odkanon.read.input_spec import Reading
+from odkanon.read.input_spec import InputSpec
 from odkanon.sample.survey import CENTRAL_CELLS
 
 WITHIN = ",".join(CENTRAL_CELLS)
@@ -22,7 +22,7 @@ WHO = {"page": "test", "number": 1}
 @contextmanager
 def serving(source: Path, folder: Path, **options: Any) -> Iterator[ExploreServer]:
     """Serve an input; what is saved goes to the folder."""
-    data = data_of_input(Reading(source, **options))
+    data = data_of_input(InputSpec(source, **options))
     with ExploreServer(Session(data, folder)) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()

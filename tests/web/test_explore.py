@@ -21,7 +21,7 @@ from web.driver import NO_WEBGL, Opened
 from web.exploring import WITHIN, ask, assert_same_release, first, serving
 
 
-def visit(browser: Browser, server: ExploreServer, *, draws: bool) -> Opened:
+def contribution(browser: Browser, server: ExploreServer, *, draws: bool) -> Opened:
     """Open the explorer; one that does not draw has everything but the map, and sooner."""
     context = browser.new_context(viewport={"width": 1280, "height": 860})
     if not draws:
@@ -38,7 +38,7 @@ def visit(browser: Browser, server: ExploreServer, *, draws: bool) -> Opened:
 @pytest.fixture(scope="module")
 def live(browser: Browser, server: ExploreServer) -> Iterator[Opened]:
     """The explorer with its map, wherever the test before left its controls."""
-    opened = visit(browser, server, draws=True)
+    opened = contribution(browser, server, draws=True)
     yield opened
     opened.page.context.close()
 
@@ -46,7 +46,7 @@ def live(browser: Browser, server: ExploreServer) -> Iterator[Opened]:
 @pytest.fixture
 def words(browser: Browser, server: ExploreServer) -> Iterator[Opened]:
     """The explorer without its map."""
-    opened = visit(browser, server, draws=False)
+    opened = contribution(browser, server, draws=False)
     yield opened
     opened.page.context.close()
 
@@ -164,7 +164,7 @@ def crowd(page_built: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 def test_how_long_the_pixels_take_to_follow(
     browser: Browser, crowd: ExploreServer, record_property: Any, method: str
 ) -> None:
-    live = visit(browser, crowd, draws=True)
+    live = contribution(browser, crowd, draws=True)
     live.page.get_by_role("combobox", name="Method").select_option(method)
     wait_for(live, method=method)
     live.settle(60)
@@ -197,7 +197,7 @@ def test_how_long_the_pixels_take_to_follow(
     live.page.context.close()
 
 
-def test_where_nothing_can_be_published_a_sentence_says_so_and_the_rest_stays(
+def test_where_nothing_can_be_published_a_sentence_says_so_and_the_residual_stays(
     browser: Browser, page_built: Path, tmp_path: Path
 ) -> None:
     source = tmp_path / "few.csv"
@@ -206,7 +206,7 @@ def test_where_nothing_can_be_published_a_sentence_says_so_and_the_rest_stays(
     source.write_text("\n".join(["person,start_time,start_lat,start_lon,end_lat,end_lon", *rows]) + "\n")
     with serving(source, tmp_path) as server:
         assert ask(server, "anonymize", first(server, targets=["persons"]))[0] == 422
-        opened = visit(browser, server, draws=False)
+        opened = contribution(browser, server, draws=False)
         drag(opened, 11)
         wait_for(opened, k=11)
         opened.page.get_by_role("checkbox", name="Different persons").check()
@@ -227,7 +227,7 @@ def test_a_stopped_server_is_said_and_the_page_stays(
     browser: Browser, survey: Path, tmp_path: Path, draws: bool
 ) -> None:
     with serving(survey, tmp_path, within=WITHIN) as server:
-        opened = visit(browser, server, draws=draws)
+        opened = contribution(browser, server, draws=draws)
     drag(opened, 33)
     opened.page.get_by_text("ODkAnon no longer answers").wait_for(timeout=60_000)
     assert opened.page.locator(".tiles").is_visible()

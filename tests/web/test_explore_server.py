@@ -180,18 +180,18 @@ def test_other_origins_and_hosts_are_refused(server: ExploreServer) -> None:
     with talk(server, "GET", page, headers={"Origin": f"http://{server.authority}"}) as response:
         assert response.status == 200
         assert "Access-Control-Allow-Origin" not in response.headers
-    visit = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
-    with talk(server, "GET", page, headers=visit) as response:
+    contribution = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+    with talk(server, "GET", page, headers=contribution) as response:
         assert response.status == 200  # a page that knows the token and leads here, as the one that opens it does
-    with talk(server, "GET", "/wrong/", headers=visit) as response:
+    with talk(server, "GET", "/wrong/", headers=contribution) as response:
         assert response.status == 403
-    assert ask(server, "anonymize", first(server), **visit)[0] == 403
+    assert ask(server, "anonymize", first(server), **contribution)[0] == 403
 
 
 def test_only_known_paths_exist(server: ExploreServer) -> None:
-    for rest in ("x", "../", "..%2f..%2fetc/passwd", "../../etc/passwd", "./", "?x", "anonymize", "%00"):
-        with talk(server, "GET", f"/{server.token}/{rest}") as response:
-            assert response.status == 404, rest
+    for residual in ("x", "../", "..%2f..%2fetc/passwd", "../../etc/passwd", "./", "?x", "anonymize", "%00"):
+        with talk(server, "GET", f"/{server.token}/{residual}") as response:
+            assert response.status == 404, residual
     assert ask(server, "../anonymize", first(server))[0] == 404
     assert ask(server, "upload", first(server))[0] == 404
     for method in ("PUT", "DELETE", "OPTIONS", "PATCH", "HEAD"):

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from attacks.cascades import Box, Node, World
 from odkanon import Rule
 from odkanon.methods.cascade.method import ladder_of
-from odkanon.methods.cascade.roll_up import Fallen, Terms, fall
+from odkanon.methods.cascade.roll_up import PublicationRule, RollUp, roll_up
 from odkanon.model.od import ODMatrix, od_matrix
 from odkanon.model.provenance import Source
 from odkanon.zoning.attribute_axis import ANY, AttributeAxis
@@ -68,11 +68,11 @@ def tree_of(levels: Sequence[Sequence[tuple[int, int]]], top: str | None = None)
     return Hierarchy(tuple(ids), tuple(np.array([start for start, _ in level]) for level in levels))
 
 
-def attributes(
+def attribute_axes(
     world: World, at: Sequence[np.ndarray]
 ) -> tuple[tuple[AttributeAxis, ...], tuple[npt.NDArray[np.int32], ...]]:
     """Return the attributes of records, given the leaves of each on all axes; their trees keep only what occurs."""
-    axes, kinds = [], []
+    axes, attributes = [], []
     for number, (levels, leaf) in enumerate(zip(world.levels[2:], at[2:], strict=True), 2):
         tree = tree_of(levels, ANY)
         if number == len(world.shape) - 1 and isinstance(world, Cube):
@@ -81,15 +81,15 @@ def attributes(
         keep = np.zeros(len(tree.leaves), dtype=bool)
         keep[seen] = True
         axes.append(AttributeAxis(f"a{number}", tree.restrict(keep)))
-        kinds.append(np.searchsorted(seen, leaf).astype(np.int32))
-    return tuple(axes), tuple(kinds)
+        attributes.append(np.searchsorted(seen, leaf).astype(np.int32))
+    return tuple(axes), tuple(attributes)
 
 
 def cube_matrix(world: World, counts: np.ndarray, weight: np.ndarray | None = None) -> ODMatrix:
     """Return the matrix of one input of a world; its trees keep only the leaves that occur."""
     at = np.nonzero(counts.reshape(world.shape))
     trips = counts.reshape(world.shape)[at].astype(np.int64)
-    axes, kinds = attributes(world, at)
+    axes, attributes = attribute_axes(world, at)
     return od_matrix(
         tree_of(world.levels[0]),
         tree_of(world.levels[1]),
@@ -97,9 +97,9 @@ def cube_matrix(world: World, counts: np.ndarray, weight: np.ndarray | None = No
         at[1].astype(np.int32),
         trips=trips,
         weight=None if weight is None else weight.reshape(world.shape)[at].astype(np.int64),
-        heads={"persons": np.arange(len(trips), dtype=np.int32)},
+        contributors={"persons": np.arange(len(trips), dtype=np.int32)},
         axes=axes,
-        kinds=kinds,
+        attributes=attributes,
         source=Source(rows=int(trips.sum())),
     )
 
@@ -113,14 +113,14 @@ def random_counts(world: World, k: int, seed: int, busy: float = 0.5) -> np.ndar
     return counts
 
 
-def fallen(od: ODMatrix, rule: Rule, k: int) -> Fallen:
+def rolled_up(od: ODMatrix, rule: Rule, k: int) -> RollUp:
     """Let everything of a matrix fall, in turns."""
     ladder = ladder_of((od.origins, od.destinations), None)
-    rest = od.workspace().falling([side.nodes(0) for side in ladder.sides], rule.measures)
-    return fall(ladder, rest, Terms(rule, k))
+    residual = od.workspace().residual_trips([side.nodes(0) for side in ladder.sides], rule.measures)
+    return roll_up(ladder, residual, PublicationRule(rule, k))
 
 
-def rows_by_box(world: World, found: Fallen) -> dict[tuple[int, Box], int]:
+def rows_by_box(world: World, found: RollUp) -> dict[tuple[int, Box], int]:
     """Return the rows of a fall as the replay names them."""
     rows = {}
     for rung, *codes, trips in zip(

@@ -66,7 +66,7 @@ def od_of_cells(
         trips=trips,
         weight=weight,
         scale=scale,
-        heads=None if person is None else {"persons": person},
+        contributors=None if person is None else {"persons": person},
         source=Source(rows=len(origin)),
     )
 
@@ -164,7 +164,7 @@ def by_mode(od: ODMatrix) -> ODMatrix:
     """Return a matrix as a cube: trips of a pair are all by the same of three modes."""
     tree = Hierarchy((np.array(["bike", "bus", "car"]), np.array([ANY])), (np.arange(3), np.zeros(1, dtype=np.int64)))
     mode = np.random.default_rng(0).choice(3, len(od.flows), p=[0.1, 0.4, 0.5]).astype(np.int32)
-    return replace(od, flows=replace(od.flows, kinds=(mode,)), axes=(AttributeAxis("mode", tree),))
+    return replace(od, flows=replace(od.flows, attributes=(mode,)), axes=(AttributeAxis("mode", tree),))
 
 
 def published_rows(release: Release) -> list[tuple[str, str, int]]:

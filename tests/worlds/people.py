@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from odkanon import ODMatrix, Release, Rule, anonymize, build_od, read_trips
 from odkanon.audit import Finding, Report, TripsSource, audit_releases
-from odkanon.linked import Together, make_dimensions, release_together
-from odkanon.publish.linked_folder import save_together
+from odkanon.linked import LinkedReleases, make_dimensions, release_linked
+from odkanon.publish.linked_folder import save_linked
 
 
 class Person(NamedTuple):
@@ -89,10 +89,10 @@ def release(path: Path, folder: Path, rule: Rule, *, where: str | None = None, m
     return made
 
 
-def together(path: Path, folder: Path, rule: Rule, specs: Sequence[str], segment_budget: float = 0.3) -> Together:
+def together(path: Path, folder: Path, rule: Rule, specs: Sequence[str], segment_budget: float = 0.3) -> LinkedReleases:
     trips = read_trips(path)
-    made = release_together(trips, rule, make_dimensions(trips, specs), segment_budget=segment_budget)
-    save_together(made, folder)
+    made = release_linked(trips, rule, make_dimensions(trips, specs), segment_budget=segment_budget)
+    save_linked(made, folder)
     return made
 
 

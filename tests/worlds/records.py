@@ -13,7 +13,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 import oracle
-from odkanon import ODMatrix, Reading, Rule, lookup_hierarchy
+from odkanon import InputSpec, ODMatrix, Rule, lookup_hierarchy
 from odkanon.read.od_table import od_of
 from odkanon.read.tables.table import Table, connect
 from odkanon.zoning.hierarchy import Hierarchy
@@ -80,7 +80,7 @@ def shared() -> Any:
 def od_of_trips(trips: list[oracle.Trip], hierarchy: Hierarchy | None = None) -> ODMatrix:
     """Read trips as `read_od` does, but without a database of their own."""
     table = table_of(trips)
-    reading = Reading(table, hierarchy=hierarchy)
+    reading = InputSpec(table, hierarchy=hierarchy)
     shared().register("source", table)
     opened = Table(shared(), "source", tuple(table.column_names), "the table")
     return od_of(reading, table=reading.in_our_words(opened))

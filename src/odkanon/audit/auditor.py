@@ -10,7 +10,7 @@ import duckdb
 
 from odkanon.audit.counting.records import Records, load_records
 from odkanon.audit.counting.scan import TripsSource
-from odkanon.audit.cube_rows import columns_of_kinds, load_kinds
+from odkanon.audit.cube_rows import attribute_columns_of, load_attributes
 from odkanon.audit.differences import families
 from odkanon.audit.equation_systems import make_system
 from odkanon.audit.file_checks import check_files, check_index
@@ -23,7 +23,7 @@ from odkanon.audit.relations import Relation, comparison, relations, scopes, tog
 from odkanon.audit.release_checks import check_homogeneity, check_margins, check_persons, check_rule, check_totals
 from odkanon.audit.release_reader import Published, as_damage, read_release
 from odkanon.audit.segment_totals import find_column_leaks
-from odkanon.audit.study_area import area_of, columns_needed, finest_of, told_area
+from odkanon.audit.study_area import area_of, columns_needed, disclosed_area, finest_of
 from odkanon.audit.zone_geometry import Places, check_outlines, check_overlap
 from odkanon.core.parsing import parse_json
 from odkanon.errors import InputError
@@ -160,18 +160,18 @@ def open_releases(
     hierarchy = trips.tree if trips is not None else hierarchy
     with as_damage(" or ".join(names)):
         places = Places(connection, releases, hierarchy)
-        load_kinds(connection, releases)
+        load_attributes(connection, releases)
     for release in releases:
         with as_damage(release.name):
             findings += _look_at(connection, release, with_trips=trips is not None)
             finest = release.manifest.get("resolution")
             if trips is None and len(releases) > 1 and isinstance(finest, int):
-                places.add_area(release.number, told_area(release), finest, exact=False)
+                places.add_area(release.number, disclosed_area(release), finest, exact=False)
     exact: set[int] = set()
     records = None
     if trips is not None:
         with as_damage(" or ".join(names)):
-            wanted = {*columns_needed(releases, trips.filters), *columns_of_kinds(releases)}
+            wanted = {*columns_needed(releases, trips.filters), *attribute_columns_of(releases)}
             finest = finest_of(releases, trips)
         records = load_records(connection, trips, sorted(wanted), finest)
         places.add_nodes([places.name(leaf) for leaf in records.leaves])
@@ -199,10 +199,14 @@ def _own_rule(k: int | None, least: Mapping[str, float] | None) -> dict[str, flo
 
 def _demand(release: Published, k: int | None) -> Published:
     """Turn the auditor's k into thresholds on what the release counts."""
-    if k is None or not release.promised:
+    if k is None or not release.disclosed_thresholds:
         return release
     mean = release.mean_weight
-    by_k = {name: k * mean if name == "weight" else float(k) for name in release.promised if mean or name != "weight"}
+    by_k = {
+        name: k * mean if name == "weight" else float(k)
+        for name in release.disclosed_thresholds
+        if mean or name != "weight"
+    }
     by_k = by_k or {"trips": float(k)}
     given = {name: value for name, value in release.demanded.items() if name != "trips" or value != k}
     return replace(release, demanded={**by_k, **given})

@@ -1,7 +1,7 @@
 """Rows of a cube: of which kind of trips they are, which kind is part of which, and of which kind a trip is.
 
-A kind is one text for what a row says of all axes; of a release of places alone it is empty. The table ``kinds`` tells
-which kind is part of which, each of itself included.
+A kind is one text for what a row says of all axes; of a release of places alone it is empty. The table ``attributes``
+tells which kind is part of which, each of itself included.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ def kind_of(names: Sequence[str], values: Sequence[str]) -> str:
     return BETWEEN.join(f"{name}={value}" for name, value in zip(names, values, strict=True))
 
 
-def columns_of_kinds(releases: Iterable[Published]) -> list[str]:
+def attribute_columns_of(releases: Iterable[Published]) -> list[str]:
     """Return the columns of the trips that tell of which kind they are, besides times."""
     return sorted({name for release in releases for name in release.axes} - set(_OF_TIME))
 
 
-def load_kinds(connection: duckdb.DuckDBPyConnection, releases: Iterable[Published]) -> None:
-    """Make the table ``kinds`` of what the rows of each release say."""
+def load_attributes(connection: duckdb.DuckDBPyConnection, releases: Iterable[Published]) -> None:
+    """Make the table ``attributes`` of what the rows of each release say."""
     connection.execute("CREATE TABLE kinds (release INTEGER, inside VARCHAR, outside VARCHAR)")
     for release in releases:
         add_kinds(connection, release, _told(connection, f"classes WHERE release = {release.number}"))
 
 
-def add_kinds(connection: duckdb.DuckDBPyConnection, release: Published, kinds: Sequence[str]) -> None:
-    """Tell the table ``kinds`` of which kinds of rows some kinds are part."""
+def add_kinds(connection: duckdb.DuckDBPyConnection, release: Published, attributes: Sequence[str]) -> None:
+    """Tell the table ``attributes`` of which kinds of rows some kinds are part."""
     told = set(_told(connection, f"classes WHERE release = {release.number}"))
     above = [_above(axis) for axis in release.recipe.get("about", {}).get("axes") or release.manifest.get("axes", [])]
     inside, outside = [], []
-    for kind in kinds:
+    for kind in attributes:
         values = [part.partition("=")[2] for part in kind.split(BETWEEN)] if kind else []
         chains = [chain.get(value, [value, "any"]) for chain, value in zip(above, values, strict=True)]
         found = [part for part in {kind_of(release.axes, each) for each in product(*chains)} if part in told]
@@ -59,7 +59,7 @@ def add_kinds(connection: duckdb.DuckDBPyConnection, release: Published, kinds: 
     connection.unregister("incoming")
 
 
-def touching_kinds(connection: duckdb.DuckDBPyConnection, release: Published) -> str:
+def touching_attributes(connection: duckdb.DuckDBPyConnection, release: Published) -> str:
     """Return, in SQL, which two kinds of rows may share trips: on each axis the one lies in the other, or the reverse.
 
     Neither need be part of the other: so with the cars of any hour and anything in the morning.
@@ -103,7 +103,7 @@ def _above(axis: dict[str, Any]) -> dict[str, list[str]]:
     return {chain[at]: chain[at:] for chain in chains for at in range(len(chain))}
 
 
-def add_kinds_of_trips(connection: duckdb.DuckDBPyConnection, release: Published, records: Records) -> None:
+def add_trip_attributes(connection: duckdb.DuckDBPyConnection, release: Published, records: Records) -> None:
     """Give the table of a release's trips the kind of each, as the recipe says that kinds were made."""
     axes = (release.about or {}).get("axes", [])
     parts = [f"{quote_text(axis['name'] + '=')} || ({_value(axis, records)})" for axis in axes]

@@ -124,7 +124,7 @@ def find_differences(connection: duckdb.DuckDBPyConnection, found: Sequence[Fami
     return _distinct(findings)
 
 
-def find_few_heads(connection: duckdb.DuckDBPyConnection, found: Sequence[Family]) -> list[Finding]:
+def find_few_contributors(connection: duckdb.DuckDBPyConnection, found: Sequence[Family]) -> list[Finding]:
     """Return flows less flows inside them that leave trips enough, but perhaps too few persons or households.
 
     Heads do not add up, so that more may be left than the numbers of the flows say; without trips nobody knows.
@@ -132,22 +132,24 @@ def find_few_heads(connection: duckdb.DuckDBPyConnection, found: Sequence[Family
     findings: list[Finding] = []
     for family in found:
         everyone = (family.whole, *family.parts)
-        for heads in (each.name for each in MEASURES if not each.adds_up):
-            least = max(each.thresholds.get(heads, 0) for each in everyone)
-            if least and all(heads in each.measures for each in everyone) and not together(*everyone):
+        for contributors in (each.name for each in MEASURES if not each.adds_up):
+            least = max(each.thresholds.get(contributors, 0) for each in everyone)
+            if least and all(contributors in each.measures for each in everyone) and not together(*everyone):
                 _nest(connection, family.whole, family.parts)
-                findings += _few_heads(connection, family, heads, least)
+                findings += _few_contributors(connection, family, contributors, least)
     return _distinct(findings)
 
 
-def _few_heads(connection: duckdb.DuckDBPyConnection, family: Family, heads: str, least: float) -> list[Finding]:
+def _few_contributors(
+    connection: duckdb.DuckDBPyConnection, family: Family, contributors: str, least: float
+) -> list[Finding]:
     left = rows(
         connection,
         "SELECT a.origin, a.destination, (a.trips - sum(n.trips))::BIGINT AS rest, "
-        f"(a.{heads} - sum(n.{heads}))::BIGINT AS heads, list(DISTINCT n.release ORDER BY n.release) AS parts "
-        f"FROM classes a JOIN ({_inside([part.number for part in family.parts], family.whole.number)}) n "
+        f"(a.{contributors} - sum(n.{contributors}))::BIGINT AS heads, list(DISTINCT n.release ORDER BY n.release) AS "
+        f"parts FROM classes a JOIN ({_inside([part.number for part in family.parts], family.whole.number)}) n "
         f"ON a.origin = n.outer_origin AND a.destination = n.outer_destination WHERE a.release = {family.whole.number} "
-        f"GROUP BY a.origin, a.destination, a.trips, a.{heads} HAVING count(*) = count(DISTINCT n.release) "
+        f"GROUP BY a.origin, a.destination, a.trips, a.{contributors} HAVING count(*) = count(DISTINCT n.release) "
         f"AND rest >= {family.few} AND heads < {least} ORDER BY 1, 2",
     )
     names = {part.number: part.name for part in family.parts}
@@ -156,7 +158,7 @@ def _few_heads(connection: duckdb.DuckDBPyConnection, family: Family, heads: str
             (family.whole.name, *(names[number] for number in row["parts"])),
             f"{row['origin']} -> {row['destination']}: {family.whole.name} - "
             f"{' - '.join(names[number] for number in row['parts'])} = {row['rest']:,} trips of somebody else, by the "
-            f"numbers of perhaps {max(row['heads'], 1):,} {heads}; give the trips to count them",
+            f"numbers of perhaps {max(row['heads'], 1):,} {contributors}; give the trips to count them",
             row,
         )
         for row in left

@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 import numpy as np
 
-from odkanon.audit.differencing.equations import Heads, System
+from odkanon.audit.differencing.equations import ColumnContributors, System
 from odkanon.audit.own_counts import MEASURES, Measure
 from odkanon.audit.relations import inside_mark
 from odkanon.audit.release_reader import AXES, Published
@@ -79,8 +79,10 @@ def make_system(
     # A hair below a weight is not below it, after sums of floats.
     few = float(max(release.few for release in releases))
     least = [few if name == "trips" else highest(releases, name) * (1 - 1e-12) for name in names]
-    heads = [_heads(connection, sides, each, len(rows), ceil(highest(releases, each.name))) for each in others]
-    return System(rows, tuple(names), mass, np.array(least), tuple(heads))
+    contributors = [
+        _contributors(connection, sides, each, len(rows), ceil(highest(releases, each.name))) for each in others
+    ]
+    return System(rows, tuple(names), mass, np.array(least), tuple(contributors))
 
 
 def _asked(releases: Sequence[Published], name: str) -> bool:
@@ -128,13 +130,13 @@ def _counted(
     return found
 
 
-def _heads(
+def _contributors(
     connection: duckdb.DuckDBPyConnection,
     sides: Sequence[Sequence[Published]],
     measure: Measure,
     columns: int,
     least: int,
-) -> Heads:
+) -> ColumnContributors:
     """Return who is in the columns that are counted, in their order; trips of nobody keep a column its number."""
     keys, trips = _listed(sides)
     who = measure.column
@@ -143,8 +145,8 @@ def _heads(
         f"{who} IS NOT NULL AS known FROM (SELECT DISTINCT {keys}, {who} FROM {trips}) ORDER BY place, head"
     ).fetchnumpy()
     known = np.asarray(found["known"], dtype=bool)
-    at, head = (np.asarray(found[name], dtype=np.int64)[known] for name in ("place", "head"))
-    return Heads(measure.name, least, head, np.searchsorted(at, np.arange(columns + 1)))
+    at, contributor = (np.asarray(found[name], dtype=np.int64)[known] for name in ("place", "head"))
+    return ColumnContributors(measure.name, least, contributor, np.searchsorted(at, np.arange(columns + 1)))
 
 
 def possible_columns(

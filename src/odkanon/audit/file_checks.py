@@ -11,7 +11,7 @@ import duckdb
 from odkanon.audit.counting.scan import plain_path
 from odkanon.audit.findings import Finding
 from odkanon.audit.own_counts import NAMES
-from odkanon.audit.release_reader import AXES, BESIDES, Published, finding_on, kind_sql, read_json
+from odkanon.audit.release_reader import AXES, CONSTRAINTS, Published, attribute_sql, finding_on, read_json
 from odkanon.read.tables.open_table import quote_name, quote_text
 from odkanon.release_format.recipe import read_recipe, recipe_path
 
@@ -98,7 +98,7 @@ def _compare_recipe(release: Published) -> list[Finding]:
         if isinstance(public, dict) and isinstance(private, dict):
             # A threshold on weight from the data is told as what the rows tell of it.
             kept = private | ({"weight": private["weight_told"]} if part == "rule" and "weight_told" in private else {})
-            asked = {*NAMES, *BESIDES} if part == "rule" else set()
+            asked = {*NAMES, *CONSTRAINTS} if part == "rule" else set()
             both = (public.keys() & kept.keys()) | (asked & (public.keys() | kept.keys()))
             names = sorted(name for name in both if not _agree(part, public.get(name), kept.get(name)))
         else:
@@ -138,7 +138,7 @@ def _compare_csv(connection: duckdb.DuckDBPyConnection, release: Published) -> l
         for axis in (*AXES, *release.axes)
     )
     scan = (
-        f"(SELECT *, {kind_sql(release.axes)} AS kind FROM (SELECT * REPLACE ({plain}) FROM "
+        f"(SELECT *, {attribute_sql(release.axes)} AS kind FROM (SELECT * REPLACE ({plain}) FROM "
         f"read_csv({plain_path(path)}, auto_detect=false, header=true, delim=',', quote='\"', escape='\"', "
         f"columns={{{columns}}}, null_padding=true, ignore_errors=true, parallel=false)))"
     )

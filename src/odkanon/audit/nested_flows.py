@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import duckdb
 
-from odkanon.audit.cube_rows import touching_kinds
+from odkanon.audit.cube_rows import touching_attributes
 from odkanon.audit.findings import Finding
 from odkanon.audit.release_reader import Published, finding_on, rows
 
@@ -48,7 +48,7 @@ def check_nesting(connection: duckdb.DuckDBPyConnection, release: Published) -> 
         f"JOIN nodes o ON o.node = a.ancestor AND o.axis = i.axis AND o.release = {number} WHERE i.release = {number}"
     )
     both = f"SELECT axis, one, other FROM ({touching}) UNION SELECT axis, other, one FROM ({touching})"
-    alike = touching_kinds(connection, release)
+    alike = touching_attributes(connection, release)
     nested = _rows_inside(connection, number)
     crossing = rows(
         connection,

@@ -40,17 +40,19 @@ class Measure:
         return f"coalesce(abs({said} - CAST({true} AS DOUBLE)) > 1e-9 * (CAST({true} AS DOUBLE) + {trips}), true)"
 
 
-def _measure(name: str, column: str, *, by_heads: bool) -> Measure:
-    if by_heads:
+def _measure(name: str, column: str, *, counts_distinct: bool) -> Measure:
+    if counts_distinct:
         return Measure(name, column, f"count(DISTINCT {column})", "BIGINT", False)
     if name == "weight":
         return Measure(name, column, f"sum({column})", "DOUBLE", True)
     return Measure(name, column, f"sum({column})::BIGINT", "BIGINT", True)
 
 
-MEASURES = tuple(_measure(name, each.column or name, by_heads=each.by_heads) for name, each in COUNTED.items())
+MEASURES = tuple(
+    _measure(name, each.column or name, counts_distinct=each.counts_distinct) for name, each in COUNTED.items()
+)
 NAMES = tuple(COUNTED)
-HEADS = tuple(measure.column for measure in MEASURES if not measure.adds_up)
+DISTINCT = tuple(measure.column for measure in MEASURES if not measure.adds_up)
 """The columns of the table ``records`` that name heads."""
 
 

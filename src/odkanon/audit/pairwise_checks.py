@@ -116,10 +116,10 @@ def _too_few(system: System, group: Group, releases: Sequence[Published]) -> str
         mass = float(system.mass[group.columns, at].sum())
         if mass < system.least[at]:
             return f" of {name} {show(mass)}, below {show(highest(releases, name))},"
-    for heads in system.heads:
-        count = heads.among(group.columns)
-        if count < heads.least:
-            return f" of {count:,} {heads.name}"
+    for contributors in system.contributors:
+        count = contributors.among(group.columns)
+        if count < contributors.least:
+            return f" of {count:,} {contributors.name}"
     return None
 
 
@@ -173,8 +173,8 @@ def _two_sides(cluster: Sequence[Published], pairs: set[frozenset[int]]) -> list
         if frozenset((one.number, other.number)) in pairs:
             first, second = [one], [other]
             for release in cluster:
-                for side, rest in ((first, second), (second, first)):
-                    if release not in rest and release not in side and _fits(release, side, pairs):
+                for side, residual in ((first, second), (second, first)):
+                    if release not in residual and release not in side and _fits(release, side, pairs):
                         side.append(release)
                         break
             key = tuple(sorted((frozenset(r.number for r in side) for side in (first, second)), key=sorted))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import duckdb
 import numpy as np
 
-from odkanon.audit.differences import Family, families, find_differences, find_few_heads
+from odkanon.audit.differences import Family, families, find_differences, find_few_contributors
 from odkanon.audit.differencing.equations import System
 from odkanon.audit.differencing.feasible_solution import Floats, some_masses
 from odkanon.audit.equation_systems import highest, possible_columns
@@ -40,7 +40,7 @@ def compare_numbers(
     between = [each for each in related if {each.one.number, each.other.number} <= members]
     found = Comparing(connection, Told(connection, places, between)).compare(between)
     rough = [*swapped, *(certain if any(each.check == "relation" for each in found) else ())]
-    found += find_few_heads(connection, families([*told, *apart]))
+    found += find_few_contributors(connection, families([*told, *apart]))
     return found + find_differences(connection, families([*rough, *apart]))
 
 

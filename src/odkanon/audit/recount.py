@@ -8,7 +8,7 @@ import duckdb
 
 from odkanon.audit.counting.records import NoColumnError, Records, add_area, add_centres
 from odkanon.audit.counting.scan import TripsSource
-from odkanon.audit.cube_rows import add_kinds_of_trips
+from odkanon.audit.cube_rows import add_trip_attributes
 from odkanon.audit.findings import Finding
 from odkanon.audit.nested_flows import add_possible_trips, check_nested_counts, finest_flows
 from odkanon.audit.own_counts import named
@@ -46,7 +46,7 @@ def recount(
         add_possible_trips(connection, release)
     else:
         findings += _check_flows(connection, release, records)
-        findings += _check_rest(connection, release)
+        findings += _check_residual(connection, release)
         findings += _check_share(connection, release, records)
     findings += _check_true_rule(connection, release, records)
     findings += _check_persons(connection, release, records)
@@ -65,7 +65,7 @@ def assign(
         f"CREATE OR REPLACE TABLE scope{number} AS SELECT DISTINCT ON (trip) * FROM records "
         f"WHERE {scope_sql(release, records, source.filters)} AND {inside} ORDER BY trip, row"
     )
-    add_kinds_of_trips(connection, release, records)
+    add_trip_attributes(connection, release, records)
     pairs = f"pairs{number}"
     connection.execute(
         f"CREATE OR REPLACE TABLE {pairs} AS SELECT DISTINCT origin, destination, kind FROM scope{number}"
@@ -191,17 +191,17 @@ def _first_flow(flows: tuple[dict[str, Any], ...], text: str, measures: tuple[st
     return f"{first['origin']} -> {first['destination']} {told}{more}"
 
 
-def _check_rest(connection: duckdb.DuckDBPyConnection, release: Published) -> list[Finding]:
+def _check_residual(connection: duckdb.DuckDBPyConnection, release: Published) -> list[Finding]:
     """Compare what is in no flow with what is said to be suppressed."""
     if release.about is None:
         return []
-    rest = rows(
+    residual = rows(
         connection, f"SELECT coalesce(sum(trips), 0)::BIGINT AS trips FROM member{release.number} WHERE co IS NULL"
     )[0]["trips"]
     said = release.about["suppressed"]["trips"]
-    if rest == said or (release.thinned and rest <= said):
+    if residual == said or (release.thinned and residual <= said):
         return []
-    text = f"{rest:,} of the trips lie in no published flow, but release.json says that {said:,} are suppressed"
+    text = f"{residual:,} of the trips lie in no published flow, but release.json says that {said:,} are suppressed"
     return [finding_on("recount", release, text)]
 
 
@@ -229,31 +229,35 @@ def _check_true_rule(connection: duckdb.DuckDBPyConnection, release: Published, 
 
 def _check_share(connection: duckdb.DuckDBPyConnection, release: Published, records: Records) -> list[Finding]:
     """Check the promise that nobody has too much of a flow; what names nobody may be of whoever has most."""
-    most = release.besides.get("max_share")
+    most = release.constraints.get("max_share")
     if most is None:
         return []
-    heads = [each for each in named(records.measures) if not each.adds_up]
-    if release.thinned or not heads:
-        why = "the trips given name nobody" if not heads else "which trips of a flow were suppressed it does not say"
+    contributors = [each for each in named(records.measures) if not each.adds_up]
+    if release.thinned or not contributors:
+        why = (
+            "the trips given name nobody"
+            if not contributors
+            else "which trips of a flow were suppressed it does not say"
+        )
         text = f"nobody is said to have more than {most:.0%} of a flow, which cannot be checked: {why}"
-        return [finding_on("rule", release, text, "finding" if not heads else "note")]
+        return [finding_on("rule", release, text, "finding" if not contributors else "note")]
     findings = []
-    for head in heads:
+    for contributor in contributors:
         for what in (each for each in named(records.measures) if each.adds_up):
-            if what.name != "trips" and what.name not in release.promised:
+            if what.name != "trips" and what.name not in release.disclosed_thresholds:
                 continue
             above = rows(
                 connection,
                 "SELECT co AS origin, cd AS destination, CAST(coalesce(max(t) FILTER (head IS NOT NULL), 0) + "
                 "coalesce(sum(t) FILTER (head IS NULL), 0) AS DOUBLE) / CAST(sum(t) AS DOUBLE) AS share FROM "
-                f"(SELECT co, cd, {head.column} AS head, sum({what.column}) AS t FROM member{release.number} WHERE co "
-                f"IS NOT NULL GROUP BY co, cd, {head.column}) GROUP BY co, cd HAVING share > {most * (1 + 1e-9)!r} "
-                "ORDER BY 3 DESC, 1, 2",
+                f"(SELECT co, cd, {contributor.column} AS head, sum({what.column}) AS t FROM member{release.number} "
+                f"WHERE co IS NOT NULL GROUP BY co, cd, {contributor.column}) GROUP BY co, cd HAVING share > "
+                f"{most * (1 + 1e-9)!r} ORDER BY 3 DESC, 1, 2",
             )
             if above:
                 text = (
-                    f"in {len(above):,} flows one {head.column} has more than the {most:.0%} of the {what.name} that "
-                    f"are promised: {above[0]['share']:.0%} in {above[0]['origin']} -> {above[0]['destination']}"
+                    f"in {len(above):,} flows one {contributor.column} has more than the {most:.0%} of the {what.name} "
+                    f"that are promised: {above[0]['share']:.0%} in {above[0]['origin']} -> {above[0]['destination']}"
                 )
                 findings.append(finding_on("rule", release, text, details=above))
     return findings

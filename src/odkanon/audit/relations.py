@@ -26,7 +26,7 @@ _TIME = re.compile(r"\d:\d\d|\d{4}-?\d\d-?\d\d|\d{4}-?W\d")
 TOO_MANY = "against what you say, by their totals"
 """How it is known that releases share trips though the auditor says that they do not."""
 
-Kind = Literal["disjoint", "same", "part", "overlap", "unknown"]
+RelationKind = Literal["disjoint", "same", "part", "overlap", "unknown"]
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Relation:
 
     one: Published
     other: Published
-    kind: Kind
+    kind: RelationKind
     how: str
 
     @property
@@ -150,7 +150,7 @@ def _told(one: Published, other: Published) -> Relation:
     for part, whole, inner, outer in ((one, other, first, second), (other, one, second, first)):
         if outer.items() <= inner.items() and (part.total or 0) <= (whole.total or 0):
             return Relation(part, whole, "part", how)
-    kind: Kind = "overlap" if together(one, other) else "unknown"
+    kind: RelationKind = "overlap" if together(one, other) else "unknown"
     return Relation(one, other, kind, "released linked" if kind == "overlap" else how)
 
 

@@ -9,7 +9,7 @@ import duckdb
 
 from odkanon.audit.findings import Finding
 from odkanon.audit.own_counts import MEASURES
-from odkanon.audit.release_reader import AXES, Published, finding_on, rows, told_number
+from odkanon.audit.release_reader import AXES, Published, finding_on, parse_number, rows
 
 
 def show(value: float) -> str:
@@ -41,7 +41,7 @@ def check_rule(connection: duckdb.DuckDBPyConnection, release: Published, *, wit
         )
         if below:
             worst = below[0]
-            own = (release.promised.get(measure), release.kept.get(measure))
+            own = (release.disclosed_thresholds.get(measure), release.kept.get(measure))
             whose = "the rule" if threshold in own else "your rule"
             text = (
                 f"{len(below):,} flows are below {whose} of {show(threshold)} {measure}: {worst['origin']} -> "
@@ -76,7 +76,7 @@ def _check_possible(connection: duckdb.DuckDBPyConnection, release: Published) -
 
 
 def _check_destinations(connection: duckdb.DuckDBPyConnection, release: Published) -> list[Finding]:
-    least = release.besides.get("min_destinations", 0)
+    least = release.constraints.get("min_destinations", 0)
     few = rows(
         connection,
         f"SELECT origin, count(DISTINCT destination) AS destinations FROM classes WHERE release = {release.number} "
@@ -107,7 +107,7 @@ def _check_listed_once(connection: duckdb.DuckDBPyConnection, release: Published
 def _check_promise(release: Published) -> list[Finding]:
     """Check that there is a promise at all, and that its words are its numbers."""
     findings = [] if release.bare else _check_words(release)
-    who, asked = ("you ask", release.demanded) if release.bare else ("it promises", release.promised)
+    who, asked = ("you ask", release.demanded) if release.bare else ("it promises", release.disclosed_thresholds)
     one = {"weight": release.mean_weight or 1}
     if all(threshold <= one.get(measure, 1) for measure, threshold in asked.items()):
         text = f"{who} that a flow has 1 of what it counts, which every flow has: it protects nobody"
@@ -117,13 +117,13 @@ def _check_promise(release: Published) -> list[Finding]:
 
 def _check_words(release: Published) -> list[Finding]:
     told = release.manifest.get("statement", "")
-    for measure, threshold in release.promised.items():
+    for measure, threshold in release.disclosed_thresholds.items():
         if f"{threshold:,.10g}" not in told and f"{threshold:,}" not in told:
             text = f"the statement {told!r} does not promise {show(threshold)} {measure}, which is the rule"
             return [finding_on("rule", release, text)]
-    besides = {"max_share": "more than {:.10g} % of the", "min_destinations": "at least {} destinations"}
-    for name, value in release.besides.items():
-        if besides[name].format(100 * value if name == "max_share" else value) not in told:
+    constraints = {"max_share": "more than {:.10g} % of the", "min_destinations": "at least {} destinations"}
+    for name, value in release.constraints.items():
+        if constraints[name].format(100 * value if name == "max_share" else value) not in told:
             text = f"the statement {told!r} does not promise {name} {value:g}, which is the rule"
             return [finding_on("rule", release, text)]
     return []
@@ -169,7 +169,7 @@ def _check_claims(connection: duckdb.DuckDBPyConnection, release: Published, abo
     for measure, said in about.get("privacy", {}).items():
         if measure not in release.measures or said["min"] is None:
             continue
-        threshold = told_number(said["threshold"])
+        threshold = parse_number(said["threshold"])
         found = rows(
             connection,
             f"SELECT min({measure}) AS least, count(*) FILTER ({measure} < {threshold} * (1 - 1e-12)) AS below "

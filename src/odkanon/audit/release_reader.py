@@ -22,7 +22,7 @@ from odkanon.release_format.recipe import read_recipe
 
 FILES = ("classes.csv", "classes.parquet", "zones.geojson", "release.json")
 AXES = ("origin", "destination")
-BESIDES = ("max_share", "min_destinations")
+CONSTRAINTS = ("max_share", "min_destinations")
 COLUMNS = (*AXES, *NAMES)
 WORLD = "world"
 BETWEEN = "\x1f"
@@ -72,25 +72,27 @@ class Published:
     bare: bool = False
 
     @property
-    def promised(self) -> dict[str, float]:
+    def disclosed_thresholds(self) -> dict[str, float]:
         """The thresholds that it says it meets, by measure."""
-        return {name: told_number(self.manifest["rule"][name]) for name in NAMES if name in self.manifest["rule"]}
+        return {name: parse_number(self.manifest["rule"][name]) for name in NAMES if name in self.manifest["rule"]}
 
     @property
     def kept(self) -> dict[str, float]:
         """The thresholds in full, by measure, as its steward has them: one on weight is told as the rows tell of it."""
         rule = (self.about or {}).get("rule", {})
-        return {name: told_number(rule[name]) for name in NAMES if name in rule}
+        return {name: parse_number(rule[name]) for name in NAMES if name in rule}
 
     @property
-    def besides(self) -> dict[str, float]:
+    def constraints(self) -> dict[str, float]:
         """What it says it keeps besides thresholds, by name."""
-        return {name: told_number(self.manifest["rule"][name]) for name in BESIDES if name in self.manifest["rule"]}
+        return {
+            name: parse_number(self.manifest["rule"][name]) for name in CONSTRAINTS if name in self.manifest["rule"]
+        }
 
     @property
     def thresholds(self) -> dict[str, float]:
         """What its flows have to meet: the higher of what it promises and what the auditor asks for."""
-        own = self.promised
+        own = self.disclosed_thresholds
         return {
             name: max(own.get(name, 0), self.demanded.get(name, 0))
             for name in NAMES
@@ -110,13 +112,13 @@ class Published:
         """
         rule = (self.about or self.manifest)["rule"]
         told = rule["weight"] / rule["k"] if "weight" in rule and rule.get("k") else 0
-        return told_number(rule.get("mean_weight") or told)
+        return parse_number(rule.get("mean_weight") or told)
 
     @property
     def k(self) -> int:
         """What k the rule stands for; where nobody says, more than one."""
         rule = (self.about or {}).get("rule", {}) | self.manifest["rule"]
-        return ceil(told_number(rule.get("k", self.few or 2)))
+        return ceil(parse_number(rule.get("k", self.few or 2)))
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -184,7 +186,7 @@ def as_damage(name: str) -> Iterator[None]:
         ) from None
 
 
-def told_number(value: Any) -> float:
+def parse_number(value: Any) -> float:
     """Return a number that a release tells; raise for anything else, which would become part of a query."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
         raise TypeError(f"{value!r} is no number")
@@ -220,9 +222,9 @@ def read_release(
         measures = _load_classes(connection, number, path / "classes.parquet", axes)
         about = recipe.get("about") or (manifest if "input" in manifest else None)
         published = Published(number, name, path, manifest, about, recipe, zones, measures, demanded)
-        _ = published.thresholds, published.kept, published.besides, published.k, published.mean_weight
+        _ = published.thresholds, published.kept, published.constraints, published.k, published.mean_weight
         _ = published.total, published.has_boxes, published.axes
-        _ = [told_number(value) for value in manifest["rule"].values()]
+        _ = [parse_number(value) for value in manifest["rule"].values()]
         return published
 
 
@@ -245,7 +247,7 @@ def _load_classes(
             raise InputError(f"{path} has the columns {', '.join(present)} instead of {', '.join(wanted)}, ...")
         columns = [name if name in present else f"NULL AS {name}" for name in NAMES]
         connection.execute(
-            f"INSERT INTO classes SELECT {number}, {', '.join([*AXES, kind_sql(axes), *columns])} FROM {scan}"
+            f"INSERT INTO classes SELECT {number}, {', '.join([*AXES, attribute_sql(axes), *columns])} FROM {scan}"
         )
     except duckdb.Error as error:
         reason = str(error).splitlines()[0]
@@ -253,7 +255,7 @@ def _load_classes(
     return tuple(name for name in NAMES if name in present)
 
 
-def kind_sql(axes: Sequence[str]) -> str:
+def attribute_sql(axes: Sequence[str]) -> str:
     """Return, in SQL, what a row says of all axes but the two places, as one text."""
     parts = [f"{quote_text(name + '=')} || {quote_name(name)}" for name in axes]
     return f" || {quote_text(BETWEEN)} || ".join(parts) or "''"

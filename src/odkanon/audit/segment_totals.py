@@ -38,15 +38,15 @@ def _leaks(connection: duckdb.DuckDBPyConnection, family: Family) -> list[Findin
     if published is None:
         return []
     totals, trips = published
-    rest = totals - trips.sum(axis=1)
-    hidden = (trips == 0) & (rest > 0)[:, None]
+    residual = totals - trips.sum(axis=1)
+    hidden = (trips == 0) & (residual > 0)[:, None]
     outside = int(whole.manifest["suppressed"]["trips"])
     least = family.few
     alone = hidden & (hidden.sum(axis=1) == 1)[:, None]
     suppressed = np.array([part.manifest["suppressed"]["trips"] for part in parts], dtype=np.int64)
-    own = suppressed - (alone * rest[:, None]).sum(axis=0)
+    own = suppressed - (alone * residual[:, None]).sum(axis=0)
     shared = (hidden & ~alone).sum(axis=0)
-    others = ((hidden & ~alone) * rest[:, None]).sum(axis=0) + outside - own
+    others = ((hidden & ~alone) * residual[:, None]).sum(axis=0) + outside - own
     findings = []
     for at, part in enumerate(parts):
         for group, who in ((own[at], part.name), (others[at], f"all but {part.name}")):

@@ -100,7 +100,7 @@ def area_of(release: Published, source: TripsSource) -> Area | None:
     return read_area(told)
 
 
-def told_area(release: Published) -> Area | None:
+def disclosed_area(release: Published) -> Area | None:
     """Return the area that a recipe tells, where it can be had as it was: in cells, or in a file that is the same."""
     told = release.recipe.get("input", {}).get("within")
     try:

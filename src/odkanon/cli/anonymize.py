@@ -11,12 +11,12 @@ import typer
 from odkanon.cli.console import say
 from odkanon.cli.cube import METHOD, anonymize_cube
 from odkanon.cli.engine_options import FOR_EVERY_COMMAND, Engine, Input, MemoryLimit, SparkMaster, command_account
-from odkanon.cli.input_options import How, reads
+from odkanon.cli.input_options import InputOptions, reads
 from odkanon.cli.linked_tables import anonymize_segments, read_after, read_earlier
 from odkanon.cli.option_rules import was_given
 from odkanon.cli.pandas import allow_pandas
-from odkanon.cli.rule_options import Wanted, protects
-from odkanon.core.formatting import say_count
+from odkanon.cli.rule_options import RuleOptions, protects
+from odkanon.core.formatting import format_count
 from odkanon.core.paths import remote
 from odkanon.errors import InputError
 from odkanon.methods.method_registry import DEFAULT_METHOD, ONE_LEVEL, describe_methods
@@ -45,8 +45,8 @@ class BudgetOf(StrEnum):
 def anonymize(
     context: typer.Context,
     source: Input,
-    how: How,
-    wanted: Wanted,
+    how: InputOptions,
+    wanted: RuleOptions,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the release.")],
     method: Annotated[
         str,
@@ -251,7 +251,7 @@ def anonymize(
         allow_pandas()
     from odkanon.cli.stages import stages
     from odkanon.cli.summaries import show_files, show_release
-    from odkanon.cli.warnings import mention_cascade, warn_of_rest, warn_of_rule
+    from odkanon.cli.warnings import mention_cascade, warn_of_residual, warn_of_rule
     from odkanon.engine.selection import load, parse_bytes
     from odkanon.linked.fixed_zoning import release_on_zones
     from odkanon.methods import anonymize as run
@@ -337,7 +337,7 @@ def anonymize(
         save_release(release, output, force=force, source=reading.said(), command=command_account(context, output))
     show_release(od, release)
     warn_of_rule(release)
-    warn_of_rest(release)
+    warn_of_residual(release)
     mention_cascade(od, release)
     if reading.uses_hours:
         say(reading.clock)
@@ -345,6 +345,6 @@ def anonymize(
         say(f"This and {zones} are safe side by side if no trip is in both; of data that grow they are not.")
     elif earlier is not None:
         outside = release.parameters["trips_outside"]
-        told = say_count(outside, "trips begin or end", "trip begins or ends")
+        told = format_count(outside, "trips begin or end", "trip begins or ends")
         say(f"{told} outside the zones of {zones}, and {'is' if outside == 1 else 'are'} suppressed, too.")
     show_files(output)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from odkanon.cli.console import console, make_table, say
-from odkanon.cli.input_options import How, reads
-from odkanon.core.formatting import say_count
+from odkanon.cli.input_options import InputOptions, reads
+from odkanon.core.formatting import format_count
 from odkanon.core.parsing import parse_json
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ RULE = "What flows should meet, whatever they promise"
 
 @reads
 def audit(
-    how: How,
+    how: InputOptions,
     releases: Annotated[
         list[Path],
         typer.Argument(
@@ -109,7 +109,7 @@ def show_report(report: Report, limit: int) -> None:
     from rich.text import Text
 
     headings = ("", "check", "what was found")
-    table = make_table(f"Audit of {say_count(len(report.releases), 'releases')}", headings, left=headings)
+    table = make_table(f"Audit of {format_count(len(report.releases), 'releases')}", headings, left=headings)
     table.show_lines = True
     shown: dict[tuple[str, str], int] = {}
     for each in report.findings:

@@ -13,7 +13,7 @@ import typer
 
 from odkanon._version import __version__
 from odkanon.cli.common_options import everywhere
-from odkanon.cli.option_rules import SaidOnce, check_clashes
+from odkanon.cli.option_rules import GivenOnce, check_clashes
 
 COMMANDS = (
     "anonymize",
@@ -64,7 +64,7 @@ def app_of(names: Iterable[str]) -> typer.Typer:
     for name in names:
         command: Callable[..., None] = getattr(import_module(f"odkanon.cli.{MODULES.get(name, name)}"), name)
         told = OWN_EXIT_CODES.get(name, EXIT_CODES)
-        app.command(cls=SaidOnce, epilog=told)(everywhere(check_clashes(command)))
+        app.command(cls=GivenOnce, epilog=told)(everywhere(check_clashes(command)))
     app.callback()(_options)
     return app
 

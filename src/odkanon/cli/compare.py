@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from odkanon.cli.engine_options import parse_age_bands
-from odkanon.cli.input_options import How, reads
+from odkanon.cli.input_options import InputOptions, reads
 from odkanon.cli.rule_options import Protect
 from odkanon.core.atomic_write import write_text
 from odkanon.errors import InputError
 
 if TYPE_CHECKING:
     from odkanon.model.od import ODMatrix
-    from odkanon.read.input_spec import Reading
+    from odkanon.read.input_spec import InputSpec
     from odkanon.read.trips import Trips
     from odkanon.study.experiment import Cell, Experiment, Outcome
 
@@ -25,7 +25,7 @@ RUNS, ORDERS = "runs.jsonl", "orders.csv"
 
 @reads
 def compare(
-    how: How,
+    how: InputOptions,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the tables.")],
     source: Annotated[
         Path | None, typer.Argument(metavar="INPUT", help="Trips, as for anonymize.", show_default=False)
@@ -136,7 +136,7 @@ def compare(
 
 
 def _compare_orders(
-    reading: Reading,
+    reading: InputSpec,
     by: list[str],
     orders: list[str],
     k: int,
@@ -152,14 +152,14 @@ def _compare_orders(
     from odkanon.cli.console import console
     from odkanon.core.atomic_write import check_new, whole_file
     from odkanon.model.rule import Rule
-    from odkanon.read.attributes.hierarchies import kinds_of
+    from odkanon.read.attributes.hierarchies import parse_attributes
     from odkanon.read.input_matrix import matrix_of
     from odkanon.read.tables.open_table import write_csv
     from odkanon.study.drop_orders import compare_orders
 
     target = output / ORDERS
     check_new(target, force=force)
-    od = matrix_of(reading, kinds=kinds_of(by, bands, (reading.since, reading.until)))
+    od = matrix_of(reading, attributes=parse_attributes(by, bands, (reading.since, reading.until)))
     targets = [each.value for each in protect or [Protect("participants")]]
     kept = compare_orders(od, Rule.protect(*targets, k=k, of=od), orders)
     with whole_file(target) as partial:
@@ -190,7 +190,7 @@ def _told(name: str, value: Any) -> str:
 
 
 def _experiment(
-    reading: Reading,
+    reading: InputSpec,
     dimensions: tuple[str, ...],
     k: int,
     budget: float,
@@ -200,7 +200,7 @@ def _experiment(
 ) -> Experiment:
     from odkanon.errors import nearest
     from odkanon.model.budget import Budget
-    from odkanon.read.attributes.dimensions import segment_kinds
+    from odkanon.read.attributes.dimensions import segment_attributes
     from odkanon.read.attributes.spec import sources_of
     from odkanon.study.experiment import ALL_ROWS, METHOD_ROWS, PAPER_ROWS, Experiment
 
@@ -214,7 +214,7 @@ def _experiment(
             )
     Budget(budget, "trips")
     return Experiment(
-        _input(reading, sources_of(segment_kinds(dimensions))),
+        _input(reading, sources_of(segment_attributes(dimensions))),
         k=k,
         budget=budget,
         dimensions=dimensions,
@@ -226,7 +226,7 @@ def _experiment(
     )
 
 
-def _input(reading: Reading, attributes: list[str]) -> Trips | ODMatrix:
+def _input(reading: InputSpec, attributes: list[str]) -> Trips | ODMatrix:
     """Read trips, with what they are split by, or an OD table, which cannot be split."""
     from odkanon.read.od_table import od_of
     from odkanon.read.trips import trips_of
@@ -239,7 +239,7 @@ def _input(reading: Reading, attributes: list[str]) -> Trips | ODMatrix:
     return od_of(reading, table=table)
 
 
-def _settings(experiment: Experiment, reading: Reading) -> dict[str, Any]:
+def _settings(experiment: Experiment, reading: InputSpec) -> dict[str, Any]:
     """Return all that decides what a run yields, to tell whether earlier outcomes can be kept."""
     from odkanon._version import __version__
 

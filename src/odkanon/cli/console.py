@@ -36,7 +36,7 @@ class Document:
         return json.dumps(told, indent=2, ensure_ascii=False, default=str)
 
 
-class Speaker(Console):
+class CommandConsole(Console):
     """Standard output: for a person, or collected for `Document`. Text is taken as it is, brackets and all."""
 
     def __init__(self) -> None:
@@ -109,7 +109,7 @@ def _plain(value: Any) -> str:
     return value.plain if isinstance(value, Text) else str("" if value is None else value)
 
 
-console = Speaker()
+console = CommandConsole()
 progress = Console(stderr=True, highlight=False, markup=False, emoji=False)
 
 

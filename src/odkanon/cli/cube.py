@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from odkanon.engine.selection import EngineName
     from odkanon.model.release import Release
     from odkanon.model.rule import Rule
-    from odkanon.read.input_spec import Reading
+    from odkanon.read.input_spec import InputSpec
 
 METHOD = "cascade"
 """The method that publishes by kinds of trips."""
 
 
 def anonymize_cube(
-    reading: Reading,
+    reading: InputSpec,
     output: Path,
     *,
     by: Sequence[str],
@@ -37,17 +37,17 @@ def anonymize_cube(
     """Read trips, release them by places and attributes, and say what came out."""
     from odkanon.cli.stages import stages
     from odkanon.cli.summaries import show_files, show_release
-    from odkanon.cli.warnings import warn_of_days, warn_of_rest, warn_of_rule
+    from odkanon.cli.warnings import warn_of_days, warn_of_residual, warn_of_rule
     from odkanon.engine.selection import load
     from odkanon.methods import anonymize
     from odkanon.publish.save import check_target, save_release
-    from odkanon.read.attributes.hierarchies import kinds_of, name_of
+    from odkanon.read.attributes.hierarchies import name_of, parse_attributes
 
     check_target(output, force=force)
-    kinds = kinds_of(by, parse_age_bands(age_bands), (reading.since, reading.until))
+    attributes = parse_attributes(by, parse_age_bands(age_bands), (reading.since, reading.until))
     with stages() as stage:
         stage(f"reading {reading.name}")
-        od = load(reading, engine=engine, memory_limit=memory_limit, spark_master=spark_master, kinds=kinds)
+        od = load(reading, engine=engine, memory_limit=memory_limit, spark_master=spark_master, attributes=attributes)
         rule = make_rule(od)
         stage(f"protecting {od.summary.trips:,} trips by {', '.join(map(name_of, by))}")
         release = anonymize(od, rule, method=METHOD, **options)
@@ -56,7 +56,7 @@ def anonymize_cube(
     show_release(od, release)
     show_known(release)
     warn_of_rule(release)
-    warn_of_rest(release)
+    warn_of_residual(release)
     if "date" in map(name_of, by):
         warn_of_days(reading.since, reading.until)
     if reading.uses_hours or "hour" in map(name_of, by):

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from odkanon.cli.console import console, say
-from odkanon.cli.input_options import How, reads
+from odkanon.cli.input_options import InputOptions, reads
 from odkanon.core.parsing import parse_json
 from odkanon.errors import InputError
 
@@ -20,7 +20,7 @@ Policy = Annotated[
 
 @reads
 def evidence(
-    how: How,
+    how: InputOptions,
     release: Annotated[Path, typer.Argument(metavar="RELEASE", help="Folder of a release.", show_default=False)],
     trips: Annotated[
         Path, typer.Option("--trips", metavar="FILE", help="The trips that it was made of; read them as then.")

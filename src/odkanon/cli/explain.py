@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
-from odkanon.cli.input_options import How, reads
+from odkanon.cli.input_options import InputOptions, reads
 from odkanon.errors import InputError
 
 
 @reads
 def explain(
-    how: How,
+    how: InputOptions,
     release: Annotated[Path, typer.Argument(metavar="RELEASE", help="Folder of a release.", show_default=False)],
     trips: Annotated[
         Path,

@@ -10,13 +10,13 @@ import typer
 
 from odkanon.cli.console import console, say
 from odkanon.cli.engine_options import Input
-from odkanon.cli.input_options import How, reads
+from odkanon.cli.input_options import InputOptions, reads
 
 
 @reads
 def explore(
     source: Input,
-    how: How,
+    how: InputOptions,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port on this machine; 0 takes a free one.")] = 0,
     no_open: Annotated[bool, typer.Option("--no-open", help="Do not open a browser; only print the address.")] = False,
 ) -> None:

@@ -15,7 +15,7 @@ import typer
 from odkanon.errors import InputError
 
 if TYPE_CHECKING:
-    from odkanon.read.input_spec import Reading
+    from odkanon.read.input_spec import InputSpec
 
 _PANEL = "How to read INPUT"
 
@@ -157,21 +157,21 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
 
 
 @dataclass(frozen=True)
-class How:
+class InputOptions:
     """What the options say about reading; call it with what to read."""
 
     said: Mapping[str, Any]
 
-    def __call__(self, source: Any, **more: Any) -> Reading:
+    def __call__(self, source: Any, **more: Any) -> InputSpec:
         """Return the description of an input, with what the command itself has to say about it."""
-        from odkanon.read.input_spec import Reading
+        from odkanon.read.input_spec import InputSpec
 
         if isinstance(source, list) and len(source) == 1:
             source = source[0]
         said = dict(self.said)
         read_as: ReadAs | None = said.pop("read_as")
         said["columns"] = column_mapping(said.pop("column"))
-        return Reading(source, kind=None if read_as is None else read_as.value, **said | more)
+        return InputSpec(source, kind=None if read_as is None else read_as.value, **said | more)
 
 
 def reads(command: Callable[..., None]) -> Callable[..., None]:
@@ -180,7 +180,7 @@ def reads(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def wrapped(**given: Any) -> None:
         said = {name: given.pop(name) for name in OPTIONS}
-        command(**given, how=How(said))
+        command(**given, how=InputOptions(said))
 
     options = [
         Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 from odkanon.cli.console import say
 from odkanon.cli.engine_options import parse_age_bands
-from odkanon.core.formatting import say_count
+from odkanon.core.formatting import format_count
 from odkanon.errors import InputError
 
 if TYPE_CHECKING:
     from odkanon.engine.protocols import Matrix
     from odkanon.engine.selection import EngineName
-    from odkanon.linked import Together
+    from odkanon.linked import LinkedReleases
     from odkanon.linked.fixed_zoning import Zoning
     from odkanon.methods.cascade.reuse import EarlierRows
     from odkanon.model.release import Release
     from odkanon.model.rule import Rule
-    from odkanon.read.input_spec import Reading
+    from odkanon.read.input_spec import InputSpec
 
 
 def read_earlier(folder: Path | None) -> Zoning | EarlierRows | None:
@@ -43,7 +43,7 @@ def read_earlier_zones(folder: Path | None) -> Zoning | None:
     return earlier
 
 
-def read_after(reading: Reading, earlier: Path | None) -> Reading:
+def read_after(reading: InputSpec, earlier: Path | None) -> InputSpec:
     """Return the part of an input that ``--after`` leaves: what is new since an earlier release."""
     from odkanon.linked.disjoint_periods import only_new
     from odkanon.release_format.recipe import read_recipe_file
@@ -52,7 +52,7 @@ def read_after(reading: Reading, earlier: Path | None) -> Reading:
 
 
 def anonymize_segments(
-    reading: Reading,
+    reading: InputSpec,
     output: Path,
     *,
     segments: list[str],
@@ -74,19 +74,21 @@ def anonymize_segments(
     from odkanon.cli.summaries import show_recipe
     from odkanon.cli.warnings import warn_of_rule
     from odkanon.engine.selection import load
-    from odkanon.linked import make_dimensions, release_together
-    from odkanon.publish.linked_folder import check_index_target, save_together
-    from odkanon.read.attributes.dimensions import segment_kinds
+    from odkanon.linked import make_dimensions, release_linked
+    from odkanon.publish.linked_folder import check_index_target, save_linked
+    from odkanon.read.attributes.dimensions import segment_attributes
 
     check_index_target(output, force=force)
-    kinds, zoning = segment_kinds(segments, parse_age_bands(age_bands)), read_earlier_zones(zones)
+    attributes, zoning = segment_attributes(segments, parse_age_bands(age_bands)), read_earlier_zones(zones)
     with stages() as stage:
         stage(f"reading {reading.name}")
-        loaded = load(reading, engine=engine, memory_limit=memory_limit, spark_master=spark_master, kinds=kinds)
+        loaded = load(
+            reading, engine=engine, memory_limit=memory_limit, spark_master=spark_master, attributes=attributes
+        )
         od = loaded.in_memory()
         dimensions, rule = make_dimensions(od, segments), make_rule(od)
         stage(f"protecting {od.trips:,} trips and their segments")
-        together = release_together(
+        together = release_linked(
             od,
             rule,
             dimensions,
@@ -97,21 +99,21 @@ def anonymize_segments(
             **options,
         )
         stage(f"writing {output}")
-        save_together(together, output, force=force, source=reading.said(), command=command)
-    show_together(together)
+        save_linked(together, output, force=force, source=reading.said(), command=command)
+    summarize_linked(together)
     warn_of_rule(together.whole)
     if reading.uses_hours or any("hour" in dimension.keys for dimension in dimensions):
         say(reading.clock)
     written = 1 + sum(part.release is not None for part in together.parts)
-    say(f"Wrote {output}: {say_count(written, 'releases')} on the same zones, and index.json")
+    say(f"Wrote {output}: {format_count(written, 'releases')} on the same zones, and index.json")
     show_recipe(output)
 
 
-def show_together(together: Together) -> None:
+def summarize_linked(together: LinkedReleases) -> None:
     """Print the whole and each segment in one table."""
     from odkanon.cli.console import console, make_table
     from odkanon.cli.summaries import show_input, warn_of_few_persons
-    from odkanon.publish.linked_folder import promise_together
+    from odkanon.publish.linked_folder import linked_promise
     from odkanon.quality.privacy import privacy
     from odkanon.quality.utility import utility
 
@@ -122,7 +124,7 @@ def show_together(together: Together) -> None:
             style="bold red",
         )
     show_input(together.whole.od)
-    console.print(promise_together(together.whole), style="bold")
+    console.print(linked_promise(together.whole), style="bold")
     table = make_table(
         "The whole and its segments, on the same zones",
         ("table", "trips", "flows", "of few persons", "suppressed", "G"),
@@ -155,7 +157,7 @@ def _left_out(release: Release) -> float:
     return 1 - float(release.classes.trips.sum()) / release.od.trips
 
 
-def _warn_of_rare(together: Together) -> None:
+def _warn_of_rare(together: LinkedReleases) -> None:
     """Say of which tables more is left out than of all of them together, which is what the budget is about."""
     from odkanon.cli.console import console
 

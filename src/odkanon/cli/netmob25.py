@@ -10,7 +10,7 @@ import typer
 from odkanon.cli.console import console, say
 from odkanon.cli.rerun import run_command
 from odkanon.cli.trips import Force, Gap, MinDistance, MinDuration, MinPoints, show_account
-from odkanon.core.formatting import say_count
+from odkanon.core.formatting import format_count
 from odkanon.errors import InputError
 
 
@@ -62,17 +62,17 @@ def netmob25(
         stage(f"opening {folder}")
         rule = TripRule(gap, min_points, min_duration, min_distance)
         account = write_survey_trips(folder, output, rule=rule, progress=stage, force=force)
-    console.print(f"The survey lists {say_count(account.individuals, 'persons')}.")
+    console.print(f"The survey lists {format_count(account.individuals, 'persons')}.")
     for count, nouns, what in (
         (account.incomplete, ("persons", "person"), "left out, whose GPS_RECORD is not true"),
         (account.without_file, ("persons have", "person has"), "GPS_RECORD true but no file of points"),
         (account.unlisted, ("files of points belong", "file of points belongs"), "to nobody on the list"),
     ):
         if count:
-            console.print(f"  {say_count(count, *nouns)} {what}", style="yellow")
+            console.print(f"  {format_count(count, *nouns)} {what}", style="yellow")
     show_account(account.points)
     console.tell(written=[output])
-    say(f"Wrote {say_count(account.points.trips, 'trips')} to {output}")
+    say(f"Wrote {format_count(account.points.trips, 'trips')} to {output}")
     if tables is not None:
         options = {"source": str(output), "output": str(tables / "tables"), "all_segments": True}
         run_command(context, "compare", options | {"within": "paris-centre", "force": force})

@@ -85,7 +85,7 @@ CLASHES = (
 )
 
 
-class SaidOnce(TyperCommand):
+class GivenOnce(TyperCommand):
     """A command of which each option is given once, unless it can be repeated: the first value would say nothing."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from odkanon.model.rule import Rule
 
 _PANEL = "Thresholds one by one"
-_BESIDES = "What to ask for besides (not with mondrian, cascade, --segment or --by)"
+_CONSTRAINTS = "What to ask for besides (not with mondrian, cascade, --segment or --by)"
 
 Protect = StrEnum("Protect", {target: target for target in TARGETS})  # type: ignore[misc]
 """Who can be protected."""
@@ -71,7 +71,7 @@ OPTIONS: dict[str, tuple[Any, Any]] = (
                 typer.Option(
                     "--max-share",
                     metavar="SHARE",
-                    rich_help_panel=_BESIDES,
+                    rich_help_panel=_CONSTRAINTS,
                     help="No person or household has more than this share of the trips of a flow, such as 0.5; nor of "
                     "its weight, where that is counted. Needs a column of persons or households; trips in memory.",
                 ),
@@ -84,7 +84,7 @@ OPTIONS: dict[str, tuple[Any, Any]] = (
                 typer.Option(
                     "--min-destinations",
                     metavar="NUMBER",
-                    rich_help_panel=_BESIDES,
+                    rich_help_panel=_CONSTRAINTS,
                     help="From every origin zone flows to at least so many places are published, or none: with 2, "
                     "nobody who is known to have left a zone is known to have gone to its only destination.",
                 ),
@@ -97,7 +97,7 @@ OPTIONS: dict[str, tuple[Any, Any]] = (
 
 
 @dataclass(frozen=True)
-class Wanted:
+class RuleOptions:
     """Whom the options say to protect; call it with a matrix for the rule."""
 
     said: Mapping[str, Any]
@@ -121,7 +121,7 @@ def protects(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def wrapped(**given: Any) -> None:
         said = {name: given.pop(name) for name in OPTIONS}
-        command(**given, wanted=Wanted(said))
+        command(**given, wanted=RuleOptions(said))
 
     options = [
         Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from odkanon.cli.console import console, make_table, say
-from odkanon.core.formatting import say_count
+from odkanon.core.formatting import format_count
 
 
 def series(
@@ -35,7 +35,10 @@ def series(
     found = save_series(releases, output, force=force)
     rows = found.table.to_pylist()
     console.tell(folder=output, releases=found.names, flows=len(rows), flows_in_all=found.lasting, changes=rows)
-    say(f"{say_count(len(rows), 'flows')}, {found.lasting:,} of them in all {say_count(len(found.names), 'releases')}.")
+    say(
+        f"{format_count(len(rows), 'flows')}, {found.lasting:,} of them in all "
+        f"{format_count(len(found.names), 'releases')}."
+    )
     totals = make_table("Published trips", ("release", "trips"), left=("release",))
     for name in found.names:
         totals.add_row(name, f"{found.total(name):,}")

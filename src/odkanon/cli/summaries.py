@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from odkanon.cli.console import console, make_table
-from odkanon.core.formatting import say_count
+from odkanon.core.formatting import format_count
 from odkanon.engine.protocols import Matrix
-from odkanon.model.measures import HEADS, MEASURES
+from odkanon.model.measures import DISTINCT, MEASURES
 from odkanon.model.release import Release
 from odkanon.quality.privacy import privacy
 from odkanon.quality.utility import utility
@@ -28,7 +28,7 @@ def show_release(od: Matrix, release: Release) -> None:
     console.print(promise(release), style="bold")
     show_published(release)
     show_privacy([(release.method, release)])
-    show_usefulness([(release.method, release)])
+    summarize_accuracy([(release.method, release)])
     show_utility([(release.method, release)])
     warn_of_few_persons(release)
 
@@ -37,13 +37,15 @@ def show_input(od: Matrix) -> None:
     """Print how many rows came in and why some were turned away."""
     whole = od.summary
     rejected = whole.source.rejected
-    pairs = say_count(whole.pairs, "pairs of places", "pair of places")
-    console.print(f"Read {say_count(whole.source.rows, 'rows')}: {say_count(whole.trips, 'trips')} between {pairs}.")
+    pairs = format_count(whole.pairs, "pairs of places", "pair of places")
+    console.print(
+        f"Read {format_count(whole.source.rows, 'rows')}: {format_count(whole.trips, 'trips')} between {pairs}."
+    )
     if od.origins.resolution is not None:
         lat, lon = od.origins.centres
         console.print(f"They start around latitude {np.median(lat):.2f}, longitude {np.median(lon):.2f}.")
     for reason, part in rejected.items():
-        console.print(f"  rejected {say_count(part.rows, 'rows')} {reason}", style="yellow")
+        console.print(f"  rejected {format_count(part.rows, 'rows')} {reason}", style="yellow")
     if whole.source.lookalikes:
         console.print(
             f"  {whole.source.lookalikes:,} rows are the same as another in all that was read; without a person, a "
@@ -55,14 +57,14 @@ def show_input(od: Matrix) -> None:
 def show_published(release: Release) -> None:
     """Print what is published and what is suppressed."""
     share = release.classes.trips.sum() / release.input.trips
-    zones = f"{len(release.origins):,} origin and {say_count(len(release.destinations), 'destination zones')}"
+    zones = f"{len(release.origins):,} origin and {format_count(len(release.destinations), 'destination zones')}"
     console.print(
-        f"Published {say_count(len(release.classes), 'flows')} between {zones}, {share:.1%} of the trips; suppressed "
-        f"{1 - share:.1%}."
+        f"Published {format_count(len(release.classes), 'flows')} between {zones}, {share:.1%} of the trips; "
+        f"suppressed {1 - share:.1%}."
     )
     if release.companion is not None:
         budget = release.budget
-        trips = say_count(release.companion.trips, "trips")
+        trips = format_count(release.companion.trips, "trips")
         over = budget is not None and budget.mass(release.suppressed) > budget.allowance(release.input)
         console.print(
             f"One flow of {trips} is left out although it meets the rule: the rest of what is "
@@ -86,7 +88,7 @@ def show_privacy(releases: list[tuple[str, Release]]) -> None:
     console.print(table)
 
 
-def show_usefulness(releases: list[tuple[str, Release]]) -> None:
+def summarize_accuracy(releases: list[tuple[str, Release]]) -> None:
     """Print how well releases answer what people ask of a matrix; nothing where it is not known where zones lie."""
     table = make_table(
         "Usefulness: how far flows between squares are right (1 is best)",
@@ -94,7 +96,7 @@ def show_usefulness(releases: list[tuple[str, Release]]) -> None:
         left=("release", "counted in"),
     )
     for name, release in releases:
-        for measure, found in release.usefulness.items():
+        for measure, found in release.accuracy.items():
             inside = f"{_number(found.squares[1].inside_after)} of {_number(found.squares[1].inside_before)}"
             right = [_number(place.cpc) for place in found.squares]
             table.add_row(name, MEASURES[measure].title, *right, _number(found.length_overlap), inside)
@@ -103,7 +105,7 @@ def show_usefulness(releases: list[tuple[str, Release]]) -> None:
     console.print(table)
     for name, release in releases:
         said = f"{name}: " if len(releases) > 1 else ""
-        found = next(iter(release.usefulness.values()))
+        found = next(iter(release.accuracy.values()))
         after = "none" if found.length_after is None else f"{found.length_after:.1f} km"
         console.print(
             f"{said}{found.sentence()} A mean trip is {after} long, {found.length_before:.1f} km in the input."
@@ -192,20 +194,21 @@ def _abouts(told: dict[str, Any]) -> dict[str, Any]:
 def warn_of_few_persons(release: Release) -> None:
     """Say it plainly where the rule does not count persons or households and some flows have too few of them."""
     found = privacy(release)
-    unknown = [measure for measure in HEADS if measure in release.input.measures and measure not in found]
-    if unknown and len(release.classes) and not any(measure in release.rule.measures for measure in HEADS):
-        head = HEADS[unknown[0]]
+    unknown = [measure for measure in DISTINCT if measure in release.input.measures and measure not in found]
+    if unknown and len(release.classes) and not any(measure in release.rule.measures for measure in DISTINCT):
+        contributor = DISTINCT[unknown[0]]
         console.print(
-            f"Caution: the rule does not count {head.target}, and how many are behind each flow was not looked at: all "
-            f"trips of a flow may be of one {head.column}. Add --protect {head.target} to rule that out.",
+            f"Caution: the rule does not count {contributor.target}, and how many are behind each flow was not looked "
+            f"at: all trips of a flow may be of one {contributor.column}. Add --protect "
+            f"{contributor.target} to rule that out.",
             style="bold yellow",
         )
     for measure, report in found.items():
-        if measure in HEADS and measure not in release.rule.measures and report.below:
+        if measure in DISTINCT and measure not in release.rule.measures and report.below:
             console.print(
                 f"Caution: {report.below:,} of {len(release.classes):,} flows have fewer than {report.threshold:,} "
-                f"{HEADS[measure].title} (the smallest has {report.min}). Add --protect {HEADS[measure].target} to "
-                "rule that out.",
+                f"{DISTINCT[measure].title} (the smallest has {report.min}). Add --protect {DISTINCT[measure].target} "
+                "to rule that out.",
                 style="bold yellow",
             )
 

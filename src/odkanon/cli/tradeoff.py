@@ -10,7 +10,7 @@ import typer
 
 from odkanon.cli.console import console, say
 from odkanon.cli.engine_options import Input
-from odkanon.cli.input_options import How, reads
+from odkanon.cli.input_options import InputOptions, reads
 from odkanon.cli.rule_options import Protect
 from odkanon.errors import InputError
 
@@ -20,7 +20,7 @@ Number = TypeVar("Number", int, float)
 @reads
 def tradeoff(
     source: Input,
-    how: How,
+    how: InputOptions,
     output: Annotated[
         Path,
         typer.Option("--output", "-o", metavar="FILE", help="Picture: .png, .svg or .pdf; the table goes beside it."),

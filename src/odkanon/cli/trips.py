@@ -9,7 +9,7 @@ import typer
 
 from odkanon.cli.console import console, say
 from odkanon.cli.input_options import Column, column_mapping
-from odkanon.core.formatting import say_count
+from odkanon.core.formatting import format_count
 
 if TYPE_CHECKING:
     from odkanon.read.points.segmentation import PointsAccount
@@ -65,17 +65,17 @@ def trips(
         account = write_trips(fixes, output, rule=rule, progress=stage, force=force)
     show_account(account)
     console.tell(written=[output])
-    say(f"Wrote {say_count(account.trips, 'trips')} to {output}")
+    say(f"Wrote {format_count(account.trips, 'trips')} to {output}")
 
 
 def show_account(account: PointsAccount) -> None:
     """Print what became of the points."""
     console.tell(account=vars(account))
-    console.print(f"Read {say_count(account.points, 'points')} of {say_count(account.persons, 'persons')}.")
+    console.print(f"Read {format_count(account.points, 'points')} of {format_count(account.persons, 'persons')}.")
     for reason, count in account.rejected.items():
-        console.print(f"  rejected {say_count(count, 'points')} {reason}", style="yellow")
+        console.print(f"  rejected {format_count(count, 'points')} {reason}", style="yellow")
     for reason, count in account.dropped.items():
         console.print(f"  no trips: {count:,} {reason}", style="yellow")
     if account.persons_without_trips:
         without = account.persons_without_trips
-        console.print(f"  {say_count(without, 'persons have', 'person has')} no trip", style="yellow")
+        console.print(f"  {format_count(without, 'persons have', 'person has')} no trip", style="yellow")

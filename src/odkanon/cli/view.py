@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from odkanon.cli.console import console, say
-from odkanon.core.formatting import say_count
+from odkanon.core.formatting import format_count
 
 
 def view(
@@ -43,8 +43,8 @@ def view(
         trips=found.total(),
         trips_possible=found.total("trips_possible"),
     )
-    pairs = say_count(found.table.num_rows, "pairs of zones", "pair of zones")
+    pairs = format_count(found.table.num_rows, "pairs of zones", "pair of zones")
     say(
-        f"Wrote {output}: {say_count(found.total(), 'trips')} that are certainly such, between {pairs}; up to "
+        f"Wrote {output}: {format_count(found.total(), 'trips')} that are certainly such, between {pairs}; up to "
         f"{found.total('trips_possible'):,.0f} more may be."
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from odkanon.cli.console import console
 from odkanon.engine.protocols import Matrix
-from odkanon.methods.cascade.method import counts_heads_or_trips, outlook
+from odkanon.methods.cascade.method import counts_contributors_or_trips, outlook
 from odkanon.methods.method_registry import METHODS
 from odkanon.methods.trees import with_steps
 from odkanon.model.release import Release
@@ -32,10 +32,10 @@ def warn_of_rule(release: Release) -> None:
         )
 
 
-def warn_of_rest(release: Release) -> None:
+def warn_of_residual(release: Release) -> None:
     """Say why a cascade leaves trips out that nobody asked it to leave out."""
     said = release.parameters
-    if release.budget is not None and release.classes.own_pairs is not None:
+    if release.budget is not None and release.classes.finest_pairs is not None:
         console.print(
             "Caution: which rows a cascade leaves out for a budget depends on the data and tells of it, so that "
             "smaller groups can be shown to exist. Compare with it, but publish without --budget, or with --coarsest.",
@@ -43,12 +43,13 @@ def warn_of_rest(release: Release) -> None:
         )
     if said.get("implications") != "safe" or said.get("coarsest") is not None or release.budget is not None:
         return
-    rest = 1 - float(release.classes.trips.sum()) / release.input.trips
-    if rest < MUCH_MORE:
+    residual = 1 - float(release.classes.trips.sum()) / release.input.trips
+    if residual < MUCH_MORE:
         return
     console.print(
-        f"Caution: {rest:.1%} of the trips are in no row: they would show that some group has fewer than the rule asks "
-        "for. A rule on one of weight, persons and households, --implications allowed or another method publish more.",
+        f"Caution: {residual:.1%} of the trips are in no row: they would show that some group has fewer than the rule "
+        "asks for. A rule on one of weight, persons and households, --implications allowed or another method publish "
+        "more.",
         style="bold yellow",
     )
 
@@ -68,9 +69,11 @@ def mention_cascade(od: Matrix, release: Release) -> None:
     method = METHODS.get(release.method)
     if method is None or method.nested or od.axes or release.refusal or od.summary.pairs > MANY_PAIRS:
         return
-    if not release.rule.plain or not counts_heads_or_trips(release.rule):  # which a cascade does not keep
+    if not release.rule.thresholds_only or not counts_contributors_or_trips(
+        release.rule
+    ):  # which a cascade does not keep
         return
-    if release.placement is None:  # where pairs are in a database, it takes longer than a remark is worth
+    if release.assignment is None:  # where pairs are in a database, it takes longer than a remark is worth
         return
     found = outlook(
         with_steps(od, release.parameters.get("steps") or "plain").in_memory(), release.rule, release.budget

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from odkanon.core.file_lock import alone
+from odkanon.core.file_lock import exclusive_lock
 from odkanon.core.paths import plain, remote
 from odkanon.errors import InputError, is_disk_full
 
@@ -134,7 +134,7 @@ def move_into_place(
     partial.chmod(0o755)
     for path in (*partial.rglob("*"), partial, *(() if beside is None else (beside,))) if sync else ():
         _sync(path)
-    with alone(folder):
+    with exclusive_lock(folder):
         if check is not None:
             check()
         if beside is not None:

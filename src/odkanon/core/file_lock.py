@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 @contextmanager
-def alone(target: Path) -> Iterator[None]:
+def exclusive_lock(target: Path) -> Iterator[None]:
     """Wait until no other run is at a file or folder, and keep others away until the end.
 
     They meet at a hidden file beside it, whose lock ends with the process however it ends. Where that cannot be made,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-def say_count(count: float, nouns: str, noun: str | None = None) -> str:
+def format_count(count: float, nouns: str, noun: str | None = None) -> str:
     """Return a count with its noun.
 
     Parameters
@@ -21,10 +21,10 @@ def say_count(count: float, nouns: str, noun: str | None = None) -> str:
     ('1 flow', '1,234 flows', '1 class')
     """
     one = nouns.removesuffix("s") if noun is None else noun
-    return f"{say_number(count)} {one if count == 1 else nouns}"
+    return f"{format_number(count)} {one if count == 1 else nouns}"
 
 
-def say_number(value: float) -> str:
+def format_number(value: float) -> str:
     """Return a number with at most two decimals, and none where it is whole.
 
     Examples

@@ -9,8 +9,8 @@ from typing import Any
 from odkanon.engine.protocols import Matrix
 from odkanon.engine.selection import EngineName, load, parse_bytes
 from odkanon.errors import InputError, nearest
-from odkanon.read.attributes.hierarchies import AGE_BANDS, kinds_of
-from odkanon.read.input_spec import Reading
+from odkanon.read.attributes.hierarchies import AGE_BANDS, parse_attributes
+from odkanon.read.input_spec import InputSpec
 
 ENGINES: tuple[EngineName, ...] = ("memory", "duckdb", "spark")
 
@@ -30,7 +30,7 @@ def read_matrix(
     Parameters
     ----------
     source : path or sequence of paths
-        A file of any kind that `odkanon.Reading` lists, several with the same columns, or a folder of Parquet files.
+        A file of any kind that `odkanon.InputSpec` lists, several with the same columns, or a folder of Parquet files.
     engine : {"memory", "duckdb", "spark"}, optional
         Where the pairs are kept. By default in memory as long as they fit there comfortably, else in DuckDB;
         ``s3a://``, ``hdfs://`` and the like go to Spark.
@@ -41,7 +41,7 @@ def read_matrix(
     by, age_bands : sequence of str, sequence of int
         What to count trips by besides origin and destination, for a cube; see `odkanon.cube_of`.
     **how
-        How to read it; see `odkanon.Reading`.
+        How to read it; see `odkanon.InputSpec`.
 
     Returns
     -------
@@ -63,6 +63,6 @@ def read_matrix(
     limit = parse_bytes(memory_limit) if isinstance(memory_limit, str) else memory_limit
     if engine is not None and engine not in ENGINES:
         raise InputError(f"there is no engine {engine!r}{nearest(engine, ENGINES)}; choose among {', '.join(ENGINES)}")
-    reading = Reading(source, **how)
-    kinds = kinds_of(by, age_bands, (reading.since, reading.until)) if by else ()
-    return load(reading, engine=engine, memory_limit=limit, spark_master=spark_master, kinds=kinds)
+    reading = InputSpec(source, **how)
+    attributes = parse_attributes(by, age_bands, (reading.since, reading.until)) if by else ()
+    return load(reading, engine=engine, memory_limit=limit, spark_master=spark_master, attributes=attributes)

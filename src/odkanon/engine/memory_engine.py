@@ -12,7 +12,7 @@ from odkanon.core.arrays import Bools, Ints
 from odkanon.engine.nested_release import Nested, nested_release
 from odkanon.engine.presuppress import presuppress
 from odkanon.engine.protocols import Engine
-from odkanon.engine.residual import MemoryRest, memory_rest
+from odkanon.engine.residual import MemoryResidual, memory_residual
 from odkanon.model.assemble import release_of_cuts
 from odkanon.model.budget import Budget
 from odkanon.model.flows import Flows, Totals
@@ -65,16 +65,16 @@ class MemoryEngine:
 
     def meeting(self, rule: Rule) -> Flows:
         """Return the classes that meet a rule."""
-        return self.flows.take(rule.kept(self.flows))
+        return self.flows.take(rule.satisfied_jointly(self.flows))
 
     @property
     def counted(self) -> frozenset[str]:
-        """The measures of which the flows say how many heads they have."""
-        return frozenset(self.flows.visits)
+        """The measures of which the flows say how many contributors they have."""
+        return frozenset(self.flows.contributions)
 
     def below(self, rule: Rule) -> Totals:
         """Return what the classes that do not meet the rule add up to."""
-        return self.flows.totals(~rule.kept(self.flows))
+        return self.flows.totals(~rule.satisfied_jointly(self.flows))
 
 
 def memory_engine(od: ODMatrix, measures: frozenset[str]) -> MemoryEngine:
@@ -92,14 +92,14 @@ class MemoryWorkspace:
     ----------
     od : ODMatrix
         All of it.
-    rest : ODMatrix
+    residual : ODMatrix
         What is left after suppression.
     candidate : array of bool
         For each pair of ``od``, whether it is left.
     """
 
     od: ODMatrix
-    rest: ODMatrix
+    residual: ODMatrix
     candidate: Bools
 
     @classmethod
@@ -110,11 +110,11 @@ class MemoryWorkspace:
     @property
     def remaining(self) -> Totals:
         """What is left of the matrix."""
-        return self.rest.flows.totals()
+        return self.residual.flows.totals()
 
     def engine(self, measures: frozenset[str]) -> MemoryEngine:
         """Return an engine over what is left."""
-        return memory_engine(self.rest, measures)
+        return memory_engine(self.residual, measures)
 
     def presuppress(self, rule: Rule, *, levels: int, budget: Budget) -> MemoryWorkspace:
         """Return what Algorithm 1 leaves."""
@@ -134,9 +134,9 @@ class MemoryWorkspace:
         """Return the release of two cuts, which says of each pair where it went."""
         return release_of_cuts(self.od, rule, *cuts, self.candidate, budget, method, parameters)
 
-    def falling(self, nodes: Sequence[int], heads: Collection[str]) -> MemoryRest:
+    def residual_trips(self, nodes: Sequence[int], contributors: Collection[str]) -> MemoryResidual:
         """Return what is left as a cascade takes it up its ladder."""
-        return memory_rest(self.rest.flows, nodes, heads)
+        return memory_residual(self.residual.flows, nodes, contributors)
 
     def nested_release(
         self, rule: Rule, nested: Nested, *, budget: Budget | None, method: str, parameters: Mapping[str, Any]

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from odkanon.core.arrays import Codes, Ints
-from odkanon.engine.residual import Groups, MemoryRest, Rest
+from odkanon.engine.residual import Groups, MemoryResidual, Residual
 from odkanon.errors import UnsafeReleaseError
-from odkanon.model.assignment import Placement
+from odkanon.model.assignment import Assignment
 from odkanon.model.budget import Budget
 from odkanon.model.flows import Flows, Totals
 from odkanon.model.od import ODMatrix
@@ -35,10 +35,10 @@ class Nested:
     levels : tuple of array of int
         For each axis, the level of the node of each row.
     groups : Groups
-        The rows, with what is published of them; heads are those that a row certainly has.
+        The rows, with what is published of them; contributors are those that a row certainly has.
     above : array of int
         For each row, the finest other row that it lies in; -1 for none.
-    own_pairs : array of int
+    finest_pairs : array of int
         For how many leaf pairs each row is the finest.
     own : Groups
         The OD pairs whose finest row each row is, with all of their trips, wherever these are listed.
@@ -46,7 +46,7 @@ class Nested:
         The OD pairs in none of the rows to publish, with all of their trips.
     number : array of int
         For each row that was found, its number among those to publish; -1 for none.
-    rest : Rest
+    residual : Rest
         What no row lists, and where OD pairs went.
     suppressed : Totals
         What is in none of the rows to publish.
@@ -60,11 +60,11 @@ class Nested:
     levels: tuple[Ints, ...]
     groups: Groups
     above: Ints
-    own_pairs: Ints
+    finest_pairs: Ints
     own: Groups
     outside: Totals
     number: Ints
-    rest: Rest
+    residual: Residual
     suppressed: Totals
     unlisted: int | None
     axes: tuple[AttributeAxis, ...] = ()
@@ -75,12 +75,12 @@ class Nested:
         groups = self.groups
         flows = Flows(number[0], number[1], groups.pairs, groups.trips, groups.weight, {}, groups.scale)
         origins, destinations, classes, rows = published_classes(flows, np.ones(len(flows), dtype=bool), *zones)
-        sure = {name: count[rows] for name, count in groups.heads.items()}
-        kinds = {axis.name: self._labels(at, rows) for at, axis in enumerate(self.axes, 2)}
+        sure = {name: count[rows] for name, count in groups.contributors.items()}
+        attributes = {axis.name: self._labels(at, rows) for at, axis in enumerate(self.axes, 2)}
         return (
             origins,
             destinations,
-            replace(classes, sure_heads=sure, own_pairs=self.own_pairs[rows], kinds=kinds),
+            replace(classes, min_contributors=sure, finest_pairs=self.finest_pairs[rows], attributes=attributes),
             rows,
         )
 
@@ -104,11 +104,11 @@ def nested_release(
     parameters: Mapping[str, Any],
 ) -> Release:
     """Return the release of rows at several levels, with its pairs in memory."""
-    assert isinstance(nested.rest, MemoryRest)
+    assert isinstance(nested.residual, MemoryResidual)
     origins, destinations, classes, rows = nested.classes()
     class_of_row = np.full(len(rows) + 1, -1, dtype=np.int32)
     class_of_row[rows] = np.arange(len(rows))
-    row = nested.rest.areas(len(od))
+    row = nested.residual.areas(len(od))
     # The last entry is for pairs in no row, -1 both before and after.
     area = class_of_row[np.append(nested.number, -1)[row]]
     return Release(
@@ -121,7 +121,7 @@ def nested_release(
         classes,
         nested.suppressed,
         budget,
-        Placement(od, area, area >= 0, _excess(nested.suppressed, od.flows.totals(area < 0))),
+        Assignment(od, area, area >= 0, _excess(nested.suppressed, od.flows.totals(area < 0))),
         unlisted=nested.unlisted,
     )
 

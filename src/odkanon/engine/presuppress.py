@@ -29,7 +29,7 @@ def presuppress(od: ODMatrix, rule: Rule, *, levels: int, budget: Budget) -> Boo
     origin_group = level_cut(od.origins, levels).zone_of_leaf[flows.origin]
     destination_group = level_cut(od.destinations, levels).zone_of_leaf[flows.destination]
     groups, group_of_pair = flows.merge(origin_group, destination_group)
-    problematic = ~rule.met(groups)[group_of_pair]
+    problematic = ~rule.satisfied(groups)[group_of_pair]
     allowance = budget.allowance(flows)
     if budget.mass(flows, problematic) <= allowance:
         return problematic

@@ -21,7 +21,7 @@ from odkanon.zoning.hierarchy import Cut, Hierarchy
 
 if TYPE_CHECKING:
     from odkanon.engine.nested_release import Nested
-    from odkanon.engine.residual import Rest
+    from odkanon.engine.residual import Residual
     from odkanon.model.release import Release
     from odkanon.quality.lower_bounds.minimal_cost import Spread
 
@@ -120,10 +120,10 @@ class Workspace(Protocol):
         """Return the release of two cuts; ``classes`` is an engine that was coarsened to them, or to finer ones."""
         ...
 
-    def falling(self, nodes: Sequence[int], heads: Collection[str]) -> Rest:
+    def residual_trips(self, nodes: Sequence[int], contributors: Collection[str]) -> Residual:
         """Return what is left as a cascade takes it up its ladder.
 
-        ``nodes`` is the number of leaves of each axis, ``heads`` names the measures that count heads.
+        ``nodes`` is the number of leaves of each axis, ``contributors`` names the measures that count contributors.
         """
         ...
 

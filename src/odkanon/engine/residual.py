@@ -9,12 +9,12 @@ from typing import Protocol
 import numpy as np
 
 from odkanon.core.arrays import Codes, Ints, group_keys, group_sum
-from odkanon.model.flows import Flows, Totals, Visits
-from odkanon.model.measures import ByHeads
+from odkanon.model.flows import Contributions, Flows, Totals
+from odkanon.model.measures import MeasureColumns
 
 
 @dataclass(frozen=True, eq=False)
-class Groups(ByHeads):
+class Groups(MeasureColumns):
     """Groups of trips between nodes, one node an axis.
 
     Attributes
@@ -27,15 +27,15 @@ class Groups(ByHeads):
         Number of trips.
     weight : array of int or None
         Sum of weights, in units of ``1 / scale``.
-    heads : mapping of str to array of int
-        Number of distinct heads, for each measure that counts them.
+    contributors : mapping of str to array of int
+        Number of distinct contributors, for each measure that counts them.
     """
 
     codes: tuple[Ints, ...]
     pairs: Ints
     trips: Ints
     weight: Ints | None
-    heads: Mapping[str, Ints]
+    contributors: Mapping[str, Ints]
     scale: int
 
     def take(self, which: Ints) -> Groups:
@@ -46,14 +46,14 @@ class Groups(ByHeads):
             pairs=self.pairs[which],
             trips=self.trips[which],
             weight=None if self.weight is None else self.weight[which],
-            heads={name: count[which] for name, count in self.heads.items()},
+            contributors={name: count[which] for name, count in self.contributors.items()},
         )
 
 
-class Rest(Protocol):
+class Residual(Protocol):
     """What is left of a matrix on its way up a ladder, grouped by the nodes of a rung."""
 
-    def lift(self, axis: int, parent: Ints, nodes: int) -> Rest:
+    def lift(self, axis: int, parent: Ints, nodes: int) -> Residual:
         """Return the rest grouped by the parents on one axis; ``nodes`` is how many parents there are."""
         ...
 
@@ -61,11 +61,11 @@ class Rest(Protocol):
         """Return the groups with at least so many trips, sorted by their codes."""
         ...
 
-    def without(self, taken: Groups, rows: Ints, left: Groups, dealt: str | None) -> Rest:
+    def without(self, taken: Groups, rows: Ints, left: Groups, reassigned: str | None) -> Residual:
         """Return what is left when groups go.
 
-        ``rows`` numbers them; ``left`` is what of each goes on, if anything: trips of the heads of one measure, as
-        `deal` chooses them, and of nobody in particular for the others.
+        ``rows`` numbers them; ``left`` is what of each goes on, if anything: trips of the contributors of one
+        measure, as `deal` chooses them, and of nobody in particular for the others.
         """
         ...
 
@@ -75,7 +75,7 @@ class Rest(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class MemoryRest:
+class MemoryResidual:
     """What is left, in memory.
 
     Attributes
@@ -83,9 +83,9 @@ class MemoryRest:
     nodes : tuple of int
         For each axis, how many nodes there are.
     groups : Groups
-        Sorted by their codes; without heads.
-    visits : mapping of str to Visits
-        Who takes part in which group and with how many trips, for each measure that counts heads.
+        Sorted by their codes; without contributors.
+    contributions : mapping of str to Visits
+        Who takes part in which group and with how many trips, for each measure that counts contributors.
     pair, group : array of int
         The OD pairs that lie in no row yet, and the group of each.
     placed : tuple of pairs of array
@@ -94,19 +94,19 @@ class MemoryRest:
 
     nodes: tuple[int, ...]
     groups: Groups
-    visits: Mapping[str, Visits]
+    contributions: Mapping[str, Contributions]
     pair: Codes
     group: Codes
     placed: tuple[tuple[Codes, Ints], ...] = ()
 
-    def lift(self, axis: int, parent: Ints, nodes: int) -> MemoryRest:
+    def lift(self, axis: int, parent: Ints, nodes: int) -> MemoryResidual:
         """Return the rest grouped by the parents on one axis."""
         old = self.groups
         codes = tuple(parent[code] if at == axis else code for at, code in enumerate(old.codes))
         radix = tuple(nodes if at == axis else count for at, count in enumerate(self.nodes))
         found = group_keys(keys_of(codes, radix), int(np.prod(radix, dtype=object)))
         first = found.first()
-        visits = {name: who.relabel(found.number, found.count) for name, who in self.visits.items()}
+        contributions = {name: who.relabel(found.number, found.count) for name, who in self.contributions.items()}
         groups = Groups(
             tuple(code[first] for code in codes),
             found.sum(old.pairs),
@@ -115,14 +115,16 @@ class MemoryRest:
             {},
             old.scale,
         )
-        return replace(self, nodes=radix, groups=groups, visits=visits, group=found.number[self.group])
+        return replace(self, nodes=radix, groups=groups, contributions=contributions, group=found.number[self.group])
 
     def at_least(self, trips: int) -> Groups:
         """Return the groups with at least so many trips."""
-        heads = {name: np.bincount(who.flow, minlength=len(self.groups.trips)) for name, who in self.visits.items()}
-        return replace(self.groups, heads=heads).take(np.flatnonzero(self.groups.trips >= trips))
+        contributors = {
+            name: np.bincount(who.flow, minlength=len(self.groups.trips)) for name, who in self.contributions.items()
+        }
+        return replace(self.groups, contributors=contributors).take(np.flatnonzero(self.groups.trips >= trips))
 
-    def without(self, taken: Groups, rows: Ints, left: Groups, dealt: str | None) -> MemoryRest:
+    def without(self, taken: Groups, rows: Ints, left: Groups, reassigned: str | None) -> MemoryResidual:
         """Return what is left when groups go."""
         groups = self.groups
         at = np.searchsorted(keys_of(groups.codes, self.nodes), keys_of(taken.codes, self.nodes))
@@ -135,7 +137,7 @@ class MemoryRest:
         pending = row_of_pair < 0
         who = np.where(row < 0, number, -1).astype(np.int32)
         weight = None if groups.weight is None or left.weight is None else _put(groups.weight, at, left.weight)
-        rest = Groups(
+        residual = Groups(
             groups.codes,
             _put(groups.pairs, at, left.pairs),
             _put(groups.trips, at, left.trips),
@@ -143,19 +145,21 @@ class MemoryRest:
             {},
             groups.scale,
         )
-        visits = {name: each.relabel(who, int(stays.sum())) for name, each in self.visits.items()}
-        if dealt is not None and left.trips.any():
+        contributions = {name: each.relabel(who, int(stays.sum())) for name, each in self.contributions.items()}
+        if reassigned is not None and left.trips.any():
             here = np.full(len(groups.trips), -1, dtype=np.int32)
             here[at] = np.arange(len(at))
-            own = self.visits[dealt].relabel(here, len(at))
+            own = self.contributions[reassigned].relabel(here, len(at))
             gone = deal(own, taken.trips, left.trips)
             leaves = gone > 0
-            leaving = Visits(number[at][own.flow][leaves], own.head[leaves], own.people, {"trips": gone[leaves]})
-            visits[dealt] = visits[dealt].joined(leaving)
-        return MemoryRest(
+            leaving = Contributions(
+                number[at][own.flow][leaves], own.contributor[leaves], own.people, {"trips": gone[leaves]}
+            )
+            contributions[reassigned] = contributions[reassigned].joined(leaving)
+        return MemoryResidual(
             self.nodes,
-            rest.take(np.flatnonzero(stays)),
-            visits,
+            residual.take(np.flatnonzero(stays)),
+            contributions,
             self.pair[pending],
             number[self.group[pending]],
             (*self.placed, (self.pair[~pending], row_of_pair[~pending])),
@@ -174,28 +178,30 @@ class MemoryRest:
         return area
 
 
-def memory_rest(flows: Flows, nodes: Sequence[int], heads: Collection[str], *, placing: bool = True) -> MemoryRest:
-    """Return all of some flows between leaves, of which some heads are counted.
+def memory_residual(
+    flows: Flows, nodes: Sequence[int], contributors: Collection[str], *, placing: bool = True
+) -> MemoryResidual:
+    """Return all of some flows between leaves, of which some contributors are counted.
 
     ``placing`` says whether to remember of each OD pair in which row it lies.
     """
-    codes = tuple(code.astype(np.int64) for code in (flows.origin, flows.destination, *flows.kinds))
-    visits = {name: who.counting("trips") for name, who in flows.visits.items() if name in heads}
+    codes = tuple(code.astype(np.int64) for code in (flows.origin, flows.destination, *flows.attributes))
+    contributions = {name: who.counting("trips") for name, who in flows.contributions.items() if name in contributors}
     groups = Groups(codes, flows.pairs, flows.trips, flows.weight, {}, flows.scale)
     every = np.arange(len(flows) if placing else 0, dtype=np.int32)
-    return MemoryRest(tuple(nodes), groups, visits, every, every)
+    return MemoryResidual(tuple(nodes), groups, contributions, every, every)
 
 
-def deal(visits: Visits, trips: Ints, leave: Ints) -> Ints:
-    """Choose whose trips leave their groups, such that as many heads as possible stay and as many as possible leave.
+def deal(contributions: Contributions, trips: Ints, leave: Ints) -> Ints:
+    """Choose whose trips leave their groups, so that as many contributors as possible both stay and leave.
 
-    First go the trips of nobody, then one of each head that has others, then the others of them, and only then the last
-    trip of a head; heads go in their order.
+    First go the trips of nobody, then one of each contributor that has others, then the others of them, and only then
+    the last trip of a contributor; contributors go in their order.
 
     Parameters
     ----------
-    visits : Visits
-        Who takes part in which group, in the order of groups and heads, with how many trips.
+    contributions : Visits
+        Who takes part in which group, in the order of groups and contributors, with how many trips.
     trips, leave : array of int
         How many trips each group has, and how many of them leave.
 
@@ -204,7 +210,7 @@ def deal(visits: Visits, trips: Ints, leave: Ints) -> Ints:
     array of int
         How many trips of each visit leave.
     """
-    group, own = visits.flow, visits.masses["trips"]
+    group, own = contributions.flow, contributions.masses["trips"]
     wanted = np.maximum(leave - (trips - group_sum(group, len(trips), own)), 0)
     first = np.searchsorted(group, group)
     gone = np.zeros_like(own)

@@ -16,9 +16,9 @@ from odkanon.engine.sql.load_matrix import load_trips
 from odkanon.engine.sql.od_records import load_od
 from odkanon.engine.sql.row_checks import SqlInput
 from odkanon.errors import InputError
-from odkanon.read.attributes.spec import Kind
+from odkanon.read.attributes.spec import AttributeSpec
 from odkanon.read.input_matrix import matrix_of
-from odkanon.read.input_spec import Reading
+from odkanon.read.input_spec import InputSpec
 from odkanon.read.tables.datasets import dataset_files, is_store, open_store
 
 _BYTES_PER_TRIP = 400
@@ -62,12 +62,12 @@ def _rows(source: str | Path) -> int:
 
 
 def load(
-    reading: Reading,
+    reading: InputSpec,
     *,
     engine: EngineName | None = None,
     memory_limit: int | None = None,
     spark_master: str | None = None,
-    kinds: Sequence[Kind] = (),
+    attributes: Sequence[AttributeSpec] = (),
 ) -> Matrix:
     """Read trips or records between zones into the engine that was asked for, or that suits the size.
 
@@ -82,8 +82,9 @@ def load(
         Bytes, for DuckDB.
     spark_master : str, optional
         Such as ``local[4]`` or ``spark://host:7077``, which asks for Spark; by default what the environment says.
-    kinds : sequence of Kind
-        What to count trips by besides origin and destination; see `odkanon.read.attributes.hierarchies.kinds_of`.
+    attributes : sequence of Kind
+        What to count trips by besides origin and destination; see
+        `odkanon.read.attributes.hierarchies.parse_attributes`.
     """
     if spark_master and engine not in (None, "spark"):
         raise InputError(f"a Spark master does not apply to the engine {engine!r}; leave one of them out")
@@ -92,23 +93,23 @@ def load(
     if engine is None:
         engine = "spark" if spark_master else choose_engine(reading.source, memory_limit=memory_limit)
     if engine == "memory":
-        return matrix_of(reading, kinds=kinds)
+        return matrix_of(reading, attributes=attributes)
     if engine == "spark":
         from odkanon.engine.spark.input import open_spark_input
 
-        return load_table(open_spark_input(reading, master=spark_master), reading, kinds)
-    return load_table(DuckInput(reading.open(), DuckDb(memory_limit=memory_limit)), reading, kinds)
+        return load_table(open_spark_input(reading, master=spark_master), reading, attributes)
+    return load_table(DuckInput(reading.open(), DuckDb(memory_limit=memory_limit)), reading, attributes)
 
 
 def load_table(
     table: SqlInput,
-    reading: Reading = Reading(),
-    kinds: Sequence[Kind] = (),
+    reading: InputSpec = InputSpec(),
+    attributes: Sequence[AttributeSpec] = (),
 ) -> Matrix:
     """Read an open table into its backend; see `load`."""
     if reading.kind_of(table) == "trips":
-        return load_trips(table, reading, kinds)
-    return load_od(table, reading, kinds)
+        return load_trips(table, reading, attributes)
+    return load_od(table, reading, attributes)
 
 
 def parse_bytes(text: str) -> int:

@@ -19,9 +19,9 @@ from odkanon.evidence.finding import Watch
 from odkanon.methods.method_registry import METHODS
 from odkanon.model.measures import MEASURES
 from odkanon.model.od import ODMatrix
-from odkanon.model.rule import BESIDES, Rule
+from odkanon.model.rule import CONSTRAINTS, Rule
 from odkanon.read.input_matrix import matrix_of
-from odkanon.read.input_spec import Reading
+from odkanon.read.input_spec import InputSpec
 
 UNLIMITED = 1e9
 
@@ -60,7 +60,7 @@ class Known:
     """What several attacks need, worked out when the first asks for it."""
 
     opened: Opened
-    reading: Reading
+    reading: InputSpec
 
     @cached_property
     def od(self) -> ODMatrix:
@@ -118,7 +118,7 @@ class Case:
         return self.known.opened
 
     @property
-    def reading(self) -> Reading:
+    def reading(self) -> InputSpec:
         """The trips and how they are read."""
         return self.known.reading
 
@@ -157,7 +157,7 @@ class Case:
     @property
     def by_trips(self) -> bool:
         """Whether trips are all that the rule counts."""
-        return set(self.release.promised) == {"trips"}
+        return set(self.release.disclosed_thresholds) == {"trips"}
 
     @property
     def od(self) -> ODMatrix:
@@ -176,13 +176,14 @@ class Case:
         mean = self.od.mean_weight if self.od.weight is not None else None
         if mean is not None and "mean_weight" in told and float(mean) != told["mean_weight"]:
             mean = Fraction(told["mean_weight"])
-        besides = {name: told[name] for name in (*MEASURES, *BESIDES) if name in told}
-        rule = Rule(k=told.get("k"), mean_weight=mean, **besides)
+        constraints = {name: told[name] for name in (*MEASURES, *CONSTRAINTS) if name in told}
+        rule = Rule(k=told.get("k"), mean_weight=mean, **constraints)
         if "weight" not in told or mean is None or not isinstance(told.get("k"), int):
             return rule
-        exact = Rule(**{**besides, "k": told["k"], "mean_weight": mean, "weight": told["k"] * mean})
+        exact = Rule(**{**constraints, "k": told["k"], "mean_weight": mean, "weight": told["k"] * mean})
         # In full, or rounded as it is told; thresholds that were given one by one are no multiple of the mean.
-        return exact if told["weight"] in (float(exact.weight), exact.promised["weight"]) else rule
+        possible = (float(exact.thresholds["weight"]), exact.disclosed_thresholds["weight"])
+        return exact if told["weight"] in possible else rule
 
     @property
     def trips(self) -> Trips:
@@ -191,7 +192,7 @@ class Case:
 
 
 def open_case(
-    release: Path | str, trips: Reading | Path | str, *, earlier: Sequence[Path | str] = (), seed: int = 0
+    release: Path | str, trips: InputSpec | Path | str, *, earlier: Sequence[Path | str] = (), seed: int = 0
 ) -> Case:
     """Open a release with the trips that it was made of.
 
@@ -209,7 +210,7 @@ def open_case(
     InputError
         If the trips are not those of the release, or it is a cube.
     """
-    reading = trips if isinstance(trips, Reading) else Reading(trips)
+    reading = trips if isinstance(trips, InputSpec) else InputSpec(trips)
     opened = open_releases([release, *earlier], trips=reading)
     first = opened.releases[0]
     if first.axes:

@@ -15,13 +15,13 @@ from odkanon.evidence.policy_check import check_release
 from odkanon.evidence.runner import SECONDS, Stage, attempt_all
 from odkanon.evidence.sampling import sampling_of
 from odkanon.evidence.sheet import Evidence, make_sheet, with_policy
-from odkanon.read.input_spec import Reading
+from odkanon.read.input_spec import InputSpec
 from odkanon.release_format.names import sha256
 
 
 def gather_evidence(
     release: Path | str,
-    trips: Reading | Path | str,
+    trips: InputSpec | Path | str,
     *,
     earlier: Sequence[Path | str] = (),
     policy: Path | str | None = None,

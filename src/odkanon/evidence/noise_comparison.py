@@ -189,7 +189,7 @@ def matching(points: Sequence[tuple[float, float]], wanted: float) -> float | No
 
 
 def _words(equals: dict[Unit, dict[float, float | None]], epsilons: Sequence[float]) -> str:
-    told = [f"at {unit} level {_as_useful(by_km[SQUARES[0]], epsilons)}" for unit, by_km in equals.items()]
+    told = [f"at {unit} level {_as_accurate(by_km[SQUARES[0]], epsilons)}" for unit, by_km in equals.items()]
     return (
         f"On squares of {SQUARES[0]:g} km the release is {' and '.join(told)} (discrete Gaussian noise, delta = "
         f"{DELTA:g}, top-down over the same cells). The two promise different things: noise bounds what anybody learns "
@@ -198,7 +198,7 @@ def _words(equals: dict[Unit, dict[float, float | None]], epsilons: Sequence[flo
     )
 
 
-def _as_useful(epsilon: float | None, epsilons: Sequence[float]) -> str:
+def _as_accurate(epsilon: float | None, epsilons: Sequence[float]) -> str:
     if epsilon is None:
         return "not compared in the time given"
     if epsilon == float("inf"):

@@ -12,7 +12,7 @@ from odkanon.errors import InputError, nearest
 from odkanon.evidence.attacks.attack_registry import ATTACKS
 from odkanon.methods.method_registry import METHODS
 from odkanon.model.measures import MEASURES
-from odkanon.model.rule import BESIDES
+from odkanon.model.rule import CONSTRAINTS
 
 EXAMPLE = """\
 # What this office asks of a release. Remove what you do not ask for. `odkanon check RELEASE --policy FILE` tells what
@@ -51,7 +51,7 @@ releases = []
 """
 
 _KEYS = {
-    "rule": (*MEASURES, *BESIDES),
+    "rule": (*MEASURES, *CONSTRAINTS),
     "release": ("methods", "most_suppressed", "finest_resolution", "smallest_area_km2"),
     "attacks": ("clean",),
     "limits": tuple(ATTACKS),

@@ -48,15 +48,17 @@ def check_release(folder: Path | str, policy: Policy, evidence: Mapping[str, Any
 
 
 def _check_rule(release: SavedRelease, policy: Policy) -> list[str]:
-    broken, promised = [], release.about.get("rule", {})
+    broken, disclosed_thresholds = [], release.about.get("rule", {})
     for measure, least in policy.rule.items():
         if measure == "max_share":
-            if promised.get(measure, 1.0) > least:
+            if disclosed_thresholds.get(measure, 1.0) > least:
                 broken.append(f"rule: one person may have more than {least:g} of the trips of a flow, {measure}")
-        elif measure not in promised:
+        elif measure not in disclosed_thresholds:
             broken.append(f"rule: the release promises nothing about {measure}; at least {least:,g} are asked for")
-        elif promised[measure] < least * (1 - 1e-12):
-            broken.append(f"rule: the release promises {promised[measure]:,g} {measure}; {least:,g} are asked for")
+        elif disclosed_thresholds[measure] < least * (1 - 1e-12):
+            broken.append(
+                f"rule: the release promises {disclosed_thresholds[measure]:,g} {measure}; {least:,g} are asked for"
+            )
     return broken
 
 

@@ -127,14 +127,14 @@ def _yardstick(found: Yardstick) -> dict[str, Any]:
 def questions(made: Sequence[Attempt], release: Published) -> list[dict[str, Any]]:
     """Return the three questions of the Article 29 working party, with the numbers that answer them."""
     numbers = {each.attack.name: dict(each.finding.numbers) for each in made}
-    few = {name: value for name, value in release.promised.items() if value is not None}
-    promised = " and ".join(f"{value:,.10g} {name}" for name, value in few.items())
+    few = {name: value for name, value in release.disclosed_thresholds.items() if value is not None}
+    disclosed_thresholds = " and ".join(f"{value:,.10g} {name}" for name, value in few.items())
     unique = numbers.get("uniqueness", {})
     before, after = unique.get("unique by 4 trips, before"), unique.get("unique by 4 trips, by rows")
     asked: dict[Question, str] = {
         "singling out": (
-            f"Is it still possible to single out an individual? Every row is shared by at least {promised}; rows carry "
-            "no identifiers and no times of single trips."
+            f"Is it still possible to single out an individual? Every row is shared by at least "
+            f"{disclosed_thresholds}; rows carry no identifiers and no times of single trips."
         ),
         "linkability": (
             "Is it still possible to link records of an individual? Each trip is in one row at most, and no row says "

@@ -15,7 +15,7 @@ from odkanon.model.rule import Rule
 from odkanon.read.attributes.dimensions import make_dimensions
 from odkanon.read.attributes.hierarchies import MISSING
 from odkanon.read.input_matrix import matrix_of
-from odkanon.read.input_spec import Reading
+from odkanon.read.input_spec import InputSpec
 from odkanon.read.tables.column_names import ATTRIBUTES
 from odkanon.read.tables.open_table import Table
 from odkanon.read.trips import Trips, build_od, trips_of
@@ -75,7 +75,7 @@ class Data:
         return Offer(most_k, targets, methods, self.resolutions, self.segments, first)
 
 
-def data_of_input(reading: Reading) -> Data:
+def data_of_input(reading: InputSpec) -> Data:
     """Read an input once: trips with all segments they allow, or an OD table as it is."""
     table = reading.open().kept()
     if reading.kind_of(table) == "trips":
@@ -90,7 +90,7 @@ def data_of_input(reading: Reading) -> Data:
     return Data(reading.title, build, _resolutions(finest))
 
 
-def _data_of_trips(reading: Reading, table: Table) -> Data:
+def _data_of_trips(reading: InputSpec, table: Table) -> Data:
     # As `odkanon anonymize` reads them; attributes could tell apart rows that are copies without them.
     trips, parts = trips_of(reading, [], table=table), segments_of(trips_of(reading, table=table))
 

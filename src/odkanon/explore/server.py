@@ -151,16 +151,16 @@ class _Handler(BaseHTTPRequestHandler):
             raise _RefusedError(HTTPStatus.FORBIDDEN, "this is not the server you asked for")
         if any(origin != f"http://{self.server.authority}" for origin in self.headers.get_all("Origin", [])):
             raise _RefusedError(HTTPStatus.FORBIDDEN, "other pages may not ask")
-        if self.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin") and not self._is_visit():
+        if self.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin") and not self._is_contribution():
             raise _RefusedError(HTTPStatus.FORBIDDEN, "other pages may not ask")
-        token, slash, rest = self.path.removeprefix("/").partition("/")
+        token, slash, residual = self.path.removeprefix("/").partition("/")
         if not slash or not _same(token, self.server.token):
             raise _RefusedError(
                 HTTPStatus.FORBIDDEN, "the token is missing or wrong; use the address from the terminal"
             )
-        return rest
+        return residual
 
-    def _is_visit(self) -> bool:
+    def _is_contribution(self) -> bool:
         """Tell whether a browser goes to the page, which it may from anywhere: the file that opens it is elsewhere."""
         kind = self.headers.get("Sec-Fetch-Mode"), self.headers.get("Sec-Fetch-Dest")
         return self.command == "GET" and kind == ("navigate", "document")

@@ -1,6 +1,6 @@
 """Segments released together: one zoning, the whole and its parts on it, and nothing to be had by subtraction."""
 
-from odkanon.linked.linked_release import Part, Together, release_together
+from odkanon.linked.linked_release import LinkedReleases, Part, release_linked
 from odkanon.read.attributes.dimensions import Dimension, make_dimensions
 
-__all__ = ["Dimension", "Part", "Together", "make_dimensions", "release_together"]
+__all__ = ["Dimension", "LinkedReleases", "Part", "make_dimensions", "release_linked"]

@@ -38,8 +38,8 @@ import numpy.typing as npt
 from odkanon.core.arrays import Bools, Ints, number_groups
 from odkanon.linked.feasibility_intervals import Table, narrow_cell, rectangle
 from odkanon.model.flows import Flows
-from odkanon.model.measures import HEADS
-from odkanon.model.residual_suppression import met_together, smallest_class
+from odkanon.model.measures import DISTINCT
+from odkanon.model.residual_suppression import satisfied_jointly, smallest_class
 from odkanon.model.rule import Rule
 
 Matrix = npt.NDArray[np.float64]
@@ -69,9 +69,9 @@ def protect_whole(classes: Flows, never: Bools, rule: Rule) -> Bools:
     never : array of bool
         Classes that cannot be published, such as trips outside every zone.
     """
-    suppressed = never | ~rule.met(classes)
+    suppressed = never | ~rule.satisfied(classes)
     published = np.flatnonzero(~suppressed)
-    if len(published) and not met_together(classes, suppressed, rule):
+    if len(published) and not satisfied_jointly(classes, suppressed, rule):
         suppressed[published[smallest_class(classes.take(~suppressed), rule)]] = True
     return suppressed
 
@@ -95,7 +95,7 @@ def protect_partition(
         By measure that adds up, to within how much no suppressed cell below the rule may be known, in units.
     """
     withheld = withheld.copy()
-    suppressed = closed | ~rule.met(cells)
+    suppressed = closed | ~rule.satisfied(cells)
     while True:
         suppressed |= withheld[cells.destination]
         suppressed |= _complements(cells, suppressed, rule)
@@ -143,7 +143,7 @@ def _complements(cells: Flows, suppressed: Bools, rule: Rule) -> Bools:
         return extra
     hidden = cells.take(suppressed)
     rests, _ = hidden.merge(hidden.origin, np.zeros(len(hidden), dtype=np.int32))
-    lonely = np.isin(cells.origin, rests.origin[~rule.met(rests)])
+    lonely = np.isin(cells.origin, rests.origin[~rule.satisfied(rests)])
     candidates = np.flatnonzero(lonely & ~suppressed)
     order = candidates[np.lexsort((cells.destination[candidates], cells.trips[candidates], cells.origin[candidates]))]
     first = np.concatenate([[True], np.diff(cells.origin[order]) > 0])[: len(order)]
@@ -190,7 +190,7 @@ def _widen(
                 row[suppressed].astype(np.int32), column[suppressed].astype(np.int32)
             )
             small = np.zeros(mass.shape, dtype=bool)
-            small[hidden.origin, hidden.destination] = ~rule.met(hidden)
+            small[hidden.origin, hidden.destination] = ~rule.satisfied(hidden)
             table = Table(mass, ~shown)
             narrow = narrow_cell(table, small, width)
             if narrow is None:
@@ -214,8 +214,8 @@ def _arcs(cells: Flows, suppressed: Bools, column: Ints, columns: int, rule: Rul
     strong = together.copy()
     for measure in rule.measures:
         least = rule.units(measure, cells.scale)
-        if measure in HEADS:
-            strong &= _heads(cells, measure, hidden, row, column, mask) >= least
+        if measure in DISTINCT:
+            strong &= _contributors(cells, measure, hidden, row, column, mask) >= least
         else:
             # Floats may be off in the last digits; asking for a little more keeps the answer on the safe side.
             slack = 1 + 1e-9 if measure == "weight" else 1
@@ -230,19 +230,19 @@ def _spread(mass: Ints, row: Ints, column: Ints, mask: Matrix) -> Matrix:
     return table.T @ mask
 
 
-def _heads(cells: Flows, measure: str, hidden: Ints, row: Ints, column: Ints, mask: Matrix) -> Matrix:
+def _contributors(cells: Flows, measure: str, hidden: Ints, row: Ints, column: Ints, mask: Matrix) -> Matrix:
     """Return, for columns v and u, the distinct heads of v in rows where u is suppressed."""
-    visits = cells.visits[measure]
+    contributions = cells.contributions[measure]
     row_of_cell = np.full(len(cells), -1, dtype=np.int64)
     row_of_cell[hidden] = row
-    inside = row_of_cell[visits.flow] >= 0
-    flow, head = visits.flow[inside], visits.head[inside]
-    key = column[flow].astype(np.int64) * visits.people + head
+    inside = row_of_cell[contributions.flow] >= 0
+    flow, contributor = contributions.flow[inside], contributions.contributor[inside]
+    key = column[flow].astype(np.int64) * contributions.people + contributor
     counts = np.zeros((mask.shape[1], mask.shape[1]))
     for u in range(mask.shape[1]):
         here = mask[row_of_cell[flow], u] > 0
-        distinct, _ = number_groups(key[here], max(mask.shape[1] * visits.people, 1))
-        counts[:, u] = np.bincount(distinct // visits.people, minlength=mask.shape[1])
+        distinct, _ = number_groups(key[here], max(mask.shape[1] * contributions.people, 1))
+        counts[:, u] = np.bincount(distinct // contributions.people, minlength=mask.shape[1])
     return counts
 
 

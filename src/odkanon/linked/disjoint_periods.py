@@ -16,12 +16,12 @@ from dataclasses import replace
 from typing import Any
 
 from odkanon.errors import InputError
-from odkanon.read.input_spec import Reading
+from odkanon.read.input_spec import InputSpec
 
 _CLOCK = ("timezone", "time_format")
 
 
-def only_new(reading: Reading, earlier: Mapping[str, Any], name: str) -> Reading:
+def only_new(reading: InputSpec, earlier: Mapping[str, Any], name: str) -> InputSpec:
     """Return the description of an input that has grown, of the trips after an earlier release only.
 
     Trips that have come in late, and belong to a period that is published already, are left out.

@@ -83,9 +83,9 @@ def zoning_of(release: Release) -> Zoning:
     >>> len(zoning_of(release).origins.ids) == len(release.origins)
     True
     """
-    if release.classes.kinds:
+    if release.classes.attributes:
         raise InputError("the zones of a cube differ by kind of trip; they cannot be used for other data")
-    if release.classes.own_pairs is not None:
+    if release.classes.finest_pairs is not None:
         raise InputError("the release is a cascade: its rows lie in each other, and are no zoning")
     return Zoning(_of_zones(release.origins), _of_zones(release.destinations))
 

@@ -51,7 +51,7 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
-class Together:
+class LinkedReleases:
     """The whole and all segments, safe to publish side by side.
 
     Attributes
@@ -82,7 +82,7 @@ class Together:
         }
 
 
-def release_together(
+def release_linked(
     trips: Trips | ODMatrix,
     rule: Rule,
     dimensions: Sequence[Dimension],
@@ -94,7 +94,7 @@ def release_together(
     protect_intervals: bool = False,
     method: str = "odkanon",
     **options: Any,
-) -> Together:
+) -> LinkedReleases:
     """Release trips as a whole and by segments, so that no sum or difference of the tables isolates a small group.
 
     Parameters
@@ -130,7 +130,7 @@ def release_together(
         raise InputError("segments released together need at least one way to split the trips", option="segment")
     if not 0 <= segment_budget < 1:
         raise InputError(f"the segment budget is a share from 0 up to below 1; not {segment_budget}")
-    if not rule.plain:
+    if not rule.thresholds_only:
         raise InputError(
             "tables released together keep thresholds alone: which flows go so that no difference tells of a group is "
             "worked out for those; ask for no largest share and no number of destinations, or release the whole alone"
@@ -170,7 +170,7 @@ def release_together(
     whole = replace(whole, seconds=time.perf_counter() - started)
     parts = [part for number in range(len(dimensions)) for part in _parts(ground, attempt, number, method, parameters)]
     shares = {each.name: share for each, share in zip(dimensions, attempt.plan.shares, strict=True)}
-    return Together(whole, tuple(parts), attempt.factor, shares, segment_budget if zoning is None else None)
+    return LinkedReleases(whole, tuple(parts), attempt.factor, shares, segment_budget if zoning is None else None)
 
 
 def _counted(
@@ -180,7 +180,7 @@ def _counted(
     if within is not None:
         dimensions = [each.select(trips.inside(resolution, within)) for each in dimensions]
     od = count_trips(trips, resolution, within, lambda inside: ((), tuple(each.value for each in dimensions)))
-    return od, [replace(each, value=value) for each, value in zip(dimensions, od.flows.kinds, strict=True)]
+    return od, [replace(each, value=value) for each, value in zip(dimensions, od.flows.attributes, strict=True)]
 
 
 def _without_rare(
@@ -217,7 +217,7 @@ def _parts(ground: Ground, attempt: Attempt, number: int, method: str, parameter
         release = None
         which = dimension.value == value
         if published[:, value].any():
-            od = ground.od.take(which).of_any_kind()
+            od = ground.od.take(which).of_any_attribute()
             # What was turned away on reading belongs to no segment; the account of the whole has it.
             od = replace(od, source=replace(od.source, rows=od.trips, rejected={}, lookalikes=0))
             release = ground.release(od, attempt, published[:, value], method, {**parameters, **about})

@@ -10,7 +10,7 @@ import numpy as np
 from odkanon.core.arrays import Bools, Ints, group_sum
 from odkanon.linked.suppression_pattern import count_values, find_rare
 from odkanon.linked.zoning_search import Attempt, Ground, search
-from odkanon.model.residual_suppression import met_together
+from odkanon.model.residual_suppression import satisfied_jointly
 from odkanon.read.attributes.dimensions import Dimension
 
 
@@ -20,7 +20,7 @@ def join_rare(ground: Ground) -> Ground:
         dimension = ground.dimensions[number]
         rare = find_rare(ground.od.flows, dimension, ground.rule)
         totals = count_values(ground.od.flows, dimension)
-        if rare.any() and met_together(totals, rare[totals.destination], ground.rule):
+        if rare.any() and satisfied_jointly(totals, rare[totals.destination], ground.rule):
             ground = _with(ground, number, dimension.join(rare))
     return ground
 

@@ -55,7 +55,7 @@ def find_rare(flows: Flows, dimension: Dimension, rule: Rule) -> Bools:
     """Return which values have so few trips in all that they cannot have a table."""
     totals = count_values(flows, dimension)
     rare = np.zeros(len(dimension), dtype=bool)
-    rare[totals.destination[~rule.met(totals)]] = True
+    rare[totals.destination[~rule.satisfied(totals)]] = True
     return rare
 
 
@@ -68,7 +68,7 @@ def too_few(flows: Flows, dimension: Dimension, parent: Dimension | None, rule: 
     theirs = rare[dimension.value]
     group_of_flow = group[dimension.value]
     rests = count(flows.take(theirs), group_of_flow[theirs], np.zeros(int(theirs.sum()), dtype=np.int32))
-    return theirs & np.isin(group_of_flow, rests.origin[~rule.met(rests)])
+    return theirs & np.isin(group_of_flow, rests.origin[~rule.satisfied(rests)])
 
 
 def make_plan(

@@ -60,7 +60,7 @@ class Ground:
     @cached_property
     def pairs(self) -> ODMatrix:
         """The matrix of the whole."""
-        return self.od.of_any_kind()
+        return self.od.of_any_attribute()
 
     @cached_property
     def widths(self) -> Mapping[str, int]:

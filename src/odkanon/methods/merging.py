@@ -99,7 +99,7 @@ class Path(ABC):
         keeps all of a rule keeps its thresholds, so that for others nothing before that step need be looked at.
         """
         first = self.first_within(rule.asking(), budget, allowance, guess)
-        if first is None or rule.plain:
+        if first is None or rule.thresholds_only:
             yield from () if first is None else (first,)
             return
         step, engine = first
@@ -236,8 +236,8 @@ def alternate(origin_zones: Ints, destination_zones: Ints) -> Ints:
             merged += 1
         step += 1
         path.append(merged)
-    rest = last_origin + last_destination - step
-    tail = merged + np.arange(1, rest + 1) if merged < last_origin else np.full(rest, merged)
+    residual = last_origin + last_destination - step
+    tail = merged + np.arange(1, residual + 1) if merged < last_origin else np.full(residual, merged)
     return np.concatenate([np.array(path, dtype=np.int64), tail])
 
 

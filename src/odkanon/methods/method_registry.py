@@ -45,7 +45,7 @@ class Method:
         Whether its zones are nodes of the hierarchies, so that the steps of these can be chosen.
     slow : bool
         Whether it may take longer than a slider allows.
-    thresholds_alone : str or None
+    thresholds_only : str or None
         Why it can keep no rule that asks for more than thresholds, where it cannot.
     """
 
@@ -60,7 +60,7 @@ class Method:
     nested: bool = False
     on_tree: bool = True
     slow: bool = False
-    thresholds_alone: str | None = None
+    thresholds_only: str | None = None
 
     @cached_property
     def function(self) -> Callable[..., Release]:
@@ -121,7 +121,7 @@ METHODS: dict[str, Method] = {
             on_tree=False,
             overlaps=True,
             slow=True,
-            thresholds_alone="it suppresses nothing, and each of its flows has an origin of its own",
+            thresholds_only="it suppresses nothing, and each of its flows has an origin of its own",
         ),
         Method(
             "cascade",
@@ -131,7 +131,7 @@ METHODS: dict[str, Method] = {
             any_engine=True,
             overlaps=True,
             nested=True,
-            thresholds_alone="a row that is held back because of one person would tell of that person",
+            thresholds_only="a row that is held back because of one person would tell of that person",
         ),
         Method(
             "treecut",
@@ -218,11 +218,11 @@ def anonymize(od: Matrix, rule: Rule, *, method: str = DEFAULT_METHOD, **options
         if name not in chosen.options:
             known = f"it takes {', '.join(chosen.options)}" if chosen.options else "it takes none"
             raise InputError(f"method {method!r} has no option {name!r}{nearest(name, chosen.options)}; {known}")
-    if not rule.plain and chosen.thresholds_alone is not None:
-        able = ", ".join(name for name, each in METHODS.items() if each.thresholds_alone is None)
+    if not rule.thresholds_only and chosen.thresholds_only is not None:
+        able = ", ".join(name for name, each in METHODS.items() if each.thresholds_only is None)
         raise InputError(
             f"{method} keeps thresholds, and neither a largest share nor a least number of destinations: "
-            f"{chosen.thresholds_alone}; choose {able}"
+            f"{chosen.thresholds_only}; choose {able}"
         )
     if od.axes and "give_up" not in chosen.options:
         by_kind = ", ".join(name for name, method in METHODS.items() if "give_up" in method.options)
@@ -232,7 +232,7 @@ def anonymize(od: Matrix, rule: Rule, *, method: str = DEFAULT_METHOD, **options
         raise InputError("attributes are given up between whole H3 levels; leave out the finer steps")
     start = time.perf_counter()
     tree = with_steps(od, steps)
-    stays = chosen.any_engine and rule.plain
+    stays = chosen.any_engine and rule.thresholds_only
     release = chosen.function(tree if stays else tree.in_memory(), rule, **options)
     asked = release.parameters if steps == "plain" else {**release.parameters, "steps": steps}
     return replace(release, parameters=asked, seconds=time.perf_counter() - start)

@@ -72,7 +72,7 @@ def odkanon(
         work, allowance = work.presuppress(rule, levels=levels, budget=allowed), 0
     left = work.remaining
     guess = left.trips / float(rule.k_of("trips", whole.mean_weight if whole.weight is not None else None))
-    path = (SquarePath if symmetric else MergePath).of(work.engine(rule.counted), rule)
+    path = (SquarePath if symmetric else MergePath).of(work.engine(rule.required_measures), rule)
     release = None
     for step, classes in path.steps_within(rule, allowed, allowance, guess) if left.pairs else ():
         found = {**parameters, "merges": step}
@@ -82,7 +82,7 @@ def odkanon(
     if release is not None:
         return release
     why = refusal(left, rule)
-    if not rule.plain and suppress == "after" and left.pairs:
+    if not rule.thresholds_only and suppress == "after" and left.pairs:
         why = over_budget(rule, allowed, whole, path.least_below(rule, allowed))
     return work.refuse(rule, "odkanon", parameters, why)
 

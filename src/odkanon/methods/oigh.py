@@ -71,7 +71,7 @@ def oigh(
         od, parameters["symmetric"] = of_one_height(od), True
     measure = volume_measure(rule)
     work = od.workspace()
-    engine = work.engine(rule.counted | {measure})
+    engine = work.engine(rule.required_measures | {measure})
     limits = (rule, allowed, allowed.allowance(whole))
     if only is not None:
         found = same_levels(engine, *limits, [only])
@@ -133,7 +133,7 @@ def best_levels(feasible: Iterable[tuple[int, int, Engine]], rule: Rule, measure
     """
     best: Levels | None = None
     for origin, destination, classes in feasible:
-        good = rule.kept(classes.flows)
+        good = rule.satisfied_jointly(classes.flows)
         if good.any():
             found = _levels(origin, destination, classes, good, measure)
             best = found if found.better(best) else best
@@ -156,7 +156,7 @@ def feasible_levels(engine: Engine, rule: Rule, budget: Budget, allowance: int) 
             if budget.mass(row.below(rule)) <= allowance:
                 feasible.append(destination)
                 yield origin, destination, row
-        if not rule.plain:
+        if not rule.thresholds_only:
             continue
         if not feasible:
             return

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from odkanon.core.arrays import Bools, Codes
-from odkanon.model.assignment import Placement
+from odkanon.model.assignment import Assignment
 from odkanon.model.budget import Budget, Spendable
 from odkanon.model.flows import Flows, Totals
 from odkanon.model.od import ODMatrix
 from odkanon.model.published_flows import published_classes
 from odkanon.model.release import Release
-from odkanon.model.residual_suppression import ALONE, met_together, smallest_class
+from odkanon.model.residual_suppression import ALONE, satisfied_jointly, smallest_class
 from odkanon.model.rule import Rule
 from odkanon.zoning.hierarchy import Cut
 from odkanon.zoning.zones import Zones, zones_of_cut
@@ -47,16 +47,16 @@ def assemble(
         For each OD pair, whether it may be published; the others are suppressed already.
     """
     merged, number = od.flows.take(candidate).merge(origin_zone[candidate], destination_zone[candidate])
-    published, good = candidate.copy(), rule.kept(merged)
+    published, good = candidate.copy(), rule.satisfied_jointly(merged)
     published[candidate] = good[number]
     companion = None
-    while not met_together(od.flows, ~published, rule):
+    while not satisfied_jointly(od.flows, ~published, rule):
         taken = add_companion(merged, good, origins, destinations, rule)
         if taken is None or not good.any():
             return Release.empty(od, rule, method, parameters, ALONE)
         companion = taken if companion is None else companion + taken
         published[candidate] = good[number]
-    if not rule.plain and budget is not None:
+    if not rule.thresholds_only and budget is not None:
         # What is asked besides thresholds may take any number of flows, so that all of them count.
         companion, spent = None, budget.mass(od.flows, ~published)
         if spent > budget.allowance(od.flows):
@@ -75,7 +75,7 @@ def assemble(
         classes,
         od.flows.totals(~published),
         budget,
-        Placement(od, area, published),
+        Assignment(od, area, published),
         companion=companion,
     )
 

@@ -12,7 +12,7 @@ from odkanon.model.od import ODMatrix
 
 
 @dataclass(frozen=True, eq=False)
-class Placement(Frozen):
+class Assignment(Frozen):
     """Where each pair of a matrix in memory went.
 
     Attributes
@@ -66,9 +66,9 @@ def even_share(masses: Ints, leaf_pairs: Ints) -> Ints:
     return np.floor_divide(masses, np.maximum(leaf_pairs, 1))
 
 
-def deviation(placement: Placement, masses: Ints, share: Ints) -> Deviation:
+def deviation(assignment: Assignment, masses: Ints, share: Ints) -> Deviation:
     """Compare the pairs of a matrix with the even share of their class; ``masses`` are those of the pairs."""
-    area, count = placement.area_of_pair, len(share)
+    area, count = assignment.area_of_pair, len(share)
     inside = area >= 0
     area, values = area[inside], masses[inside]
     high = values > share[area]

@@ -9,11 +9,11 @@ from functools import cached_property
 import numpy as np
 
 from odkanon.core.arrays import Bools, Codes, Groups, Ints, group_keys, group_sum, neighbours
-from odkanon.model.measures import BY_HEAD, ByHeads
+from odkanon.model.measures import BY_CONTRIBUTOR, MeasureColumns
 
 
 @dataclass(frozen=True, eq=False)
-class Visits:
+class Contributions:
     """Who takes part in which flow: distinct (flow, head) combinations; a head is a person or a household.
 
     Attributes
@@ -27,33 +27,33 @@ class Visits:
     """
 
     flow: Codes
-    head: Codes
+    contributor: Codes
     people: int
     masses: Mapping[str, Ints] = field(default_factory=dict)
 
-    def relabel(self, new_flow: Codes, flows: int) -> Visits:
+    def relabel(self, new_flow: Codes, flows: int) -> Contributions:
         """Return who takes part after flows have been merged; flow number -1 drops a flow."""
         target = new_flow[self.flow]
         stays = target >= 0
-        keys = target[stays].astype(np.int64) * self.people + self.head[stays]
+        keys = target[stays].astype(np.int64) * self.people + self.contributor[stays]
         groups = group_keys(keys, max(flows * self.people, 1))
         distinct = keys[groups.first()]
-        return Visits(
+        return Contributions(
             (distinct // self.people).astype(np.int32),
             (distinct % self.people).astype(np.int32),
             self.people,
             {name: groups.sum(mass[stays]) for name, mass in self.masses.items()},
         )
 
-    def counting(self, *measures: str) -> Visits:
+    def counting(self, *measures: str) -> Contributions:
         """Return the same with some of the masses alone."""
         return replace(self, masses={name: self.masses[name] for name in measures})
 
-    def joined(self, others: Visits) -> Visits:
+    def joined(self, others: Contributions) -> Contributions:
         """Return these visits and those of the same heads to other flows."""
-        return Visits(
+        return Contributions(
             np.concatenate([self.flow, others.flow]),
-            np.concatenate([self.head, others.head]),
+            np.concatenate([self.contributor, others.contributor]),
             self.people,
             {name: np.concatenate([mass, others.masses[name]]) for name, mass in self.masses.items()},
         )
@@ -69,14 +69,16 @@ class Visits:
         return most + totals - group_sum(self.flow, len(totals), mass)
 
 
-def visits_of_records(heads: Mapping[str, Codes], masses: Mapping[str, Ints] | None = None) -> dict[str, Visits]:
+def contributions_of_records(
+    contributors: Mapping[str, Codes], masses: Mapping[str, Ints] | None = None
+) -> dict[str, Contributions]:
     """Return who takes part in which record, given the head of each (-1 is nobody) and what each record has."""
-    visits = {}
-    for name, head in heads.items():
-        known = np.flatnonzero(head >= 0).astype(np.int32)
+    contributions = {}
+    for name, contributor in contributors.items():
+        known = np.flatnonzero(contributor >= 0).astype(np.int32)
         own = {measure: mass[known] for measure, mass in (masses or {}).items()}
-        visits[name] = Visits(known, head[known], max(int(head.max(initial=0)) + 1, 1), own)
-    return visits
+        contributions[name] = Contributions(known, contributor[known], max(int(contributor.max(initial=0)) + 1, 1), own)
+    return contributions
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,7 @@ class Totals:
 
 
 @dataclass(frozen=True, eq=False)
-class Flows(ByHeads):
+class Flows(MeasureColumns):
     """Flows between numbered places, with all that is counted of them.
 
     Attributes
@@ -110,13 +112,13 @@ class Flows(ByHeads):
         Number of trips.
     weight : array of int or None
         Sum of weights, in units of ``1 / scale``. Integers make sums exact and independent of row order.
-    visits : mapping of str to Visits
+    contributions : mapping of str to Visits
         Who takes part, for each measure that counts heads and that the input names.
     scale : int
         Units of weight in one.
-    head_counts : mapping of str to array of int
+    contributor_counts : mapping of str to array of int
         Number of distinct heads of each flow, where an engine has counted them and keeps who they are.
-    kinds : tuple of array of int
+    attributes : tuple of array of int
         For each axis besides the two places, the numbers of the values; merged flows are of any kind.
     """
 
@@ -125,21 +127,22 @@ class Flows(ByHeads):
     pairs: Ints
     trips: Ints
     weight: Ints | None = None
-    visits: Mapping[str, Visits] = field(default_factory=dict)
+    contributions: Mapping[str, Contributions] = field(default_factory=dict)
     scale: int = 1
-    head_counts: Mapping[str, Ints] = field(default_factory=dict)
-    kinds: tuple[Codes, ...] = ()
+    contributor_counts: Mapping[str, Ints] = field(default_factory=dict)
+    attributes: tuple[Codes, ...] = ()
 
     def __len__(self) -> int:
         return len(self.trips)
 
     @cached_property
-    def heads(self) -> Mapping[str, Ints]:
+    def contributors(self) -> Mapping[str, Ints]:
         """Number of distinct heads of each flow, by measure."""
         counted = {
-            name: np.bincount(visits.flow, minlength=len(self)).astype(np.int64) for name, visits in self.visits.items()
+            name: np.bincount(contributions.flow, minlength=len(self)).astype(np.int64)
+            for name, contributions in self.contributions.items()
         }
-        return {**self.head_counts, **counted}
+        return {**self.contributor_counts, **counted}
 
     def totals(self, which: Bools | None = None) -> Totals:
         """Return what (some of) the flows add up to."""
@@ -152,9 +155,9 @@ class Flows(ByHeads):
         return replace(
             self,
             weight=self.weight if "weight" in measures else None,
-            visits={
-                name: visits if BY_HEAD in measures else replace(visits, masses={})
-                for name, visits in self.visits.items()
+            contributions={
+                name: contributions if BY_CONTRIBUTOR in measures else replace(contributions, masses={})
+                for name, contributions in self.contributions.items()
                 if name in measures
             },
         )
@@ -171,7 +174,7 @@ class Flows(ByHeads):
             None if self.weight is None else self.weight[keep],
             self._relabelled(number, kept),
             self.scale,
-            kinds=tuple(kind[keep] for kind in self.kinds),
+            attributes=tuple(kind[keep] for kind in self.attributes),
         )
 
     def merge(self, origin: Codes, destination: Codes) -> tuple[Flows, Codes]:
@@ -194,14 +197,14 @@ class Flows(ByHeads):
         groups = group_keys(origin.astype(np.int64) * width + destination, height * width)
         return self._merged(groups, origin, destination), groups.number
 
-    def merge_kinds(self) -> Flows:
+    def merge_attributes(self) -> Flows:
         """Merge all flows between the same places that are of the same kind."""
         number = np.zeros(len(self), dtype=np.int64)
-        for code in (self.origin, self.destination, *self.kinds):
+        for code in (self.origin, self.destination, *self.attributes):
             number = group_keys(number * (int(code.max(initial=0)) + 1) + code, 2**62).number.astype(np.int64)
         groups = group_keys(number, len(self) + 1)
         merged = self._merged(groups, self.origin, self.destination)
-        return replace(merged, kinds=tuple(kind[groups.first()] for kind in self.kinds))
+        return replace(merged, attributes=tuple(kind[groups.first()] for kind in self.attributes))
 
     def merge_destinations(self, parent: Codes) -> tuple[Flows, Codes]:
         """Merge the destinations of sorted flows into parents, whose numbers rise with theirs; see `merge`."""
@@ -223,5 +226,5 @@ class Flows(ByHeads):
             self.scale,
         )
 
-    def _relabelled(self, number: Codes, count: int) -> dict[str, Visits]:
-        return {name: visits.relabel(number, count) for name, visits in self.visits.items()}
+    def _relabelled(self, number: Codes, count: int) -> dict[str, Contributions]:
+        return {name: contributions.relabel(number, count) for name, contributions in self.contributions.items()}

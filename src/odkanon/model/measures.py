@@ -1,6 +1,6 @@
 """What can be counted of trips, each described once: everything else goes through this list.
 
-A further measure that counts heads (devices, companies) is one more entry here and one more name for its column.
+A further measure that counts contributors (devices, companies) is one more entry here and one more name for its column.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Measure:
         Who is protected by a threshold on it.
     column : str or None
         The input column that it needs; None where it needs none.
-    by_heads : bool
+    counts_distinct : bool
         Whether distinct heads are counted. Those of merged flows do not add up: the union has to be taken.
     title : str
         What a table calls it.
@@ -33,7 +33,7 @@ class Measure:
     name: str
     target: str
     column: str | None
-    by_heads: bool
+    counts_distinct: bool
     title: str
     meaning: str
 
@@ -47,31 +47,33 @@ MEASURES: dict[str, Measure] = {
         Measure("households", "households", "household", True, "different households", "k different households"),
     )
 }
-HEADS: dict[str, Measure] = {name: measure for name, measure in MEASURES.items() if measure.by_heads}
+DISTINCT: dict[str, Measure] = {name: measure for name, measure in MEASURES.items() if measure.counts_distinct}
 """The measures that count distinct heads."""
 
-ADDITIVE = tuple(name for name, measure in MEASURES.items() if not measure.by_heads)
+ADDITIVE = tuple(name for name, measure in MEASURES.items() if not measure.counts_distinct)
 """The measures that add up when flows are merged; utility can be measured in them."""
 
-BY_HEAD = "by head"
+BY_CONTRIBUTOR = "by head"
 """No measure, but asked for like one: how much of a flow each head has, which a share of it is worked out from."""
 
 TARGETS: dict[str, Measure] = {measure.target: measure for measure in MEASURES.values()}
 """The measures by whom a threshold on them protects."""
 
 
-class ByHeads:
-    """Lets what is counted by heads be read like the other masses: ``flows.persons`` beside ``flows.trips``.
-
-    None where the input does not name such heads.
-    """
+class MeasureColumns:
+    """Lets numbers of contributors be read like the other masses: ``flows.persons`` beside ``flows.trips``."""
 
     if TYPE_CHECKING:  # a dataclass would take it for the default of its own field
 
         @property
-        def heads(self) -> Mapping[str, Any]: ...  # noqa: D102
+        def contributors(self) -> Mapping[str, Any]: ...  # noqa: D102
 
-    def __getattr__(self, name: str) -> Any:
-        if name in HEADS:
-            return self.heads.get(name)
-        raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
+    @property
+    def persons(self) -> Any:
+        """Number of distinct persons; None where the input names none."""
+        return self.contributors.get("persons")
+
+    @property
+    def households(self) -> Any:
+        """Number of distinct households; None where the input names none."""
+        return self.contributors.get("households")

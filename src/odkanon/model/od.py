@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from odkanon.core.arrays import Bools, Codes, Ints, group_sum, number_groups
-from odkanon.core.formatting import say_number
-from odkanon.model.flows import Flows, visits_of_records
-from odkanon.model.measures import MEASURES, ByHeads
+from odkanon.core.formatting import format_number
+from odkanon.model.flows import Flows, contributions_of_records
+from odkanon.model.measures import MEASURES, MeasureColumns
 from odkanon.model.provenance import Rejected, Source, Summary
 from odkanon.model.rule import Rule
 from odkanon.zoning.attribute_axis import AttributeAxis
@@ -28,7 +28,7 @@ AXES: tuple[Axis, Axis] = ("origin", "destination")
 
 
 @dataclass(frozen=True, eq=False)
-class ODMatrix(ByHeads):
+class ODMatrix(MeasureColumns):
     """Origin-destination pairs of leaves with all that is counted of them.
 
     Attributes
@@ -67,14 +67,16 @@ class ODMatrix(ByHeads):
         return None if self.flows.weight is None else int(self.flows.weight.sum())
 
     @cached_property
-    def heads(self) -> Mapping[str, int]:
+    def contributors(self) -> Mapping[str, int]:
         """Number of distinct heads, by measure."""
-        return {name: len(np.unique(visits.head)) for name, visits in self.flows.visits.items()}
+        return {
+            name: len(np.unique(contributions.contributor)) for name, contributions in self.flows.contributions.items()
+        }
 
     @cached_property
     def summary(self) -> Summary:
         """The totals, and where they come from."""
-        return Summary(len(self), self.trips, self.weight, self.heads, self.flows.scale, self.source)
+        return Summary(len(self), self.trips, self.weight, self.contributors, self.flows.scale, self.source)
 
     @property
     def mean_weight(self) -> Fraction:
@@ -89,10 +91,10 @@ class ODMatrix(ByHeads):
     def node_masses(self, axis: Axis, measure: str) -> tuple[Ints, ...]:
         """Return the mass of every node of an axis, by level."""
         tree, leaf = self.tree(axis), getattr(self.flows, axis)
-        if MEASURES[measure].by_heads:
-            visits = replace(self.flows.visits[measure], masses={})
+        if MEASURES[measure].counts_distinct:
+            contributions = replace(self.flows.contributions[measure], masses={})
             return tuple(
-                np.bincount(visits.relabel(codes[leaf], len(ids)).flow, minlength=len(ids)).astype(np.int64)
+                np.bincount(contributions.relabel(codes[leaf], len(ids)).flow, minlength=len(ids)).astype(np.int64)
                 for codes, ids in zip(tree.codes, tree.ids, strict=True)
             )
         leaf_mass = group_sum(leaf, len(tree.leaves), getattr(self.flows, measure))
@@ -106,7 +108,7 @@ class ODMatrix(ByHeads):
         kept = replace(flows, origin=flow_origin, destination=flow_destination)
         return replace(self, origins=origins, destinations=destinations, flows=kept)
 
-    def of_any_kind(self) -> ODMatrix:
+    def of_any_attribute(self) -> ODMatrix:
         """Return the matrix of the pairs alone, whatever the kind of trips."""
         flows, _ = self.flows.merge(self.flows.origin, self.flows.destination)
         return replace(self, flows=replace(flows, pairs=np.ones_like(flows.pairs)), axes=())
@@ -124,7 +126,7 @@ class ODMatrix(ByHeads):
         """Return the matrix over other trees of the same leaves, each with where its leaves stood before."""
         first, second = (np.argsort(order).astype(np.int32) for _, order in (origins, destinations))
         moved = replace(self.flows, origin=first[self.flows.origin], destination=second[self.flows.destination])
-        flows = moved.merge_kinds() if self.axes else moved.merge(moved.origin, moved.destination)[0]
+        flows = moved.merge_attributes() if self.axes else moved.merge(moved.origin, moved.destination)[0]
         return replace(self, origins=origins[0], destinations=destinations[0], flows=flows)
 
     def in_memory(self) -> ODMatrix:
@@ -146,8 +148,8 @@ class ODMatrix(ByHeads):
     def __repr__(self) -> str:
         parts = [f"{len(self):,} pairs", f"{self.trips:,} trips"]
         if self.weight is not None:
-            parts.append(f"weight {say_number(self.weight / self.flows.scale)}")
-        parts += [f"{count:,} {name}" for name, count in self.heads.items()]
+            parts.append(f"weight {format_number(self.weight / self.flows.scale)}")
+        parts += [f"{count:,} {name}" for name, count in self.contributors.items()]
         leaves = f"{len(self.origins.leaves):,} origin x {len(self.destinations.leaves):,} destination leaves"
         return f"ODMatrix({', '.join(parts)}; {leaves})"
 
@@ -166,9 +168,9 @@ def od_matrix(
     trips: Ints | None = None,
     weight: Ints | None = None,
     scale: int = 1,
-    heads: Mapping[str, Codes] | None = None,
+    contributors: Mapping[str, Codes] | None = None,
     axes: tuple[AttributeAxis, ...] = (),
-    kinds: tuple[Codes, ...] = (),
+    attributes: tuple[Codes, ...] = (),
     source: Source,
 ) -> ODMatrix:
     """Return the matrix of numbered records; records of the same pair are added up.
@@ -183,7 +185,7 @@ def od_matrix(
         Trips of each record; one each by default.
     weight : array of int, optional
         Weight of each record, in units of ``1 / scale``.
-    heads : mapping of str to array of int, optional
+    contributors : mapping of str to array of int, optional
         By measure, the number of the head (a person, a household) of each record; -1 where unknown, which counts as
         nobody.
     axes, kinds : tuple of AttributeAxis, tuple of array of int
@@ -194,9 +196,11 @@ def od_matrix(
     destinations, destination = _observed(destinations, destination)
     ones = np.ones(count, dtype=np.int64)
     trips = ones if trips is None else trips
-    visits = visits_of_records(heads or {}, {"trips": trips} if weight is None else {"trips": trips, "weight": weight})
-    records = Flows(origin, destination, ones, trips, weight, visits, scale, kinds=kinds)
-    flows = records.merge_kinds() if kinds else records.merge(origin, destination)[0]
+    contributions = contributions_of_records(
+        contributors or {}, {"trips": trips} if weight is None else {"trips": trips, "weight": weight}
+    )
+    records = Flows(origin, destination, ones, trips, weight, contributions, scale, attributes=attributes)
+    flows = records.merge_attributes() if attributes else records.merge(origin, destination)[0]
     return ODMatrix(origins, destinations, replace(flows, pairs=np.ones_like(flows.pairs)), source, axes)
 
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from odkanon.errors import InputError
-from odkanon.model.measures import MEASURES, ByHeads
+from odkanon.model.measures import MEASURES, MeasureColumns
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Summary(ByHeads):
+class Summary(MeasureColumns):
     """What a release needs to know of its input, wherever the pairs are.
 
     Attributes
@@ -62,7 +62,7 @@ class Summary(ByHeads):
         Number of OD pairs and of trips.
     weight : int or None
         Sum of weights, in units of ``1 / scale``; None where trips have none.
-    heads : mapping of str to int
+    contributors : mapping of str to int
         Number of distinct heads, for each measure that counts them and that the input names.
     scale : int
         Units of weight in one.
@@ -73,7 +73,7 @@ class Summary(ByHeads):
     pairs: int
     trips: int
     weight: int | None
-    heads: Mapping[str, int]
+    contributors: Mapping[str, int]
     scale: int
     source: Source
 

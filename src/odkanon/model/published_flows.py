@@ -10,12 +10,12 @@ import numpy.typing as npt
 
 from odkanon.core.arrays import Bools, Codes, Frozen, Ints, make_read_only
 from odkanon.model.flows import Flows
-from odkanon.model.measures import ADDITIVE, ByHeads
+from odkanon.model.measures import ADDITIVE, MeasureColumns
 from odkanon.zoning.zones import Zones
 
 
 @dataclass(frozen=True, eq=False)
-class Classes(ByHeads, Frozen):
+class Classes(MeasureColumns, Frozen):
     """The published classes: flows between zones, sorted by the ids of their zones.
 
     Attributes
@@ -26,13 +26,13 @@ class Classes(ByHeads, Frozen):
         Number of trips.
     weight : array of int or None
         Sum of weights, in units of ``1 / scale``.
-    heads : mapping of str to array of int
+    contributors : mapping of str to array of int
         Number of distinct heads, for each measure that counts them and that is published.
-    sure_heads : mapping of str to array of int
+    min_contributors : mapping of str to array of int
         Where numbers of heads must not be published: how many there are at least. The rule is checked with them.
-    kinds : mapping of str to array of str
+    attributes : mapping of str to array of str
         What classes say of the axes besides the two places, by the name of the axis; ``any`` where it was given up.
-    own_pairs : array of int or None
+    finest_pairs : array of int or None
         Where zones of one class lie in those of another: for how many leaf pairs it is the finest class.
     """
 
@@ -40,19 +40,21 @@ class Classes(ByHeads, Frozen):
     destination: Codes
     trips: Ints
     weight: Ints | None
-    heads: Mapping[str, Ints]
+    contributors: Mapping[str, Ints]
     scale: int
-    sure_heads: Mapping[str, Ints] = field(default_factory=dict)
-    kinds: Mapping[str, npt.NDArray[np.str_]] = field(default_factory=dict)
-    own_pairs: Ints | None = None
+    min_contributors: Mapping[str, Ints] = field(default_factory=dict)
+    attributes: Mapping[str, npt.NDArray[np.str_]] = field(default_factory=dict)
+    finest_pairs: Ints | None = None
 
     @property
     def sure(self) -> Classes:
         """What is certain of the classes, published or not."""
-        return replace(self, heads={**self.sure_heads, **self.heads})
+        return replace(self, contributors={**self.min_contributors, **self.contributors})
 
     def __post_init__(self) -> None:
-        make_read_only(self, "origin", "destination", *ADDITIVE, "heads", "sure_heads", "kinds", "own_pairs")
+        make_read_only(
+            self, "origin", "destination", *ADDITIVE, "contributors", "min_contributors", "attributes", "finest_pairs"
+        )
 
     def __len__(self) -> int:
         return len(self.trips)
@@ -71,7 +73,7 @@ def published_classes(
         new_destination[order],
         merged.trips[rows],
         None if merged.weight is None else merged.weight[rows],
-        {name: counts[rows] for name, counts in merged.heads.items()},
+        {name: counts[rows] for name, counts in merged.contributors.items()},
         merged.scale,
     )
     return origins, destinations, classes, rows

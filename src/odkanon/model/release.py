@@ -13,14 +13,14 @@ import pyarrow as pa
 
 from odkanon.core.arrays import Bools, Codes, Frozen, group_sum
 from odkanon.errors import InputError, UnsafeReleaseError
-from odkanon.model.assignment import Deviation, Placement
+from odkanon.model.assignment import Assignment, Deviation
 from odkanon.model.budget import Budget
 from odkanon.model.flows import Totals
 from odkanon.model.measures import ADDITIVE
 from odkanon.model.od import ODMatrix
 from odkanon.model.provenance import Summary
 from odkanon.model.published_flows import Classes
-from odkanon.model.residual_suppression import met_together
+from odkanon.model.residual_suppression import satisfied_jointly
 from odkanon.model.rule import Rule
 from odkanon.zoning.zones import Zones
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from odkanon.engine.protocols import Matrix
     from odkanon.publish.attribute_view import View
     from odkanon.publish.notebook import Map
-    from odkanon.quality.accuracy.result import Usefulness
+    from odkanon.quality.accuracy.result import Accuracy
     from odkanon.quality.lower_bounds.lower_bound import Limit
 
 
@@ -55,7 +55,7 @@ class Release(Frozen):
         What is not published; for accounting, never for publishing.
     budget : Budget or None
         What could be suppressed.
-    placement : Placement or None
+    assignment : Placement or None
         Where each OD pair went; None where the pairs were never in memory.
     deviations : mapping of str to Deviation
         For each measure, how pairs differ from the even spread of their class; where there is no placement.
@@ -82,7 +82,7 @@ class Release(Frozen):
     classes: Classes
     suppressed: Totals
     budget: Budget | None = None
-    placement: Placement | None = None
+    assignment: Assignment | None = None
     deviations: Mapping[str, Deviation] = field(default_factory=dict)
     refusal: str | None = None
     seconds: float = field(default=0.0)
@@ -91,16 +91,16 @@ class Release(Frozen):
     companion: Totals | None = None
 
     def __post_init__(self) -> None:
-        below = int(np.count_nonzero(~self.rule.enough(self.classes.sure)))
+        below = int(np.count_nonzero(~self.rule.meets_thresholds(self.classes.sure)))
         if below:
             raise UnsafeReleaseError(f"{below} classes are below {self.rule}; nothing was released")
         for measure in ADDITIVE:
             self._check_account(measure)
-        if self.placement is not None:
-            self._check_placement(self.placement)
-        if not self.rule.plain and len(self.classes):
-            self._check_besides()
-        if self.refusal is None and self.classes.own_pairs is None:
+        if self.assignment is not None:
+            self._check_placement(self.assignment)
+        if not self.rule.thresholds_only and len(self.classes):
+            self._check_constraints()
+        if self.refusal is None and self.classes.finest_pairs is None:
             # Nested classes bound what is missing themselves: its total is never told, and may be small.
             self._check_suppressed()
         if self.budget is not None and self.refusal is None:
@@ -121,36 +121,36 @@ class Release(Frozen):
         if compared is not None and int(compared.inside.sum()) + compared.outside != total:
             raise UnsafeReleaseError(f"the {measure} compared with the classes are not those of the input")
 
-    def _check_placement(self, placement: Placement) -> None:
-        flows, published = placement.od.flows, placement.published
-        excess = placement.excess or Totals(weight=None if flows.weight is None else 0)
+    def _check_placement(self, assignment: Assignment) -> None:
+        flows, published = assignment.od.flows, assignment.published
+        excess = assignment.excess or Totals(weight=None if flows.weight is None else 0)
         if flows.totals(~published) + excess != self.suppressed:
             raise UnsafeReleaseError("what is suppressed is not what the unpublished pairs add up to")
-        classes = placement.area_of_pair[published]
+        classes = assignment.area_of_pair[published]
         if np.any(classes < 0):
             raise UnsafeReleaseError("a published pair lies in no class")
         for measure in ADDITIVE:
             of_pairs, of_classes = getattr(flows, measure), getattr(self.classes, measure)
             if of_pairs is None:
                 continue
-            if placement.excess is not None:
+            if assignment.excess is not None:
                 same = int(of_pairs[published].sum()) - getattr(excess, measure) == of_classes.sum()
             else:
                 same = np.array_equal(group_sum(classes, len(self.classes), of_pairs[published]), of_classes)
             if not same:
                 raise UnsafeReleaseError(f"the {measure} of a class are not those of its pairs")
 
-    def _check_besides(self) -> None:
+    def _check_constraints(self) -> None:
         """Check shares, which takes the pairs of each class, and the number of destinations of each origin."""
-        rule, classes, placement = self.rule, self.classes, self.placement
-        if classes.own_pairs is not None or placement is None:
+        rule, classes, assignment = self.rule, self.classes, self.assignment
+        if classes.finest_pairs is not None or assignment is None:
             raise UnsafeReleaseError(f"{rule} can only be checked on flows side by side whose pairs are in memory")
         ends = np.unique(np.stack([classes.origin, classes.destination]), axis=1)[0]
         few = np.count_nonzero(~rule.with_destinations(ends, np.ones(len(ends), dtype=bool)))
-        klass = placement.area_of_pair[placement.published]
-        pairs, _ = placement.od.flows.take(placement.published).merge(klass, np.zeros(len(klass), dtype=np.int32))
-        if few or not rule.met(pairs).all():
-            raise UnsafeReleaseError(f"{few or np.count_nonzero(~rule.met(pairs))} classes break {rule}")
+        klass = assignment.area_of_pair[assignment.published]
+        pairs, _ = assignment.od.flows.take(assignment.published).merge(klass, np.zeros(len(klass), dtype=np.int32))
+        if few or not rule.satisfied(pairs).all():
+            raise UnsafeReleaseError(f"{few or np.count_nonzero(~rule.satisfied(pairs))} classes break {rule}")
 
     def check(self) -> None:
         """Check everything again; arrays are read-only, but nothing in Python is so for good."""
@@ -161,8 +161,8 @@ class Release(Frozen):
         gone, rule = self.suppressed, self.rule
         least = {name: rule.units(name, self.classes.scale) for name in ADDITIVE if name in rule.measures}
         few = gone.pairs > 0 and any((getattr(gone, name) or 0) < units for name, units in least.items())
-        if self.placement is not None:
-            few |= not met_together(self.placement.od.flows, ~self.placement.published, rule)
+        if self.assignment is not None:
+            few |= not satisfied_jointly(self.assignment.od.flows, ~self.assignment.published, rule)
         if few:
             raise UnsafeReleaseError(f"what is suppressed is itself below {rule}; its total would tell of it")
 
@@ -179,13 +179,13 @@ class Release(Frozen):
             no_codes,
             no_ints,
             None if summary.weight is None else no_ints,
-            dict.fromkeys(summary.heads, no_ints),
+            dict.fromkeys(summary.contributors, no_ints),
             summary.scale,
         )
-        placement = None
+        assignment = None
         if isinstance(od, ODMatrix):
             nowhere = np.full(len(od), -1, dtype=np.int32)
-            placement = Placement(od, nowhere, np.zeros(len(od), dtype=bool))
+            assignment = Assignment(od, nowhere, np.zeros(len(od), dtype=bool))
         everything = Totals(summary.pairs, summary.trips, summary.weight)
         return cls(
             summary,
@@ -196,16 +196,16 @@ class Release(Frozen):
             nothing,
             classes,
             everything,
-            placement=placement,
+            assignment=assignment,
             refusal=refusal,
         )
 
     @property
-    def placement_in_memory(self) -> Placement:
+    def placement_in_memory(self) -> Assignment:
         """Where each OD pair went; raises where the pairs were never in memory."""
-        if self.placement is None:
+        if self.assignment is None:
             raise InputError("this release was made where its OD pairs are; they were never in memory")
-        return self.placement
+        return self.assignment
 
     @property
     def od(self) -> ODMatrix:
@@ -215,7 +215,7 @@ class Release(Frozen):
     @property
     def matrix(self) -> Matrix | None:
         """The input, wherever its pairs are; None where that is not known any more."""
-        return self.stored if self.placement is None else self.placement.od
+        return self.stored if self.assignment is None else self.assignment.od
 
     @property
     def area_of_pair(self) -> Codes:
@@ -240,11 +240,11 @@ class Release(Frozen):
         return limit_of(self)
 
     @cached_property
-    def usefulness(self) -> dict[str, Usefulness]:
-        """How well it answers what people ask of a matrix, in each measure; see `odkanon.usefulness`."""
-        from odkanon.quality.accuracy.accuracy import usefulness
+    def accuracy(self) -> dict[str, Accuracy]:
+        """How well it answers what people ask of a matrix, in each measure; see `odkanon.accuracy`."""
+        from odkanon.quality.accuracy.accuracy import accuracy
 
-        return usefulness(self)
+        return accuracy(self)
 
     def save(self, folder: str | Path, *, force: bool = False) -> Path:
         """Write the release as a folder, all or nothing; see `odkanon.publish.save.save_release`."""

@@ -19,11 +19,11 @@ ALONE = (
 )
 
 
-def met_together(flows: Flows, which: Bools, rule: Rule) -> bool:
+def satisfied_jointly(flows: Flows, which: Bools, rule: Rule) -> bool:
     """Tell whether some flows are none at all, or meet a rule as one group."""
     nowhere = np.zeros(int(np.count_nonzero(which)), dtype=np.int32)
-    together, _ = flows.only(rule.counted).take(which).merge(nowhere, nowhere)
-    return bool(rule.met(together).all())
+    together, _ = flows.only(rule.required_measures).take(which).merge(nowhere, nowhere)
+    return bool(rule.satisfied(together).all())
 
 
 def smallest_class(classes: Counted, rule: Rule) -> int:

@@ -10,10 +10,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from odkanon.core.arrays import Bools, Codes, Ints
-from odkanon.core.formatting import say_count
+from odkanon.core.formatting import format_count
 from odkanon.errors import InputError
 from odkanon.model.flows import Flows
-from odkanon.model.measures import ADDITIVE, BY_HEAD, HEADS, MEASURES, TARGETS
+from odkanon.model.measures import ADDITIVE, BY_CONTRIBUTOR, DISTINCT, MEASURES, TARGETS
 
 _MILLION = 10**6
 """Shares are exact up to here, rounded down: whole numbers then compare without rounding on any data."""
@@ -23,7 +23,7 @@ _LEAST_MEAN = Fraction(1, 10**4)
 
 Threshold = int | float | Fraction
 
-BESIDES = ("max_share", "min_destinations")
+CONSTRAINTS = ("max_share", "min_destinations")
 """What a rule may ask besides thresholds; not monotone."""
 
 
@@ -152,12 +152,12 @@ class Rule:
 
     def with_weight(self, least: Fraction, mean_weight: Fraction) -> Rule:
         """Return the rule with another threshold on weight, and the mean weight that it comes from."""
-        asked: dict[str, Any] = {**self.thresholds, "weight": least, **self.besides}
+        asked: dict[str, Any] = {**self.thresholds, "weight": least, **self.constraints}
         return Rule(k=self._k, mean_weight=mean_weight, **asked)
 
     def remembering(self, mean_weight: Fraction | None) -> Rule:
         """Return the rule with the same thresholds, and this mean weight of a trip to go by."""
-        asked: dict[str, Any] = {**self.thresholds, **self.besides}
+        asked: dict[str, Any] = {**self.thresholds, **self.constraints}
         return Rule(k=self._k, mean_weight=mean_weight, **asked)
 
     @property
@@ -165,7 +165,7 @@ class Rule:
         """Whether its threshold on weight is k times a mean weight, and not one that was asked for."""
         return "weight" in self.thresholds and self.mean_weight is not None and self._k is not None
 
-    def goes_by(self, mean_weight: Fraction | None) -> bool:
+    def uses_mean_weight(self, mean_weight: Fraction | None) -> bool:
         """Whether its threshold on weight is k times this mean weight of a trip."""
         return self.weight_from_data and self.mean_weight == mean_weight
 
@@ -175,20 +175,24 @@ class Rule:
         return self._k is None and "weight" in self.thresholds and "trips" not in self.thresholds
 
     @property
-    def besides(self) -> dict[str, Any]:
+    def constraints(self) -> dict[str, Any]:
         """What it asks besides thresholds, by name."""
-        asked = {name: getattr(self, name) for name in BESIDES}
+        asked = {name: getattr(self, name) for name in CONSTRAINTS}
         return {name: value for name, value in asked.items() if value is not None}
 
     @property
-    def plain(self) -> bool:
+    def thresholds_only(self) -> bool:
         """Whether thresholds are all that it asks: then it is monotone, and needs no pairs in memory."""
-        return not self.besides
+        return not self.constraints
 
     @property
-    def counted(self) -> frozenset[str]:
+    def required_measures(self) -> frozenset[str]:
         """What has to be counted of flows to tell whether they meet it, for `odkanon.model.flows.Flows.only`."""
-        return frozenset(self.measures) if self.max_share is None else frozenset({*self.measures, *HEADS, BY_HEAD})
+        return (
+            frozenset(self.measures)
+            if self.max_share is None
+            else frozenset({*self.measures, *DISTINCT, BY_CONTRIBUTOR})
+        )
 
     def scaled(self, factor: float) -> Rule:
         """Return the rule with every threshold raised by a factor; k and the mean weight stay."""
@@ -196,12 +200,27 @@ class Rule:
             name: float(value) * factor if name == "weight" else ceil(value * factor)
             for name, value in self.thresholds.items()
         }
-        return Rule(k=self.k, mean_weight=self.mean_weight, **self.besides, **raised)
+        return Rule(k=self.k, mean_weight=self.mean_weight, **self.constraints, **raised)
 
-    def __getattr__(self, name: str) -> Any:
-        if name in MEASURES:
-            return self.thresholds.get(name)
-        raise AttributeError(f"'Rule' has no attribute {name!r}")
+    @property
+    def trips(self) -> Threshold | None:
+        """The threshold on trips."""
+        return self.thresholds.get("trips")
+
+    @property
+    def weight(self) -> Threshold | None:
+        """The threshold on the sum of weights."""
+        return self.thresholds.get("weight")
+
+    @property
+    def persons(self) -> Threshold | None:
+        """The threshold on distinct persons."""
+        return self.thresholds.get("persons")
+
+    @property
+    def households(self) -> Threshold | None:
+        """The threshold on distinct households."""
+        return self.thresholds.get("households")
 
     @property
     def measures(self) -> tuple[str, ...]:
@@ -234,7 +253,7 @@ class Rule:
         return k * mean if measure == "weight" and mean else k
 
     @property
-    def promised(self) -> dict[str, int | float]:
+    def disclosed_thresholds(self) -> dict[str, int | float]:
         """The thresholds as they may be told: whole numbers, and weight rounded down.
 
         A threshold on weight that was worked out from the data is the mean weight of a trip times k. With all its
@@ -250,19 +269,19 @@ class Rule:
         """Return the smallest whole number that meets the threshold on a measure; weight counts in ``1 / scale``."""
         return ceil(Fraction(self.thresholds[measure]) * (scale if measure == "weight" else 1))
 
-    def enough(self, flows: Counted) -> Bools:
+    def meets_thresholds(self, flows: Counted) -> Bools:
         """Tell for each flow or class whether it meets every threshold, whatever else is asked."""
         good = np.ones(len(flows.trips), dtype=bool)
         for measure in self.thresholds:
             good &= _required(getattr(flows, measure), measure) >= self.units(measure, flows.scale)
         return good
 
-    def met(self, flows: Counted) -> Bools:
+    def satisfied(self, flows: Counted) -> Bools:
         """Tell for each flow whether it meets all that is asked of a flow by itself: thresholds and share."""
-        good = self.enough(flows)
+        good = self.meets_thresholds(flows)
         if self.max_share is None:
             return good
-        shared = [] if not isinstance(flows, Flows) else [who for who in flows.visits.values() if who.masses]
+        shared = [] if not isinstance(flows, Flows) else [who for who in flows.contributions.values() if who.masses]
         if not shared:
             raise InputError(
                 "how much of a flow one person has is only known where trips are in memory and name persons or "
@@ -277,7 +296,7 @@ class Rule:
                     good &= who.largest(measure, totals) <= most
         return good
 
-    def kept(self, flows: Flows) -> Bools:
+    def satisfied_jointly(self, flows: Flows) -> Bools:
         """Tell which of all flows may be published side by side: those that meet the rule, and whose origin has enough.
 
         Parameters
@@ -285,7 +304,7 @@ class Rule:
         flows : Flows
             All flows between some zones; where each begins is the number of its zone.
         """
-        good = self.met(flows)
+        good = self.satisfied(flows)
         return good & self.with_destinations(flows.origin, good)
 
     def with_destinations(self, origin: Codes, good: Bools) -> Bools:
@@ -299,19 +318,21 @@ class Rule:
         for measure in self.measures:
             if measure not in available:
                 _required(None, measure)
-        if self.max_share is not None and not any(name in available for name in HEADS):
+        if self.max_share is not None and not any(name in available for name in DISTINCT):
             raise InputError(
                 "nobody's share of a flow can be limited, as the input names neither persons nor households; say "
                 "which column has them, or ask for no share"
             )
 
     def __str__(self) -> str:
-        asked = [f"at least {say_count(float(value), MEASURES[name].title)}" for name, value in self.thresholds.items()]
-        besides = [
+        asked = [
+            f"at least {format_count(float(value), MEASURES[name].title)}" for name, value in self.thresholds.items()
+        ]
+        constraints = [
             *([] if self.max_share is None else [f"; no more than {self.max_share:.10g} of it of one person"]),
             *([] if self.min_destinations is None else [f"; {self.min_destinations} destinations of every origin"]),
         ]
-        return f"the rule ({' and '.join(asked)} in every flow{''.join(besides)})"
+        return f"the rule ({' and '.join(asked)} in every flow{''.join(constraints)})"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Rule) and self._identity == other._identity
@@ -321,7 +342,7 @@ class Rule:
 
     @property
     def _identity(self) -> tuple[Any, ...]:
-        return (*self.thresholds.items(), self._k, self.mean_weight, *self.besides.items())
+        return (*self.thresholds.items(), self._k, self.mean_weight, *self.constraints.items())
 
     def __repr__(self) -> str:
         told = [f"{name} >= {float(value):,.10g}" for name, value in self.thresholds.items()]

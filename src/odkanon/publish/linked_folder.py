@@ -11,7 +11,7 @@ from odkanon._version import __version__
 from odkanon.core.atomic_write import check_new, move_into_place, partial_folder
 from odkanon.core.parsing import parse_json
 from odkanon.errors import InputError
-from odkanon.linked import Together
+from odkanon.linked import LinkedReleases
 from odkanon.linked.linked_release import Part
 from odkanon.model.release import Release
 from odkanon.publish.save import check_only_ours, prepare_target, with_files, write_public
@@ -24,8 +24,8 @@ MOST_BYTES = 100
 """Of the name of a folder: file systems take 255 bytes, and numbers and endings come on top."""
 
 
-def save_together(
-    together: Together,
+def save_linked(
+    together: LinkedReleases,
     folder: Path,
     *,
     force: bool = False,
@@ -102,7 +102,7 @@ def _parts(index: Path) -> set[str]:
         raise InputError(f"{index} cannot be read ({error}); choose another folder") from None
 
 
-def _shown(together: Together) -> dict[str, Part]:
+def _shown(together: LinkedReleases) -> dict[str, Part]:
     """Return the segments of which something is published, by a name that every file system takes."""
     taken, shown = {WHOLE, INDEX}, {}
     for part in together.parts:
@@ -122,7 +122,7 @@ def _cut(name: str, most: int) -> str:
     return name.encode()[:most].decode(errors="ignore")
 
 
-def promise_together(whole: Release) -> str:
+def linked_promise(whole: Release) -> str:
     """Return what tables promise that were released together, given that of the whole."""
     told = f"{statement(whole.rule)} So is every group that sums and differences of these tables single out."
     if not whole.parameters.get("protect_intervals"):
@@ -134,7 +134,7 @@ def _index(whole: Release, shown: Mapping[str, Part], folder: Path) -> dict[str,
     """Return the public index; a segment of which nothing is published is not in it."""
     return {
         "version": __version__,
-        "statement": promise_together(whole),
+        "statement": linked_promise(whole),
         "whole": WHOLE,
         "segments": [
             {"dimension": part.dimension, "segment": part.segment, "folder": name} for name, part in shown.items()
@@ -143,7 +143,7 @@ def _index(whole: Release, shown: Mapping[str, Part], folder: Path) -> dict[str,
     }
 
 
-def _shares(together: Together) -> dict[str, Any]:
+def _shares(together: LinkedReleases) -> dict[str, Any]:
     """Return what only the steward should know of all segments together."""
     return {
         "coarseness": together.coarseness,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING
 
-from odkanon.core.formatting import say_number
+from odkanon.core.formatting import format_number
 from odkanon.errors import InputError, RefusedError
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ def od_html(od: ODMatrix) -> str:
     """Return an OD matrix as HTML: its totals, and what was turned away on the way in."""
     rows = {"OD pairs": f"{len(od):,}", "trips": f"{od.trips:,}"}
     if od.weight is not None:
-        rows["weight"] = say_number(od.weight / od.flows.scale)
-    rows |= {name: f"{count:,}" for name, count in od.heads.items()}
+        rows["weight"] = format_number(od.weight / od.flows.scale)
+    rows |= {name: f"{count:,}" for name, count in od.contributors.items()}
     rows["origin leaves"] = f"{len(od.origins.leaves):,}"
     rows["destination leaves"] = f"{len(od.destinations.leaves):,}"
     rows |= {f"rejected rows {reason}": f"{part.rows:,}" for reason, part in od.source.rejected.items()}

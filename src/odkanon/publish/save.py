@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow.parquet
 
 from odkanon.core.atomic_write import check_new, move_into_place, partial_folder, restore, write_text
-from odkanon.core.file_lock import alone
+from odkanon.core.file_lock import exclusive_lock
 from odkanon.core.parsing import parse_json
 from odkanon.errors import InputError, RefusedError
 from odkanon.model.release import Release
@@ -120,7 +120,7 @@ def _check_free(folder: Path, *, force: bool) -> None:
 def prepare_target(folder: Path) -> None:
     """Clear up what a killed run has left of a folder and its recipe, and raise if the recipe cannot go beside it."""
     check_outside(recipe_path(folder))
-    with alone(folder):  # what another run is about to put in place is not left by a killed one
+    with exclusive_lock(folder):  # what another run is about to put in place is not left by a killed one
         restore(folder)
         settle_recipe(folder)
         if not folder.exists() or folder.is_dir():

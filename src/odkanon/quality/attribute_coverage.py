@@ -56,7 +56,7 @@ def _known(release: Release, axes: Sequence[AttributeAxis]) -> Known:
     full = np.ones(len(release.classes), dtype=bool)
     part = full.copy()
     for axis in axes:
-        said = release.classes.kinds[axis.name]
+        said = release.classes.attributes[axis.name]
         part &= said != ANY
         full &= (said != ANY) & np.isin(said, axis.public.leaves)
     return Known(tuple(axis.name for axis in axes), _share(release, full), _share(release, part))

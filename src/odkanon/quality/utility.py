@@ -81,9 +81,9 @@ def utility(od: ODMatrix | Summary, release: Release, *, measure: UtilityMeasure
     k = float(release.rule.k_of(measure, whole.mean_weight if whole.weight is not None else None))
     empty = len(classes) == 0
     sizes = _sizes(release)
-    own = release.classes.own_pairs
+    own = release.classes.finest_pairs
     leaf_pairs = own if own is not None or sizes is None else sizes[0] * sizes[1]
-    if release.classes.kinds:
+    if release.classes.attributes:
         leaf_pairs = None
     return Utility(
         c_dm=float(np.sum(classes**2)) + total * suppressed,

@@ -10,7 +10,7 @@ import numpy as np
 
 from odkanon.core.arrays import Codes
 from odkanon.errors import InputError
-from odkanon.model.measures import HEADS
+from odkanon.model.measures import DISTINCT
 from odkanon.model.provenance import Rejected, Source
 from odkanon.read.coordinates import OUT_OF_RANGE, SWAPPED
 from odkanon.read.tables.table import Check, Named, quote_name
@@ -58,10 +58,10 @@ def hint_at_swap(rejected: Mapping[str, Rejected]) -> None:
         )
 
 
-def warn_of_missing(heads: Mapping[str, Codes]) -> None:
+def warn_of_missing(contributors: Mapping[str, Codes]) -> None:
     """Warn where many rows name no head; given the numbers of the heads of all rows, by measure."""
-    for measure, head in heads.items():
-        warn_of_nobody(measure, int(np.count_nonzero(head < 0)), len(head))
+    for measure, contributor in contributors.items():
+        warn_of_nobody(measure, int(np.count_nonzero(contributor < 0)), len(contributor))
 
 
 def warn_of_nobody(measure: str, without: int, trips: int) -> None:
@@ -72,6 +72,6 @@ def warn_of_nobody(measure: str, without: int, trips: int) -> None:
             f"{without:,}",
             f"{trips:,}",
             f"{100 * without / trips:.0f}",
-            HEADS[measure].column,
+            DISTINCT[measure].column,
             measure,
         )

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from odkanon.core.arrays import Bools, Codes, Ints
-from odkanon.read.person_ids import as_text, head_numbers, head_text, spelled_once, value_text
+from odkanon.read.person_ids import as_text, contributor_numbers, contributor_text, spelled_once, value_text
 from odkanon.read.tables.table import Table, quote_name
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Fetched:
         Under which name an SQL expression was fetched.
     data : pyarrow.Table
         What was fetched.
-    heads : mapping of str to array of int
+    contributors : mapping of str to array of int
         By measure, the number of the head of each row; -1 for nobody.
     """
 
@@ -48,7 +48,7 @@ class Fetched:
     rows: Rows
     names: Mapping[str, str]
     data: pa.Table
-    heads: Mapping[str, Codes]
+    contributors: Mapping[str, Codes]
 
     def copies(self, good: Bools) -> Bools:
         """Tell which of the good rows repeat another good one; where that can be told, of the same person."""
@@ -67,12 +67,12 @@ class Fetched:
         """Return the rows whose print is repeated: usually none, and that is all."""
         column = self.data.column(" print")
         asked = np.asarray(column.is_valid()) & good
-        if self.rows.tells_copies:
-            asked &= self.heads["persons"] >= 0
+        if self.rows.detects_duplicates:
+            asked &= self.contributors["persons"] >= 0
         at = np.flatnonzero(asked)
         prints: npt.NDArray[np.uint64] = np.asarray(pc.fill_null(column, 0))[at]
-        for head in self.heads.values():
-            prints = prints * _MIX + head[at].astype(np.uint64)
+        for contributor in self.contributors.values():
+            prints = prints * _MIX + contributor[at].astype(np.uint64)
         ordered = np.sort(prints)
         repeated = ordered[1:][ordered[1:] == ordered[:-1]]
         return at[np.isin(prints, repeated)] if len(repeated) else at[:0]
@@ -80,10 +80,10 @@ class Fetched:
     def _compared(self, which: Ints) -> pa.Table:
         """Return what makes two rows the same, and ``row``, for some rows."""
         some = self.data.take(pa.array(which))
-        same = {name: sql for name, sql in self.rows.same.items() if name not in self.heads}
+        same = {name: sql for name, sql in self.rows.same.items() if name not in self.contributors}
         compared = some.select(list(dict.fromkeys(self.names[sql] for sql in same.values() if sql in self.names)))
-        for name, head in self.heads.items():
-            compared = compared.append_column(f" number of {name}", pa.array(head[which]))
+        for name, contributor in self.contributors.items():
+            compared = compared.append_column(f" number of {name}", pa.array(contributor[which]))
         more = {name: sql for name, sql in same.items() if sql not in self.names}
         raw = {
             column: some.column(self.names[sql])
@@ -97,14 +97,14 @@ class Fetched:
 
 def fetch_rows(table: Table, rows: Rows, values: Mapping[str, str]) -> Fetched:
     """Fetch some values of all rows, and what it takes to check and count them."""
-    ids = {sql: column for column in table.columns if (sql := head_text(column)) in rows.heads.values()}
+    ids = {sql: column for column in table.columns if (sql := contributor_text(column)) in rows.contributors.values()}
     wanted = {**values, **_extra(table, rows, values, ids)}
     data = table.fetch(wanted)
-    heads = {}
-    for name, sql in rows.heads.items():
+    contributors = {}
+    for name, sql in rows.contributors.items():
         texts = data.column(f" {name}").combine_chunks()
-        heads[name] = _id_numbers(table, ids[sql], texts) if sql in ids else head_numbers(texts)
-    return Fetched(table, rows, {sql: name for name, sql in wanted.items()}, data, heads)
+        contributors[name] = _id_numbers(table, ids[sql], texts) if sql in ids else contributor_numbers(texts)
+    return Fetched(table, rows, {sql: name for name, sql in wanted.items()}, data, contributors)
 
 
 def _extra(table: Table, rows: Rows, values: Mapping[str, str], ids: Mapping[str, str]) -> dict[str, str]:
@@ -118,26 +118,26 @@ def _extra(table: Table, rows: Rows, values: Mapping[str, str], ids: Mapping[str
     if rows.trips is not None:
         extra[" trips"] = rows.trips
     known = rows.known
-    for name, sql in rows.heads.items():
+    for name, sql in rows.contributors.items():
         extra[f" {name}"] = as_text(ids[sql]) if sql in ids else sql
         # Whether there is an id at all; that it names somebody is known once ids have been looked at, in `_suspects`.
         known = known.replace(sql, extra[f" {name}"])
     if rows.same:
         fetched = {*values.values(), *extra.values()}
         later = {value_text(column) for column in table.columns if quote_name(column) in fetched} - fetched
-        prints = {name: sql for name, sql in rows.same.items() if name not in rows.heads and sql not in later}
+        prints = {name: sql for name, sql in rows.same.items() if name not in rows.contributors and sql not in later}
         extra |= {f" same {name}": sql for name, sql in prints.items() if sql not in fetched}
         extra[" print"] = f"CASE WHEN {known} THEN hash({', '.join(prints.values()) or '0'}) END"
     return extra
 
 
 def _id_numbers(table: Table, column: str, texts: pa.Array) -> Codes:
-    """Return a number for each head, as `odkanon.read.person_ids.head_numbers` does, given the texts of a column."""
+    """Return contributors by number, as `odkanon.read.person_ids.contributor_numbers` does for a column as text."""
     found = pc.dictionary_encode(texts)
-    heads = found.dictionary
-    if not spelled_once(heads):
-        (heads,) = _spelled(table, {column: heads}, [head_text(column)])
-    numbers = np.append(head_numbers(heads), np.int32(-1))
+    contributors = found.dictionary
+    if not spelled_once(contributors):
+        (contributors,) = _spelled(table, {column: contributors}, [contributor_text(column)])
+    numbers = np.append(contributor_numbers(contributors), np.int32(-1))
     result: Codes = numbers[np.asarray(pc.fill_null(found.indices, -1))]
     return result
 

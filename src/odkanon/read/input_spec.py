@@ -15,7 +15,7 @@ from odkanon.model.provenance import Rejected, Source
 from odkanon.read.area import Area, read_area
 from odkanon.read.boundaries import with_outlines
 from odkanon.read.lookup import read_hierarchy
-from odkanon.read.tables.column_names import ALIASES, COORDINATES, Kind, kind_of, resolve
+from odkanon.read.tables.column_names import ALIASES, COORDINATES, TableContent, kind_of, resolve
 from odkanon.read.tables.filters import FILTERED, HOUR, Scope, filter_check, filter_names, number_names
 from odkanon.read.tables.layouts import in_our_columns
 from odkanon.read.tables.number_formats import Spelling, in_plain_spelling
@@ -31,7 +31,7 @@ TIMES = ("start_time", "end_time")
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class InputSpec:
     """All that can be said about an input: what it is, and how to read it.
 
     What is named as a file (``within``, ``hierarchy``, ``outlines``) is read when it is first needed, and once.
@@ -78,7 +78,7 @@ class Reading:
     within: Area | str | None = None
     resolution: int | None = None
     hierarchy: Hierarchy | str | Path | None = None
-    kind: Kind | None = None
+    kind: TableContent | None = None
     outlines: str | Path | None = None
     crs: str | None = None
     encoding: str | None = None
@@ -187,7 +187,7 @@ class Reading:
             times=[found[name] for name in TIMES if name in found],
         )
 
-    def kind_of(self, table: Named) -> Kind:
+    def kind_of(self, table: Named) -> TableContent:
         """Tell what a table holds; raise if it does not go with the rest."""
         kind = self.kind or (
             "od" if self.hierarchy is not None else kind_of(table, resolve(table, self.columns, also=None))

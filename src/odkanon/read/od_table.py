@@ -16,9 +16,16 @@ from odkanon.core.arrays import Bools, Ints
 from odkanon.errors import InputError
 from odkanon.model.od import ODMatrix, od_matrix
 from odkanon.read.area import Area
-from odkanon.read.attributes.spec import Answers, Kind, answers_of, axes_of_answers, kind_column, sources_of
+from odkanon.read.attributes.spec import (
+    Answers,
+    AttributeSpec,
+    answers_of,
+    attribute_column,
+    axes_of_answers,
+    sources_of,
+)
 from odkanon.read.diagnostics import no_rows, warn_of_missing
-from odkanon.read.input_spec import Reading
+from odkanon.read.input_spec import InputSpec
 from odkanon.read.tables.column_names import ENDS, missing
 from odkanon.read.tables.open_table import Check, Named, Table, quote_name
 from odkanon.read.tables.time_formats import TimeColumn
@@ -69,7 +76,7 @@ def read_od(
     within : Area, optional
         Keep records with both ends inside; for H3 cells.
     columns, where, **how
-        How to read it; see `odkanon.Reading`.
+        How to read it; see `odkanon.InputSpec`.
 
     Examples
     --------
@@ -80,20 +87,20 @@ def read_od(
     >>> read_od(pa.table(flows), hierarchy=tree).trips
     25
     """
-    return od_of(Reading(source, columns, where, within, resolution, hierarchy, **how))
+    return od_of(InputSpec(source, columns, where, within, resolution, hierarchy, **how))
 
 
-def od_of(reading: Reading, kinds: Sequence[Kind] = (), *, table: Table | None = None) -> ODMatrix:
+def od_of(reading: InputSpec, attributes: Sequence[AttributeSpec] = (), *, table: Table | None = None) -> ODMatrix:
     """Read the records between zones of an input, which may be open already; see `read_od`.
 
     With kinds, records are counted by these as well.
     """
     table = reading.open() if table is None else table
-    found = reading.resolved(table, sources_of(kinds))
+    found = reading.resolved(table, sources_of(attributes))
     if any(name not in found for name in ENDS):
         raise missing(table, found, ENDS)
     times = reading.times(table, found)
-    asked, check = answers_of(kinds, table, found, times), reading.check(table, found, times)
+    asked, check = answers_of(attributes, table, found, times), reading.check(table, found, times)
     values = end_texts(found) | asked.sql | asked.written
     values |= {name: time.clock for name, time in asked.times.items()}
     values |= {f"{name} zoned": time.zoned for name, time in asked.times.items()}
@@ -102,12 +109,12 @@ def od_of(reading: Reading, kinds: Sequence[Kind] = (), *, table: Table | None =
     )
     rows = replace(rows, source=reading.account(rows.source, table.lines))
     rows = without_offsets(table, found, rows, asked.times)
-    warn_of_missing(rows.heads)
+    warn_of_missing(rows.contributors)
     hierarchy, resolution, within = reading.tree, reading.resolution, reading.area
     texts = [rows.table.column(name).combine_chunks() for name in ENDS]
     if hierarchy is not None:
         _check_distinct(table, found, rows, texts, asked)
-        return _lookup_od(table, rows, texts, hierarchy, kinds)
+        return _lookup_od(table, rows, texts, hierarchy, attributes)
     ends = [str_to_cell(text) if len(text) else np.empty(0, dtype=np.uint64) for text in texts]
     rows, ends = _drop(rows, is_valid_cell(ends[0]) & is_valid_cell(ends[1]), NO_CELL, ends)
     if len(rows.table) == 0:
@@ -118,7 +125,7 @@ def od_of(reading: Reading, kinds: Sequence[Kind] = (), *, table: Table | None =
     ends, rows = [origin, destination], replace(rows, source=rows.with_mean_weight())
     if within is not None:
         rows, ends = _drop(rows, check_inside(within.contains(origin) & within.contains(destination)), OUTSIDE, ends)
-    return od_between((ends[0], ends[1]), within, source=rows.source, **_counted(rows, kinds))
+    return od_between((ends[0], ends[1]), within, source=rows.source, **_counted(rows, attributes))
 
 
 def end_texts(found: Mapping[str, str]) -> dict[str, str]:
@@ -228,20 +235,24 @@ def same_resolution(table: Named, cells: Cells, rows: Ints, resolution: int | No
     return cells
 
 
-def _counted(rows: Checked, kinds: Sequence[Kind]) -> dict[str, Any]:
+def _counted(rows: Checked, attributes: Sequence[AttributeSpec]) -> dict[str, Any]:
     """Return what is counted of records, and by which kinds; see `odkanon.model.od.od_matrix`."""
-    axes, codes = axes_of_answers(kinds, [rows.table.column(kind_column(at)) for at in range(len(kinds))])
+    axes, codes = axes_of_answers(
+        attributes, [rows.table.column(attribute_column(at)) for at in range(len(attributes))]
+    )
     return {
         "trips": rows.count,
         "weight": rows.weight,
         "scale": rows.scale,
-        "heads": rows.heads,
+        "contributors": rows.contributors,
         "axes": axes,
-        "kinds": codes,
+        "attributes": codes,
     }
 
 
-def _lookup_od(table: Table, rows: Checked, texts: list[pa.Array], tree: Hierarchy, kinds: Sequence[Kind]) -> ODMatrix:
+def _lookup_od(
+    table: Table, rows: Checked, texts: list[pa.Array], tree: Hierarchy, attributes: Sequence[AttributeSpec]
+) -> ODMatrix:
     ends = [np.asarray(text.to_numpy(zero_copy_only=False), dtype=np.str_) for text in texts]
     known = np.isin(ends[0], tree.leaves) & np.isin(ends[1], tree.leaves)
     said = unknown_codes(np.concatenate(ends), tree.leaves)
@@ -251,4 +262,4 @@ def _lookup_od(table: Table, rows: Checked, texts: list[pa.Array], tree: Hierarc
     if said:
         log.warning("%s", said)
     origin, destination = (find_nodes(tree, 0, end).astype(np.int32) for end in ends)
-    return od_matrix(tree, tree, origin, destination, source=rows.with_mean_weight(), **_counted(rows, kinds))
+    return od_matrix(tree, tree, origin, destination, source=rows.with_mean_weight(), **_counted(rows, attributes))

@@ -84,7 +84,7 @@ def value_text(column: str) -> str:
     return _unless_single(column, f"coalesce(nullif(regexp_extract({text}, '{_NUMBER}', 1), ''), {text})")
 
 
-def head_text(column: str) -> str:
+def contributor_text(column: str) -> str:
     """Return the SQL expression of the id of a person or household; NULL where there is nobody.
 
     ``1``, ``1.0``, ``01`` and ``1e+00`` are one head, and so are ids that differ in accents or width, and ids in
@@ -109,12 +109,12 @@ def spelled_once(texts: pa.Array) -> bool:
     return bool(pc.all(pc.match_substring_regex(texts.cast(pa.string()), _SINGLE)).as_py())
 
 
-def head_numbers(heads: pa.Array) -> Codes:
+def contributor_numbers(contributors: pa.Array) -> Codes:
     """Return a number for each head, -1 where there is none; numbers are in the order of the ids as text.
 
     So they are the same whatever the order of rows, and on every engine.
     """
-    found = pc.dictionary_encode(heads)
+    found = pc.dictionary_encode(contributors)
     rank = np.empty(len(found.dictionary) + 1, dtype=np.int32)
     rank[pc.array_sort_indices(found.dictionary.cast(pa.string()))] = np.arange(len(found.dictionary))
     rank[-1] = -1

@@ -19,10 +19,10 @@ import pyarrow as pa
 from odkanon.core.arrays import Bools, Codes, Ints
 from odkanon.core.weights import largest_weight, to_units, weight_scale, whole_total
 from odkanon.errors import InputError
-from odkanon.model.measures import HEADS
+from odkanon.model.measures import DISTINCT
 from odkanon.model.provenance import Rejected, Source
 from odkanon.read.fetching import fetch_rows
-from odkanon.read.person_ids import head_text
+from odkanon.read.person_ids import contributor_text
 from odkanon.read.tables.open_table import Check, Table, Typed, quote_name
 
 NO_WEIGHT = "without a weight"
@@ -97,7 +97,7 @@ class Rows:
         The weight, and the number of the reason to turn it away; None where the table has no such column.
     trips : str or None
         How many trips a row stands for; None where it is one each.
-    heads : dict of str to str
+    contributors : dict of str to str
         By measure, the id of the head of a row; NULL for nobody.
     same : dict of str to str
         What makes two rows the same; empty not to look for copies.
@@ -110,7 +110,7 @@ class Rows:
     weight: str | None
     weight_reason: str | None
     trips: str | None
-    heads: Mapping[str, str]
+    contributors: Mapping[str, str]
     same: Mapping[str, str]
     known: str
 
@@ -125,7 +125,7 @@ class Rows:
         return f"{finite(self.weight or '')} AND {self.weight} > 0"
 
     @property
-    def tells_copies(self) -> bool:
+    def detects_duplicates(self) -> bool:
         """Whether rows that are the same are copies, since a person is not in two places at one time."""
         return self.known != "true"
 
@@ -159,17 +159,17 @@ def rows_of(
     careful = weighed is not None and long_weights and too_long(table, weighed) != "false"
     weight = None if weighed is None else at_most(table, weighed) if careful else number_or_nan(weighed)
     count = number_or_nan(found["trips"]) if "trips" in found else None
-    heads = {
-        name: quote_name(found[column]) if table.is_whole(found[column]) else head_text(found[column])
-        for name, column in ((name, measure.column or "") for name, measure in HEADS.items())
+    contributors = {
+        name: quote_name(found[column]) if table.is_whole(found[column]) else contributor_text(found[column])
+        for name, column in ((name, measure.column or "") for name, measure in DISTINCT.items())
         if column in found
     }
     same: dict[str, str] = {}
     known = "true"
     if identity is not None:
-        same = {**({} if weight is None else {"weight": weight}), **heads, **identity}
-        if "persons" in heads and "start_time" in identity:
-            known = f"{heads['persons']} IS NOT NULL AND {quote_name(found['start_time'])} IS NOT NULL"
+        same = {**({} if weight is None else {"weight": weight}), **contributors, **identity}
+        if "persons" in contributors and "start_time" in identity:
+            known = f"{contributors['persons']} IS NOT NULL AND {quote_name(found['start_time'])} IS NOT NULL"
     on_weight = [] if weight is None else _weight_checks(quote_name(found["weight"]), weight)
     return Rows(
         tuple(check.reason for check in [*checks, *on_weight]),
@@ -179,7 +179,7 @@ def rows_of(
         None
         if count is None
         else f"CAST(CASE WHEN {count} > 0 AND {count} <= {MOST_TRIPS} THEN {count} ELSE 0 END AS BIGINT)",
-        heads,
+        contributors,
         same,
         known,
     )
@@ -211,7 +211,7 @@ class Checked:
     count: Ints | None
     weight: Ints | None
     scale: int
-    heads: Mapping[str, Codes]
+    contributors: Mapping[str, Codes]
     source: Source
 
     def with_mean_weight(self) -> Source:
@@ -250,8 +250,8 @@ def checked_rows(
     weight = _weights(fetched, rows, reason)
     units, scale = _units(weight, reason == 0)
     copies = whole.copies(reason == 0)
-    lookalikes = 0 if rows.tells_copies else int(np.count_nonzero(copies))
-    if rows.tells_copies and copies.any():
+    lookalikes = 0 if rows.detects_duplicates else int(np.count_nonzero(copies))
+    if rows.detects_duplicates and copies.any():
         reasons.append(DUPLICATE)
         reason[copies] = len(reasons)
     keep = reason == 0
@@ -267,7 +267,7 @@ def checked_rows(
         None if counts is None else counts[keep],
         None if units is None else units[keep],
         scale,
-        {name: head[keep] for name, head in whole.heads.items() if (head >= 0).any()},
+        {name: contributor[keep] for name, contributor in whole.contributors.items() if (contributor >= 0).any()},
         Source(len(reason) + lines, table.sha256, rejected, lookalikes=lookalikes),
     )
 
@@ -302,7 +302,7 @@ def drop_rows(rows: Checked, good: Bools, reason: str) -> Checked:
         None if rows.count is None else rows.count[good],
         None if rows.weight is None else rows.weight[good],
         rows.scale,
-        {name: head[good] for name, head in rows.heads.items()},
+        {name: contributor[good] for name, contributor in rows.contributors.items()},
         rows.source.reject(reason, Rejected(lost, trips, weight)),
     )
 

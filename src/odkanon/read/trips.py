@@ -19,7 +19,7 @@ from odkanon.read.area import Area
 from odkanon.read.coordinates import coordinate_checks, number_sql
 from odkanon.read.crs import to_degrees
 from odkanon.read.diagnostics import example_of, hint_at_swap, no_rows, warn_of_missing
-from odkanon.read.input_spec import TIMES, Reading
+from odkanon.read.input_spec import TIMES, InputSpec
 from odkanon.read.land_mask import SAMPLE, warn_if_misplaced
 from odkanon.read.person_ids import value_text
 from odkanon.read.tables.column_names import ATTRIBUTES, COORDINATES, missing
@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 OUTSIDE = "outside the area"
 
-Kinds = tuple[tuple[AttributeAxis, ...], tuple[Codes, ...]]
+AttributeColumns = tuple[tuple[AttributeAxis, ...], tuple[Codes, ...]]
 """Axes besides the two places, and for each of them the number of the value of each trip."""
 
 
@@ -49,7 +49,7 @@ class Trips:
         attributes; one row a trip.
     weight : array of int or None
         Weight of each trip, in units of ``1 / scale``.
-    heads : mapping of str to array of int
+    contributors : mapping of str to array of int
         By measure, the number of the head of each trip (the person, the household); -1 where unknown.
     source : Source
         Where they come from, and what was rejected on the way.
@@ -58,7 +58,7 @@ class Trips:
     table: pa.Table
     weight: Ints | None
     scale: int
-    heads: Mapping[str, Codes]
+    contributors: Mapping[str, Codes]
     source: Source
     _cells: dict[int, tuple[Cells, Cells]] = field(default_factory=dict, repr=False)
 
@@ -81,7 +81,7 @@ class Trips:
             _cells={at: (start[which], end[which]) for at, (start, end) in self._cells.items()},
             table=self.table.filter(pa.array(which)),
             weight=None if self.weight is None else self.weight[which],
-            heads={name: head[which] for name, head in self.heads.items()},
+            contributors={name: contributor[which] for name, contributor in self.contributors.items()},
         )
 
     def reject(self, which: Bools, reason: str) -> Trips:
@@ -119,7 +119,7 @@ def read_trips(
     attributes : sequence of str, optional
         Further columns to keep; by default sex, age and category where there are such.
     columns, where, crs, **how
-        How to read it; see `odkanon.Reading`.
+        How to read it; see `odkanon.InputSpec`.
 
     Notes
     -----
@@ -136,10 +136,10 @@ def read_trips(
     >>> len(trips) + sum(each.rows for each in trips.source.rejected.values())
     81291
     """
-    return trips_of(Reading(source, columns, where, crs=crs, **how), attributes)
+    return trips_of(InputSpec(source, columns, where, crs=crs, **how), attributes)
 
 
-def trips_of(reading: Reading, attributes: Sequence[str] | None = None, *, table: Table | None = None) -> Trips:
+def trips_of(reading: InputSpec, attributes: Sequence[str] | None = None, *, table: Table | None = None) -> Trips:
     """Read the trips of an input, which may be open already; see `read_trips`."""
     table = reading.open() if table is None else table
     found = reading.resolved(table, attributes or ())
@@ -159,11 +159,11 @@ def trips_of(reading: Reading, attributes: Sequence[str] | None = None, *, table
     if len(rows.table) == 0:
         raise no_rows(table, rows.source, example=example_of(table, found, checks, rows.source.rejected))
     rows = without_offsets(table, found, rows, times)
-    warn_of_missing(rows.heads)
+    warn_of_missing(rows.contributors)
     some = np.arange(0, len(rows.table), max(len(rows.table) // SAMPLE, 1))
     ends = [column.to_numpy() for column in rows.table.select(list(COORDINATES)).take(pa.array(some)).columns]
     warn_if_misplaced(np.concatenate(ends[0::2]), np.concatenate(ends[1::2]))
-    return Trips(rows.table, rows.weight, rows.scale, rows.heads, rows.with_mean_weight())
+    return Trips(rows.table, rows.weight, rows.scale, rows.contributors, rows.with_mean_weight())
 
 
 def build_od(trips: Trips, *, resolution: int = 10, within: Area | None = None) -> ODMatrix:
@@ -192,27 +192,27 @@ def count_trips(
     trips: Trips,
     resolution: int,
     within: Area | None,
-    kinds_of: Callable[[Trips], Kinds] = lambda trips: ((), ()),
+    parse_attributes: Callable[[Trips], AttributeColumns] = lambda trips: ((), ()),
 ) -> ODMatrix:
     """Count trips by origin, destination and kind, where they are inside an area if one is given.
 
     Parameters
     ----------
-    kinds_of : callable
+    parse_attributes : callable
         Given the trips that are counted, returns the axes besides the two places, and for each the values of the trips.
     """
     if within is not None:
         trips = trips.reject(~trips.inside(resolution, within), OUTSIDE)
-    axes, kinds = kinds_of(trips)
+    axes, attributes = parse_attributes(trips)
     return od_between(
         trips.cells(resolution),
         within,
         weight=trips.weight,
         scale=trips.scale,
-        heads=trips.heads,
+        contributors=trips.contributors,
         source=trips.source,
         axes=axes,
-        kinds=kinds,
+        attributes=attributes,
     )
 
 

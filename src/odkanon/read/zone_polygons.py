@@ -142,8 +142,8 @@ def _polygonal(wkb: Shapes, path: Path) -> Shapes:
     except ImportError:
         raise InputError(_NEEDS) from None
     shapes = shapely.force_2d(shapely.from_wkb(wkb, on_invalid="ignore"))  # such as a ring that is not closed
-    kinds = {3, 6}
-    others = [number for number, kind in enumerate(shapely.get_type_id(shapes), start=1) if kind not in kinds]
+    attributes = {3, 6}
+    others = [number for number, kind in enumerate(shapely.get_type_id(shapes), start=1) if kind not in attributes]
     if len(shapes) == 0 or others:
         which = f"row {others[0]} is none" if others else "it has no rows"
         raise InputError(f"{path} should hold polygons, but {which}")

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from odkanon.methods.method_registry import words_for
-from odkanon.model.measures import HEADS
+from odkanon.model.measures import DISTINCT
 from odkanon.release_format.names import CSV, MANIFEST, PARQUET, ZONES, sha256
 from odkanon.zoning.spherical_area import polygons_of
 
@@ -39,7 +39,7 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "destination": ("string", "Zone where the trips end; an id of zones.geojson with axis destination"),
     "trips": ("integer", "Observed trips; unit: trip"),
     "weight": ("number", "Sum of the weights of these trips; unit: trips of the population that they stand for"),
-} | {name: ("integer", f"Number of {measure.title} behind these trips") for name, measure in HEADS.items()}
+} | {name: ("integer", f"Number of {measure.title} behind these trips") for name, measure in DISTINCT.items()}
 
 _KIND = ("string", "What kind of trips; any where that was given up")
 

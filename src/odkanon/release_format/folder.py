@@ -24,7 +24,7 @@ from odkanon.methods.cascade.reuse import EarlierRows
 from odkanon.methods.method_registry import METHODS
 from odkanon.model.measures import ADDITIVE, MEASURES
 from odkanon.model.od import AXES
-from odkanon.quality.accuracy.zone_nodes import Nodes, kind_nodes
+from odkanon.quality.accuracy.zone_nodes import Nodes, attribute_nodes
 from odkanon.release_format.names import CSV, MANIFEST, PARQUET, ZONES, read_rows
 from odkanon.release_format.recipe import INDEX, read_recipe, with_leaves
 
@@ -95,10 +95,10 @@ class SavedRelease:
         return [axis["name"] for axis in self.about.get("axes", [])]
 
     @property
-    def kinds(self) -> list[tuple[Nodes, Ints]]:
+    def attributes(self) -> list[tuple[Nodes, Ints]]:
         """For each axis of a cube what its rows tell, each once, and for each row the number of its own."""
         return [
-            kind_nodes(np.array(self.flows.column(axis["name"]).to_pylist(), dtype=np.str_), axis["levels"])
+            attribute_nodes(np.array(self.flows.column(axis["name"]).to_pylist(), dtype=np.str_), axis["levels"])
             for axis in self.about.get("axes", [])
         ]
 

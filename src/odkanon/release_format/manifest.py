@@ -19,14 +19,14 @@ from odkanon.core.arrays import Ints
 from odkanon.core.weights import from_units
 from odkanon.methods.method_registry import METHODS
 from odkanon.model.flows import Totals
-from odkanon.model.measures import ADDITIVE, HEADS
+from odkanon.model.measures import ADDITIVE, DISTINCT
 from odkanon.model.od import AXES, Axis
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.quality.privacy import privacy
 from odkanon.quality.utility import utility
 from odkanon.release_format.names import axis_of
-from odkanon.release_format.public_rule import public_rule, told_rule
+from odkanon.release_format.public_rule import public_rule, publishable_rule
 from odkanon.zoning.cells import cell_to_resolution, str_to_cell
 from odkanon.zoning.hierarchy import Hierarchy
 from odkanon.zoning.zones import Zones, find_nodes
@@ -46,11 +46,11 @@ def public_manifest(release: Release) -> dict[str, Any]:
         "format": FORMAT,
         "version": __version__,
         "statement": promise(release),
-        "rule": public_rule(told_rule(release)),
+        "rule": public_rule(publishable_rule(release)),
         "method": release.method,
         "parameters": public_parameters(release),
         "resolution": None if matrix is None else matrix.origins.resolution,
-        "zones": {axis: _kinds(axis_of(release, axis)[0]) for axis in AXES},
+        "zones": {axis: _attributes(axis_of(release, axis)[0]) for axis in AXES},
         **public_axes(release),
         **_period(release),
         "published": _published(release),
@@ -78,7 +78,7 @@ def public_axes(release: Release) -> dict[str, Any]:
         return {}
     return {
         "axes": [
-            {"name": axis.name, "levels": axis.listed(release.classes.kinds[axis.name].tolist())}
+            {"name": axis.name, "levels": axis.listed(release.classes.attributes[axis.name].tolist())}
             for axis in matrix.axes
         ]
     }
@@ -123,9 +123,9 @@ def at_most_unlisted(release: Release) -> int | None:
     share, trips, rule = Fraction(str(release.budget.share)), release.classes.trips, release.rule
     if share == 0:
         return 0
-    if release.budget.of != "trips" or (rule.plain and rule.main_measure != "trips"):
+    if release.budget.of != "trips" or (rule.thresholds_only and rule.main_measure != "trips"):
         return None
-    beyond = int(trips.min()) if rule.plain and len(trips) else 0
+    beyond = int(trips.min()) if rule.thresholds_only and len(trips) else 0
     return floor(share / (1 - share) * (int(trips.sum()) + beyond)) + beyond
 
 
@@ -153,17 +153,17 @@ def public_quality(release: Release) -> dict[str, Any] | None:
         compared = _small_groups(release, measure)
         e = utility(release.input, release, measure=measure).e if compared else None
         quality[measure]["e"] = None if e is None else hundredths(e)
-        if compared and measure in release.usefulness:
-            places = release.usefulness[measure].squares
+        if compared and measure in release.accuracy:
+            places = release.accuracy[measure].squares
             quality[measure]["cpc"] = {place.name: hundredths(place.cpc) for place in places}
     return quality
 
 
 def _told_k(release: Release, measure: str) -> float:
     """Return what k is in a measure for somebody who has the rows: where it takes a mean weight, that of the rows."""
-    rule, classes = told_rule(release), release.classes
+    rule, classes = publishable_rule(release), release.classes
     if measure == "weight" and rule.weight_from_data:
-        return float(rule.promised["weight"])
+        return float(rule.disclosed_thresholds["weight"])
     mean = None
     if classes.weight is not None:
         mean = Fraction(int(classes.weight.sum()), int(classes.trips.sum()) * classes.scale)
@@ -179,7 +179,7 @@ def _small_groups(release: Release, measure: str) -> bool:
     rule, classes = release.rule, release.classes
     if measure == "weight":
         weight = 0 if classes.weight is None else int(classes.weight.sum())
-        alone = rule.measures == ("weight",) and classes.own_pairs is None
+        alone = rule.measures == ("weight",) and classes.finest_pairs is None
         return alone and weight >= 100 * rule.units("weight", classes.scale)
     asked = [value for name, value in rule.thresholds.items() if name != "weight"]
     return int(classes.trips.sum()) >= 100 * max([*asked, 1 if rule.k_from_data else rule.k])
@@ -260,8 +260,8 @@ def manifest(release: Release, *, with_limit: bool = True) -> dict[str, Any]:
 
 def promise(release: Release) -> str:
     """Return what a release promises: its rule, and what its rows imply where some lie in others."""
-    told = statement(told_rule(release))
-    if release.classes.own_pairs is None:
+    told = statement(publishable_rule(release))
+    if release.classes.finest_pairs is None:
         return told
     if release.budget is not None:
         more = "Which rows are left out depends on the data and tells of it: for comparing, not for publishing."
@@ -282,18 +282,19 @@ def statement(rule: Rule) -> str:
     parts = {
         "trips": lambda value: f"{value:,} trips",
         "weight": lambda value: f"a weight of {float(value):,.10g} (people that the trips stand for)",
-    } | {name: lambda value, name=name: f"{value:,} {HEADS[name].title}" for name in HEADS}
-    told = " and ".join(parts[measure](value) for measure, value in rule.promised.items())
-    return " ".join([f"Every published flow is shared by at least {told}.", *_besides(rule)])
+    } | {name: lambda value, name=name: f"{value:,} {DISTINCT[name].title}" for name in DISTINCT}
+    told = " and ".join(parts[measure](value) for measure, value in rule.disclosed_thresholds.items())
+    return " ".join([f"Every published flow is shared by at least {told}.", *_constraints(rule)])
 
 
-def _besides(rule: Rule) -> list[str]:
+def _constraints(rule: Rule) -> list[str]:
     told = []
     if rule.max_share is not None:
         what = "trips or of the weight" if "weight" in rule.measures else "trips"
-        heads = " or ".join(measure.column or name for name, measure in HEADS.items())
+        contributors = " or ".join(measure.column or name for name, measure in DISTINCT.items())
         told.append(
-            f"No {heads} that the data names has more than {100 * rule.max_share:.10g} % of the {what} of a flow."
+            f"No {contributors} that the data names has more than {100 * rule.max_share:.10g} % of the {what} of a "
+            "flow."
         )
     if rule.min_destinations is not None:
         told.append(f"From every origin zone flows to at least {rule.min_destinations} destinations are published.")
@@ -305,7 +306,7 @@ def how_good(release: Release) -> dict[str, Any]:
     best = release.limit
     return {
         "limit": None if best is None else {"g": best.g, "c_avg": best.c_avg},
-        "usefulness": {name: found.as_dict() for name, found in release.usefulness.items()},
+        "usefulness": {name: found.as_dict() for name, found in release.accuracy.items()},
     }
 
 
@@ -326,7 +327,7 @@ def _published(release: Release) -> dict[str, Any]:
     return told
 
 
-def _kinds(zones: Zones) -> list[str]:
+def _attributes(zones: Zones) -> list[str]:
     return sorted({zones.kind(zone) for zone in range(len(zones))})
 
 
@@ -337,7 +338,7 @@ def _input(release: Release) -> dict[str, Any]:
     account["trips"] = whole.trips + sum(part.trips for part in rejected.values())
     if whole.weight is not None:
         account["weight"] = from_units(whole.weight + sum(part.weight for part in rejected.values()), scale)
-    account |= whole.heads
+    account |= whole.contributors
     account |= {"sha256": whole.source.sha256, "lookalikes": whole.source.lookalikes}
     account["rejected"] = {
         reason: {"rows": part.rows, "trips": part.trips}
@@ -350,9 +351,9 @@ def _input(release: Release) -> dict[str, Any]:
 def _rule(release: Release) -> dict[str, Any]:
     mean = release.rule.mean_weight or (release.input.mean_weight if release.input.weight is not None else None)
     k = release.rule.k_of("trips", mean)
-    told = {"k": int(k) if k.denominator == 1 else float(k), **_thresholds(release.rule), **release.rule.besides}
+    told = {"k": int(k) if k.denominator == 1 else float(k), **_thresholds(release.rule), **release.rule.constraints}
     if release.rule.weight_from_data:
-        told["weight_told"] = told_rule(release).promised["weight"]
+        told["weight_told"] = publishable_rule(release).disclosed_thresholds["weight"]
     return told if mean is None else {**told, "mean_weight": float(mean)}
 
 

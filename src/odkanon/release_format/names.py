@@ -45,7 +45,7 @@ def classes_table(release: Release) -> pa.Table:
         "origin": pa.array(release.origins.ids[classes.origin].tolist(), pa.string()),
         "destination": pa.array(release.destinations.ids[classes.destination].tolist(), pa.string()),
     }
-    columns |= {name: pa.array(values.tolist(), pa.string()) for name, values in classes.kinds.items()}
+    columns |= {name: pa.array(values.tolist(), pa.string()) for name, values in classes.attributes.items()}
     for measure in MEASURES:
         masses = getattr(classes, measure)
         if masses is not None:

@@ -9,7 +9,7 @@ from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 
 
-def told_rule(release: Release) -> Rule:
+def publishable_rule(release: Release) -> Rule:
     """Return the rule of a release as it may be told: that of a cascade on k mean weights goes by its rows.
 
     The mean weight of all trips, compared with that of the listed ones, tells of the others: that there are some, and
@@ -19,9 +19,9 @@ def told_rule(release: Release) -> Rule:
     or meets the rule.
     """
     rule, classes = release.rule, release.classes
-    if classes.own_pairs is None or classes.weight is None or not len(classes):
+    if classes.finest_pairs is None or classes.weight is None or not len(classes):
         return rule
-    if not rule.goes_by(release.input.own_mean_weight):
+    if not rule.uses_mean_weight(release.input.own_mean_weight):
         return rule
     mean = Fraction(int(classes.weight.sum()), int(classes.trips.sum()) * classes.scale)
     least = min(Fraction(rule.k) * mean, Fraction(int(classes.weight.min()), classes.scale))
@@ -33,4 +33,4 @@ def public_rule(rule: Rule) -> dict[str, Any]:
 
     The k of a threshold on weight that was asked for is not told: it would tell the mean weight of the data.
     """
-    return ({} if rule.k_from_data else {"k": rule.k}) | rule.promised | rule.besides
+    return ({} if rule.k_from_data else {"k": rule.k}) | rule.disclosed_thresholds | rule.constraints

@@ -32,7 +32,7 @@ _MONDAY = np.datetime64("2022-11-14T00:00:00", "s")
 _LAT, _LON = 48.853, 2.3499
 _KM_NORTH, _KM_EAST = 111.2, 73.2
 
-_KINDS = 1_000_003
+_ATTRIBUTES = 1_000_003
 _STATIONS, _CENTRES = 420, 14  # places that strangers share; the first few stations draw people from afar
 _FIRST_FIX_KM = 0.015  # how far a trip in the centre has got, at most, when the receiver finds itself
 _SHORTEST_STAY = 240  # seconds; a gap of up to 180 would not have ended the trip
@@ -146,7 +146,7 @@ def _draw_stops(draws: _Draws, people: _Persons) -> _Stops:
     first, last = np.diff(day, prepend=-1) > 0, np.diff(day, append=-1) != 0
     commute = tables.CATEGORIES["commute"][people.category]
     working = (draws.uniform(_PERSONS, _DAYS) < commute[:, None]) & (np.arange(_DAYS) < 5)
-    column = draws.pick(tables.VISITS, 2 * (~working).ravel()[day] + ~first)
+    column = draws.pick(tables.CONTRIBUTIONS, 2 * (~working).ravel()[day] + ~first)
     column[last & (draws.uniform(_TRIPS) < 0.95)] = tables.HOME
     for spare in (
         tables.HABIT,
@@ -258,8 +258,8 @@ def make_survey(seed: int = 2025) -> pa.Table:
     weight = _draw_weights(draws, people, np.bincount(stops.person, minlength=_PERSONS))
     (start_lat, start_lon), (end_lat, end_lon) = _degrees(start), _degrees(end)
     # Of a generator of their own, so that everything else is as it was before there were modes and purposes.
-    kinds = _Draws(seed + _KINDS)
-    purpose, mode = _draw_purposes(kinds, people, stops), _draw_modes(kinds, start, end)
+    attributes = _Draws(seed + _ATTRIBUTES)
+    purpose, mode = _draw_purposes(attributes, people, stops), _draw_modes(attributes, start, end)
     owner = stops.person
     return pa.table(
         {

@@ -69,7 +69,7 @@ WOMAN_WEIGHT = 1.07
 # Where trips lead, one column an anchor of the person. The ends of trips scatter around it: little at home,
 # widely on errands, which is why so few trips share both cells.
 HOME, HABIT, ERRAND = 0, 5, 8
-VISITS = np.array(
+CONTRIBUTIONS = np.array(
     [  # home work station station centre habit place outing errand errand
         [0, 66, 15, 2, 2, 11, 2, 2, 2, 1],  # first trip of a working day
         [8, 28, 5, 10, 3, 18, 12, 3, 3, 4],  # later trips of a working day

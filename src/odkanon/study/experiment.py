@@ -95,7 +95,7 @@ class Outcome:
         By measure, the G that no method over the hierarchies can beat with the budget of this very run; empty where
         the limit does not hold for it.
     usefulness : dict
-        By measure, as `odkanon.Usefulness.as_dict` tells it; empty where it is not known where zones lie.
+        By measure, as `odkanon.Accuracy.as_dict` returns it; empty where it is not known where zones lie.
     """
 
     cell: Cell
@@ -242,7 +242,7 @@ def _describe(
         privacy={measure: asdict(report) for measure, report in privacy(release).items()},
         limit_g=limits,
         refusal=release.refusal,
-        usefulness={measure: found.as_dict() for measure, found in release.usefulness.items()},
+        usefulness={measure: found.as_dict() for measure, found in release.accuracy.items()},
     )
 
 

@@ -49,7 +49,7 @@ def people_in(trips: Trips, dimension: str, segment: str, resolution: int, withi
     start, end = trips.cells(resolution)
     inside = np.ones(len(trips), dtype=bool) if within is None else within.contains(start) & within.contains(end)
     cells = len(np.unique(np.concatenate([start[inside], end[inside]])))
-    person = trips.heads.get("persons")
+    person = trips.contributors.get("persons")
     if person is None:
         return People(dimension, segment, None, None, int(inside.sum()), cells)
     known = inside & (person >= 0)

@@ -168,7 +168,7 @@ def check_plotting() -> None:
 
 
 def _cpc(release: Release, measure: UtilityMeasure) -> tuple[float | None, float | None, float | None, float | None]:
-    found = release.usefulness.get(measure)
+    found = release.accuracy.get(measure)
     if found is None:
         return None, None, None, None
     one, two, four, eight = (place.cpc for place in found.squares)

@@ -57,10 +57,10 @@ class AttributeAxis:
         chains = list(zip(*(ids[code].tolist() for ids, code in zip(tree.ids, tree.codes, strict=True)), strict=True))
         shown = [chain for chain in chains if chain[0] in self.named or chain[0] in said]
         groups = {node for chain in shown for node in chain[1:-1]} | said
-        rest = {
+        residual = {
             (UNLISTED,) * level + chain[level:]: None
             for level in range(1, tree.top)
             for chain in chains
             if not self.named and chain[level] in groups
         }
-        return [list(column) for column in zip(*shown, *rest, (UNLISTED,) * tree.top + (ANY,), strict=True)]
+        return [list(column) for column in zip(*shown, *residual, (UNLISTED,) * tree.top + (ANY,), strict=True)]

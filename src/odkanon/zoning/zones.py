@@ -16,7 +16,7 @@ from odkanon.zoning.spherical_area import EARTH_KM2, cell_area_km2, polygon_area
 from odkanon.zoning.substeps import fine_cells
 
 Array = npt.NDArray[Any]
-Kind = Literal["cell", "cells", "place", "box", "world"]
+ZoneShape = Literal["cell", "cells", "place", "box", "world"]
 """An H3 cell, a free zone of several, a zone of a lookup table, a box of coordinates, or the virtual H3 root."""
 
 
@@ -96,7 +96,7 @@ class Zones(Frozen):
             about["places"] = list(self.places[zone])
         return about | {"area_km2": self.area_km2(zone)}
 
-    def kind(self, zone: int) -> Kind:
+    def kind(self, zone: int) -> ZoneShape:
         """Return what sort of place a zone is."""
         if self.bounds is not None:
             return "box"

@@ -36,8 +36,8 @@ def write(
             writer.write_tile(zxy_to_tileid(zoom, x, y), gzip.compress(content))
         box = {"min_lon_e7": 0, "min_lat_e7": 0, "max_lon_e7": 1, "max_lat_e7": 1}
         more = {"center_zoom": 12, "center_lon_e7": 0, "center_lat_e7": 0}
-        kinds = {"tile_type": kind, "tile_compression": Compression.GZIP}
-        writer.finalize({**kinds, "min_zoom": min(zooms), "max_zoom": max(zooms), **box, **more}, {})
+        attributes = {"tile_type": kind, "tile_compression": Compression.GZIP}
+        writer.finalize({**attributes, "min_zoom": min(zooms), "max_zoom": max(zooms), **box, **more}, {})
     return path
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from odkanon import Reading, read_trips
+from odkanon import InputSpec, read_trips
 from odkanon.engine.selection import load
 from odkanon.errors import InputError
 from odkanon.read.lookup import read_hierarchy
@@ -20,7 +20,7 @@ from worlds.files import trips_text, write
 
 READERS: dict[str, Callable[[Path], int]] = {
     "memory": lambda path: len(read_trips(path)),
-    "duckdb": lambda path: load(Reading(path), engine="duckdb").summary.trips,
+    "duckdb": lambda path: load(InputSpec(path), engine="duckdb").summary.trips,
 }
 
 
@@ -90,7 +90,7 @@ def test_quotes_inside_of_values_are_letters(
     text = with_note({5: '12" wide', 6: '"12"" wide"', 9: '3" x 4"', 10: '"all"'})
     assert read(write(tmp_path / "t.csv", text)) == 20
     assert not caplog.text
-    assert Reading(tmp_path / "t.csv").open().lines == 20
+    assert InputSpec(tmp_path / "t.csv").open().lines == 20
 
 
 @pytest.mark.parametrize("read", READERS.values(), ids=READERS)
@@ -101,14 +101,14 @@ def test_line_ends_may_be_mixed(tmp_path: Path, read: Callable[[Path], int], pac
     text = "".join([f"{first}\n", *(line + ("\n" if at % 3 else "\r\n") for at, line in enumerate(lines))]).encode()
     path = write(tmp_path / "t.csv", gzip.compress(text) if packed else text)
     assert read(path) == 20
-    assert Reading(path).open().lines == 20
+    assert InputSpec(path).open().lines == 20
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
 def test_line_ends_of_old_macs(tmp_path: Path, encoding: str) -> None:
     path = write(tmp_path / "t.csv", trips_text(20).replace("\n", "\r").encode(encoding))
     assert len(read_trips(path)) == 20
-    assert Reading(path).open().lines == 20
+    assert InputSpec(path).open().lines == 20
 
 
 def test_spreadsheets_break_lines_inside_of_cells_in_another_way(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from odkanon import Reading, read_trips
+from odkanon import InputSpec, read_trips
 from odkanon.engine.selection import load
 from odkanon.errors import InputError
 from odkanon.read.input_matrix import matrix_of
@@ -31,7 +31,7 @@ def test_other_encodings_lose_no_row(tmp_path: Path, encoding: str, caplog: pyte
     trips = read_trips(path)
     assert (len(trips), trips.source.rows, trips.source.rejected) == (48, 48, {})
     assert set(trips.table.column("sex").to_pylist()) == {"Féminin", "Masculin"}
-    assert load(Reading(path), engine="duckdb").summary.trips == 48
+    assert load(InputSpec(path), engine="duckdb").summary.trips == 48
     said = "is not UTF-8; it is read as" in caplog.text
     assert said == (encoding not in ("utf-16", "utf-8-sig"))
     assert "p0" not in caplog.text
@@ -58,7 +58,7 @@ def test_columns_without_a_name_are_no_matter(tmp_path: Path, engine: Any) -> No
     rows = trips_text(sex=("a", "b")).splitlines()
     text = "\n".join(f"{'' if at == 0 else at},{row}," for at, row in enumerate(rows))
     path = write(tmp_path / "t.csv", text.encode())
-    assert load(Reading(path), engine=engine).summary.trips == 48
+    assert load(InputSpec(path), engine=engine).summary.trips == 48
 
 
 def test_gzipped_files_too(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_a_letter_at_the_border_of_two_pieces(tmp_path: Path, monkeypatch: pytes
 def test_lines_that_get_lost_are_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Should the reader ever pass over a line, no release is made."""
     path = write(tmp_path / "t.csv", trips_text())
-    reading = Reading(path)
+    reading = InputSpec(path)
     table = reading.open()
     assert table.lines == 48
     shorter = write(tmp_path / "t.csv", trips_text(47))
@@ -112,7 +112,7 @@ def test_lines_that_get_lost_are_noticed(tmp_path: Path, monkeypatch: pytest.Mon
 def test_lines_are_counted_whatever_they_end_with(tmp_path: Path, end: str, last: bool) -> None:
     content = trips_text(5).replace("\n", end)
     path = write(tmp_path / "t.csv", content if last else content.removesuffix(end))
-    assert Reading(path).open().lines == 5
+    assert InputSpec(path).open().lines == 5
     assert len(read_trips(path)) == 5
 
 
@@ -149,7 +149,7 @@ def test_a_declared_delimiter(tmp_path: Path) -> None:
     path = write(tmp_path / "t.csv", trips_text(6).replace(",", "^"))
     assert len(read_trips(path, delimiter="^")) == 6
     with pytest.raises(InputError, match="a delimiter is one character"):
-        Reading(path, delimiter=";;")
+        InputSpec(path, delimiter=";;")
 
 
 @pytest.mark.parametrize("name", ["t[12].csv", "t*.csv", "t?.csv"])

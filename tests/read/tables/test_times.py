@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from odkanon import Reading, Rule, anonymize, audit_releases, build_od, read_trips
+from odkanon import InputSpec, Rule, anonymize, audit_releases, build_od, read_trips
 from odkanon.audit import TripsSource
 from odkanon.engine.selection import load
 from odkanon.read.tables.open_table import open_table
@@ -44,8 +44,8 @@ def test_eight_in_the_evening_is_not_eight_in_the_morning(tmp_path: Path, evenin
     lines = [f"48.85,2.35,48.86,2.36,p{at},{time}" for at, time in enumerate(times)]
     path = tmp_path / "trips.csv"
     path.write_text("\n".join(["start_lat,start_lon,end_lat,end_lon,person,start_time", *lines]) + "\n")
-    assert load(Reading(path, where="hour == 8"), engine=engine).summary.trips == 1
-    source = load(Reading(path), engine=engine).summary.source
+    assert load(InputSpec(path, where="hour == 8"), engine=engine).summary.trips == 1
+    source = load(InputSpec(path), engine=engine).summary.source
     assert source.rejected["whose start_time cannot be read"].rows == 1
     release = anonymize(build_od(read_trips(path)), Rule(trips=2)).save(tmp_path / "release")
     assert [each.check for each in audit_releases([release], trips=TripsSource(path)).findings] == ["dominance"]

@@ -16,7 +16,7 @@ import pyarrow as pa
 from odkanon.audit.counting.own_filters import Kept, quoted
 from odkanon.audit.counting.persons import person_sql
 from odkanon.audit.counting.scan import Scan, TripsSource, scan_of
-from odkanon.audit.own_counts import HEADS, MEASURES
+from odkanon.audit.own_counts import DISTINCT, MEASURES
 from odkanon.errors import InputError
 from odkanon.read.area import Area
 from odkanon.read.tables.open_table import quote_text
@@ -89,7 +89,7 @@ def load_records(
         "SELECT origin FROM records UNION SELECT destination FROM records ORDER BY 1"
     ).fetchall()
     measures = tuple(each.name for each in MEASURES if each.name == "trips" or each.column in present)
-    return Records(scan.sha256, measures, [row[0] for row in leaves], _kinds(connection, scan, kept))
+    return Records(scan.sha256, measures, [row[0] for row in leaves], _attributes(connection, scan, kept))
 
 
 def _raw(scan: Scan, column: str, zone: str | None) -> str:
@@ -98,7 +98,7 @@ def _raw(scan: Scan, column: str, zone: str | None) -> str:
     return _clock(_name(column), zone) if is_time else _name(column)
 
 
-def _kinds(connection: duckdb.DuckDBPyConnection, scan: Scan, kept: Mapping[str, str]) -> dict[str, str]:
+def _attributes(connection: duckdb.DuckDBPyConnection, scan: Scan, kept: Mapping[str, str]) -> dict[str, str]:
     types = {row[0]: str(row[1]) for row in connection.execute("DESCRIBE records").fetchall()}
     return {name: types[f"raw {name}"] for name in kept}
 
@@ -114,11 +114,11 @@ def _column_of(scan: Scan, name: str) -> str | None:
 
 def _filled(connection: duckdb.DuckDBPyConnection, scan: Scan) -> set[str]:
     """Return which of our columns have a value at all; one that is empty throughout counts as absent."""
-    ours = [name for name in ("weight", *HEADS, "trips", *_TIMES) if name in scan.found]
+    ours = [name for name in ("weight", *DISTINCT, "trips", *_TIMES) if name in scan.found]
     if not ours:
         return set()
     tests = {name: f"{_name(scan.found[name])} IS NOT NULL" for name in ours}
-    tests |= {name: f"{person_sql(_name(scan.found[name]))} IS NOT NULL" for name in HEADS if name in ours}
+    tests |= {name: f"{person_sql(_name(scan.found[name]))} IS NOT NULL" for name in DISTINCT if name in ours}
     row = connection.execute(
         f"SELECT {', '.join(f'coalesce(bool_or({tests[name]}), false)' for name in ours)} FROM {scan.sql}"
     ).fetchall()[0]
@@ -128,7 +128,7 @@ def _filled(connection: duckdb.DuckDBPyConnection, scan: Scan) -> set[str]:
 def _values(scan: Scan, present: set[str], zone: str | None) -> dict[str, str]:
     """Return what is taken from each row, by our names."""
     values = {}
-    for name in HEADS:
+    for name in DISTINCT:
         values[name] = person_sql(_name(scan.found[name])) if name in present else "NULL::VARCHAR"
     values["weight"] = _decimal(scan.found["weight"]) if "weight" in present else f"NULL::{DECIMAL}"
     number = f"TRY_CAST({_text(scan.found['weight'])} AS DOUBLE)" if "weight" in present else "1"
@@ -237,7 +237,7 @@ def _insert(connection: duckdb.DuckDBPyConnection, row: Any, ends: Sequence[Any]
     connection.register("incoming", pa.table({"row": row, "o": ends[0], "d": ends[1]}))
     columns = [each[0] for each in connection.execute("DESCRIBE raw").fetchall()]
     same = [
-        *HEADS,
+        *DISTINCT,
         "weight",
         *(f'"moment {name}"' for name in _TIMES),
         *(name for name in PLACES if name in columns),
@@ -247,10 +247,10 @@ def _insert(connection: duckdb.DuckDBPyConnection, row: Any, ends: Sequence[Any]
     copied = "person IS NOT NULL AND start_time IS NOT NULL" if PLACES[0] in columns else "false"
     first = f"min(row) OVER (PARTITION BY {', '.join(same)})"
     ours = {"row", "origin", "destination", "trips"}
-    rest = ", ".join(_name(name) for name in columns if name not in ours)
+    residual = ", ".join(_name(name) for name in columns if name not in ours)
     connection.execute(
         f"CREATE TABLE records AS SELECT row, CASE WHEN {copied} THEN {first} ELSE row END AS trip, "
-        f"i.o AS origin, i.d AS destination, {trips} AS trips, {rest} FROM raw JOIN incoming i USING (row)"
+        f"i.o AS origin, i.d AS destination, {trips} AS trips, {residual} FROM raw JOIN incoming i USING (row)"
     )
     connection.execute("DROP TABLE raw")
     connection.unregister("incoming")

@@ -16,14 +16,14 @@ import duckdb
 
 from odkanon.core.paths import plain
 from odkanon.errors import InputError
-from odkanon.read.input_spec import Reading
+from odkanon.read.input_spec import InputSpec
 from odkanon.read.tables.column_names import kind_of, resolve
 from odkanon.read.tables.layouts import layout_of
 from odkanon.read.tables.open_table import quote_text
 
 _CHUNK = 1 << 20
 
-TripsSource = Reading
+TripsSource = InputSpec
 """A file of trips and how to read it. What a release says of its filter goes before ``where``."""
 
 

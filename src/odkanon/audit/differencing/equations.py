@@ -12,7 +12,7 @@ from odkanon.core.arrays import Bools, Ints, spans
 
 
 @dataclass(frozen=True, eq=False)
-class Heads:
+class ColumnContributors:
     """Who is in each column: persons, or households.
 
     Attributes
@@ -21,7 +21,7 @@ class Heads:
         The measure.
     least : int
         Below how many a group is too small.
-    head : array of int
+    contributor : array of int
         Their numbers, each once a column, column by column.
     start : array of int
         Where those of each column start; at the end, how many there are in all.
@@ -29,17 +29,19 @@ class Heads:
 
     name: str
     least: int
-    head: Ints
+    contributor: Ints
     start: Ints
 
-    def take(self, columns: Ints) -> Heads:
+    def take(self, columns: Ints) -> ColumnContributors:
         """Return who is in some of the columns."""
         first, end = self.start[columns], self.start[columns + 1]
-        return Heads(self.name, self.least, self.head[spans(first, end)], np.append(0, np.cumsum(end - first)))
+        return ColumnContributors(
+            self.name, self.least, self.contributor[spans(first, end)], np.append(0, np.cumsum(end - first))
+        )
 
     def among(self, columns: Ints) -> int:
         """Return how many there are in some columns together."""
-        return len(np.unique(self.take(columns).head))
+        return len(np.unique(self.take(columns).contributor))
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +59,7 @@ class System:
         For each column and each of these measures, its mass; zeros for columns that are possible but empty.
     least : array of float
         Below which mass a group is too small, for each of these measures.
-    heads : tuple of Heads
+    contributors : tuple of Heads
         Who is in the columns, for each measure that does not add up, such as persons.
     """
 
@@ -65,21 +67,21 @@ class System:
     names: tuple[str, ...]
     mass: npt.NDArray[np.float64]
     least: npt.NDArray[np.float64]
-    heads: tuple[Heads, ...] = ()
+    contributors: tuple[ColumnContributors, ...] = ()
 
     def take(self, columns: Ints) -> System:
         """Return the system of some of the columns."""
-        heads = tuple(each.take(columns) for each in self.heads)
-        return System(self.rows[columns], self.names, self.mass[columns], self.least, heads)
+        contributors = tuple(each.take(columns) for each in self.contributors)
+        return System(self.rows[columns], self.names, self.mass[columns], self.least, contributors)
 
     def counts(self) -> Ints:
         """Return, for each column and each measure that does not add up, how many heads it has."""
-        counts = np.array([np.diff(each.start) for each in self.heads], dtype=np.int64)
-        return counts.reshape(len(self.heads), len(self.rows)).T
+        counts = np.array([np.diff(each.start) for each in self.contributors], dtype=np.int64)
+        return counts.reshape(len(self.contributors), len(self.rows)).T
 
     def maybe_small(self, mass: npt.NDArray[np.float64], most: Ints) -> Bools:
         """Tell for groups with these masses, and these largest columns, whether they can be too small."""
-        least = np.array([each.least for each in self.heads], dtype=np.int64)
+        least = np.array([each.least for each in self.contributors], dtype=np.int64)
         small: Bools = np.logical_or((mass < self.least).any(axis=-1), (most < least).any(axis=-1))
         return small
 

@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from odkanon.audit.differencing.equations import Group, Heads, System, is_published
+from odkanon.audit.differencing.equations import ColumnContributors, Group, System, is_published
 from odkanon.core.arrays import Bools
 
 ROUNDS = 30
@@ -145,14 +145,16 @@ class _Adding:
 class _ByHeads:
     """Heads, each spread over the columns that it is in."""
 
-    def __init__(self, heads: Heads, live: Bools) -> None:
+    def __init__(self, heads: ColumnContributors, live: Bools) -> None:
         counts = np.diff(heads.start)
         self.limit = (heads.least - 1) * WHOLE + 1  # heads are whole, so more than one less is enough
         self.small: Bools = counts < heads.least
         self._heads = heads
         self._inside: dict[int, list[int]] = defaultdict(list)
         self._columns: dict[int, list[int]] = defaultdict(list)
-        for column, head in zip(np.repeat(np.arange(len(counts)), counts).tolist(), heads.head.tolist(), strict=True):
+        for column, head in zip(
+            np.repeat(np.arange(len(counts)), counts).tolist(), heads.contributor.tolist(), strict=True
+        ):
             if live[column]:
                 self._inside[column].append(head)
                 self._columns[head].append(column)
@@ -237,7 +239,7 @@ def least_cuts(system: System) -> tuple[list[Group], bool]:
     live = _without_empty(system)
     measures: list[_Adding | _ByHeads] = [
         *(_Adding(mass, least) for mass, least in zip(system.mass.T, system.least.tolist(), strict=True)),
-        *(_ByHeads(heads, live) for heads in system.heads),
+        *(_ByHeads(heads, live) for heads in system.contributors),
     ]
     found: list[Group] = []
     decided = True

@@ -21,7 +21,7 @@ from odkanon.errors import InputError
 from odkanon.read.tables.encodings import STRANGE_LINES, encoding_of
 from odkanon.read.tables.open_table import Table, open_text
 from odkanon.read.tables.table import rejected_lines
-from odkanon.read.tables.text_files import MARKS, Copy, TextFormat, told_header
+from odkanon.read.tables.text_files import MARKS, Copy, TextFormat, parse_header
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -94,7 +94,7 @@ def look_at_lines(frame: DataFrame, name: str, said: TextFormat) -> Lines:
     encoding = said.encoding or "utf-8"
     if said.encoding is None and "broken" in seen:
         encoding = encoding_of(seen["strange"][:STRANGE_LINES], name)
-    delimiter, _ = told_header(name, header.decode(encoding, errors="replace").encode(), said)
+    delimiter, _ = parse_header(name, header.decode(encoding, errors="replace").encode(), said)
     return Lines(header, TextFormat(encoding, delimiter), name, sum(seen["lines"]))
 
 

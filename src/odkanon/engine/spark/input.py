@@ -20,7 +20,7 @@ from odkanon.engine.sql.backend import Stored, new_name
 from odkanon.engine.sql.cell_workers import ToDegrees, place_batch
 from odkanon.engine.sql.row_checks import OfTable
 from odkanon.errors import InputError
-from odkanon.read.input_spec import Reading
+from odkanon.read.input_spec import InputSpec
 from odkanon.read.tables.containers import check_file
 from odkanon.read.tables.datasets import check_partitions, dataset_files, dataset_sha256
 from odkanon.read.tables.open_table import PARQUET, Table, open_table, quote_name
@@ -168,7 +168,7 @@ def _on_cells(resolution: int, degrees: ToDegrees | None, batch: pa.RecordBatch)
     return place_batch(batch if degrees is None else degrees(batch), resolution)
 
 
-def open_spark_input(reading: Reading, *, master: str | None = None, backend: Spark | None = None) -> SparkInput:
+def open_spark_input(reading: InputSpec, *, master: str | None = None, backend: Spark | None = None) -> SparkInput:
     """Return an input of the SQL engine: Parquet or CSV, wherever Spark can reach it, or a data frame."""
     source = reading.source
     if isinstance(source, list | tuple):
@@ -189,7 +189,7 @@ def open_spark_input(reading: Reading, *, master: str | None = None, backend: Sp
 
 
 def _frame_input(
-    backend: Spark, reading: Reading, frame: DataFrame, name: str, sha256: str | None = None
+    backend: Spark, reading: InputSpec, frame: DataFrame, name: str, sha256: str | None = None
 ) -> SparkInput:
     names = tuple(frame.columns)
     with clear_errors():

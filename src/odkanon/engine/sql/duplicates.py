@@ -73,17 +73,17 @@ def find_copies(
     Fingerprints only narrow down where to compare in full; with none repeated, which is usual, that is all. What
     else is told of them (``also``, as SQL) has to be the same for copies.
     """
-    if not rows.copies.same or not rows.copies.tells_copies:
+    if not rows.copies.same or not rows.copies.detects_duplicates:
         return None
     suspects = table.backend.repeated(records, "fingerprint")
     if len(suspects) == 0:
         return None
     weight = rows.columns.get("weight", "0")
     same = {f"same_{number}": expression for number, expression in enumerate(rows.copies.same.values())}
-    kinds = "".join(f", MIN({name}) AS {name}" for name in also)
+    attributes = "".join(f", MIN({name}) AS {name}" for name in also)
     found = table.query(
         {**ends, **same, **also, "weight": weight, "reason": rows.columns["reason"], **rows.fingerprint},
-        f"SELECT {', '.join(COORDINATES)}, MIN(weight) AS weight, COUNT(*) - 1 AS extra{kinds} FROM (%s) s "
+        f"SELECT {', '.join(COORDINATES)}, MIN(weight) AS weight, COUNT(*) - 1 AS extra{attributes} FROM (%s) s "
         f"JOIN suspects u ON s.fingerprint = u.value WHERE reason = 0 GROUP BY {', '.join([*COORDINATES, *same])} "
         "HAVING COUNT(*) > 1",
         suspects=suspects,
@@ -97,7 +97,7 @@ def find_copies(
     return Copies(found, lat_lon, good)
 
 
-def offset_kinds(times: Mapping[str, TimeColumn]) -> dict[str, str]:
+def offset_attributes(times: Mapping[str, TimeColumn]) -> dict[str, str]:
     """Return, by name, the SQL that tells with or without a UTC offset, for columns that allow both."""
     return {
         f"{name}_written": f"CASE WHEN {time.clock} IS NULL THEN 0 WHEN {time.zoned} THEN {_ZONED} ELSE {_PLAIN} END"

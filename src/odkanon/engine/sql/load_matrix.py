@@ -11,7 +11,7 @@ import numpy as np
 from odkanon.core.arrays import Ints
 from odkanon.engine.sql.backend import Backend, Selected, Stored, lend, store
 from odkanon.engine.sql.cell_workers import ToDegrees
-from odkanon.engine.sql.duplicates import Copies, find_copies, offset_kinds, refuse_mixed_offsets
+from odkanon.engine.sql.duplicates import Copies, find_copies, offset_attributes, refuse_mixed_offsets
 from odkanon.engine.sql.row_checks import CountedRows, SqlInput, account, counted_rows
 from odkanon.engine.sql.sql_engine import axis_columns, leaf_keys, totals
 from odkanon.engine.sql.sql_matrix import SqlMatrix
@@ -19,10 +19,10 @@ from odkanon.errors import InputError
 from odkanon.model.od import AXES
 from odkanon.model.provenance import Rejected, Source, Summary
 from odkanon.read.area import Area
-from odkanon.read.attributes.spec import Kind, kind_column, sources_of
+from odkanon.read.attributes.spec import AttributeSpec, attribute_column, sources_of
 from odkanon.read.crs import check_crs, ends_in_degrees, nowhere
 from odkanon.read.diagnostics import example_of, hint_at_swap, no_rows, warn_of_nobody
-from odkanon.read.input_spec import Reading
+from odkanon.read.input_spec import InputSpec
 from odkanon.read.land_mask import SAMPLE, warn_if_misplaced
 from odkanon.read.person_ids import value_text
 from odkanon.read.tables.column_names import COORDINATES, missing
@@ -31,21 +31,21 @@ from odkanon.zoning.attribute_axis import AttributeAxis
 from odkanon.zoning.hierarchy import Hierarchy, h3_hierarchy
 
 
-def load_trips(table: SqlInput, reading: Reading, kinds: Sequence[Kind] = ()) -> SqlMatrix:
+def load_trips(table: SqlInput, reading: InputSpec, attributes: Sequence[AttributeSpec] = ()) -> SqlMatrix:
     """Read trips with coordinates into a database, and count them there by origin, destination and kind.
 
     Same rules, same numbers as `odkanon.read_trips` with `odkanon.build_od` or `odkanon.cube_of`.
     """
-    found = reading.resolved(table, sources_of(kinds))
+    found = reading.resolved(table, sources_of(attributes))
     if any(name not in found for name in COORDINATES):
         raise missing(table, found, COORDINATES)
     crs, resolution = reading.crs, reading.finest
     if crs is not None:
         check_crs(crs)
     times = reading.times(table, found)
-    kept = attribute_columns(table, found, sources_of(kinds))
-    values, written = trip_values(found, times), offset_kinds(times)
-    answers = {kind_column(at): kind.sql(kept, times) for at, kind in enumerate(kinds)}
+    kept = attribute_columns(table, found, sources_of(attributes))
+    values, written = trip_values(found, times), offset_attributes(times)
+    answers = {attribute_column(at): kind.sql(kept, times) for at, kind in enumerate(attributes)}
     identity = trip_identity(found, times) | {name: value_text(column) for name, column in kept.items()} | written
     where, checks = (
         reading.check(table, found, times),
@@ -55,16 +55,16 @@ def load_trips(table: SqlInput, reading: Reading, kinds: Sequence[Kind] = ()) ->
     ends = {name: values[name] for name in COORDINATES}
     degrees = None if crs is None else ToDegrees(crs, len(rows.reasons) + 1)
     records = table.place(ends | rows.fingerprint | written | answers | rows.columns, rows.count, resolution, degrees)
-    heads = {name: rows.columns[name] for name in rows.heads}
-    copies = find_copies(table, rows, records, ends, written | answers | heads, crs)
+    contributors = {name: rows.columns[name] for name in rows.contributors}
+    copies = find_copies(table, rows, records, ends, written | answers | contributors, crs)
     source = reading.account(_account(table, rows, records, copies, crs), table.lines)
     hint_at_swap(source.rejected)
     if source.rows == sum(part.rows for part in source.rejected.values()):
         raise no_rows(table, source, example=example_of(table, found, checks, source.rejected))
     refuse_mixed_offsets(table, found, records, written, copies)
     _warn_if_misplaced(table, rows, ends, crs)
-    less = None if copies is None else copies.taken_off(table.backend, resolution, [*answers, *heads])
-    return matrix_of_records(table.backend, rows, records, less, source, within=reading.area, kinds=kinds)
+    less = None if copies is None else copies.taken_off(table.backend, resolution, [*answers, *contributors])
+    return matrix_of_records(table.backend, rows, records, less, source, within=reading.area, attributes=attributes)
 
 
 def _account(table: SqlInput, rows: CountedRows, records: Stored, copies: Copies | None, crs: str | None) -> Source:
@@ -102,7 +102,7 @@ def matrix_of_records(
     *,
     within: Area | None = None,
     tree: Hierarchy | None = None,
-    kinds: Sequence[Kind] = (),
+    attributes: Sequence[AttributeSpec] = (),
 ) -> SqlMatrix:
     """Return the matrix of good records, of those inside an area where one is given.
 
@@ -112,10 +112,10 @@ def matrix_of_records(
         ``origin, destination, reason`` and what is counted; places are H3 cells, or numbers of leaves of ``tree``.
         For each kind there is a column of answers.
     copies : Stored, optional
-        ``origin, destination``, answers, heads, ``records, trips, weight`` to be added, negative for what is to be
-        taken off.
+        ``origin, destination``, answers, contributors, ``records, trips, weight`` to be added, negative for what is
+        to be taken off.
     """
-    ends = ", ".join(axis_columns(len(kinds)))
+    ends = ", ".join(axis_columns(len(attributes)))
     weighted = "weight" in rows.columns
     masses = ("records", "trips", "weight") if weighted else ("records", "trips")
     trips = "trips" if "trips" in rows.columns else "1"
@@ -123,45 +123,47 @@ def matrix_of_records(
     good = f"SELECT {ends}, 1 AS records, {own} FROM {records} WHERE reason = 0"
     if copies is not None:
         good = f"{good} UNION ALL SELECT {ends}, {', '.join(masses)} FROM {copies}"
-    visits = {
-        name: f"SELECT {ends}, {name} AS head, {own} FROM {records} WHERE reason = 0 AND {name} IS NOT NULL"
-        for name in rows.heads
+    contributions = {
+        name: f"SELECT {ends}, {name} AS contributor, {own} FROM {records} WHERE reason = 0 AND {name} IS NOT NULL"
+        for name in rows.contributors
     }
     if copies is not None:
-        visits = {
-            name: f"{own_ones} UNION ALL SELECT {ends}, {name} AS head, {', '.join(masses[1:])} FROM {copies} "
+        contributions = {
+            name: f"{own_ones} UNION ALL SELECT {ends}, {name} AS contributor, {', '.join(masses[1:])} FROM {copies} "
             f"WHERE {name} IS NOT NULL"
-            for name, own_ones in visits.items()
+            for name, own_ones in contributions.items()
         }
     if within is not None:
         inside = _places_inside(backend, records, within)
         source = _without_outside(backend, good, inside, masses, source, rows.scale)
         good = _inside(good, inside)
-        visits = {name: _inside(relation, inside) for name, relation in visits.items()}
+        contributions = {name: _inside(relation, inside) for name, relation in contributions.items()}
         keep: tuple[Stored, ...] = (records, inside)
     else:
         keep = (records,)
     keep = keep if copies is None else (*keep, copies)
-    axes, numbers = _axes(backend, good, kinds)
+    axes, numbers = _axes(backend, good, attributes)
     good = _coded(good, numbers, masses)
-    visits = {name: _coded(relation, numbers, ["head", *masses[1:]]) for name, relation in visits.items()}
+    contributions = {
+        name: _coded(relation, numbers, ["contributor", *masses[1:]]) for name, relation in contributions.items()
+    }
     sums = ", ".join(f"CAST(SUM({name}) AS BIGINT) AS {name}" for name in masses[1:])
     pairs = store(backend, f"SELECT {ends}, 1 AS pairs, {sums} FROM ({good}) g GROUP BY {ends}")
-    seen = {name: Selected(relation, *keep, *numbers) for name, relation in visits.items()}
-    _warn_of_missing(backend, rows.heads, records, copies)
+    seen = {name: Selected(relation, *keep, *numbers) for name, relation in contributions.items()}
+    _warn_of_missing(backend, rows.contributors, records, copies)
     matrix = _matrix(backend, pairs, seen, source, rows.scale if weighted else None, tree, within)
     return replace(matrix, axes=axes)
 
 
-def _warn_of_missing(backend: Backend, heads: Sequence[str], records: Stored, copies: Stored | None) -> None:
-    """Warn where many of the records that are left without copies name no head."""
-    for name in heads:
-        every = f"SELECT 1 AS records, {name} AS head FROM {records} WHERE reason = 0"
+def _warn_of_missing(backend: Backend, contributors: Sequence[str], records: Stored, copies: Stored | None) -> None:
+    """Warn where many of the records that are left without copies name no contributor."""
+    for name in contributors:
+        every = f"SELECT 1 AS records, {name} AS contributor FROM {records} WHERE reason = 0"
         if copies is not None:
-            every = f"{every} UNION ALL SELECT records, {name} AS head FROM {copies}"
+            every = f"{every} UNION ALL SELECT records, {name} AS contributor FROM {copies}"
         found = backend.execute(
             "SELECT CAST(SUM(records) AS BIGINT) AS n, "
-            f"CAST(SUM(CASE WHEN head IS NULL THEN records ELSE 0 END) AS BIGINT) AS nobody FROM ({every}) r"
+            f"CAST(SUM(CASE WHEN contributor IS NULL THEN records ELSE 0 END) AS BIGINT) AS nobody FROM ({every}) r"
         ).to_pylist()[0]
         warn_of_nobody(name, found["nobody"], found["n"])
 
@@ -169,7 +171,7 @@ def _warn_of_missing(backend: Backend, heads: Sequence[str], records: Stored, co
 def _matrix(
     backend: Backend,
     pairs: Stored,
-    visits: Mapping[str, Selected],
+    contributions: Mapping[str, Selected],
     source: Source,
     scale: int | None,
     tree: Hierarchy | None,
@@ -181,14 +183,16 @@ def _matrix(
     else:
         origins, destinations = (_observed(tree, key) for key in keys)
     whole = totals(backend, str(pairs), ("pairs", "trips") if scale is None else ("pairs", "trips", "weight"))
-    heads = {
-        name: int(backend.execute(f"SELECT COUNT(*) AS n FROM (SELECT DISTINCT head FROM {each} v) p")["n"][0].as_py())
-        for name, each in visits.items()
+    contributors = {
+        name: int(
+            backend.execute(f"SELECT COUNT(*) AS n FROM (SELECT DISTINCT contributor FROM {each} v) p")["n"][0].as_py()
+        )
+        for name, each in contributions.items()
     }
     if whole.weight is not None and source.mean_weight is None and whole.trips:
         source = replace(source, mean_weight=Fraction(whole.weight, whole.trips * (scale or 1)))
-    summary = Summary(whole.pairs, whole.trips, whole.weight, heads, scale or 1, source)
-    return SqlMatrix(backend, origins, destinations, keys, pairs, visits, summary)
+    summary = Summary(whole.pairs, whole.trips, whole.weight, contributors, scale or 1, source)
+    return SqlMatrix(backend, origins, destinations, keys, pairs, contributions, summary)
 
 
 def _observed(tree: Hierarchy, leaf: Ints) -> Hierarchy:
@@ -208,11 +212,13 @@ def _inside(relation: str, inside: Stored) -> str:
     return f"SELECT r.* FROM ({relation}) r {joins}"
 
 
-def _axes(backend: Backend, good: str, kinds: Sequence[Kind]) -> tuple[tuple[AttributeAxis, ...], tuple[Stored, ...]]:
+def _axes(
+    backend: Backend, good: str, attributes: Sequence[AttributeSpec]
+) -> tuple[tuple[AttributeAxis, ...], tuple[Stored, ...]]:
     """Return the axes of the answers that occur, and for each a table of answers and the numbers of their values."""
     axes, numbers = [], []
-    for at, kind in enumerate(kinds):
-        found = backend.execute(f"SELECT DISTINCT {kind_column(at)} AS answer FROM ({good}) r").column("answer")
+    for at, kind in enumerate(attributes):
+        found = backend.execute(f"SELECT DISTINCT {attribute_column(at)} AS answer FROM ({good}) r").column("answer")
         axis, code = kind.axis(np.asarray(found.to_pylist(), dtype=np.str_))
         axes.append(axis)
         numbers.append(lend(backend, answer=found, code=code.astype(np.int64)))
@@ -223,10 +229,10 @@ def _coded(relation: str, numbers: Sequence[Stored], counted: Sequence[str]) -> 
     """Return a selection with the numbers of values in place of answers."""
     if not numbers:
         return relation
-    codes = ", ".join(f"k{at}.code AS {kind_column(at)}" for at in range(len(numbers)))
-    joins = " ".join(f"JOIN {each} k{at} ON r.{kind_column(at)} = k{at}.answer" for at, each in enumerate(numbers))
-    rest = ", ".join(f"r.{name}" for name in (*AXES, *counted))
-    return f"SELECT {codes}, {rest} FROM ({relation}) r {joins}"
+    codes = ", ".join(f"k{at}.code AS {attribute_column(at)}" for at in range(len(numbers)))
+    joins = " ".join(f"JOIN {each} k{at} ON r.{attribute_column(at)} = k{at}.answer" for at, each in enumerate(numbers))
+    residual = ", ".join(f"r.{name}" for name in (*AXES, *counted))
+    return f"SELECT {codes}, {residual} FROM ({relation}) r {joins}"
 
 
 def _without_outside(

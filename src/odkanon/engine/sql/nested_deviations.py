@@ -29,18 +29,18 @@ def nested_deviations(od: SqlMatrix, classes: Classes, nested: Nested, rows: Int
     rows : array of int
         For each class, the row that it is.
     """
-    assert classes.own_pairs is not None
+    assert classes.finest_pairs is not None
     measures, own = od.engine().masses[1:], nested.own.take(rows)
     smallest = od.backend.execute(f"SELECT {', '.join(f'MIN({name}) AS {name}' for name in measures)} FROM {od.pairs}")
     open_ = np.zeros(len(classes), dtype=bool)
     for name in measures:
-        share = even_share(getattr(classes, name), classes.own_pairs)
+        share = even_share(getattr(classes, name), classes.finest_pairs)
         open_ |= (share >= smallest.column(name)[0].as_py()) & (own.pairs > 0)
     finest = _finest_rows(od, nested, rows, _with_finer(open_, rows, nested.above), measures)
     looked_at = compare(
         od.backend,
         classes,
-        classes.own_pairs,
+        classes.finest_pairs,
         measures,
         {},
         lambda shares: f"{finest} f JOIN {shares} c ON c.number = f.finest",

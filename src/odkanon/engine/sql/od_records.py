@@ -14,14 +14,14 @@ import pyarrow as pa
 
 from odkanon.core.arrays import Bools, Ints
 from odkanon.engine.sql.backend import Stored, lend, store
-from odkanon.engine.sql.duplicates import offset_kinds, refuse_mixed_offsets
+from odkanon.engine.sql.duplicates import offset_attributes, refuse_mixed_offsets
 from odkanon.engine.sql.load_matrix import matrix_of_records
 from odkanon.engine.sql.row_checks import CountedRows, SqlInput, account, counted_rows
 from odkanon.engine.sql.sql_matrix import SqlMatrix
 from odkanon.model.provenance import Rejected, Source
-from odkanon.read.attributes.spec import Kind, answers_of, sources_of
+from odkanon.read.attributes.spec import AttributeSpec, answers_of, sources_of
 from odkanon.read.diagnostics import no_rows
-from odkanon.read.input_spec import Reading
+from odkanon.read.input_spec import InputSpec
 from odkanon.read.od_table import (
     NO_CELL,
     NO_LEAF,
@@ -42,16 +42,16 @@ from odkanon.zoning.zones import find_nodes
 log = logging.getLogger(__name__)
 
 
-def load_od(table: SqlInput, reading: Reading, kinds: Sequence[Kind] = ()) -> SqlMatrix:
+def load_od(table: SqlInput, reading: InputSpec, attributes: Sequence[AttributeSpec] = ()) -> SqlMatrix:
     """Read records between zones into a database, and count them there by origin, destination and kind."""
-    found = reading.resolved(table, sources_of(kinds))
+    found = reading.resolved(table, sources_of(attributes))
     if any(name not in found for name in ENDS):
         raise missing(table, found, ENDS)
     times, hierarchy = reading.times(table, found), reading.tree
-    asked, where = answers_of(kinds, table, found, times), reading.check(table, found, times)
+    asked, where = answers_of(attributes, table, found, times), reading.check(table, found, times)
     identity = end_identity(found, asked, times)
     rows = counted_rows(table, found, end_checks(table, found, asked), where=where, identity=identity)
-    zoned = offset_kinds(asked.times)
+    zoned = offset_attributes(asked.times)
     read = table.keep(end_texts(found) | rows.fingerprint | asked.sql | asked.written | zoned | rows.columns)
     refuse_mixed_offsets(table, found, read, zoned, None)
     source = reading.account(account(table, rows, read, Rejected(0, 0)), table.lines)
@@ -82,7 +82,7 @@ def load_od(table: SqlInput, reading: Reading, kinds: Sequence[Kind] = ()) -> Sq
     if hierarchy is None:
         records = _lift(table, columns, records, reading.resolution)
     return matrix_of_records(
-        table.backend, rows, records, None, source, within=reading.area, tree=hierarchy, kinds=kinds
+        table.backend, rows, records, None, source, within=reading.area, tree=hierarchy, attributes=attributes
     )
 
 

@@ -98,9 +98,10 @@ class CountedRows:
     reasons : tuple of str
         Why rows are turned away; the number 1 stands for the first.
     columns : dict of str to str
-        SQL expressions of ``reason`` and, where there are such, ``trips``, ``weight`` in units, and heads by measure.
-    heads : tuple of str
-        The measures by heads among them.
+        SQL expressions of ``reason`` and, where there are such, ``trips``, ``weight`` in units, and contributors by
+        measure.
+    contributors : tuple of str
+        The measures by contributors among them.
     copies : Rows
         What makes two rows the same, and under which condition they are copies.
     count : int
@@ -111,7 +112,7 @@ class CountedRows:
 
     reasons: tuple[str, ...]
     columns: dict[str, str]
-    heads: tuple[str, ...]
+    contributors: tuple[str, ...]
     copies: Rows
     count: int
     scale: int
@@ -151,20 +152,20 @@ def counted_rows(
             f"WHEN {reason} = 0 THEN {units_sql(rows.weight, scale)} "
             f"ELSE {units_sql(f'LEAST({rows.weight}, {most})', scale)} END"
         )
-    heads = tuple(name for name in rows.heads if facts[name])
-    columns |= {name: rows.heads[name] for name in heads}
-    if "persons" not in heads and rows.tells_copies:
+    contributors = tuple(name for name in rows.contributors if facts[name])
+    columns |= {name: rows.contributors[name] for name in contributors}
+    if "persons" not in contributors and rows.detects_duplicates:
         rows = replace(rows, same={}, known="true")
-    return CountedRows(rows.reasons, columns | {"reason": reason}, heads, rows, facts["n_rows"], scale)
+    return CountedRows(rows.reasons, columns | {"reason": reason}, contributors, rows, facts["n_rows"], scale)
 
 
 def _facts(table: SqlInput, rows: Rows, long: str) -> dict[str, Any]:
-    """Count the rows, those with a weight and those with a head, and add up kept weights as `whole_total` does.
+    """Count the rows, those with a weight and those with a contributor, and add up kept weights as `whole_total` does.
 
     ``long`` is the condition under which a weight has more digits than a float tells.
     """
-    selected = {"reason": rows.reason, "too_long": f"CASE WHEN {long} THEN 1 ELSE 0 END", **rows.heads}
-    asked = {"n_rows": "COUNT(*)", "too_long": "MAX(too_long)"} | {name: f"COUNT({name})" for name in rows.heads}
+    selected = {"reason": rows.reason, "too_long": f"CASE WHEN {long} THEN 1 ELSE 0 END", **rows.contributors}
+    asked = {"n_rows": "COUNT(*)", "too_long": "MAX(too_long)"} | {name: f"COUNT({name})" for name in rows.contributors}
     if rows.trips is not None:
         selected["trips"], asked["all_trips"] = rows.trips, "SUM(CAST(trips AS DOUBLE))"
     if rows.weight is not None and rows.weight_reason is not None:
@@ -201,7 +202,7 @@ def account(table: SqlInput, rows: CountedRows, records: Stored, copies: Rejecte
 
 def _lookalikes(table: SqlInput, rows: CountedRows, records: Stored) -> int:
     """Count the rows that are the same as another, where nothing tells copies from trips."""
-    if rows.copies.tells_copies or not rows.copies.same:
+    if rows.copies.detects_duplicates or not rows.copies.same:
         return 0
     alike = f"SELECT COUNT(*) AS n FROM {records} WHERE reason = 0 GROUP BY fingerprint"
     found = table.backend.execute(f"SELECT CAST(COALESCE(SUM(n - 1), 0) AS BIGINT) AS n FROM ({alike}) g")

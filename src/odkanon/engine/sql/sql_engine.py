@@ -19,11 +19,11 @@ from odkanon.engine.memory_engine import MemoryEngine
 from odkanon.engine.protocols import Engine
 from odkanon.engine.sql.backend import Backend, Relation, Stored, lend, store
 from odkanon.errors import InputError
-from odkanon.model.flows import Flows, Totals, Visits
+from odkanon.model.flows import Contributions, Flows, Totals
 from odkanon.model.measures import MEASURES
 from odkanon.model.od import AXES, Axis
 from odkanon.model.rule import Rule
-from odkanon.read.attributes.spec import kind_column
+from odkanon.read.attributes.spec import attribute_column
 from odkanon.zoning.hierarchy import Cut, Hierarchy
 
 LIGHTER = 4
@@ -71,8 +71,8 @@ class SqlEngine:
         What the places of the table are.
     table : Stored
         ``origin, destination, pairs, trips`` and, where there is one, ``weight``.
-    visits : mapping of str to Relation
-        ``origin, destination, head``, possibly repeated, for each measure by heads that the rule counts.
+    contributions : mapping of str to Relation
+        ``origin, destination, contributor``, possibly repeated, for each measure by contributors that the rule counts.
     scale : int or None
         Units of weight in one; None where there is no weight.
     """
@@ -81,7 +81,7 @@ class SqlEngine:
     origin: Side
     destination: Side
     table: Stored
-    visits: Mapping[str, Relation]
+    contributions: Mapping[str, Relation]
     scale: int | None
 
     def tree(self, axis: Axis) -> Hierarchy:
@@ -95,20 +95,20 @@ class SqlEngine:
     def node_masses(self, axis: Axis, measure: str) -> tuple[Ints, ...]:
         """Return the mass of every node of an axis, by level."""
         side = self.side(axis)
-        if MEASURES[measure].by_heads:
-            return tuple(self._heads_by_node(axis, level, measure) for level in range(side.tree.top + 1))
+        if MEASURES[measure].counts_distinct:
+            return tuple(self._contributors_by_node(axis, level, measure) for level in range(side.tree.top + 1))
         found = self.backend.execute(
             f"SELECT {axis} AS place, {add_up(measure)} AS mass FROM {self.table} GROUP BY {axis}"
         )
         mass = side.at_leaves(found)
         return tuple(np.add.reduceat(mass, starts) for starts in side.tree.starts)
 
-    def _heads_by_node(self, axis: Axis, level: int, measure: str) -> Ints:
+    def _contributors_by_node(self, axis: Axis, level: int, measure: str) -> Ints:
         side = self.side(axis)
         nodes = lend(self.backend, place=side.places, node=side.tree.codes[level][side.leaf])
         found = self.backend.execute(
-            f"SELECT node, COUNT(*) AS mass FROM (SELECT DISTINCT n.node, v.head FROM {self.visits[measure]} v "
-            f"JOIN {nodes} n ON v.{axis} = n.place) s GROUP BY node"
+            f"SELECT node, COUNT(*) AS mass FROM (SELECT DISTINCT n.node, v.contributor FROM "
+            f"{self.contributions[measure]} v JOIN {nodes} n ON v.{axis} = n.place) s GROUP BY node"
         )
         mass = np.zeros(len(side.tree.ids[level]), dtype=np.int64)
         mass[ints(found, "node")] = ints(found, "mass")
@@ -117,22 +117,27 @@ class SqlEngine:
     def coarsen(self, origins: Cut, destinations: Cut) -> Engine:
         """Return the engine over the classes of two cuts; in memory, if they fit there easily."""
         coarser = self.merged(origins, destinations)
-        visits = sum(each.rows for each in coarser.visits.values() if isinstance(each, Stored))
-        return coarser.fetched() if coarser.table.rows // LIGHTER + visits <= self.backend.fetchable else coarser
+        contributions = sum(each.rows for each in coarser.contributions.values() if isinstance(each, Stored))
+        return coarser.fetched() if coarser.table.rows // LIGHTER + contributions <= self.backend.fetchable else coarser
 
     def fetched(self) -> MemoryEngine:
         """Return the same engine with its flows in memory."""
         flows = self._fetch(str(self.table))
-        flows = replace(flows, visits={name: self._fetch_visits(flows, each) for name, each in self.visits.items()})
+        flows = replace(
+            flows,
+            contributions={name: self._fetch_contributions(flows, each) for name, each in self.contributions.items()},
+        )
         return MemoryEngine(self, flows, self.origin.leaf, self.destination.leaf)
 
-    def _fetch_visits(self, flows: Flows, visits: Relation) -> Visits:
-        found = self.backend.execute(f"SELECT origin, destination, head FROM {visits} v")
+    def _fetch_contributions(self, flows: Flows, contributions: Relation) -> Contributions:
+        found = self.backend.execute(f"SELECT origin, destination, contributor FROM {contributions} v")
         width = len(self.destination.places)
         keys = flows.origin.astype(np.int64) * width + flows.destination
         flow = np.searchsorted(keys, ints(found, "origin") * width + ints(found, "destination")).astype(np.int32)
-        head = pc.dictionary_encode(found.column("head").combine_chunks()).indices.to_numpy().astype(np.int32)
-        return Visits(flow, head, max(int(head.max(initial=0)) + 1, 1))
+        contributor = (
+            pc.dictionary_encode(found.column("contributor").combine_chunks()).indices.to_numpy().astype(np.int32)
+        )
+        return Contributions(flow, contributor, max(int(contributor.max(initial=0)) + 1, 1))
 
     def merged(self, origins: Cut, destinations: Cut) -> SqlEngine:
         """Return the engine over the classes of two cuts, where the pairs are."""
@@ -147,11 +152,11 @@ class SqlEngine:
                 f"SELECT a.zone AS origin, b.zone AS destination, {masses} FROM {self.table} f "
                 f"{join_maps('f', *maps)} GROUP BY a.zone, b.zone",
             )
-        visits = {
-            name: distinct_visits(self.backend, each, *self._maps(origins, destinations))
-            for name, each in self.visits.items()
+        contributions = {
+            name: distinct_contributions(self.backend, each, *self._maps(origins, destinations))
+            for name, each in self.contributions.items()
         }
-        return SqlEngine(self.backend, *sides, merged, visits, self.scale)
+        return SqlEngine(self.backend, *sides, merged, contributions, self.scale)
 
     @property
     def masses(self) -> tuple[str, ...]:
@@ -165,15 +170,15 @@ class SqlEngine:
 
     @property
     def relation(self) -> str:
-        """The flows with the number of their heads, where heads are counted."""
-        if not self.visits:
+        """The flows with the number of their contributors, where contributors are counted."""
+        if not self.contributions:
             return f"{self.table}"
-        counts = "".join(f", COALESCE(h{at}.heads, 0) AS {name}" for at, name in enumerate(self.visits))
+        counts = "".join(f", COALESCE(h{at}.contributors, 0) AS {name}" for at, name in enumerate(self.contributions))
         joins = " ".join(
-            f"LEFT JOIN (SELECT origin, destination, COUNT(*) AS heads FROM (SELECT DISTINCT origin, destination, head "
-            f"FROM {each} v) d GROUP BY origin, destination) h{at} "
+            f"LEFT JOIN (SELECT origin, destination, COUNT(*) AS contributors FROM (SELECT DISTINCT origin, "
+            f"destination, contributor FROM {each} v) d GROUP BY origin, destination) h{at} "
             f"ON f.origin = h{at}.origin AND f.destination = h{at}.destination"
-            for at, each in enumerate(self.visits.values())
+            for at, each in enumerate(self.contributions.values())
         )
         return f"(SELECT f.*{counts} FROM {self.table} f {joins}) c"
 
@@ -183,7 +188,7 @@ class SqlEngine:
 
     def condition(self, rule: Rule) -> str:
         """Return the SQL condition under which a flow meets a rule."""
-        if not rule.plain:
+        if not rule.thresholds_only:
             raise InputError(
                 f"{rule} is looked after in memory alone; read the trips there, or ask for thresholds alone"
             )
@@ -196,8 +201,8 @@ class SqlEngine:
 
     @property
     def counted(self) -> frozenset[str]:
-        """The measures of which the flows say how many heads they have."""
-        return frozenset(self.visits)
+        """The measures of which the flows say how many contributors they have."""
+        return frozenset(self.contributions)
 
     def meeting(self, rule: Rule) -> Flows:
         """Return the flows that meet a rule."""
@@ -216,7 +221,7 @@ class SqlEngine:
             columns["trips"],
             columns.get("weight"),
             scale=self.scale or 1,
-            head_counts={name: columns[name] for name in self.visits if name in columns},
+            contributor_counts={name: columns[name] for name in self.contributions if name in columns},
         )
 
 
@@ -225,18 +230,18 @@ def join_maps(flows: str, origins: Stored, destinations: Stored) -> str:
     return f"JOIN {origins} a ON {flows}.origin = a.place JOIN {destinations} b ON {flows}.destination = b.place"
 
 
-def distinct_visits(backend: Backend, visits: Relation, origins: Stored, destinations: Stored) -> Stored:
+def distinct_contributions(backend: Backend, contributions: Relation, origins: Stored, destinations: Stored) -> Stored:
     """Return who takes part in which class."""
     return store(
         backend,
-        f"SELECT DISTINCT a.zone AS origin, b.zone AS destination, v.head FROM {visits} v "
+        f"SELECT DISTINCT a.zone AS origin, b.zone AS destination, v.contributor FROM {contributions} v "
         f"{join_maps('v', origins, destinations)}",
     )
 
 
-def axis_columns(kinds: int) -> tuple[str, ...]:
+def axis_columns(attributes: int) -> tuple[str, ...]:
     """Return what the columns of all axes are called, given how many there are besides the two places."""
-    return (*AXES, *map(kind_column, range(kinds)))
+    return (*AXES, *map(attribute_column, range(attributes)))
 
 
 def totals(backend: Backend, relation: str, masses: tuple[str, ...]) -> Totals:

@@ -13,14 +13,14 @@ from odkanon.core.arrays import Ints
 from odkanon.engine.protocols import Workspace
 from odkanon.engine.residual import Groups, keys_of
 from odkanon.engine.sql.backend import Backend, Relation, Stored
-from odkanon.engine.sql.residual import SqlRest, sql_rest
+from odkanon.engine.sql.residual import SqlResidual, sql_residual
 from odkanon.engine.sql.sql_engine import Side, SqlEngine, add_up, axis_columns, ints
 from odkanon.errors import InputError
-from odkanon.model.flows import Flows, Visits
+from odkanon.model.flows import Contributions, Flows
 from odkanon.model.od import AXES, Axis, ODMatrix
 from odkanon.model.provenance import Summary
 from odkanon.model.rule import Rule
-from odkanon.read.person_ids import head_numbers
+from odkanon.read.person_ids import contributor_numbers
 from odkanon.zoning.attribute_axis import AttributeAxis
 from odkanon.zoning.hierarchy import Hierarchy
 
@@ -44,8 +44,9 @@ class SqlMatrix:
     pairs : Stored
         ``origin, destination``, the numbers of kinds, ``pairs, trips`` and, where there is one, ``weight``; one row a
         pair and kind.
-    visits : mapping of str to Relation
-        ``origin, destination``, kinds and ``head``, possibly repeated, for each measure by heads that the input names.
+    contributions : mapping of str to Relation
+        ``origin, destination``, kinds and ``contributor``, possibly repeated, for each measure by contributors that the
+        input names.
     summary : Summary
         The totals, and where they come from.
     axes : tuple of AttributeAxis
@@ -57,7 +58,7 @@ class SqlMatrix:
     destinations: Hierarchy
     keys: tuple[Ints, Ints]
     pairs: Stored
-    visits: Mapping[str, Relation]
+    contributions: Mapping[str, Relation]
     summary: Summary
     axes: tuple[AttributeAxis, ...] = ()
 
@@ -79,17 +80,17 @@ class SqlMatrix:
     def engine(self, measures: Collection[str] = ()) -> SqlEngine:
         """Return an engine over all pairs that counts the given measures besides trips and weight."""
         sides = self.side("origin"), self.side("destination")
-        visits = {name: each for name, each in self.visits.items() if name in measures}
-        return SqlEngine(self.backend, *sides, self.pairs, visits, self.scale)
+        contributions = {name: each for name, each in self.contributions.items() if name in measures}
+        return SqlEngine(self.backend, *sides, self.pairs, contributions, self.scale)
 
     @property
     def is_small(self) -> bool:
         """Whether the pairs are better fetched and worked on in memory."""
-        return self.summary.pairs + self._visits_at_most <= self.backend.fetchable
+        return self.summary.pairs + self._contributions_at_most <= self.backend.fetchable
 
     @property
-    def _visits_at_most(self) -> int:
-        return len(self.visits) * self.summary.trips
+    def _contributions_at_most(self) -> int:
+        return len(self.contributions) * self.summary.trips
 
     def in_memory(self) -> ODMatrix:
         """Return the matrix with its pairs in memory, for methods that look at each of them."""
@@ -109,7 +110,7 @@ class SqlMatrix:
 
     @cached_property
     def _collected(self) -> ODMatrix:
-        size = self.summary.pairs * _BYTES_PER_PAIR + self._visits_at_most * _BYTES_PER_PAIR // 3
+        size = self.summary.pairs * _BYTES_PER_PAIR + self._contributions_at_most * _BYTES_PER_PAIR // 3
         if size > self.backend.memory:
             needs, use = "this method needs", "method odkanon or oigh with thresholds alone"
             if self.axes:
@@ -120,40 +121,44 @@ class SqlMatrix:
                 "a coarser resolution, or a larger memory limit",
                 option="memory-limit SIZE",
             )
-        rest = self.falling()
-        groups = rest.groups()
+        residual = self.residual_trips()
+        groups = residual.groups()
         flows = Flows(
             groups.codes[0].astype(np.int32),
             groups.codes[1].astype(np.int32),
             np.ones_like(groups.trips),
             groups.trips,
             groups.weight,
-            {name: self._visits(groups, rest.nodes, each) for name, each in rest.visits.items()},
+            {name: self._contributions(groups, residual.nodes, each) for name, each in residual.contributions.items()},
             self.summary.scale,
-            kinds=tuple(code.astype(np.int32) for code in groups.codes[2:]),
+            attributes=tuple(code.astype(np.int32) for code in groups.codes[2:]),
         )
         return ODMatrix(self.origins, self.destinations, flows, self.summary.source, self.axes)
 
-    def falling(self, heads: Collection[str] | None = None) -> SqlRest:
-        """Return all pairs with the numbers of their leaves, of which some heads (by default all) are counted."""
-        visits = {name: each for name, each in self.visits.items() if heads is None or name in heads}
-        kinds = [len(axis.tree.leaves) for axis in self.axes]
-        return sql_rest(self.backend, self.keys, kinds, self.pairs, visits, self.scale)
+    def residual_trips(self, contributors: Collection[str] | None = None) -> SqlResidual:
+        """Return all pairs with the numbers of their leaves, counting some (by default all) contributors."""
+        contributions = {
+            name: each for name, each in self.contributions.items() if contributors is None or name in contributors
+        }
+        attributes = [len(axis.tree.leaves) for axis in self.axes]
+        return sql_residual(self.backend, self.keys, attributes, self.pairs, contributions, self.scale)
 
-    def _visits(self, groups: Groups, nodes: Sequence[int], visits: Relation) -> Visits:
+    def _contributions(self, groups: Groups, nodes: Sequence[int], contributions: Relation) -> Contributions:
         columns = axis_columns(len(self.axes))
         masses = ("trips",) if self.scale is None else ("trips", "weight")
         sums = ", ".join(f"{add_up(name)} AS {name}" for name in masses)
         own = ", ".join(columns)
-        found = self.backend.execute(f"SELECT {own}, head, {sums} FROM {visits} v GROUP BY {own}, head")
+        found = self.backend.execute(
+            f"SELECT {own}, contributor, {sums} FROM {contributions} v GROUP BY {own}, contributor"
+        )
         wanted = keys_of([ints(found, name) for name in columns], nodes)
-        head = head_numbers(found.column("head").combine_chunks())
+        contributor = contributor_numbers(found.column("contributor").combine_chunks())
         flow = np.searchsorted(keys_of(groups.codes, nodes), wanted)
-        order = np.lexsort((head, flow))
-        return Visits(
+        order = np.lexsort((contributor, flow))
+        return Contributions(
             flow[order].astype(np.int32),
-            head[order],
-            max(int(head.max(initial=0)) + 1, 1),
+            contributor[order],
+            max(int(contributor.max(initial=0)) + 1, 1),
             {name: ints(found, name)[order] for name in masses},
         )
 

@@ -12,7 +12,7 @@ from odkanon.core.arrays import Codes
 from odkanon.engine.memory_engine import MemoryEngine
 from odkanon.engine.nested_release import Nested
 from odkanon.engine.protocols import Engine
-from odkanon.engine.residual import Rest
+from odkanon.engine.residual import Residual
 from odkanon.engine.sql.backend import Relation, Stored, lend, store
 from odkanon.engine.sql.deviations import compare
 from odkanon.engine.sql.nested_deviations import nested_deviations
@@ -23,7 +23,7 @@ from odkanon.model.assemble import add_companion
 from odkanon.model.assignment import Deviation
 from odkanon.model.budget import Budget
 from odkanon.model.flows import Flows, Totals
-from odkanon.model.measures import ADDITIVE, HEADS
+from odkanon.model.measures import ADDITIVE, DISTINCT
 from odkanon.model.od import AXES
 from odkanon.model.published_flows import Classes, published_classes
 from odkanon.model.release import Release
@@ -41,14 +41,14 @@ class SqlWorkspace:
     ----------
     od : SqlMatrix
         All of it.
-    rest : SqlMatrix
+    residual : SqlMatrix
         What is left after suppression; its summary is still that of the whole.
     early : Totals
         What was suppressed before generalising.
     """
 
     od: SqlMatrix
-    rest: SqlMatrix
+    residual: SqlMatrix
     early: Totals
 
     @classmethod
@@ -59,11 +59,11 @@ class SqlWorkspace:
     @property
     def remaining(self) -> Totals:
         """What is left of the matrix."""
-        return totals(self.od.backend, str(self.rest.pairs), self.rest.engine().masses)
+        return totals(self.od.backend, str(self.residual.pairs), self.residual.engine().masses)
 
     def engine(self, measures: frozenset[str]) -> SqlEngine:
         """Return an engine over what is left."""
-        return self.rest.engine(measures)
+        return self.residual.engine(measures)
 
     def presuppress(self, rule: Rule, *, levels: int, budget: Budget) -> SqlWorkspace:
         """Return what Algorithm 1 leaves."""
@@ -95,7 +95,7 @@ class SqlWorkspace:
         ]
         assert isinstance(classes, SqlEngine | MemoryEngine)
         merged = classes.meeting(rule)
-        merged = self._count_heads(merged, set(self.od.visits) - classes.counted, maps)
+        merged = self._count_contributors(merged, set(self.od.contributions) - classes.counted, maps)
         good, suppressed, companion = np.ones(len(merged), dtype=bool), classes.below(rule) + self.early, None
         if not self._are_enough(suppressed, rule, merged, maps):
             companion = add_companion(merged, good, all_origins, all_destinations, rule)
@@ -142,42 +142,42 @@ class SqlWorkspace:
             return True
         if any((getattr(suppressed, name) or 0) < least[name] for name in ADDITIVE if name in least):
             return False
-        heads = [name for name in least if name in HEADS]
-        if not heads:
+        contributors = [name for name in least if name in DISTINCT]
+        if not contributors:
             return True
         shown = lend(self.od.backend, origin=merged.origin, destination=merged.destination)
         inside = store(
             self.od.backend,
-            f"SELECT f.origin, f.destination FROM {self.rest.pairs} f {join_maps('f', *maps)} "
+            f"SELECT f.origin, f.destination FROM {self.residual.pairs} f {join_maps('f', *maps)} "
             f"JOIN {shown} c ON c.origin = a.zone AND c.destination = b.zone",
         )
-        return all(self._heads_outside(name, inside, least[name]) >= least[name] for name in heads)
+        return all(self._contributors_outside(name, inside, least[name]) >= least[name] for name in contributors)
 
-    def _heads_outside(self, measure: str, inside: Stored, most: int) -> int:
-        """Count the heads of all pairs but some, up to so many."""
+    def _contributors_outside(self, measure: str, inside: Stored, most: int) -> int:
+        """Count the contributors of all pairs but some, up to so many."""
         found = self.od.backend.execute(
-            f"SELECT DISTINCT v.head FROM {self.od.visits[measure]} v WHERE NOT EXISTS (SELECT 1 FROM {inside} i "
-            f"WHERE i.origin = v.origin AND i.destination = v.destination) LIMIT {most}"
+            f"SELECT DISTINCT v.contributor FROM {self.od.contributions[measure]} v WHERE NOT EXISTS "
+            f"(SELECT 1 FROM {inside} i WHERE i.origin = v.origin AND i.destination = v.destination) LIMIT {most}"
         )
         return len(found)
 
-    def _count_heads(self, merged: Flows, measures: Collection[str], maps: list[Stored]) -> Flows:
-        """Count the heads of published classes, in measures that the rule does not ask for."""
-        backend, counts = self.od.backend, dict(merged.head_counts)
+    def _count_contributors(self, merged: Flows, measures: Collection[str], maps: list[Stored]) -> Flows:
+        """Count the contributors of published classes, in measures that the rule does not ask for."""
+        backend, counts = self.od.backend, dict(merged.contributor_counts)
         for name in sorted(measures):
             wanted = lend(backend, origin=merged.origin, destination=merged.destination, number=np.arange(len(merged)))
             found = backend.execute(
-                "SELECT number, COUNT(*) AS heads FROM (SELECT DISTINCT c.number, v.head "
-                f"FROM {self.rest.visits[name]} v {join_maps('v', *maps)} JOIN {wanted} c "
+                "SELECT number, COUNT(*) AS contributors FROM (SELECT DISTINCT c.number, v.contributor "
+                f"FROM {self.residual.contributions[name]} v {join_maps('v', *maps)} JOIN {wanted} c "
                 "ON c.origin = a.zone AND c.destination = b.zone) s GROUP BY number"
             )
             counts[name] = np.zeros(len(merged), dtype=np.int64)
-            counts[name][found.column("number").to_numpy()] = found.column("heads").to_numpy()
-        return replace(merged, head_counts=counts)
+            counts[name][found.column("number").to_numpy()] = found.column("contributors").to_numpy()
+        return replace(merged, contributor_counts=counts)
 
-    def falling(self, nodes: Sequence[int], heads: Collection[str]) -> Rest:
+    def residual_trips(self, nodes: Sequence[int], contributors: Collection[str]) -> Residual:
         """Return what is left as a cascade takes it up its ladder."""
-        return self.rest.falling(heads)
+        return self.residual.residual_trips(contributors)
 
     def nested_release(
         self, rule: Rule, nested: Nested, *, budget: Budget | None, method: str, parameters: Mapping[str, Any]
@@ -219,5 +219,7 @@ def _without(od: SqlMatrix, early: Stored) -> SqlMatrix:
         keep = np.isin(key, found)
         trees.append(tree if keep.all() else tree.restrict(keep))
         keys.append(key[keep])
-    visits = {name: left(each) for name, each in od.visits.items()}
-    return replace(od, origins=trees[0], destinations=trees[1], keys=(keys[0], keys[1]), pairs=pairs, visits=visits)
+    contributions = {name: left(each) for name, each in od.contributions.items()}
+    return replace(
+        od, origins=trees[0], destinations=trees[1], keys=(keys[0], keys[1]), pairs=pairs, contributions=contributions
+    )

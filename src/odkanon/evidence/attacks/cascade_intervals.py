@@ -27,7 +27,7 @@ def groups_on_ladder(case: Case) -> Finding:
     ladder = ladder_of((od.origins, od.destinations), case.options.get("coarsest"))
     listed = listed_nodes(case, ladder)
     k = least_trips(case.rule, safe=safe)
-    mode: Mode = "plain" if not safe else "kept" if "weight" in case.release.promised else "capped"
+    mode: Mode = "plain" if not safe else "kept" if "weight" in case.release.disclosed_thresholds else "capped"
     reader = Reader(ladder, {node: trips for node, (trips, _) in listed.items()}, k, mode)
     shown, tried = [], 0
     # From the leaves up, so that what is asked about nodes further down is known already.

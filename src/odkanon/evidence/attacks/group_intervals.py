@@ -88,7 +88,7 @@ def _most(case: Case) -> int | None:
     told = release.manifest.get("unlisted", {}).get("at_most_trips")
     bounds = [] if told is None else [int(told)]
     alone = not {"segment", "released_with"} & release.parameters.keys()
-    if case.by_trips and alone and not release.besides and not release.thinned:
+    if case.by_trips and alone and not release.constraints and not release.thinned:
         beside = case.about.get("companion", {}).get("trips", 0)
         bounds.append(max(case.few - 1, int(beside)))
     return min(bounds, default=None)

@@ -104,8 +104,8 @@ class Reader:
             found = self._step(axis, self.ladder.levels[node.rung][axis], self._kind(node, axis))
             if found is None:
                 continue
-            at, kinds = found
-            left = dict(kinds)
+            at, attributes = found
+            left = dict(attributes)
             for code in sorted(self.parts[node][axis]):
                 kind = int(self.ladder.sides[axis].levels[at].kind[code])
                 left[kind] -= 1
@@ -181,8 +181,8 @@ class Reader:
     def _held(self, node: Node, box: Box | None) -> int:
         """Return the most that the parts of a node can pass to it while a box is empty."""
         axis = self.ladder.axes[node.rung - 1]
-        kinds = tuple(self._kind(node, at) for at in range(len(node.codes)))
-        left = self._children(node.rung, kinds)
+        attributes = tuple(self._kind(node, at) for at in range(len(node.codes)))
+        left = self._children(node.rung, attributes)
         total = 0
         opens = box is not None and box.axis == axis and self.ladder.levels[node.rung - 1][axis] == box.level
         missing = opens
@@ -190,53 +190,55 @@ class Reader:
             left[int(self.ladder.level(node.rung - 1, axis).kind[child.codes[axis]])] -= 1
             missing = missing and not (box is not None and child.codes[axis] == box.code)
             total += self._can_pass(child, box)
-        return total + self._plain_sum(node.rung, kinds, left, None if opens else box, box if missing else None)
+        return total + self._plain_sum(node.rung, attributes, left, None if opens else box, box if missing else None)
 
-    def _children(self, rung: int, kinds: tuple[int, ...]) -> dict[int, int]:
+    def _children(self, rung: int, attributes: tuple[int, ...]) -> dict[int, int]:
         axis = self.ladder.axes[rung - 1]
         level = self.ladder.level(rung, axis)
-        listed = zip(level.child[kinds[axis]].tolist(), level.count[kinds[axis]].tolist(), strict=True)
+        listed = zip(level.child[attributes[axis]].tolist(), level.count[attributes[axis]].tolist(), strict=True)
         return {child: count for child, count in listed if count}
 
     def _plain_sum(
-        self, rung: int, kinds: tuple[int, ...], left: dict[int, int], box: Box | None, without: Box | None
+        self, rung: int, attributes: tuple[int, ...], left: dict[int, int], box: Box | None, without: Box | None
     ) -> int:
         """Add up what children without rows can pass; ``without`` is one of them that is empty."""
         axis, total = self.ladder.axes[rung - 1], 0
         for kind, count in left.items():
-            own = tuple(kind if at == axis else other for at, other in enumerate(kinds))
+            own = tuple(kind if at == axis else other for at, other in enumerate(attributes))
             count -= without is not None and without.kind == kind
             total += count * self._plain_pass(rung - 1, own, box) if count else 0
         return total
 
-    def _plain_pass(self, rung: int, kinds: tuple[int, ...], box: Box | None) -> int:
+    def _plain_pass(self, rung: int, attributes: tuple[int, ...], box: Box | None) -> int:
         """Return the most that a node of some kinds without rows can pass up while a box of it is empty."""
         if rung == 0:
             return self.k - 1
         if box is not None:
             box = box._replace(code=None)
-        key = rung, kinds, box
+        key = rung, attributes, box
         if key not in self._plain:
-            held = self._plain_held(rung, kinds, box)
-            free = self.mode != "plain" and self._plain_bound(rung, kinds) < self.k
+            held = self._plain_held(rung, attributes, box)
+            free = self.mode != "plain" and self._plain_bound(rung, attributes) < self.k
             self._plain[key] = held if free else min(self.k - 1, held)
         return self._plain[key]
 
-    def _plain_held(self, rung: int, kinds: tuple[int, ...], box: Box | None) -> int:
+    def _plain_held(self, rung: int, attributes: tuple[int, ...], box: Box | None) -> int:
         axis = self.ladder.axes[rung - 1]
         opens = box is not None and box.axis == axis and self.ladder.levels[rung - 1][axis] == box.level
-        return self._plain_sum(rung, kinds, self._children(rung, kinds), None if opens else box, box if opens else None)
+        return self._plain_sum(
+            rung, attributes, self._children(rung, attributes), None if opens else box, box if opens else None
+        )
 
-    def _plain_bound(self, rung: int, kinds: tuple[int, ...]) -> int:
-        key = rung, kinds
+    def _plain_bound(self, rung: int, attributes: tuple[int, ...]) -> int:
+        key = rung, attributes
         if key not in self._plain_bounds:
             axis = self.ladder.axes[rung - 1]
             boxes = [
                 Box(at, step[0], None, part)
-                for at, kind in enumerate(kinds)
+                for at, kind in enumerate(attributes)
                 if (step := self._step(at, self.ladder.levels[rung][at], kind)) is not None
                 for part in step[1]
             ]
-            single = bool(self.ladder.level(rung, axis).single[kinds[axis]])
-            self._plain_bounds[key] = 0 if single else min(self._plain_held(rung, kinds, box) for box in boxes)
+            single = bool(self.ladder.level(rung, axis).single[attributes[axis]])
+            self._plain_bounds[key] = 0 if single else min(self._plain_held(rung, attributes, box) for box in boxes)
         return self._plain_bounds[key]

@@ -108,7 +108,7 @@ class Forest:
     def of(cls, od: ODMatrix, rule: Rule, origins: Cut, budget: Budget, masses: Masses) -> Forest:
         """Merge destinations level by level; rules are checked on exact unions of persons."""
         tree = od.destinations
-        needed = od.flows.only(rule.counted | {masses.measure})
+        needed = od.flows.only(rule.required_measures | {masses.measure})
         flows, row_of_pair = needed.merge(origins.zone_of_leaf[needed.origin], needed.destination)
         tables, parents = [flows], []
         for level in range(1, tree.top + 1):
@@ -165,7 +165,7 @@ def _worth_deciding(
     tables: list[Flows], parents: list[Codes], sizes: list[Ints], rule: Rule, budget: Budget, masses: Masses
 ) -> tuple[Level, ...]:
     """Return the levels, without the combinations whose parent is below the rule."""
-    goods = [rule.met(flows) for flows in tables]
+    goods = [rule.satisfied(flows) for flows in tables]
     levels: list[Level] = []
     place_above = np.empty(0, dtype=np.int32)
     for at in range(len(tables) - 1, -1, -1):

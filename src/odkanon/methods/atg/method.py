@@ -82,10 +82,10 @@ def atg_soft(
     allowed = Budget(budget, budget_of)
     parameters: dict[str, Any] = {"budget": budget, "budget_of": budget_of}
     everything, _ = od.flows.merge(np.zeros(len(od), dtype=np.int32), np.zeros(len(od), dtype=np.int32))
-    if not rule.met(everything).any():
+    if not rule.satisfied(everything).any():
         return Release.empty(od, rule, "atg-soft", parameters, refusal(od, rule))
     targets = [target] if target is not None else likely_targets(od, rule)
-    for part in SPENT[:1] if rule.plain else SPENT:
+    for part in SPENT[:1] if rule.thresholds_only else SPENT:
         allowance = int(allowed.allowance(od.flows) * part)
         best = min((solve(od, rule, allowed, each, allowance) for each in targets), key=lambda solution: solution.g)
         release = _release(od, rule, best, allowed, parameters | best.report)

@@ -87,8 +87,8 @@ def coarsen_within(od: ODMatrix, rule: Rule, origins: Cut, budget: Budget, allow
     everywhere = np.zeros(len(od), dtype=np.int32)
     rounds = 0
     while True:
-        zones, _ = od.flows.only(rule.counted).merge(origins.zone_of_leaf[od.flows.origin], everywhere)
-        lost = ~rule.met(zones)
+        zones, _ = od.flows.only(rule.required_measures).merge(origins.zone_of_leaf[od.flows.origin], everywhere)
+        lost = ~rule.satisfied(zones)
         if budget.mass(zones, lost) <= allowance or len(origins) == 1:
             return origins, rounds
         origins = _lifted(od.origins, origins, zones.origin[lost])

@@ -136,12 +136,12 @@ class Untouched:
         self.ladder, self.k = ladder, k
         self.known: dict[int, tuple[Ints, Caps]] = {}
 
-    def caps(self, rung: int, kinds: list[Ints]) -> Caps:
+    def caps(self, rung: int, attributes: list[Ints]) -> Caps:
         """Return the values of nodes of a rung."""
         if rung == 0:
-            return leaf_caps(self.ladder, len(kinds[0]), self.k - 1)
-        radix = [len(self.ladder.level(rung, axis).child) for axis in range(len(kinds))]
-        keys = keys_of(kinds, radix)
+            return leaf_caps(self.ladder, len(attributes[0]), self.k - 1)
+        radix = [len(self.ladder.level(rung, axis).child) for axis in range(len(attributes))]
+        keys = keys_of(attributes, radix)
         known, found = self.known.get(rung, (keys[:0], None))
         distinct = np.union1d(known, keys)
         if found is None or len(distinct) > len(known):
@@ -150,53 +150,53 @@ class Untouched:
         at = np.searchsorted(distinct, keys)
         return Caps(found.nothing[at], found.most[at], [values[at] for values in found.untouched], found.touched)
 
-    def _values(self, rung: int, kinds: list[Ints]) -> Caps:
-        sums, bound = hold(self.ladder, rung, kinds, nothing_below(self.ladder), self)
+    def _values(self, rung: int, attributes: list[Ints]) -> Caps:
+        sums, bound = hold(self.ladder, rung, attributes, nothing_below(self.ladder), self)
         return cut(sums, bound, self.k, np.zeros_like(bound), carries=True)
 
 
-def hold(ladder: Ladder, rung: int, kinds: list[Ints], below: Below, plain: Untouched) -> tuple[Caps, Ints]:
+def hold(ladder: Ladder, rung: int, attributes: list[Ints], below: Below, plain: Untouched) -> tuple[Caps, Ints]:
     """Return what the parts of nodes can hold, and the bound on what each may list.
 
     Parameters
     ----------
     rung : int
         The rung of the nodes, above the leaves.
-    kinds : list of array of int
+    attributes : list of array of int
         For each axis, the kinds of the nodes.
     below : Below
         Those of their children that have rows in them.
     plain : Untouched
         The values of the others.
     """
-    axis, nodes = ladder.axes[rung - 1], len(kinds[0])
+    axis, nodes = ladder.axes[rung - 1], len(attributes[0])
     level = ladder.level(rung, axis)
-    child, count = level.child[kinds[axis]], level.count[kinds[axis]]
+    child, count = level.child[attributes[axis]], level.count[attributes[axis]]
     place = _place(child, count, below.parent, below.kind)
     left = count.copy()
     np.subtract.at(left, (below.parent, place), 1)
     width = child.shape[1]
     others = plain.caps(
-        rung - 1, [child.reshape(-1) if at == axis else np.repeat(kind, width) for at, kind in enumerate(kinds)]
+        rung - 1, [child.reshape(-1) if at == axis else np.repeat(kind, width) for at, kind in enumerate(attributes)]
     )
     # A part that a reader may know to be empty carries nothing for the others; see docs/methods-own.md.
-    under, joins = ladder.level(rung - 1, axis).spare, ~level.spare[kinds[axis]]
+    under, joins = ladder.level(rung - 1, axis).spare, ~level.spare[attributes[axis]]
     most = (left * others.most.reshape(nodes, width)).sum(axis=1) + group_sum(below.parent, nodes, below.caps.most)
     others = others.without((under[child] & joins[:, np.newaxis]).reshape(-1))
     below = replace(below, caps=below.caps.without(under[below.kind] & joins[below.parent]))
     generic = others.nothing.reshape(nodes, width)
     total = (left * generic).sum(axis=1) + group_sum(below.parent, nodes, below.caps.nothing)
     untouched, touched = [], []
-    for at in range(len(kinds)):
+    for at in range(len(attributes)):
         values = others.untouched[at]
         spread = _sum_untouched(left, values.reshape(nodes, width, values.shape[1]), below, at)
         steps = _sum_touched(spread, below, at)
         if at == axis:
-            spread, steps = _step_sums(level, kinds[axis], total, generic, spread, steps, below, place)
+            spread, steps = _step_sums(level, attributes[axis], total, generic, spread, steps, below, place)
         untouched.append(spread)
         touched.append(steps)
     sums = Caps(total, most, untouched, touched)
-    return sums, np.where(level.single[kinds[axis]], 0, _least(ladder, rung, kinds, sums))
+    return sums, np.where(level.single[attributes[axis]], 0, _least(ladder, rung, attributes, sums))
 
 
 def _place(child: Ints, count: Ints, parent: Ints, kind: Ints) -> Ints:
@@ -228,11 +228,11 @@ def _sum_touched(spread: Ints, below: Below, axis: int) -> Steps:
 
 
 def _step_sums(
-    level: Level, kinds: Ints, total: Ints, generic: Ints, spread: Ints, steps: Steps, below: Below, place: Ints
+    level: Level, attributes: Ints, total: Ints, generic: Ints, spread: Ints, steps: Steps, below: Below, place: Ints
 ) -> tuple[Ints, Steps]:
     """Return what is held while one child is empty; where there is a single child, while a part of that is."""
-    single = level.single[kinds]
-    own = np.zeros((len(kinds), level.step.shape[1]), dtype=np.int64)
+    single = level.single[attributes]
+    own = np.zeros((len(attributes), level.step.shape[1]), dtype=np.int64)
     own[:, : generic.shape[1]] = total[:, np.newaxis] - generic
     own[single] = 0
     own[single, : spread.shape[1]] = spread[single]
@@ -251,11 +251,11 @@ def _step_sums(
     )
 
 
-def _least(ladder: Ladder, rung: int, kinds: list[Ints], sums: Caps) -> Ints:
+def _least(ladder: Ladder, rung: int, attributes: list[Ints], sums: Caps) -> Ints:
     """Return the least that the parts of each node hold while any one of its largest proper boxes is empty."""
     least = np.full(len(sums.nothing), _FREE)
     for axis, (values, steps) in enumerate(zip(sums.untouched, sums.touched, strict=True)):
-        left = ladder.level(rung, axis).step_count[kinds[axis]].copy()
+        left = ladder.level(rung, axis).step_count[attributes[axis]].copy()
         np.subtract.at(left, (steps.node, steps.place), 1)
         if values.shape[1]:
             least = np.minimum(least, np.where(left > 0, values, _FREE).min(axis=1))

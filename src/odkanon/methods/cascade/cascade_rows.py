@@ -90,7 +90,7 @@ class Rows:
                 sizes[axis][here] = side.sizes(self.ladder.levels[rung][axis])[self.groups.codes[axis][here]]
         return sizes
 
-    def own_pairs(self) -> Ints:
+    def finest_pairs(self) -> Ints:
         """Return for each row the number of leaf pairs whose finest row it is."""
         own: Ints = np.prod(np.stack(self.sizes()), axis=0)
         inside = self.above >= 0
@@ -106,7 +106,7 @@ class Rows:
             return own
 
         weight = None if self.found.weight is None else without_passed("weight")
-        return replace(self.found, trips=without_passed("trips"), weight=weight, heads={})
+        return replace(self.found, trips=without_passed("trips"), weight=weight, contributors={})
 
     def shared_weight(self) -> Ints | None:
         """Return the weight to publish with each row.
@@ -155,7 +155,7 @@ def _joined(parts: Sequence[Groups]) -> Groups:
         joined("pairs"),
         joined("trips"),
         None if parts[0].weight is None else joined("weight"),
-        {name: np.concatenate([part.heads[name] for part in parts]) for name in parts[0].heads},
+        {name: np.concatenate([part.contributors[name] for part in parts]) for name in parts[0].contributors},
         parts[0].scale,
     )
 

@@ -18,14 +18,14 @@ import numpy as np
 
 from odkanon.core.arrays import Bools
 from odkanon.engine.protocols import Matrix, Workspace
-from odkanon.engine.residual import memory_rest
+from odkanon.engine.residual import memory_residual
 from odkanon.errors import InputError
 from odkanon.methods.cascade.drop_order import order_of
 from odkanon.methods.cascade.ladder import Ladder, in_turns, side_of
 from odkanon.methods.cascade.reuse import EarlierRows
-from odkanon.methods.cascade.roll_up import Fallen, Terms, fall
+from odkanon.methods.cascade.roll_up import PublicationRule, RollUp, roll_up
 from odkanon.model.budget import Budget, BudgetOf
-from odkanon.model.measures import BY_HEAD
+from odkanon.model.measures import BY_CONTRIBUTOR
 from odkanon.model.od import ODMatrix
 from odkanon.model.provenance import Summary
 from odkanon.model.release import Release
@@ -93,7 +93,7 @@ def cascade(
             raise InputError("the rows are given; there are no further options")
         parameters["rows"] = "given"
     work = od.workspace()
-    terms = Terms(rule, least_trips(rule, safe=safe), safe and rows is None)
+    terms = PublicationRule(rule, least_trips(rule, safe=safe), safe and rows is None)
     ladder = ladder_of((od.origins, od.destinations, *(axis.tree for axis in od.axes)), coarsest)
     if od.axes:
         tops = [*ladder.levels[-1][:2], *(side.top for side in ladder.sides[2:])]
@@ -102,10 +102,10 @@ def cascade(
     elif give_up is not None:
         raise InputError("there is nothing but places to give up detail of; publish by an attribute")
     given, nodes = None if rows is None else rows.on(ladder), [side.nodes(0) for side in ladder.sides]
-    fallen = settled(
-        lambda now: fall(ladder, work.falling(nodes, rule.measures), now, given), terms, od.summary, safe=safe
+    rolled_up = settled(
+        lambda now: roll_up(ladder, work.residual_trips(nodes, rule.measures), now, given), terms, od.summary, safe=safe
     )
-    return _released(work, od, rule, fallen, allowed, parameters)
+    return _released(work, od, rule, rolled_up, allowed, parameters)
 
 
 @dataclass(frozen=True)
@@ -128,33 +128,33 @@ class Outlook:
 def outlook(od: ODMatrix, rule: Rule, budget: Budget | None) -> Outlook:
     """Return what a cascade of a matrix would give, in a part of the time: no release is made, nor any pair placed."""
     ladder = ladder_of((od.origins, od.destinations), None)
-    flows = od.flows.only(rule.counted | {BY_HEAD})
-    nodes, terms = [side.nodes(0) for side in ladder.sides], Terms(rule, least_trips(rule, safe=True))
-    fallen = settled(
-        lambda now: fall(ladder, memory_rest(flows, nodes, rule.measures, placing=False), now), terms, od.summary
+    flows = od.flows.only(rule.required_measures | {BY_CONTRIBUTOR})
+    nodes, terms = [side.nodes(0) for side in ladder.sides], PublicationRule(rule, least_trips(rule, safe=True))
+    rolled_up = settled(
+        lambda now: roll_up(ladder, memory_residual(flows, nodes, rule.measures, placing=False), now), terms, od.summary
     )
-    trips, g = fallen.rows.groups.trips, None
+    trips, g = rolled_up.rows.groups.trips, None
     if budget is not None:
-        kept = within_budget(fallen, budget, budget.allowance(od.summary))
+        kept = within_budget(rolled_up, budget, budget.allowance(od.summary))
         if kept.any():
-            size = np.sum(fallen.rows.sizes(), axis=0)
+            size = np.sum(rolled_up.rows.sizes(), axis=0)
             g = float(np.sum(size[kept] * trips[kept].astype(np.float64))) / float(trips[kept].sum())
     return Outlook(int(trips.sum()), g)
 
 
 def _released(
-    work: Workspace, od: Matrix, rule: Rule, fallen: Fallen, allowed: Budget | None, parameters: Mapping[str, Any]
+    work: Workspace, od: Matrix, rule: Rule, rolled_up: RollUp, allowed: Budget | None, parameters: Mapping[str, Any]
 ) -> Release:
-    published = np.ones(len(fallen.rows), dtype=bool)
+    published = np.ones(len(rolled_up.rows), dtype=bool)
     if allowed is not None:
-        published = within_budget(fallen, allowed, allowed.allowance(od.summary))
+        published = within_budget(rolled_up, allowed, allowed.allowance(od.summary))
     if not published.any():
-        return work.refuse(rule, "cascade", parameters, _refusal(fallen, rule, allowed))
-    nested = replace(fallen.nested(published), axes=od.axes)
+        return work.refuse(rule, "cascade", parameters, _refusal(rolled_up, rule, allowed))
+    nested = replace(rolled_up.nested(published), axes=od.axes)
     return work.nested_release(rule, nested, budget=allowed, method="cascade", parameters=parameters)
 
 
-def counts_heads_or_trips(rule: Rule) -> bool:
+def counts_contributors_or_trips(rule: Rule) -> bool:
     """Tell whether a rule says itself how many trips a row has at least; of a weight alone, only the data could."""
     return not rule.k_from_data or len(rule.measures) > 1
 
@@ -167,7 +167,7 @@ def least_trips(rule: Rule, *, safe: bool) -> int:
     nothing could be said about what its row hides. How many trips have such a weight on average is no threshold: the
     rows would tell of the weights that are not listed.
     """
-    if safe and not counts_heads_or_trips(rule):
+    if safe and not counts_contributors_or_trips(rule):
         raise InputError(
             "a cascade on a weight alone cannot keep its promise, as caps count trips: ask for a number of trips or "
             "persons too, or protect the population with a k, or allow implications"
@@ -178,23 +178,25 @@ def least_trips(rule: Rule, *, safe: bool) -> int:
     return max(counted, ceil(rule.k_of("trips")))
 
 
-def settled(falls: Callable[[Terms], Fallen], terms: Terms, whole: Summary, *, safe: bool = True) -> Fallen:
+def settled(
+    falls: Callable[[PublicationRule], RollUp], terms: PublicationRule, whole: Summary, *, safe: bool = True
+) -> RollUp:
     """Return a fall of which every row has k times the mean weight of what is listed, where a rule asks for k of them.
 
     The mean weight of all trips may be less than that. A row between the two would tell that trips are missing, and
     that they are light: without them it would not be listed.
     """
-    fallen, rule = falls(terms), terms.rule
-    while safe and rule.goes_by(whole.own_mean_weight) and len(fallen.rows):
-        trips, weight = int(fallen.rows.groups.trips.sum()), fallen.rows.shared_weight()
+    rolled_up, rule = falls(terms), terms.rule
+    while safe and rule.uses_mean_weight(whole.own_mean_weight) and len(rolled_up.rows):
+        trips, weight = int(rolled_up.rows.groups.trips.sum()), rolled_up.rows.shared_weight()
         assert weight is not None
         mean = Fraction(int(weight.sum()), trips * whole.scale)
-        asked = rule.with_weight(max(Fraction(rule.k) * mean, Fraction(terms.rule.weight)), mean)
+        asked = rule.with_weight(max(Fraction(rule.k) * mean, Fraction(terms.rule.thresholds["weight"])), mean)
         if int(weight.min()) >= asked.units("weight", whole.scale):
             break
         terms = replace(terms, rule=asked)
-        fallen = falls(terms)
-    return fallen
+        rolled_up = falls(terms)
+    return rolled_up
 
 
 def ladder_of(trees: Sequence[Hierarchy], coarsest: int | None) -> Ladder:
@@ -214,11 +216,11 @@ def _last(tree: Hierarchy, coarsest: int | None) -> int:
     return level
 
 
-def within_budget(fallen: Fallen, budget: Budget, allowance: int) -> Bools:
+def within_budget(rolled_up: RollUp, budget: Budget, allowance: int) -> Bools:
     """Return which rows are left when the coarsest go, as many as the budget allows; none if it does not suffice."""
-    rows = fallen.rows
+    rows = rolled_up.rows
     size = np.sum(rows.sizes(), axis=0)
-    left = allowance - budget.mass(fallen.unlisted)
+    left = allowance - budget.mass(rolled_up.unlisted)
     if left < 0:
         return np.zeros(len(rows), dtype=bool)
     order = np.lexsort((np.arange(len(rows)), -rows.rung, -size))
@@ -228,8 +230,8 @@ def within_budget(fallen: Fallen, budget: Budget, allowance: int) -> Bools:
     return kept
 
 
-def _refusal(fallen: Fallen, rule: Rule, budget: Budget | None) -> str:
-    missing = fallen.unlisted.trips
+def _refusal(rolled_up: RollUp, rule: Rule, budget: Budget | None) -> str:
+    missing = rolled_up.unlisted.trips
     within = "" if budget is None else " within the budget"
     return (
         f"a cascade leaves {missing:,} trips in groups that cannot be published under {rule}{within}; lower the "

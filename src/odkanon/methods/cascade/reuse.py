@@ -23,7 +23,7 @@ from odkanon.zoning.cells import Floats, is_pentagon
 from odkanon.zoning.hierarchy import Hierarchy
 
 _LITTLE = 1e-9
-_REST = 0.5
+_RESIDUAL = 0.5
 """How much of a row must be its own where cells have different numbers of children: pentagons, and the world."""
 _PER_RESOLUTION = 3
 """Depths of a node from one H3 resolution to the next."""
@@ -90,8 +90,8 @@ def lasting(origin: CellNodes, destination: CellNodes) -> Bools:
     around, size = around_rows([origin, destination]), origin.size * destination.size
     kept, owner = np.zeros(len(size), dtype=bool), around.copy()
     kind = origin.depth * 64 + destination.depth
-    kinds = np.unique(kind)
-    for now in kinds[np.argsort(-(kinds // 64 + kinds % 64), kind="stable")].tolist():
+    attributes = np.unique(kind)
+    for now in attributes[np.argsort(-(attributes // 64 + attributes % 64), kind="stable")].tolist():
         rows = np.flatnonzero(kind == now)
         inner = np.flatnonzero(kept & np.isin(owner, rows))
         number = np.zeros(len(size), dtype=np.int64)
@@ -99,7 +99,7 @@ def lasting(origin: CellNodes, destination: CellNodes) -> Bools:
         inside = number[owner[inner]]
         free = size[rows] - np.bincount(inside, weights=size[inner], minlength=len(rows))
         irregular = _irregular(origin, rows) | _irregular(destination, rows)
-        least = np.where(irregular, _REST, _LITTLE) * size[rows]
+        least = np.where(irregular, _RESIDUAL, _LITTLE) * size[rows]
         good = free > least
         for end in (origin, destination):
             good &= _outside(end, rows, inner, inside, size, free) > least

@@ -10,17 +10,17 @@ import numpy as np
 
 from odkanon.core.arrays import Bools, Ints
 from odkanon.engine.nested_release import Nested
-from odkanon.engine.residual import Groups, Rest, codes_of, keys_of
+from odkanon.engine.residual import Groups, Residual, codes_of, keys_of
 from odkanon.methods.cascade.caps import Below, Caps, Steps, Untouched, cut, hold, leaf_caps
 from odkanon.methods.cascade.cascade_rows import Listed, Rows, proportion, rows_of
 from odkanon.methods.cascade.ladder import Ladder
 from odkanon.model.flows import Totals
-from odkanon.model.measures import HEADS
+from odkanon.model.measures import DISTINCT
 from odkanon.model.rule import Rule
 
 
 @dataclass(frozen=True, eq=False)
-class Terms:
+class PublicationRule:
     """When a group becomes a row.
 
     Attributes
@@ -46,13 +46,13 @@ class Terms:
         return "weight" not in self.rule.measures
 
     @property
-    def dealt(self) -> str | None:
+    def reassigned(self) -> str | None:
         """The measure whose heads decide which trips stay in a row that has more than its cap: the most asked for.
 
         Where as many persons as households are asked for, it is households, of which there are fewer.
         """
-        heads = [name for name in reversed(self.rule.measures) if name in HEADS]
-        return max(heads, key=self.rule.thresholds.__getitem__, default=None)
+        contributors = [name for name in reversed(self.rule.measures) if name in DISTINCT]
+        return max(contributors, key=self.rule.thresholds.__getitem__, default=None)
 
     @property
     def carries(self) -> bool:
@@ -60,7 +60,7 @@ class Terms:
 
         Heads that are not dealt out do not go on with it, so a row above would show that it has some of its own.
         """
-        return self.passes and sum(name in HEADS for name in self.rule.measures) < 2
+        return self.passes and sum(name in DISTINCT for name in self.rule.measures) < 2
 
     @property
     def by_trips(self) -> bool:
@@ -69,14 +69,14 @@ class Terms:
 
 
 @dataclass(frozen=True, eq=False)
-class Fallen:
+class RollUp:
     """What a fall leaves.
 
     Attributes
     ----------
     rows : Rows
         What is listed.
-    rest : Rest
+    residual : Rest
         What no rung lists.
     kept : Totals
         What rows have above their caps, where that does not go on.
@@ -85,14 +85,14 @@ class Fallen:
     """
 
     rows: Rows
-    rest: Rest
+    residual: Residual
     kept: Totals
     most: int | None
 
     @cached_property
     def left(self) -> Totals:
         """What no rung lists, in all; a database is asked once."""
-        return self.rest.totals()
+        return self.residual.totals()
 
     @property
     def unlisted(self) -> Totals:
@@ -112,11 +112,11 @@ class Fallen:
             tuple(np.array(self.rows.ladder.levels)[rows.rung].T),
             shown.take(which),
             rows.above,
-            rows.own_pairs(),
+            rows.finest_pairs(),
             own.take(which),
             self.left - beyond + _totals(own.take(left_out)),
             number,
-            self.rest,
+            self.residual,
             self.unlisted + _totals(shown.take(left_out)),
             self.most if published.all() else None,
         )
@@ -130,7 +130,7 @@ class Nodes:
     caps: Caps
 
 
-def fall(ladder: Ladder, rest: Rest, terms: Terms, only: Sequence[Ints] | None = None) -> Fallen:
+def roll_up(ladder: Ladder, residual: Residual, terms: PublicationRule, only: Sequence[Ints] | None = None) -> RollUp:
     """Let what is left fall up the ladder; ``only`` has the keys of the groups of each rung that may be listed."""
     listed, kept, number = [], Totals(), 0
     nodes = Nodes(tuple(np.empty(0, dtype=np.int64) for _ in ladder.sides), leaf_caps(ladder, 0, 0))
@@ -139,26 +139,26 @@ def fall(ladder: Ladder, rest: Rest, terms: Terms, only: Sequence[Ints] | None =
         if rung:
             axis = ladder.axes[rung - 1]
             side, level = ladder.sides[axis], ladder.levels[rung][axis]
-            rest = rest.lift(axis, side.parent(level), side.nodes(level))
-        groups = rest.at_least(terms.k)
+            residual = residual.lift(axis, side.parent(level), side.nodes(level))
+        groups = residual.at_least(terms.k)
         kept = kept if rung else Totals(weight=None if groups.weight is None else 0)
         if terms.capped and rung:
             taken, bound, nodes = _capped(ladder, rung, groups, nodes, terms, untouched)
         else:
-            taken = np.flatnonzero(terms.rule.met(groups) & _given(ladder, rung, groups, only))
+            taken = np.flatnonzero(terms.rule.satisfied(groups) & _given(ladder, rung, groups, only))
             bound = groups.trips[taken]
             nodes = Nodes(groups.take(taken).codes, leaf_caps(ladder, len(taken), 0))
         chosen = groups.take(taken)
-        row, left = split(chosen, bound, terms.dealt)
+        row, left = split(chosen, bound, terms.reassigned)
         gives = (row.trips == bound) & terms.capped & terms.passes & (rung > 0)
         if not terms.passes:
             kept = kept + _totals(left)
             left = replace(left, trips=left.trips * 0, weight=None if left.weight is None else left.weight * 0)
-        rest = rest.without(chosen, number + np.arange(len(taken)), left, terms.dealt)
+        residual = residual.without(chosen, number + np.arange(len(taken)), left, terms.reassigned)
         listed.append(Listed(rung, chosen, row, left, gives))
         number += len(taken)
     most = int(nodes.caps.most.sum()) if terms.capped and terms.by_trips and ladder.reaches_root else None
-    return Fallen(rows_of(ladder, listed), rest, kept, most)
+    return RollUp(rows_of(ladder, listed), residual, kept, most)
 
 
 def _given(ladder: Ladder, rung: int, groups: Groups, only: Sequence[Ints] | None) -> Bools:
@@ -169,7 +169,7 @@ def _given(ladder: Ladder, rung: int, groups: Groups, only: Sequence[Ints] | Non
     return np.isin(keys_of(groups.codes, radix), only[rung])
 
 
-def split(groups: Groups, bound: Ints, dealt: str | None) -> tuple[Groups, Groups]:
+def split(groups: Groups, bound: Ints, reassigned: str | None) -> tuple[Groups, Groups]:
     """Return what groups list within their bounds, and what is above them; all pairs count with the former.
 
     Whose trips stay is chosen by the heads of one measure (see `odkanon.engine.residual.deal`): as many as
@@ -182,15 +182,16 @@ def split(groups: Groups, bound: Ints, dealt: str | None) -> tuple[Groups, Group
         groups,
         trips=row,
         weight=None if groups.weight is None or weight is None else groups.weight - weight,
-        heads={
-            name: np.minimum(count, row) if name == dealt else count - above for name, count in groups.heads.items()
+        contributors={
+            name: np.minimum(count, row) if name == reassigned else count - above
+            for name, count in groups.contributors.items()
         },
     )
-    return stays, replace(groups, pairs=np.zeros_like(row), trips=above, weight=weight, heads={})
+    return stays, replace(groups, pairs=np.zeros_like(row), trips=above, weight=weight, contributors={})
 
 
 def _capped(
-    ladder: Ladder, rung: int, groups: Groups, below: Nodes, terms: Terms, untouched: Untouched
+    ladder: Ladder, rung: int, groups: Groups, below: Nodes, terms: PublicationRule, untouched: Untouched
 ) -> tuple[Ints, Ints, Nodes]:
     """Return which groups are listed, their bounds, and the nodes of the rung that have rows in them now."""
     axis, levels = ladder.axes[rung - 1], ladder.levels[rung]
@@ -200,13 +201,13 @@ def _capped(
     old, new = keys_of(lifted, radix), keys_of(groups.codes, radix)
     keys = np.unique(np.concatenate([old, new]))
     codes = codes_of(keys, radix)
-    kinds = [of.levels[level].kind[code] for of, level, code in zip(ladder.sides, levels, codes, strict=True)]
+    attributes = [of.levels[level].kind[code] for of, level, code in zip(ladder.sides, levels, codes, strict=True)]
     kind_below = side.levels[levels[axis] - 1].kind[below.codes[axis]]
     children = Below(np.searchsorted(keys, old), below.codes[axis], kind_below, below.caps)
-    sums, bounds = hold(ladder, rung, kinds, children, untouched)
+    sums, bounds = hold(ladder, rung, attributes, children, untouched)
     at = np.searchsorted(keys, new)
-    rows, _ = split(groups, bounds[at], terms.dealt)
-    taken = np.flatnonzero((bounds[at] >= terms.k) & terms.rule.met(rows))
+    rows, _ = split(groups, bounds[at], terms.reassigned)
+    taken = np.flatnonzero((bounds[at] >= terms.k) & terms.rule.satisfied(rows))
     count = np.zeros(len(keys), dtype=np.int64)
     count[at[taken]] = rows.trips[taken]
     caps = cut(sums, bounds, terms.k, count, carries=terms.carries)

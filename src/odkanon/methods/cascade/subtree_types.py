@@ -72,7 +72,7 @@ def level_above(below: Level, kind: Ints, child: Ints, count: Ints) -> Level:
     return Level(kind, child, count, step, step_count, spare)
 
 
-def number_kinds(kind: Ints, parent: Ints, parents: int) -> tuple[Ints, Ints, Ints]:
+def number_attributes(kind: Ints, parent: Ints, parents: int) -> tuple[Ints, Ints, Ints]:
     """Return the kind of each parent from those of its children, and the children of each kind.
 
     Parameters
@@ -82,13 +82,13 @@ def number_kinds(kind: Ints, parent: Ints, parents: int) -> tuple[Ints, Ints, In
     parents : int
         How many parents there are.
     """
-    kinds = int(kind.max(initial=0)) + 1
-    runs, times = np.unique(parent * kinds + kind, return_counts=True)
-    owner = runs // kinds
+    attributes = int(kind.max(initial=0)) + 1
+    runs, times = np.unique(parent * attributes + kind, return_counts=True)
+    owner = runs // attributes
     place = np.arange(len(runs)) - np.searchsorted(owner, owner)
     width = int(place.max(initial=0)) + 1
     rows = np.zeros((parents, 2 * width), dtype=np.int64)
-    rows[owner, place], rows[owner, width + place] = runs % kinds, times
+    rows[owner, place], rows[owner, width + place] = runs % attributes, times
     distinct, number = np.unique(rows, axis=0, return_inverse=True)
     return number.reshape(-1), distinct[:, :width], distinct[:, width:]
 
@@ -108,7 +108,7 @@ def _levels_of_lookup(tree: Hierarchy) -> tuple[Level, ...]:
     kind = np.isin(full.leaves, [*full.spare]).astype(np.int64)
     for at in range(1, full.top + 1):
         parent = full.codes[at][full.starts[at - 1]].astype(np.int64)
-        kind, child, count = number_kinds(kind, parent, len(full.ids[at]))
+        kind, child, count = number_attributes(kind, parent, len(full.ids[at]))
         levels.append(level_above(levels[-1], kind[find_nodes(full, at, tree.ids[at])], child, count))
     return tuple(levels)
 
@@ -127,7 +127,7 @@ def _levels_of_cells(tree: Hierarchy) -> tuple[Level, ...]:
         part = part[~np.isin(part, whole)]
         cells, kind = _with_whole(part, _step(tree, levels, finer, (cells, kind), part), whole)
     of_base = kind[2:] if tree.within is not None else np.repeat(kind[:2], _BASE_CELLS)
-    _, child, count = number_kinds(of_base, np.zeros(len(of_base), dtype=np.int64), 1)
+    _, child, count = number_attributes(of_base, np.zeros(len(of_base), dtype=np.int64), 1)
     return (*levels, level_above(levels[-1], np.zeros(1, dtype=np.int64), child, count))
 
 
@@ -150,7 +150,7 @@ def _step(tree: Hierarchy, levels: list[Level], finer: int, below: tuple[Cells, 
         keys = 4 * keys + PAIR_OF_DIGIT[np.concatenate([_WHOLE_DIGIT, child_digit(cells[inside], finer)])]
     for groups, first in ((4, FIRST_PAIR), (2, FIRST_HALF), (1, 0)) if tree.steps > 1 else ((1, 0),):
         nodes, parent = np.unique(keys, return_inverse=True)
-        of_child, child, count = number_kinds(of_child, parent, len(nodes))
+        of_child, child, count = number_attributes(of_child, parent, len(nodes))
         cell, group = group_parts(tree.ids[len(levels)])
         observed = np.searchsorted(nodes, _owners(cell, part) * groups + group - first)
         levels.append(level_above(levels[-1], of_child[observed], child, count))

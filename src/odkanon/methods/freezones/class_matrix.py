@@ -11,7 +11,7 @@ from odkanon.methods.freezones.blocks import Blocks
 from odkanon.methods.freezones.counting import Counting, Floats
 from odkanon.methods.treecut.dp import Problem
 from odkanon.model.flows import Flows
-from odkanon.model.measures import HEADS
+from odkanon.model.measures import DISTINCT
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class Line:
         """Put flows in the order of an axis."""
         ends = [each.astype(np.int64) for each in (flows.origin, flows.destination)]
         flow = np.lexsort((ends[1 - axis], ends[axis]))
-        counts = {name: getattr(flows, name)[flow] for name in names if name not in HEADS}
+        counts = {name: getattr(flows, name)[flow] for name in names if name not in DISTINCT}
         return cls(flow, ends[axis][flow], ends[1 - axis][flow], counts)
 
 
@@ -97,7 +97,7 @@ class Plan:
         column = keys[opens] - block * width
         counts = np.empty((len(self.counting.names), len(opens)))
         for row, name in zip(counts, self.counting.names, strict=True):
-            values = self._shares(name, line, zone, partner) if name in HEADS else line.counts[name]
+            values = self._shares(name, line, zone, partner) if name in DISTINCT else line.counts[name]
             row[:] = np.add.reduceat(values[order], opens)
         sizes = np.bincount(partner, self.blocks[1 - axis].leaves, width).astype(np.float64)
         first = np.append(0, np.cumsum(np.bincount(block, minlength=len(self.blocks[axis]))))
@@ -105,13 +105,13 @@ class Plan:
 
     def _shares(self, measure: str, line: Line, zone: Ints, partner: Ints) -> Floats:
         """Return what each flow of a line has of the heads that its class counts."""
-        visits = self.flows.visits[measure]
+        contributions = self.flows.contributions[measure]
         class_of_flow = np.empty(len(self.flows), dtype=np.int64)
         class_of_flow[line.flow] = zone[line.own] * (int(partner.max()) + 1) + partner[line.other]
-        keys = class_of_flow[visits.flow] * visits.people + visits.head
+        keys = class_of_flow[contributions.flow] * contributions.people + contributions.contributor
         number = number_groups(keys, int(keys.max(initial=0)) + 1)[1]
         share = 1.0 / np.bincount(number)[number]
-        return np.bincount(visits.flow, share, len(self.flows)).astype(np.float64)[line.flow]
+        return np.bincount(contributions.flow, share, len(self.flows)).astype(np.float64)[line.flow]
 
 
 def _renumbered(zones: Ints) -> Ints:

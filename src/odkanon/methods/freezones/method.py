@@ -123,7 +123,7 @@ def freezones(
             parameters=parameters,
         )
         # Annealing knows of thresholds alone; where it leaves too much of what else is asked, the cuts may do.
-        if release.refusal is None or rule.plain:
+        if release.refusal is None or rule.thresholds_only:
             return release
     return _as_free(release_of_first((cuts,), problem, joint, od, "freezones", parameters))
 
@@ -213,14 +213,14 @@ def _blocks(problem: Problem, cuts: Cuts, polygons: Polygons | None) -> tuple[Bl
 
 def enough_at(od: ODMatrix, axis: Axis, rule: Rule) -> list[Bools]:
     """Return for each level and node of an axis whether the trips that begin, or end, there meet the thresholds."""
-    tree, flows = od.tree(axis), od.flows.only(rule.counted)
+    tree, flows = od.tree(axis), od.flows.only(rule.required_measures)
     node, found = (flows.origin if axis == "origin" else flows.destination), []
     for level, ids in enumerate(tree.ids):
         # Flows stand for the nodes of the level below, each at its first leaf.
         at = tree.codes[level][node if level == 0 else tree.starts[level - 1][flows.origin]]
         flows = flows.merge(at, np.zeros(len(at), dtype=np.int32))[0]
         found.append(np.zeros(len(ids), dtype=bool))
-        found[-1][flows.origin] = rule.enough(flows)
+        found[-1][flows.origin] = rule.meets_thresholds(flows)
     return found
 
 

@@ -107,11 +107,11 @@ def sweep(
         remember(each, moves, multiplier)
     home, busy = sheet.zone[moves.block], np.zeros(len(sheet.size), dtype=bool)
     hot = temperature > 0
-    rest = random.permutation(len(home)) if hot else np.arange(len(home))
-    some, made = _TRIES * len(busy) if hot else len(rest), []
+    residual = random.permutation(len(home)) if hot else np.arange(len(home))
+    some, made = _TRIES * len(busy) if hot else len(residual), []
     left = max(_ENOUGH, some)
-    while len(rest) and left > 0:
-        part, rest = rest[: min(some, left)], rest[some:]
+    while len(residual) and left > 0:
+        part, residual = residual[: min(some, left)], residual[some:]
         left -= len(part)
         part = part[may_leave(sheet, moves.take(part))]
         change = np.sum([changes(each, moves, part, multiplier) for each in sheets], axis=0)
@@ -119,7 +119,7 @@ def sweep(
         good = np.flatnonzero(change < temperature * random.standard_exponential(len(part)) - 1e-9)
         good = good if hot else good[np.argsort(change[good], kind="stable")]
         made += _compatible(sheet, moves, part[good], busy)
-        rest = rest[~(busy[home[rest]] | busy[moves.zone[rest]])]
+        residual = residual[~(busy[home[residual]] | busy[moves.zone[residual]])]
         some *= 2
     for each in sheets:
         _make(each, moves.block[made], moves.zone[made])
@@ -159,25 +159,25 @@ def _compatible(sheet: Sheet, moves: Moves, order: Ints, busy: Bools) -> list[in
 def can_leave(sheet: Sheet, block: int, zone: int) -> bool:
     """Whether the neighbours of a block in its zone hang together without it, so that the zone does too."""
     home = sheet.zone
-    rest = {other for other in sheet.blocks.neighbours[block] if home[other] == zone}
-    if not rest:
+    residual = {other for other in sheet.blocks.neighbours[block] if home[other] == zone}
+    if not residual:
         return False
     near = sheet.blocks.neighbour_sets
-    start = rest.pop()
+    start = residual.pop()
     front = [start]
-    while front and rest:
-        reached = rest & near[front.pop()]
-        rest -= reached
+    while front and residual:
+        reached = residual & near[front.pop()]
+        residual -= reached
         front.extend(reached)
-    return not rest or _reaches(sheet, block, zone, start, rest)
+    return not residual or _reaches(sheet, block, zone, start, residual)
 
 
-def _reaches(sheet: Sheet, block: int, zone: int, start: int, rest: set[int]) -> bool:
+def _reaches(sheet: Sheet, block: int, zone: int, start: int, residual: set[int]) -> bool:
     """Whether a few steps inside the zone lead from one block to others, around the block that wants to leave.
 
     Cells around a cell border on each other; of squares around a square, those at the corners lie in between.
     """
-    seen, queue, missing, home = {start, block}, deque([start]), set(rest), sheet.zone
+    seen, queue, missing, home = {start, block}, deque([start]), set(residual), sheet.zone
     while queue and missing and len(seen) <= sheet.blocks.around:
         fresh = [
             other for other in sheet.blocks.neighbours[queue.popleft()] if home[other] == zone and other not in seen

@@ -12,8 +12,8 @@ import numpy as np
 
 from odkanon.core.arrays import Bools, Ints
 from odkanon.methods.volume import Volume
-from odkanon.model.flows import Flows, Visits
-from odkanon.model.measures import ADDITIVE, HEADS
+from odkanon.model.flows import Contributions, Flows
+from odkanon.model.measures import ADDITIVE, DISTINCT
 from odkanon.model.rule import Rule
 
 
@@ -52,21 +52,21 @@ class Sums:
         What a cut should halve.
     additive : tuple of (array of int, int)
         Masses that add up, with their thresholds.
-    by_heads : tuple of (Visits, int)
+    counts_distinct : tuple of (Visits, int)
         Who takes part in which point, sorted by point, with the threshold on distinct heads.
     """
 
     volume: Ints
     additive: tuple[tuple[Ints, int], ...]
-    by_heads: tuple[tuple[Visits, int], ...]
+    counts_distinct: tuple[tuple[Contributions, int], ...]
 
     @classmethod
     def of(cls, flows: Flows, rule: Rule, volume: Volume) -> Sums:
         """Return what a rule counts of each flow."""
         least = {name: rule.units(name, flows.scale) for name in rule.measures}
         additive = tuple((getattr(flows, name), least[name]) for name in least if name in ADDITIVE)
-        by_heads = tuple((flows.visits[name], least[name]) for name in least if name in HEADS)
-        return cls(getattr(flows, volume), additive, by_heads)
+        counts_distinct = tuple((flows.contributions[name], least[name]) for name in least if name in DISTINCT)
+        return cls(getattr(flows, volume), additive, counts_distinct)
 
     def can_be_cut(self, points: Ints, boxes: Segments) -> Bools:
         """Tell which boxes have enough for two; a quick test that spares most boxes of the last rounds."""
@@ -86,8 +86,8 @@ class Sums:
         for mass, threshold in self.additive:
             left, total = boxes.running(mass[points])
             sides &= np.stack([left >= threshold, np.repeat(total - threshold, boxes.sizes) >= left])
-        for visits, threshold in self.by_heads:
-            sides &= np.stack(_heads_on_sides(visits, points, boxes)) >= threshold
+        for contributions, threshold in self.counts_distinct:
+            sides &= np.stack(_contributors_on_sides(contributions, points, boxes)) >= threshold
         return sides[0], sides[1]
 
     def inner(self, values: Ints) -> tuple[int, int]:
@@ -103,17 +103,17 @@ class Sums:
         return int(values[points[np.argmax(left)]]), int(values[points[np.count_nonzero(right)]])
 
 
-def _heads_on_sides(visits: Visits, points: Ints, boxes: Segments) -> tuple[Ints, Ints]:
+def _contributors_on_sides(contributions: Contributions, points: Ints, boxes: Segments) -> tuple[Ints, Ints]:
     """Return for each position the distinct heads up to it and after it, within its box.
 
     A head is on the left from its first point on, and on the right until before its last one.
     """
-    first_visit = np.searchsorted(visits.flow, np.arange(int(visits.flow.max(initial=-1)) + 2))
-    begin = first_visit[np.minimum(points, len(first_visit) - 1)]
-    end = first_visit[np.minimum(points + 1, len(first_visit) - 1)]
+    first_contribution = np.searchsorted(contributions.flow, np.arange(int(contributions.flow.max(initial=-1)) + 2))
+    begin = first_contribution[np.minimum(points, len(first_contribution) - 1)]
+    end = first_contribution[np.minimum(points + 1, len(first_contribution) - 1)]
     by_point, rows = Segments(begin, end - begin).take(np.arange(len(points)))
     position = by_point.number
-    key = boxes.number[position] * visits.people + visits.head[rows]
+    key = boxes.number[position] * contributions.people + contributions.contributor[rows]
     order = np.argsort(key, kind="stable")
     changes = key[order][1:] != key[order][:-1]
     opens = np.concatenate([[True], changes])[: len(order)]

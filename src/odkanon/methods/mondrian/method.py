@@ -59,7 +59,7 @@ def mondrian(od: ODMatrix, rule: Rule) -> Release:
             "use H3 cells or coordinates, or another method"
         )
     everything, _ = od.flows.merge(np.zeros(len(od), dtype=np.int32), np.zeros(len(od), dtype=np.int32))
-    if not rule.met(everything).any():
+    if not rule.satisfied(everything).any():
         return Release.empty(od, rule, "mondrian", {}, _refusal(od, rule))
     grids = Grid.of_resolution(od.origins.resolution), Grid.of_resolution(od.destinations.resolution)
     points = _points(od, grids)

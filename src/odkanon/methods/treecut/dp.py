@@ -89,7 +89,7 @@ class Problem:
 
     def flows(self, axis: Axis) -> Flows:
         """Return the flows with the given axis in the place of the origin."""
-        flows = self.od.flows.only(self.rule.counted | {self.measure})
+        flows = self.od.flows.only(self.rule.required_measures | {self.measure})
         return flows if axis == "origin" else replace(flows, origin=flows.destination, destination=flows.origin)
 
 

@@ -136,7 +136,7 @@ class _Classes:
     def good(self, level: int, partner: int) -> tuple[Codes, Codes, Floats]:
         """Return the nodes and columns of the classes that meet the rule; see `Good`."""
         problem = self.problem
-        which = np.flatnonzero(problem.rule.met(self.flows))
+        which = np.flatnonzero(problem.rule.satisfied(self.flows))
         origin, destination = self.flows.origin[which], self.flows.destination[which]
         size = problem.sizes("origin", level)[origin]
         partner_size = problem.sizes("destination", partner)[destination]

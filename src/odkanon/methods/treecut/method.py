@@ -114,7 +114,7 @@ def release_of_first(
     for cuts in _and_last(found, problem):
         own = cuts if joint is None else joint.cuts(cuts[0])
         made = release_of_cuts(od, problem.rule, *own, keep, problem.budget, method, parameters)
-        if made.refusal is None or problem.rule.plain:
+        if made.refusal is None or problem.rule.thresholds_only:
             return made
         release = release or made
     assert release is not None
@@ -164,6 +164,6 @@ def odkanon_cuts(problem: Problem) -> tuple[Cut, Cut] | None:
     """Return where ODkAnon with the budget at the end stops."""
     rule, budget = problem.rule, problem.budget
     kind = MergePath if problem.counts is None else SquarePath
-    path = kind.of(memory_engine(problem.od, rule.counted), rule)
+    path = kind.of(memory_engine(problem.od, rule.required_measures), rule)
     found = next(path.steps_within(rule, budget, problem.allowance), None)
     return None if found is None else path.cuts(found[0])

@@ -29,12 +29,12 @@ def write_omx(release: SavedRelease, path: Path) -> None:
     if cells is not None:
         lookups["h3"] = cells
     cores = {measure: release.measure(measure) for measure in release.measures}
-    for kind, rows in _kinds(release):
+    for kind, rows in _attributes(release):
         cores |= {f"{measure} {kind}": np.where(rows, release.measure(measure), 0) for measure in release.measures}
     write_matrices(path, len(places.ids), (places.origin, places.destination), cores, lookups)
 
 
-def _kinds(release: SavedRelease) -> Iterator[tuple[str, npt.NDArray[np.bool_]]]:
+def _attributes(release: SavedRelease) -> Iterator[tuple[str, npt.NDArray[np.bool_]]]:
     """Yield the name of each combination that occurs in a cube, and which rows have it."""
     if not release.axes:
         return

@@ -158,14 +158,14 @@ def release_onto(
         for axis in ("origin", "destination")
     )
     nodes = _nodes(release, shapes[shape])
-    kinds = release.kinds
+    attributes = release.attributes
     size = None
     if weights is not None:
         size = shares.size[shape[origin]] * shares.size[shape[destination]]
-        size = size * np.prod([kind.size[which] for kind, which in kinds], axis=0)
+        size = size * np.prod([kind.size[which] for kind, which in attributes], axis=0)
     published = [name for name in _MEASURES if name in flows.column_names]
     units = np.stack([_units(flows.column(name).to_numpy()) * asked for name in published], axis=1)
-    spread = _corrected(units, [(nodes, origin), (nodes, destination), *kinds], size)
+    spread = _corrected(units, [(nodes, origin), (nodes, destination), *attributes], size)
     ends, zones = (shape[origin], shape[destination]), len(polygons.codes) + 1
     measures = {
         name: spread_rows(*ends, units[:, at], spread[:, at], shares, zones) for at, name in enumerate(published)

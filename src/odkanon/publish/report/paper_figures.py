@@ -8,7 +8,7 @@ from typing import Any
 import h3
 import numpy as np
 
-from odkanon.core.formatting import say_count
+from odkanon.core.formatting import format_count
 from odkanon.publish.report.basemap_drawing import Window, draw_ground, draw_names
 from odkanon.publish.report.pictures import ONLY, Look, bare, draw_map, new_figure, outlines_of
 from odkanon.publish.report.shapes import Outline
@@ -29,7 +29,7 @@ def draw_paper(first: SavedRelease, second: SavedRelease, look: Look) -> Any:
     for side, release in enumerate((first, second)):
         axes = figure.add_subplot(grid[0, side])
         draw_map(axes, pair[side], [ONLY[side]] * len(pair[side]), window, alpha=0.4)
-        axes.set_title(f"{release.name}: {say_count(len(pair[side]), f'{axis} zones')}", loc="left")
+        axes.set_title(f"{release.name}: {format_count(len(pair[side]), f'{axis} zones')}", loc="left")
     axes = figure.add_subplot(grid[1, :])
     if window is not None:
         _draw_hierarchy(axes, _middle(window, pair[0]))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import ceil
 from typing import Any
 
-from odkanon.core.formatting import say_count
+from odkanon.core.formatting import format_count
 from odkanon.errors import InputError
 from odkanon.publish.report.pictures import Look, draw_bar, draw_map, new_figure, outlines_of, scale_of
 from odkanon.release_format.folder import SavedRelease
@@ -30,6 +30,6 @@ def draw_panels(releases: Sequence[SavedRelease], look: Look) -> Any:
         row = look.axes.index(axis) * (rows // len(look.axes)) + lines
         maps.append(figure.add_subplot(grid[row, column]))
         draw_map(maps[-1], outlines, [scale.to_rgba(outline.mass) for outline in outlines], window)
-        maps[-1].set_title(f"{release.name}: {say_count(len(outlines), f'{axis} zones')}", loc="left")
+        maps[-1].set_title(f"{release.name}: {format_count(len(outlines), f'{axis} zones')}", loc="left")
     draw_bar(figure, scale, maps, look)
     return figure

@@ -11,12 +11,12 @@ from odkanon.engine.protocols import Matrix
 from odkanon.model.release import Release
 from odkanon.quality.accuracy.comparison import compare_on, measured
 from odkanon.quality.accuracy.even_spread import Rows, merged
-from odkanon.quality.accuracy.result import Usefulness
+from odkanon.quality.accuracy.result import Accuracy
 from odkanon.quality.accuracy.row_masses import masses_of, masses_to_spread
 from odkanon.quality.accuracy.squares import Places, Squares
 from odkanon.quality.accuracy.trip_lengths import compare_lengths, lengths_after
 from odkanon.quality.accuracy.truth import Ends, by_length, engine_of, on_places
-from odkanon.quality.accuracy.zone_nodes import Nodes, kind_nodes, place_nodes
+from odkanon.quality.accuracy.zone_nodes import Nodes, attribute_nodes, place_nodes
 from odkanon.quality.accuracy.zone_samples import Boxes, Parts, areas_of, leaf_points
 from odkanon.zoning.cells import Floats
 from odkanon.zoning.projection import Projection
@@ -26,9 +26,7 @@ SIZES = (1.0, 2.0, 4.0, 8.0)
 """Sides of the squares, in km."""
 
 
-def usefulness(
-    release: Release, *, sizes: Sequence[float] = SIZES, zones: Places | None = None
-) -> dict[str, Usefulness]:
+def accuracy(release: Release, *, sizes: Sequence[float] = SIZES, zones: Places | None = None) -> dict[str, Accuracy]:
     """Measure how useful a release is, in each measure of the input; empty where it is not known where zones lie.
 
     T is the input counted on places that no method had a hand in: squares on an equal-area map around the data, and
@@ -67,7 +65,7 @@ def usefulness(
         masses_of(release, measures),
         matrix,
         about,
-        _kinds(release, matrix),
+        _attributes(release, matrix),
     )
     engine, squares, spots = engine_of(matrix, measures), [], areas
     for size in sizes:
@@ -81,9 +79,7 @@ def usefulness(
         own = measured(zones, None, compare_on(zones, counted, rows, areas), rows)
     lengths = compare_lengths(by_length(matrix, ends, measures), lengths_after(rows, areas))
     return {
-        measure: Usefulness(
-            tuple(told[index] for told in squares), None if own is None else own[index], *lengths[index]
-        )
+        measure: Accuracy(tuple(told[index] for told in squares), None if own is None else own[index], *lengths[index])
         for index, measure in enumerate(measures)
     }
 
@@ -102,10 +98,10 @@ def map_of(matrix: Matrix) -> tuple[Projection, Ends] | None:
     return about, Ends((np.rint(x), np.rint(y)), (np.rint(to_x), np.rint(to_y)))
 
 
-def _kinds(release: Release, matrix: Matrix) -> list[tuple[Nodes, Ints]]:
+def _attributes(release: Release, matrix: Matrix) -> list[tuple[Nodes, Ints]]:
     """Return the kinds of trips that the rows of a cube tell, axis by axis, as its readers know them."""
-    told = release.classes.kinds
-    return [kind_nodes(told[axis.name], axis.listed(told[axis.name].tolist())) for axis in matrix.axes]
+    told = release.classes.attributes
+    return [attribute_nodes(told[axis.name], axis.listed(told[axis.name].tolist())) for axis in matrix.axes]
 
 
 def spreadable(
@@ -114,7 +110,7 @@ def spreadable(
     mass: Floats,
     matrix: Matrix,
     about: Projection,
-    kinds: Sequence[tuple[Nodes, Ints]] = (),
+    attributes: Sequence[tuple[Nodes, Ints]] = (),
 ) -> tuple[Rows, tuple[Parts | Boxes, Parts | Boxes]]:
     """Return rows between zones as masses to spread, and where the zones lie.
 
@@ -128,12 +124,12 @@ def spreadable(
         The input; it says how fine its leaves are.
     about : Projection
         The map.
-    kinds : sequence of tuple
+    attributes : sequence of tuple
         For each other axis of a cube its nodes, and for each row the number of its own.
     """
     ends = zip(zones, (matrix.origins, matrix.destinations), rows, strict=True)
     axes = [(place_nodes(side, tree), which) for side, tree, which in ends]
-    found = merged(Rows(*rows, masses_to_spread(mass, [*axes, *kinds])))
+    found = merged(Rows(*rows, masses_to_spread(mass, [*axes, *attributes])))
     return found, areas_of(zones, (matrix.origins.resolution, matrix.destinations.resolution), about)
 
 

@@ -37,7 +37,7 @@ class OnPlaces:
 
 
 @dataclass(frozen=True)
-class Usefulness:
+class Accuracy:
     """How useful a release is in one measure.
 
     Attributes

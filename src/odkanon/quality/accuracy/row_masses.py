@@ -81,12 +81,12 @@ def around_rows(ends: Sequence[Nodes]) -> Ints:
     """Return for each row between nodes the finest other row that it lies in; -1 for none."""
     kind = reduce(lambda key, end: key * _DEPTHS + end.depth, ends, np.zeros(len(ends[0].depth), dtype=np.int64))
     found = np.full(len(kind), -1)
-    kinds, first = np.unique(kind, return_index=True)
+    attributes, first = np.unique(kind, return_index=True)
     depths = np.stack([end.depth[first] for end in ends], axis=1)
     for at in np.argsort(-depths.sum(axis=1), kind="stable").tolist():
-        rows = np.flatnonzero(kind == kinds[at])
+        rows = np.flatnonzero(kind == attributes[at])
         finer = np.logical_and.reduce([end.depth >= depth for end, depth in zip(ends, depths[at], strict=True)])
-        open_ = np.flatnonzero(finer & (kind != kinds[at]) & (found < 0))
+        open_ = np.flatnonzero(finer & (kind != attributes[at]) & (found < 0))
         if len(open_):
             both = np.concatenate([rows, open_])
             keys = _keys([end.above(both, depth) for end, depth in zip(ends, depths[at].tolist(), strict=True)])

@@ -136,7 +136,7 @@ class TreeNodes:
         return found
 
 
-def kind_nodes(labels: Labels, levels: Sequence[Sequence[str]]) -> tuple[TreeNodes, Ints]:
+def attribute_nodes(labels: Labels, levels: Sequence[Sequence[str]]) -> tuple[TreeNodes, Ints]:
     """Return the kinds that rows tell on an axis, each once, and for each row the number of its own.
 
     All values below a kind count alike.

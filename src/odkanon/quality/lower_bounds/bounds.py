@@ -91,7 +91,7 @@ def loss_bound(od: ODMatrix, rule: Rule, budget: Budget, measure: UtilityMeasure
 
 def least_loss(od: ODMatrix, rule: Rule, measure: UtilityMeasure) -> Floats:
     """Return for each pair the least loss of a class over it that meets the rule, over its mass; at most 2."""
-    flows = od.flows.only(rule.counted | {measure})
+    flows = od.flows.only(rule.required_measures | {measure})
     value = getattr(flows, measure).astype(np.float64)
     least = np.full(len(flows), np.inf)
     for up in levels_of(od.origins).numbers:
@@ -103,5 +103,5 @@ def least_loss(od: ODMatrix, rule: Rule, measure: UtilityMeasure) -> Floats:
             mass = getattr(classes, measure)
             even = mass / sizes
             off = np.bincount(number, np.abs(value - even[number]), len(classes)) + (sizes - classes.pairs) * even
-            least = np.minimum(least, np.where(rule.met(classes), off / mass, np.inf)[number])
+            least = np.minimum(least, np.where(rule.satisfied(classes), off / mass, np.inf)[number])
     return least

@@ -184,12 +184,12 @@ def _first_to_meet(
 
 def climb(od: ODMatrix, rule: Rule, measure: str, *, transposed: bool = False) -> Ladder:
     """Climb the origins of a matrix in memory, or its destinations."""
-    flows = od.flows.only(rule.counted | {measure})
+    flows = od.flows.only(rule.required_measures | {measure})
     origins, destinations = levels_of(od.origins), levels_of(od.destinations)
     if transposed:
         origins, destinations = destinations, origins
         flows, _ = flows.merge(flows.destination, flows.origin)
-    return ladder(flows, origins, destinations, lambda up, across, classes: rule.met(classes), measure)
+    return ladder(flows, origins, destinations, lambda up, across, classes: rule.satisfied(classes), measure)
 
 
 def reach_of(od: ODMatrix, rule: Rule) -> tuple[Spread, Spread]:

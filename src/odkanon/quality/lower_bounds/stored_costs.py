@@ -22,7 +22,7 @@ from odkanon.core.arrays import Bools, Codes, Ints
 from odkanon.engine.sql.backend import Stored, lend
 from odkanon.engine.sql.sql_engine import SqlEngine, ints
 from odkanon.engine.sql.sql_matrix import SqlMatrix
-from odkanon.model.flows import Flows, Visits
+from odkanon.model.flows import Contributions, Flows
 from odkanon.model.measures import MEASURES
 from odkanon.model.od import Axis
 from odkanon.model.rule import Rule
@@ -68,10 +68,10 @@ def _known_on_top(engine: SqlEngine, origins: Levels, destinations: Levels, rule
     coarse = engine.merged(level_cut(trees[0], origins.numbers[0]), level_cut(trees[1], destinations.numbers[0]))
 
     def meets(up: int, across: int, classes: Flows) -> Bools:
-        if coarse.visits:  # Who they are stays in the database; the counts come in the same order of classes.
+        if coarse.contributions:  # Who they are stays in the database; the counts come in the same order of classes.
             cuts = level_cut(trees[0], origins.numbers[up]), level_cut(trees[1], destinations.numbers[across])
-            classes = replace(classes, head_counts=coarse.coarsen(*cuts).flows.heads)
-        return rule.met(classes)
+            classes = replace(classes, contributor_counts=coarse.coarsen(*cuts).flows.contributors)
+        return rule.satisfied(classes)
 
     flows = coarse.flows
     price, smallest = ladder(flows, origins, destinations, meets).descend()
@@ -112,7 +112,7 @@ def _parts(engine: SqlEngine, axis: Axis, levels: Levels) -> _Parts:
     """Cut an axis into parts that fit in memory, at the highest level at which that can be done."""
     side = engine.side(axis)
     ends = f"SELECT {axis} AS place FROM {engine.table}"
-    for each in engine.visits.values():
+    for each in engine.contributions.values():
         ends = f"{ends} UNION ALL SELECT {axis} AS place FROM {each} v"
     rows = side.at_leaves(engine.backend.execute(f"SELECT place, COUNT(*) AS mass FROM ({ends}) e GROUP BY place"))
     enough = max(engine.backend.fetchable // _SHARE, _LEAST_ROWS)
@@ -138,8 +138,8 @@ def _run(engine: SqlEngine, axis: Axis, work: _Part, parts: _Parts, known: Store
     ends = "SELECT m.part, m.zone AS near, o.zone AS far"
     weight = ", f.weight" if work.rule.weight is not None else ""
     tables = {"flows": f"{ends}, f.trips{weight} FROM {engine.table} f {joins}"}
-    for name, each in engine.visits.items():
-        tables[name] = f"{ends}, f.head FROM {each} f {joins}"
+    for name, each in engine.contributions.items():
+        tables[name] = f"{ends}, f.contributor FROM {each} f {joins}"
     if known is not None:
         nodes, part = parts.below()
         wanted = lend(engine.backend, node=nodes, part=part)
@@ -169,7 +169,7 @@ class _Part(ABC):
 
     @abstractmethod
     def __call__(self, tables: Mapping[str, pa.Table]) -> pa.Table:
-        """Return what is to be kept of a part, given its ``flows``, their heads by measure, and what is ``known``."""
+        """Return what to keep of a part, given ``flows``, their contributors by measure, and what is ``known``."""
 
     @classmethod
     def of(cls, parts: _Parts, far: Levels, rule: Rule, scale: int | None) -> Self:
@@ -179,7 +179,7 @@ class _Part(ABC):
     def best(self, tables: Mapping[str, pa.Table]) -> tuple[Flows, Floats, Floats]:
         """Return the flows, with the least price and the smallest mass of a class over each."""
         flows = self._flows(tables)
-        climbed = ladder(flows, self.near, self.far, lambda up, across, classes: self.rule.met(classes))
+        climbed = ladder(flows, self.near, self.far, lambda up, across, classes: self.rule.satisfied(classes))
         if self.bridge is None:
             return flows, *climbed.descend()
         known = tables["known"]
@@ -203,14 +203,16 @@ class _Part(ABC):
             scale=self.scale or 1,
         )
         flows, _ = given.merge(given.origin, given.destination)
-        heads = [name for name in self.rule.measures if MEASURES[name].by_heads]
-        return replace(flows, visits={name: self._visits(flows, tables[name]) for name in heads})
+        contributors = [name for name in self.rule.measures if MEASURES[name].counts_distinct]
+        return replace(flows, contributions={name: self._contributions(flows, tables[name]) for name in contributors})
 
-    def _visits(self, flows: Flows, visits: pa.Table) -> Visits:
-        ends = self._keys(ints(visits, "near"), ints(visits, "far"))
+    def _contributions(self, flows: Flows, contributions: pa.Table) -> Contributions:
+        ends = self._keys(ints(contributions, "near"), ints(contributions, "far"))
         flow = np.searchsorted(self._keys(flows.origin, flows.destination), ends)
-        head = pc.dictionary_encode(visits.column("head").combine_chunks()).indices.to_numpy()
-        repeated = Visits(flow.astype(np.int32), head.astype(np.int32), int(head.max(initial=0)) + 1)
+        contributor = pc.dictionary_encode(contributions.column("contributor").combine_chunks()).indices.to_numpy()
+        repeated = Contributions(
+            flow.astype(np.int32), contributor.astype(np.int32), int(contributor.max(initial=0)) + 1
+        )
         return repeated.relabel(np.arange(len(flows), dtype=np.int32), len(flows))
 
 

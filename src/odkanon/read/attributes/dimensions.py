@@ -10,8 +10,8 @@ import numpy as np
 from odkanon.core.arrays import Bools, Codes, number_groups
 from odkanon.errors import InputError
 from odkanon.model.od import ODMatrix
-from odkanon.read.attributes.hierarchies import AGE_BANDS, OTHER, kind_asked, name_of
-from odkanon.read.attributes.spec import Kind, Labels, axes_of_trips
+from odkanon.read.attributes.hierarchies import AGE_BANDS, OTHER, name_of, requested_attribute
+from odkanon.read.attributes.spec import AttributeSpec, Labels, axes_of_trips
 from odkanon.read.trips import Trips
 
 MAX_VALUES = 100
@@ -77,14 +77,16 @@ class Dimension:
         return replace(self, value=self.value[which])
 
 
-def segment_kinds(specs: Sequence[str], age_bands: Sequence[int] = AGE_BANDS) -> list[Kind]:
+def segment_attributes(specs: Sequence[str], age_bands: Sequence[int] = AGE_BANDS) -> list[AttributeSpec]:
     """Return what has to be asked of each trip to make the dimensions that texts ask for; see `make_dimensions`."""
     repeated = [spec for spec in specs if list(specs).count(spec) > 1]
     if repeated:
         raise InputError(f"the segment {repeated[0]!r} is asked for twice; name it once")
     if list(age_bands) != sorted(set(age_bands)) or not age_bands:
         raise InputError(f"age bands begin at ascending ages, such as 18,40,65; not {','.join(map(str, age_bands))}")
-    return [kind_asked(part, age_bands) for part in dict.fromkeys(part for spec in specs for part in _parts(spec))]
+    return [
+        requested_attribute(part, age_bands) for part in dict.fromkeys(part for spec in specs for part in _parts(spec))
+    ]
 
 
 def _parts(spec: str) -> list[str]:
@@ -106,7 +108,7 @@ def make_dimensions(
     Parameters
     ----------
     trips : Trips or ODMatrix
-        With the columns that the texts name; or a matrix by `segment_kinds`, whose rows are then split.
+        With the columns that the texts name; or a matrix by `segment_attributes`, whose rows are then split.
     specs : sequence of str
         ``age`` is banded, ``hour`` is the hour in which a trip starts; any other name is a column taken as it is.
     age_bands : sequence of int
@@ -119,8 +121,10 @@ def make_dimensions(
     >>> [len(each) for each in make_dimensions(trips, ["sex", "hour:6-9,9-16", "sex*age"])]
     [2, 3, 14]
     """
-    kinds = segment_kinds(specs, age_bands)
-    axes, values = (trips.axes, trips.flows.kinds) if isinstance(trips, ODMatrix) else axes_of_trips(trips, kinds)
+    attributes = segment_attributes(specs, age_bands)
+    axes, values = (
+        (trips.axes, trips.flows.attributes) if isinstance(trips, ODMatrix) else axes_of_trips(trips, attributes)
+    )
     labels = {axis.asked: axis.tree.leaves[value] for axis, value in zip(axes, values, strict=True)}
     return [_dimension(spec, labels) for spec in specs]
 

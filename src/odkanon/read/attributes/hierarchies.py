@@ -26,10 +26,10 @@ from odkanon.model.od import AXES, ODMatrix
 from odkanon.read.area import Area
 from odkanon.read.attributes.spec import (
     START,
-    Kind,
+    AttributeSpec,
     Labels,
     band_answer,
-    cube_of_kinds,
+    cube_of_attributes,
     day_answer,
     hour_answer,
     value_answer,
@@ -57,7 +57,9 @@ AGE_BANDS = (10, 20, 30, 40, 50, 60, 70)
 MAX_VALUES = 1000
 
 
-def kinds_of(specs: Sequence[str], age_bands: Sequence[int] = AGE_BANDS, period: Period = (None, None)) -> list[Kind]:
+def parse_attributes(
+    specs: Sequence[str], age_bands: Sequence[int] = AGE_BANDS, period: Period = (None, None)
+) -> list[AttributeSpec]:
     """Return the kinds that texts such as ``mode:car=1+2`` ask for, of trips of a period; see `cube_of`."""
     names = [name_of(spec) for spec in specs]
     if not specs or len(set(names)) < len(names):
@@ -72,7 +74,7 @@ def kinds_of(specs: Sequence[str], age_bands: Sequence[int] = AGE_BANDS, period:
         raise InputError(
             f"an attribute cannot be called {live[0]!r}: a spreadsheet may take that for a formula; rename it"
         )
-    return [kind_asked(spec, age_bands, period) for spec in specs]
+    return [requested_attribute(spec, age_bands, period) for spec in specs]
 
 
 def name_of(spec: str) -> str:
@@ -112,26 +114,26 @@ def cube_of(
     ['origin', 'destination', 'sex', 'trips']
     """
     said = trips.source.reading
-    kinds = kinds_of(specs, age_bands, (said.get("since"), said.get("until")))
-    return cube_of_kinds(trips, kinds, resolution=resolution, within=within)
+    attributes = parse_attributes(specs, age_bands, (said.get("since"), said.get("until")))
+    return cube_of_attributes(trips, attributes, resolution=resolution, within=within)
 
 
-def kind_asked(spec: str, age_bands: Sequence[int], period: Period = (None, None)) -> Kind:
+def requested_attribute(spec: str, age_bands: Sequence[int], period: Period = (None, None)) -> AttributeSpec:
     """Return the question that a text asks, and how its answers are named and nested."""
     name, _, more = (part.strip() for part in spec.partition(":"))
     if name == "hour":
-        return Kind(name, START, hour_answer, partial(_axis, spec, partial(_hours, spec)))
+        return AttributeSpec(name, START, hour_answer, partial(_axis, spec, partial(_hours, spec)))
     if name in ("weekday", "date"):
         if more:
             raise InputError(f"{name} takes nothing behind a colon; write {name} alone")
         levels_of = partial(_weekdays if name == "weekday" else _dates, period)
-        return Kind(name, START, day_answer, partial(_axis, spec, levels_of))
+        return AttributeSpec(name, START, day_answer, partial(_axis, spec, levels_of))
     if name == "age":
-        return Kind(name, name, band_answer(age_bands), partial(_axis, spec, partial(_ages, age_bands)))
+        return AttributeSpec(name, name, band_answer(age_bands), partial(_axis, spec, partial(_ages, age_bands)))
     if not more:
-        return Kind(name, name, value_answer, partial(_axis, spec, _values))
+        return AttributeSpec(name, name, value_answer, partial(_axis, spec, _values))
     levels = partial(_grouped, spec) if "=" in more else partial(_looked_up, more)
-    return Kind(name, name, value_answer, partial(_axis, spec, levels, spare=(OTHER, MISSING)))
+    return AttributeSpec(name, name, value_answer, partial(_axis, spec, levels, spare=(OTHER, MISSING)))
 
 
 def _axis(
@@ -147,14 +149,14 @@ def _axis(
     if ANY in occurring:
         raise InputError(f"{spec!r} has the value {ANY!r}, which means a detail that was given up; rename the value")
     named = frozenset(levels[0]) if ":" in spec or name_of(spec) in ("hour", "weekday", "age") else frozenset()
-    rest = [value for value in spare if value not in levels[0]]
-    levels = [[*level, *rest] for level in levels]
+    residual = [value for value in spare if value not in levels[0]]
+    levels = [[*level, *residual] for level in levels]
     if len(levels[0]) > MAX_VALUES:
         raise InputError(f"{spec!r} has {len(levels[0]):,} values, more than a table can be published by; group them")
     columns = {f"level {at}": list(level) for at, level in enumerate(levels)}
     # The root is any kind of trip; a lookup table would have the world above it.
     full = lookup_hierarchy(pa.table(columns | {ANY: [ANY] * len(levels[0])}))
-    full = replace(full, public=None, spare=frozenset(rest))
+    full = replace(full, public=None, spare=frozenset(residual))
     seen = np.zeros(len(full.leaves), dtype=bool)
     seen[find_nodes(full, 0, occurring)] = True
     tree = full.restrict(seen)

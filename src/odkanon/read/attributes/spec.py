@@ -22,7 +22,7 @@ from odkanon.read.person_ids import value_text
 from odkanon.read.tables.open_table import Named, connect, quote_name
 from odkanon.read.tables.time_formats import TimeColumn
 from odkanon.read.trip_checks import finite, number_or_nan
-from odkanon.read.trips import Kinds, Trips, attribute_columns, count_trips
+from odkanon.read.trips import AttributeColumns, Trips, attribute_columns, count_trips
 from odkanon.zoning.attribute_axis import AttributeAxis
 
 Labels = npt.NDArray[np.str_]
@@ -31,7 +31,7 @@ START = "start_time"
 
 
 @dataclass(frozen=True, eq=False)
-class Kind:
+class AttributeSpec:
     """A question about every trip, and the axis that the answers make.
 
     Attributes
@@ -88,7 +88,7 @@ def band_answer(begins: Sequence[int]) -> Callable[[str], str]:
     return text
 
 
-def kind_column(at: int) -> str:
+def attribute_column(at: int) -> str:
     """Return what the column of an axis besides the two places is called."""
     return f"kind{at}"
 
@@ -100,7 +100,7 @@ class Answers:
     Attributes
     ----------
     sql : dict of str to str
-        The answers, by `kind_column`.
+        The answers, by `attribute_column`.
     written : dict of str to str
         What stands in the columns that were asked; two rows that differ there are different.
     times : dict of str to TimeColumn
@@ -113,47 +113,49 @@ class Answers:
 
 
 def answers_of(
-    kinds: Sequence[Kind], table: Named, found: Mapping[str, str], times: Mapping[str, TimeColumn]
+    attributes: Sequence[AttributeSpec], table: Named, found: Mapping[str, str], times: Mapping[str, TimeColumn]
 ) -> Answers:
     """Return what the rows of a table answer, given which column is which and how times are read."""
-    kept = attribute_columns(table, found, sources_of(kinds))
-    sql = {kind_column(at): kind.sql(kept, times) for at, kind in enumerate(kinds)}
-    asked = {START: times[START]} if any(kind.source == START for kind in kinds) else {}
+    kept = attribute_columns(table, found, sources_of(attributes))
+    sql = {attribute_column(at): kind.sql(kept, times) for at, kind in enumerate(attributes)}
+    asked = {START: times[START]} if any(kind.source == START for kind in attributes) else {}
     written = [*kept.values(), *(found[name] for name in asked)]
     return Answers(sql, {f"written{at}": value_text(column) for at, column in enumerate(written)}, asked)
 
 
-def sources_of(kinds: Sequence[Kind]) -> list[str]:
+def sources_of(attributes: Sequence[AttributeSpec]) -> list[str]:
     """Return the attribute columns that kinds ask of, besides times."""
-    return sorted({kind.source for kind in kinds} - {START})
+    return sorted({kind.source for kind in attributes} - {START})
 
 
-def cube_of_kinds(trips: Trips, kinds: Sequence[Kind], *, resolution: int, within: Area | None) -> ODMatrix:
+def cube_of_attributes(
+    trips: Trips, attributes: Sequence[AttributeSpec], *, resolution: int, within: Area | None
+) -> ODMatrix:
     """Count trips in memory by origin, destination and kind; see `odkanon.cube_of`."""
-    return count_trips(trips, resolution, within, lambda inside: axes_of_trips(inside, kinds))
+    return count_trips(trips, resolution, within, lambda inside: axes_of_trips(inside, attributes))
 
 
-def axes_of_trips(trips: Trips, kinds: Sequence[Kind]) -> Kinds:
+def axes_of_trips(trips: Trips, attributes: Sequence[AttributeSpec]) -> AttributeColumns:
     """Return the axes that the answers of trips make, and for each the values of the trips."""
-    if not kinds:
+    if not attributes:
         return (), ()
     columns = trips.table.column_names
-    for kind in kinds:
+    for kind in attributes:
         if kind.source not in columns and kind.source == START:
             raise InputError(f"{kind.name} needs a start time; say which column it is", option="column start_time=NAME")
         if kind.source not in columns:
             raise InputError(f"the trips have no column {kind.source!r} to publish by{nearest(kind.source, columns)}")
     connection = connect()
     connection.register("trips", trips.table)
-    asked = [kind.text(quote_name(START) if kind.source == START else kind.source) for kind in kinds]
+    asked = [kind.text(quote_name(START) if kind.source == START else kind.source) for kind in attributes]
     answers = connection.sql(f"SELECT {', '.join(f'{sql} AS a{at}' for at, sql in enumerate(asked))} FROM trips")
-    return axes_of_answers(kinds, answers.to_arrow_table().columns)
+    return axes_of_answers(attributes, answers.to_arrow_table().columns)
 
 
-def axes_of_answers(kinds: Sequence[Kind], answers: Sequence[pa.ChunkedArray]) -> Kinds:
+def axes_of_answers(attributes: Sequence[AttributeSpec], answers: Sequence[pa.ChunkedArray]) -> AttributeColumns:
     """Return the axes that answers make, and for each the numbers of their values."""
     made = []
-    for kind, column in zip(kinds, answers, strict=True):
+    for kind, column in zip(attributes, answers, strict=True):
         told = pc.dictionary_encode(column.combine_chunks())
         axis, code = kind.axis(np.asarray(told.dictionary.to_pylist(), dtype=np.str_))
         made.append((axis, code[told.indices.to_numpy()]))

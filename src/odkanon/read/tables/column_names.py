@@ -12,7 +12,7 @@ from odkanon.read.tables.open_table import Named
 
 log = logging.getLogger(__name__)
 
-Kind = Literal["trips", "od"]
+TableContent = Literal["trips", "od"]
 
 COORDINATES = ("start_lat", "start_lon", "end_lat", "end_lon")
 ENDS = ("origin", "destination")
@@ -140,7 +140,7 @@ def _named(
     return dict(columns)
 
 
-def kind_of(table: Named, found: Mapping[str, str]) -> Kind:
+def kind_of(table: Named, found: Mapping[str, str]) -> TableContent:
     """Tell whether a table holds trips with coordinates or records between zones, by its columns."""
     has_coordinates = all(name in found for name in COORDINATES)
     has_ends = all(name in found for name in ENDS)

@@ -225,11 +225,11 @@ def _spreadsheet(path: Path, name: str) -> pa.Table:
 def _column(values: Sequence[Any]) -> pa.Array:
     """Return the cells of a column as numbers or moments where all are such, and as texts otherwise."""
     filled = [None if value == "" else value for value in values]
-    kinds = {type(value) for value in filled if value is not None}
-    if kinds and kinds <= {int, float}:
+    attributes = {type(value) for value in filled if value is not None}
+    if attributes and attributes <= {int, float}:
         whole = all(value is None or (float(value).is_integer() and abs(value) < 2**63) for value in filled)
         return pa.array(filled, pa.float64()).cast(pa.int64() if whole else pa.float64())
-    if kinds and kinds <= {datetime, date}:
+    if attributes and attributes <= {datetime, date}:
         return pa.array([None if each is None else _moment(each) for each in filled], pa.timestamp("us"))
     return pa.array([None if each is None else _text(each) for each in filled], pa.string())
 

@@ -21,7 +21,7 @@ STRANGE_LINES = 200
 _LONGEST = 1000
 
 
-def told_encoding(lines: Iterable[bytes], name: str) -> str:
+def detected_encoding(lines: Iterable[bytes], name: str) -> str:
     """Tell an encoding by the lines that are not plain ASCII, and say so."""
     strange: list[bytes] = []
     first = 0

@@ -13,7 +13,7 @@ from odkanon.read.tables.open_table import Check, Typed, quote_name, quote_text
 from odkanon.read.tables.time_formats import TimeColumn
 
 FILTERED = "not matched by the filter"
-"""The reason for which a row is turned away; the filter itself may name people, and stays in the `Reading`."""
+"""The reason for which a row is turned away; the filter itself may name people, and stays in the `InputSpec`."""
 
 HOUR = "hour"
 """What the hour in which a trip starts is called, where the table has no column of that name."""
@@ -176,15 +176,15 @@ def _compared(left: str, operator: str, right: Iterable[str]) -> str:
 def _time_comparison(name: str, clock: str, operator: str, values: Sequence[Literal]) -> str:
     """Compare at the precision that is written: a time of day, a day, or a moment."""
     read = [_time_of(name, value) for value in values]
-    kinds = {type(value) for value in read}
-    if len(kinds) != 1:
+    attributes = {type(value) for value in read}
+    if len(attributes) != 1:
         raise InputError(f"the filter compares {name} with times written in several ways; write them all in one")
-    if kinds == {time}:
+    if attributes == {time}:
         parts = [(f"EXTRACT({unit} FROM {clock})", seconds) for unit, seconds in _UNITS]
         left = " + ".join(f"CAST(floor({part}) AS INTEGER) * {seconds}" for part, seconds in parts)
         right = [str(each.hour * 3600 + each.minute * 60 + each.second) for each in read if isinstance(each, time)]
         return _compared(f"({left})", operator, right)
-    if kinds == {date}:
+    if attributes == {date}:
         return _compared(f"CAST({clock} AS DATE)", operator, [f"DATE '{each.isoformat()}'" for each in read])
     return _compared(clock, operator, [f"TIMESTAMP '{str(each).replace('T', ' ')}'" for each in read])
 

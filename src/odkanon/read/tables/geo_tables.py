@@ -105,10 +105,10 @@ def with_places(table: pa.Table, shapes: Shapes, crs: str | None, name: str) -> 
         import shapely
     except ImportError:
         raise InputError(_NEEDS) from None
-    kinds = {int(kind) for kind in np.unique(shapely.get_type_id(shapes)) if kind >= 0}
-    if kinds == {_POINT}:
+    attributes = {int(kind) for kind in np.unique(shapely.get_type_id(shapes)) if kind >= 0}
+    if attributes == {_POINT}:
         ends = {"": shapes}
-    elif kinds and kinds <= {*_LINES}:
+    elif attributes and attributes <= {*_LINES}:
         lines = np.array([_one_line(shape, name) for shape in shapes], dtype=object)
         ends = {"start_": shapely.get_point(lines, 0), "end_": shapely.get_point(lines, -1)}
     else:

@@ -71,10 +71,10 @@ def in_plain_spelling(
     -----
     What cannot be read stays as it is, to be counted as such. Where the comma is decimal, a point is not a number's.
     """
-    kinds = table.types()
-    texts = [name for name in numbers if kinds[name] == "VARCHAR"]
+    attributes = table.types()
+    texts = [name for name in numbers if attributes[name] == "VARCHAR"]
     degrees = [name for name in degrees if name in texts]
-    first = _first_values(table, [*degrees, *(name for name in times if kinds[name].startswith(_WRITTEN))])
+    first = _first_values(table, [*degrees, *(name for name in times if attributes[name].startswith(_WRITTEN))])
     written: dict[str, str] = {}
     if texts and _has_comma(table.name, said.decimal, [first[name] for name in degrees]):
         written |= {name: f"translate({quote_name(name)}, ',.', '.?')" for name in texts}
@@ -83,7 +83,7 @@ def in_plain_spelling(
         if said.time_format is None and _is_serial(table.name, name, values):
             written[name] = _moment_of_serial(name)
             continue
-        form = (said.time_format or _told_format(table, name, values)) if kinds[name] == "VARCHAR" else None
+        form = (said.time_format or _told_format(table, name, values)) if attributes[name] == "VARCHAR" else None
         if form is not None:
             read = f"try_strptime(trim({quote_name(name)}), {quote_text(form)})"
             written[name] = f"coalesce(strftime({read}, '%Y-%m-%d %H:%M:%S'), {quote_name(name)})"

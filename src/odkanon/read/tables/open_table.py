@@ -207,15 +207,17 @@ def _parquet_scan(
     scan = f"read_parquet([{', '.join(map(literal, files))}], {options})"
     if folders or len(files) == 1:
         return scan
-    kinds = _kinds(connection, scan, name)
-    narrow = {column for column, kind in kinds.items() if kind.startswith(_NARROW)}
+    attributes = _attributes(connection, scan, name)
+    narrow = {column for column, kind in attributes.items() if kind.startswith(_NARROW)}
     for file in files if narrow else ():
-        own = _kinds(connection, f"read_parquet({literal(file)}, hive_partitioning=false)", file)
-        other = next((column for column in sorted(narrow) if own.get(column, kinds[column]) != kinds[column]), None)
+        own = _attributes(connection, f"read_parquet({literal(file)}, hive_partitioning=false)", file)
+        other = next(
+            (column for column in sorted(narrow) if own.get(column, attributes[column]) != attributes[column]), None
+        )
         if other is not None:
             raise InputError(
-                f"column {other!r} of {file} is {own[other]}, where other files have {kinds[other]}; write it as one "
-                "type in all of them"
+                f"column {other!r} of {file} is {own[other]}, where other files have {attributes[other]}; write it as "
+                "one type in all of them"
             )
     return scan
 
@@ -236,10 +238,10 @@ def _open_in_memory(connection: duckdb.DuckDBPyConnection, source: Any, name: st
 
 
 def _described(connection: duckdb.DuckDBPyConnection, scan: str, name: object) -> tuple[str, ...]:
-    return tuple(_kinds(connection, scan, name))
+    return tuple(_attributes(connection, scan, name))
 
 
-def _kinds(connection: duckdb.DuckDBPyConnection, scan: str, name: object) -> dict[str, str]:
+def _attributes(connection: duckdb.DuckDBPyConnection, scan: str, name: object) -> dict[str, str]:
     """Return the columns of a scan, and of what types they are."""
     try:
         return {row[0]: row[1] for row in connection.execute(f"DESCRIBE SELECT * FROM {scan}").fetchall()}

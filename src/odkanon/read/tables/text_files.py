@@ -18,7 +18,7 @@ from typing import BinaryIO
 
 from odkanon.core.atomic_write import Claim
 from odkanon.errors import InputError
-from odkanon.read.tables.encodings import told_encoding
+from odkanon.read.tables.encodings import detected_encoding
 from odkanon.read.tables.lines import LineCount, count_lines
 
 log = logging.getLogger(__name__)
@@ -137,7 +137,7 @@ def _looked_at(text: _Bytes, said: TextFormat, name: str) -> TextFile:
         )
     if encoding is None and not lines.utf8:
         with text.opened() as file:
-            encoding = told_encoding(file, name)
+            encoding = detected_encoding(file, name)
     if encoding is not None and codecs.lookup(encoding).name != "utf-8":
         text = _in_utf8(text, encoding, name)
         lines = text.lines()
@@ -146,7 +146,7 @@ def _looked_at(text: _Bytes, said: TextFormat, name: str) -> TextFile:
     if lines.strange_end is not None:
         text = _with_plain_ends(text, lines.strange_end)
         lines = text.lines()
-    return TextFile(text.path, text.gzipped, *told_header(name, text.head(), said), lines, name, text.keeper)
+    return TextFile(text.path, text.gzipped, *parse_header(name, text.head(), said), lines, name, text.keeper)
 
 
 def _in_utf8(text: _Bytes, encoding: str, name: str) -> _Bytes:
@@ -175,7 +175,7 @@ def _with_plain_ends(text: _Bytes, strange: bytes) -> _Bytes:
     return _Bytes(copy.path, False, copy)
 
 
-def told_header(path: str, head: bytes, said: TextFormat) -> tuple[str, tuple[str, ...]]:
+def parse_header(path: str, head: bytes, said: TextFormat) -> tuple[str, tuple[str, ...]]:
     """Return the delimiter and the columns that the beginning of a text in UTF-8 tells; ``path`` is its name."""
     text = head.decode("utf-8-sig", errors="ignore")
     if not text.strip():

@@ -1,0 +1,83 @@
+"""Things that are described once, looked up by name, and joined by those of other packages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from importlib.metadata import entry_points
+from typing import Generic, Protocol, TypeVar
+
+from odkanon.errors import InvalidValueError, UnknownNameError
+
+
+class Named(Protocol):
+    """Anything with a name to look it up by."""
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+
+
+T = TypeVar("T", bound=Named)
+
+
+class Registry(Mapping[str, T], Generic[T]):
+    """Things of one kind by name: our own, those that were registered, and those that entry points declare.
+
+    Another package declares its own in ``pyproject.toml`` and needs no import to be found::
+
+        [project.entry-points."odkanon.methods"]
+        my-method = "my_package:METHOD"
+
+    Parameters
+    ----------
+    what : str
+        What one of them is called, such as ``"method"``; the group of its entry points is ``odkanon.methods``.
+    builtin : iterable
+        Our own.
+    check : callable, optional
+        Raises if something cannot be registered.
+    """
+
+    def __init__(self, what: str, builtin: Iterable[T], *, check: Callable[[T], None] | None = None) -> None:
+        self.what = what
+        self._own = {each.name: each for each in builtin}
+        self._builtin = frozenset(self._own)
+        self._check = check
+        self._loaded = False
+
+    def register(self, thing: T) -> T:
+        """Add something, and return it; a name that is taken is an error."""
+        if self._check is not None:
+            self._check(thing)
+        if thing.name in self._own and self._own[thing.name] is not thing:
+            raise InvalidValueError(f"there is a {self.what} {thing.name!r} already; give yours another name")
+        self._own[thing.name] = thing
+        return thing
+
+    def unregister(self, name: str) -> None:
+        """Remove what was registered under a name; our own stay."""
+        if name not in self._builtin:
+            self._own.pop(name, None)
+
+    def _all(self) -> dict[str, T]:
+        if not self._loaded:
+            self._loaded = True
+            for point in entry_points(group=f"odkanon.{self.what}s"):
+                self.register(point.load())
+        return self._own
+
+    def __getitem__(self, name: str) -> T:
+        if name in self._builtin:  # without a look at what is installed, which takes time
+            return self._own[name]
+        try:
+            return self._all()[name]
+        except KeyError:
+            raise UnknownNameError.among(self.what, name, self._own) from None
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._own or name in self._all()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
