@@ -26,6 +26,7 @@ LAYERS = (
     "linked",
     "release_format",
     "publish",
+    "pipeline",
     "audit",
     "evidence",
     "study",

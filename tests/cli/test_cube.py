@@ -30,7 +30,7 @@ def test_days_that_come_from_the_trips_are_a_caution(trips: Path, tmp_path: Path
             "anonymize", trips, "-o", tmp_path / "days", "--by", "date", "--resolution", "6", "--force", *days
         )
         assert done.returncode == 0, done.stderr
-        assert ("which days there are is taken from" in output(done)) == (len(days) < 4)
+        assert ("the range of days comes from" in output(done)) == (len(days) < 4)
     done = odkanon("audit", tmp_path / "days", "--trips", trips)
     assert "; 1 finding" in output(done), "there are fewer persons than trips, and nothing else"
 
@@ -128,7 +128,7 @@ def test_what_a_cascade_would_give_is_said_to_the_steward(trips: Path, tmp_path:
     more = ("--resolution", "8", "--zones", tmp_path / "nested")
     done = odkanon("anonymize", trips, "-o", tmp_path / "next", *more)
     assert done.returncode == 0, output(done)
-    assert "safe side by side if no trip is in both" in output(done)
+    assert "safe side by side if they share no trip" in output(done)
     rows = [
         {(row["origin"], row["destination"]) for row in read_release(tmp_path / name).flows.to_pylist()}
         for name in ("nested", "next")

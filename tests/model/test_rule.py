@@ -80,10 +80,12 @@ def test_weights_too_large_to_add_up() -> None:
 @pytest.mark.parametrize(
     ("thresholds", "why"),
     [
-        ({"tripz": 3}, "a rule counts trips, weight, persons, households; not tripz"),
-        ({"trips": 3, "cars": 3}, "not cars"),
         ({"trips": None}, "at least one threshold"),
-        ({"trips": float("inf")}, "positive number"),
+        ({"trips": float("inf")}, "whole number"),
+        ({"trips": "10"}, "must be a whole number of at least 1, not '10'"),
+        ({"trips": True}, "must be a whole number of at least 1, not True"),
+        ({"trips": 10, "max_share": "half"}, "a share between 0 and 1"),
+        ({"trips": 10, "min_destinations": [2]}, "min_destinations must be a whole number"),
         ({"weight": float("inf")}, "positive number"),
         ({"weight": 0}, "positive number"),
         ({"persons": 2, "weight": -1}, "positive number"),
@@ -102,9 +104,9 @@ def test_why_a_rule_makes_no_sense(thresholds: dict[str, Any], why: str) -> None
         (["population"], 2.5, "k must be a whole number"),
         (["participants"], 0, "at least 1"),
         (["participants"], -3, "at least 1"),
-        (["people"], 3, "choose what to protect"),
-        (["participants", "people"], 3, "not 'people'"),
-        ([], 3, "choose what to protect"),
+        (["people"], 3, "unknown target 'people'.*choose from participants"),
+        (["participants", "people"], 3, "unknown target 'people'"),
+        ([], 3, "choose from participants"),
     ],
 )
 def test_why_nothing_is_protected(targets: list[str], k: Any, why: str) -> None:

@@ -8,18 +8,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from odkanon.cli.console import say
-from odkanon.cli.cube import METHOD, anonymize_cube
-from odkanon.cli.engine_options import FOR_EVERY_COMMAND, Engine, Input, MemoryLimit, SparkMaster, command_account
+from odkanon.cli.engine_options import (
+    FOR_EVERY_COMMAND,
+    Engine,
+    Input,
+    MemoryLimit,
+    SparkMaster,
+    command_account,
+    parse_age_bands,
+)
 from odkanon.cli.input_options import InputOptions, reads
-from odkanon.cli.linked_tables import anonymize_segments, read_after, read_earlier
 from odkanon.cli.option_rules import was_given
 from odkanon.cli.pandas import allow_pandas
 from odkanon.cli.rule_options import RuleOptions, protects
-from odkanon.core.formatting import format_count
 from odkanon.core.paths import remote
-from odkanon.errors import InputError
-from odkanon.methods.method_registry import DEFAULT_METHOD, ONE_LEVEL, describe_methods
+from odkanon.errors import InputError, OptionConflictError
+from odkanon.methods.method_registry import CUBE_METHOD, DEFAULT_METHOD, ONE_LEVEL, describe_methods
 from odkanon.read.tables.datasets import is_store
 
 if TYPE_CHECKING:
@@ -243,22 +247,21 @@ def anonymize(
     `odkanon anonymize all.csv -o february --after january --until 2024-03-01`
     """
     if was_given(context, "levels") and suppress is not Suppress.before:
-        raise InputError(
-            "--levels does not apply without --suppress before: it says which pairs go first; leave it out"
+        raise OptionConflictError.between(
+            "--levels", "--suppress before", "it sets which pairs are suppressed first", missing=True
         )
+    if by and method != CUBE_METHOD and was_given(context, "method"):
+        raise InputError(f"--by publishes with {CUBE_METHOD}, not with {method}; leave out --method")
     chosen: EngineChoice | None = None if engine is None else engine.value
     if chosen == "spark" or spark_master or any(remote(each) is not None and not is_store(each) for each in source):
         allow_pandas()
+    from odkanon.cli.release_summaries import show_result
     from odkanon.cli.stages import stages
-    from odkanon.cli.summaries import show_files, show_release
-    from odkanon.cli.warnings import mention_cascade, warn_of_residual, warn_of_rule
-    from odkanon.engine.selection import load, parse_bytes
-    from odkanon.linked.fixed_zoning import release_on_zones
-    from odkanon.methods import anonymize as run
-    from odkanon.methods.cascade.reuse import EarlierRows
-    from odkanon.publish.save import check_target, save_release
+    from odkanon.engine.selection import parse_bytes
+    from odkanon.pipeline.request import Request
+    from odkanon.pipeline.run import publish
 
-    asked: dict[str, Any] = {
+    parameters: dict[str, Any] = {
         "suppress": suppress and suppress.value,
         "budget": budget,
         "budget_of": budget_of and budget_of.value,
@@ -275,76 +278,24 @@ def anonymize(
         "level": level,
         "symmetric": symmetric or None,
     }
-    reading = read_after(how(source), after)
-    options = {name: value for name, value in asked.items() if value is not None}
-    if level is not None and not was_given(context, "method"):
-        method = ONE_LEVEL
-    limit = None if memory_limit is None else parse_bytes(memory_limit)
-    if by:
-        if method != METHOD and was_given(context, "method"):
-            raise InputError(f"--by publishes with {METHOD}, not with {method}; leave out --method")
-        anonymize_cube(
-            reading,
-            output,
-            by=by,
-            age_bands=age_bands,
-            make_rule=wanted,
-            options=options,
-            force=force,
-            engine=chosen,
-            memory_limit=limit,
-            spark_master=spark_master,
-            command=command_account(context, output),
-        )
-        return
-    if segment:
-        anonymize_segments(
-            reading,
-            output,
-            segments=segment,
-            age_bands=age_bands,
-            segment_budget=next(share for share in (segment_budget, budget, 0.10) if share is not None),
-            protect_intervals=protect_intervals,
-            make_rule=wanted,
-            method=method,
-            options=options,
-            zones=zones,
-            force=force,
-            engine=chosen,
-            memory_limit=limit,
-            spark_master=spark_master,
-            command=command_account(context, output),
-        )
-        return
-    check_target(output, force=force)
-    earlier = read_earlier(zones)
+    if not was_given(context, "method"):
+        method = CUBE_METHOD if by else method if level is None else ONE_LEVEL
+    request = Request(
+        how(source),
+        wanted.request,
+        method,
+        {name: value for name, value in parameters.items() if value is not None},
+        by=tuple(by),
+        segments=tuple(segment),
+        age_bands=None if age_bands is None else parse_age_bands(age_bands),
+        segment_budget=segment_budget,
+        protect_intervals=protect_intervals,
+        after=after,
+        zones_of=zones,
+        engine=chosen,
+        memory_limit=None if memory_limit is None else parse_bytes(memory_limit),
+        spark_master=spark_master,
+    )
     with stages() as stage:
-        stage(f"reading {reading.name}")
-        od = load(reading, engine=chosen, memory_limit=limit, spark_master=spark_master)
-        rule = wanted(od)
-        on = f"with {method}" if earlier is None else f"on the zones of {zones}"
-        stage(f"protecting {od.summary.trips:,} trips {on}")
-        if earlier is None:
-            release = run(od, rule, method=method, **options)
-        elif isinstance(earlier, EarlierRows):
-            release = run(od, rule, method=METHOD, rows=earlier)
-        else:
-            release = release_on_zones(od.in_memory(), rule, earlier, full=reading.tree)
-        if release.refusal is None:
-            stage("working out how good any release of this input could be")
-            _ = release.limit  # kept by the release; on large inputs it takes longer than writing
-        stage(f"writing {output}")
-        save_release(release, output, force=force, source=reading.said(), command=command_account(context, output))
-    show_release(od, release)
-    warn_of_rule(release)
-    warn_of_residual(release)
-    mention_cascade(od, release)
-    if reading.uses_hours:
-        say(reading.clock)
-    if isinstance(earlier, EarlierRows):
-        say(f"This and {zones} are safe side by side if no trip is in both; of data that grow they are not.")
-    elif earlier is not None:
-        outside = release.parameters["trips_outside"]
-        told = format_count(outside, "trips begin or end", "trip begins or ends")
-        say(f"{told} outside the zones of {zones}, and {'is' if outside == 1 else 'are'} suppressed, too.")
-    show_files(output)
+        result = publish(request, output, force=force, command=command_account(context, output), stage=stage)
+    show_result(result, request, output)

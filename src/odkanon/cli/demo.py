@@ -25,9 +25,10 @@ def demo(
 
     from odkanon.cli.console import console
     from odkanon.cli.stages import stages
-    from odkanon.cli.summaries import show_input, show_privacy, show_utility, warn_of_few_persons
+    from odkanon.cli.summaries import show_input, show_privacy, show_utility
     from odkanon.methods import anonymize
     from odkanon.model.rule import Rule
+    from odkanon.pipeline.cautions import cautions
     from odkanon.publish.save import save_release
     from odkanon.read.area import Area
     from odkanon.read.trips import build_od, read_trips
@@ -72,7 +73,8 @@ def demo(
         "data the difference becomes a cliff: docs/differences.md shows one.\n"
     )
     console.tell(releases=sorted(path for path in output.iterdir() if path.is_dir()))
-    warn_of_few_persons(releases[1][1])
+    for text in cautions(releases[1][1]):
+        console.print(f"Caution: {text}", style="bold yellow")
     console.print(f"\nWrote four releases to {output}/, each with a report.html to open in a browser.")
     command = command_name()
     console.print(f"Next: {command} sample -o survey.csv, then {command} anonymize survey.csv -o release")

@@ -17,6 +17,7 @@ from odkanon.model.measures import MEASURES, TARGETS
 if TYPE_CHECKING:
     from odkanon.engine.protocols import Matrix
     from odkanon.model.rule import Rule
+    from odkanon.pipeline.request import RuleRequest
 
 _PANEL = "Thresholds one by one"
 _CONSTRAINTS = "What to ask for besides (not with mondrian, cascade, --segment or --by)"
@@ -98,21 +99,23 @@ OPTIONS: dict[str, tuple[Any, Any]] = (
 
 @dataclass(frozen=True)
 class RuleOptions:
-    """Whom the options say to protect; call it with a matrix for the rule."""
+    """Whom the options protect; call it with a matrix for the rule."""
 
     said: Mapping[str, Any]
 
+    @property
+    def request(self) -> RuleRequest:
+        """The thresholds, for a rule once the input is read."""
+        from odkanon.pipeline.request import RuleRequest
+
+        given = self.said
+        thresholds = {name: given[option] for option, name in THRESHOLDS.items() if given[option] is not None}
+        targets = tuple(target.value for target in given["protect"])
+        return RuleRequest(given["k"], targets, thresholds, given["max_share"], given["min_destinations"])
+
     def __call__(self, od: Matrix) -> Rule:
         """Return the rule; the mean weight of a trip is that of the whole data set."""
-        from odkanon.model.rule import Rule
-
-        least = {name: self.said[option] for option, name in THRESHOLDS.items() if self.said[option] is not None}
-        if least:
-            rule = Rule(mean_weight=od.summary.mean_weight if od.summary.weight is not None else None, **least)
-        else:
-            targets = [target.value for target in self.said["protect"]] or ["participants"]
-            rule = Rule.protect(*targets, k=self.said["k"], of=od.summary)
-        return rule.asking(max_share=self.said["max_share"], min_destinations=self.said["min_destinations"])
+        return self.request.rule_for(od)
 
 
 def protects(command: Callable[..., None]) -> Callable[..., None]:

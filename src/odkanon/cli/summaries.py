@@ -11,7 +11,7 @@ import numpy as np
 from odkanon.cli.console import console, make_table
 from odkanon.core.formatting import format_count
 from odkanon.engine.protocols import Matrix
-from odkanon.model.measures import DISTINCT, MEASURES
+from odkanon.model.measures import MEASURES
 from odkanon.model.release import Release
 from odkanon.quality.privacy import privacy
 from odkanon.quality.utility import utility
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from odkanon.study.experiment import Outcome
 
 
-def show_release(od: Matrix, release: Release) -> None:
-    """Print what came in, what is promised, what is published and how good it is."""
-    show_input(od)
+def show_release(release: Release) -> None:
+    """Print what was read, what is promised, what is published and how good it is."""
+    if release.matrix is not None:
+        show_input(release.matrix)
     console.print(promise(release), style="bold")
     show_published(release)
     show_privacy([(release.method, release)])
     summarize_accuracy([(release.method, release)])
     show_utility([(release.method, release)])
-    warn_of_few_persons(release)
 
 
 def show_input(od: Matrix) -> None:
@@ -189,28 +189,6 @@ def show_recipe(folder: Path) -> None:
 def _abouts(told: dict[str, Any]) -> dict[str, Any]:
     """Return what a recipe says of each of several releases."""
     return {name: release["about"] for name, release in told.get("releases", {}).items()}
-
-
-def warn_of_few_persons(release: Release) -> None:
-    """Say it plainly where the rule does not count persons or households and some flows have too few of them."""
-    found = privacy(release)
-    unknown = [measure for measure in DISTINCT if measure in release.input.measures and measure not in found]
-    if unknown and len(release.classes) and not any(measure in release.rule.measures for measure in DISTINCT):
-        contributor = DISTINCT[unknown[0]]
-        console.print(
-            f"Caution: the rule does not count {contributor.target}, and how many are behind each flow was not looked "
-            f"at: all trips of a flow may be of one {contributor.column}. Add --protect "
-            f"{contributor.target} to rule that out.",
-            style="bold yellow",
-        )
-    for measure, report in found.items():
-        if measure in DISTINCT and measure not in release.rule.measures and report.below:
-            console.print(
-                f"Caution: {report.below:,} of {len(release.classes):,} flows have fewer than {report.threshold:,} "
-                f"{DISTINCT[measure].title} (the smallest has {report.min}). Add --protect {DISTINCT[measure].target} "
-                "to rule that out.",
-                style="bold yellow",
-            )
 
 
 def _number(value: Any) -> str:

@@ -17,7 +17,7 @@ def format_count(count: float, nouns: str, noun: str | None = None) -> str:
 
     Examples
     --------
-    >>> say_count(1, "flows"), say_count(1234, "flows"), say_count(1, "classes", "class")
+    >>> format_count(1, "flows"), format_count(1234, "flows"), format_count(1, "classes", "class")
     ('1 flow', '1,234 flows', '1 class')
     """
     one = nouns.removesuffix("s") if noun is None else noun
@@ -29,7 +29,7 @@ def format_number(value: float) -> str:
 
     Examples
     --------
-    >>> say_number(10), say_number(2234.56789), say_number(1234.5)
+    >>> format_number(10), format_number(2234.56789), format_number(1234.5)
     ('10', '2,234.57', '1,234.5')
     """
     return f"{round(float(value), 2):,.2f}".rstrip("0").rstrip(".")

@@ -56,14 +56,14 @@ def gather_evidence(
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
-    >>> from odkanon import Reading, Rule, anonymize, build_od, make_survey, read_trips
+    >>> from odkanon import InputSpec, Rule, anonymize, build_od, make_survey, read_trips
     >>> import pyarrow.parquet
     >>> with TemporaryDirectory() as folder:
     ...     file = Path(folder) / "survey.parquet"
     ...     pyarrow.parquet.write_table(make_survey().slice(0, 4000), file)
     ...     made = anonymize(build_od(read_trips(file), resolution=7), Rule(trips=10, persons=10))
     ...     saved = made.save(Path(folder) / "release")
-    ...     evidence = gather_evidence(saved, Reading(file, resolution=7), with_yardstick=False)
+    ...     evidence = gather_evidence(saved, InputSpec(file, resolution=7), with_yardstick=False)
     >>> evidence.clean, evidence.content["attacks"][0]["verdict"]
     (True, 'clean')
     """

@@ -42,7 +42,7 @@ def only_new(reading: InputSpec, earlier: Mapping[str, Any], name: str) -> Input
 
     Examples
     --------
-    >>> only_new(Reading("trips.csv"), {"since": "2024-01-01", "until": "2024-02-01"}, "january").since
+    >>> only_new(InputSpec("trips.csv"), {"since": "2024-01-01", "until": "2024-02-01"}, "january").since
     '2024-02-01'
     """
     until = earlier.get("until")

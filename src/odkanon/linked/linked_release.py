@@ -122,8 +122,8 @@ def release_linked(
     --------
     >>> from odkanon import Rule, make_dimensions, make_survey, read_trips
     >>> trips = read_trips(make_survey())
-    >>> together = release_together(trips, Rule(trips=10), make_dimensions(trips, ["sex"]), resolution=7)
-    >>> [part.title for part in together.parts]
+    >>> linked = release_linked(trips, Rule(trips=10), make_dimensions(trips, ["sex"]), resolution=7)
+    >>> [part.title for part in linked.parts]
     ['sex=Man', 'sex=Woman']
     """
     if not dimensions:

@@ -152,6 +152,8 @@ METHODS: dict[str, Method] = {
     )
 }
 DEFAULT_METHOD = "odkanon"
+CUBE_METHOD = "cascade"
+"""The method that publishes by attributes."""
 ONE_LEVEL = "oigh"
 """The method of uniform levels, which can be told the level."""
 

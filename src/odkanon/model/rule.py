@@ -11,7 +11,7 @@ import numpy as np
 
 from odkanon.core.arrays import Bools, Codes, Ints
 from odkanon.core.formatting import format_count
-from odkanon.errors import InputError
+from odkanon.errors import InputError, InvalidValueError, UnknownNameError
 from odkanon.model.flows import Flows
 from odkanon.model.measures import ADDITIVE, BY_CONTRIBUTOR, DISTINCT, MEASURES, TARGETS
 
@@ -52,6 +52,12 @@ class Rule:
 
     Parameters
     ----------
+    trips : int, optional
+        At least this many trips, in [1, inf).
+    weight : number, optional
+        At least this sum of weights, in (0, inf).
+    persons, households : int, optional
+        At least this many distinct ones, in [1, inf). Ten trips of one person meet ``trips=10`` but hide nobody.
     max_share : float, optional
         No person, and no household where the input names them, has more than this share of the trips of a class, in
         (0, 1); nor of its weight, where there is a threshold on weight. Trips that name nobody count as those of
@@ -60,15 +66,11 @@ class Rule:
         From each origin zone at least so many destination zones are published, or none, in [1, inf). Where all
         published trips of a zone go to one place, knowing that somebody left it is knowing where they went.
     k : int, optional
-        The k that the thresholds stand for, which metrics are normalised by. By default the threshold on trips; on
-        weight over ``mean_weight``, where that is given; or on heads.
+        The k that the thresholds stand for, which metrics are normalised by. By default the threshold on trips; that on
+        weight over ``mean_weight``, if given; or that on contributors.
     mean_weight : Fraction, optional
-        The mean weight of a trip in the whole data set. The rule remembers it: a segment or an area has another mean,
-        and k people of the population are still as many.
-    **thresholds
-        ``trips``: at least this many trips, in [1, inf). ``weight``: at least this sum of weights, in (0, inf).
-        ``persons``, ``households``: at least this many different ones, in [1, inf). Ten trips of one person meet
-        ``trips=10`` but hide nobody.
+        The mean weight of a trip in the whole data set. The rule keeps it: a segment or an area has another mean, but
+        k people of the population remain the same number.
 
     Attributes
     ----------
@@ -90,27 +92,27 @@ class Rule:
     def __init__(
         self,
         *,
+        trips: int | None = None,
+        weight: Threshold | None = None,
+        persons: int | None = None,
+        households: int | None = None,
         k: float | None = None,
         mean_weight: Fraction | None = None,
         max_share: float | None = None,
         min_destinations: int | None = None,
-        **thresholds: Threshold | None,
     ) -> None:
-        unknown = [name for name in thresholds if name not in MEASURES]
-        if unknown:
-            raise InputError(f"a rule counts {', '.join(MEASURES)}; not {unknown[0]}")
-        own = {name: value for name in MEASURES if (value := thresholds.get(name)) is not None}
+        given = dict(zip(MEASURES, (trips, weight, persons, households), strict=True))
+        own = {name: value for name, value in given.items() if value is not None}
         if not own:
             raise InputError(f"a rule needs at least one threshold: {', '.join(MEASURES)}")
         for measure, value in own.items():
-            if not value > 0 or value == float("inf"):
-                raise InputError(f"the threshold on {measure} must be a positive number, not {value}")
-            if measure != "weight" and value != int(value):
-                raise InputError(f"the threshold on {measure} must be a whole number, not {value}")
-        if max_share is not None and not 0 < max_share < 1:
-            raise InputError(f"the largest share of one person lies between 0 and 1, such as 0.5; not {max_share}")
-        if min_destinations is not None and (min_destinations != int(min_destinations) or min_destinations < 1):
-            raise InputError(f"the least number of destinations is a whole number, such as 2; not {min_destinations}")
+            _check_number(f"the threshold on {measure}", value, whole=measure != "weight")
+        if k is not None:
+            _check_number("k", k, whole=False)
+        if max_share is not None and (not _is_number(max_share) or not 0 < max_share < 1):
+            raise InvalidValueError.expected("max_share", "a share between 0 and 1, such as 0.5", max_share)
+        if min_destinations is not None:
+            _check_number("min_destinations", min_destinations)
         self.thresholds = own
         self.mean_weight = mean_weight
         self.max_share = max_share
@@ -131,17 +133,16 @@ class Rule:
         of : ODMatrix or Summary
             The whole input: its mean weight of a trip defines ``population``, also for segments of it.
         """
-        if k != int(k) or k < 1:
-            raise InputError(f"k must be a whole number of at least 1, not {k}")
+        _check_number("k", k)
         unknown = [target for target in targets if target not in TARGETS]
         if unknown or not targets:
-            raise InputError(f"choose what to protect among {', '.join(TARGETS)}, not {', '.join(unknown)!r}")
+            raise UnknownNameError.among("target", ", ".join(unknown), TARGETS)
         mean = of.mean_weight if "population" in targets or getattr(of, "weight", None) else None
         if mean is not None and mean < _LEAST_MEAN and "population" in targets:
             raise InputError(
                 f"weights of {float(mean):.2g} on average are too small to be counted; express them in smaller units"
             )
-        names = [TARGETS[target].name for target in targets]
+        names = [TARGETS[target].name for target in dict.fromkeys(targets)]
         least: dict[str, Any] = {name: k * mean if name == "weight" and mean else k for name in names}
         return cls(k=k, mean_weight=mean, **least)
 
@@ -349,6 +350,19 @@ class Rule:
         told += [] if self.max_share is None else [f"max_share <= {self.max_share:.10g}"]
         told += [] if self.min_destinations is None else [f"min_destinations >= {self.min_destinations}"]
         return f"Rule({', '.join(told)})"
+
+
+def _is_number(value: object) -> bool:
+    """Return whether a value is a number; True and False, which Python counts as 1 and 0, are not."""
+    return isinstance(value, int | float | Fraction | np.integer | np.floating) and not isinstance(value, bool)
+
+
+def _check_number(what: str, value: Any, *, whole: bool = True) -> None:
+    """Raise unless a value is a positive, finite number, and whole if it has to be."""
+    good = _is_number(value) and 0 < value < float("inf")
+    if not good or (whole and value != int(value)):
+        expected = "a whole number of at least 1" if whole else "a positive number"
+        raise InvalidValueError.expected(what, expected, value)
 
 
 def _required(values: Ints | None, measure: str) -> Ints:

@@ -40,11 +40,11 @@ def save_linked(
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
-    >>> from odkanon import Rule, make_dimensions, make_survey, read_trips, release_together
+    >>> from odkanon import Rule, make_dimensions, make_survey, read_trips, release_linked
     >>> trips = read_trips(make_survey())
-    >>> together = release_together(trips, Rule(trips=10), make_dimensions(trips, ["sex"]), resolution=7)
+    >>> linked = release_linked(trips, Rule(trips=10), make_dimensions(trips, ["sex"]), resolution=7)
     >>> with TemporaryDirectory() as folder:
-    ...     sorted(path.name for path in save_together(together, Path(folder) / "releases").iterdir())
+    ...     sorted(path.name for path in save_linked(linked, Path(folder) / "releases").iterdir())
     ['index.json', 'sex=Man', 'sex=Woman', 'whole']
     """
     check_index_target(folder, force=force)

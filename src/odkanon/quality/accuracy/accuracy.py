@@ -50,7 +50,7 @@ def accuracy(release: Release, *, sizes: Sequence[float] = SIZES, zones: Places 
     >>> from odkanon import Rule, anonymize, build_od, read_trips
     >>> ends = {"start_lat": 48.85, "start_lon": 2.35, "end_lat": 48.86, "end_lon": 2.29}
     >>> trips = read_trips(pa.table({name: [value] * 12 for name, value in ends.items()}))
-    >>> usefulness(anonymize(build_od(trips), Rule(trips=10)))["trips"].sentence()
+    >>> accuracy(anonymize(build_od(trips), Rule(trips=10)))["trips"].sentence()
     'Flows between places of 4 km are right to 100%; good from 1 km upward.'
     """
     matrix = release.matrix

@@ -1,0 +1,152 @@
+"""What a person should know before publishing, though nothing is wrong: the terminal prints it, Python warns."""
+
+from __future__ import annotations
+
+from odkanon.engine.protocols import Matrix
+from odkanon.linked import LinkedReleases
+from odkanon.methods.cascade.method import counts_contributors_or_trips, outlook
+from odkanon.methods.method_registry import METHODS
+from odkanon.methods.trees import with_steps
+from odkanon.model.measures import DISTINCT
+from odkanon.model.release import Release
+from odkanon.quality.privacy import privacy
+from odkanon.quality.utility import utility
+
+MANY_PAIRS = 1_000_000
+"""Up to how many OD pairs a cascade is fast enough to be tried beside another method."""
+MUCH_FINER, MUCH_MORE = 0.7, 0.05
+"""What is worth a hint: the share of G that remains, and the share of trips that is published in addition."""
+
+
+def cautions(result: Release | LinkedReleases) -> list[str]:
+    """Return what a person should know before publishing a release, one sentence or two each."""
+    if isinstance(result, LinkedReleases):
+        return [*_over_budget(result), *_uneven_suppression(result), *_weak_rule(result.whole), *_few(result.whole)]
+    if result.refusal:
+        return []
+    return [*_few(result), *_weak_rule(result), *_residual(result), *_open_period(result)]
+
+
+def _few(release: Release) -> list[str]:
+    """Flows of few persons or households, where the rule does not count them."""
+    found = privacy(release)
+    unknown = [measure for measure in DISTINCT if measure in release.input.measures and measure not in found]
+    texts = []
+    if unknown and len(release.classes) and not any(measure in release.rule.measures for measure in DISTINCT):
+        contributor = DISTINCT[unknown[0]]
+        texts.append(
+            f"the rule does not count {contributor.target}, and their number behind each flow was not computed: all "
+            f"trips of a flow may be of one {contributor.column}. Add --protect {contributor.target} to rule that out."
+        )
+    return texts + [
+        f"{report.below:,} of {len(release.classes):,} flows have fewer than {report.threshold:,} "
+        f"{DISTINCT[measure].title} (the smallest has {report.min}). Add --protect {DISTINCT[measure].target} to rule "
+        "that out."
+        for measure, report in found.items()
+        if measure in DISTINCT and measure not in release.rule.measures and report.below
+    ]
+
+
+def _weak_rule(release: Release) -> list[str]:
+    """Rules that protect nobody, or that let flows of few trips through."""
+    if release.rule.k <= 1:
+        return ["k = 1 protects nobody: a flow may consist of a single trip."]
+    trips = privacy(release).get("trips")
+    if release.rule.measures != ("weight",) or trips is None or not trips.below:
+        return []
+    return [
+        f"the rule counts the population only, and {trips.below:,} of {len(release.classes):,} flows have fewer than "
+        f"{trips.threshold:,} trips (the smallest has {trips.min:,}): somebody who knows of one of these trips learns "
+        "where it went. Add --protect participants or --protect persons to rule that out."
+    ]
+
+
+def _residual(release: Release) -> list[str]:
+    """Trips that a cascade suppresses without being asked to, and a budget that discloses groups."""
+    parameters = release.parameters
+    if release.budget is not None and release.classes.finest_pairs is not None:
+        return [
+            "which rows a cascade suppresses for a budget depends on the data, so smaller groups can be shown to "
+            "exist. Use --budget to compare methods; publish without it, or with --coarsest."
+        ]
+    if parameters.get("implications") != "safe" or parameters.get("coarsest") is not None or release.budget is not None:
+        return []
+    residual = 1 - float(release.classes.trips.sum()) / release.input.trips
+    if residual < MUCH_MORE:
+        return []
+    return [
+        f"{residual:.1%} of the trips are in no row: they would show that some group is below the rule. A rule on one "
+        "of weight, persons and households, --allow-inference or another method publish more."
+    ]
+
+
+def _open_period(release: Release) -> list[str]:
+    """Days of a cube that come from its trips, because no period is given."""
+    given = release.input.source.reading
+    matrix = release.matrix
+    dated = matrix is not None and any(axis.name == "date" for axis in matrix.axes)
+    if not dated or ("since" in given and "until" in given):
+        return []
+    return [
+        "the range of days comes from the first and the last trip, and the table shows how many there are: a single "
+        "trip in another month can be shown to exist. Give the period: --since and --until."
+    ]
+
+
+def _over_budget(linked: LinkedReleases) -> list[str]:
+    return [
+        f"the tables by {name} suppress {share:.1%} of the trips, more than the {linked.budget:.1%} allowed: no zones "
+        "need less. Use broader groups or fewer of them, or allow more with --segment-budget."
+        for name, share in linked.over_budget.items()
+    ]
+
+
+def _uneven_suppression(linked: LinkedReleases) -> list[str]:
+    """Tables that suppress more than all of a dimension together, which is what the budget limits."""
+    texts = []
+    for name, share in linked.suppressed.items():
+        shares = {
+            part.title: 1.0 if part.release is None else suppressed_share(part.release)
+            for part in linked.parts
+            if part.dimension == name
+        }
+        more = [title for title, own in shares.items() if linked.budget is not None and own > linked.budget]
+        if more and name not in linked.over_budget:
+            worst = max(more, key=lambda title: shares[title])
+            texts.append(
+                f"the budget of {linked.budget:.1%} is for all tables by {name} together, which suppress {share:.1%}. "
+                f"{len(more):,} of {len(shares):,} suppress more individually, {worst} the most ({shares[worst]:.1%})."
+            )
+    return texts
+
+
+def suppressed_share(release: Release) -> float:
+    """Return the share of trips that a release does not publish."""
+    return 1 - float(release.classes.trips.sum()) / max(release.input.trips, 1)
+
+
+def cascade_hint(release: Release) -> str | None:
+    """Return what a cascade would gain, where that is much; for the steward only, as it compares with the data."""
+    method, matrix = METHODS.get(release.method), release.matrix
+    if method is None or method.nested or matrix is None or matrix.axes or release.refusal:
+        return None
+    if matrix.summary.pairs > MANY_PAIRS or release.assignment is None:  # too slow for a hint
+        return None
+    if not release.rule.thresholds_only or not counts_contributors_or_trips(release.rule):
+        return None
+    tree = with_steps(matrix, release.parameters.get("steps") or "plain").in_memory()
+    found = outlook(tree, release.rule, release.budget)
+    return _gain(matrix, release, found.trips, found.g)
+
+
+def _gain(matrix: Matrix, release: Release, trips: int, g: float | None) -> str | None:
+    share, more = (published / release.input.trips for published in (int(release.classes.trips.sum()), trips))
+    gains = []
+    if more >= share + MUCH_MORE:
+        gains.append(f"publish {more:.1%} of the trips")
+    own = utility(matrix.summary, release).g
+    if g is not None and own is not None and g <= MUCH_FINER * own:
+        gains.append(f"be finer within the same budget (G {g:,.0f} instead of {own:,.0f})")
+    if not gains:
+        return None
+    return f"A cascade (--method cascade) would {' and '.join(gains)}; its zones overlap."

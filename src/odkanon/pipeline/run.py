@@ -1,0 +1,174 @@
+"""Run a request: read, protect, and write the result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from odkanon.errors import InputError
+from odkanon.linked import LinkedReleases
+from odkanon.methods import anonymize as run_method
+from odkanon.methods.cascade.reuse import EarlierRows
+from odkanon.methods.method_registry import CUBE_METHOD
+from odkanon.model.release import Release
+from odkanon.pipeline.request import Request
+from odkanon.read.input_spec import InputSpec
+
+if TYPE_CHECKING:
+    from odkanon.engine.protocols import Matrix
+    from odkanon.linked.fixed_zoning import Zoning
+    from odkanon.read.attributes.spec import AttributeSpec
+
+Stage = Callable[[str], None]
+"""Is called with what happens next."""
+
+
+def _silent(text: str) -> None:
+    del text
+
+
+def run(request: Request, *, stage: Stage = _silent) -> Release | LinkedReleases:
+    """Read the input of a request and protect it.
+
+    Parameters
+    ----------
+    request : Request
+        What to make.
+    stage : callable
+        Is called with what happens next, for progress.
+
+    Returns
+    -------
+    Release or LinkedReleases
+        The latter if the request has segments.
+    """
+    request = replace(request, input=only_new(request))
+    return _run_linked(request, stage) if request.segments else _run_single(request, stage)
+
+
+def publish(
+    request: Request,
+    folder: Path,
+    *,
+    force: bool = False,
+    command: Mapping[str, Any] | None = None,
+    stage: Stage = _silent,
+) -> Release | LinkedReleases:
+    """Run a request and write the result to a folder, all or nothing; the folder is checked before the work begins.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the release goes.
+    force : bool
+        Replace an earlier release.
+    command : mapping, optional
+        The options of the command line, for the recipe.
+    stage : callable
+        Is called with what happens next, for progress.
+    """
+    from odkanon.publish.linked_folder import check_index_target, save_linked
+    from odkanon.publish.save import check_target, save_release
+
+    (check_index_target if request.segments else check_target)(folder, force=force)
+    result = run(request, stage=stage)
+    if isinstance(result, LinkedReleases):
+        stage(f"writing {folder}")
+        save_linked(result, folder, force=force, command=command)
+        return result
+    if result.refusal is None and not request.by:
+        stage("computing what any release of this input could reach at best")
+        _ = result.limit  # cached by the release; on large inputs it takes longer than writing
+    stage(f"writing {folder}")
+    save_release(result, folder, force=force, command=command)
+    return result
+
+
+def only_new(request: Request) -> InputSpec | Matrix:
+    """Return the input of a request, restricted to trips after the earlier release that it names."""
+    from odkanon.linked.disjoint_periods import only_new as restrict
+    from odkanon.release_format.recipe import read_recipe_file
+
+    if request.after is None:
+        return request.input
+    if not isinstance(request.input, InputSpec):
+        raise InputError("which trips are new can only be found while they are read; pass the file, not a matrix")
+    return restrict(request.input, read_recipe_file(request.after)["input"], str(request.after))
+
+
+def read_earlier(folder: Path) -> Zoning | EarlierRows:
+    """Read what can be used again of an earlier release: its zones, those of a whole, or the rows of a cascade."""
+    from odkanon.release_format.folder import WHOLE, read_release
+    from odkanon.release_format.recipe import INDEX
+
+    release = read_release(folder / WHOLE if (folder / INDEX).is_file() else folder)
+    return release.earlier_rows if release.nested and not release.axes else release.zoning
+
+
+def _load(request: Request, attributes: Sequence[AttributeSpec], stage: Stage) -> Matrix:
+    from odkanon.engine.selection import load
+
+    source = request.input
+    if not isinstance(source, InputSpec):
+        return source
+    stage(f"reading {source.name}")
+    return load(
+        source,
+        engine=request.engine,
+        memory_limit=request.memory_limit,
+        spark_master=request.spark_master,
+        attributes=attributes,
+    )
+
+
+def _run_single(request: Request, stage: Stage) -> Release:
+    earlier = None if request.zones_of is None else read_earlier(request.zones_of)
+    matrix = _load(request, _cube_attributes(request), stage)
+    rule = request.rule_for(matrix)
+    how = f"with {request.method}" if earlier is None else f"on the zones of {request.zones_of}"
+    stage(f"protecting {matrix.summary.trips:,} trips {', '.join(['by', *request.by]) if request.by else how}")
+    if earlier is None:
+        return run_method(matrix, rule, method=request.method, **request.parameters)
+    if isinstance(earlier, EarlierRows):
+        return run_method(matrix, rule, method=CUBE_METHOD, rows=earlier)
+    from odkanon.linked.fixed_zoning import release_on_zones
+
+    tree = request.input.tree if isinstance(request.input, InputSpec) else None
+    return release_on_zones(matrix.in_memory(), rule, earlier, full=tree)
+
+
+def _cube_attributes(request: Request) -> Sequence[AttributeSpec]:
+    from odkanon.read.attributes.hierarchies import AGE_BANDS, parse_attributes
+
+    if not request.by:
+        return ()
+    if not isinstance(request.input, InputSpec):
+        raise InputError("attributes are read along with the trips; pass the file, or a matrix read with `by`")
+    period = (request.input.since, request.input.until)
+    return parse_attributes(request.by, request.age_bands or AGE_BANDS, period)
+
+
+def _run_linked(request: Request, stage: Stage) -> LinkedReleases:
+    from odkanon.linked import make_dimensions, release_linked
+    from odkanon.read.attributes.dimensions import segment_attributes
+    from odkanon.read.attributes.hierarchies import AGE_BANDS
+
+    attributes = segment_attributes(request.segments, request.age_bands or AGE_BANDS)
+    zoning = None if request.zones_of is None else read_earlier(request.zones_of)
+    if isinstance(zoning, EarlierRows):
+        raise InputError(f"{request.zones_of} is a cascade: its zones overlap, and are no zoning for segments")
+    od = _load(request, attributes, stage).in_memory()
+    dimensions, rule = make_dimensions(od, request.segments), request.rule_for(od)
+    stage(f"protecting {od.trips:,} trips and their segments")
+    return release_linked(
+        od,
+        rule,
+        dimensions,
+        segment_budget=request.budget_of_segments,
+        protect_intervals=request.protect_intervals,
+        zoning=zoning,
+        method=request.method,
+        **request.parameters,
+    )
