@@ -58,9 +58,7 @@ def _show_earlier(release: Release, request: Request) -> None:
         return
     outside = release.parameters.get("trips_outside")
     if outside is None:
-        say(
-            f"This release and {request.zones_of} are safe side by side if they share no trip; in growing data they do share some."
-        )
+        say(f"This release and {request.zones_of} are safe side by side if they share no trip.")
         return
     trips = format_count(outside, "trips begin or end", "trip begins or ends")
     say(f"{trips} outside the zones of {request.zones_of}, and {'is' if outside == 1 else 'are'} suppressed.")
