@@ -34,6 +34,7 @@ NEEDS = {
     "read/test_files.py": ("geopandas", "pyogrio", "shapely"),
     "publish/test_notebook.py": ("pandas", "polars"),
     "publish/test_onto.py": ("geopandas", "h5py", "openmatrix", "scipy", "shapely"),
+    "release_format/test_conversions.py": ("geopandas", "pandas", "polars", "scipy", "shapely"),
     "publish/test_onto_spread.py": ("scipy", "shapely"),
     "read/test_formats.py": ("pyproj",),
     "read/test_outlines.py": ("shapely",),

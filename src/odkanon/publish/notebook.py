@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from odkanon.model.od import ODMatrix
     from odkanon.model.release import Release
 
-_FLOWS_SHOWN = 5
-
 
 def od_html(od: ODMatrix) -> str:
     """Return an OD matrix as HTML: its totals, and what was turned away on the way in."""
@@ -31,6 +29,7 @@ def od_html(od: ODMatrix) -> str:
 
 def release_html(release: Release) -> str:
     """Return a release as HTML: its promise, what is published, and its largest flows."""
+    from odkanon.release_format.conversions import FlowTable
     from odkanon.release_format.manifest import promise
     from odkanon.release_format.names import classes_table
 
@@ -44,16 +43,7 @@ def release_html(release: Release) -> str:
         "destination zones": f"{len(release.destinations):,}",
         "published trips": f"{published:,} of {release.input.trips:,} ({published / max(release.input.trips, 1):.1%})",
     }
-    table = classes_table(release)
-    largest = table.sort_by([("trips", "descending"), ("origin", "ascending"), ("destination", "ascending")])
-    names = table.column_names
-    head = "".join(f"<th>{escape(name)}</th>" for name in names)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{escape(_text(row[name]))}</td>" for name in names) + "</tr>"
-        for row in largest.slice(0, _FLOWS_SHOWN).to_pylist()
-    )
-    flows = f"<table><caption>Largest flows</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    return _table(promise(release), rows) + flows
+    return _table(promise(release), rows) + FlowTable(classes_table(release))._repr_html_()
 
 
 @dataclass(frozen=True)
@@ -112,7 +102,3 @@ def release_map(release: Release, *, height: int = 800) -> Map:
 def _table(caption: str, rows: Mapping[str, str]) -> str:
     body = "".join(f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in rows.items())
     return f"<table><caption>{escape(caption)}</caption><tbody>{body}</tbody></table>"
-
-
-def _text(value: object) -> str:
-    return f"{value:,.10g}" if isinstance(value, int | float) else str(value)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +23,7 @@ from odkanon.methods.method_registry import METHODS
 from odkanon.model.measures import ADDITIVE, MEASURES
 from odkanon.model.od import AXES
 from odkanon.quality.accuracy.zone_nodes import Nodes, attribute_nodes
+from odkanon.release_format.conversions import import_shapely, to_shapes
 from odkanon.release_format.names import CSV, MANIFEST, PARQUET, ZONES, read_rows
 from odkanon.release_format.recipe import INDEX, read_recipe, with_leaves
 
@@ -317,17 +316,3 @@ def _check_outline(outline: Any) -> None:
             raise ValueError("an outline is no ring of points")
         if not np.all(np.abs(points) <= _FARTHEST) or ring[0] != ring[-1]:
             raise ValueError("an outline leaves the globe, or does not close")
-
-
-def import_shapely() -> Any:
-    """Return the package for geometry, which is optional, or say how to get it."""
-    try:
-        return import_module("shapely")
-    except ImportError:
-        raise InputError("exports with geometry need shapely: pip install 'odkanon[geo]'") from None
-
-
-def to_shapes(outlines: list[dict[str, Any] | None]) -> npt.NDArray[Any]:
-    """Return GeoJSON geometries as shapely ones."""
-    texts = np.array([None if outline is None else json.dumps(outline) for outline in outlines], dtype=object)
-    return np.asarray(import_shapely().from_geojson(texts))

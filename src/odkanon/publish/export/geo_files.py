@@ -13,7 +13,8 @@ import pyarrow.parquet
 
 from odkanon.core.atomic_write import write_text
 from odkanon.errors import InputError
-from odkanon.release_format.folder import SavedRelease, import_shapely, to_shapes
+from odkanon.release_format.conversions import import_shapely, to_shapes
+from odkanon.release_format.folder import SavedRelease
 
 Shapes = npt.NDArray[Any]
 
