@@ -18,10 +18,10 @@ import pyarrow.parquet
 
 from odkanon.core.arrays import Bools
 from odkanon.core.atomic_write import check_new, move_into_place, partial_folder
+from odkanon.core.sql import write_csv
 from odkanon.errors import InputError, RefusedError, nearest
 from odkanon.model.od import AXES
 from odkanon.model.release import Release
-from odkanon.read.tables.open_table import write_csv
 from odkanon.release_format.folder import SavedRelease, read_release
 from odkanon.release_format.manifest import public_axes
 from odkanon.release_format.names import MANIFEST, classes_table, guard_text, sha256, write_json

@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 from odkanon.core.atomic_write import check_new, move_into_place, partial_folder, write_text
+from odkanon.core.sql import write_csv
 from odkanon.errors import InputError
 from odkanon.methods.method_registry import METHODS
 from odkanon.model.od import AXES
 from odkanon.publish.report import is_built, page_of
-from odkanon.read.tables.open_table import write_csv
 from odkanon.release_format.folder import SavedRelease, read_release
 from odkanon.release_format.names import PAGE, guard_text
 

@@ -12,10 +12,10 @@ import pyarrow.parquet
 from odkanon.core.atomic_write import check_new, move_into_place, partial_folder, restore, write_text
 from odkanon.core.file_lock import exclusive_lock
 from odkanon.core.parsing import parse_json
+from odkanon.core.sql import connect, write_csv
 from odkanon.errors import InputError, RefusedError
 from odkanon.model.release import Release
 from odkanon.publish.report import is_built, page_of
-from odkanon.read.tables.open_table import connect, write_csv
 from odkanon.release_format.datapackage import package_of
 from odkanon.release_format.folder import SavedRelease
 from odkanon.release_format.manifest import public_manifest

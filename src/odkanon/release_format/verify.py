@@ -13,11 +13,11 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from odkanon.core.parsing import parse_json
+from odkanon.core.sql import literal
 from odkanon.errors import UnsafeReleaseError
 from odkanon.model.measures import ADDITIVE
 from odkanon.model.od import AXES
 from odkanon.model.release import Release
-from odkanon.read.tables.table import literal
 from odkanon.release_format.manifest import public_manifest
 from odkanon.release_format.names import CSV, MANIFEST, PARQUET, ZONES, classes_table, read_rows, sha256
 

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from odkanon.core.atomic_write import write_text
+from odkanon.core.sql import write_csv
 from odkanon.errors import InputError
 from odkanon.publish.export.flow_times import time_axes, times
-from odkanon.read.tables.open_table import write_csv
 from odkanon.release_format.folder import SavedRelease
 from odkanon.release_format.names import guard_text
 

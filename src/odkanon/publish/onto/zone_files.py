@@ -11,12 +11,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet
 
+from odkanon.core.sql import write_csv
 from odkanon.errors import InputError, nearest
 from odkanon.publish.export.matrixfile import new_core, new_matrices
 from odkanon.publish.onto.apportionment import rows_at_once
 from odkanon.publish.onto.shares import read_weights
 from odkanon.publish.onto.zone_matrix import Margins, OntoZones, release_onto
-from odkanon.read.tables.open_table import write_csv
 from odkanon.read.zone_polygons import read_polygons
 from odkanon.release_format.names import guard_text
 

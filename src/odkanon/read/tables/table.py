@@ -1,10 +1,8 @@
-"""A table that DuckDB can scan, and the few words of SQL that everything about tables shares."""
+"""A table that DuckDB can scan."""
 
 from __future__ import annotations
 
 import contextlib
-import errno
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,17 +14,16 @@ import pyarrow as pa
 
 from odkanon.core.paths import plain
 from odkanon.core.progress import Share
-from odkanon.errors import InputError, is_disk_full
+from odkanon.core.sql import connect as connect
+from odkanon.core.sql import literal as literal
+from odkanon.core.sql import quote_name as quote_name
+from odkanon.core.sql import quote_text as quote_text
+from odkanon.core.sql import write_csv as write_csv
+from odkanon.errors import InputError
 from odkanon.read.tables.once import selection
 
 _WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
 """Types of DuckDB whose values are 64-bit integers."""
-
-
-_STATISTICS = "statistics_propagation"
-"""By the least and the largest value of a Parquet file, which leave NaN out, every value would be a finite number."""
-_TYPES = "type_pushdown"
-"""It would have a CSV read as numbers where a column is tried as such, and lose the lines that have none."""
 
 
 class Named(Protocol):
@@ -203,49 +200,6 @@ def share_of(connection: duckdb.DuckDBPyConnection) -> Share:
         return percent / 100 if percent > 0 else None
 
     return share
-
-
-def connect() -> duckdb.DuckDBPyConnection:
-    """Return a DuckDB of its own that fetches nothing, prints nothing, and does not depend on the machine's zone."""
-    connection = duckdb.connect(config={"autoinstall_known_extensions": "false"})
-    connection.execute("SET TimeZone = 'UTC'")
-    connection.execute(f"SET disabled_optimizers = '{_STATISTICS}'")
-    with contextlib.suppress(duckdb.Error):  # a version that does not know of it
-        connection.execute(f"SET disabled_optimizers = '{_STATISTICS},{_TYPES}'")
-    with contextlib.suppress(duckdb.InvalidInputException):  # a notebook in which DuckDB cannot draw one
-        connection.execute("SET enable_progress_bar_print = false")
-    return connection
-
-
-def literal(path: Path) -> str:
-    """Return a path as an SQL literal of which DuckDB takes no character for a pattern, nor it for another file."""
-    return quote_text("".join(f"[{each}]" if each in "*?[" else each for each in str(plain(path))))
-
-
-def quote_text(text: str) -> str:
-    """Return a text as an SQL literal."""
-    return "'" + text.replace("'", "''") + "'"
-
-
-def quote_name(name: str) -> str:
-    """Return a name as an SQL identifier."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def write_csv(
-    table: pa.Table | pa.RecordBatchReader, path: Path, connection: duckdb.DuckDBPyConnection | None = None
-) -> None:
-    """Write a table as CSV (gzipped if the name ends in .gz), quoting only what needs it.
-
-    ``connection`` is one that is open already: to open one takes longer than to write a small table.
-    """
-    connection = connect() if connection is None else connection
-    connection.register("written", table)
-    try:
-        connection.execute(f"COPY (SELECT * FROM written) TO {quote_text(str(plain(path)))} (FORMAT csv, HEADER)")
-    except duckdb.IOException as error:
-        code = errno.ENOSPC if is_disk_full(error) else errno.EIO
-        raise OSError(code, os.strerror(code), str(path)) from None
 
 
 def first_line(error: Exception) -> str:
