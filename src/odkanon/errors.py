@@ -153,6 +153,10 @@ class UnsafeReleaseError(OdkanonError):
     exit_code = 1
 
 
+class ReleaseWarning(UserWarning):
+    """Something to know before a release is published; what the terminal prints as a caution."""
+
+
 UNEXPECTED = "this was not expected"
 SHOW = "ODKANON_TRACEBACK"
 """Set by whoever wants to see where the program stopped, with lines of code; values are not shown even then."""

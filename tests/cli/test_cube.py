@@ -40,7 +40,7 @@ def test_a_cube_and_its_views(trips: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "Share of trips by what is known of them" in output(done)
     assert "mode and hour" in output(done)
-    assert "all trips of a flow may be of one person. Add --protect persons" in output(done)
+    assert "all trips of a flow may be of one person. Protect persons" in output(done)
     saved = read_release(tmp_path / "cube")
     assert saved.axes == ["mode", "hour"]
     assert saved.about["parameters"]["give_up"] == "place:6,hour,mode,place"

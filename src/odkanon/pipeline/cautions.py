@@ -36,11 +36,11 @@ def _few(release: Release) -> list[str]:
         contributor = DISTINCT[unknown[0]]
         texts.append(
             f"the rule does not count {contributor.target}, and their number behind each flow was not computed: all "
-            f"trips of a flow may be of one {contributor.column}. Add --protect {contributor.target} to rule that out."
+            f"trips of a flow may be of one {contributor.column}. Protect {contributor.target} as well to rule that out."
         )
     return texts + [
         f"{report.below:,} of {len(release.classes):,} flows have fewer than {report.threshold:,} "
-        f"{DISTINCT[measure].title} (the smallest has {report.min}). Add --protect {DISTINCT[measure].target} to rule "
+        f"{DISTINCT[measure].title} (the smallest has {report.min}). Protect {DISTINCT[measure].target} as well to rule "
         "that out."
         for measure, report in found.items()
         if measure in DISTINCT and measure not in release.rule.measures and report.below
@@ -57,7 +57,7 @@ def _weak_rule(release: Release) -> list[str]:
     return [
         f"the rule counts the population only, and {trips.below:,} of {len(release.classes):,} flows have fewer than "
         f"{trips.threshold:,} trips (the smallest has {trips.min:,}): somebody who knows of one of these trips learns "
-        "where it went. Add --protect participants or --protect persons to rule that out."
+        "where it went. Protect participants or persons as well to rule that out."
     ]
 
 
@@ -67,7 +67,7 @@ def _residual(release: Release) -> list[str]:
     if release.budget is not None and release.classes.finest_pairs is not None:
         return [
             "which rows a cascade suppresses for a budget depends on the data, so smaller groups can be shown to "
-            "exist. Use --budget to compare methods; publish without it, or with --coarsest."
+            "exist. Use a budget to compare methods; publish without one, or with a coarsest level."
         ]
     if parameters.get("implications") != "safe" or parameters.get("coarsest") is not None or release.budget is not None:
         return []
@@ -76,7 +76,7 @@ def _residual(release: Release) -> list[str]:
         return []
     return [
         f"{residual:.1%} of the trips are in no row: they would show that some group is below the rule. A rule on one "
-        "of weight, persons and households, --allow-inference or another method publish more."
+        "of weight, persons and households, allowing inference, or another method publishes more."
     ]
 
 
@@ -89,14 +89,14 @@ def _open_period(release: Release) -> list[str]:
         return []
     return [
         "the range of days comes from the first and the last trip, and the table shows how many there are: a single "
-        "trip in another month can be shown to exist. Give the period: --since and --until."
+        "trip in another month can be shown to exist. Give the period (since and until)."
     ]
 
 
 def _over_budget(linked: LinkedReleases) -> list[str]:
     return [
         f"the tables by {name} suppress {share:.1%} of the trips, more than the {linked.budget:.1%} allowed: no zones "
-        "need less. Use broader groups or fewer of them, or allow more with --segment-budget."
+        "need less. Use broader groups or fewer of them, or a larger segment budget."
         for name, share in linked.over_budget.items()
     ]
 
