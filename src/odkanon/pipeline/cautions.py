@@ -35,13 +35,13 @@ def _few(release: Release) -> list[str]:
     if unknown and len(release.classes) and not any(measure in release.rule.measures for measure in DISTINCT):
         contributor = DISTINCT[unknown[0]]
         texts.append(
-            f"the rule does not count {contributor.target}, and their number behind each flow was not computed: all "
-            f"trips of a flow may be of one {contributor.column}. Protect {contributor.target} as well to rule that out."
+            f"the rule does not count {contributor.target}, and their number behind each flow was not computed: "
+            f"all trips of a flow may be of one {contributor.column}. Protect {contributor.target} as well to rule that out."
         )
     return texts + [
         f"{report.below:,} of {len(release.classes):,} flows have fewer than {report.threshold:,} "
-        f"{DISTINCT[measure].title} (the smallest has {report.min}). Protect {DISTINCT[measure].target} as well to rule "
-        "that out."
+        f"{DISTINCT[measure].title} (the smallest has {report.min}). Protect {DISTINCT[measure].target} as well to "
+        "rule that out."
         for measure, report in found.items()
         if measure in DISTINCT and measure not in release.rule.measures and report.below
     ]

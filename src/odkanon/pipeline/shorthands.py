@@ -1,0 +1,156 @@
+"""What the methods of `odkanon.Release` do: the one place where the model reaches up to what works on releases."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from odkanon.errors import ColumnNotFoundError, InputError
+from odkanon.model.od import AXES
+from odkanon.release_format.conversions import FlowTable, ZoneTable
+from odkanon.release_format.names import classes_table, zones_geojson
+
+if TYPE_CHECKING:
+    from odkanon.core.arrays import Ints
+    from odkanon.model.od import Axis
+    from odkanon.model.release import Release
+    from odkanon.publish.attribute_view import View
+    from odkanon.publish.notebook import Map
+    from odkanon.quality.accuracy.result import Accuracy
+    from odkanon.quality.lower_bounds.lower_bound import Limit
+    from odkanon.zoning.hierarchy import Hierarchy
+
+
+def flow_table(release: Release) -> FlowTable:
+    """Return the published flows, weights in their own unit."""
+    return FlowTable(classes_table(release))
+
+
+def zone_table(release: Release) -> ZoneTable:
+    """Return the zones of the published flows, with what begins or ends in each."""
+    return ZoneTable(zones_geojson(release)["features"])
+
+
+def save(release: Release, folder: Path, *, force: bool) -> Path:
+    """Write a release; see `odkanon.publish.save.save_release`."""
+    from odkanon.publish.save import save_release
+
+    return save_release(release, folder, force=force)
+
+
+def view(release: Release, where: str | None) -> View:
+    """Return some of the trips of a cube as a matrix."""
+    from odkanon.publish.attribute_view import view_in_memory
+
+    return view_in_memory(release, where)
+
+
+def show_map(release: Release, height: int) -> Map:
+    """Return the page of a release for a notebook."""
+    from odkanon.publish.notebook import release_map
+
+    return release_map(release, height=height)
+
+
+def html(release: Release) -> str:
+    """Return a release as HTML."""
+    from odkanon.publish.notebook import release_html
+
+    return release_html(release)
+
+
+def cautions_of(release: Release) -> list[str]:
+    """Return what to know before a release is published."""
+    from odkanon.pipeline.cautions import cautions
+
+    return cautions(release)
+
+
+def lower_bound(release: Release) -> Limit | None:
+    """Return the G that no release of the same input can beat."""
+    from odkanon.quality.lower_bounds.lower_bound import limit_of
+
+    return limit_of(release)
+
+
+def accuracy_of(release: Release) -> dict[str, Accuracy]:
+    """Return how right the flows of a release are, by measure."""
+    from odkanon.quality.accuracy.accuracy import accuracy
+
+    return accuracy(release)
+
+
+def locate(release: Release, trips: Any) -> pa.Table:
+    """Return the flow of each trip; see `odkanon.Release.locate`."""
+    if release.od.axes:
+        raise InputError("the flow of a trip in a cube also depends on its attributes; locate trips of a plain release")
+    table = trips if isinstance(trips, pa.Table) else _to_arrow(trips)
+    pair = _pair_of_rows(release, *(_leaves(table, axis, release.od.tree(axis)) for axis in AXES))
+    flow = np.where((pair >= 0) & release.published[pair], release.area_of_pair[pair], -1)
+    ends = {
+        axis: getattr(release, f"{axis}s").ids[getattr(release.classes, axis)[flow]] if len(release.classes) else flow
+        for axis in AXES
+    }
+    missing = flow < 0
+    return pa.table(
+        {name: pa.array(values, mask=missing) for name, values in {"flow": flow, **ends}.items()}
+        if len(release.classes)
+        else {name: pa.nulls(len(flow)) for name in ("flow", *AXES)}
+    )
+
+
+def _to_arrow(trips: Any) -> pa.Table:
+    from odkanon.read.tables.open_table import connect
+
+    if hasattr(trips, "__arrow_c_stream__") or hasattr(trips, "__dataframe__"):
+        return pa.table(trips)
+    if hasattr(trips, "columns") and hasattr(trips, "iloc"):
+        return pa.Table.from_pandas(trips, preserve_index=False)
+    with connect() as connection:
+        return connection.from_parquet(str(trips)).to_arrow_table()
+
+
+def _leaves(table: pa.Table, axis: Axis, tree: Hierarchy) -> Ints:
+    """Return the number of the leaf in which each trip begins or ends; -1 where there is none."""
+    from odkanon.read.tables.column_names import resolve
+    from odkanon.zoning.cells import cell_to_parent, latlng_to_cell, str_to_cell
+
+    found = resolve(_Columns("the table of trips", tuple(table.column_names)), None, also=None)
+    place = {"origin": ("start_lat", "start_lon"), "destination": ("end_lat", "end_lon")}[axis]
+    if tree.resolution is not None and all(name in found for name in place):
+        lat, lon = (table.column(found[name]).cast(pa.float64()).to_numpy(zero_copy_only=False) for name in place)
+        good = np.isfinite(lat) & np.isfinite(lon) & (np.abs(lat) <= 90) & (np.abs(lon) <= 180)
+        ids = latlng_to_cell(np.where(good, lat, 0.0), np.where(good, lon, 0.0), tree.resolution)
+    elif axis in found:
+        codes = table.column(found[axis]).combine_chunks()
+        good = codes.is_valid().to_numpy(zero_copy_only=False)
+        if tree.resolution is None:
+            ids = np.where(good, np.asarray(codes.fill_null("").to_pylist(), dtype=np.str_), "")
+        else:
+            ids = cell_to_parent(str_to_cell(codes.fill_null(str(0))), tree.resolution)
+    else:
+        raise ColumnNotFoundError.from_missing("the table of trips", axis, table.column_names)
+    order = np.argsort(tree.leaves, kind="stable")
+    at = np.searchsorted(tree.leaves[order], ids).clip(max=len(order) - 1)
+    leaf = order[at]
+    return np.where(good & (tree.leaves[leaf] == ids), leaf, -1)
+
+
+def _pair_of_rows(release: Release, origin: Ints, destination: Ints) -> Ints:
+    """Return the OD pair of each trip; -1 where the input has none."""
+    flows, width = release.od.flows, len(release.od.destinations.leaves)
+    keys = flows.origin.astype(np.int64) * width + flows.destination
+    order = np.argsort(keys, kind="stable")
+    wanted = np.where((origin >= 0) & (destination >= 0), origin * width + destination, -1)
+    at = order[np.searchsorted(keys[order], wanted).clip(max=max(len(order) - 1, 0))]
+    return np.where(keys[at] == wanted, at, -1)
+
+
+class _Columns:
+    """A table by name and columns, as `resolve` takes it."""
+
+    def __init__(self, name: str, columns: tuple[str, ...]) -> None:
+        self.name, self.columns = name, columns
