@@ -22,6 +22,7 @@ from odkanon.model.assemble import release_of_cuts
 from odkanon.model.budget import Budget
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
+from odkanon.model.release_spec import ReleaseSpec
 from odkanon.model.rule import Rule
 from odkanon.quality.utility import utility
 from odkanon.zoning.hierarchy import Cut, level_cut
@@ -149,8 +150,7 @@ def levels_release(od: ODMatrix, levels: tuple[int, int]) -> Release | None:
     classes, _ = od.flows.merge(cuts[0].zone_of_leaf[od.flows.origin], cuts[1].zone_of_leaf[od.flows.destination])
     if not Rule(trips=K).satisfied(classes).all():
         return None
-    everything = np.ones(len(od), dtype=bool)
-    return release_of_cuts(od, Rule(trips=K), *cuts, everything, Budget(0, "trips"), "levels", {})
+    return release_of_cuts(od, ReleaseSpec(Rule(trips=K), Budget(0, "trips"), "levels"), *cuts)
 
 
 def search_order_rows(od: ODMatrix) -> Iterator[tuple[str, str, str]]:

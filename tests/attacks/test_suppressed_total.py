@@ -17,6 +17,7 @@ from odkanon.engine.duckdb.backend import DuckDb
 from odkanon.engine.duckdb.input import DuckInput
 from odkanon.engine.selection import load_table
 from odkanon.model.flows import Totals
+from odkanon.model.release_spec import ReleaseSpec
 from odkanon.model.residual_suppression import ALONE
 from odkanon.read.input_spec import InputSpec
 from odkanon.read.tables.open_table import open_table
@@ -136,13 +137,12 @@ def test_a_release_cannot_be_built_with_too_few_suppressed() -> None:
             contributors={name: counts[kept] for name, counts in classes.contributors.items()},
         ),
         "suppressed": world.od.flows.totals(~few),
-        "budget": None,
     }
     assignment = replace(release.placement_in_memory, published=few)
     for rule in (Rule(trips=5), Rule(weight=5), Rule(persons=5)):
         with pytest.raises(UnsafeReleaseError, match="its total would tell"):
-            Release(**fields | {"rule": rule, "assignment": assignment})
+            Release(**fields | {"spec": ReleaseSpec(rule), "assignment": assignment})
         if rule.persons is None:
             with pytest.raises(UnsafeReleaseError, match="its total would tell"):
-                Release(**fields | {"rule": rule, "assignment": None})
-    assert len(Release(**fields | {"rule": Rule(trips=4), "assignment": assignment}).classes) == 3
+                Release(**fields | {"spec": ReleaseSpec(rule), "assignment": None})
+    assert len(Release(**fields | {"spec": ReleaseSpec(Rule(trips=4)), "assignment": assignment}).classes) == 3

@@ -110,7 +110,7 @@ def everyone_and_women(tmp_path: Path, men: int) -> Path:
     women = trips_of_all.select(np.array([trip.person.sex == "Woman" for trip in trips]))
     source = Source(len(women), trips_of_all.source.sha256)
     part = release_on_zones(build_od(replace(women, source=source)), rule, read_release(tmp_path / "everyone").zoning)
-    replace(part, parameters={"segment": {"sex": "Woman"}}).save(tmp_path / "women")
+    replace(part, spec=part.spec.with_parameters(segment={"sex": "Woman"})).save(tmp_path / "women")
     return path
 
 

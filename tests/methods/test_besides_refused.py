@@ -21,6 +21,7 @@ from odkanon import (
     release_linked,
 )
 from odkanon.linked.fixed_zoning import release_on_zones, zoning_of
+from odkanon.model.release_spec import ReleaseSpec
 from worlds.people import Trip, crowd, write
 from worlds.towns import BUSY, four_zones, people, town
 
@@ -39,8 +40,8 @@ def test_a_release_cannot_exist_that_breaks_what_it_asks(ends: tuple[str, str]) 
     assert release.refusal is None
     for rule in (release.rule.asking(max_share=0.5), release.rule.asking(min_destinations=2)):
         with pytest.raises(UnsafeReleaseError, match="break"):
-            replace(release, rule=rule)
-    fine = replace(release, rule=release.rule.asking(max_share=0.8))
+            replace(release, spec=ReleaseSpec(rule))
+    fine = replace(release, spec=ReleaseSpec(release.rule.asking(max_share=0.8)))
     with pytest.raises(UnsafeReleaseError, match="only be checked"):
         replace(fine, assignment=None)
 
@@ -59,7 +60,7 @@ def test_the_suppressed_of_a_release_cannot_be_of_one_person() -> None:
     good = replace(everything, classes=classes, assignment=placed, suppressed=gone)
     assert good.suppressed.trips == len(BUSY)
     with pytest.raises(UnsafeReleaseError, match="suppressed is itself below"):
-        replace(good, rule=Rule(trips=10, max_share=0.5))
+        replace(good, spec=ReleaseSpec(Rule(trips=10, max_share=0.5)))
 
 
 @pytest.mark.parametrize("method", ["mondrian", "cascade"])

@@ -9,6 +9,7 @@ from odkanon import Release, Rule, anonymize
 from odkanon.core.arrays import Bools
 from odkanon.model.assemble import assemble, over_budget
 from odkanon.model.budget import Budget
+from odkanon.model.release_spec import ReleaseSpec
 from worlds.records import World
 from worlds.towns import BUSY, people, town
 
@@ -21,15 +22,12 @@ def made(world: World, rule: Rule, candidate: Bools | None = None, outside: int 
         destination[outside] = -1
     return assemble(
         world.od,
-        rule,
+        ReleaseSpec(rule),
         origins=fine.origins,
         destinations=fine.destinations,
         origin_zone=origin,
         destination_zone=destination,
-        candidate=np.ones(len(world.od), dtype=bool) if candidate is None else candidate,
-        budget=None,
-        method="by hand",
-        parameters={},
+        candidate=candidate,
     )
 
 

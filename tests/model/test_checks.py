@@ -16,6 +16,7 @@ from odkanon.model.budget import Budget
 from odkanon.model.flows import Totals
 from odkanon.model.od import ODMatrix
 from odkanon.model.published_flows import Classes
+from odkanon.model.release_spec import ReleaseSpec, Structure
 from odkanon.zoning.zones import Zones
 
 CELLS = ["8a1fb4640017fff", "8a1fb466ed0ffff", "8a1fb4674d0ffff", "8a1fb475400ffff"]
@@ -51,16 +52,17 @@ def good(od: ODMatrix) -> dict[str, Any]:
     leaf = np.array([1, 1])
     return {
         "input": od.summary,
-        "rule": Rule(trips=10),
-        "method": "by hand",
-        "parameters": {},
+        "spec": ReleaseSpec(Rule(trips=10), Budget(0.3, "trips")),
         "origins": Zones(np.array(["o"]), leaf[:1]),
         "destinations": Zones(np.array(["a", "b"]), leaf),
         "classes": classes,
         "suppressed": Totals(2, 12, 24 * od.flows.scale),
-        "budget": Budget(0.3, "trips"),
         "assignment": Assignment(od, area, published),
     }
+
+
+def within(budget: Budget) -> ReleaseSpec:
+    return ReleaseSpec(Rule(trips=10), budget)
 
 
 def refused(parts: dict[str, Any], why: str, **changes: Any) -> None:
@@ -85,23 +87,23 @@ def test_the_good_one_is_accepted(good: dict[str, Any]) -> None:
     ids=str,
 )
 def test_a_class_below_its_rule(good: dict[str, Any], rule: Rule, fine: Rule) -> None:
-    assert len(Release(**good | {"rule": fine}).classes) == 2
-    refused(good, "1 classes are below", rule=rule)
+    assert len(Release(**good | {"spec": ReleaseSpec(fine)}).classes) == 2
+    refused(good, "1 classes are below", spec=ReleaseSpec(rule))
 
 
 def test_one_trip_over_the_budget(good: dict[str, Any]) -> None:
     """Twelve of 47 trips: a quarter is eleven, and 25.6 % are twelve."""
-    assert Release(**good | {"budget": Budget(0.256, "trips")}).refusal is None
-    refused(good, "12 trips suppressed, but the budget is 11", budget=Budget(0.25, "trips"))
-    refused(good, "2 rows suppressed, but the budget is 1", budget=Budget(0.49, "rows"))
-    assert Release(**good | {"budget": Budget(0.5, "rows")}).refusal is None
+    assert Release(**good | {"spec": within(Budget(0.256, "trips"))}).refusal is None
+    refused(good, "12 trips suppressed, but the budget is 11", spec=within(Budget(0.25, "trips")))
+    refused(good, "2 rows suppressed, but the budget is 1", spec=within(Budget(0.49, "rows")))
+    assert Release(**good | {"spec": within(Budget(0.5, "rows"))}).refusal is None
 
 
 def test_a_companion_is_not_counted_against_the_budget_but_nothing_else_is_spared(good: dict[str, Any]) -> None:
     scale = good["classes"].scale
     budget = Budget(0.13, "trips")
-    assert Release(**good | {"budget": budget, "companion": Totals(1, 6, 12 * scale)}).refusal is None
-    refused(good, "7 trips suppressed", budget=budget, companion=Totals(1, 5, 10 * scale))
+    assert Release(**good | {"spec": within(budget), "companion": Totals(1, 6, 12 * scale)}).refusal is None
+    refused(good, "7 trips suppressed", spec=within(budget), companion=Totals(1, 5, 10 * scale))
 
 
 @pytest.mark.parametrize("lost", [1, -1], ids=["lost", "invented"])
@@ -151,9 +153,9 @@ def test_a_class_has_what_its_pairs_have(good: dict[str, Any], measure: str, mov
 def test_too_few_suppressed(good: dict[str, Any]) -> None:
     """Twelve trips, of weight 24, of twelve persons."""
     for rule in (Rule(trips=13), Rule(weight=24.5), Rule(persons=13)):
-        refused(good, "its total would tell", rule=rule)
+        refused(good, "its total would tell", spec=ReleaseSpec(rule))
     for rule in (Rule(trips=13), Rule(weight=24.5)):
-        refused(good, "its total would tell", rule=rule, assignment=None)
+        refused(good, "its total would tell", spec=ReleaseSpec(rule), assignment=None)
 
 
 @pytest.mark.parametrize("measure", ["trips", "weight"])
@@ -180,6 +182,7 @@ def test_what_nested_classes_pass_on_is_accounted_for(
     passed_on = Totals(0, trips, weight * od.flows.scale)
     parts = {
         **good,
+        "structure": Structure.NESTED,
         "classes": replace(good["classes"], finest_pairs=np.array([1, 1])),
         "suppressed": Totals(1, 12, 24 * od.flows.scale),
         "assignment": Assignment(od, area, published, excess=passed_on),
@@ -190,13 +193,20 @@ def test_what_nested_classes_pass_on_is_accounted_for(
         refused(parts, "what is suppressed is not what the unpublished pairs add up to")
 
 
+def test_classes_that_lie_in_each_other_are_of_a_nested_release_and_of_no_other(good: dict[str, Any]) -> None:
+    assert Release(**good).structure == "partition"
+    assert not Release(**good).is_nested
+    refused(good, "only nested classes", structure=Structure.NESTED)
+    refused(good, "only nested classes", classes=replace(good["classes"], finest_pairs=np.array([1, 1])))
+
+
 def test_no_more_is_missing_than_is_told(good: dict[str, Any]) -> None:
     assert Release(**good, unlisted=12).unlisted == 12
     refused(good, "12 trips suppressed, more than 11 at most", unlisted=11)
 
 
 def test_a_refused_release_needs_no_budget(good: dict[str, Any]) -> None:
-    empty = Release.empty(good["assignment"].od, Rule(trips=1000), "by hand", {}, "too few")
+    empty = Release.empty(good["assignment"].od, ReleaseSpec(Rule(trips=1000)), "too few")
     assert empty.suppressed.trips == 47
     assert len(empty.classes) == 0
     assert empty.origins.leaves is not None

@@ -16,6 +16,7 @@ import oracle
 from odkanon import Release, Rule, UnsafeReleaseError, anonymize, read_od, read_recipe, utility
 from odkanon.model.assignment import Deviation
 from odkanon.model.flows import Totals
+from odkanon.model.release_spec import ReleaseSpec
 from odkanon.release_format.manifest import manifest
 from worlds.records import World, budgets, h3_worlds, rules, table_of, worlds
 from worlds.tries import tries
@@ -97,7 +98,7 @@ def test_a_release_cannot_be_built_below_its_rule() -> None:
     release = anonymize(od, Rule(trips=1))
     fields = {name: getattr(release, name) for name in release.__dataclass_fields__}
     with pytest.raises(UnsafeReleaseError, match="below"):
-        Release(**fields | {"rule": Rule(trips=2)})
+        Release(**fields | {"spec": ReleaseSpec(Rule(trips=2))})
     assignment = release.placement_in_memory
     with pytest.raises(UnsafeReleaseError, match="not what the unpublished pairs add up to"):
         Release(**fields | {"assignment": replace(assignment, published=np.array([False]))})

@@ -15,6 +15,7 @@ from odkanon.methods.treecut.objective import Goal
 from odkanon.model.assemble import release_of_cuts
 from odkanon.model.budget import Budget, BudgetOf
 from odkanon.model.od import ODMatrix
+from odkanon.model.release_spec import ReleaseSpec
 from odkanon.model.rule import Rule
 from odkanon.quality.lower_bounds.lower_bound import binds, limit, limit_of
 from odkanon.quality.utility import UtilityMeasure, utility
@@ -80,13 +81,13 @@ def test_no_pair_of_cuts_is_better(
 ) -> None:
     bound = limit(od, rule, budget=budget, budget_of=of, measure=measure, thorough=True)
     random = np.random.default_rng(seed)
-    allowed, everything = Budget(budget, of), np.ones(len(od), dtype=bool)
+    allowed = Budget(budget, of)
     for _ in range(8):
         cuts = random_cut(od.origins, random), random_cut(od.destinations, random)
         spent = node_table(Problem(od, rule, allowed), "origin", cuts[1]).total(cuts[0])[2]
         if spent > allowed.allowance(od.flows):
             continue
-        result = utility(od, release_of_cuts(od, rule, *cuts, everything, allowed, "test", {}), measure=measure)
+        result = utility(od, release_of_cuts(od, ReleaseSpec(rule, allowed), *cuts), measure=measure)
         assert at_most(bound.g, bound.g_homogeneous)
         assert at_most(bound.g_homogeneous, result.g)
         assert at_most(bound.c_avg, result.c_avg)

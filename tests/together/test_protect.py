@@ -232,7 +232,7 @@ def test_the_random_attacker_notices_contributors_counted_in_all_rows(monkeypatc
     def careless(cells: Flows, measure: str, hidden: Any, row: Any, column: Any, mask: Any) -> Any:
         return plain(cells, measure, hidden, row, column, np.ones_like(mask))
 
-    monkeypatch.setattr(module, "_heads", careless)
+    monkeypatch.setattr(module, "_contributors", careless)
     found = [
         number for number in range(120) if leaks(random_table(np.random.default_rng([7, number])), RANDOM_RULES[1])
     ]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from odkanon.model.budget import Budget
 from odkanon.model.flows import Flows, Totals
 from odkanon.model.od import Axis, ODMatrix
 from odkanon.model.release import Release
+from odkanon.model.release_spec import ReleaseSpec
 from odkanon.model.rule import Rule
 from odkanon.zoning.hierarchy import Cut, Hierarchy
 
@@ -121,29 +122,18 @@ class MemoryWorkspace:
         early = presuppress(self.od, rule, levels=levels, budget=budget)
         return MemoryWorkspace(self.od, self.od.take(~early) if early.any() else self.od, ~early)
 
-    def release(
-        self,
-        rule: Rule,
-        classes: Engine,
-        cuts: tuple[Cut, Cut],
-        *,
-        budget: Budget,
-        method: str,
-        parameters: Mapping[str, Any],
-    ) -> Release:
+    def release(self, spec: ReleaseSpec, classes: Engine, cuts: tuple[Cut, Cut]) -> Release:
         """Return the release of two cuts, which says of each pair where it went."""
-        return release_of_cuts(self.od, rule, *cuts, self.candidate, budget, method, parameters)
+        return release_of_cuts(self.od, spec, *cuts, self.candidate)
 
     def residual_trips(self, nodes: Sequence[int], contributors: Collection[str]) -> MemoryResidual:
         """Return what is left as a cascade takes it up its ladder."""
         return memory_residual(self.residual.flows, nodes, contributors)
 
-    def nested_release(
-        self, rule: Rule, nested: Nested, *, budget: Budget | None, method: str, parameters: Mapping[str, Any]
-    ) -> Release:
+    def nested_release(self, spec: ReleaseSpec, nested: Nested) -> Release:
         """Return the release of rows at several levels, which says of each pair in which it lies."""
-        return nested_release(self.od, rule, nested, budget=budget, method=method, parameters=parameters)
+        return nested_release(self.od, spec, nested)
 
-    def refuse(self, rule: Rule, method: str, parameters: Mapping[str, Any], refusal: str) -> Release:
+    def refuse(self, spec: ReleaseSpec, refusal: str) -> Release:
         """Return the release that publishes nothing, and says why."""
-        return Release.empty(self.od, rule, method, parameters, refusal)
+        return Release.empty(self.od, spec, refusal)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,12 +11,11 @@ from odkanon.core.arrays import Codes, Ints
 from odkanon.engine.residual import Groups, MemoryResidual, Residual
 from odkanon.errors import UnsafeReleaseError
 from odkanon.model.assignment import Assignment
-from odkanon.model.budget import Budget
 from odkanon.model.flows import Flows, Totals
 from odkanon.model.od import ODMatrix
 from odkanon.model.published_flows import Classes, published_classes
 from odkanon.model.release import Release
-from odkanon.model.rule import Rule
+from odkanon.model.release_spec import ReleaseSpec, Structure
 from odkanon.zoning.attribute_axis import AttributeAxis
 from odkanon.zoning.hierarchy import Hierarchy
 from odkanon.zoning.zones import Zones, zones_of_nodes
@@ -94,15 +91,7 @@ class Nested:
         return zones_of_nodes(self.trees[axis], self.levels[axis], self.groups.codes[axis])
 
 
-def nested_release(
-    od: ODMatrix,
-    rule: Rule,
-    nested: Nested,
-    *,
-    budget: Budget | None,
-    method: str,
-    parameters: Mapping[str, Any],
-) -> Release:
+def nested_release(od: ODMatrix, spec: ReleaseSpec, nested: Nested) -> Release:
     """Return the release of rows at several levels, with its pairs in memory."""
     assert isinstance(nested.residual, MemoryResidual)
     origins, destinations, classes, rows = nested.classes()
@@ -113,14 +102,12 @@ def nested_release(
     area = class_of_row[np.append(nested.number, -1)[row]]
     return Release(
         od.summary,
-        rule,
-        method,
-        parameters,
+        spec,
         origins,
         destinations,
         classes,
         nested.suppressed,
-        budget,
+        Structure.NESTED,
         Assignment(od, area, area >= 0, _excess(nested.suppressed, od.flows.totals(area < 0))),
         unlisted=nested.unlisted,
     )

@@ -7,14 +7,15 @@ looks at a pair, so the same method runs on any engine.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 from odkanon.core.arrays import Ints
 from odkanon.model.budget import Budget
 from odkanon.model.flows import Flows, Totals
 from odkanon.model.od import Axis, ODMatrix
 from odkanon.model.provenance import Summary
+from odkanon.model.release_spec import ReleaseSpec
 from odkanon.model.rule import Rule
 from odkanon.zoning.attribute_axis import AttributeAxis
 from odkanon.zoning.hierarchy import Cut, Hierarchy
@@ -107,16 +108,7 @@ class Workspace(Protocol):
         """Return what Algorithm 1 leaves; see `odkanon.engine.presuppress.presuppress`."""
         ...
 
-    def release(
-        self,
-        rule: Rule,
-        classes: Engine,
-        cuts: tuple[Cut, Cut],
-        *,
-        budget: Budget,
-        method: str,
-        parameters: Mapping[str, Any],
-    ) -> Release:
+    def release(self, spec: ReleaseSpec, classes: Engine, cuts: tuple[Cut, Cut]) -> Release:
         """Return the release of two cuts; ``classes`` is an engine that was coarsened to them, or to finer ones."""
         ...
 
@@ -127,12 +119,10 @@ class Workspace(Protocol):
         """
         ...
 
-    def nested_release(
-        self, rule: Rule, nested: Nested, *, budget: Budget | None, method: str, parameters: Mapping[str, Any]
-    ) -> Release:
+    def nested_release(self, spec: ReleaseSpec, nested: Nested) -> Release:
         """Return the release of rows at several levels."""
         ...
 
-    def refuse(self, rule: Rule, method: str, parameters: Mapping[str, Any], refusal: str) -> Release:
+    def refuse(self, spec: ReleaseSpec, refusal: str) -> Release:
         """Return the release that publishes nothing, and says why."""
         ...

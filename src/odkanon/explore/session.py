@@ -138,7 +138,7 @@ class Session:
         # Without it, an audit could not tell which trips the release is about.
         segment = {"segment": {by: value}} if value else {}
         for release, target in zip(releases, targets, strict=True):
-            replace(release, parameters={**release.parameters, **segment}).save(target)
+            replace(release, spec=release.spec.with_parameters(**segment)).save(target)
         return {"saved": [target.name for target in targets]}
 
     def target(self, name: Any, part: Request | None = None) -> Path:
@@ -167,7 +167,7 @@ class Session:
                 release = anonymize(od, rule, method=request.method, **request.options)
         if request.segment != EVERYONE:
             by, _, value = request.segment.partition(": ")
-            release = replace(release, parameters={**release.parameters, "segment": {by: value}})
+            release = replace(release, spec=release.spec.with_parameters(segment={by: value}))
         return self._keep(request, release)
 
     def _beside(self, page: str, number: int, task: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:

@@ -15,6 +15,7 @@ from odkanon.errors import InputError
 from odkanon.model.assemble import assemble
 from odkanon.model.od import AXES, ODMatrix
 from odkanon.model.release import Release
+from odkanon.model.release_spec import ReleaseSpec
 from odkanon.model.rule import Rule
 from odkanon.zoning.cells import (
     WORLD,
@@ -85,7 +86,7 @@ def zoning_of(release: Release) -> Zoning:
     """
     if release.classes.attributes:
         raise InputError("the zones of a cube differ by kind of trip; they cannot be used for other data")
-    if release.classes.finest_pairs is not None:
+    if release.is_nested:
         raise InputError("the release is a cascade: its rows lie in each other, and are no zoning")
     return Zoning(_of_zones(release.origins), _of_zones(release.destinations))
 
@@ -236,19 +237,16 @@ def release_on_zones(od: ODMatrix, rule: Rule, zoning: Zoning, *, full: Hierarch
     destinations, zone_of_destination = lay_over(zoning.destinations, od.destinations, full)
     origin_zone, destination_zone = zone_of_origin[od.flows.origin], zone_of_destination[od.flows.destination]
     inside = (origin_zone >= 0) & (destination_zone >= 0)
-    parameters = {"trips_outside": int(od.flows.trips[~inside].sum())}
+    spec = ReleaseSpec(rule, None, "zones", {"trips_outside": int(od.flows.trips[~inside].sum())})
     release = assemble(
         od,
-        rule,
+        spec,
         origins=origins,
         destinations=destinations,
         origin_zone=origin_zone,
         destination_zone=destination_zone,
         candidate=inside,
-        budget=None,
-        method="zones",
-        parameters=parameters,
     )
     if len(release.classes):
         return release
-    return Release.empty(od, rule, "zones", parameters, f"no flow between the given zones meets {rule}")
+    return Release.empty(od, spec, f"no flow between the given zones meets {rule}")

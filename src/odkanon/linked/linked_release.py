@@ -17,6 +17,7 @@ from odkanon.linked.suppression_pattern import find_rare, too_few
 from odkanon.linked.zoning_search import Attempt, Ground
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
+from odkanon.model.release_spec import ReleaseSpec
 from odkanon.model.rule import Rule
 from odkanon.read.area import Area
 from odkanon.read.attributes.dimensions import Dimension, parent_of
@@ -166,9 +167,10 @@ def release_linked(
             f"nothing can be published: no flow between the zones meets {rule}, or only one, which the rest would tell"
         )
     names = [dimension.name for dimension in dimensions]
-    whole = ground.release(ground.pairs, attempt, attempt.plan.whole, method, {**parameters, "released_with": names})
+    spec = ReleaseSpec(rule, None, method, parameters)
+    whole = ground.release(ground.pairs, spec.with_parameters(released_with=names), attempt, attempt.plan.whole)
     whole = replace(whole, seconds=time.perf_counter() - started)
-    parts = [part for number in range(len(dimensions)) for part in _parts(ground, attempt, number, method, parameters)]
+    parts = [part for number in range(len(dimensions)) for part in _parts(ground, spec, attempt, number)]
     shares = {each.name: share for each, share in zip(dimensions, attempt.plan.shares, strict=True)}
     return LinkedReleases(whole, tuple(parts), attempt.factor, shares, segment_budget if zoning is None else None)
 
@@ -204,7 +206,7 @@ def _gone(before: Dimension, now: Dimension) -> list[int]:
     return [int(value) for value in np.setdiff1d(before.value, now.value)]
 
 
-def _parts(ground: Ground, attempt: Attempt, number: int, method: str, parameters: dict[str, Any]) -> list[Part]:
+def _parts(ground: Ground, spec: ReleaseSpec, attempt: Attempt, number: int) -> list[Part]:
     dimension, published = ground.dimensions[number], attempt.plan.cells[number]
     rare = find_rare(ground.od.flows, dimension, ground.rule)
     parts = []
@@ -220,7 +222,7 @@ def _parts(ground: Ground, attempt: Attempt, number: int, method: str, parameter
             od = ground.od.take(which).of_any_attribute()
             # What was turned away on reading belongs to no segment; the account of the whole has it.
             od = replace(od, source=replace(od.source, rows=od.trips, rejected={}, lookalikes=0))
-            release = ground.release(od, attempt, published[:, value], method, {**parameters, **about})
+            release = ground.release(od, spec.with_parameters(**about), attempt, published[:, value])
         if which.any():
             reason = None if release else TOO_FEW if rare[value] else NO_SAFE_TABLE
             parts.append(

@@ -18,6 +18,7 @@ from odkanon.methods import anonymize
 from odkanon.model.assemble import assemble
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
+from odkanon.model.release_spec import ReleaseSpec
 from odkanon.model.rule import Rule
 from odkanon.read.attributes.dimensions import Dimension
 
@@ -85,9 +86,7 @@ class Ground:
         plan = make_plan(self.od.flows, klass, len(keys), self.dimensions, self.parents, self.rule, widths=self.widths)
         return Attempt(factor, zoning, plan, keys, width, parameters)
 
-    def release(
-        self, od: ODMatrix, attempt: Attempt, published: Bools, method: str, parameters: dict[str, Any]
-    ) -> Release:
+    def release(self, od: ODMatrix, spec: ReleaseSpec, attempt: Attempt, published: Bools) -> Release:
         """Return the release of a matrix on the zoning, of the classes that may be published."""
         origins, zone_of_origin = lay_over(attempt.zoning.origins, od.origins)
         destinations, zone_of_destination = lay_over(attempt.zoning.destinations, od.destinations)
@@ -96,15 +95,12 @@ class Ground:
         at = np.minimum(np.searchsorted(attempt.number_of, key), len(attempt.number_of) - 1)
         return assemble(
             od,
-            self.rule,
+            spec,
             origins=origins,
             destinations=destinations,
             origin_zone=origin_zone,
             destination_zone=destination_zone,
             candidate=published[at] & (key >= 0),
-            budget=None,
-            method=method,
-            parameters=parameters,
         )
 
 

@@ -236,5 +236,5 @@ def anonymize(od: Matrix, rule: Rule, *, method: str = DEFAULT_METHOD, **options
     tree = with_steps(od, steps)
     stays = chosen.any_engine and rule.thresholds_only
     release = chosen.function(tree if stays else tree.in_memory(), rule, **options)
-    asked = release.parameters if steps == "plain" else {**release.parameters, "steps": steps}
-    return replace(release, parameters=asked, seconds=time.perf_counter() - start)
+    spec = release.spec if steps == "plain" else release.spec.with_parameters(steps=steps)
+    return replace(release, spec=spec, seconds=time.perf_counter() - start)

@@ -21,6 +21,7 @@ from odkanon.model.budget import Budget, BudgetOf
 from odkanon.model.flows import Totals
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
+from odkanon.model.release_spec import ReleaseSpec
 from odkanon.model.rule import Rule
 
 Suppress = Literal["before", "after"]
@@ -70,13 +71,13 @@ def odkanon(
     if suppress == "before":
         parameters["levels"] = levels
         work, allowance = work.presuppress(rule, levels=levels, budget=allowed), 0
+    spec = ReleaseSpec(rule, allowed, "odkanon", parameters)
     left = work.remaining
     guess = left.trips / float(rule.k_of("trips", whole.mean_weight if whole.weight is not None else None))
     path = (SquarePath if symmetric else MergePath).of(work.engine(rule.required_measures), rule)
     release = None
     for step, classes in path.steps_within(rule, allowed, allowance, guess) if left.pairs else ():
-        found = {**parameters, "merges": step}
-        release = work.release(rule, classes, path.cuts(step), budget=allowed, method="odkanon", parameters=found)
+        release = work.release(spec.with_parameters(merges=step), classes, path.cuts(step))
         if release.refusal is None:
             break
     if release is not None:
@@ -84,7 +85,7 @@ def odkanon(
     why = refusal(left, rule)
     if not rule.thresholds_only and suppress == "after" and left.pairs:
         why = over_budget(rule, allowed, whole, path.least_below(rule, allowed))
-    return work.refuse(rule, "odkanon", parameters, why)
+    return work.refuse(spec, why)
 
 
 def refusal(left: Totals | ODMatrix, rule: Rule) -> str:

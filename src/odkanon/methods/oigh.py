@@ -23,6 +23,7 @@ from odkanon.methods.trees import level_number, of_one_height, reaching
 from odkanon.methods.volume import Volume, sized_total, volume_measure
 from odkanon.model.budget import Budget, BudgetOf
 from odkanon.model.release import Release
+from odkanon.model.release_spec import ReleaseSpec
 from odkanon.model.rule import Rule
 from odkanon.zoning.hierarchy import level_cut
 
@@ -78,12 +79,13 @@ def oigh(
     else:
         found = (same_levels if symmetric else feasible_levels)(engine, *limits)
     best = best_levels(found, rule, measure) if whole.pairs else None
+    spec = ReleaseSpec(rule, allowed, "oigh", parameters)
     if best is None:
         why = refusal(work.remaining, rule) if only is None else _refusal(engine, only, limits, parameters)
-        return work.refuse(rule, "oigh", parameters, why)
-    parameters |= {"origin_level": best.origin, "destination_level": best.destination}
+        return work.refuse(spec, why)
+    spec = spec.with_parameters(origin_level=best.origin, destination_level=best.destination)
     cuts = level_cut(od.origins, best.origin), level_cut(od.destinations, best.destination)
-    return work.release(rule, best.classes, cuts, budget=allowed, method="oigh", parameters=parameters)
+    return work.release(spec, best.classes, cuts)
 
 
 @dataclass(frozen=True, eq=False)

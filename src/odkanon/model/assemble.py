@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from fractions import Fraction
 from math import ceil
-from typing import Any
 
 import numpy as np
 
@@ -16,6 +14,7 @@ from odkanon.model.flows import Flows, Totals
 from odkanon.model.od import ODMatrix
 from odkanon.model.published_flows import published_classes
 from odkanon.model.release import Release
+from odkanon.model.release_spec import ReleaseSpec, Structure
 from odkanon.model.residual_suppression import ALONE, satisfied_jointly, smallest_class
 from odkanon.model.rule import Rule
 from odkanon.zoning.hierarchy import Cut
@@ -24,16 +23,14 @@ from odkanon.zoning.zones import Zones, zones_of_cut
 
 def assemble(
     od: ODMatrix,
-    rule: Rule,
+    spec: ReleaseSpec,
     *,
     origins: Zones,
     destinations: Zones,
     origin_zone: Codes,
     destination_zone: Codes,
-    candidate: Bools,
-    budget: Budget | None,
-    method: str,
-    parameters: Mapping[str, Any],
+    candidate: Bools | None = None,
+    structure: Structure = Structure.PARTITION,
 ) -> Release:
     """Return the release that a zoning makes of a matrix: classes that meet the rule, and nothing else.
 
@@ -44,8 +41,10 @@ def assemble(
     origin_zone, destination_zone : array of int
         For each OD pair, the numbers of its zones; -1 where it lies in none.
     candidate : array of bool
-        For each OD pair, whether it may be published; the others are suppressed already.
+        For each OD pair, whether it may be published, as all may by default; the others are suppressed already.
     """
+    rule, budget = spec.rule, spec.budget
+    candidate = np.ones(len(od), dtype=bool) if candidate is None else candidate
     merged, number = od.flows.take(candidate).merge(origin_zone[candidate], destination_zone[candidate])
     published, good = candidate.copy(), rule.satisfied_jointly(merged)
     published[candidate] = good[number]
@@ -53,28 +52,26 @@ def assemble(
     while not satisfied_jointly(od.flows, ~published, rule):
         taken = add_companion(merged, good, origins, destinations, rule)
         if taken is None or not good.any():
-            return Release.empty(od, rule, method, parameters, ALONE)
+            return Release.empty(od, spec, ALONE)
         companion = taken if companion is None else companion + taken
         published[candidate] = good[number]
     if not rule.thresholds_only and budget is not None:
         # What is asked besides thresholds may take any number of flows, so that all of them count.
         companion, spent = None, budget.mass(od.flows, ~published)
         if spent > budget.allowance(od.flows):
-            return Release.empty(od, rule, method, parameters, over_budget(rule, budget, od.flows, spent))
+            return Release.empty(od, spec, over_budget(rule, budget, od.flows, spent))
     origins, destinations, classes, rows = published_classes(merged, good, origins, destinations)
     class_of_merged = np.full(len(merged), -1, dtype=np.int32)
     class_of_merged[rows] = np.arange(len(rows))
     area = _area(merged, class_of_merged, origin_zone, destination_zone)
     return Release(
         od.summary,
-        rule,
-        method,
-        parameters,
+        spec,
         origins,
         destinations,
         classes,
         od.flows.totals(~published),
-        budget,
+        structure,
         Assignment(od, area, published),
         companion=companion,
     )
@@ -105,29 +102,19 @@ def add_companion(merged: Flows, good: Bools, origins: Zones, destinations: Zone
 
 
 def release_of_cuts(
-    od: ODMatrix,
-    rule: Rule,
-    origin_cut: Cut,
-    destination_cut: Cut,
-    candidate: Bools,
-    budget: Budget,
-    method: str,
-    parameters: Mapping[str, Any],
+    od: ODMatrix, spec: ReleaseSpec, origin_cut: Cut, destination_cut: Cut, candidate: Bools | None = None
 ) -> Release:
     """Return the homogeneous release of one cut for each axis, of the full trees or of parts of them."""
     origins, zone_of_origin = zones_of_cut(od.origins, origin_cut)
     destinations, zone_of_destination = zones_of_cut(od.destinations, destination_cut)
     return assemble(
         od,
-        rule,
+        spec,
         origins=origins,
         destinations=destinations,
         origin_zone=zone_of_origin[od.flows.origin],
         destination_zone=zone_of_destination[od.flows.destination],
         candidate=candidate,
-        budget=budget,
-        method=method,
-        parameters=parameters,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from odkanon.model.measures import ADDITIVE
 from odkanon.model.od import ODMatrix
 from odkanon.model.provenance import Summary
 from odkanon.model.published_flows import Classes
+from odkanon.model.release_spec import ReleaseSpec, Structure
 from odkanon.model.residual_suppression import satisfied_jointly
 from odkanon.model.rule import Rule
 from odkanon.zoning.zones import Zones
@@ -43,19 +44,17 @@ class Release(Frozen):
     ----------
     input : Summary
         The totals of the input.
-    rule : Rule
-        What every class meets.
-    method, parameters : str, mapping
-        How it was made.
+    spec : ReleaseSpec
+        What was asked: the rule that every class meets, the budget, the method and its parameters.
     origins, destinations : Zones
         The zones that occur in published classes, sorted by id.
     classes : Classes
         The published classes.
     suppressed : Totals
         What is not published; for accounting, never for publishing.
-    budget : Budget or None
-        What could be suppressed.
-    assignment : Placement or None
+    structure : Structure
+        Whether the zones of an axis are disjoint, may overlap, or lie in each other.
+    assignment : Assignment or None
         Where each OD pair went; None where the pairs were never in memory.
     deviations : mapping of str to Deviation
         For each measure, how pairs differ from the even spread of their class; where there is no placement.
@@ -74,14 +73,12 @@ class Release(Frozen):
     """
 
     input: Summary
-    rule: Rule
-    method: str
-    parameters: Mapping[str, Any]
+    spec: ReleaseSpec
     origins: Zones
     destinations: Zones
     classes: Classes
     suppressed: Totals
-    budget: Budget | None = None
+    structure: Structure = Structure.PARTITION
     assignment: Assignment | None = None
     deviations: Mapping[str, Deviation] = field(default_factory=dict)
     refusal: str | None = None
@@ -100,7 +97,11 @@ class Release(Frozen):
             self._check_placement(self.assignment)
         if not self.rule.thresholds_only and len(self.classes):
             self._check_constraints()
-        if self.refusal is None and self.classes.finest_pairs is None:
+        if self.is_nested != (self.classes.finest_pairs is not None):
+            raise UnsafeReleaseError(
+                "only nested classes have leaf pairs of which they are the finest, and all of them do"
+            )
+        if self.refusal is None and not self.is_nested:
             # Nested classes bound what is missing themselves: its total is never told, and may be small.
             self._check_suppressed()
         if self.budget is not None and self.refusal is None:
@@ -143,7 +144,7 @@ class Release(Frozen):
     def _check_constraints(self) -> None:
         """Check shares, which takes the pairs of each class, and the number of destinations of each origin."""
         rule, classes, assignment = self.rule, self.classes, self.assignment
-        if classes.finest_pairs is not None or assignment is None:
+        if self.is_nested or assignment is None:
             raise UnsafeReleaseError(f"{rule} can only be checked on flows side by side whose pairs are in memory")
         ends = np.unique(np.stack([classes.origin, classes.destination]), axis=1)[0]
         few = np.count_nonzero(~rule.with_destinations(ends, np.ones(len(ends), dtype=bool)))
@@ -167,9 +168,7 @@ class Release(Frozen):
             raise UnsafeReleaseError(f"what is suppressed is itself below {rule}; its total would tell of it")
 
     @classmethod
-    def empty(
-        cls, od: ODMatrix | Summary, rule: Rule, method: str, parameters: Mapping[str, Any], refusal: str
-    ) -> Release:
+    def empty(cls, od: ODMatrix | Summary, spec: ReleaseSpec, refusal: str) -> Release:
         """Return the release that publishes nothing, and says why."""
         summary = od if isinstance(od, Summary) else od.summary
         nothing = Zones(np.empty(0, dtype=np.str_), np.empty(0, dtype=np.int64))
@@ -187,18 +186,33 @@ class Release(Frozen):
             nowhere = np.full(len(od), -1, dtype=np.int32)
             assignment = Assignment(od, nowhere, np.zeros(len(od), dtype=bool))
         everything = Totals(summary.pairs, summary.trips, summary.weight)
-        return cls(
-            summary,
-            rule,
-            method,
-            parameters,
-            nothing,
-            nothing,
-            classes,
-            everything,
-            assignment=assignment,
-            refusal=refusal,
-        )
+        spec = replace(spec, budget=None)
+        return cls(summary, spec, nothing, nothing, classes, everything, assignment=assignment, refusal=refusal)
+
+    @property
+    def rule(self) -> Rule:
+        """What every class meets."""
+        return self.spec.rule
+
+    @property
+    def budget(self) -> Budget | None:
+        """What could be suppressed; None for no limit."""
+        return self.spec.budget
+
+    @property
+    def method(self) -> str:
+        """The method that made it."""
+        return self.spec.method
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """The options of the method, and what it reports."""
+        return self.spec.parameters
+
+    @property
+    def is_nested(self) -> bool:
+        """Whether classes may lie in each other."""
+        return self.structure is Structure.NESTED
 
     @property
     def placement_in_memory(self) -> Assignment:

@@ -64,7 +64,7 @@ def _weak_rule(release: Release) -> list[str]:
 def _residual(release: Release) -> list[str]:
     """Trips that a cascade suppresses without being asked to, and a budget that discloses groups."""
     parameters = release.parameters
-    if release.budget is not None and release.classes.finest_pairs is not None:
+    if release.budget is not None and release.is_nested:
         return [
             "which rows a cascade suppresses for a budget depends on the data, so smaller groups can be shown to "
             "exist. Use a budget to compare methods; publish without one, or with a coarsest level."

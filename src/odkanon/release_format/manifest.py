@@ -179,7 +179,7 @@ def _small_groups(release: Release, measure: str) -> bool:
     rule, classes = release.rule, release.classes
     if measure == "weight":
         weight = 0 if classes.weight is None else int(classes.weight.sum())
-        alone = rule.measures == ("weight",) and classes.finest_pairs is None
+        alone = rule.measures == ("weight",) and not release.is_nested
         return alone and weight >= 100 * rule.units("weight", classes.scale)
     asked = [value for name, value in rule.thresholds.items() if name != "weight"]
     return int(classes.trips.sum()) >= 100 * max([*asked, 1 if rule.k_from_data else rule.k])
@@ -261,7 +261,7 @@ def manifest(release: Release, *, with_limit: bool = True) -> dict[str, Any]:
 def promise(release: Release) -> str:
     """Return what a release promises: its rule, and what its rows imply where some lie in others."""
     told = statement(publishable_rule(release))
-    if release.classes.finest_pairs is None:
+    if not release.is_nested:
         return told
     if release.budget is not None:
         more = "Which rows are left out depends on the data and tells of it: for comparing, not for publishing."

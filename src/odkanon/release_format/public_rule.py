@@ -19,7 +19,7 @@ def publishable_rule(release: Release) -> Rule:
     or meets the rule.
     """
     rule, classes = release.rule, release.classes
-    if classes.finest_pairs is None or classes.weight is None or not len(classes):
+    if not release.is_nested or classes.weight is None or not len(classes):
         return rule
     if not rule.uses_mean_weight(release.input.own_mean_weight):
         return rule

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -27,6 +26,7 @@ from odkanon.model.measures import ADDITIVE, DISTINCT
 from odkanon.model.od import AXES
 from odkanon.model.published_flows import Classes, published_classes
 from odkanon.model.release import Release
+from odkanon.model.release_spec import ReleaseSpec, Structure
 from odkanon.model.residual_suppression import ALONE
 from odkanon.model.rule import Rule
 from odkanon.zoning.hierarchy import Cut
@@ -72,21 +72,13 @@ class SqlWorkspace:
         gone = totals(self.od.backend, str(early), engine.masses)
         return SqlWorkspace(self.od, _without(self.od, early) if gone.pairs else self.od, gone)
 
-    def refuse(self, rule: Rule, method: str, parameters: Mapping[str, Any], refusal: str) -> Release:
+    def refuse(self, spec: ReleaseSpec, refusal: str) -> Release:
         """Return the release that publishes nothing, and says why."""
-        return Release.empty(self.od.summary, rule, method, parameters, refusal)
+        return Release.empty(self.od.summary, spec, refusal)
 
-    def release(
-        self,
-        rule: Rule,
-        classes: Engine,
-        cuts: tuple[Cut, Cut],
-        *,
-        budget: Budget,
-        method: str,
-        parameters: Mapping[str, Any],
-    ) -> Release:
+    def release(self, spec: ReleaseSpec, classes: Engine, cuts: tuple[Cut, Cut]) -> Release:
         """Return the release of two cuts, to which ``classes`` has been coarsened."""
+        rule = spec.rule
         all_origins, zone_of_origin = zones_of_cut(self.od.origins, cuts[0])
         all_destinations, zone_of_destination = zones_of_cut(self.od.destinations, cuts[1])
         maps = [
@@ -100,20 +92,17 @@ class SqlWorkspace:
         if not self._are_enough(suppressed, rule, merged, maps):
             companion = add_companion(merged, good, all_origins, all_destinations, rule)
             if companion is None or not good.any():
-                return self.refuse(rule, method, parameters, ALONE)
+                return self.refuse(spec, ALONE)
             suppressed += companion
         origins, destinations, published, rows = published_classes(merged, good, all_origins, all_destinations)
         places = merged.origin[rows], merged.destination[rows]
         return Release(
             self.od.summary,
-            rule,
-            method,
-            parameters,
+            spec,
             origins,
             destinations,
             published,
             suppressed,
-            budget,
             deviations=self._deviations(published, (origins, destinations), places, maps),
             stored=self.od,
             companion=companion,
@@ -179,21 +168,17 @@ class SqlWorkspace:
         """Return what is left as a cascade takes it up its ladder."""
         return self.residual.residual_trips(contributors)
 
-    def nested_release(
-        self, rule: Rule, nested: Nested, *, budget: Budget | None, method: str, parameters: Mapping[str, Any]
-    ) -> Release:
+    def nested_release(self, spec: ReleaseSpec, nested: Nested) -> Release:
         """Return the release of rows at several levels."""
         origins, destinations, classes, rows = nested.classes()
         return Release(
             self.od.summary,
-            rule,
-            method,
-            parameters,
+            spec,
             origins,
             destinations,
             classes,
             nested.suppressed,
-            budget,
+            Structure.NESTED,
             # The rows of a cube are not of pairs alone, so that pairs have no even share of them.
             deviations={} if self.od.axes else nested_deviations(self.od, classes, nested, rows),
             stored=self.od,

@@ -27,6 +27,7 @@ from odkanon.model.assemble import assemble
 from odkanon.model.budget import Budget, BudgetOf
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
+from odkanon.model.release_spec import ReleaseSpec, Structure
 from odkanon.model.rule import Rule
 from odkanon.zoning.hierarchy import Cut
 from odkanon.zoning.zones import zones_of_cut, zones_of_tree
@@ -80,15 +81,15 @@ def atg_soft(
     if target is not None and not 0 < target < float("inf"):
         raise InputError(f"the target volume of an origin zone must be a positive number of trips, not {target}")
     allowed = Budget(budget, budget_of)
-    parameters: dict[str, Any] = {"budget": budget, "budget_of": budget_of}
+    spec = ReleaseSpec(rule, allowed, "atg-soft", {"budget": budget, "budget_of": budget_of})
     everything, _ = od.flows.merge(np.zeros(len(od), dtype=np.int32), np.zeros(len(od), dtype=np.int32))
     if not rule.satisfied(everything).any():
-        return Release.empty(od, rule, "atg-soft", parameters, refusal(od, rule))
+        return Release.empty(od, spec, refusal(od, rule))
     targets = [target] if target is not None else likely_targets(od, rule)
     for part in SPENT[:1] if rule.thresholds_only else SPENT:
         allowance = int(allowed.allowance(od.flows) * part)
         best = min((solve(od, rule, allowed, each, allowance) for each in targets), key=lambda solution: solution.g)
-        release = _release(od, rule, best, allowed, parameters | best.report)
+        release = _release(od, spec.with_parameters(**best.report), best)
         if release.refusal is None:
             break
     if best.rounds:
@@ -138,7 +139,7 @@ def solve(od: ODMatrix, rule: Rule, budget: Budget, target: float, allowance: in
     return Solution(target, origins, rounds, choice, forest.g(choice), forest.level_of_pairs(choice))
 
 
-def _release(od: ODMatrix, rule: Rule, solution: Solution, budget: Budget, parameters: dict[str, Any]) -> Release:
+def _release(od: ODMatrix, spec: ReleaseSpec, solution: Solution) -> Release:
     origins, zone_of_origin = zones_of_cut(od.origins, solution.origins)
     destinations, first_of_level = zones_of_tree(od.destinations)
     destination_zone = np.zeros(len(od), dtype=np.int32)
@@ -147,13 +148,10 @@ def _release(od: ODMatrix, rule: Rule, solution: Solution, budget: Budget, param
         destination_zone[here] = first_of_level[level] + codes[od.flows.destination[here]]
     return assemble(
         od,
-        rule,
+        spec,
         origins=origins,
         destinations=destinations,
         origin_zone=zone_of_origin[od.flows.origin],
         destination_zone=destination_zone,
-        candidate=np.ones(len(od), dtype=bool),
-        budget=budget,
-        method="atg-soft",
-        parameters=parameters,
+        structure=Structure.OVERLAPPING,
     )

@@ -8,7 +8,7 @@ promise and its proof.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil
@@ -29,6 +29,7 @@ from odkanon.model.measures import BY_CONTRIBUTOR
 from odkanon.model.od import ODMatrix
 from odkanon.model.provenance import Summary
 from odkanon.model.release import Release
+from odkanon.model.release_spec import ReleaseSpec
 from odkanon.model.rule import Rule
 from odkanon.zoning.hierarchy import Hierarchy
 
@@ -105,7 +106,7 @@ def cascade(
     rolled_up = settled(
         lambda now: roll_up(ladder, work.residual_trips(nodes, rule.measures), now, given), terms, od.summary, safe=safe
     )
-    return _released(work, od, rule, rolled_up, allowed, parameters)
+    return _released(work, od, ReleaseSpec(rule, allowed, "cascade", parameters), rolled_up)
 
 
 @dataclass(frozen=True)
@@ -142,16 +143,14 @@ def outlook(od: ODMatrix, rule: Rule, budget: Budget | None) -> Outlook:
     return Outlook(int(trips.sum()), g)
 
 
-def _released(
-    work: Workspace, od: Matrix, rule: Rule, rolled_up: RollUp, allowed: Budget | None, parameters: Mapping[str, Any]
-) -> Release:
+def _released(work: Workspace, od: Matrix, spec: ReleaseSpec, rolled_up: RollUp) -> Release:
     published = np.ones(len(rolled_up.rows), dtype=bool)
-    if allowed is not None:
-        published = within_budget(rolled_up, allowed, allowed.allowance(od.summary))
+    if spec.budget is not None:
+        published = within_budget(rolled_up, spec.budget, spec.budget.allowance(od.summary))
     if not published.any():
-        return work.refuse(rule, "cascade", parameters, _refusal(rolled_up, rule, allowed))
+        return work.refuse(spec, _refusal(rolled_up, spec))
     nested = replace(rolled_up.nested(published), axes=od.axes)
-    return work.nested_release(rule, nested, budget=allowed, method="cascade", parameters=parameters)
+    return work.nested_release(spec, nested)
 
 
 def counts_contributors_or_trips(rule: Rule) -> bool:
@@ -230,10 +229,10 @@ def within_budget(rolled_up: RollUp, budget: Budget, allowance: int) -> Bools:
     return kept
 
 
-def _refusal(rolled_up: RollUp, rule: Rule, budget: Budget | None) -> str:
+def _refusal(rolled_up: RollUp, spec: ReleaseSpec) -> str:
     missing = rolled_up.unlisted.trips
-    within = "" if budget is None else " within the budget"
+    within = "" if spec.budget is None else " within the budget"
     return (
-        f"a cascade leaves {missing:,} trips in groups that cannot be published under {rule}{within}; lower the "
+        f"a cascade leaves {missing:,} trips in groups that cannot be published under {spec.rule}{within}; lower the "
         "thresholds, leave out the budget, or bring more data"
     )

@@ -34,6 +34,7 @@ from odkanon.model.assemble import assemble
 from odkanon.model.budget import Budget, BudgetOf
 from odkanon.model.od import AXES, Axis, ODMatrix
 from odkanon.model.release import Release
+from odkanon.model.release_spec import ReleaseSpec
 from odkanon.model.rule import Rule
 from odkanon.quality.utility import UtilityMeasure
 from odkanon.zoning.cells import Cells, cell_to_parent, cell_to_resolution, cell_to_str
@@ -96,6 +97,7 @@ def freezones(
         "compactness": compactness,
         "iterations": iterations,
     }
+    spec = ReleaseSpec(rule, allowed, "freezones", parameters)
     deadline = inf if time_limit is None else time.monotonic() + time_limit
     joint = None
     if symmetric:
@@ -105,27 +107,23 @@ def freezones(
         problem = Problem(od, rule, allowed, measure)
     cuts = best_cuts(problem, "g", _TREE_ITERATIONS, None if time_limit is None else time_limit / 3, joint=False)
     if cuts is None:
-        return Release.empty(od, rule, "freezones", parameters, refusal(od, rule))
+        return Release.empty(od, spec, refusal(od, rule))
     plan = best_plan(problem, cuts, iterations, deadline, compactness, polygons)
     if plan is not None:
         of_plan = zones_of_plan if polygons is None else polygons.zones
         (origins, origin_zone), (destinations, destination_zone) = (of_plan(plan, axis) for axis in (0, 1))
         release = assemble(
             od,
-            rule,
+            spec,
             origins=origins,
             destinations=destinations,
             origin_zone=origin_zone[problem.od.flows.origin],
             destination_zone=destination_zone[problem.od.flows.destination],
-            candidate=np.ones(len(od), dtype=bool),
-            budget=allowed,
-            method="freezones",
-            parameters=parameters,
         )
         # Annealing knows of thresholds alone; where it leaves too much of what else is asked, the cuts may do.
         if release.refusal is None or rule.thresholds_only:
             return release
-    return _as_free(release_of_first((cuts,), problem, joint, od, "freezones", parameters))
+    return _as_free(release_of_first((cuts,), problem, joint, od, spec))
 
 
 def _as_free(release: Release) -> Release:

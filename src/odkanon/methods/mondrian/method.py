@@ -24,6 +24,7 @@ from odkanon.methods.volume import volume_measure
 from odkanon.model.assemble import assemble
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
+from odkanon.model.release_spec import ReleaseSpec, Structure
 from odkanon.model.rule import Rule
 from odkanon.zoning.cells import Floats
 from odkanon.zoning.zones import Zones
@@ -58,9 +59,10 @@ def mondrian(od: ODMatrix, rule: Rule) -> Release:
             "Mondrian cuts boxes of coordinates, which zones of a lookup table do not have; "
             "use H3 cells or coordinates, or another method"
         )
+    spec = ReleaseSpec(rule, None, "mondrian")
     everything, _ = od.flows.merge(np.zeros(len(od), dtype=np.int32), np.zeros(len(od), dtype=np.int32))
     if not rule.satisfied(everything).any():
-        return Release.empty(od, rule, "mondrian", {}, _refusal(od, rule))
+        return Release.empty(od, spec, _refusal(od, rule))
     grids = Grid.of_resolution(od.origins.resolution), Grid.of_resolution(od.destinations.resolution)
     points = _points(od, grids)
     sums = Sums.of(od.flows, rule, volume_measure(rule))
@@ -70,15 +72,12 @@ def mondrian(od: ODMatrix, rule: Rule) -> Release:
     bounds, number = _in_order(boxes.bounds, boxes.box_of_point)
     return assemble(
         od,
-        rule,
+        spec.with_parameters(grid_degrees=[grid.step for grid in grids]),
         origins=_zones("o", grids[0].degrees(bounds[:, :, :2])),
         destinations=_zones("d", grids[1].degrees(bounds[:, :, 2:])),
         origin_zone=number,
         destination_zone=number,
-        candidate=np.ones(len(od), dtype=bool),
-        budget=None,
-        method="mondrian",
-        parameters={"grid_degrees": [grid.step for grid in grids]},
+        structure=Structure.OVERLAPPING,
     )
 
 

@@ -10,11 +10,9 @@ is never worse than either), repeats from slightly disturbed problems, and finis
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from math import inf
 from typing import Any, get_args
-
-import numpy as np
 
 from odkanon.engine.memory_engine import memory_engine
 from odkanon.errors import InputError
@@ -29,6 +27,7 @@ from odkanon.model.assemble import release_of_cuts
 from odkanon.model.budget import Budget, BudgetOf
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
+from odkanon.model.release_spec import ReleaseSpec
 from odkanon.model.rule import Rule
 from odkanon.quality.utility import UtilityMeasure
 from odkanon.zoning.hierarchy import Cut
@@ -91,29 +90,24 @@ def treecut(
         problem, joint = Problem.square(od, rule, allowed, measure, objective == "e")
     else:
         problem, joint = Problem(od, rule, allowed, measure, objective == "e"), None
+    spec = ReleaseSpec(rule, allowed, "treecut", parameters)
     found = best_cuts(problem, objective, iterations, time_limit)
     if found is None:
-        return Release.empty(od, rule, "treecut", parameters, refusal(od, rule))
-    return release_of_first((found,), problem, joint, od, "treecut", parameters)
+        return Release.empty(od, spec, refusal(od, rule))
+    return release_of_first((found,), problem, joint, od, spec)
 
 
 def release_of_first(
-    found: Sequence[Cuts],
-    problem: Problem,
-    joint: Joint | None,
-    od: ODMatrix,
-    method: str,
-    parameters: Mapping[str, Any],
+    found: Sequence[Cuts], problem: Problem, joint: Joint | None, od: ODMatrix, spec: ReleaseSpec
 ) -> Release:
     """Return the release of the first of some cuts that keeps all of the rule, else of those where ODkAnon stops.
 
     Searches know of thresholds and shares, not of destinations, nor of what goes with the suppressed.
     """
-    keep = np.ones(len(od), dtype=bool)
     release = None
     for cuts in _and_last(found, problem):
         own = cuts if joint is None else joint.cuts(cuts[0])
-        made = release_of_cuts(od, problem.rule, *own, keep, problem.budget, method, parameters)
+        made = release_of_cuts(od, spec, *own)
         if made.refusal is None or problem.rule.thresholds_only:
             return made
         release = release or made

@@ -156,7 +156,7 @@ def limit_of(release: Release) -> Limit | None:
     if release.matrix is None or not binds(release):
         return None
     found = limit_within(release.matrix, release.rule, *spending(release), "trips")
-    return found if release.classes.finest_pairs is None else replace(found, c_avg=None)
+    return found if not release.is_nested else replace(found, c_avg=None)
 
 
 def binds(release: Release, measure: UtilityMeasure = "trips") -> bool:
@@ -167,7 +167,7 @@ def binds(release: Release, measure: UtilityMeasure = "trips") -> bool:
     """
     if release.matrix is None or release.matrix.axes or release.refusal is not None:
         return False
-    nested = release.classes.finest_pairs is not None
+    nested = release.is_nested
     if nested and (measure != "trips" or spending(release)[0].of != "trips"):
         return False
     return release.origins.are_nodes and release.destinations.are_nodes
