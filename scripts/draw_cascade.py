@@ -29,7 +29,7 @@ def covers(zone: str, cell: str) -> bool:
 
 def draw(axes: Any, release: Release, title: str, scale: LogNorm) -> None:
     """Draw where the trips go that start around the place, in trips per square kilometre."""
-    flows = [row for row in release.table().to_pylist() if covers(row["origin"], PLACE)]
+    flows = [row for row in release.to_arrow().to_pylist() if covers(row["origin"], PLACE)]
     drawn = [row for row in flows if row["destination"] != "world"]
     for row in sorted(drawn, key=lambda row: h3.get_resolution(row["destination"])):
         corners = [(lon, lat) for lat, lon in h3.cell_to_boundary(row["destination"])]

@@ -47,13 +47,7 @@ SHORTHANDS = {
     ("model/od", "publish/notebook"),
     ("model/od", "quality/lower_bounds/minimal_cost"),
     ("model/release", "engine/protocols"),
-    ("model/release", "publish/notebook"),
-    ("model/release", "release_format/names"),
-    ("model/release", "publish/save"),
-    ("model/release", "publish/attribute_view"),
-    ("model/release", "quality/lower_bounds/lower_bound"),
-    ("model/release", "quality/accuracy/result"),
-    ("model/release", "quality/accuracy/accuracy"),
+    ("model/release", "pipeline/shorthands"),
 }
 """Lazy and typing imports that point up."""
 

@@ -98,7 +98,7 @@ def test_the_audit_names_what_linear_programmes_find_in_a_survey(tmp_path: Path)
     for title, where in FILTERS.items():
         release = anonymize(build_od(read_trips(path, where=where), within=area), Rule(trips=K))
         release.save(tmp_path / title)
-        rows = release.table().to_pylist()
+        rows = release.to_arrow().to_pylist()
         tables[title] = {(row["origin"], row["destination"]): row["trips"] for row in rows}
     report = audit_releases([tmp_path / title for title in FILTERS], trips=TripsSource(path, within=area))
     named = [each.details[0] for each in report.findings if each.check == "difference"]

@@ -64,7 +64,7 @@ def test_the_unit_does_not_tell_of_a_heavy_trip_that_is_not_published(engine: st
         trips = trips.set_column(0, "start_lat", pa.array([48.85] * 30 + [48.95]))
         release = anonymize(matrix(trips, engine), Rule(trips=10), method="cascade")
         assert release.suppressed.trips == 1
-        told.append(release.table().to_pydict())
+        told.append(release.to_arrow().to_pydict())
     assert told[0] == told[1] == told[2]
     assert told[0]["weight"] == [pytest.approx(30 * 0.123456789, rel=1e-12)]
 

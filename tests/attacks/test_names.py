@@ -58,7 +58,7 @@ def test_a_release_goes_where_its_name_says(here: Path, name: str) -> None:
     release = anonymize(golden_od("tiny"), Rule(trips=5))
     folder = release.save(name)
     assert (here / "work" / name / "release.json").is_file()
-    assert read_release(folder).flows.equals(release.table())
+    assert read_release(folder).flows.equals(release.to_arrow())
     assert "cannot be read" not in str(audit_releases([folder]).findings)
     assert not list((here / "home").iterdir())
 

@@ -273,7 +273,7 @@ def test_quality_on_earlier_zones_does_not_tell_in_how_many_places_trips_begin(l
     earlier = anonymize(between_codes((9, 9, 9, 9, 9)), Rule(trips=2), method="oigh", level="town", budget=0.0)
     od = read_od(pa.table({"origin": ["a", leaf], "destination": ["d", "e"], "trips": [9_999, 1]}), hierarchy=TREE)
     release = release_on_zones(od, Rule(trips=2), zoning_of(earlier), full=TREE)
-    assert release.table().to_pydict() == {"origin": ["T"], "destination": ["U"], "trips": [10_000]}
+    assert release.to_arrow().to_pydict() == {"origin": ["T"], "destination": ["U"], "trips": [10_000]}
     assert public_manifest(release)["quality"]["trips"]["g"] == 6
 
 

@@ -43,7 +43,7 @@ def rows_of(world: Cube, release: Release) -> dict[Box, int]:
         }
         for axis, levels in enumerate(world.levels)
     ]
-    table = release.table()
+    table = release.to_arrow()
     columns = [table.column(name).to_pylist() for name in ("origin", "destination", *world.names)]
     boxes = [tuple(by_axis[axis][value] for axis, value in enumerate(row)) for row in zip(*columns, strict=True)]
     return dict(zip(boxes, table.column("trips").to_pylist(), strict=True))

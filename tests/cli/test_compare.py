@@ -166,7 +166,7 @@ def test_a_refused_run_is_a_row_that_says_why(tmp_path: Path) -> None:
         (["--sample", "--segment", "sexe"], "did you mean 'sex'?"),
         (["--sample", "--segment", "age", "--age-bands", "20,x"], "at which bands begin"),
         (["--sample", "--segment", "age", "--age-bands", "30,20"], "ascending"),
-        (["--sample", "--budget", "2"], "from 0 up to below 1"),
+        (["--sample", "--budget", "2"], "from 0 to below 1"),
     ],
 )
 def test_bad_options(tmp_path: Path, options: list[str], message: str) -> None:

@@ -86,7 +86,7 @@ def test_a_row_whose_own_places_lie_in_one_part_does_not_last() -> None:
 
 
 def rows_of(release: Release) -> EarlierRows:
-    table = release.table()
+    table = release.to_arrow()
     ends = [np.array(table.column(axis).to_pylist()) for axis in ("origin", "destination")]
     return EarlierRows("the earlier release", ends[0], ends[1])
 

@@ -341,10 +341,10 @@ def test_a_database_keeps_destinations_and_shares(file: Path) -> None:
     rule = Rule(trips=10, min_destinations=2)
     assert len(anonymize(stored, rule.asking(), budget=0.2).classes) == 7
     assert len(anonymize(stored, rule, budget=0.2).classes) == 6
-    assert anonymize(stored, rule, budget=0.2).table().equals(anonymize(memory, rule, budget=0.2).table())
+    assert anonymize(stored, rule, budget=0.2).to_arrow().equals(anonymize(memory, rule, budget=0.2).to_arrow())
     for share, rows in ((0.5, 7), (0.04, 1)):
         found, expected = (anonymize(od, Rule(trips=10, max_share=share), budget=0.2) for od in (stored, memory))
-        assert (found.refusal, found.table()) == (expected.refusal, expected.table())
+        assert (found.refusal, found.to_arrow()) == (expected.refusal, expected.to_arrow())
         assert len(found.classes) == rows
 
 

@@ -70,7 +70,7 @@ def test_points_in_memory_become_trips(survey: pa.Table) -> None:
 def test_results_are_arrow(survey: pa.Table) -> None:
     od = odkanon.build_od(odkanon.read_trips(survey), resolution=7)
     release = odkanon.anonymize(od, Rule(trips=10))
-    table = release.table()
+    table = release.to_arrow()
     frame = table.to_pandas()
     assert list(frame.columns) == ["origin", "destination", "trips", "weight", "persons"]
     assert int(frame["trips"].sum()) == int(release.classes.trips.sum())

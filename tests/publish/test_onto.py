@@ -183,7 +183,7 @@ def test_rows_of_polygons_stand_for_what_finer_rows_leave(tmp_path: Path) -> Non
     table = pa.table({"origin": [pair[0] for pair in ends], "destination": [pair[1] for pair in ends]})
     od = read_od(table, hierarchy=with_outlines(tree, path))
     release = anonymize(od, Rule(trips=10), method="cascade", implications="allowed")
-    rows = release.table().to_pylist()
+    rows = release.to_arrow().to_pylist()
     assert {("a", "c", 30), ("w", "x", 15)} < {tuple(row.values())[:3] for row in rows}
     below = {leaf: leaf for leaf in zone} | {name: zone[2 * at : 2 * at + 2] for at, name in enumerate("wxyz")}
     below["all"] = zone

@@ -154,9 +154,9 @@ def test_a_cube_is_read_back_with_its_axes(tmp_path: Path) -> None:
     release = release_of(WORLDS[1], 3, 5)
     saved = read_release(release.save(tmp_path / "cube"))
     assert saved.axes == ["a2", "a3"]
-    assert saved.flows.equals(release.table())
+    assert saved.flows.equals(release.to_arrow())
     (tmp_path / "cube" / "classes.parquet").unlink()
-    assert read_release(tmp_path / "cube").flows.equals(release.table())
+    assert read_release(tmp_path / "cube").flows.equals(release.to_arrow())
     summed = saved.over_places().flows
     assert summed.group_by(["origin", "destination"]).aggregate([]).num_rows == summed.num_rows
     assert sum(summed["trips"].to_pylist()) == int(release.classes.trips.sum())

@@ -151,7 +151,7 @@ def cells_of(names: Sequence[str]) -> Leaves:
 
 
 def told(release: Release) -> list[tuple[str, ...]]:
-    table = release.table()
+    table = release.to_arrow()
     names = ["origin", "destination", *release.classes.attributes]
     return list(zip(*(table.column(name).to_pylist() for name in names), strict=True))
 

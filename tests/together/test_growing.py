@@ -74,7 +74,7 @@ def test_a_linear_attacker_over_24_months(growing: Path) -> None:
 
 
 def _flows(release: Release) -> Table:
-    table = release.table()
+    table = release.to_arrow()
     columns = (table.column(name).to_pylist() for name in ("origin", "destination", "trips"))
     return {(origin, destination): trips for origin, destination, trips in zip(*columns, strict=True)}
 

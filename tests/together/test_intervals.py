@@ -197,7 +197,7 @@ def told(together: LinkedReleases) -> list[tuple[float, float]]:
 
 
 def _rows(release: Release) -> dict[Any, int]:
-    table = release.table().to_pydict()
+    table = release.to_arrow().to_pydict()
     return {ends[:2]: ends[2] for ends in zip(table["origin"], table["destination"], table["trips"], strict=True)}
 
 

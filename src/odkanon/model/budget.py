@@ -10,7 +10,8 @@ from typing import Any, Literal, Protocol, get_args
 import numpy as np
 
 from odkanon.core.arrays import Bools
-from odkanon.errors import InputError
+from odkanon.core.validation import check_share
+from odkanon.errors import InvalidValueError
 
 BudgetOf = Literal["rows", "trips"]
 
@@ -40,10 +41,9 @@ class Budget:
     of: BudgetOf
 
     def __post_init__(self) -> None:
-        if not 0 <= self.share < 1:
-            raise InputError(f"the budget is the share that may be suppressed, from 0 up to below 1; not {self.share}")
+        check_share("the budget", self.share)
         if self.of not in get_args(BudgetOf):
-            raise InputError(f"the budget is a share of {' or '.join(get_args(BudgetOf))}, not of {self.of!r}")
+            raise InvalidValueError.expected("budget_of", " or ".join(get_args(BudgetOf)), self.of)
 
     def allowance(self, flows: Spendable) -> int:
         """Return how many rows or trips of these flows may go."""

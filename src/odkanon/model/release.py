@@ -27,10 +27,7 @@ from odkanon.zoning.zones import Zones
 
 if TYPE_CHECKING:
     from odkanon.engine.protocols import Matrix
-    from odkanon.publish.attribute_view import View
-    from odkanon.publish.notebook import Map
-    from odkanon.quality.accuracy.result import Accuracy
-    from odkanon.quality.lower_bounds.lower_bound import Limit
+    from odkanon.pipeline.shorthands import Accuracy, FlowMatrix, FlowTable, Limit, Map, View, ZoneTable
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +36,9 @@ class Release(Frozen):
 
     Building one checks it: a class below the rule, a budget overrun or a trip that is neither published nor
     suppressed raises `UnsafeReleaseError`. Nothing downstream has to check again.
+
+    The object holds the input, every OD pair of it, and what is suppressed. Only the folder that `save` writes may be
+    shared: never pickle a release, or print its parts, for anybody who may not see the trips.
 
     Attributes
     ----------
@@ -249,51 +249,106 @@ class Release(Frozen):
     @cached_property
     def limit(self) -> Limit | None:
         """What no release over the same hierarchies, with the same rule and budget, can beat; see `odkanon.limit`."""
-        from odkanon.quality.lower_bounds.lower_bound import limit_of
+        from odkanon.pipeline import shorthands
 
-        return limit_of(self)
+        return shorthands.lower_bound(self)
 
     @cached_property
     def accuracy(self) -> dict[str, Accuracy]:
-        """How well it answers what people ask of a matrix, in each measure; see `odkanon.accuracy`."""
-        from odkanon.quality.accuracy.accuracy import accuracy
+        """How right its flows are between places that people ask about, by measure; see `odkanon.accuracy`."""
+        from odkanon.pipeline import shorthands
 
-        return accuracy(self)
+        return shorthands.accuracy_of(self)
+
+    @cached_property
+    def cautions(self) -> tuple[str, ...]:
+        """What to know before it is published, one text each; the command line prints these, Python warns of them."""
+        from odkanon.pipeline import shorthands
+
+        return tuple(shorthands.cautions_of(self))
+
+    @cached_property
+    def flows(self) -> FlowTable:
+        """The published flows, weights in their own unit; ``to_pandas()``, ``to_polars()``, ``to_matrix()``, ..."""
+        from odkanon.pipeline import shorthands
+
+        return shorthands.flow_table(self)
+
+    @cached_property
+    def zones(self) -> ZoneTable:
+        """The zones of both axes; ``to_geopandas()`` has their outlines."""
+        from odkanon.pipeline import shorthands
+
+        return shorthands.zone_table(self)
+
+    def to_arrow(self) -> pa.Table:
+        """Return the published flows as an Arrow table."""
+        return self.flows.to_arrow()
+
+    def to_pandas(self) -> Any:
+        """Return the published flows as a pandas DataFrame."""
+        return self.flows.to_pandas()
+
+    def to_polars(self) -> Any:
+        """Return the published flows as a polars DataFrame."""
+        return self.flows.to_polars()
+
+    def to_geopandas(self) -> Any:
+        """Return the zones as a GeoDataFrame in EPSG:4326."""
+        return self.zones.to_geopandas()
+
+    def to_matrix(self, measure: str = "trips") -> FlowMatrix:
+        """Return the published flows as a sparse matrix with the ids of its rows and columns."""
+        return self.flows.to_matrix(measure)
+
+    def locate(self, trips: Any) -> pa.Table:
+        """Return the flow to which each trip belongs, for whoever holds the trips; not for publication.
+
+        Parameters
+        ----------
+        trips : DataFrame, Arrow table or path
+            With coordinates, or with the origin and destination of each trip.
+
+        Returns
+        -------
+        pyarrow.Table
+            A row for each trip, in the same order: ``flow``, the row of `flows`, and its ``origin`` and
+            ``destination`` zones; null where the trip is suppressed or not part of the input. In a cascade, some trips
+            of a capped row are counted in a coarser one.
+        """
+        from odkanon.pipeline import shorthands
+
+        return shorthands.locate(self, trips)
 
     def save(self, folder: str | Path, *, force: bool = False) -> Path:
         """Write the release as a folder, all or nothing; see `odkanon.publish.save.save_release`."""
-        from odkanon.publish.save import save_release
+        from odkanon.pipeline import shorthands
 
-        return save_release(self, Path(folder), force=force)
+        return shorthands.save(self, Path(folder), force=force)
 
     def view(self, where: str | None = None) -> View:
-        """Return some of the trips of a cube as a matrix; see `odkanon.view_release`."""
-        from odkanon.publish.attribute_view import view_in_memory
+        """Return some of the trips of a cube as a matrix; see `odkanon.publish.attribute_view`."""
+        from odkanon.pipeline import shorthands
 
-        return view_in_memory(self, where)
-
-    def table(self) -> pa.Table:
-        """Return the published flows as an Arrow table, which pandas, polars and DuckDB can take over."""
-        from odkanon.release_format.names import classes_table
-
-        return classes_table(self)
+        return shorthands.view(self, where)
 
     def map(self, *, height: int = 800) -> Map:
         """Show the release as a page inside a notebook; see `odkanon.publish.notebook.release_map`."""
-        from odkanon.publish.notebook import release_map
+        from odkanon.pipeline import shorthands
 
-        return release_map(self, height=height)
+        return shorthands.show_map(self, height)
 
     def _repr_html_(self) -> str:
-        from odkanon.publish.notebook import release_html
+        from odkanon.pipeline import shorthands
 
-        return release_html(self)
+        return shorthands.html(self)
 
     def __repr__(self) -> str:
         if self.refusal:
             return f"Release(nothing: {self.refusal})"
         share = self.classes.trips.sum() / max(self.input.trips, 1)
+        cautions = f"; {len(self.cautions)} caution{'s' * (len(self.cautions) > 1)}" if self.cautions else ""
         return (
-            f"Release({self.method}, {self.rule}: {len(self.classes):,} classes between {len(self.origins):,} origin "
-            f"and {len(self.destinations):,} destination zones, {share:.1%} of trips)"
+            f"Release({self.method}, {self.rule}: {len(self.classes):,} flows between {len(self.origins):,} origin "
+            f"and {len(self.destinations):,} destination zones, {share:.1%} of trips{cautions})"
         )

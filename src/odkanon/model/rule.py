@@ -11,6 +11,7 @@ import numpy as np
 
 from odkanon.core.arrays import Bools, Codes, Ints
 from odkanon.core.formatting import format_count
+from odkanon.core.validation import check_positive, is_number
 from odkanon.errors import InputError, InvalidValueError, UnknownNameError
 from odkanon.model.flows import Flows
 from odkanon.model.measures import ADDITIVE, BY_CONTRIBUTOR, DISTINCT, MEASURES, TARGETS
@@ -106,13 +107,13 @@ class Rule:
         if not own:
             raise InputError(f"a rule needs at least one threshold: {', '.join(MEASURES)}")
         for measure, value in own.items():
-            _check_number(f"the threshold on {measure}", value, whole=measure != "weight")
+            check_positive(f"the threshold on {measure}", value, whole=measure != "weight")
         if k is not None:
-            _check_number("k", k, whole=False)
-        if max_share is not None and (not _is_number(max_share) or not 0 < max_share < 1):
+            check_positive("k", k, whole=False)
+        if max_share is not None and (not is_number(max_share) or not 0 < max_share < 1):
             raise InvalidValueError.expected("max_share", "a share between 0 and 1, such as 0.5", max_share)
         if min_destinations is not None:
-            _check_number("min_destinations", min_destinations)
+            check_positive("min_destinations", min_destinations)
         self.thresholds = own
         self.mean_weight = mean_weight
         self.max_share = max_share
@@ -133,7 +134,7 @@ class Rule:
         of : ODMatrix or Summary
             The whole input: its mean weight of a trip defines ``population``, also for segments of it.
         """
-        _check_number("k", k)
+        check_positive("k", k)
         unknown = [target for target in targets if target not in TARGETS]
         if unknown or not targets:
             raise UnknownNameError.among("target", ", ".join(unknown), TARGETS)
@@ -350,19 +351,6 @@ class Rule:
         told += [] if self.max_share is None else [f"max_share <= {self.max_share:.10g}"]
         told += [] if self.min_destinations is None else [f"min_destinations >= {self.min_destinations}"]
         return f"Rule({', '.join(told)})"
-
-
-def _is_number(value: object) -> bool:
-    """Return whether a value is a number; True and False, which Python counts as 1 and 0, are not."""
-    return isinstance(value, int | float | Fraction | np.integer | np.floating) and not isinstance(value, bool)
-
-
-def _check_number(what: str, value: Any, *, whole: bool = True) -> None:
-    """Raise unless a value is a positive, finite number, and whole if it has to be."""
-    good = _is_number(value) and 0 < value < float("inf")
-    if not good or (whole and value != int(value)):
-        expected = "a whole number of at least 1" if whole else "a positive number"
-        raise InvalidValueError.expected(what, expected, value)
 
 
 def _required(values: Ints | None, measure: str) -> Ints:

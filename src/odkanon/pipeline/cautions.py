@@ -36,7 +36,8 @@ def _few(release: Release) -> list[str]:
         contributor = DISTINCT[unknown[0]]
         texts.append(
             f"the rule does not count {contributor.target}, and their number behind each flow was not computed: "
-            f"all trips of a flow may be of one {contributor.column}. Protect {contributor.target} as well to rule that out."
+            f"all trips of a flow may be of one {contributor.column}. Protect {contributor.target} as well to rule "
+            "that out."
         )
     return texts + [
         f"{report.below:,} of {len(release.classes):,} flows have fewer than {report.threshold:,} "

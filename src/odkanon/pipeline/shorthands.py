@@ -10,17 +10,19 @@ import pyarrow as pa
 
 from odkanon.errors import ColumnNotFoundError, InputError
 from odkanon.model.od import AXES
-from odkanon.release_format.conversions import FlowTable, ZoneTable
+from odkanon.release_format.conversions import FlowTable as FlowTable
+from odkanon.release_format.conversions import ZoneTable as ZoneTable
 from odkanon.release_format.names import classes_table, zones_geojson
 
 if TYPE_CHECKING:
     from odkanon.core.arrays import Ints
     from odkanon.model.od import Axis
     from odkanon.model.release import Release
-    from odkanon.publish.attribute_view import View
-    from odkanon.publish.notebook import Map
-    from odkanon.quality.accuracy.result import Accuracy
-    from odkanon.quality.lower_bounds.lower_bound import Limit
+    from odkanon.publish.attribute_view import View as View
+    from odkanon.publish.notebook import Map as Map
+    from odkanon.quality.accuracy.result import Accuracy as Accuracy
+    from odkanon.quality.lower_bounds.lower_bound import Limit as Limit
+    from odkanon.release_format.conversions import FlowMatrix as FlowMatrix
     from odkanon.zoning.hierarchy import Hierarchy
 
 
@@ -90,16 +92,11 @@ def locate(release: Release, trips: Any) -> pa.Table:
     table = trips if isinstance(trips, pa.Table) else _to_arrow(trips)
     pair = _pair_of_rows(release, *(_leaves(table, axis, release.od.tree(axis)) for axis in AXES))
     flow = np.where((pair >= 0) & release.published[pair], release.area_of_pair[pair], -1)
-    ends = {
-        axis: getattr(release, f"{axis}s").ids[getattr(release.classes, axis)[flow]] if len(release.classes) else flow
-        for axis in AXES
-    }
-    missing = flow < 0
-    return pa.table(
-        {name: pa.array(values, mask=missing) for name, values in {"flow": flow, **ends}.items()}
-        if len(release.classes)
-        else {name: pa.nulls(len(flow)) for name in ("flow", *AXES)}
-    )
+    columns = {"flow": pa.array(flow, mask=flow < 0)}
+    for axis, zones in zip(AXES, (release.origins, release.destinations), strict=True):
+        ids = np.append(zones.ids[getattr(release.classes, axis)], "")  # the last one is for -1
+        columns[axis] = pa.array(ids[flow], mask=flow < 0)
+    return pa.table(columns)
 
 
 def _to_arrow(trips: Any) -> pa.Table:

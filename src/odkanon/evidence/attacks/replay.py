@@ -83,7 +83,7 @@ def replay(case: Case) -> Finding:
 
 def _is_release(case: Case, made: Release) -> bool:
     """Tell whether a release in memory is the one on disk, row by row."""
-    table = made.table()
+    table = made.to_arrow()
     told = set(zip(*(table.column(name).to_pylist() for name in ("origin", "destination", "trips")), strict=True))
     listed = case.opened.connection.execute(
         f"SELECT origin, destination, trips FROM classes WHERE release = {case.release.number}"
@@ -117,7 +117,7 @@ def _same_rows(one: Release, other: Release) -> bool:
     return (
         other.refusal is None
         and one.unlisted == other.unlisted
-        and one.table().equals(other.table())
+        and one.to_arrow().equals(other.to_arrow())
         and all(
             np.array_equal(getattr(one, axis).ids, getattr(other, axis).ids)
             and (

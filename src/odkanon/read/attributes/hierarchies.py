@@ -110,7 +110,7 @@ def cube_of(
     >>> from odkanon import Rule, anonymize, cube_of, make_survey, read_trips
     >>> cube = cube_of(read_trips(make_survey()), ["sex"], resolution=8)
     >>> release = anonymize(cube, Rule(trips=10), method="cascade")
-    >>> release.table().column_names[:4]
+    >>> release.to_arrow().column_names[:4]
     ['origin', 'destination', 'sex', 'trips']
     """
     said = trips.source.reading
