@@ -44,7 +44,7 @@ SHORTHANDS = {
     ("engine/sql/sql_matrix", "quality/lower_bounds/minimal_cost"),
     ("engine/sql/sql_matrix", "quality/lower_bounds/stored_costs"),
     ("model/od", "engine/memory_engine"),
-    ("model/od", "publish/notebook"),
+    ("model/od", "pipeline/shorthands"),
     ("model/od", "quality/lower_bounds/minimal_cost"),
     ("model/release", "engine/protocols"),
     ("model/release", "pipeline/shorthands"),

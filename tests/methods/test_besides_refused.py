@@ -59,7 +59,7 @@ def test_the_suppressed_of_a_release_cannot_be_of_one_person() -> None:
     gone = world.od.flows.totals(~published)
     good = replace(everything, classes=classes, assignment=placed, suppressed=gone)
     assert good.suppressed.trips == len(BUSY)
-    with pytest.raises(UnsafeReleaseError, match="suppressed is itself below"):
+    with pytest.raises(UnsafeReleaseError, match="residual is below"):
         replace(good, spec=ReleaseSpec(Rule(trips=10, max_share=0.5)))
 
 

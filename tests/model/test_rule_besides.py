@@ -103,9 +103,9 @@ def test_digits_of_a_share_beyond_the_sixth_are_dropped(most: int, met: bool) ->
 
 def test_shares_cannot_be_told_where_nobody_is_named() -> None:
     bare = read_od(pa.table({"origin": [FROM], "destination": [TO]}))
-    with pytest.raises(InputError, match="how much of a flow one person has"):
+    with pytest.raises(InputError, match="max_share needs trips in memory"):
         Rule(trips=1, max_share=0.5).satisfied(bare.flows)
-    with pytest.raises(InputError, match="nobody's share"):
+    with pytest.raises(InputError, match="max_share needs a column of persons"):
         Rule(trips=1, max_share=0.5).check_available(("trips", "weight"))
     Rule(trips=1, max_share=0.5).check_available(("trips", "households"))
     Rule(trips=1, min_destinations=2).check_available(("trips",))

@@ -1,6 +1,6 @@
-"""What can be counted of trips, each described once: everything else goes through this list.
+"""The measures of a flow, each described once.
 
-A further measure that counts contributors (devices, companies) is one more entry here and one more name for its column.
+Another measure that counts contributors (devices, companies) takes one more entry here and a name for its column.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from typing import TYPE_CHECKING, Any
 
 @dataclass(frozen=True)
 class Measure:
-    """One way to count trips.
+    """A measure of a flow.
 
     Attributes
     ----------
     name : str
-        What it is called in rules, tables and files.
+        Its name in rules, tables and files.
     target : str
         Who is protected by a threshold on it.
     column : str or None
-        The input column that it needs; None where it needs none.
+        The input column that it needs, if any.
     counts_distinct : bool
-        Whether distinct heads are counted. Those of merged flows do not add up: the union has to be taken.
+        Whether distinct contributors are counted. Those of merged flows do not add up: their union is counted.
     title : str
-        What a table calls it.
+        Its heading in tables.
     meaning : str
-        What k of it are, in a few words.
+        What a threshold of k means, in a few words.
     """
 
     name: str
@@ -48,16 +48,16 @@ MEASURES: dict[str, Measure] = {
     )
 }
 DISTINCT: dict[str, Measure] = {name: measure for name, measure in MEASURES.items() if measure.counts_distinct}
-"""The measures that count distinct heads."""
+"""The measures that count distinct contributors."""
 
 ADDITIVE = tuple(name for name, measure in MEASURES.items() if not measure.counts_distinct)
-"""The measures that add up when flows are merged; utility can be measured in them."""
+"""The measures that add up when flows are merged; utility is measured in them."""
 
 BY_CONTRIBUTOR = "by head"
-"""No measure, but asked for like one: how much of a flow each head has, which a share of it is worked out from."""
+"""Not a measure, but requested like one: the mass of each contributor to a flow, from which shares follow."""
 
 TARGETS: dict[str, Measure] = {measure.target: measure for measure in MEASURES.values()}
-"""The measures by whom a threshold on them protects."""
+"""The measures by the target that a threshold on them protects."""
 
 
 class MeasureColumns:

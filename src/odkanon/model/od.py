@@ -1,4 +1,4 @@
-"""The OD matrix: pairs of leaves with all that is counted of them, over two hierarchies."""
+"""The OD matrix: OD pairs with their masses, over a hierarchy of origins and one of destinations."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ AXES: tuple[Axis, Axis] = ("origin", "destination")
 
 @dataclass(frozen=True, eq=False)
 class ODMatrix(MeasureColumns):
-    """Origin-destination pairs of leaves with all that is counted of them.
+    """OD pairs of leaves with their masses.
 
     Attributes
     ----------
     origins, destinations : Hierarchy
-        The trees over the observed leaves of each axis.
+        The trees over the observed leaves of each place axis.
     flows : Flows
-        One row for each OD pair, sorted; places are numbers of leaves.
+        One row for each OD pair, sorted by leaf number.
     source : Source
-        Where it comes from, and what was rejected on the way.
+        Provenance, and the rows rejected on reading.
     axes : tuple of AttributeAxis
-        Axes besides the two places; there is then one row for each pair and kind of trips.
+        Attribute axes of a cube; each OD pair then has one row for every combination of their values.
     """
 
     origins: Hierarchy
@@ -68,14 +68,14 @@ class ODMatrix(MeasureColumns):
 
     @cached_property
     def contributors(self) -> Mapping[str, int]:
-        """Number of distinct heads, by measure."""
+        """Number of distinct contributors, by measure."""
         return {
             name: len(np.unique(contributions.contributor)) for name, contributions in self.flows.contributions.items()
         }
 
     @cached_property
     def summary(self) -> Summary:
-        """The totals, and where they come from."""
+        """The totals and the provenance."""
         return Summary(len(self), self.trips, self.weight, self.contributors, self.flows.scale, self.source)
 
     @property
@@ -85,7 +85,7 @@ class ODMatrix(MeasureColumns):
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """What the input lets us count."""
+        """The measures that the input has."""
         return self.summary.measures
 
     def node_masses(self, axis: Axis, measure: str) -> tuple[Ints, ...]:
@@ -101,7 +101,7 @@ class ODMatrix(MeasureColumns):
         return tuple(np.add.reduceat(leaf_mass, starts) for starts in tree.starts)
 
     def take(self, keep: Bools) -> ODMatrix:
-        """Return the matrix of some of the pairs, over the leaves that still occur."""
+        """Return some of the pairs, over the leaves that still occur."""
         flows = self.flows.take(keep)
         origins, flow_origin = _observed(self.origins, flows.origin)
         destinations, flow_destination = _observed(self.destinations, flows.destination)
@@ -109,32 +109,32 @@ class ODMatrix(MeasureColumns):
         return replace(self, origins=origins, destinations=destinations, flows=kept)
 
     def of_any_attribute(self) -> ODMatrix:
-        """Return the matrix of the pairs alone, whatever the kind of trips."""
+        """Return the matrix without its attribute axes."""
         flows, _ = self.flows.merge(self.flows.origin, self.flows.destination)
         return replace(self, flows=replace(flows, pairs=np.ones_like(flows.pairs)), axes=())
 
     def reject(self, which: Bools, reason: str) -> ODMatrix:
-        """Return the matrix without some of its rows; their trips count as turned away for the reason."""
+        """Return the matrix without some of its rows, whose trips are counted as rejected for a reason."""
         if not which.any():
             return self
         gone = self.flows.totals(which)
-        # Each trip is taken for a row of the input, which is so unless the input was counted already.
+        # Each trip counts as one input row, which holds unless the input was aggregated.
         source = self.source.reject(reason, Rejected(gone.trips, gone.trips, gone.weight or 0))
         return replace(self.take(~which), source=source)
 
     def on_trees(self, origins: tuple[Hierarchy, Ints], destinations: tuple[Hierarchy, Ints]) -> ODMatrix:
-        """Return the matrix over other trees of the same leaves, each with where its leaves stood before."""
+        """Return the matrix over other trees of the same leaves; each comes with the old positions of its leaves."""
         first, second = (np.argsort(order).astype(np.int32) for _, order in (origins, destinations))
         moved = replace(self.flows, origin=first[self.flows.origin], destination=second[self.flows.destination])
         flows = moved.merge_attributes() if self.axes else moved.merge(moved.origin, moved.destination)[0]
         return replace(self, origins=origins[0], destinations=destinations[0], flows=flows)
 
     def in_memory(self) -> ODMatrix:
-        """Return the matrix itself: its pairs are in memory."""
+        """Return the matrix itself, whose pairs are in memory."""
         return self
 
     def workspace(self) -> MemoryWorkspace:
-        """Return the place to work on the matrix."""
+        """Return the workspace in which methods query the matrix."""
         from odkanon.engine.memory_engine import MemoryWorkspace
 
         return MemoryWorkspace.of(self)
@@ -154,9 +154,9 @@ class ODMatrix(MeasureColumns):
         return f"ODMatrix({', '.join(parts)}; {leaves})"
 
     def _repr_html_(self) -> str:
-        from odkanon.publish.notebook import od_html
+        from odkanon.pipeline import shorthands
 
-        return od_html(self)
+        return shorthands.matrix_html(self)
 
 
 def od_matrix(
@@ -173,23 +173,23 @@ def od_matrix(
     attributes: tuple[Codes, ...] = (),
     source: Source,
 ) -> ODMatrix:
-    """Return the matrix of numbered records; records of the same pair are added up.
+    """Return the matrix of records with numbered places; records of the same pair are added up.
 
     Parameters
     ----------
     origins, destinations : Hierarchy
-        Trees over (at least) the leaves that occur; leaves that do not are dropped.
+        Trees over at least the leaves that occur; other leaves are dropped.
     origin, destination : array of int
-        For each record, the numbers of its leaves.
+        For each record, the number of its leaf.
     trips : array of int, optional
         Trips of each record; one each by default.
     weight : array of int, optional
         Weight of each record, in units of ``1 / scale``.
     contributors : mapping of str to array of int, optional
-        By measure, the number of the head (a person, a household) of each record; -1 where unknown, which counts as
-        nobody.
-    axes, kinds : tuple of AttributeAxis, tuple of array of int
-        Axes besides the two places, and for each of them the number of the value of each record.
+        By measure, the number of the contributor (a person, a household) of each record; -1 if unknown, which counts
+        as no contributor.
+    axes, attributes : tuple of AttributeAxis, tuple of array of int
+        Attribute axes, and for each of them the number of the value of each record.
     """
     count = len(origin)
     origins, origin = _observed(origins, origin)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Release(Frozen):
-    """What may be published of an OD matrix.
+    """Flows of an OD matrix that meet a rule.
 
     Building one checks it: a class below the rule, a budget overrun or a trip that is neither published nor
     suppressed raises `UnsafeReleaseError`. Nothing downstream has to check again.
@@ -51,25 +51,25 @@ class Release(Frozen):
     classes : Classes
         The published classes.
     suppressed : Totals
-        What is not published; for accounting, never for publishing.
+        Totals of what is not published; for accounting, never for publication.
     structure : Structure
         Whether the zones of an axis are disjoint, may overlap, or lie in each other.
     assignment : Assignment or None
-        Where each OD pair went; None where the pairs were never in memory.
+        The class of each OD pair; None if the pairs were never in memory.
     deviations : mapping of str to Deviation
-        For each measure, how pairs differ from the even spread of their class; where there is no placement.
+        By measure, how pairs deviate from the even spread of their class; where there is no assignment.
     stored : Matrix or None
-        The input, where its pairs are in a database.
+        The input, if its pairs are in a database.
     unlisted : int or None
-        The most trips that can be missing, for methods that know better than their budget. It may be published, so it
-        has to follow from the classes and from public parameters alone.
+        The most trips that can be unlisted, for methods with a tighter bound than their budget. It is published, so it
+        must follow from the classes and from public parameters only.
     companion : Totals or None
-        What would meet the rule, and is suppressed because the rest of what is would be too few; it may go beyond
-        the budget. Like ``suppressed``, it is not for publishing.
+        Complementary suppression: what meets the rule and is suppressed all the same, because the residual would be
+        below it; it may exceed the budget. Like ``suppressed``, not for publication.
     refusal : str or None
-        Why nothing can be published, where nothing can.
+        Why nothing can be published, if nothing can.
     seconds : float
-        How long the method took.
+        Run time of the method.
     """
 
     input: Summary
@@ -102,7 +102,7 @@ class Release(Frozen):
                 "only nested classes have leaf pairs of which they are the finest, and all of them do"
             )
         if self.refusal is None and not self.is_nested:
-            # Nested classes bound what is missing themselves: its total is never told, and may be small.
+            # Nested classes bound the residual themselves: its total is never published, and may be small.
             self._check_suppressed()
         if self.budget is not None and self.refusal is None:
             extra = 0 if self.companion is None else self.budget.mass(self.companion)
@@ -142,10 +142,10 @@ class Release(Frozen):
                 raise UnsafeReleaseError(f"the {measure} of a class are not those of its pairs")
 
     def _check_constraints(self) -> None:
-        """Check shares, which takes the pairs of each class, and the number of destinations of each origin."""
+        """Check shares, for which the pairs of each class are needed, and the number of destinations of each origin."""
         rule, classes, assignment = self.rule, self.classes, self.assignment
         if self.is_nested or assignment is None:
-            raise UnsafeReleaseError(f"{rule} can only be checked on flows side by side whose pairs are in memory")
+            raise UnsafeReleaseError(f"{rule} can only be checked on disjoint flows whose pairs are in memory")
         ends = np.unique(np.stack([classes.origin, classes.destination]), axis=1)[0]
         few = np.count_nonzero(~rule.with_destinations(ends, np.ones(len(ends), dtype=bool)))
         klass = assignment.area_of_pair[assignment.published]
@@ -154,22 +154,22 @@ class Release(Frozen):
             raise UnsafeReleaseError(f"{few or np.count_nonzero(~rule.satisfied(pairs))} classes break {rule}")
 
     def check(self) -> None:
-        """Check everything again; arrays are read-only, but nothing in Python is so for good."""
+        """Repeat all checks; arrays are read-only, but nothing in Python is truly immutable."""
         self.__post_init__()
 
     def _check_suppressed(self) -> None:
-        """Check that the suppressed are none, or meet the rule; heads only where the pairs are in memory."""
+        """Check that the residual is empty or meets the rule; contributors only if the pairs are in memory."""
         gone, rule = self.suppressed, self.rule
         least = {name: rule.units(name, self.classes.scale) for name in ADDITIVE if name in rule.measures}
         few = gone.pairs > 0 and any((getattr(gone, name) or 0) < units for name, units in least.items())
         if self.assignment is not None:
             few |= not satisfied_jointly(self.assignment.od.flows, ~self.assignment.published, rule)
         if few:
-            raise UnsafeReleaseError(f"what is suppressed is itself below {rule}; its total would tell of it")
+            raise UnsafeReleaseError(f"the residual is below {rule}; its total would disclose it")
 
     @classmethod
     def empty(cls, od: ODMatrix | Summary, spec: ReleaseSpec, refusal: str) -> Release:
-        """Return the release that publishes nothing, and says why."""
+        """Return the release that publishes nothing, with the reason."""
         summary = od if isinstance(od, Summary) else od.summary
         nothing = Zones(np.empty(0, dtype=np.str_), np.empty(0, dtype=np.int64))
         no_codes, no_ints = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64)
@@ -216,24 +216,24 @@ class Release(Frozen):
 
     @property
     def placement_in_memory(self) -> Assignment:
-        """Where each OD pair went; raises where the pairs were never in memory."""
+        """The class of each OD pair; raises if the pairs were never in memory."""
         if self.assignment is None:
-            raise InputError("this release was made where its OD pairs are; they were never in memory")
+            raise InputError("the OD pairs of this release were never in memory; read the trips with the memory engine")
         return self.assignment
 
     @property
     def od(self) -> ODMatrix:
-        """The input, where it is in memory."""
+        """The input, if it is in memory."""
         return self.placement_in_memory.od
 
     @property
     def matrix(self) -> Matrix | None:
-        """The input, wherever its pairs are; None where that is not known any more."""
+        """The input, wherever its pairs are; None if unknown."""
         return self.stored if self.assignment is None else self.assignment.od
 
     @property
     def area_of_pair(self) -> Codes:
-        """For each OD pair of the input, the class in whose area it lies; -1 for none."""
+        """For each OD pair of the input, the class whose area contains it; -1 for none."""
         return self.placement_in_memory.area_of_pair
 
     @property
@@ -243,7 +243,7 @@ class Release(Frozen):
 
     @cached_property
     def compared(self) -> dict[str, Deviation]:
-        """By measure, how pairs differ from the even spread of their class, as far as that was worked out already."""
+        """By measure, how pairs deviate from the even spread of their class, as far as computed so far."""
         return dict(self.deviations)
 
     @cached_property

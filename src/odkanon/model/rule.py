@@ -1,4 +1,4 @@
-"""What every published class must meet."""
+"""The protection rule that every published class must meet."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from odkanon.model.flows import Flows
 from odkanon.model.measures import ADDITIVE, BY_CONTRIBUTOR, DISTINCT, MEASURES, TARGETS
 
 _MILLION = 10**6
-"""Shares are exact up to here, rounded down: whole numbers then compare without rounding on any data."""
+"""Shares are rounded down to this fraction, so that they compare as whole numbers on any data."""
 
 _LEAST_MEAN = Fraction(1, 10**4)
-"""Of weights that are counted in thousand-millionths: of smaller ones too much would be cut off to know their mean."""
+"""Weights are counted in units of 1e-9; the mean of smaller weights would be too imprecise."""
 
 Threshold = int | float | Fraction
 
 CONSTRAINTS = ("max_share", "min_destinations")
-"""What a rule may ask besides thresholds; not monotone."""
+"""What a rule may require in addition to thresholds; not monotone."""
 
 
 class Weighted(Protocol):
-    """Anything with a mean weight of a trip: a matrix, or the summary of one."""
+    """Anything with a mean weight of a trip: a matrix or its summary."""
 
     @property
     def mean_weight(self) -> Fraction: ...  # noqa: D102
 
 
 class Counted(Protocol):
-    """Anything with masses to compare with a rule: flows, or the classes of a release."""
+    """Anything with masses to compare with a rule: flows or classes."""
 
     @property
     def trips(self) -> Ints: ...  # noqa: D102
@@ -47,9 +47,9 @@ class Counted(Protocol):
 class Rule:
     """Thresholds that every published class must meet, all at once.
 
-    Every threshold is monotone: merging classes never lowers any of them. What may be asked besides is not: a class of
-    which one person has too much can be made larger by merging without being mended, and zones that are merged have
-    fewer destinations. Two classes that keep the share do so together, too.
+    Thresholds are monotone: merging classes never lowers a mass. The constraints ``max_share`` and
+    ``min_destinations`` are not: merging may leave one person dominant, and merged zones have fewer destinations. The
+    union of two classes that keep the share keeps it too.
 
     Parameters
     ----------
@@ -60,12 +60,13 @@ class Rule:
     persons, households : int, optional
         At least this many distinct ones, in [1, inf). Ten trips of one person meet ``trips=10`` but hide nobody.
     max_share : float, optional
-        No person, and no household where the input names them, has more than this share of the trips of a class, in
-        (0, 1); nor of its weight, where there is a threshold on weight. Trips that name nobody count as those of
-        whoever has most.
+        Dominance rule: no person (and no household, if the input has them) has more than this share of the trips of a
+        class, in (0, 1), nor of its weight if there is a threshold on weight. Trips without a person count towards
+        the largest contributor.
     min_destinations : int, optional
-        From each origin zone at least so many destination zones are published, or none, in [1, inf). Where all
-        published trips of a zone go to one place, knowing that somebody left it is knowing where they went.
+        From each origin zone at least this many destination zones are published, or none, in [1, inf). If all
+        published trips of a zone go to one place, everybody known to have left it is known to have gone there
+        (l-diversity of destinations).
     k : int, optional
         The k that the thresholds stand for, which metrics are normalised by. By default the threshold on trips; that on
         weight over ``mean_weight``, if given; or that on contributors.
@@ -76,7 +77,7 @@ class Rule:
     Attributes
     ----------
     thresholds : mapping of str to number
-        By measure; each can also be read as an attribute (``rule.trips``), None where there is none.
+        By measure; also available as attributes (``rule.trips``), None where there is none.
 
     Examples
     --------
@@ -148,23 +149,23 @@ class Rule:
         return cls(k=k, mean_weight=mean, **least)
 
     def asking(self, *, max_share: float | None = None, min_destinations: int | None = None) -> Rule:
-        """Return the rule with the same thresholds, and with these in place of what it asks besides."""
+        """Return the rule with the same thresholds and these constraints."""
         asked: dict[str, Any] = {**self.thresholds, "max_share": max_share, "min_destinations": min_destinations}
         return Rule(k=self._k, mean_weight=self.mean_weight, **asked)
 
     def with_weight(self, least: Fraction, mean_weight: Fraction) -> Rule:
-        """Return the rule with another threshold on weight, and the mean weight that it comes from."""
+        """Return the rule with another threshold on weight, and the mean weight from which it derives."""
         asked: dict[str, Any] = {**self.thresholds, "weight": least, **self.constraints}
         return Rule(k=self._k, mean_weight=mean_weight, **asked)
 
     def remembering(self, mean_weight: Fraction | None) -> Rule:
-        """Return the rule with the same thresholds, and this mean weight of a trip to go by."""
+        """Return the rule with the same thresholds and another mean weight of a trip."""
         asked: dict[str, Any] = {**self.thresholds, **self.constraints}
         return Rule(k=self._k, mean_weight=mean_weight, **asked)
 
     @property
     def weight_from_data(self) -> bool:
-        """Whether its threshold on weight is k times a mean weight, and not one that was asked for."""
+        """Whether its threshold on weight is k times a mean weight, rather than one that was given."""
         return "weight" in self.thresholds and self.mean_weight is not None and self._k is not None
 
     def uses_mean_weight(self, mean_weight: Fraction | None) -> bool:
@@ -173,23 +174,23 @@ class Rule:
 
     @property
     def k_from_data(self) -> bool:
-        """Whether its k was not asked for, and is a threshold on weight over a mean weight; see `k_of`."""
+        """Whether its k was not given, but follows from a threshold on weight and a mean weight; see `k_of`."""
         return self._k is None and "weight" in self.thresholds and "trips" not in self.thresholds
 
     @property
     def constraints(self) -> dict[str, Any]:
-        """What it asks besides thresholds, by name."""
+        """What it requires in addition to thresholds, by name."""
         asked = {name: getattr(self, name) for name in CONSTRAINTS}
         return {name: value for name, value in asked.items() if value is not None}
 
     @property
     def thresholds_only(self) -> bool:
-        """Whether thresholds are all that it asks: then it is monotone, and needs no pairs in memory."""
+        """Whether it consists of thresholds only: it is then monotone, and needs no pairs in memory."""
         return not self.constraints
 
     @property
     def required_measures(self) -> frozenset[str]:
-        """What has to be counted of flows to tell whether they meet it, for `odkanon.model.flows.Flows.only`."""
+        """The measures needed to check it, for `odkanon.model.flows.Flows.only`."""
         return (
             frozenset(self.measures)
             if self.max_share is None
@@ -197,7 +198,7 @@ class Rule:
         )
 
     def scaled(self, factor: float) -> Rule:
-        """Return the rule with every threshold raised by a factor; k and the mean weight stay."""
+        """Return the rule with every threshold multiplied by a factor; k and the mean weight stay."""
         raised: dict[str, Any] = {
             name: float(value) * factor if name == "weight" else ceil(value * factor)
             for name, value in self.thresholds.items()
@@ -231,19 +232,19 @@ class Rule:
 
     @property
     def main_measure(self) -> str:
-        """The measure whose mass orders merges and suppression: the first with a threshold."""
+        """The measure that orders merges and suppression: the first with a threshold."""
         return self.measures[0]
 
     @property
     def k(self) -> float:
-        """The k that the rule stands for, in trips of mean weight; used to normalise metrics."""
+        """The k of the rule, in trips of mean weight; metrics are normalised by it."""
         k = self.k_of("trips")
         return int(k) if k.denominator == 1 else float(k)
 
     def k_of(self, measure: str, mean_weight: Fraction | None = None) -> Fraction:
-        """Return what k is in a measure: k itself, and k times the mean weight of a trip for weight.
+        """Return k in a measure: k itself, or k times the mean weight of a trip for weight.
 
-        ``mean_weight`` is that of the input, for rules that remember none.
+        ``mean_weight`` is that of the input, for rules without one.
         """
         mean = self.mean_weight or mean_weight
         if self._k is not None:
@@ -256,38 +257,38 @@ class Rule:
 
     @property
     def disclosed_thresholds(self) -> dict[str, int | float]:
-        """The thresholds as they may be told: whole numbers, and weight rounded down.
+        """The thresholds in publishable precision: whole numbers, and weight rounded down.
 
-        A threshold on weight that was worked out from the data is the mean weight of a trip times k. With all its
-        digits it would tell the exact total of the input; three digits, rounded down, promise next to as much.
+        A threshold on weight that derives from the data is k times the mean weight of a trip. All its digits would
+        disclose the exact total of the input; three digits, rounded down, promise almost as much.
         """
-        told = {name: float(value) if name == "weight" else int(value) for name, value in self.thresholds.items()}
+        disclosed = {name: float(value) if name == "weight" else int(value) for name, value in self.thresholds.items()}
         if self.weight_from_data:
-            digit = Fraction(10) ** (floor(log10(told["weight"])) - 2)
-            told["weight"] = float(Fraction(self.thresholds["weight"]) // digit * digit)
-        return told
+            digit = Fraction(10) ** (floor(log10(disclosed["weight"])) - 2)
+            disclosed["weight"] = float(Fraction(self.thresholds["weight"]) // digit * digit)
+        return disclosed
 
     def units(self, measure: str, scale: int) -> int:
-        """Return the smallest whole number that meets the threshold on a measure; weight counts in ``1 / scale``."""
+        """Return the smallest integer that meets the threshold on a measure; weight in units of ``1 / scale``."""
         return ceil(Fraction(self.thresholds[measure]) * (scale if measure == "weight" else 1))
 
     def meets_thresholds(self, flows: Counted) -> Bools:
-        """Tell for each flow or class whether it meets every threshold, whatever else is asked."""
+        """Return whether each flow or class meets every threshold, whatever the constraints."""
         good = np.ones(len(flows.trips), dtype=bool)
         for measure in self.thresholds:
             good &= _required(getattr(flows, measure), measure) >= self.units(measure, flows.scale)
         return good
 
     def satisfied(self, flows: Counted) -> Bools:
-        """Tell for each flow whether it meets all that is asked of a flow by itself: thresholds and share."""
+        """Return whether each flow meets the thresholds and the share."""
         good = self.meets_thresholds(flows)
         if self.max_share is None:
             return good
         shared = [] if not isinstance(flows, Flows) else [who for who in flows.contributions.values() if who.masses]
         if not shared:
             raise InputError(
-                "how much of a flow one person has is only known where trips are in memory and name persons or "
-                "households; say which column that is, read the trips into memory, or ask for no share"
+                "max_share needs trips in memory with persons or households; map the column, read the trips into "
+                "memory, or leave max_share out"
             )
         share = int(Fraction(str(self.max_share)) * _MILLION)
         for measure in ADDITIVE:
@@ -299,31 +300,31 @@ class Rule:
         return good
 
     def satisfied_jointly(self, flows: Flows) -> Bools:
-        """Tell which of all flows may be published side by side: those that meet the rule, and whose origin has enough.
+        """Return which flows may be published: those that meet the rule and whose origin has enough destinations.
 
         Parameters
         ----------
         flows : Flows
-            All flows between some zones; where each begins is the number of its zone.
+            All flows between some zones; their origins are zone numbers.
         """
         good = self.satisfied(flows)
         return good & self.with_destinations(flows.origin, good)
 
     def with_destinations(self, origin: Codes, good: Bools) -> Bools:
-        """Tell of which flows the origin has enough destinations, if only the ``good`` ones are published."""
+        """Return for which flows the origin has enough destinations if only the ``good`` ones are published."""
         if self.min_destinations is None:
             return np.ones(len(good), dtype=bool)
         return np.bincount(origin[good], minlength=int(origin.max(initial=0)) + 1)[origin] >= self.min_destinations
 
     def check_available(self, available: Collection[str]) -> None:
-        """Raise if the input lacks something that the rule counts."""
+        """Raise if the input lacks a measure that the rule needs."""
         for measure in self.measures:
             if measure not in available:
                 _required(None, measure)
         if self.max_share is not None and not any(name in available for name in DISTINCT):
             raise InputError(
-                "nobody's share of a flow can be limited, as the input names neither persons nor households; say "
-                "which column has them, or ask for no share"
+                "max_share needs a column of persons or households, and the input has neither; map it, or leave "
+                "max_share out"
             )
 
     def __str__(self) -> str:
@@ -347,17 +348,16 @@ class Rule:
         return (*self.thresholds.items(), self._k, self.mean_weight, *self.constraints.items())
 
     def __repr__(self) -> str:
-        told = [f"{name} >= {float(value):,.10g}" for name, value in self.thresholds.items()]
-        told += [] if self.max_share is None else [f"max_share <= {self.max_share:.10g}"]
-        told += [] if self.min_destinations is None else [f"min_destinations >= {self.min_destinations}"]
-        return f"Rule({', '.join(told)})"
+        parts = [f"{name} >= {float(value):,.10g}" for name, value in self.thresholds.items()]
+        parts += [] if self.max_share is None else [f"max_share <= {self.max_share:.10g}"]
+        parts += [] if self.min_destinations is None else [f"min_destinations >= {self.min_destinations}"]
+        return f"Rule({', '.join(parts)})"
 
 
 def _required(values: Ints | None, measure: str) -> Ints:
     if values is None:
         column = MEASURES[measure].column
         raise InputError(
-            f"this rule counts {measure}, but the input has no {column} column; say which column it is, or choose "
-            "another rule"
+            f"this rule counts {measure}, but the input has no {column} column; map the column, or choose another rule"
         )
     return values

@@ -16,7 +16,7 @@ from odkanon.release_format.names import classes_table, zones_geojson
 
 if TYPE_CHECKING:
     from odkanon.core.arrays import Ints
-    from odkanon.model.od import Axis
+    from odkanon.model.od import Axis, ODMatrix
     from odkanon.model.release import Release
     from odkanon.publish.attribute_view import View as View
     from odkanon.publish.notebook import Map as Map
@@ -55,6 +55,13 @@ def show_map(release: Release, height: int) -> Map:
     from odkanon.publish.notebook import release_map
 
     return release_map(release, height=height)
+
+
+def matrix_html(od: ODMatrix) -> str:
+    """Return an OD matrix as HTML."""
+    from odkanon.publish.notebook import od_html
+
+    return od_html(od)
 
 
 def html(release: Release) -> str:
