@@ -140,9 +140,9 @@ def test_a_release_cannot_be_built_with_too_few_suppressed() -> None:
     }
     assignment = replace(release.placement_in_memory, published=few)
     for rule in (Rule(trips=5), Rule(weight=5), Rule(persons=5)):
-        with pytest.raises(UnsafeReleaseError, match="its total would tell"):
+        with pytest.raises(UnsafeReleaseError, match="its total would disclose it"):
             Release(**fields | {"spec": ReleaseSpec(rule), "assignment": assignment})
         if rule.persons is None:
-            with pytest.raises(UnsafeReleaseError, match="its total would tell"):
+            with pytest.raises(UnsafeReleaseError, match="its total would disclose it"):
                 Release(**fields | {"spec": ReleaseSpec(rule), "assignment": None})
     assert len(Release(**fields | {"spec": ReleaseSpec(Rule(trips=4)), "assignment": assignment}).classes) == 3

@@ -153,9 +153,9 @@ def test_a_class_has_what_its_pairs_have(good: dict[str, Any], measure: str, mov
 def test_too_few_suppressed(good: dict[str, Any]) -> None:
     """Twelve trips, of weight 24, of twelve persons."""
     for rule in (Rule(trips=13), Rule(weight=24.5), Rule(persons=13)):
-        refused(good, "its total would tell", spec=ReleaseSpec(rule))
+        refused(good, "its total would disclose it", spec=ReleaseSpec(rule))
     for rule in (Rule(trips=13), Rule(weight=24.5)):
-        refused(good, "its total would tell", spec=ReleaseSpec(rule), assignment=None)
+        refused(good, "its total would disclose it", spec=ReleaseSpec(rule), assignment=None)
 
 
 @pytest.mark.parametrize("measure", ["trips", "weight"])
