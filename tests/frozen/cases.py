@@ -17,6 +17,9 @@ anonymize survey.parquet -o treecut --method treecut --iterations 20 --within {c
 anonymize survey.parquet -o freezones --method freezones --iterations 20 --within {cells}
 anonymize survey.parquet -o cascade --method cascade
 anonymize survey.parquet -o cascade-duckdb --method cascade --engine duckdb
+anonymize survey.parquet -o persons --method cascade --protect persons --resolution 8
+anonymize survey.parquet -o persons-duckdb --method cascade --protect persons --resolution 8 --engine duckdb
+anonymize survey.parquet -o cube-persons --by mode --protect persons --resolution 7 --engine duckdb
 anonymize survey.parquet -o fine --method cascade --steps fine
 anonymize survey.parquet -o allowed --method cascade --implications allowed --coarsest 6
 anonymize survey.parquet -o population --protect participants --protect population --protect persons
@@ -40,6 +43,7 @@ export default --to geojson -o exported-geojson
 export default --to flowmap -o exported-flowmap
 export cascade --to skmob -o exported-skmob
 report default cascade -o both.html
+report default --full
 netmob25 gnss -o cut.csv
 rerun default.recipe.json
 """
