@@ -48,6 +48,7 @@ SHORTHANDS = {
     ("model/od", "quality/lower_bounds/minimal_cost"),
     ("model/release", "engine/protocols"),
     ("model/release", "pipeline/shorthands"),
+    ("linked/linked_release", "pipeline/shorthands"),
 }
 """Lazy and typing imports that point up."""
 

@@ -76,11 +76,14 @@ def test_what_the_terminal_cautions_about_is_a_warning_and_in_the_repr() -> None
         anonymize(SURVEY, k=1, resolution=COARSE)
 
 
-def test_segments_give_linked_releases() -> None:
+def test_segments_give_linked_releases(tmp_path: Path) -> None:
     with pytest.warns(ReleaseWarning, match="suppress more individually, sex=Woman the most"):
         linked = anonymize(SURVEY, resolution=6, segment="sex", protect=["trips", "persons"])
     assert isinstance(linked, LinkedReleases)
     assert [part.title for part in linked.parts] == ["sex=Man", "sex=Woman"]
+    assert repr(linked) == "LinkedReleases(the whole and 2 of 2 tables by sex; 1 caution)"
+    assert "<th>sex=Man</th>" in linked._repr_html_()
+    assert sorted(each.name for each in linked.save(tmp_path / "linked").iterdir())[-1] == "whole"
 
 
 def test_a_cube_has_its_attribute_as_a_column() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -81,6 +83,30 @@ class LinkedReleases:
         return {
             name: share for name, share in self.suppressed.items() if self.budget is not None and share > self.budget
         }
+
+    @cached_property
+    def cautions(self) -> tuple[str, ...]:
+        """What to know before they are published, one text each."""
+        from odkanon.pipeline import shorthands
+
+        return tuple(shorthands.cautions_of(self))
+
+    def save(self, folder: str | Path, *, force: bool = False) -> Path:
+        """Write the releases as one folder, all or nothing; see `odkanon.publish.linked_folder.save_linked`."""
+        from odkanon.pipeline import shorthands
+
+        return shorthands.save_linked(self, Path(folder), force=force)
+
+    def __repr__(self) -> str:
+        published = sum(part.release is not None for part in self.parts)
+        dimensions = ", ".join(dict.fromkeys(part.dimension for part in self.parts))
+        cautions = f"; {len(self.cautions)} caution{'s' * (len(self.cautions) > 1)}" if self.cautions else ""
+        return f"LinkedReleases(the whole and {published} of {len(self.parts)} tables by {dimensions}{cautions})"
+
+    def _repr_html_(self) -> str:
+        from odkanon.pipeline import shorthands
+
+        return shorthands.linked_html(self)
 
 
 def release_linked(

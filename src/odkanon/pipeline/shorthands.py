@@ -16,6 +16,7 @@ from odkanon.release_format.names import classes_table, zones_geojson
 
 if TYPE_CHECKING:
     from odkanon.core.arrays import Ints
+    from odkanon.linked import LinkedReleases
     from odkanon.model.od import Axis, ODMatrix
     from odkanon.model.release import Release
     from odkanon.publish.attribute_view import View as View
@@ -41,6 +42,20 @@ def save(release: Release, folder: Path, *, force: bool) -> Path:
     from odkanon.publish.save import save_release
 
     return save_release(release, folder, force=force)
+
+
+def save_linked(linked: LinkedReleases, folder: Path, *, force: bool) -> Path:
+    """Write releases that are safe side by side; see `odkanon.publish.linked_folder.save_linked`."""
+    from odkanon.publish.linked_folder import save_linked
+
+    return save_linked(linked, folder, force=force)
+
+
+def linked_html(linked: LinkedReleases) -> str:
+    """Return linked releases as HTML."""
+    from odkanon.publish.notebook import linked_html
+
+    return linked_html(linked)
 
 
 def view(release: Release, where: str | None) -> View:
@@ -71,7 +86,7 @@ def html(release: Release) -> str:
     return release_html(release)
 
 
-def cautions_of(release: Release) -> list[str]:
+def cautions_of(release: Release | LinkedReleases) -> list[str]:
     """Return what to know before a release is published."""
     from odkanon.pipeline.cautions import cautions
 

@@ -11,6 +11,7 @@ from odkanon.core.formatting import format_number
 from odkanon.errors import InputError, RefusedError
 
 if TYPE_CHECKING:
+    from odkanon.linked import LinkedReleases
     from odkanon.model.od import ODMatrix
     from odkanon.model.release import Release
 
@@ -44,6 +45,18 @@ def release_html(release: Release) -> str:
         "published trips": f"{published:,} of {release.input.trips:,} ({published / max(release.input.trips, 1):.1%})",
     }
     return _table(promise(release), rows) + FlowTable(classes_table(release))._repr_html_()
+
+
+def linked_html(linked: LinkedReleases) -> str:
+    """Return linked releases as HTML: the promise, and a row for the whole and each part."""
+    from odkanon.publish.linked_folder import linked_promise
+
+    rows = {"whole": f"{len(linked.whole.classes):,} flows"}
+    rows |= {
+        part.title: part.reason or "" if part.release is None else f"{len(part.release.classes):,} flows"
+        for part in linked.parts
+    }
+    return _table(linked_promise(linked.whole), rows)
 
 
 @dataclass(frozen=True)
