@@ -39,13 +39,7 @@ LAYERS = (
 ANYWHERE = ("_version",)
 
 SHORTHANDS = {
-    ("engine/protocols", "quality/lower_bounds/minimal_cost"),
-    ("engine/sql/sql_matrix", "quality/lower_bounds/minimal_cost"),
-    ("engine/sql/sql_matrix", "quality/lower_bounds/stored_costs"),
-    ("model/od", "engine/memory_engine"),
     ("model/od", "publish/notebook"),
-    ("model/od", "quality/lower_bounds/minimal_cost"),
-    ("model/release", "engine/protocols"),
     ("model/release", "publish/notebook"),
     ("model/release", "release_format/names"),
     ("model/release", "publish/save"),

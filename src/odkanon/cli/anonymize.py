@@ -23,7 +23,7 @@ from odkanon.methods.method_registry import DEFAULT_METHOD, ONE_LEVEL, describe_
 from odkanon.read.tables.datasets import is_store
 
 if TYPE_CHECKING:
-    from odkanon.engine.selection import EngineName as EngineChoice
+    from odkanon.engine.dispatch import EngineName as EngineChoice
 
 
 class Suppress(StrEnum):
@@ -252,7 +252,7 @@ def anonymize(
     from odkanon.cli.stages import stages
     from odkanon.cli.summaries import show_files, show_release
     from odkanon.cli.warnings import mention_cascade, warn_of_residual, warn_of_rule
-    from odkanon.engine.selection import load, parse_bytes
+    from odkanon.engine.dispatch import load, parse_bytes
     from odkanon.linked.fixed_zoning import release_on_zones
     from odkanon.methods import anonymize as run
     from odkanon.methods.cascade.reuse import EarlierRows

@@ -10,8 +10,8 @@ from odkanon.cli.console import say
 from odkanon.cli.engine_options import parse_age_bands
 
 if TYPE_CHECKING:
-    from odkanon.engine.protocols import Matrix
-    from odkanon.engine.selection import EngineName
+    from odkanon.engine.dispatch import EngineName
+    from odkanon.model.od import Matrix
     from odkanon.model.release import Release
     from odkanon.model.rule import Rule
     from odkanon.read.input_spec import InputSpec
@@ -38,7 +38,7 @@ def anonymize_cube(
     from odkanon.cli.stages import stages
     from odkanon.cli.summaries import show_files, show_release
     from odkanon.cli.warnings import warn_of_days, warn_of_residual, warn_of_rule
-    from odkanon.engine.selection import load
+    from odkanon.engine.dispatch import load
     from odkanon.methods import anonymize
     from odkanon.publish.save import check_target, save_release
     from odkanon.read.attributes.hierarchies import name_of, parse_attributes

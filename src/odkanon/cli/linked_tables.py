@@ -12,11 +12,11 @@ from odkanon.core.formatting import format_count
 from odkanon.errors import InputError
 
 if TYPE_CHECKING:
-    from odkanon.engine.protocols import Matrix
-    from odkanon.engine.selection import EngineName
+    from odkanon.engine.dispatch import EngineName
     from odkanon.linked import LinkedReleases
     from odkanon.linked.fixed_zoning import Zoning
     from odkanon.methods.cascade.reuse import EarlierRows
+    from odkanon.model.od import Matrix
     from odkanon.model.release import Release
     from odkanon.model.rule import Rule
     from odkanon.read.input_spec import InputSpec
@@ -73,7 +73,7 @@ def anonymize_segments(
     from odkanon.cli.stages import stages
     from odkanon.cli.summaries import show_recipe
     from odkanon.cli.warnings import warn_of_rule
-    from odkanon.engine.selection import load
+    from odkanon.engine.dispatch import load
     from odkanon.linked import make_dimensions, release_linked
     from odkanon.publish.linked_folder import check_index_target, save_linked
     from odkanon.read.attributes.dimensions import segment_attributes

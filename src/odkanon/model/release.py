@@ -17,7 +17,7 @@ from odkanon.model.assignment import Assignment, Deviation
 from odkanon.model.budget import Budget
 from odkanon.model.flows import Totals
 from odkanon.model.measures import ADDITIVE
-from odkanon.model.od import ODMatrix
+from odkanon.model.od import Matrix, ODMatrix
 from odkanon.model.provenance import Summary
 from odkanon.model.published_flows import Classes
 from odkanon.model.residual_suppression import satisfied_jointly
@@ -25,7 +25,6 @@ from odkanon.model.rule import Rule
 from odkanon.zoning.zones import Zones
 
 if TYPE_CHECKING:
-    from odkanon.engine.protocols import Matrix
     from odkanon.publish.attribute_view import View
     from odkanon.publish.notebook import Map
     from odkanon.quality.accuracy.result import Accuracy
