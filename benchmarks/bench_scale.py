@@ -28,7 +28,7 @@ LIMIT = "7GiB"
 
 def release(source: str, target: str, engine: str) -> dict[str, Any]:
     from odkanon import Rule, anonymize, build_od, read_trips
-    from odkanon.engine.selection import load, parse_bytes
+    from odkanon.engine.dispatch import load, parse_bytes
     from odkanon.read.input_spec import InputSpec
 
     if engine == "memory":
@@ -45,7 +45,7 @@ def group_by(source: str, target: str, how: str) -> dict[str, Any]:
     import pyarrow as pa
 
     from odkanon.engine.duckdb.backend import DuckDb
-    from odkanon.engine.sql.cell_workers import helper_count, place_batch, place_batches
+    from odkanon.engine.sql.cell_workers import place_batch, place_batches, worker_count
     from odkanon.read.tables.datasets import dataset_files
     from odkanon.read.tables.open_table import open_table
 
@@ -60,7 +60,7 @@ def group_by(source: str, target: str, how: str) -> dict[str, Any]:
     columns = "start_lat, start_lon, end_lat, end_lon, CAST(weight * 1e9 AS BIGINT) AS weight, 0 AS reason"
     trips = table.connection.execute(f"SELECT count(*) FROM {table.scan}").fetchall()[0][0]
     reader = table.connection.sql(f"SELECT {columns} FROM {table.scan}").to_arrow_reader(500_000)
-    batches = place_batches(reader, 10, helper_count(trips))
+    batches = place_batches(reader, 10, worker_count(trips))
     sample = place_batch(pa.RecordBatch.from_pylist([], schema=reader.schema), 10)
     backend.connection.register("trips", pa.RecordBatchReader.from_batches(sample.schema, batches))
     rows = backend.materialise(

@@ -109,7 +109,7 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
         "methods/cascade/method.py",
         ("methods/test_cascade_by_hand.py", *CASCADE, "methods/test_again.py", "attacks/test_cube.py"),
     ),
-    "rest": ("engine/residual.py", ("methods/test_heads.py", *CASCADE)),
+    "rest": ("engine/memory/residual.py", ("methods/test_heads.py", *CASCADE)),
     "workspace": (
         "engine/sql/workspace.py",
         (
@@ -121,13 +121,13 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
     "sql-rest": (
         "engine/sql/residual.py",
         (
-            "engine/test_rest.py",
+            "engine/test_residual.py",
             "engine/test_duckdb.py::test_cascades_under_every_rule",
             "engine/test_duckdb.py::test_cubes",
             "engine/test_duckdb.py::test_random_worlds",
         ),
     ),
-    "finest": ("engine/sql/nested_deviations.py", ("engine/test_finest.py",)),
+    "finest": ("engine/sql/deviations.py", ("engine/test_deviations.py",)),
     "nested": ("audit/nested_flows.py", ("audit/test_nested.py", "audit/test_cascade.py")),
     "checks": (
         "audit/release_checks.py",

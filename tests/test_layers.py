@@ -40,15 +40,9 @@ LAYERS = (
 ANYWHERE = ("_version",)
 
 SHORTHANDS = {
-    ("engine/protocols", "quality/lower_bounds/minimal_cost"),
-    ("engine/sql/sql_matrix", "quality/lower_bounds/minimal_cost"),
-    ("engine/sql/sql_matrix", "quality/lower_bounds/stored_costs"),
-    ("model/od", "engine/memory_engine"),
-    ("model/od", "pipeline/shorthands"),
-    ("model/od", "quality/lower_bounds/minimal_cost"),
-    ("model/release", "engine/protocols"),
-    ("model/release", "pipeline/shorthands"),
     ("linked/linked_release", "pipeline/shorthands"),
+    ("model/od", "pipeline/shorthands"),
+    ("model/release", "pipeline/shorthands"),
 }
 """Lazy and typing imports that point up."""
 

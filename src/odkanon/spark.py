@@ -15,11 +15,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from odkanon.engine.protocols import Matrix
-from odkanon.engine.selection import load_table
+from odkanon.engine.dispatch import load_table
 from odkanon.engine.spark.backend import Spark
 from odkanon.engine.spark.gnss_trips import SparkTrips, trips_of_points
 from odkanon.engine.spark.input import open_spark_input, read_parquet
+from odkanon.model.od import Matrix
 from odkanon.read.input_spec import InputSpec
 from odkanon.read.points.cutting import TripRule
 

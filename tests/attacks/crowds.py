@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from attacks.cascades import Counts, Node, Replay, every_input
 from odkanon import Rule
+from odkanon.engine.dispatch import open_workspace
 from odkanon.methods.cascade.cascade_rows import Rows
 from odkanon.methods.cascade.ladder import Ladder, side_of
 from odkanon.methods.cascade.method import least_trips
@@ -121,7 +122,7 @@ def published(
     k = least_trips(rule, safe=True)
     trees = (od.origins, od.destinations, *(axis.tree for axis in od.axes))
     ladder = Ladder(tuple(side_of(tree) for tree in trees), world.order)
-    residual = od.workspace().residual_trips([side.nodes(0) for side in ladder.sides], rule.measures)
+    residual = open_workspace(od).residual_trips([side.nodes(0) for side in ladder.sides], rule.measures)
     found = roll_up(ladder, residual, terms(rule, k, capped)).rows
     return Replay(world, crowd.counts(world), k, listed=_by_node(world, found, crowd.inputs))
 

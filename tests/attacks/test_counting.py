@@ -17,9 +17,9 @@ from engine.test_duckdb import in_duckdb
 from odkanon import InputSpec, ODMatrix, Rule, anonymize, audit_releases, build_od, read_area, read_od, read_trips
 from odkanon.audit import TripsSource
 from odkanon.core.weights import to_units, units_sql, weight_scale
-from odkanon.engine.protocols import Matrix
-from odkanon.engine.selection import load
+from odkanon.engine.dispatch import load
 from odkanon.errors import InputError
+from odkanon.model.od import Matrix
 from odkanon.read.tables.filters import FILTERED
 from odkanon.read.tables.open_table import connect, open_table
 from odkanon.read.trip_checks import DUPLICATE

@@ -17,7 +17,7 @@ import pytest
 from cli.runner import output, started
 from odkanon import Rule, anonymize
 from odkanon.core.subprocesses import HOME, start_python
-from odkanon.engine.sql.cell_workers import _helpers
+from odkanon.engine.sql.cell_workers import _workers
 from odkanon.explore import opened_in_browser
 from odkanon.explore.worker import Job
 from worlds.matrices import golden_od
@@ -40,7 +40,7 @@ def test_the_trap_springs_for_a_child_that_is_not_isolated(trap: Path) -> None:
 
 
 def test_helpers_import_nothing_from_the_folder_of_the_data(trap: Path) -> None:
-    with _helpers(1) as pool:
+    with _workers(1) as pool:
         pool[0].ask([np.array([48.85])] * 4, 10)
         assert pool[0].answer()[0].dtype == np.uint64
     assert not trap.exists()

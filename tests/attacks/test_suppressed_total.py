@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 import oracle
 from odkanon import Release, Rule, UnsafeReleaseError, anonymize, read_od
+from odkanon.engine.dispatch import load_table
 from odkanon.engine.duckdb.backend import DuckDb
 from odkanon.engine.duckdb.input import DuckInput
-from odkanon.engine.selection import load_table
 from odkanon.model.flows import Totals
 from odkanon.model.release_spec import ReleaseSpec
 from odkanon.model.residual_suppression import ALONE

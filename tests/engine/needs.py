@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from odkanon.engine.selection import load_table
+from odkanon.engine.dispatch import load_table
 from odkanon.engine.spark.backend import Spark
 from odkanon.engine.spark.input import open_spark_input
-from odkanon.engine.sql.sql_matrix import SqlMatrix
+from odkanon.engine.sql.matrix import SqlMatrix
 from odkanon.read.attributes.spec import AttributeSpec
 from odkanon.read.input_spec import InputSpec
 

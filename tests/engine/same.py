@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from odkanon import InputError, Rule, anonymize, read_recipe
-from odkanon.engine.protocols import Matrix
+from odkanon.model.od import Matrix
 from odkanon.sample.survey import make_survey
 
 WAYS: list[dict[str, Any]] = [

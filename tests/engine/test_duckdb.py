@@ -31,11 +31,11 @@ from engine.same import (
     survey,
 )
 from odkanon import Area, InputError, Rule, anonymize, build_od, lookup_hierarchy, read_od, read_trips
+from odkanon.engine.dispatch import choose_engine, load_table, parse_bytes
 from odkanon.engine.duckdb.backend import DuckDb, clear_errors
 from odkanon.engine.duckdb.input import DuckInput
-from odkanon.engine.selection import choose_engine, load_table, parse_bytes
 from odkanon.engine.sql.cell_workers import place_batch, place_batches
-from odkanon.engine.sql.sql_matrix import SqlMatrix
+from odkanon.engine.sql.matrix import SqlMatrix
 from odkanon.read.attributes.hierarchies import parse_attributes
 from odkanon.read.attributes.spec import AttributeSpec
 from odkanon.read.input_matrix import matrix_of
@@ -256,5 +256,5 @@ def test_sizes(text: str, size: int) -> None:
 
 
 def test_a_size_that_is_none() -> None:
-    with pytest.raises(InputError, match="no amount of memory"):
+    with pytest.raises(InputError, match="not an amount of memory"):
         parse_bytes("much")

@@ -14,9 +14,9 @@ from cli.runner import odkanon, output
 from engine.layouts import UTM, WRITTEN, porto, projected, same_clock, with_times
 from engine.same import WAYS, check_same, outcome
 from odkanon import Rule, build_od, read_recipe, read_trips
+from odkanon.engine.dispatch import load, load_table
 from odkanon.engine.duckdb.backend import DuckDb
 from odkanon.engine.duckdb.input import DuckInput
-from odkanon.engine.selection import load, load_table
 from odkanon.read.input_spec import InputSpec
 from odkanon.read.tables.layouts import open_trips
 from odkanon.read.tables.open_table import write_csv

@@ -16,7 +16,7 @@ from engine.layouts import UTM, WRITTEN, porto, projected, same_clock, with_time
 from engine.needs import ON_SPARK, on_spark
 from engine.same import CASCADES, CUBE_WAYS, CUBES, EVERY_RULE, FINE, RULES, WAYS, check_same, homes, messy, outcome
 from odkanon import Area, InputError, Rule, build_od, limit, lookup_hierarchy, read_od, read_trips
-from odkanon.engine.spark.backend import _java_home, to_spark
+from odkanon.engine.spark.backend import _java_home
 from odkanon.read.attributes.hierarchies import parse_attributes
 from odkanon.read.input_matrix import matrix_of
 from odkanon.read.input_spec import InputSpec
@@ -182,12 +182,6 @@ def test_the_taxis_of_porto(session: Any, tmp_path: Path) -> None:
     )
 
 
-def test_spelling() -> None:
-    assert to_spark("""SELECT "a""b" FROM t WHERE "d" = 'it''s "\\'""") == (
-        """SELECT `a"b` FROM t WHERE `d` = 'it\\'s "\\\\'"""
-    )
-
-
 def test_a_java_without_all_modules_can_be_started(tmp_path: Path) -> None:
     (tmp_path / "release").write_text('MODULES="java.base"')
     (tmp_path / "bin").mkdir()
@@ -221,6 +215,6 @@ def test_a_partition_never_replaces_a_column(session: Any, tmp_path: Path) -> No
     )
 
 
-def test_a_file_that_spark_passes_over_is_said(session: Any, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="passes over files whose names begin with '_'"):
+def test_a_file_that_spark_skips_is_refused(session: Any, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="skips files whose names begin with '_'"):
         on_spark(session, saved(messy(), tmp_path / "_t.parquet"), resolution=7)

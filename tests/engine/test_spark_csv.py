@@ -13,8 +13,8 @@ from engine.layouts import WRITTEN, with_times
 from engine.needs import ON_SPARK, on_spark, with_settings
 from engine.same import check_same, said
 from odkanon import InputError, Rule
-from odkanon.engine.spark.csv_lines import Lines, _look
-from odkanon.engine.spark.tasks import task_connection
+from odkanon.engine.spark.backend import task_connection
+from odkanon.engine.spark.csv_lines import Lines, _scan
 from odkanon.read.attributes.hierarchies import parse_attributes
 from odkanon.read.input_matrix import matrix_of
 from odkanon.read.input_spec import InputSpec
@@ -97,13 +97,13 @@ def test_several_files_with_a_header_each(split: Any, tmp_path: Path) -> None:
     pattern = f"{tmp_path}/*.csv"
     check_same(matrix_of(InputSpec(pattern)), on_spark(split, pattern), [])
     (tmp_path / "b.csv").write_text(written([rows[0][::-1], *rows[60:]]))
-    with pytest.raises(InputError, match="different first lines"):
+    with pytest.raises(InputError, match="different headers"):
         on_spark(split, pattern)
 
 
 REFUSED: dict[str, tuple[bytes, dict[str, Any], str]] = {
-    "utf-16": ("a,b\n1,2\n".encode("utf-16"), {}, "utf-16, of which Spark cannot tell the lines"),
-    "said to be utf-16": (b"a,b\n", {"encoding": "utf-16-le"}, "utf-16-le, of which Spark cannot tell the lines"),
+    "utf-16": ("a,b\n1,2\n".encode("utf-16"), {}, "utf-16, which Spark cannot split into lines"),
+    "said to be utf-16": (b"a,b\n", {"encoding": "utf-16-le"}, "utf-16-le, which Spark cannot split into lines"),
     "a value on two lines": (b'a,b\n1,"two\nlines"\n', {}, "a quote that does not end on its line"),
     "a return in a line": (b"a,b\n1,two\rlines\n", {}, "a carriage return in the middle of a line"),
 }
@@ -141,7 +141,7 @@ def test_only_the_first_line_of_a_file_is_a_header() -> None:
         batch([], [], []),
         batch([b"a,b", b"5,6"], [9, 9], [True, True]),
     ]
-    seen = next(iter(_look(iter(batches)))).to_pylist()
+    seen = next(iter(_scan(iter(batches)))).to_pylist()
     assert [each["line"] for each in seen if each["what"] == "header"] == [b"a,b", b"a,b"]
     assert [each["number"] for each in seen if each["what"] == "lines"] == [5]
     connection = task_connection()

@@ -10,7 +10,7 @@ import pytest
 
 from engine.small import in_duckdb, table
 from odkanon import InputError, Release, Rule, anonymize, read_od, utility
-from odkanon.engine.protocols import Matrix
+from odkanon.model.od import Matrix
 from worlds.people import places
 
 WAYS: list[dict[str, Any]] = [{"budget": 0.3}, {"budget": 0.4, "suppress": "before", "levels": 1}]

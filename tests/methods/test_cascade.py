@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from attacks.cascades import PAIR, THREE, Replay, Tree, World
 from odkanon import InputError, Rule, anonymize, limit, utility
-from odkanon.engine.residual import Groups
+from odkanon.engine.dispatch import open_workspace
+from odkanon.engine.node_flows import NodeFlows
 from odkanon.methods.cascade.method import least_trips, outlook
 from odkanon.methods.cascade.roll_up import PublicationRule, roll_up, split
 from odkanon.model.budget import Budget
@@ -218,7 +219,7 @@ def test_only_rows_that_list_as_much_as_they_may_have_given_trips() -> None:
     found = rolled_up(od, Rule(trips=3), 3).rows
     assert list(zip(found.rung.tolist(), found.groups.trips.tolist(), strict=True)) == [(0, 5), (1, 4), (1, 3)]
     assert found.gives.tolist() == [False, True, False]
-    residual = od.workspace().residual_trips([side.nodes(0) for side in found.ladder.sides], ("trips",))
+    residual = open_workspace(od).residual_trips([side.nodes(0) for side in found.ladder.sides], ("trips",))
     assert not roll_up(found.ladder, residual, PublicationRule(Rule(trips=3), 3, capped=False)).rows.gives.any()
 
 
@@ -293,7 +294,7 @@ def test_persons_stay_where_trips_leave_a_row_and_households_may_be_any() -> Non
     """Of twelve trips three go: all of nine persons stay, and of eight households five certainly do."""
     codes = (np.array([0]), np.array([0]))
     contributors = {"persons": np.array([9]), "households": np.array([8])}
-    group = Groups(codes, np.array([4]), np.array([12]), np.array([24]), contributors, 1)
+    group = NodeFlows(codes, np.array([4]), np.array([12]), np.array([24]), contributors, 1)
     stays, goes = split(group, np.array([9]), "persons")
     assert (int(stays.trips[0]), int(stays.pairs[0])) == (9, 4)
     assert {name: int(count[0]) for name, count in stays.contributors.items()} == {"persons": 9, "households": 5}

@@ -14,7 +14,7 @@ from attacks.cascades import PAIR, SINGLE, THREE, Node, World
 from attacks.judged import PERSONS, Judged, trips_of
 from odkanon import ODMatrix, Rule
 from odkanon.core.arrays import Ints
-from odkanon.engine.residual import deal
+from odkanon.engine.memory.residual import choose_leaving_trips
 from odkanon.model.flows import Contributions
 from odkanon.model.od import od_matrix
 from odkanon.model.provenance import Source
@@ -77,7 +77,7 @@ def contributions_of(trips: list[list[int]]) -> Contributions:
 def gone_of(contributions: Contributions, trips: Ints, leave: Ints) -> Ints:
     """Return how many trips of each person leave each group."""
     table = np.zeros((len(trips), contributions.people), dtype=np.int64)
-    table[contributions.flow, contributions.contributor] = deal(contributions, trips, leave)
+    table[contributions.flow, contributions.contributor] = choose_leaving_trips(contributions, trips, leave)
     return table
 
 

@@ -33,7 +33,7 @@ class Probed:
         self.path.probes.append(origins)
         return Probed(self.path, origins)
 
-    def below(self, rule: Rule) -> Totals:
+    def totals_below(self, rule: Rule) -> Totals:
         return Totals(0, (self.path.thresholds if rule.thresholds_only else self.path.all_asked)[self.step])
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from odkanon.engine.memory_engine import MemoryEngine
+from odkanon.engine.memory.engine import MemoryEngine
 from odkanon.methods import anonymize
 from odkanon.methods.oigh import Levels, oigh
 from odkanon.model.budget import Budget

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 
 from odkanon import InputError, Rule, anonymize, lookup_hierarchy, read_od
-from odkanon.engine.presuppress import presuppress
-from odkanon.engine.protocols import Matrix
+from odkanon.engine.memory.presuppress import presuppressed_pairs
 from odkanon.methods.merging import MergeOrder, alternate
 from odkanon.model.budget import Budget
+from odkanon.model.od import Matrix
 from odkanon.zoning.zones import zones_of_cut
 
 
@@ -88,7 +88,7 @@ def test_of_equal_pairs_the_first_by_origin_and_destination_goes(share: float, g
     flows = [("5", "1"), ("3", "3"), ("1", "5"), ("1", "2"), ("2", "4")]
     table = pa.table({"origin": [o for o, _ in flows], "destination": [d for _, d in flows]})
     od = read_od(table, hierarchy=lookup_hierarchy(TABLE))
-    early = presuppress(od, Rule(trips=4), levels=0, budget=Budget(share, "rows"))
+    early = presuppressed_pairs(od, Rule(trips=4), levels=0, budget=Budget(share, "rows"))
     names = [
         tree.labels(0)[leaf] for tree, leaf in ((od.origins, od.flows.origin), (od.destinations, od.flows.destination))
     ]

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from odkanon import InputError, Rule, anonymize, build_od, cube_of, read_trips
+from odkanon.engine.dispatch import load_table
 from odkanon.engine.duckdb.backend import DuckDb
 from odkanon.engine.duckdb.input import DuckInput
-from odkanon.engine.selection import load_table
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
 from odkanon.quality.accuracy.accuracy import accuracy, map_of

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from odkanon.engine.selection import load
+from odkanon.engine.dispatch import load
 from odkanon.errors import InputError
 from odkanon.read.input_spec import InputSpec
 from odkanon.read.lookup import lookup_hierarchy

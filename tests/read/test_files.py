@@ -21,7 +21,7 @@ import pytest
 import shapely
 
 from odkanon import InputError, InputSpec, lookup_hierarchy, points_to_trips, read_area, read_hierarchy, read_trips
-from odkanon.engine.selection import load
+from odkanon.engine.dispatch import load
 from odkanon.read.boundaries import with_outlines
 from odkanon.read.input_matrix import matrix_of
 from odkanon.read.tables.number_formats import FORMATS

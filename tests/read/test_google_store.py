@@ -12,7 +12,7 @@ import pyarrow.parquet
 import pytest
 
 from odkanon import InputError, InputSpec, read_trips
-from odkanon.engine.selection import load
+from odkanon.engine.dispatch import load
 from worlds.files import trips_table
 
 if not hasattr(pyarrow.fs, "GcsFileSystem"):

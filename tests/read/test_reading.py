@@ -14,7 +14,7 @@ import pyarrow.parquet
 import pytest
 
 from odkanon import InputSpec, build_od, read_od, read_trips
-from odkanon.engine.selection import load
+from odkanon.engine.dispatch import load
 from odkanon.errors import InputError
 from odkanon.explore import data_of_input
 from odkanon.read import trips as trips_module

@@ -10,7 +10,7 @@ import pyarrow.parquet
 import pytest
 
 from odkanon import InputError, InputSpec, read_trips
-from odkanon.engine.selection import choose_engine, load
+from odkanon.engine.dispatch import choose_engine, load
 from worlds.files import trips_table
 
 server = pytest.importorskip("moto.server")

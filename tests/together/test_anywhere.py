@@ -16,7 +16,7 @@ from pyarrow import csv
 from cli.runner import odkanon, output
 from odkanon import InputError, InputSpec, RefusedError, Rule, anonymize
 from odkanon.audit import audit_releases
-from odkanon.engine.selection import EngineName, load
+from odkanon.engine.dispatch import EngineName, load
 from odkanon.linked import LinkedReleases, make_dimensions, release_linked
 from odkanon.publish.export.formats import export_release
 from odkanon.publish.linked_folder import save_linked

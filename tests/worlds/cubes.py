@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from attacks.cascades import Box, Node, World
 from odkanon import Rule
+from odkanon.engine.dispatch import open_workspace
 from odkanon.methods.cascade.method import ladder_of
 from odkanon.methods.cascade.roll_up import PublicationRule, RollUp, roll_up
 from odkanon.model.od import ODMatrix, od_matrix
@@ -116,7 +117,7 @@ def random_counts(world: World, k: int, seed: int, busy: float = 0.5) -> np.ndar
 def rolled_up(od: ODMatrix, rule: Rule, k: int) -> RollUp:
     """Let everything of a matrix fall, in turns."""
     ladder = ladder_of((od.origins, od.destinations), None)
-    residual = od.workspace().residual_trips([side.nodes(0) for side in ladder.sides], rule.measures)
+    residual = open_workspace(od).residual_trips([side.nodes(0) for side in ladder.sides], rule.measures)
     return roll_up(ladder, residual, PublicationRule(rule, k))
 
 

@@ -27,7 +27,7 @@ from odkanon.methods.method_registry import CUBE_METHOD, DEFAULT_METHOD, ONE_LEV
 from odkanon.read.tables.datasets import is_store
 
 if TYPE_CHECKING:
-    from odkanon.engine.selection import EngineName as EngineChoice
+    from odkanon.engine.dispatch import EngineName as EngineChoice
 
 
 class Suppress(StrEnum):
@@ -257,7 +257,7 @@ def anonymize(
         allow_pandas()
     from odkanon.cli.release_summaries import show_result
     from odkanon.cli.stages import stages
-    from odkanon.engine.selection import parse_bytes
+    from odkanon.engine.dispatch import parse_bytes
     from odkanon.pipeline.request import Request
     from odkanon.pipeline.run import publish
 

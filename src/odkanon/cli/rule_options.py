@@ -15,7 +15,7 @@ from odkanon.cli.input_options import with_parameters
 from odkanon.model.measures import MEASURES, TARGETS
 
 if TYPE_CHECKING:
-    from odkanon.engine.protocols import Matrix
+    from odkanon.model.od import Matrix
     from odkanon.model.rule import Rule
     from odkanon.pipeline.request import RuleRequest
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from odkanon.cli.console import console, make_table
 from odkanon.core.formatting import format_count
-from odkanon.engine.protocols import Matrix
 from odkanon.model.measures import MEASURES
+from odkanon.model.od import Matrix
 from odkanon.model.release import Release
 from odkanon.quality.privacy import privacy
 from odkanon.quality.utility import utility

@@ -1,1 +1,1 @@
-"""Engines answer the questions that methods ask of the data, wherever the data is."""
+"""Engines: the questions that methods ask of an OD matrix, answered in memory, in DuckDB or on Spark."""

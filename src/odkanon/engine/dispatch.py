@@ -1,22 +1,42 @@
-"""One door for every input and every engine, as ``odkanon anonymize`` goes through it."""
+"""Which engine for which input: matrices from any source, and workspaces for any matrix."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
-from odkanon.engine.protocols import Matrix
-from odkanon.engine.selection import EngineName, load, parse_bytes
-from odkanon.errors import InputError, nearest
+from odkanon.core.paths import remote
+from odkanon.core.system_memory import machine_memory
+from odkanon.engine.memory.workspace import MemoryWorkspace
+from odkanon.engine.protocols import Workspace
+from odkanon.engine.sql.load_matrix import load_trips
+from odkanon.engine.sql.matrix import SqlMatrix
+from odkanon.engine.sql.od_records import load_od
+from odkanon.engine.sql.row_checks import SqlInput
+from odkanon.engine.sql.workspace import SqlWorkspace
+from odkanon.errors import InputError, OptionConflictError, UnknownNameError
+from odkanon.model.od import Matrix
 from odkanon.read.attributes.hierarchies import AGE_BANDS, parse_attributes
+from odkanon.read.attributes.spec import AttributeSpec
+from odkanon.read.input_matrix import matrix_of
 from odkanon.read.input_spec import InputSpec
+from odkanon.read.tables.datasets import dataset_files, is_store, open_store
 
-ENGINES: tuple[EngineName, ...] = ("memory", "duckdb", "spark")
+InputPaths = str | Path | Sequence[str | Path]
+EngineName = Literal["memory", "duckdb", "spark"]
+ENGINES: tuple[EngineName, ...] = get_args(EngineName)
+
+_BYTES_PER_TRIP = 400
+"""Peak memory of the engine in memory per trip: 0.53 GiB for a million, Python itself included."""
+
+_CSV_BYTES_PER_TRIP = 60
+"""A row of a CSV has some hundred bytes; fewer, to be on the safe side and for compressed ones."""
 
 
 def read_matrix(
-    source: str | Path | Sequence[str | Path],
+    source: InputPaths,
     *,
     engine: EngineName | None = None,
     memory_limit: int | str | None = None,
@@ -30,23 +50,24 @@ def read_matrix(
     Parameters
     ----------
     source : path or sequence of paths
-        A file of any kind that `odkanon.InputSpec` lists, several with the same columns, or a folder of Parquet files.
+        A file in any format that `odkanon.InputSpec` lists, several with the same columns, or a folder of Parquet
+        files.
     engine : {"memory", "duckdb", "spark"}, optional
-        Where the pairs are kept. By default in memory as long as they fit there comfortably, else in DuckDB;
-        ``s3a://``, ``hdfs://`` and the like go to Spark.
+        The engine that holds the OD pairs. By default memory as long as they fit there comfortably, else DuckDB;
+        ``s3a://``, ``hdfs://`` and similar addresses are read with Spark.
     memory_limit : int or str, optional
-        Bytes, or something like ``"8GiB"``: what DuckDB may take, and what "fits" means.
+        The memory for DuckDB, in bytes or as in ``"8GiB"``; also decides what fits in memory.
     spark_master : str, optional
-        Such as ``local[4]`` or ``spark://host:7077``. On a session of your own, use `odkanon.spark.read`.
+        Such as ``local[4]`` or ``spark://host:7077``. For your own session, use `odkanon.spark.read`.
     by, age_bands : sequence of str, sequence of int
-        What to count trips by besides origin and destination, for a cube; see `odkanon.cube_of`.
+        The attributes of a cube; see `odkanon.cube_of`.
     **how
-        How to read it; see `odkanon.InputSpec`.
+        How to read the source; see `odkanon.InputSpec`.
 
     Returns
     -------
     Matrix
-        For `odkanon.anonymize`; releases are the same, byte for byte, whatever the engine.
+        For `odkanon.anonymize`; releases are byte for byte the same with every engine.
 
     Examples
     --------
@@ -62,7 +83,100 @@ def read_matrix(
     """
     limit = parse_bytes(memory_limit) if isinstance(memory_limit, str) else memory_limit
     if engine is not None and engine not in ENGINES:
-        raise InputError(f"there is no engine {engine!r}{nearest(engine, ENGINES)}; choose among {', '.join(ENGINES)}")
+        raise UnknownNameError.among("engine", engine, ENGINES)
     reading = InputSpec(source, **how)
     attributes = parse_attributes(by, age_bands, (reading.since, reading.until)) if by else ()
     return load(reading, engine=engine, memory_limit=limit, spark_master=spark_master, attributes=attributes)
+
+
+def choose_engine(source: InputPaths, *, memory_limit: int | None = None) -> EngineName:
+    """Return the engine for an input: memory if it fits there comfortably, DuckDB if not, Spark for remote stores."""
+    paths = [source] if isinstance(source, str | Path) else [each for each in source if isinstance(each, str | Path)]
+    if any(remote(path) is not None and not is_store(path) for path in paths):
+        return "spark"
+    limit = memory_limit or machine_memory() // 2
+    return "memory" if sum(map(_estimate_rows, paths)) * _BYTES_PER_TRIP <= limit else "duckdb"
+
+
+def _estimate_rows(source: str | Path) -> int:
+    """Return the number of rows of Parquet files, and an estimate for others."""
+    import pyarrow.parquet
+
+    if is_store(source):
+        return int(open_store(remote(source) or "").count_rows())
+    rows = 0
+    for file in dataset_files(source) or [Path(source)]:
+        if not file.is_file():
+            continue
+        with file.open("rb") as content:
+            is_parquet = content.read(4) == b"PAR1"
+        try:
+            rows += pyarrow.parquet.read_metadata(file).num_rows if is_parquet else 0
+        except (OSError, ValueError):
+            continue  # reading the file will raise the proper error
+        rows += 0 if is_parquet else file.stat().st_size // _CSV_BYTES_PER_TRIP
+    return rows
+
+
+def load(
+    reading: InputSpec,
+    *,
+    engine: EngineName | None = None,
+    memory_limit: int | None = None,
+    spark_master: str | None = None,
+    attributes: Sequence[AttributeSpec] = (),
+) -> Matrix:
+    """Read trips, or records between zones, into an OD matrix; see `read_matrix`.
+
+    Parameters
+    ----------
+    reading : InputSpec
+        The source and how to read it; for Spark, anything that it can read.
+    engine, memory_limit, spark_master
+        See `read_matrix`; without a master, Spark takes it from the environment.
+    attributes : sequence of AttributeSpec
+        The attributes of a cube; see `odkanon.read.attributes.hierarchies.parse_attributes`.
+    """
+    if spark_master and engine not in (None, "spark"):
+        raise OptionConflictError.between("a Spark master", f"the engine {engine!r}", "only Spark has one")
+    if memory_limit is not None and (engine in ("memory", "spark") or spark_master):
+        raise InputError("a memory limit applies only to DuckDB; leave it out", option="engine duckdb")
+    if engine is None:
+        engine = "spark" if spark_master else choose_engine(reading.source, memory_limit=memory_limit)
+    if engine == "memory":
+        return matrix_of(reading, attributes=attributes)
+    if engine == "spark":
+        from odkanon.engine.spark.input import open_spark_input
+
+        return load_table(open_spark_input(reading, master=spark_master), reading, attributes)
+    from odkanon.engine.duckdb.backend import DuckDb
+    from odkanon.engine.duckdb.input import DuckInput
+
+    return load_table(DuckInput(reading.open(), DuckDb(memory_limit=memory_limit)), reading, attributes)
+
+
+def load_table(
+    table: SqlInput,
+    reading: InputSpec = InputSpec(),
+    attributes: Sequence[AttributeSpec] = (),
+) -> SqlMatrix:
+    """Read an open table into its backend; see `load`."""
+    if reading.kind_of(table) == "trips":
+        return load_trips(table, reading, attributes)
+    return load_od(table, reading, attributes)
+
+
+def open_workspace(matrix: Matrix) -> Workspace:
+    """Return the workspace of a matrix: in memory if its pairs fit there easily, else in their database."""
+    if isinstance(matrix, SqlMatrix) and not matrix.is_small:
+        return SqlWorkspace.from_matrix(matrix)
+    return MemoryWorkspace.from_matrix(matrix.in_memory())
+
+
+def parse_bytes(text: str) -> int:
+    """Return a number of bytes written as ``8GiB``, ``8G``, ``500MB`` or so."""
+    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)(I?)B?\s*", text.upper())
+    if found is None or float(found[1]) == 0:
+        raise InputError(f"{text!r} is not an amount of memory; write something like 8GiB or 500MB")
+    base = 1000 if text.upper().rstrip().endswith("B") and not found[3] and found[2] else 1024
+    return int(float(found[1]) * base ** " KMGT".index(found[2] or " "))

@@ -1,34 +1,31 @@
-"""Engines answer the questions that methods ask of the data, wherever the data is.
+"""The questions that a method may ask of an engine; `memory` and `sql` answer them in files of the same names.
 
-A method over hierarchies decides on marginal masses, on what a pair of cuts leaves below the rule, and on the
-classes of a pair of cuts; a cascade on the groups that the rungs of its ladder list, and on what falls on. It never
-looks at a pair, so the same method runs on any engine.
+No method that asks only these ever looks at an OD pair, so it runs wherever the pairs are:
+
+* Workspace: what is left after suppression, and which release a decision leads to.
+* Engine, for methods that choose a pair of cuts: the hierarchies, the mass of each node, the classes of a pair of
+  cuts, and how much of these is below the rule.
+* Residual, for the cascade: the groups of a rung with enough trips, and what is left once some are listed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from odkanon.core.arrays import Ints
+from odkanon.engine.node_flows import NestedRows, NodeFlows
 from odkanon.model.budget import Budget
 from odkanon.model.flows import Flows, Totals
-from odkanon.model.od import Axis, ODMatrix
-from odkanon.model.provenance import Summary
+from odkanon.model.od import Axis
+from odkanon.model.release import Release
 from odkanon.model.release_spec import ReleaseSpec
 from odkanon.model.rule import Rule
-from odkanon.zoning.attribute_axis import AttributeAxis
 from odkanon.zoning.hierarchy import Cut, Hierarchy
-
-if TYPE_CHECKING:
-    from odkanon.engine.nested_release import Nested
-    from odkanon.engine.residual import Residual
-    from odkanon.model.release import Release
-    from odkanon.quality.lower_bounds.minimal_cost import Spread
 
 
 class Engine(Protocol):
-    """What a method over hierarchies may ask."""
+    """Classes between the zones of two cuts; at first, the OD pairs."""
 
     def tree(self, axis: Axis) -> Hierarchy:
         """Return the hierarchy over the leaves of an axis."""
@@ -39,65 +36,58 @@ class Engine(Protocol):
         ...
 
     def coarsen(self, origins: Cut, destinations: Cut) -> Engine:
-        """Return the engine over the classes of two cuts; it can be coarsened further, and is faster at it."""
+        """Return the engine over the classes of two cuts, from which coarser cuts are reached faster."""
         ...
 
-    def below(self, rule: Rule) -> Totals:
-        """Return what the classes that do not meet the rule add up to."""
+    def totals_below(self, rule: Rule) -> Totals:
+        """Return the total of the classes that do not meet the rule."""
         ...
 
     @property
     def flows(self) -> Flows:
-        """The classes of the cuts that the engine was coarsened to; the OD pairs if it was not."""
+        """The classes."""
         ...
 
 
-class Matrix(Protocol):
-    """An OD matrix, wherever its pairs are."""
+class Residual(Protocol):
+    """The trips that no row lists yet, grouped by the nodes of a rung of the ladder."""
 
-    @property
-    def summary(self) -> Summary:
-        """The totals of the matrix, and where it comes from."""
+    def lift(self, axis: int, parent: Ints, nodes: int) -> Residual:
+        """Return the residual grouped by the parents on one axis, of which there are ``nodes``."""
         ...
 
-    @property
-    def origins(self) -> Hierarchy:
-        """The tree over the origins."""
+    def at_least(self, trips: int) -> NodeFlows:
+        """Return the groups with at least this many trips, sorted by their codes."""
         ...
 
-    @property
-    def destinations(self) -> Hierarchy:
-        """The tree over the destinations."""
+    def without(self, taken: NodeFlows, rows: Ints, left: NodeFlows, reassigned: str | None) -> Residual:
+        """Return what is left once some groups are listed.
+
+        Parameters
+        ----------
+        taken : NodeFlows
+            The groups.
+        rows : array of int
+            The number of the row that lists each of them.
+        left : NodeFlows
+            The part of each group that its row does not list and that stays in the residual.
+        reassigned : str or None
+            The measure whose contributors keep the trips that stay, see
+            `odkanon.engine.memory.residual.choose_leaving_trips`; other measures lose theirs.
+        """
         ...
 
-    @property
-    def axes(self) -> tuple[AttributeAxis, ...]:
-        """Axes besides the two places."""
-        ...
-
-    def in_memory(self) -> ODMatrix:
-        """Return the matrix with its pairs in memory, for methods that look at each; says so if they do not fit."""
-        ...
-
-    def on_trees(self, origins: tuple[Hierarchy, Ints], destinations: tuple[Hierarchy, Ints]) -> Matrix:
-        """Return the matrix over other trees of the same leaves, each with where its leaves stood before."""
-        ...
-
-    def workspace(self) -> Workspace:
-        """Return the place to work on the matrix: where its pairs are."""
-        ...
-
-    def reach(self, rule: Rule) -> tuple[Spread, Spread]:
-        """Return how the least prices of the pairs are spread, and the masses of their smallest classes."""
+    def totals(self) -> Totals:
+        """Return the total of the residual."""
         ...
 
 
 class Workspace(Protocol):
-    """A matrix at work: what is left of it after suppression, and how it becomes a release."""
+    """An OD matrix at work: what is left of it after suppression, and how that becomes a release."""
 
     @property
     def remaining(self) -> Totals:
-        """What is left of the matrix."""
+        """The total of what is left."""
         ...
 
     def engine(self, measures: frozenset[str]) -> Engine:
@@ -105,24 +95,24 @@ class Workspace(Protocol):
         ...
 
     def presuppress(self, rule: Rule, *, levels: int, budget: Budget) -> Workspace:
-        """Return what Algorithm 1 leaves; see `odkanon.engine.presuppress.presuppress`."""
+        """Return what Algorithm 1 of the paper leaves; see `odkanon.engine.memory.presuppress`."""
         ...
 
     def release(self, spec: ReleaseSpec, classes: Engine, cuts: tuple[Cut, Cut]) -> Release:
-        """Return the release of two cuts; ``classes`` is an engine that was coarsened to them, or to finer ones."""
+        """Return the release of two cuts, to which ``classes`` has been coarsened (or to finer ones)."""
         ...
 
     def residual_trips(self, nodes: Sequence[int], contributors: Collection[str]) -> Residual:
-        """Return what is left as a cascade takes it up its ladder.
+        """Return what is left as the residual of a cascade.
 
-        ``nodes`` is the number of leaves of each axis, ``contributors`` names the measures that count contributors.
+        ``nodes`` is the number of leaves of each axis; ``contributors`` names the measures whose contributors count.
         """
         ...
 
-    def nested_release(self, spec: ReleaseSpec, nested: Nested) -> Release:
-        """Return the release of rows at several levels."""
+    def nested_release(self, spec: ReleaseSpec, nested: NestedRows) -> Release:
+        """Return the release of nested rows."""
         ...
 
     def refuse(self, spec: ReleaseSpec, refusal: str) -> Release:
-        """Return the release that publishes nothing, and says why."""
+        """Return the release that publishes nothing, with the reason."""
         ...

@@ -105,7 +105,7 @@ class Path(ABC):
         step, engine = first
         for later in (step, *self._grid[self._grid > step].tolist()):
             engine = engine if later == step else engine.coarsen(*self.cuts(later))
-            if budget.mass(engine.below(rule)) <= allowance:
+            if budget.mass(engine.totals_below(rule)) <= allowance:
                 yield later, engine
 
     def least_below(self, rule: Rule, budget: Budget) -> int:
@@ -113,7 +113,7 @@ class Path(ABC):
         engine, left = self.engine, []
         for step in self._grid[:: -(len(self._grid) // -_PROBES)].tolist():
             engine = engine.coarsen(*self.cuts(step))
-            left.append(budget.mass(engine.below(rule)))
+            left.append(budget.mass(engine.totals_below(rule)))
         return min(left)
 
     @cached_property
@@ -138,7 +138,7 @@ class Path(ABC):
         def good(step: int) -> bool:
             nonlocal engine, best
             coarser = engine.coarsen(*self.cuts(step))
-            if budget.mass(coarser.below(rule)) > allowance:
+            if budget.mass(coarser.totals_below(rule)) > allowance:
                 # Only later steps will be asked about from here on, and those are coarser still.
                 engine = coarser
                 return False

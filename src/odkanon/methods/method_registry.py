@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from odkanon.errors import InputError, nearest
 
 if TYPE_CHECKING:
-    from odkanon.engine.protocols import Matrix
+    from odkanon.model.od import Matrix
     from odkanon.model.release import Release
     from odkanon.model.rule import Rule
     from odkanon.zoning.hierarchy import Hierarchy

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 from typing import Any, Literal, get_args
 
-from odkanon.engine.protocols import Matrix
+from odkanon.engine.dispatch import open_workspace
 from odkanon.errors import InputError
 from odkanon.methods.merging import MergePath, SquarePath
 from odkanon.methods.trees import of_one_height
 from odkanon.model.assemble import over_budget
 from odkanon.model.budget import Budget, BudgetOf
 from odkanon.model.flows import Totals
-from odkanon.model.od import ODMatrix
+from odkanon.model.od import Matrix, ODMatrix
 from odkanon.model.release import Release
 from odkanon.model.release_spec import ReleaseSpec
 from odkanon.model.rule import Rule
@@ -67,7 +67,7 @@ def odkanon(
     parameters: dict[str, Any] = {"suppress": suppress, "budget": budget, "budget_of": allowed.of}
     if symmetric:
         od, parameters["symmetric"] = of_one_height(od), True
-    work, allowance = od.workspace(), allowed.allowance(whole)
+    work, allowance = open_workspace(od), allowed.allowance(whole)
     if suppress == "before":
         parameters["levels"] = levels
         work, allowance = work.presuppress(rule, levels=levels, budget=allowed), 0

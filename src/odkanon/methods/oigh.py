@@ -17,11 +17,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from odkanon.core.arrays import Bools
-from odkanon.engine.protocols import Engine, Matrix
+from odkanon.engine.dispatch import open_workspace
+from odkanon.engine.protocols import Engine
 from odkanon.methods.odkanon import refusal
 from odkanon.methods.trees import level_number, of_one_height, reaching
 from odkanon.methods.volume import Volume, sized_total, volume_measure
 from odkanon.model.budget import Budget, BudgetOf
+from odkanon.model.od import Matrix
 from odkanon.model.release import Release
 from odkanon.model.release_spec import ReleaseSpec
 from odkanon.model.rule import Rule
@@ -71,7 +73,7 @@ def oigh(
     elif symmetric:
         od, parameters["symmetric"] = of_one_height(od), True
     measure = volume_measure(rule)
-    work = od.workspace()
+    work = open_workspace(od)
     engine = work.engine(rule.required_measures | {measure})
     limits = (rule, allowed, allowed.allowance(whole))
     if only is not None:
@@ -155,7 +157,7 @@ def feasible_levels(engine: Engine, rule: Rule, budget: Budget, allowance: int) 
         feasible = []
         for destination in range(first, destinations.top + 1):
             row = row.coarsen(level_cut(origins, origin), level_cut(destinations, destination))
-            if budget.mass(row.below(rule)) <= allowance:
+            if budget.mass(row.totals_below(rule)) <= allowance:
                 feasible.append(destination)
                 yield origin, destination, row
         if not rule.thresholds_only:
@@ -171,7 +173,7 @@ def same_levels(
     """Yield every feasible level for both ends, or those of some levels, with the engine over its classes."""
     for level in range(engine.tree("origin").top + 1) if levels is None else levels:
         engine = engine.coarsen(level_cut(engine.tree("origin"), level), level_cut(engine.tree("destination"), level))
-        if budget.mass(engine.below(rule)) <= allowance:
+        if budget.mass(engine.totals_below(rule)) <= allowance:
             yield min(level, engine.tree("origin").top), min(level, engine.tree("destination").top), engine
 
 
@@ -179,7 +181,7 @@ def _refusal(engine: Engine, level: int, limits: tuple[Rule, Budget, int], param
     """Say how much is missing at the one level that was asked for."""
     rule, budget, allowance = limits
     cuts = level_cut(engine.tree("origin"), level), level_cut(engine.tree("destination"), level)
-    lost = budget.mass(engine.coarsen(*cuts).below(rule))
+    lost = budget.mass(engine.coarsen(*cuts).totals_below(rule))
     return (
         f"at level {parameters['level']}, flows with {lost:,} {budget.of} do not meet {rule}, and no more than "
         f"{allowance:,} may be suppressed; raise the budget, lower the thresholds, or choose a coarser level"

@@ -6,8 +6,8 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from odkanon.engine.protocols import Matrix
 from odkanon.errors import InputError, nearest
+from odkanon.model.od import Matrix
 from odkanon.zoning.hierarchy import Hierarchy
 from odkanon.zoning.joint_tree import joint_of
 from odkanon.zoning.substeps import fine_hierarchy

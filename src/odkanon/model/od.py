@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import Literal, Protocol
 
 import numpy as np
 
@@ -15,16 +15,43 @@ from odkanon.core.formatting import format_number
 from odkanon.model.flows import Flows, contributions_of_records
 from odkanon.model.measures import MEASURES, MeasureColumns
 from odkanon.model.provenance import Rejected, Source, Summary
-from odkanon.model.rule import Rule
 from odkanon.zoning.attribute_axis import AttributeAxis
 from odkanon.zoning.hierarchy import Hierarchy
 
-if TYPE_CHECKING:
-    from odkanon.engine.memory_engine import MemoryWorkspace
-    from odkanon.quality.lower_bounds.minimal_cost import Spread
-
 Axis = Literal["origin", "destination"]
 AXES: tuple[Axis, Axis] = ("origin", "destination")
+
+
+class Matrix(Protocol):
+    """An OD matrix, whose pairs are in memory or in a database."""
+
+    @property
+    def summary(self) -> Summary:
+        """The totals of the matrix and its provenance."""
+        ...
+
+    @property
+    def origins(self) -> Hierarchy:
+        """The tree over the origins."""
+        ...
+
+    @property
+    def destinations(self) -> Hierarchy:
+        """The tree over the destinations."""
+        ...
+
+    @property
+    def axes(self) -> tuple[AttributeAxis, ...]:
+        """The attributes of a cube."""
+        ...
+
+    def in_memory(self) -> ODMatrix:
+        """Return the matrix with its pairs in memory; raise if they do not fit there."""
+        ...
+
+    def on_trees(self, origins: tuple[Hierarchy, Ints], destinations: tuple[Hierarchy, Ints]) -> Matrix:
+        """Return the matrix over other trees of the same leaves, each given with the old positions of its leaves."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,18 +159,6 @@ class ODMatrix(MeasureColumns):
     def in_memory(self) -> ODMatrix:
         """Return the matrix itself, whose pairs are in memory."""
         return self
-
-    def workspace(self) -> MemoryWorkspace:
-        """Return the workspace in which methods query the matrix."""
-        from odkanon.engine.memory_engine import MemoryWorkspace
-
-        return MemoryWorkspace.of(self)
-
-    def reach(self, rule: Rule) -> tuple[Spread, Spread]:
-        """Return how the least prices of the pairs are spread, and the masses of their smallest classes."""
-        from odkanon.quality.lower_bounds.minimal_cost import reach_of
-
-        return reach_of(self, rule)
 
     def __repr__(self) -> str:
         parts = [f"{len(self):,} pairs", f"{self.trips:,} trips"]

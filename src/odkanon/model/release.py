@@ -17,7 +17,7 @@ from odkanon.model.assignment import Assignment, Deviation
 from odkanon.model.budget import Budget
 from odkanon.model.flows import Totals
 from odkanon.model.measures import ADDITIVE
-from odkanon.model.od import ODMatrix
+from odkanon.model.od import Matrix, ODMatrix
 from odkanon.model.provenance import Summary
 from odkanon.model.published_flows import Classes
 from odkanon.model.release_spec import ReleaseSpec, Structure
@@ -26,7 +26,6 @@ from odkanon.model.rule import Rule
 from odkanon.zoning.zones import Zones
 
 if TYPE_CHECKING:
-    from odkanon.engine.protocols import Matrix
     from odkanon.pipeline.shorthands import Accuracy, FlowMatrix, FlowTable, Limit, Map, View, ZoneTable
 
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
 
-from odkanon.engine.selection import parse_bytes
+from odkanon.engine.dispatch import parse_bytes
 from odkanon.errors import InputError, InvalidValueError, ReleaseWarning, UnknownNameError
 from odkanon.linked import LinkedReleases
 from odkanon.methods.method_registry import CUBE_METHOD, DEFAULT_METHOD, METHODS, ONE_LEVEL, Method
@@ -21,8 +21,8 @@ from odkanon.pipeline.run import run
 from odkanon.read.input_spec import InputSpec
 
 if TYPE_CHECKING:
-    from odkanon.engine.protocols import Matrix
-    from odkanon.engine.selection import EngineName
+    from odkanon.engine.dispatch import EngineName
+    from odkanon.model.od import Matrix
     from odkanon.read.area import Area
     from odkanon.zoning.hierarchy import Hierarchy
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from odkanon.engine.protocols import Matrix
 from odkanon.linked import LinkedReleases
 from odkanon.methods.cascade.method import counts_contributors_or_trips, outlook
 from odkanon.methods.method_registry import METHODS
 from odkanon.methods.trees import with_steps
 from odkanon.model.measures import DISTINCT
+from odkanon.model.od import Matrix
 from odkanon.model.release import Release
 from odkanon.quality.privacy import privacy
 from odkanon.quality.utility import utility

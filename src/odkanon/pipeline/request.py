@@ -12,8 +12,8 @@ from odkanon.methods.method_registry import CUBE_METHOD
 from odkanon.model.rule import Rule
 
 if TYPE_CHECKING:
-    from odkanon.engine.protocols import Matrix
-    from odkanon.engine.selection import EngineName
+    from odkanon.engine.dispatch import EngineName
+    from odkanon.model.od import Matrix
     from odkanon.read.input_spec import InputSpec
 
 DEFAULT_SEGMENT_BUDGET = 0.10

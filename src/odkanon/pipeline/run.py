@@ -17,8 +17,8 @@ from odkanon.pipeline.request import Request
 from odkanon.read.input_spec import InputSpec
 
 if TYPE_CHECKING:
-    from odkanon.engine.protocols import Matrix
     from odkanon.linked.fixed_zoning import Zoning
+    from odkanon.model.od import Matrix
     from odkanon.read.attributes.spec import AttributeSpec
 
 Stage = Callable[[str], None]
@@ -108,7 +108,7 @@ def read_earlier(folder: Path) -> Zoning | EarlierRows:
 
 
 def _load(request: Request, attributes: Sequence[AttributeSpec], stage: Stage) -> Matrix:
-    from odkanon.engine.selection import load
+    from odkanon.engine.dispatch import load
 
     source = request.input
     if not isinstance(source, InputSpec):

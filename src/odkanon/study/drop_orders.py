@@ -7,9 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from odkanon.engine.protocols import Matrix
 from odkanon.errors import InputError
 from odkanon.methods.method_registry import anonymize
+from odkanon.model.od import Matrix
 from odkanon.model.rule import Rule
 from odkanon.quality.attribute_coverage import known
 from odkanon.quality.utility import utility

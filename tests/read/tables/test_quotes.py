@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from odkanon import InputSpec, read_trips
-from odkanon.engine.selection import load
+from odkanon.engine.dispatch import load
 from odkanon.errors import InputError
 from odkanon.read.lookup import read_hierarchy
 from odkanon.read.tables.open_table import open_table

@@ -15,7 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from odkanon import InputSpec, read_trips
-from odkanon.engine.selection import load
+from odkanon.engine.dispatch import load
 from odkanon.errors import InputError
 from odkanon.read.input_matrix import matrix_of
 from odkanon.read.tables import lines, text_files

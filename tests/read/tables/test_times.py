@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from odkanon import InputSpec, Rule, anonymize, audit_releases, build_od, read_trips
 from odkanon.audit import TripsSource
-from odkanon.engine.selection import load
+from odkanon.engine.dispatch import load
 from odkanon.read.tables.open_table import open_table
 from odkanon.read.tables.time_formats import TimeColumn
 from worlds.tries import tries

@@ -1,1 +1,1 @@
-"""DuckDB as a backend: one machine, more data than memory."""
+"""DuckDB as a backend of the SQL engine: more data than memory, on one machine."""

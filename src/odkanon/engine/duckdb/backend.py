@@ -1,4 +1,4 @@
-"""DuckDB as a backend: one machine, more data than memory."""
+"""A DuckDB database in a scratch folder."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ from odkanon.core.arrays import Ints
 from odkanon.core.atomic_write import Claim
 from odkanon.core.progress import watched
 from odkanon.core.system_memory import machine_memory
-from odkanon.engine.sql.backend import BYTES_PER_FLOW, Stored, Work, new_name, store
-from odkanon.errors import InputError, is_disk_full
+from odkanon.engine.sql.backend import BYTES_PER_FLOW, PartWork, StoredTable, new_table_name, store_query
+from odkanon.errors import InputError, UnreadableFileError, is_disk_full
 from odkanon.read.tables.table import measure_progress, share_of
 
 _DISK_FULL = (
-    "there is no disk space left for intermediate results; free some, or name a folder on another disk in the "
-    "environment variable TMPDIR"
+    "there is no disk space left for intermediate results; free some, or set the environment variable TMPDIR to a "
+    "folder on another disk"
 )
 
 _AT_A_TIME = min(os.cpu_count() or 1, 2)
-"""Parts that are worked on at a time; each of them takes memory."""
+"""Parts that are processed at a time; each takes memory."""
 
 _SLICE = 16_000_000
 """Values that are sorted at a time."""
 
 
 class DuckDb:
-    """A database in a scratch folder that goes away with it.
+    """A database in a scratch folder, which is removed with it.
 
     Parameters
     ----------
     memory_limit : int, optional
         Bytes that the process may use; three quarters of the machine's memory by default.
     scratch : path, optional
-        Where to put what does not fit in memory; the system's temporary folder by default.
+        The folder for data that does not fit in memory; by default the system's temporary folder.
     fetchable : int, optional
-        Rows of flows that are better worked on in memory; as many as fit there easily by default.
+        Up to how many flows are processed in memory; by default as many as fit there easily.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class DuckDb:
             self.connection = duckdb.connect(
                 str(self.scratch / "work.duckdb"),
                 config={
-                    # The rest is for Python and for the reader of the input, which has a connection of its own.
+                    # The remainder is for Python and for the connection that reads the input.
                     "memory_limit": f"{self.limit * 6 // 10 // 2**20}MiB",
                     "temp_directory": str(self.scratch / "spill"),
                     "preserve_insertion_order": "false",
@@ -72,7 +72,7 @@ class DuckDb:
 
     @property
     def memory(self) -> int:
-        """Bytes of memory that Python may use for what it fetches."""
+        """Bytes of memory that Python may use for fetched rows."""
         return self.limit // 4
 
     def execute(self, sql: str) -> pa.Table:
@@ -81,23 +81,23 @@ class DuckDb:
             return self.connection.sql(sql).to_arrow_table()
 
     def register(self, name: str, table: pa.Table | pa.RecordBatchReader) -> None:
-        """Make a small table known under a name."""
+        """Store a table under a name."""
         with clear_errors(self.limit):
             self.connection.register(f"{name}_lent", table)
-            # Small tables are not worth the wait for the disk that a lasting one takes.
+            # Small tables stay in memory: writing them to disk would take longer than using them.
             small = "TEMP " if isinstance(table, pa.Table) else ""
             self.connection.execute(f"CREATE {small}TABLE {name} AS SELECT * FROM {name}_lent")
             self.connection.unregister(f"{name}_lent")
 
     def materialise(self, name: str, sql: str) -> int:
-        """Keep the result of a query under a name; return its number of rows."""
+        """Store the result of a query under a name; return its number of rows."""
         with clear_errors(self.limit), watched(share_of(self.connection)):
             self.connection.execute(f"CREATE TABLE {name} AS {sql}").fetchall()
             return int(self.connection.execute(f"SELECT COUNT(*) FROM {name}").fetchall()[0][0])
 
-    def insert(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Stored:
-        """Keep a stream of batches."""
-        name, failed = new_name(), []
+    def insert(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> StoredTable:
+        """Store a stream of batches."""
+        name, failed = new_table_name(), []
 
         def watched() -> Iterator[pa.RecordBatch]:
             try:
@@ -109,15 +109,15 @@ class DuckDb:
         try:
             self.register(name, pa.RecordBatchReader.from_batches(schema, watched()))
         except (InputError, duckdb.Error):
-            if failed:  # which says more than DuckDB, that only knows that its input has ended
+            if failed:  # more telling than DuckDB's own error, which only reports that its input ended
                 raise failed[0] from None
             raise
-        return Stored(self, name)
+        return StoredTable(self, name)
 
-    def repeated(self, table: Stored, column: str) -> pa.Table:
+    def repeated(self, table: StoredTable, column: str) -> pa.Table:
         """Return the values of an integer column that occur more than once.
 
-        Sorting slices of the values takes a fraction of the time and memory of a hash table over all of them.
+        Sorting the values in slices takes a fraction of the time and memory of a hash table over all of them.
         """
         summary = self.execute(f"SELECT COUNT({column}) AS n, MIN({column}) AS low, MAX({column}) AS high FROM {table}")
         count, low, high = (summary.column(name)[0].as_py() for name in ("n", "low", "high"))
@@ -135,9 +135,9 @@ class DuckDb:
             found = list(pool.map(repeated_in, pairwise(edges)))
         return pa.table({"value": np.concatenate([np.empty(0, dtype=np.int64), *found])})
 
-    def by_part(self, tables: Mapping[str, str], parts: int, work: Work, columns: Sequence[str]) -> Stored:
-        """Keep what some work makes of each part of some queries."""
-        stored = {name: store(self, f"SELECT * FROM ({sql}) r ORDER BY part") for name, sql in tables.items()}
+    def by_part(self, tables: Mapping[str, str], parts: int, work: PartWork, columns: Sequence[str]) -> StoredTable:
+        """Process queries part by part, and store the results in one table."""
+        stored = {name: store_query(self, f"SELECT * FROM ({sql}) r ORDER BY part") for name, sql in tables.items()}
 
         def one(part: int) -> list[pa.RecordBatch]:
             with clear_errors(self.limit), self.connection.cursor() as reading:
@@ -162,41 +162,40 @@ class DuckDb:
         return self.insert(schema, every())
 
     def drop(self, name: str) -> None:
-        """Forget what is known under a name."""
+        """Drop a table."""
         self.connection.execute(f"DROP TABLE IF EXISTS {name}")
 
     def close(self) -> None:
-        """Give everything back."""
+        """Close the database and remove its folder."""
         self.connection.close()
         self._remove()
 
 
 @contextmanager
 def clear_errors(limit: int, source: str | None = None) -> Iterator[None]:
-    """Turn what DuckDB says when memory or disk run out into one message that says what to do.
+    """Convert DuckDB's errors about memory, disk and files into one message with advice.
 
     Parameters
     ----------
     limit : int
-        Bytes of memory that were allowed.
+        Bytes of memory that DuckDB may use.
     source : str, optional
-        What is being read, to blame for any other error.
+        The file being read, to which any other error is attributed.
     """
     try:
         yield
     except (duckdb.Error, OSError) as error:
         if is_disk_full(error) or "max_temp_directory_size" in str(error):
             raise InputError(_DISK_FULL) from None
-        # In the middle of a stream it is an OSError that says so.
+        # In the middle of a stream it arrives as an OSError.
         if isinstance(error, duckdb.OutOfMemoryException) or "Out of Memory Error" in str(error):
             amount = f"{limit / 2**30:.3g} GiB" if limit >= 2**30 else f"{limit / 2**20:.3g} MiB"
             raise InputError(
                 f"the memory limit of {amount} is too small for this input; raise it, or use a coarser resolution",
                 option="memory-limit SIZE",
             ) from None
-        said = str(error).strip().splitlines()[0]
         if source is not None:
-            raise InputError(f"{source} cannot be read: {said}") from None
+            raise UnreadableFileError.because(source, error) from None
         if isinstance(error, duckdb.IOException | OSError):
-            raise InputError(f"reading or writing failed: {said}") from None
+            raise InputError(f"reading or writing failed: {str(error).strip().splitlines()[0]}") from None
         raise

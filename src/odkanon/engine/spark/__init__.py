@@ -1,1 +1,1 @@
-"""Spark as a backend: more than one machine."""
+"""Spark as a backend of the SQL engine: more data than one machine holds."""

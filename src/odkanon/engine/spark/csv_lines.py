@@ -1,6 +1,6 @@
-"""CSV on Spark: it splits files into lines, and DuckDB reads the lines of each task as if they were a file.
+"""CSV on Spark: Spark splits files into lines, and DuckDB reads the lines of each task like a file.
 
-What is told by a file as a whole (its header, its encoding, how many lines it has) is found out in one pass.
+The properties of whole files (header, encoding, number of lines) are collected in one pass.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from odkanon.engine.spark.backend import clear_errors
-from odkanon.engine.spark.tasks import Batches, task_connection
+from odkanon.engine.spark.backend import Batches, clear_errors, task_connection
 from odkanon.errors import InputError
 from odkanon.read.tables.encodings import STRANGE_LINES, encoding_of
 from odkanon.read.tables.open_table import Table, open_text
@@ -33,23 +32,23 @@ _LINES = (
 )
 _SEEN = "what STRING, line BINARY, number BIGINT"
 _COUNTED = "rows BIGINT, unreadable BIGINT"
-_SHOWN = 60
+_EXCERPT = 60
 
 
 @dataclass(frozen=True)
 class Lines:
-    """How the lines of text files are read in the tasks of Spark.
+    """How tasks read the lines of text files.
 
     Attributes
     ----------
     header : bytes
-        With which every file begins.
+        The first line of every file.
     text : TextFormat
-        How they are written; nothing is left to be told.
+        Their format, in full.
     name : str
-        What to call them in messages.
+        Their name in messages.
     count : int
-        How many there are below the headers.
+        Number of lines below the headers.
     """
 
     header: bytes
@@ -58,7 +57,7 @@ class Lines:
     count: int
 
     def __call__(self, connection: duckdb.DuckDBPyConnection, batches: Batches) -> Table:
-        """Make the lines of a task known as ``source``, with their columns."""
+        """Register the lines of a task as ``source``, split into columns."""
         copy = Copy()
         with copy.path.open("wb") as file:
             file.write(self.header + b"\n")
@@ -70,36 +69,36 @@ class Lines:
 
 
 def lines_of(session: SparkSession, paths: Sequence[str]) -> DataFrame:
-    """Return the lines of text files as they are, with where each comes from."""
+    """Return the raw lines of text files, with the file block of each."""
     return session.read.option("lineSep", "\n").text(list(paths)).selectExpr(*_LINES)
 
 
-def look_at_lines(frame: DataFrame, name: str, said: TextFormat) -> Lines:
-    """Look through text files once: what they begin with, how they are encoded, and how many lines they have."""
-    if said.encoding is not None and "\n".encode(said.encoding).removeprefix(codecs.BOM_UTF8) != b"\n":
-        raise _for_duckdb(name, f"is in {said.encoding}, of which Spark cannot tell the lines")
+def scan_lines(frame: DataFrame, name: str, given: TextFormat) -> Lines:
+    """Detect header, encoding and number of lines of text files in one pass."""
+    if given.encoding is not None and "\n".encode(given.encoding).removeprefix(codecs.BOM_UTF8) != b"\n":
+        raise _for_duckdb(name, f"is in {given.encoding}, which Spark cannot split into lines")
     seen: dict[str, list[Any]] = {}
     with clear_errors(f"{name} cannot be read by Spark"):
-        for what, line, number in frame.mapInArrow(_look, _SEEN).collect():
+        for what, line, number in frame.mapInArrow(_scan, _SEEN).collect():
             seen.setdefault(what, []).append(number if line is None else bytes(line))
     headers = seen.get("header", [])
     if not headers:
         raise InputError(f"{name} is empty; it needs a header and rows")
     header = _one_header(headers, name)
     if "quote" in seen:
-        shown = seen["quote"][0][:_SHOWN].decode(said.encoding or "utf-8", errors="replace")
-        raise _for_duckdb(name, f"has a quote that does not end on its line ({shown}), and Spark reads line by line")
+        excerpt = seen["quote"][0][:_EXCERPT].decode(given.encoding or "utf-8", errors="replace")
+        raise _for_duckdb(name, f"has a quote that does not end on its line ({excerpt}), and Spark reads line by line")
     if "return" in seen:
         raise _for_duckdb(name, "has a carriage return in the middle of a line")
-    encoding = said.encoding or "utf-8"
-    if said.encoding is None and "broken" in seen:
+    encoding = given.encoding or "utf-8"
+    if given.encoding is None and "broken" in seen:
         encoding = encoding_of(seen["strange"][:STRANGE_LINES], name)
-    delimiter, _ = parse_header(name, header.decode(encoding, errors="replace").encode(), said)
+    delimiter, _ = parse_header(name, header.decode(encoding, errors="replace").encode(), given)
     return Lines(header, TextFormat(encoding, delimiter), name, sum(seen["lines"]))
 
 
 def first_lines(frame: DataFrame, lines: Lines, count: int) -> Table:
-    """Return the table of the first lines, in which columns can be looked at."""
+    """Return the table of the first lines, from which columns are detected."""
     with clear_errors(f"{lines.name} cannot be read by Spark"):
         rows = frame.take(count + 1)
     columns = zip(*((bytes(line), block, opening) for line, block, opening in rows), strict=True)
@@ -110,7 +109,7 @@ def first_lines(frame: DataFrame, lines: Lines, count: int) -> Table:
 
 
 def count_unreadable(frame: DataFrame, lines: Lines) -> int:
-    """Return how many lines cannot be split into their columns."""
+    """Return the number of lines that cannot be split into columns."""
 
     def count(batches: Batches) -> Batches:
         connection = task_connection()
@@ -126,11 +125,11 @@ def count_unreadable(frame: DataFrame, lines: Lines) -> int:
 def _one_header(headers: Sequence[bytes], name: str) -> bytes:
     mark = next((mark for mark in MARKS if headers[0].startswith(mark)), b"")
     if b"\0" in headers[0]:
-        what = f"is in {MARKS[mark]}, of which Spark cannot tell the lines" if mark else "is not text"
+        what = f"is in {MARKS[mark]}, which Spark cannot split into lines" if mark else "is not text"
         raise _for_duckdb(name, what)
     plain = {header.removeprefix(codecs.BOM_UTF8) for header in headers}
     if len(plain) > 1:
-        raise InputError(f"{name} has files with different first lines; give those with the same columns linked")
+        raise InputError(f"the files of {name} have different headers; put only files with the same columns together")
     return plain.pop()
 
 
@@ -139,29 +138,29 @@ def _for_duckdb(name: str, what: str) -> InputError:
 
 
 def _apart(batches: Batches) -> Iterator[tuple[pa.Array, pa.Array]]:
-    """Yield lines, and apart from them those with which files begin."""
+    """Yield lines and, separately, the headers among them."""
     last: int | None = None
     for batch in batches:
         block = np.asarray(batch.column("block"))
         header = batch.column("opening").to_numpy(zero_copy_only=False).astype(bool)
         header[1:] &= block[1:] != block[:-1]
         header[:1] &= block[:1] != last
-        # Spark splits at \n; what Windows writes before it is no part of a line either.
+        # Spark splits at \n; the \r that Windows writes before it is no part of the line either.
         lines = pc.replace_substring_regex(batch.column("line"), b"\r$", b"")
         yield lines.filter(pa.array(~header)), lines.filter(pa.array(header))
         last = int(block[-1]) if len(block) else last
 
 
 def _joined(lines: pa.Array) -> bytes:
-    """Return lines as they stand in a file."""
+    """Return lines as the text of a file."""
     if not len(lines):
         return b""
     whole = pc.binary_join(pa.ListArray.from_arrays(pa.array([0, len(lines)], pa.int32()), lines), b"\n")
     return bytes(whole[0].as_py()) + b"\n"
 
 
-def _look(batches: Batches) -> Batches:
-    """Tell what is to be known of the lines of a task; each finding is a row."""
+def _scan(batches: Batches) -> Batches:
+    """Yield the findings on the lines of a task, one row each."""
     count = 0
     findings: list[tuple[str, bytes | None, int]] = []
     strange: list[bytes] = []

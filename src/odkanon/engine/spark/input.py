@@ -1,9 +1,9 @@
-"""Data frames, Parquet and CSV that Spark can reach, as inputs of the SQL engine."""
+"""Inputs on Spark: data frames, and Parquet and CSV files that Spark can reach."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -13,12 +13,19 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from odkanon.core.paths import plain, remote
-from odkanon.engine.spark.backend import Spark, clear_errors, start_session
-from odkanon.engine.spark.csv_lines import Lines, count_unreadable, first_lines, lines_of, look_at_lines
-from odkanon.engine.spark.tasks import Source, selecting, spark_schema, under_names
-from odkanon.engine.sql.backend import Stored, new_name
-from odkanon.engine.sql.cell_workers import ToDegrees, place_batch
-from odkanon.engine.sql.row_checks import OfTable
+from odkanon.engine.spark.backend import (
+    Spark,
+    TaskSource,
+    clear_errors,
+    selecting,
+    spark_schema,
+    start_session,
+    under_names,
+)
+from odkanon.engine.spark.csv_lines import Lines, count_unreadable, first_lines, lines_of, scan_lines
+from odkanon.engine.sql.backend import StoredTable, new_table_name
+from odkanon.engine.sql.cell_workers import DegreeConverter, place_batch
+from odkanon.engine.sql.row_checks import Statement, TableInput
 from odkanon.errors import InputError
 from odkanon.read.input_spec import InputSpec
 from odkanon.read.tables.containers import check_file
@@ -30,101 +37,97 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _FIRST = 1_000
-"""Rows that are looked at to tell how numbers and times are written."""
-_HEAD = 1_024
+"""Rows from which the formats of numbers and times are detected."""
+_FIRST_BYTES = 1_024
 _TEXT = re.compile(r"\.(csv|tsv|txt)(\.\w+)?/?$", re.IGNORECASE)
 _OTHERS = (b"{", b"[", b"<")
-"""What JSON and GPX begin with."""
+"""First bytes of JSON and GPX files."""
 
 Then = Callable[[pa.RecordBatch], pa.RecordBatch]
 
 
-class Rows(Protocol):
-    """Rows that lie on Spark, before they are checked."""
+class SparkRows(Protocol):
+    """Unchecked rows on Spark."""
 
     @property
     def lines(self) -> int | None: ...  # noqa: D102
-    def for_query(self, sql: str) -> tuple[DataFrame, Source]: ...  # noqa: D102
+    def for_query(self, sql: str) -> tuple[DataFrame, TaskSource]: ...  # noqa: D102
     def unreadable(self) -> int: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
 class FrameRows:
-    """The rows of a data frame, whose columns are numbered: Spark hands no column to Python that has a dot in its name.
+    """The rows of a data frame.
 
     Attributes
     ----------
     frame : DataFrame
-        The rows.
+        The rows, with numbered columns: Spark passes no column to Python that has a dot in its name.
     names : tuple of str
-        What the columns are called.
+        The names of the columns.
     """
 
     frame: DataFrame
     names: tuple[str, ...]
     lines: int | None = None
 
-    def for_query(self, sql: str) -> tuple[DataFrame, Source]:
-        """Return the columns that a query names, and how to make them known to DuckDB."""
+    def for_query(self, sql: str) -> tuple[DataFrame, TaskSource]:
+        """Return the columns that a query uses, and their source in tasks."""
         some = [at for at, name in enumerate(self.names) if quote_name(name) in sql] or [0]
         return self.frame.select(*(f"c{at}" for at in some)), under_names([self.names[at] for at in some])
 
     def unreadable(self) -> int:
-        """Return 0: there are no lines."""
+        """Return 0: a data frame has no lines."""
         return 0
 
 
 @dataclass(frozen=True)
 class TextRows:
-    """The lines of text files, and how they are read."""
+    """The lines of text files, with their format."""
 
     frame: DataFrame
     how: Lines
 
     @property
     def lines(self) -> int | None:
-        """How many there are below the headers; None where that cannot be told."""
+        """Number of lines below the headers."""
         return self.how.count
 
-    def for_query(self, sql: str) -> tuple[DataFrame, Source]:
-        """Return all lines, and how to make their columns known to DuckDB."""
+    def for_query(self, sql: str) -> tuple[DataFrame, TaskSource]:
+        """Return all lines, and their source in tasks."""
         del sql
         return self.frame, self.how
 
     def unreadable(self) -> int:
-        """Return how many lines cannot be split into their columns."""
+        """Return the number of lines that cannot be split into columns."""
         return count_unreadable(self.frame, self.how)
 
 
 @dataclass(frozen=True, eq=False)
-class SparkInput(OfTable):
-    """Rows on Spark as an input of the SQL engine: DuckDB checks them, a task at a time, and Spark does the rest.
+class SparkInput(TableInput):
+    """Rows on Spark as an input of the SQL engine: DuckDB checks them in tasks, Spark does everything else.
 
     Attributes
     ----------
     backend : Spark
-        Where to work on them.
-    rows : Rows
-        Where they come from.
+        The session.
+    rows : SparkRows
+        All rows.
     table : Table
-        The first of them, in our words; all others are put into the same.
+        The first rows, with standard column names; queries on it run on all rows.
     """
 
     backend: Spark
-    rows: Rows
+    rows: SparkRows
     table: Table
 
     @property
     def lines(self) -> int | None:
-        """Rows that text files should have by their lines; None where that cannot be told."""
+        """Number of rows of text files by their lines; None for data frames."""
         return self.rows.lines
 
-    def example(self, condition: str, columns: Sequence[str]) -> str:
-        """Return one of the first rows that meets a condition, for a message; empty where none of them does."""
-        return self.table.example(condition, columns)
-
     def _selected(self, values: Mapping[str, str], then: Then | None = None) -> DataFrame:
-        """Return some values, with something else done to their batches."""
+        """Return some values, with ``then`` applied to their batches."""
         sql = self.table.select(values)
         none = self.table.connection.sql(f"{sql} LIMIT 0").to_arrow_table().combine_chunks()
         empty = pa.RecordBatch.from_pylist([], schema=none.schema)
@@ -132,47 +135,49 @@ class SparkInput(OfTable):
         schema = spark_schema((empty if then is None else then(empty)).schema)
         return frame.mapInArrow(selecting(sql, source, then), schema)
 
-    def query(self, values: Mapping[str, str], statement: str, **tables: pa.Table) -> pa.Table:
-        """Return what a statement makes of some values, with some small tables at hand."""
+    def query(self, values: Mapping[str, str], statement: Statement, **tables: pa.Table) -> pa.Table:
+        """Return the result of a statement on some values, with further small tables available by name."""
         for name, table in tables.items():
             self.backend.register(name, table)
-        name = new_name()
+        name = new_table_name()
         with clear_errors():
             self._selected(values).createOrReplaceTempView(name)
         try:
-            return self.backend.execute(statement.replace("%s", f"SELECT * FROM {name}"))
+            return self.backend.execute(statement(name))
         finally:
             self.backend.drop(name)
 
-    def place(self, values: Mapping[str, str], rows: int, resolution: int, degrees: ToDegrees | None = None) -> Stored:
-        """Keep some values, with cells in place of coordinates; how many ``rows`` there are makes no difference."""
+    def place(
+        self, values: Mapping[str, str], rows: int, resolution: int, degrees: DegreeConverter | None = None
+    ) -> StoredTable:
+        """Store some values, with H3 cells instead of coordinates; ``rows`` is not used."""
         del rows
         return self._keep(values, partial(_on_cells, resolution, degrees))
 
-    def keep(self, values: Mapping[str, str]) -> Stored:
-        """Keep some values as they are."""
+    def keep(self, values: Mapping[str, str]) -> StoredTable:
+        """Store some values as they are."""
         return self._keep(values)
 
-    def _keep(self, values: Mapping[str, str], then: Then | None = None) -> Stored:
-        name = new_name()
+    def _keep(self, values: Mapping[str, str], then: Then | None = None) -> StoredTable:
+        name = new_table_name()
         with clear_errors():
             self.backend.keep(name, self._selected(values, then))
-        return Stored(self.backend, name)
+        return StoredTable(self.backend, name)
 
     def unreadable_lines(self) -> int:
-        """Return how many lines of text files cannot be split into columns."""
+        """Return the number of lines of text files that cannot be split into columns."""
         return self.rows.unreadable()
 
 
-def _on_cells(resolution: int, degrees: ToDegrees | None, batch: pa.RecordBatch) -> pa.RecordBatch:
+def _on_cells(resolution: int, degrees: DegreeConverter | None, batch: pa.RecordBatch) -> pa.RecordBatch:
     return place_batch(batch if degrees is None else degrees(batch), resolution)
 
 
 def open_spark_input(reading: InputSpec, *, master: str | None = None, backend: Spark | None = None) -> SparkInput:
-    """Return an input of the SQL engine: Parquet or CSV, wherever Spark can reach it, or a data frame."""
+    """Return the input of a data frame, or of Parquet or CSV files that Spark can reach."""
     source = reading.source
     if isinstance(source, list | tuple):
-        raise InputError("Spark takes one file, folder, pattern or address; put several files into one folder")
+        raise InputError("Spark reads one file, folder, pattern or address; put several files into one folder")
     if not isinstance(source, str | Path):
         return _frame_input(backend or Spark(start_session(master), own=True), reading, source, "the table")
     text = is_text(source)
@@ -183,7 +188,7 @@ def open_spark_input(reading: InputSpec, *, master: str | None = None, backend: 
     files = None if remote(source) else dataset_files(source)
     with clear_errors(f"{name} cannot be read by Spark"):
         frame = lines_of(backend.session, [name] if remote(source) else list(map(for_spark, files or [Path(source)])))
-    lines = look_at_lines(frame, name, reading.text)
+    lines = scan_lines(frame, name, reading.text)
     table = replace(first_lines(frame, lines, _FIRST), sha256=sha256)
     return SparkInput(backend, TextRows(frame, lines), reading.in_our_words(table))
 
@@ -200,9 +205,9 @@ def _frame_input(
 
 
 def is_text(source: str | Path) -> bool:
-    """Tell whether a source is text, and not Parquet; raise if it is neither.
+    """Return whether a source is text rather than Parquet; raise if it is neither.
 
-    What lies elsewhere tells by its name, what lies here by what it begins with.
+    Remote sources are told apart by their names, local files by their first bytes.
     """
     address = remote(source)
     if address is not None:
@@ -210,19 +215,17 @@ def is_text(source: str | Path) -> bool:
     file = next(iter(dataset_files(source) or [Path(source)]))
     check_file(file, str(file))
     with file.open("rb") as content:
-        head = content.read(_HEAD)
-    if head.startswith(PARQUET):
+        first = content.read(_FIRST_BYTES)
+    if first.startswith(PARQUET):
         return False
-    marked = head.startswith((*MARKS, GZIP)) and (not head.startswith(GZIP) or file.suffix.lower() == ".gz")
-    if not marked and (b"\0" in head or head.lstrip().startswith(_OTHERS)):
-        raise InputError(
-            f"{source} is neither CSV nor Parquet, which is what Spark reads; use DuckDB", option="engine duckdb"
-        )
+    marked = first.startswith((*MARKS, GZIP)) and (not first.startswith(GZIP) or file.suffix.lower() == ".gz")
+    if not marked and (b"\0" in first or first.lstrip().startswith(_OTHERS)):
+        raise InputError(f"{source} is neither CSV nor Parquet, and Spark reads only these", option="engine duckdb")
     return True
 
 
 def read_parquet(session: SparkSession, source: str | Path) -> DataFrame:
-    """Return a file, a folder, a pattern or an address of Parquet as a data frame."""
+    """Return Parquet as a data frame: a file, a folder, a pattern or an address."""
     address = remote(source)
     files = None if address else dataset_files(source)
     with clear_errors(f"{address or source} cannot be read by Spark as Parquet files"):
@@ -236,9 +239,9 @@ def read_parquet(session: SparkSession, source: str | Path) -> DataFrame:
 
 
 def for_spark(path: Path) -> str:
-    """Return a path on this machine as Spark takes it, each letter for itself; raise where it passes over the file."""
+    """Return a local path for Spark, with its patterns escaped; raise if Spark would skip the file."""
     if path.name.startswith(("_", ".")) and path.is_file():
-        raise InputError(f"Spark passes over files whose names begin with {path.name[0]!r}; rename {path}")
+        raise InputError(f"Spark skips files whose names begin with {path.name[0]!r}; rename {path}")
     return re.sub(r"([*?\[\]{}\\^])", r"\\\1", str(plain(path).absolute()))
 
 

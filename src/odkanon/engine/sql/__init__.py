@@ -1,1 +1,1 @@
-"""The engine for OD pairs in a database, in a subset of SQL that DuckDB and Spark share."""
+"""The engine for OD pairs in a database: one subset of SQL for DuckDB and Spark."""

@@ -1,4 +1,4 @@
-"""What the SQL engine needs of a database, and tables in it that go away with their last user."""
+"""What the SQL engine needs of a database, and tables in it that are dropped with their last user."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ import pyarrow as pa
 
 _numbers = count()
 
-Work = Callable[[Mapping[str, pa.Table]], pa.Table]
+PartWork = Callable[[Mapping[str, pa.Table]], pa.Table]
 
 BYTES_PER_FLOW = 512
-"""What a flow may take in memory while it is merged; generous, since persons come on top."""
+"""Memory for a flow while flows are merged; generous, since contributors come on top."""
 
 
 class Backend(Protocol):
-    """A database that understands the common subset of SQL in this package."""
+    """A database that understands the subset of SQL that this package uses."""
 
     @property
     def memory(self) -> int:
-        """Bytes of memory that Python may use for what it fetches."""
+        """Bytes of memory that Python may use for fetched rows."""
         ...
 
     @property
     def fetchable(self) -> int:
-        """Rows of flows that are better fetched and worked on in memory than left where they are."""
+        """Up to how many flows are fetched and processed in memory."""
         ...
 
     def execute(self, sql: str) -> pa.Table:
@@ -35,26 +35,26 @@ class Backend(Protocol):
         ...
 
     def register(self, name: str, table: pa.Table) -> None:
-        """Make a small table known under a name."""
+        """Make a small table available under a name."""
         ...
 
     def materialise(self, name: str, sql: str) -> int:
-        """Keep the result of a query under a name, however large; return its number of rows."""
+        """Store the result of a query, of any size, under a name; return its number of rows."""
         ...
 
-    def repeated(self, table: Stored, column: str) -> pa.Table:
+    def repeated(self, table: StoredTable, column: str) -> pa.Table:
         """Return the values of an integer column, as ``value``, that occur more than once."""
         ...
 
-    def by_part(self, tables: Mapping[str, str], parts: int, work: Work, columns: Sequence[str]) -> Stored:
-        """Keep what some work makes of each part of some queries, which is what their column ``part`` says.
+    def by_part(self, tables: Mapping[str, str], parts: int, work: PartWork, columns: Sequence[str]) -> StoredTable:
+        """Process queries part by part, by their column ``part``, and store the results in one table.
 
         Parameters
         ----------
         tables : mapping of str to str
             Queries by name.
         parts : int
-            Parts are numbered from 0 on.
+            Number of parts, counted from 0.
         work : callable
             Returns a table of integers with the given columns for the tables of a part. It may run anywhere, and more
             than once.
@@ -62,12 +62,12 @@ class Backend(Protocol):
         ...
 
     def drop(self, name: str) -> None:
-        """Forget what is known under a name."""
+        """Drop a table."""
         ...
 
 
-class Stored:
-    """A table in a backend; dropped when nothing refers to it any more."""
+class StoredTable:
+    """A table in a backend, dropped when nothing refers to it any more."""
 
     def __init__(self, backend: Backend, name: str, rows: int = -1) -> None:
         self.name = name
@@ -78,10 +78,10 @@ class Stored:
         return self.name
 
 
-class Selected:
-    """A selection that is made anew each time; keeps the tables alive that it reads."""
+class Subquery:
+    """A query that runs on every use; keeps the tables alive that it reads."""
 
-    def __init__(self, sql: str, *tables: Stored | Selected) -> None:
+    def __init__(self, sql: str, *tables: StoredTable | Subquery) -> None:
         self.sql = sql
         self.tables = tables
 
@@ -89,24 +89,24 @@ class Selected:
         return f"({self.sql})"
 
 
-Relation = Stored | Selected
+Relation = StoredTable | Subquery
 """What can stand after FROM."""
 
 
-def new_name() -> str:
+def new_table_name() -> str:
     """Return a name that no table has."""
     return f"odkanon_{next(_numbers)}"
 
 
-def store(backend: Backend, sql: str) -> Stored:
-    """Keep the result of a query."""
-    name = new_name()
+def store_query(backend: Backend, sql: str) -> StoredTable:
+    """Store the result of a query."""
+    name = new_table_name()
     rows = backend.materialise(name, sql)
-    return Stored(backend, name, rows)
+    return StoredTable(backend, name, rows)
 
 
-def lend(backend: Backend, **columns: object) -> Stored:
+def upload_columns(backend: Backend, **columns: object) -> StoredTable:
     """Hand a small table to a backend, column by column."""
-    name = new_name()
+    name = new_table_name()
     backend.register(name, pa.table(columns))
-    return Stored(backend, name)
+    return StoredTable(backend, name)

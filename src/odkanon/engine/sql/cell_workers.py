@@ -1,6 +1,6 @@
-"""H3 cells of a stream of batches, by several processes: the H3 library keeps other threads waiting.
+"""H3 cells for a stream of batches in several processes, since the H3 library holds the interpreter lock.
 
-The helpers are plain child processes with a pipe each, not ``multiprocessing``, which would run the caller's main
+The workers are plain child processes with a pipe each, not ``multiprocessing``, which would run the caller's main
 module again. They end when their pipe does, so none survives a killed run.
 """
 
@@ -28,36 +28,36 @@ from odkanon.zoning.cells import Cells, Floats, latlng_to_cell
 _HEADER = struct.Struct("<qi")
 
 
-def placed(batch: pa.RecordBatch, cells: tuple[Cells, Cells]) -> pa.RecordBatch:
-    """Return a batch with cells, as signed integers, in place of its coordinates."""
+def with_cells(batch: pa.RecordBatch, cells: tuple[Cells, Cells]) -> pa.RecordBatch:
+    """Return a batch with cells, as signed integers, instead of its coordinates."""
     names = [name for name in batch.schema.names if name not in COORDINATES]
     ends = [pa.array(end.view(np.int64)) for end in cells]
     return pa.record_batch([*ends, *(batch.column(name) for name in names)], names=["origin", "destination", *names])
 
 
 def coordinates(batch: pa.RecordBatch) -> list[Floats]:
-    """Return the coordinates of a batch; zeros for rows that were rejected, whatever they held."""
+    """Return the coordinates of a batch, with zeros for rejected rows."""
     good = pc.equal(batch.column("reason"), 0)
     return [np.asarray(pc.if_else(good, batch.column(name), 0.0)) for name in COORDINATES]
 
 
 @dataclass(frozen=True)
-class ToDegrees:
-    """Turns the coordinates of batches into degrees, and away what is nowhere on the globe.
+class DegreeConverter:
+    """Converts the coordinates of batches to degrees, and rejects points that are nowhere on the globe.
 
     Attributes
     ----------
     crs : str
-        What the coordinates are, such as ``EPSG:32719``.
+        The coordinate reference system, such as ``EPSG:32719``.
     reason : int
-        The number of the reason for which rows are turned away.
+        The number of the reason for which rows are rejected.
     """
 
     crs: str
     reason: int
 
     def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the batch with degrees; a row that was turned away before keeps its reason."""
+        """Return the batch in degrees; a row that was rejected before keeps its reason."""
         degrees, good = ends_in_degrees(coordinates(batch), self.crs)
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         lost = pc.and_(pc.equal(columns["reason"], 0), pa.array(~good))
@@ -67,32 +67,32 @@ class ToDegrees:
 
 
 def place_batch(batch: pa.RecordBatch, resolution: int) -> pa.RecordBatch:
-    """Put the trips of one batch on cells."""
+    """Return a batch with the cells of its trips."""
     start_lat, start_lon, end_lat, end_lon = coordinates(batch)
     ends = latlng_to_cell(start_lat, start_lon, resolution), latlng_to_cell(end_lat, end_lon, resolution)
-    return placed(batch, ends)
+    return with_cells(batch, ends)
 
 
-def place_batches(batches: Iterable[pa.RecordBatch], resolution: int, helpers: int) -> Iterator[pa.RecordBatch]:
-    """Put the trips of many batches on cells, in order, with some helper processes."""
-    if helpers < 2:
+def place_batches(batches: Iterable[pa.RecordBatch], resolution: int, workers: int) -> Iterator[pa.RecordBatch]:
+    """Yield batches with the cells of their trips, in order, computed by worker processes."""
+    if workers < 2:
         yield from (place_batch(batch, resolution) for batch in batches)
         return
-    with _helpers(helpers) as pool:
-        waiting: deque[tuple[pa.RecordBatch, _Helper]] = deque()
+    with _workers(workers) as pool:
+        waiting: deque[tuple[pa.RecordBatch, _Worker]] = deque()
         for number, batch in enumerate(batches):
-            helper = pool[number % helpers]
-            if len(waiting) == helpers:
+            worker = pool[number % workers]
+            if len(waiting) == workers:
                 done, by = waiting.popleft()
-                yield placed(done, by.answer())
-            helper.ask(coordinates(batch), resolution)
-            waiting.append((batch, helper))
+                yield with_cells(done, by.answer())
+            worker.ask(coordinates(batch), resolution)
+            waiting.append((batch, worker))
         for done, by in waiting:
-            yield placed(done, by.answer())
+            yield with_cells(done, by.answer())
 
 
-class _Helper:
-    """A child process that answers with the cells of the points it is asked about."""
+class _Worker:
+    """A child process that returns the cells of points."""
 
     def __init__(self) -> None:
         self.process = start_python("from odkanon.engine.sql.cell_workers import serve; serve()")
@@ -100,7 +100,7 @@ class _Helper:
         self._thread: threading.Thread | None = None
 
     def ask(self, lat_lon: list[Floats], resolution: int) -> None:
-        # Both ends of a pipe block when it is full, so each question has a thread to see it through.
+        # Both ends of a pipe block when it is full, so each request has its own thread.
         self._thread = threading.Thread(target=self._converse, args=(lat_lon, resolution), daemon=True)
         self._thread.start()
 
@@ -123,23 +123,23 @@ class _Helper:
         assert self._thread is not None
         self._thread.join()
         if self._cells is None:
-            raise MemoryError("a helper process ended early")
+            raise MemoryError("a worker process ended early")
         return self._cells
 
 
 @contextmanager
-def _helpers(count: int) -> Iterator[list[_Helper]]:
-    pool = [_Helper() for _ in range(count)]
+def _workers(count: int) -> Iterator[list[_Worker]]:
+    pool = [_Worker() for _ in range(count)]
     try:
         yield pool
     finally:
-        for helper in pool:
-            assert helper.process.stdin is not None
-            helper.process.kill()
-            helper.process.stdin.close()
-            if helper.process.stdout is not None:
-                helper.process.stdout.close()
-            helper.process.wait()
+        for worker in pool:
+            assert worker.process.stdin is not None
+            worker.process.kill()
+            worker.process.stdin.close()
+            if worker.process.stdout is not None:
+                worker.process.stdout.close()
+            worker.process.wait()
 
 
 def _receive(stream: Any, values: Any) -> Any:
@@ -154,7 +154,7 @@ def _receive(stream: Any, values: Any) -> Any:
 
 
 def serve() -> None:
-    """Answer questions from standard input until it ends, be it in the middle of one because the run was killed."""
+    """Answer requests from standard input until it ends, possibly within a request if the run was killed."""
     source, target = sys.stdin.buffer, sys.stdout.buffer
     try:
         while len(header := source.read(_HEADER.size)) == _HEADER.size:
@@ -164,9 +164,9 @@ def serve() -> None:
                 target.write(latlng_to_cell(end[0], end[1], resolution).data)
             target.flush()
     except (EOFError, BrokenPipeError):
-        os._exit(1)  # without another try to write what nobody reads
+        os._exit(1)  # without flushing buffers that nobody reads
 
 
-def helper_count(rows: int) -> int:
-    """Return how many helpers are worth starting for so many trips."""
+def worker_count(rows: int) -> int:
+    """Return how many workers are worth starting for this many trips."""
     return 0 if rows < 2_000_000 else min(os.cpu_count() or 1, 16)

@@ -1,4 +1,4 @@
-"""Trips that are exact copies of another, and times that are written in two ways; both need a look at all rows."""
+"""Exact duplicates of trips, and mixed UTC offsets: checks across all rows of a table."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from odkanon.core.arrays import Bools
-from odkanon.engine.sql.backend import Backend, Stored, lend
-from odkanon.engine.sql.row_checks import CountedRows, SqlInput
+from odkanon.engine.sql.backend import Backend, StoredTable, upload_columns
+from odkanon.engine.sql.row_checks import RowPlan, SqlInput
 from odkanon.model.provenance import Rejected
 from odkanon.read.crs import ends_in_degrees
 from odkanon.read.tables.column_names import COORDINATES
@@ -21,18 +21,17 @@ _ZONED, _PLAIN = 1, 2
 
 
 @dataclass(frozen=True, eq=False)
-class Copies:
-    """Trips that repeat another of the same person; one row for each that is repeated.
+class Duplicates:
+    """Trips that repeat another of the same person, one row for each repeated trip.
 
     Attributes
     ----------
     found : pyarrow.Table
-        ``extra`` (how many more of them there are), ``weight`` (of each), how their times are written, and what else
-        was asked for.
+        ``extra`` (the number of repetitions), ``weight`` (of each), the format of times, and further columns.
     ends : list of array
         ``start_lat, start_lon, end_lat, end_lon`` in degrees.
     good : array of bool
-        Which lie on the globe.
+        Whether both ends are on the globe.
     """
 
     found: pa.Table
@@ -40,38 +39,38 @@ class Copies:
     good: Bools
 
     def rejected(self, which: Bools | None = None) -> Rejected:
-        """Return what they add up to, all or some."""
+        """Return the total of all or some of them."""
         extra, units = (np.asarray(self.found.column(name)).astype(np.int64) for name in ("extra", "weight"))
         extra = extra if which is None else extra * which
         return Rejected(int(extra.sum()), int(extra.sum()), int((extra * units).sum()))
 
-    def taken_off(self, backend: Backend, resolution: int, also: Sequence[str] = ()) -> Stored:
-        """Return what is to be added to the counts by origin, destination and more, to take the copies off again."""
+    def corrections(self, backend: Backend, resolution: int, columns: Sequence[str] = ()) -> StoredTable:
+        """Return negative counts by origin, destination and some columns that cancel the duplicates."""
         extra, units = (np.asarray(self.found.column(name)).astype(np.int64)[self.good] for name in ("extra", "weight"))
         lat_lon = [values[self.good] for values in self.ends]
-        return lend(
+        return upload_columns(
             backend,
             origin=latlng_to_cell(lat_lon[0], lat_lon[1], resolution).view(np.int64),
             destination=latlng_to_cell(lat_lon[2], lat_lon[3], resolution).view(np.int64),
-            **{name: self.found.column(name).filter(pa.array(self.good)) for name in also},
+            **{name: self.found.column(name).filter(pa.array(self.good)) for name in columns},
             records=-extra,
             trips=-extra,
             weight=-extra * units,
         )
 
 
-def find_copies(
+def find_duplicates(
     table: SqlInput,
-    rows: CountedRows,
-    records: Stored,
+    rows: RowPlan,
+    records: StoredTable,
     ends: Mapping[str, str],
-    also: Mapping[str, str],
+    columns: Mapping[str, str],
     crs: str | None,
-) -> Copies | None:
-    """Return exact copies; None if there are none, or none to look for.
+) -> Duplicates | None:
+    """Return exact duplicates; None if there are none, or if they are not looked for.
 
-    Fingerprints only narrow down where to compare in full; with none repeated, which is usual, that is all. What
-    else is told of them (``also``, as SQL) has to be the same for copies.
+    Usually no fingerprint is repeated; only rows with a repeated one are compared in full. Further ``columns`` (SQL by
+    name) are added to the result; duplicates agree in them.
     """
     if not rows.copies.same or not rows.copies.detects_duplicates:
         return None
@@ -80,12 +79,14 @@ def find_copies(
         return None
     weight = rows.columns.get("weight", "0")
     same = {f"same_{number}": expression for number, expression in enumerate(rows.copies.same.values())}
-    attributes = "".join(f", MIN({name}) AS {name}" for name in also)
+    further = "".join(f", MIN({name}) AS {name}" for name in columns)
     found = table.query(
-        {**ends, **same, **also, "weight": weight, "reason": rows.columns["reason"], **rows.fingerprint},
-        f"SELECT {', '.join(COORDINATES)}, MIN(weight) AS weight, COUNT(*) - 1 AS extra{attributes} FROM (%s) s "
-        f"JOIN suspects u ON s.fingerprint = u.value WHERE reason = 0 GROUP BY {', '.join([*COORDINATES, *same])} "
-        "HAVING COUNT(*) > 1",
+        {**ends, **same, **columns, "weight": weight, "reason": rows.columns["reason"], **rows.fingerprint},
+        lambda source: (
+            f"SELECT {', '.join(COORDINATES)}, MIN(weight) AS weight, COUNT(*) - 1 AS extra{further} FROM {source} s "
+            f"JOIN suspects u ON s.fingerprint = u.value WHERE reason = 0 GROUP BY {', '.join([*COORDINATES, *same])} "
+            "HAVING COUNT(*) > 1"
+        ),
         suspects=suspects,
     )
     if len(found) == 0:
@@ -94,11 +95,11 @@ def find_copies(
     good: Bools = np.ones(len(found), dtype=bool)
     if crs is not None:
         lat_lon, good = ends_in_degrees(lat_lon, crs)
-    return Copies(found, lat_lon, good)
+    return Duplicates(found, lat_lon, good)
 
 
 def offset_attributes(times: Mapping[str, TimeColumn]) -> dict[str, str]:
-    """Return, by name, the SQL that tells with or without a UTC offset, for columns that allow both."""
+    """Return the SQL, by name, that distinguishes times with and without a UTC offset, for columns that allow both."""
     return {
         f"{name}_written": f"CASE WHEN {time.clock} IS NULL THEN 0 WHEN {time.zoned} THEN {_ZONED} ELSE {_PLAIN} END"
         for name, time in times.items()
@@ -107,18 +108,22 @@ def offset_attributes(times: Mapping[str, TimeColumn]) -> dict[str, str]:
 
 
 def refuse_mixed_offsets(
-    table: SqlInput, found: Mapping[str, str], records: Stored, written: Mapping[str, str], copies: Copies | None
+    table: SqlInput,
+    found: Mapping[str, str],
+    records: StoredTable,
+    written: Mapping[str, str],
+    copies: Duplicates | None,
 ) -> None:
-    """Raise if only some times of a column say how far from UTC they are."""
+    """Raise if only some times of a column have a UTC offset."""
     for name in written:
         counted = table.backend.execute(
-            f"SELECT {name} AS kind, COUNT(*) AS n FROM {records} WHERE reason = 0 AND {name} > 0 GROUP BY {name}"
+            f"SELECT {name} AS format, COUNT(*) AS n FROM {records} WHERE reason = 0 AND {name} > 0 GROUP BY {name}"
         )
-        rows = {row["kind"]: row["n"] for row in counted.to_pylist()}
+        rows = {row["format"]: row["n"] for row in counted.to_pylist()}
         if len(rows) < 2:
             continue
         if copies is not None:
-            kind = np.asarray(copies.found.column(name))
+            written_as = np.asarray(copies.found.column(name))
             for which in rows:
-                rows[which] -= copies.rejected(copies.good & (kind == which)).rows
+                rows[which] -= copies.rejected(copies.good & (written_as == which)).rows
         raise mixed_offsets(table.name, found[name.removesuffix("_written")], rows[_ZONED], rows[_PLAIN])

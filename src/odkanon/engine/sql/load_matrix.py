@@ -1,4 +1,4 @@
-"""From tables of trips or of records between zones to OD matrices in a database."""
+"""Tables of trips to OD matrices in a database, and the matrix of checked records."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from fractions import Fraction
 import numpy as np
 
 from odkanon.core.arrays import Ints
-from odkanon.engine.sql.backend import Backend, Selected, Stored, lend, store
-from odkanon.engine.sql.cell_workers import ToDegrees
-from odkanon.engine.sql.duplicates import Copies, find_copies, offset_attributes, refuse_mixed_offsets
-from odkanon.engine.sql.row_checks import CountedRows, SqlInput, account, counted_rows
-from odkanon.engine.sql.sql_engine import axis_columns, leaf_keys, totals
-from odkanon.engine.sql.sql_matrix import SqlMatrix
-from odkanon.errors import InputError
+from odkanon.engine.sql.backend import Backend, StoredTable, Subquery, store_query, upload_columns
+from odkanon.engine.sql.cell_workers import DegreeConverter
+from odkanon.engine.sql.duplicates import Duplicates, find_duplicates, offset_attributes, refuse_mixed_offsets
+from odkanon.engine.sql.engine import axis_columns, leaf_keys, query_totals
+from odkanon.engine.sql.matrix import SqlMatrix
+from odkanon.engine.sql.row_checks import RowPlan, SqlInput, account_for_rows, plan_rows
 from odkanon.model.od import AXES
 from odkanon.model.provenance import Rejected, Source, Summary
 from odkanon.read.area import Area
@@ -26,15 +25,15 @@ from odkanon.read.input_spec import InputSpec
 from odkanon.read.land_mask import SAMPLE, warn_if_misplaced
 from odkanon.read.person_ids import value_text
 from odkanon.read.tables.column_names import COORDINATES, missing
-from odkanon.read.trips import OUTSIDE, attribute_columns, trip_checks, trip_identity, trip_values
+from odkanon.read.trips import OUTSIDE, attribute_columns, check_inside, trip_checks, trip_identity, trip_values
 from odkanon.zoning.attribute_axis import AttributeAxis
 from odkanon.zoning.hierarchy import Hierarchy, h3_hierarchy
 
 
 def load_trips(table: SqlInput, reading: InputSpec, attributes: Sequence[AttributeSpec] = ()) -> SqlMatrix:
-    """Read trips with coordinates into a database, and count them there by origin, destination and kind.
+    """Return the OD matrix, in a database, of trips with coordinates.
 
-    Same rules, same numbers as `odkanon.read_trips` with `odkanon.build_od` or `odkanon.cube_of`.
+    Checks and counts are those of `odkanon.read_trips` with `odkanon.build_od` or `odkanon.cube_of`.
     """
     found = reading.resolved(table, sources_of(attributes))
     if any(name not in found for name in COORDINATES):
@@ -45,34 +44,36 @@ def load_trips(table: SqlInput, reading: InputSpec, attributes: Sequence[Attribu
     times = reading.times(table, found)
     kept = attribute_columns(table, found, sources_of(attributes))
     values, written = trip_values(found, times), offset_attributes(times)
-    answers = {attribute_column(at): kind.sql(kept, times) for at, kind in enumerate(attributes)}
+    answers = {attribute_column(at): attribute.sql(kept, times) for at, attribute in enumerate(attributes)}
     identity = trip_identity(found, times) | {name: value_text(column) for name, column in kept.items()} | written
     where, checks = (
         reading.check(table, found, times),
         trip_checks(table, found, degrees=crs is None, times=reading.uses_hours),
     )
-    rows = counted_rows(table, found, checks, where=where, identity=identity)
+    rows = plan_rows(table, found, checks, where=where, identity=identity)
     ends = {name: values[name] for name in COORDINATES}
-    degrees = None if crs is None else ToDegrees(crs, len(rows.reasons) + 1)
+    degrees = None if crs is None else DegreeConverter(crs, len(rows.reasons) + 1)
     records = table.place(ends | rows.fingerprint | written | answers | rows.columns, rows.count, resolution, degrees)
     contributors = {name: rows.columns[name] for name in rows.contributors}
-    copies = find_copies(table, rows, records, ends, written | answers | contributors, crs)
+    copies = find_duplicates(table, rows, records, ends, written | answers | contributors, crs)
     source = reading.account(_account(table, rows, records, copies, crs), table.lines)
     hint_at_swap(source.rejected)
     if source.rows == sum(part.rows for part in source.rejected.values()):
         raise no_rows(table, source, example=example_of(table, found, checks, source.rejected))
     refuse_mixed_offsets(table, found, records, written, copies)
     _warn_if_misplaced(table, rows, ends, crs)
-    less = None if copies is None else copies.taken_off(table.backend, resolution, [*answers, *contributors])
-    return matrix_of_records(table.backend, rows, records, less, source, within=reading.area, attributes=attributes)
+    less = None if copies is None else copies.corrections(table.backend, resolution, [*answers, *contributors])
+    return build_matrix(table.backend, rows, records, less, source, within=reading.area, attributes=attributes)
 
 
-def _account(table: SqlInput, rows: CountedRows, records: Stored, copies: Copies | None, crs: str | None) -> Source:
-    """Return what was turned away; a copy counts as such, even of a row that is nowhere on the globe."""
+def _account(
+    table: SqlInput, rows: RowPlan, records: StoredTable, copies: Duplicates | None, crs: str | None
+) -> Source:
+    """Return the rejected rows by reason; a duplicate counts as such even if it is nowhere on the globe."""
     if crs is None:
-        return account(table, rows, records, Rejected(0, 0) if copies is None else copies.rejected())
+        return account_for_rows(table, rows, records, Rejected(0, 0) if copies is None else copies.rejected())
     rows = replace(rows, reasons=(*rows.reasons, nowhere(crs)))
-    source = account(table, rows, records, Rejected(0, 0) if copies is None else copies.rejected())
+    source = account_for_rows(table, rows, records, Rejected(0, 0) if copies is None else copies.rejected())
     rejected = dict(source.rejected)
     lost = rejected.pop(nowhere(crs), Rejected(0, 0))
     if copies is not None:
@@ -81,10 +82,10 @@ def _account(table: SqlInput, rows: CountedRows, records: Stored, copies: Copies
     return replace(source, rejected=rejected).reject(nowhere(crs), lost)
 
 
-def _warn_if_misplaced(table: SqlInput, rows: CountedRows, ends: Mapping[str, str], crs: str | None) -> None:
+def _warn_if_misplaced(table: SqlInput, rows: RowPlan, ends: Mapping[str, str], crs: str | None) -> None:
     some = table.query(
         {**ends, "reason": rows.columns["reason"]},
-        f"SELECT {', '.join(COORDINATES)} FROM (%s) r WHERE reason = 0 LIMIT {SAMPLE}",
+        lambda rows: f"SELECT {', '.join(COORDINATES)} FROM {rows} r WHERE reason = 0 LIMIT {SAMPLE}",
     )
     lat_lon = [np.asarray(some.column(name)) for name in COORDINATES]
     if crs is not None:
@@ -93,27 +94,27 @@ def _warn_if_misplaced(table: SqlInput, rows: CountedRows, ends: Mapping[str, st
     warn_if_misplaced(np.concatenate(lat_lon[0::2]), np.concatenate(lat_lon[1::2]))
 
 
-def matrix_of_records(
+def build_matrix(
     backend: Backend,
-    rows: CountedRows,
-    records: Stored,
-    copies: Stored | None,
+    rows: RowPlan,
+    records: StoredTable,
+    copies: StoredTable | None,
     source: Source,
     *,
     within: Area | None = None,
     tree: Hierarchy | None = None,
     attributes: Sequence[AttributeSpec] = (),
 ) -> SqlMatrix:
-    """Return the matrix of good records, of those inside an area where one is given.
+    """Return the matrix of valid records, or of those inside an area.
 
     Parameters
     ----------
-    records : Stored
-        ``origin, destination, reason`` and what is counted; places are H3 cells, or numbers of leaves of ``tree``.
-        For each kind there is a column of answers.
-    copies : Stored, optional
-        ``origin, destination``, answers, contributors, ``records, trips, weight`` to be added, negative for what is
-        to be taken off.
+    records : StoredTable
+        ``origin, destination, reason``, the counted columns and the value of each attribute; places are H3 cells, or
+        numbers of leaves of ``tree``.
+    copies : StoredTable, optional
+        Negative counts that cancel duplicates: ``origin, destination``, attributes, contributors and
+        ``records, trips, weight``.
     """
     ends = ", ".join(axis_columns(len(attributes)))
     weighted = "weight" in rows.columns
@@ -138,7 +139,7 @@ def matrix_of_records(
         source = _without_outside(backend, good, inside, masses, source, rows.scale)
         good = _inside(good, inside)
         contributions = {name: _inside(relation, inside) for name, relation in contributions.items()}
-        keep: tuple[Stored, ...] = (records, inside)
+        keep: tuple[StoredTable, ...] = (records, inside)
     else:
         keep = (records,)
     keep = keep if copies is None else (*keep, copies)
@@ -148,15 +149,17 @@ def matrix_of_records(
         name: _coded(relation, numbers, ["contributor", *masses[1:]]) for name, relation in contributions.items()
     }
     sums = ", ".join(f"CAST(SUM({name}) AS BIGINT) AS {name}" for name in masses[1:])
-    pairs = store(backend, f"SELECT {ends}, 1 AS pairs, {sums} FROM ({good}) g GROUP BY {ends}")
-    seen = {name: Selected(relation, *keep, *numbers) for name, relation in contributions.items()}
+    pairs = store_query(backend, f"SELECT {ends}, 1 AS pairs, {sums} FROM ({good}) g GROUP BY {ends}")
+    subqueries = {name: Subquery(relation, *keep, *numbers) for name, relation in contributions.items()}
     _warn_of_missing(backend, rows.contributors, records, copies)
-    matrix = _matrix(backend, pairs, seen, source, rows.scale if weighted else None, tree, within)
+    matrix = _matrix(backend, pairs, subqueries, source, rows.scale if weighted else None, tree, within)
     return replace(matrix, axes=axes)
 
 
-def _warn_of_missing(backend: Backend, contributors: Sequence[str], records: Stored, copies: Stored | None) -> None:
-    """Warn where many of the records that are left without copies name no contributor."""
+def _warn_of_missing(
+    backend: Backend, contributors: Sequence[str], records: StoredTable, copies: StoredTable | None
+) -> None:
+    """Warn if many records, duplicates left aside, name no contributor."""
     for name in contributors:
         every = f"SELECT 1 AS records, {name} AS contributor FROM {records} WHERE reason = 0"
         if copies is not None:
@@ -170,8 +173,8 @@ def _warn_of_missing(backend: Backend, contributors: Sequence[str], records: Sto
 
 def _matrix(
     backend: Backend,
-    pairs: Stored,
-    contributions: Mapping[str, Selected],
+    pairs: StoredTable,
+    contributions: Mapping[str, Subquery],
     source: Source,
     scale: int | None,
     tree: Hierarchy | None,
@@ -182,7 +185,7 @@ def _matrix(
         origins, destinations = (replace(h3_hierarchy(key.astype(np.uint64)), within=within) for key in keys)
     else:
         origins, destinations = (_observed(tree, key) for key in keys)
-    whole = totals(backend, str(pairs), ("pairs", "trips") if scale is None else ("pairs", "trips", "weight"))
+    whole = query_totals(backend, str(pairs), ("pairs", "trips") if scale is None else ("pairs", "trips", "weight"))
     contributors = {
         name: int(
             backend.execute(f"SELECT COUNT(*) AS n FROM (SELECT DISTINCT contributor FROM {each} v) p")["n"][0].as_py()
@@ -201,50 +204,49 @@ def _observed(tree: Hierarchy, leaf: Ints) -> Hierarchy:
     return tree if keep.all() else tree.restrict(keep)
 
 
-def _places_inside(backend: Backend, records: Stored, within: Area) -> Stored:
+def _places_inside(backend: Backend, records: StoredTable, within: Area) -> StoredTable:
     ends = [f"SELECT {axis} AS place FROM {records} WHERE reason = 0" for axis in ("origin", "destination")]
     found = backend.execute(f"SELECT DISTINCT place FROM ({' UNION ALL '.join(ends)}) p").column("place").to_numpy()
-    return lend(backend, place=found[within.contains(found.astype(np.uint64))])
+    return upload_columns(backend, place=found[within.contains(found.astype(np.uint64))])
 
 
-def _inside(relation: str, inside: Stored) -> str:
+def _inside(relation: str, inside: StoredTable) -> str:
     joins = f"JOIN {inside} a ON r.origin = a.place JOIN {inside} b ON r.destination = b.place"
     return f"SELECT r.* FROM ({relation}) r {joins}"
 
 
 def _axes(
     backend: Backend, good: str, attributes: Sequence[AttributeSpec]
-) -> tuple[tuple[AttributeAxis, ...], tuple[Stored, ...]]:
-    """Return the axes of the answers that occur, and for each a table of answers and the numbers of their values."""
+) -> tuple[tuple[AttributeAxis, ...], tuple[StoredTable, ...]]:
+    """Return the axes of the attributes, and for each a table of the texts that occur and the codes of their values."""
     axes, numbers = [], []
-    for at, kind in enumerate(attributes):
+    for at, attribute in enumerate(attributes):
         found = backend.execute(f"SELECT DISTINCT {attribute_column(at)} AS answer FROM ({good}) r").column("answer")
-        axis, code = kind.axis(np.asarray(found.to_pylist(), dtype=np.str_))
+        axis, code = attribute.axis(np.asarray(found.to_pylist(), dtype=np.str_))
         axes.append(axis)
-        numbers.append(lend(backend, answer=found, code=code.astype(np.int64)))
+        numbers.append(upload_columns(backend, answer=found, code=code.astype(np.int64)))
     return tuple(axes), tuple(numbers)
 
 
-def _coded(relation: str, numbers: Sequence[Stored], counted: Sequence[str]) -> str:
-    """Return a selection with the numbers of values in place of answers."""
+def _coded(relation: str, numbers: Sequence[StoredTable], counted: Sequence[str]) -> str:
+    """Return a query with codes instead of the texts of attributes."""
     if not numbers:
         return relation
     codes = ", ".join(f"k{at}.code AS {attribute_column(at)}" for at in range(len(numbers)))
     joins = " ".join(f"JOIN {each} k{at} ON r.{attribute_column(at)} = k{at}.answer" for at, each in enumerate(numbers))
-    residual = ", ".join(f"r.{name}" for name in (*AXES, *counted))
-    return f"SELECT {codes}, {residual} FROM ({relation}) r {joins}"
+    others = ", ".join(f"r.{name}" for name in (*AXES, *counted))
+    return f"SELECT {codes}, {others} FROM ({relation}) r {joins}"
 
 
 def _without_outside(
-    backend: Backend, good: str, inside: Stored, masses: tuple[str, ...], source: Source, scale: int
+    backend: Backend, good: str, inside: StoredTable, masses: tuple[str, ...], source: Source, scale: int
 ) -> Source:
     sums = ", ".join(f"CAST(COALESCE(SUM({name}), 0) AS BIGINT) AS {name}" for name in masses)
     every, kept = (
         backend.execute(f"SELECT {sums} FROM ({relation}) r").to_pylist()[0]
         for relation in (good, _inside(good, inside))
     )
-    if kept["records"] == 0:
-        raise InputError("no trip has both ends inside the area; check the cells or the outline")
+    check_inside(np.array([kept["records"] > 0]))
     if "weight" in every:
         source = replace(source, mean_weight=Fraction(every["weight"], every["trips"] * scale))
     return source.reject(OUTSIDE, Rejected(*(every[name] - kept[name] for name in masses)))

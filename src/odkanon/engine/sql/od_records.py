@@ -1,6 +1,6 @@
-"""Tables of records between zones into a database; same rules, same numbers as `odkanon.read_od`.
+"""Tables of records between zones to OD matrices in a database.
 
-There are few zones however many records there are, so zones are looked at in Python and records are not.
+Zones are few even if records are many, so zones are checked in Python and records in the database.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow as pa
 
 from odkanon.core.arrays import Bools, Ints
-from odkanon.engine.sql.backend import Stored, lend, store
+from odkanon.engine.sql.backend import StoredTable, store_query, upload_columns
 from odkanon.engine.sql.duplicates import offset_attributes, refuse_mixed_offsets
-from odkanon.engine.sql.load_matrix import matrix_of_records
-from odkanon.engine.sql.row_checks import CountedRows, SqlInput, account, counted_rows
-from odkanon.engine.sql.sql_matrix import SqlMatrix
+from odkanon.engine.sql.load_matrix import build_matrix
+from odkanon.engine.sql.matrix import SqlMatrix
+from odkanon.engine.sql.row_checks import RowPlan, SqlInput, account_for_rows, plan_rows
 from odkanon.model.provenance import Rejected, Source
 from odkanon.read.attributes.spec import AttributeSpec, answers_of, sources_of
 from odkanon.read.diagnostics import no_rows
@@ -43,20 +43,20 @@ log = logging.getLogger(__name__)
 
 
 def load_od(table: SqlInput, reading: InputSpec, attributes: Sequence[AttributeSpec] = ()) -> SqlMatrix:
-    """Read records between zones into a database, and count them there by origin, destination and kind."""
+    """Return the OD matrix, in a database, of records between zones; the counts are those of `odkanon.read_od`."""
     found = reading.resolved(table, sources_of(attributes))
     if any(name not in found for name in ENDS):
         raise missing(table, found, ENDS)
     times, hierarchy = reading.times(table, found), reading.tree
     asked, where = answers_of(attributes, table, found, times), reading.check(table, found, times)
     identity = end_identity(found, asked, times)
-    rows = counted_rows(table, found, end_checks(table, found, asked), where=where, identity=identity)
+    rows = plan_rows(table, found, end_checks(table, found, asked), where=where, identity=identity)
     zoned = offset_attributes(asked.times)
     read = table.keep(end_texts(found) | rows.fingerprint | asked.sql | asked.written | zoned | rows.columns)
     refuse_mixed_offsets(table, found, read, zoned, None)
-    source = reading.account(account(table, rows, read, Rejected(0, 0)), table.lines)
+    source = reading.account(account_for_rows(table, rows, read, Rejected(0, 0)), table.lines)
     texts = _distinct_texts(table, read)
-    reason, said = (NO_CELL, "") if hierarchy is None else (NO_LEAF, "")
+    reason, unknown = (NO_CELL, "") if hierarchy is None else (NO_LEAF, "")
     if hierarchy is None:
         cells = str_to_cell(texts) if len(texts) else np.empty(0, dtype=np.uint64)
         known: Bools = is_valid_cell(cells)
@@ -64,10 +64,10 @@ def load_od(table: SqlInput, reading: InputSpec, attributes: Sequence[AttributeS
     else:
         names = np.asarray(texts.to_numpy(zero_copy_only=False), dtype=np.str_)
         known = np.isin(names, hierarchy.leaves)
-        said = unknown_codes(names, hierarchy.leaves)
+        unknown = unknown_codes(names, hierarchy.leaves)
         keys = np.full(len(names), -1, dtype=np.int64)
         keys[known] = find_nodes(hierarchy, 0, names[known])
-    places = lend(table.backend, name=texts, place=keys, known=known.astype(np.int32))
+    places = upload_columns(table.backend, name=texts, place=keys, known=known.astype(np.int32))
     if is_flows(found):
         _check_distinct(table, read, places, list(asked.written), hierarchy)
     columns = [*rows.columns, *asked.sql]
@@ -75,21 +75,21 @@ def load_od(table: SqlInput, reading: InputSpec, attributes: Sequence[AttributeS
     source = _with_unknown(table, rows, records, source, reason)
     if not _any_good(table, records):
         if hierarchy is not None:
-            raise no_rows(table, source, f"; {said}" if said else "")
+            raise no_rows(table, source, f"; {unknown}" if unknown else "")
         raise no_rows(table, source, OWN_CODES, option="hierarchy FILE")
-    if said:
-        log.warning("%s", said)
+    if unknown:
+        log.warning("%s", unknown)
     if hierarchy is None:
         records = _lift(table, columns, records, reading.resolution)
-    return matrix_of_records(
+    return build_matrix(
         table.backend, rows, records, None, source, within=reading.area, tree=hierarchy, attributes=attributes
     )
 
 
 def _check_distinct(
-    table: SqlInput, read: Stored, places: Stored, written: Sequence[str], tree: Hierarchy | None
+    table: SqlInput, read: StoredTable, places: StoredTable, written: Sequence[str], tree: Hierarchy | None
 ) -> None:
-    """Refuse a pair (of one kind) that is listed twice, in whatever way its places are written."""
+    """Raise if a pair (with the same attributes) is listed twice, however its places are written."""
     by = ", ".join(["a.place", "b.place", *(f"r.{name}" for name in written)])
     found = table.backend.execute(
         f"SELECT a.place AS origin, b.place AS destination, COUNT(*) AS n FROM {read} r "
@@ -102,16 +102,18 @@ def _check_distinct(
         raise repeated_pairs(table, len(found), str(names[0][0]), str(names[1][0]), found.column("n")[0].as_py())
 
 
-def _distinct_texts(table: SqlInput, read: Stored) -> pa.Array:
+def _distinct_texts(table: SqlInput, read: StoredTable) -> pa.Array:
     ends = " UNION ALL ".join(f"SELECT {end} AS name FROM {read} WHERE reason = 0" for end in ENDS)
     found = table.backend.execute(f"SELECT DISTINCT name FROM ({ends}) e").column("name")
     return pa.array(found.to_pylist(), pa.string())
 
 
-def _placed(table: SqlInput, columns: Sequence[str], read: Stored, places: Stored, unknown: int) -> Stored:
-    """Give each good record the numbers of its zones, or the reason ``unknown`` where it has none."""
+def _placed(
+    table: SqlInput, columns: Sequence[str], read: StoredTable, places: StoredTable, unknown: int
+) -> StoredTable:
+    """Return the records with the numbers of their zones, or the reason ``unknown`` if they have none."""
     counted = "".join(f", r.{name}" for name in columns if name != "reason")
-    return store(
+    return store_query(
         table.backend,
         f"SELECT a.place AS origin, b.place AS destination{counted}, CASE WHEN r.reason > 0 THEN r.reason "
         f"WHEN a.known = 1 AND b.known = 1 THEN 0 ELSE {unknown} END AS reason FROM {read} r "
@@ -119,17 +121,19 @@ def _placed(table: SqlInput, columns: Sequence[str], read: Stored, places: Store
     )
 
 
-def _with_unknown(table: SqlInput, rows: CountedRows, records: Stored, source: Source, reason: str) -> Source:
+def _with_unknown(table: SqlInput, rows: RowPlan, records: StoredTable, source: Source, reason: str) -> Source:
     extended = replace(rows, reasons=(*rows.reasons, reason), copies=replace(rows.copies, same={}))
-    return source.reject(reason, account(table, extended, records, Rejected(0, 0)).rejected.get(reason, Rejected(0, 0)))
+    return source.reject(
+        reason, account_for_rows(table, extended, records, Rejected(0, 0)).rejected.get(reason, Rejected(0, 0))
+    )
 
 
-def _any_good(table: SqlInput, records: Stored) -> bool:
+def _any_good(table: SqlInput, records: StoredTable) -> bool:
     return bool(len(table.backend.execute(f"SELECT 1 AS one FROM {records} WHERE reason = 0 LIMIT 1")))
 
 
-def _lift(table: SqlInput, columns: Sequence[str], records: Stored, resolution: int | None) -> Stored:
-    """Lift all cells to one resolution, where they are finer."""
+def _lift(table: SqlInput, columns: Sequence[str], records: StoredTable, resolution: int | None) -> StoredTable:
+    """Return the records with all finer cells lifted to one resolution."""
     ends = " UNION ALL ".join(f"SELECT {end} AS place FROM {records} WHERE reason = 0" for end in ENDS)
     found = table.backend.execute(f"SELECT place, COUNT(*) AS n FROM ({ends}) e GROUP BY place")
     cells = found.column("place").to_numpy().astype(np.uint64)
@@ -137,9 +141,9 @@ def _lift(table: SqlInput, columns: Sequence[str], records: Stored, resolution: 
     lifted = same_resolution(table, cells, found.column("n").to_numpy(), resolution)
     if resolution is None or (levels == resolution).all():
         return records
-    places = lend(table.backend, name=cells.view(np.int64), place=lifted.view(np.int64))
+    places = upload_columns(table.backend, name=cells.view(np.int64), place=lifted.view(np.int64))
     counted = "".join(f", r.{name}" for name in columns)
-    return store(
+    return store_query(
         table.backend,
         f"SELECT a.place AS origin, b.place AS destination{counted} FROM {records} r "
         f"JOIN {places} a ON r.origin = a.name JOIN {places} b ON r.destination = b.name WHERE r.reason = 0",

@@ -1,113 +1,127 @@
-"""The checks on rows where the rows are: the same expressions as in memory, for inputs that never are there."""
+"""Row checks in a database: the same SQL expressions as in memory, evaluated where the rows are."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import pyarrow as pa
 
 from odkanon.core.weights import largest_weight, units_sql, weight_scale
-from odkanon.engine.sql.backend import Backend, Stored
-from odkanon.engine.sql.cell_workers import ToDegrees
+from odkanon.engine.sql.backend import Backend, StoredTable
+from odkanon.engine.sql.cell_workers import DegreeConverter
 from odkanon.model.provenance import Rejected, Source
 from odkanon.read.tables.open_table import Check, Table
 from odkanon.read.trip_checks import DUPLICATE, UNREADABLE, Checkable, Rows, check_total, rows_of, too_long
 
+Statement = Callable[[str], str]
+"""Given the relation to read from, returns a query."""
+
 
 class SqlInput(Checkable, Protocol):
-    """A table that a SQL engine can read, wherever it is."""
+    """A table that a SQL engine can read."""
 
     @property
     def sha256(self) -> str | None:
-        """Of the file or files."""
+        """Digest of the file or files."""
         ...
 
     @property
     def lines(self) -> int | None:
-        """Rows that a text file should have by its lines; None where that cannot be told."""
+        """Number of rows of a text file by its lines; None where it is unknown."""
         ...
 
     def example(self, condition: str, columns: Sequence[str]) -> str:
-        """Return the first row that meets a condition, for a message; empty where that takes too long to find."""
+        """Return the first row that meets a condition, for a message; empty if finding it takes too long."""
         ...
 
     @property
     def backend(self) -> Backend:
-        """Where to work on it."""
+        """The database to work in."""
         ...
 
-    def query(self, values: Mapping[str, str], statement: str, **tables: pa.Table) -> pa.Table:
-        """Return what a statement makes of some values, for which it has ``%s``, with some small tables at hand."""
+    def query(self, values: Mapping[str, str], statement: Statement, **tables: pa.Table) -> pa.Table:
+        """Return the result of a statement on some values, with further small tables available by name."""
         ...
 
-    def place(self, values: Mapping[str, str], rows: int, resolution: int, degrees: ToDegrees | None = None) -> Stored:
-        """Keep some values of so many rows, with cells in place of coordinates, which are degrees or made such."""
+    def place(
+        self, values: Mapping[str, str], rows: int, resolution: int, degrees: DegreeConverter | None = None
+    ) -> StoredTable:
+        """Store some values of all ``rows`` rows, with H3 cells instead of coordinates."""
         ...
 
-    def keep(self, values: Mapping[str, str]) -> Stored:
-        """Keep some values as they are."""
+    def keep(self, values: Mapping[str, str]) -> StoredTable:
+        """Store some values as they are."""
         ...
 
     def unreadable_lines(self) -> int:
-        """Return how many lines of a text file could not be split into columns, once read."""
+        """Return the number of lines of a text file that could not be split into columns, once it has been read."""
         ...
 
 
-class OfTable:
-    """What an input says of itself as the table says it that its rows are of."""
+class TableInput:
+    """The properties of an input that are those of its table."""
 
     table: Table
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names as they stand in the source."""
+        """Column names as in the source."""
         return self.table.columns
 
     @property
     def name(self) -> str:
-        """What to call the table in messages."""
+        """Name of the table in messages."""
         return self.table.name
 
     @property
     def sha256(self) -> str | None:
-        """Of the file or files."""
+        """Digest of the file or files."""
         return self.table.sha256
 
     @property
+    def lines(self) -> int | None:
+        """Number of rows of a text file by its lines; None where it is unknown."""
+        return self.table.lines
+
+    @property
     def checks(self) -> tuple[Check, ...]:
-        """Reasons of the format itself to turn rows away."""
+        """Checks that the format itself imposes."""
         return self.table.checks
+
+    def example(self, condition: str, columns: Sequence[str]) -> str:
+        """Return the first row that meets a condition, for a message; empty if there is none."""
+        return self.table.example(condition, columns)
 
     def types(self) -> dict[str, str]:
         """Return the SQL type of each column."""
         return self.table.types()
 
     def is_whole(self, column: str) -> bool:
-        """Tell whether a column holds integers."""
+        """Return whether a column holds integers."""
         return self.table.is_whole(column)
 
 
 @dataclass(frozen=True)
-class CountedRows:
-    """How the rows of a table are checked and counted, once the table has been looked at.
+class RowPlan:
+    """How the rows of a table are checked and counted, once its totals are known.
 
     Attributes
     ----------
     reasons : tuple of str
-        Why rows are turned away; the number 1 stands for the first.
+        The reasons to reject rows, numbered from 1.
     columns : dict of str to str
-        SQL expressions of ``reason`` and, where there are such, ``trips``, ``weight`` in units, and contributors by
-        measure.
+        SQL expressions of ``reason`` and, as far as the table has them, ``trips``, ``weight`` in units, and
+        contributors by measure.
     contributors : tuple of str
-        The measures by contributors among them.
+        The measures among these that count contributors.
     copies : Rows
-        What makes two rows the same, and under which condition they are copies.
+        What makes two rows equal, and the condition under which they are duplicates.
     count : int
-        Rows of the table.
+        Number of rows.
     scale : int
-        Units of weight in one.
+        Units per unit of weight.
     """
 
     reasons: tuple[str, ...]
@@ -119,22 +133,22 @@ class CountedRows:
 
     @property
     def fingerprint(self) -> dict[str, str]:
-        """SQL expression, by name, that is equal for equal rows and NULL where that is not asked; empty not to look."""
+        """SQL expression, by name, that is the same for equal rows; empty if duplicates are not looked for."""
         if not self.copies.same:
             return {}
         same = ", ".join(self.copies.same.values())
         return {"fingerprint": f"CASE WHEN {self.copies.known} THEN CAST(hash({same}) % {2**63 - 1} AS BIGINT) END"}
 
 
-def counted_rows(
+def plan_rows(
     table: SqlInput,
     found: Mapping[str, str],
     checks: Sequence[Check],
     *,
     where: Check | None,
     identity: Mapping[str, str] | None,
-) -> CountedRows:
-    """Look at a table once, and say how its rows are checked and counted; see `odkanon.read.trip_checks.rows_of`."""
+) -> RowPlan:
+    """Return how the rows of a table are checked and counted; see `odkanon.read.trip_checks.rows_of`."""
     long = too_long(table, found["weight"]) if "weight" in found else "false"
     rows = rows_of(table, found, checks, where=where, identity=identity)
     facts = _facts(table, rows, long)
@@ -156,13 +170,13 @@ def counted_rows(
     columns |= {name: rows.contributors[name] for name in contributors}
     if "persons" not in contributors and rows.detects_duplicates:
         rows = replace(rows, same={}, known="true")
-    return CountedRows(rows.reasons, columns | {"reason": reason}, contributors, rows, facts["n_rows"], scale)
+    return RowPlan(rows.reasons, columns | {"reason": reason}, contributors, rows, facts["n_rows"], scale)
 
 
 def _facts(table: SqlInput, rows: Rows, long: str) -> dict[str, Any]:
-    """Count the rows, those with a weight and those with a contributor, and add up kept weights as `whole_total` does.
+    """Return the numbers of rows, of weights and of contributors, and the total of kept weights as in `whole_total`.
 
-    ``long`` is the condition under which a weight has more digits than a float tells.
+    ``long`` is the condition under which a weight has more digits than a float holds.
     """
     selected = {"reason": rows.reason, "too_long": f"CASE WHEN {long} THEN 1 ELSE 0 END", **rows.contributors}
     asked = {"n_rows": "COUNT(*)", "too_long": "MAX(too_long)"} | {name: f"COUNT({name})" for name in rows.contributors}
@@ -172,7 +186,7 @@ def _facts(table: SqlInput, rows: Rows, long: str) -> dict[str, Any]:
         selected |= {"weight": rows.weight, "weight_reason": rows.weight_reason}
         asked["weights"] = f"SUM(CASE WHEN weight_reason = {rows.no_weight} THEN 0 ELSE 1 END)"
         asked["total"] = "SUM(CASE WHEN reason = 0 AND weight_reason = 0 THEN CEIL(weight) END)"
-    found: dict[str, Any] = table.query(selected, f"SELECT {_listed(asked)} FROM (%s) r").to_pylist()[0]
+    found: dict[str, Any] = table.query(selected, lambda rows: f"SELECT {_listed(asked)} FROM {rows} r").to_pylist()[0]
     return found
 
 
@@ -180,8 +194,8 @@ def _listed(expressions: Mapping[str, str]) -> str:
     return ", ".join(f"{expression} AS {name}" for name, expression in expressions.items())
 
 
-def account(table: SqlInput, rows: CountedRows, records: Stored, copies: Rejected) -> Source:
-    """Return what was turned away, and why; ``copies`` are the rows that repeat another."""
+def account_for_rows(table: SqlInput, rows: RowPlan, records: StoredTable, copies: Rejected) -> Source:
+    """Return the rejected rows by reason; ``copies`` are the duplicates."""
     trips = "SUM(trips)" if "trips" in rows.columns else "COUNT(*)"
     weight = "SUM(weight)" if "weight" in rows.columns else "0"
     found = table.backend.execute(
@@ -200,8 +214,8 @@ def account(table: SqlInput, rows: CountedRows, records: Stored, copies: Rejecte
     return Source(rows.count + lines, table.sha256, rejected, lookalikes=_lookalikes(table, rows, records))
 
 
-def _lookalikes(table: SqlInput, rows: CountedRows, records: Stored) -> int:
-    """Count the rows that are the same as another, where nothing tells copies from trips."""
+def _lookalikes(table: SqlInput, rows: RowPlan, records: StoredTable) -> int:
+    """Return the number of rows that equal another, if nothing distinguishes duplicates from trips."""
     if rows.copies.detects_duplicates or not rows.copies.same:
         return 0
     alike = f"SELECT COUNT(*) AS n FROM {records} WHERE reason = 0 GROUP BY fingerprint"

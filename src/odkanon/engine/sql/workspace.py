@@ -1,4 +1,4 @@
-"""A matrix in a database at work: what is suppressed before, and the releases that are made of it there."""
+"""A matrix in a database at work: what is left of it, and the releases that are made of it."""
 
 from __future__ import annotations
 
@@ -8,16 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from odkanon.core.arrays import Codes
-from odkanon.engine.memory_engine import MemoryEngine
-from odkanon.engine.nested_release import Nested
-from odkanon.engine.protocols import Engine
-from odkanon.engine.residual import Residual
-from odkanon.engine.sql.backend import Relation, Stored, lend, store
-from odkanon.engine.sql.deviations import compare
-from odkanon.engine.sql.nested_deviations import nested_deviations
-from odkanon.engine.sql.presuppress import presuppressed
-from odkanon.engine.sql.sql_engine import SqlEngine, join_maps, totals
-from odkanon.engine.sql.sql_matrix import SqlMatrix
+from odkanon.engine.memory.engine import MemoryEngine
+from odkanon.engine.node_flows import NestedRows
+from odkanon.engine.protocols import Engine, Residual
+from odkanon.engine.sql.backend import Relation, StoredTable, store_query, upload_columns
+from odkanon.engine.sql.deviations import compare_pairs, nested_deviations
+from odkanon.engine.sql.engine import SqlEngine, join_maps, query_totals
+from odkanon.engine.sql.matrix import SqlMatrix
+from odkanon.engine.sql.presuppress import presuppressed_pairs
 from odkanon.model.assemble import add_companion
 from odkanon.model.assignment import Deviation
 from odkanon.model.budget import Budget
@@ -40,40 +38,41 @@ class SqlWorkspace:
     Attributes
     ----------
     od : SqlMatrix
-        All of it.
-    residual : SqlMatrix
+        The whole matrix.
+    left : SqlMatrix
         What is left after suppression; its summary is still that of the whole.
     early : Totals
-        What was suppressed before generalising.
+        What was suppressed before generalisation.
     """
 
     od: SqlMatrix
-    residual: SqlMatrix
+    left: SqlMatrix
     early: Totals
 
     @classmethod
-    def of(cls, od: SqlMatrix) -> SqlWorkspace:
+    def from_matrix(cls, od: SqlMatrix) -> SqlWorkspace:
         """Return the workspace with nothing suppressed yet."""
         return cls(od, od, Totals(weight=None if od.scale is None else 0))
 
     @property
     def remaining(self) -> Totals:
-        """What is left of the matrix."""
-        return totals(self.od.backend, str(self.residual.pairs), self.residual.engine().masses)
+        """The total of what is left."""
+        return query_totals(self.od.backend, str(self.left.pairs), self.left.engine().masses)
 
     def engine(self, measures: frozenset[str]) -> SqlEngine:
         """Return an engine over what is left."""
-        return self.residual.engine(measures)
+        return self.left.engine(measures)
 
     def presuppress(self, rule: Rule, *, levels: int, budget: Budget) -> SqlWorkspace:
         """Return what Algorithm 1 leaves."""
         engine = self.od.engine(rule.measures)
-        early = presuppressed(engine, rule, levels=levels, budget=budget, allowance=budget.allowance(self.od.summary))
-        gone = totals(self.od.backend, str(early), engine.masses)
+        allowance = budget.allowance(self.od.summary)
+        early = presuppressed_pairs(engine, rule, levels=levels, budget=budget, allowance=allowance)
+        gone = query_totals(self.od.backend, str(early), engine.masses)
         return SqlWorkspace(self.od, _without(self.od, early) if gone.pairs else self.od, gone)
 
     def refuse(self, spec: ReleaseSpec, refusal: str) -> Release:
-        """Return the release that publishes nothing, and says why."""
+        """Return the release that publishes nothing, with the reason."""
         return Release.empty(self.od.summary, spec, refusal)
 
     def release(self, spec: ReleaseSpec, classes: Engine, cuts: tuple[Cut, Cut]) -> Release:
@@ -82,14 +81,14 @@ class SqlWorkspace:
         all_origins, zone_of_origin = zones_of_cut(self.od.origins, cuts[0])
         all_destinations, zone_of_destination = zones_of_cut(self.od.destinations, cuts[1])
         maps = [
-            lend(self.od.backend, place=keys[zone >= 0], zone=zone[zone >= 0])
+            upload_columns(self.od.backend, place=keys[zone >= 0], zone=zone[zone >= 0])
             for keys, zone in zip(self.od.keys, (zone_of_origin, zone_of_destination), strict=True)
         ]
         assert isinstance(classes, SqlEngine | MemoryEngine)
-        merged = classes.meeting(rule)
-        merged = self._count_contributors(merged, set(self.od.contributions) - classes.counted, maps)
-        good, suppressed, companion = np.ones(len(merged), dtype=bool), classes.below(rule) + self.early, None
-        if not self._are_enough(suppressed, rule, merged, maps):
+        merged = classes.satisfying_flows(rule)
+        merged = self._count_contributors(merged, set(self.od.contributions) - classes.counted_measures, maps)
+        good, suppressed, companion = np.ones(len(merged), dtype=bool), classes.totals_below(rule) + self.early, None
+        if not self._satisfies(suppressed, rule, merged, maps):
             companion = add_companion(merged, good, all_origins, all_destinations, rule)
             if companion is None or not good.any():
                 return self.refuse(spec, ALONE)
@@ -109,13 +108,13 @@ class SqlWorkspace:
         )
 
     def _deviations(
-        self, classes: Classes, zones: tuple[Zones, Zones], places: tuple[Codes, Codes], maps: list[Stored]
+        self, classes: Classes, zones: tuple[Zones, Zones], places: tuple[Codes, Codes], maps: list[StoredTable]
     ) -> dict[str, Deviation]:
         assert zones[0].leaves is not None
         assert zones[1].leaves is not None
         leaf_pairs = zones[0].leaves[classes.origin] * zones[1].leaves[classes.destination]
-        zoned = f"{self.od.pairs} f LEFT {join_maps('f', *maps).replace(' JOIN', ' LEFT JOIN')}"
-        return compare(
+        zoned = f"{self.od.pairs} f {join_maps('f', *maps, join='LEFT JOIN')}"
+        return compare_pairs(
             self.od.backend,
             classes,
             leaf_pairs,
@@ -124,8 +123,8 @@ class SqlWorkspace:
             lambda shares: f"{zoned} LEFT JOIN {shares} c ON c.origin = a.zone AND c.destination = b.zone",
         )
 
-    def _are_enough(self, suppressed: Totals, rule: Rule, merged: Flows, maps: list[Stored]) -> bool:
-        """Tell whether the suppressed are none, or meet the rule as one group."""
+    def _satisfies(self, suppressed: Totals, rule: Rule, merged: Flows, maps: list[StoredTable]) -> bool:
+        """Return whether nothing is suppressed, or the suppressed pairs meet the rule as one class."""
         least = {measure: rule.units(measure, self.od.summary.scale) for measure in rule.measures}
         if not suppressed.pairs:
             return True
@@ -134,30 +133,32 @@ class SqlWorkspace:
         contributors = [name for name in least if name in DISTINCT]
         if not contributors:
             return True
-        shown = lend(self.od.backend, origin=merged.origin, destination=merged.destination)
-        inside = store(
+        published = upload_columns(self.od.backend, origin=merged.origin, destination=merged.destination)
+        inside = store_query(
             self.od.backend,
-            f"SELECT f.origin, f.destination FROM {self.residual.pairs} f {join_maps('f', *maps)} "
-            f"JOIN {shown} c ON c.origin = a.zone AND c.destination = b.zone",
+            f"SELECT f.origin, f.destination FROM {self.left.pairs} f {join_maps('f', *maps)} "
+            f"JOIN {published} c ON c.origin = a.zone AND c.destination = b.zone",
         )
         return all(self._contributors_outside(name, inside, least[name]) >= least[name] for name in contributors)
 
-    def _contributors_outside(self, measure: str, inside: Stored, most: int) -> int:
-        """Count the contributors of all pairs but some, up to so many."""
+    def _contributors_outside(self, measure: str, inside: StoredTable, most: int) -> int:
+        """Return the number of contributors of all pairs except some, or ``most`` if there are more."""
         found = self.od.backend.execute(
             f"SELECT DISTINCT v.contributor FROM {self.od.contributions[measure]} v WHERE NOT EXISTS "
             f"(SELECT 1 FROM {inside} i WHERE i.origin = v.origin AND i.destination = v.destination) LIMIT {most}"
         )
         return len(found)
 
-    def _count_contributors(self, merged: Flows, measures: Collection[str], maps: list[Stored]) -> Flows:
-        """Count the contributors of published classes, in measures that the rule does not ask for."""
+    def _count_contributors(self, merged: Flows, measures: Collection[str], maps: list[StoredTable]) -> Flows:
+        """Return the classes with the numbers of their contributors in measures that the rule does not use."""
         backend, counts = self.od.backend, dict(merged.contributor_counts)
         for name in sorted(measures):
-            wanted = lend(backend, origin=merged.origin, destination=merged.destination, number=np.arange(len(merged)))
+            wanted = upload_columns(
+                backend, origin=merged.origin, destination=merged.destination, number=np.arange(len(merged))
+            )
             found = backend.execute(
                 "SELECT number, COUNT(*) AS contributors FROM (SELECT DISTINCT c.number, v.contributor "
-                f"FROM {self.residual.contributions[name]} v {join_maps('v', *maps)} JOIN {wanted} c "
+                f"FROM {self.left.contributions[name]} v {join_maps('v', *maps)} JOIN {wanted} c "
                 "ON c.origin = a.zone AND c.destination = b.zone) s GROUP BY number"
             )
             counts[name] = np.zeros(len(merged), dtype=np.int64)
@@ -165,11 +166,11 @@ class SqlWorkspace:
         return replace(merged, contributor_counts=counts)
 
     def residual_trips(self, nodes: Sequence[int], contributors: Collection[str]) -> Residual:
-        """Return what is left as a cascade takes it up its ladder."""
-        return self.residual.residual_trips(contributors)
+        """Return what is left as the residual of a cascade."""
+        return self.left.residual_trips(contributors)
 
-    def nested_release(self, spec: ReleaseSpec, nested: Nested) -> Release:
-        """Return the release of rows at several levels."""
+    def nested_release(self, spec: ReleaseSpec, nested: NestedRows) -> Release:
+        """Return the release of nested rows."""
         origins, destinations, classes, rows = nested.classes()
         return Release(
             self.od.summary,
@@ -179,18 +180,18 @@ class SqlWorkspace:
             classes,
             nested.suppressed,
             Structure.NESTED,
-            # The rows of a cube are not of pairs alone, so that pairs have no even share of them.
+            # Rows of a cube also differ by attributes, so pairs have no even share of them.
             deviations={} if self.od.axes else nested_deviations(self.od, classes, nested, rows),
             stored=self.od,
             unlisted=nested.unlisted,
         )
 
 
-def _without(od: SqlMatrix, early: Stored) -> SqlMatrix:
-    """Return a matrix without some of its pairs, over the leaves that still occur."""
+def _without(od: SqlMatrix, early: StoredTable) -> SqlMatrix:
+    """Return a matrix without some of its pairs, over the leaves that remain."""
 
-    def left(table: Relation) -> Stored:
-        return store(
+    def left(table: Relation) -> StoredTable:
+        return store_query(
             od.backend,
             f"SELECT f.* FROM {table} f WHERE NOT EXISTS (SELECT 1 FROM {early} e "
             "WHERE e.origin = f.origin AND e.destination = f.destination)",
@@ -199,7 +200,7 @@ def _without(od: SqlMatrix, early: Stored) -> SqlMatrix:
     pairs = left(od.pairs)
     trees, keys = [], []
     for axis, key in zip(AXES, od.keys, strict=True):
-        tree = od.side(axis).tree
+        tree = od.table_axis(axis).tree
         found = od.backend.execute(f"SELECT DISTINCT {axis} AS place FROM {pairs}").column("place").to_numpy()
         keep = np.isin(key, found)
         trees.append(tree if keep.all() else tree.restrict(keep))

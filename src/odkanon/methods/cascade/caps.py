@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from odkanon.core.arrays import Bools, Ints, group_sum
-from odkanon.engine.residual import codes_of, keys_of
+from odkanon.engine.node_flows import codes_to_keys, keys_to_codes
 from odkanon.methods.cascade.ladder import Ladder
 from odkanon.methods.cascade.subtree_types import Level
 
@@ -141,11 +141,11 @@ class Untouched:
         if rung == 0:
             return leaf_caps(self.ladder, len(attributes[0]), self.k - 1)
         radix = [len(self.ladder.level(rung, axis).child) for axis in range(len(attributes))]
-        keys = keys_of(attributes, radix)
+        keys = codes_to_keys(attributes, radix)
         known, found = self.known.get(rung, (keys[:0], None))
         distinct = np.union1d(known, keys)
         if found is None or len(distinct) > len(known):
-            found = self._values(rung, list(codes_of(distinct, radix)))
+            found = self._values(rung, list(keys_to_codes(distinct, radix)))
             self.known[rung] = distinct, found
         at = np.searchsorted(distinct, keys)
         return Caps(found.nothing[at], found.most[at], [values[at] for values in found.untouched], found.touched)

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from odkanon.core.arrays import Bools, Ints, group_sum
-from odkanon.engine.residual import Groups, keys_of
+from odkanon.engine.node_flows import NodeFlows, codes_to_keys
 from odkanon.methods.cascade.ladder import Ladder
 
 
@@ -19,20 +19,20 @@ class Listed:
 
     Attributes
     ----------
-    found : Groups
+    found : NodeFlows
         What was there, with what finer rows passed on.
-    groups : Groups
+    groups : NodeFlows
         What of it is listed.
-    passed : Groups
+    passed : NodeFlows
         What of it goes on to the next rung.
     gives : array of bool
         Whether a row lists as much as it may, so that some of its trips may stand in a coarser one.
     """
 
     rung: int
-    found: Groups
-    groups: Groups
-    passed: Groups
+    found: NodeFlows
+    groups: NodeFlows
+    passed: NodeFlows
     gives: Bools
 
 
@@ -44,7 +44,7 @@ class Rows:
     ----------
     rung : array of int
         The rung of each row.
-    found, groups, passed : Groups
+    found, groups, passed : NodeFlows
         Where the rows are: what was there, what of it is listed, and what goes on; see `Listed`.
     gives : array of bool
         Whether a row lists as much as it may, so that some of its trips may stand in a coarser one.
@@ -52,9 +52,9 @@ class Rows:
 
     ladder: Ladder
     rung: Ints
-    found: Groups
-    groups: Groups
-    passed: Groups
+    found: NodeFlows
+    groups: NodeFlows
+    passed: NodeFlows
     gives: Bools
 
     def __len__(self) -> int:
@@ -75,7 +75,7 @@ class Rows:
                 continue
             own = [code[here] for code in self.groups.codes]
             radix = [side.nodes(level) for side, level in zip(self.ladder.sides, self.ladder.levels[rung], strict=True)]
-            at, inside = match(keys_of(own, radix), keys_of(codes, radix))
+            at, inside = match(codes_to_keys(own, radix), codes_to_keys(codes, radix))
             found[waiting[inside]] = here[at[inside]]
             waiting = np.concatenate([waiting[~inside], here])
             codes = [np.concatenate([code[~inside], mine]) for code, mine in zip(codes, own, strict=True)]
@@ -96,7 +96,7 @@ class Rows:
         inside = self.above >= 0
         return own - group_sum(self.above[inside], len(self), own[inside])
 
-    def own(self) -> Groups:
+    def own(self) -> NodeFlows:
         """Return the OD pairs whose finest row each row is, with all of their trips, wherever these are listed."""
         inside = self.above >= 0
 
@@ -146,11 +146,11 @@ def rows_of(ladder: Ladder, listed: Sequence[Listed]) -> Rows:
     )
 
 
-def _joined(parts: Sequence[Groups]) -> Groups:
+def _joined(parts: Sequence[NodeFlows]) -> NodeFlows:
     def joined(name: str) -> Ints:
         return np.concatenate([getattr(part, name) for part in parts])
 
-    return Groups(
+    return NodeFlows(
         tuple(np.concatenate(codes) for codes in zip(*(part.codes for part in parts), strict=True)),
         joined("pairs"),
         joined("trips"),

@@ -17,8 +17,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from odkanon.core.arrays import Bools
-from odkanon.engine.protocols import Matrix, Workspace
-from odkanon.engine.residual import memory_residual
+from odkanon.engine.dispatch import open_workspace
+from odkanon.engine.memory.residual import MemoryResidual
+from odkanon.engine.protocols import Workspace
 from odkanon.errors import InputError
 from odkanon.methods.cascade.drop_order import order_of
 from odkanon.methods.cascade.ladder import Ladder, in_turns, side_of
@@ -26,7 +27,7 @@ from odkanon.methods.cascade.reuse import EarlierRows
 from odkanon.methods.cascade.roll_up import PublicationRule, RollUp, roll_up
 from odkanon.model.budget import Budget, BudgetOf
 from odkanon.model.measures import BY_CONTRIBUTOR
-from odkanon.model.od import ODMatrix
+from odkanon.model.od import Matrix, ODMatrix
 from odkanon.model.provenance import Summary
 from odkanon.model.release import Release
 from odkanon.model.release_spec import ReleaseSpec
@@ -93,7 +94,7 @@ def cascade(
         if not safe or od.axes or coarsest is not None or budget is not None:
             raise InputError("the rows are given; there are no further options")
         parameters["rows"] = "given"
-    work = od.workspace()
+    work = open_workspace(od)
     terms = PublicationRule(rule, least_trips(rule, safe=safe), safe and rows is None)
     ladder = ladder_of((od.origins, od.destinations, *(axis.tree for axis in od.axes)), coarsest)
     if od.axes:
@@ -132,7 +133,9 @@ def outlook(od: ODMatrix, rule: Rule, budget: Budget | None) -> Outlook:
     flows = od.flows.only(rule.required_measures | {BY_CONTRIBUTOR})
     nodes, terms = [side.nodes(0) for side in ladder.sides], PublicationRule(rule, least_trips(rule, safe=True))
     rolled_up = settled(
-        lambda now: roll_up(ladder, memory_residual(flows, nodes, rule.measures, placing=False), now), terms, od.summary
+        lambda now: roll_up(ladder, MemoryResidual.from_flows(flows, nodes, rule.measures, placing=False), now),
+        terms,
+        od.summary,
     )
     trips, g = rolled_up.rows.groups.trips, None
     if budget is not None:

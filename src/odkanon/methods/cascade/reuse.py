@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from odkanon.core.arrays import Bools, Ints
-from odkanon.engine.residual import keys_of
+from odkanon.engine.node_flows import codes_to_keys
 from odkanon.errors import InputError
 from odkanon.methods.cascade.ladder import Ladder
 from odkanon.quality.accuracy.row_masses import around_rows
@@ -46,7 +46,7 @@ class EarlierRows:
     destination: npt.NDArray[np.str_]
 
     def on(self, ladder: Ladder) -> list[Ints]:
-        """Return, by rung of a ladder, the keys of the reusable rows; see `odkanon.engine.residual.keys_of`."""
+        """Return, by rung of a ladder, the keys of the reusable rows; see `odkanon.engine.node_flows.codes_to_keys`."""
         trees = [side.tree for side in ladder.sides]
         if any(tree.resolution is None or tree.steps > 1 or tree.within is not None for tree in trees):
             raise InputError(
@@ -82,7 +82,7 @@ def _keys(ladder: Ladder, rung: int, names: list[npt.NDArray[np.str_]], levels: 
         codes.append(code)
         known &= found
     radix = [side.nodes(level) for side, level in zip(ladder.sides, ladder.levels[rung], strict=True)]
-    return np.sort(keys_of(codes, radix)[known])
+    return np.sort(codes_to_keys(codes, radix)[known])
 
 
 def lasting(origin: CellNodes, destination: CellNodes) -> Bools:

@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from odkanon.core.arrays import Bools, Ints
-from odkanon.engine.nested_release import Nested
-from odkanon.engine.residual import Groups, Residual, codes_of, keys_of
+from odkanon.engine.node_flows import NestedRows, NodeFlows, codes_to_keys, keys_to_codes
+from odkanon.engine.protocols import Residual
 from odkanon.methods.cascade.caps import Below, Caps, Steps, Untouched, cut, hold, leaf_caps
 from odkanon.methods.cascade.cascade_rows import Listed, Rows, proportion, rows_of
 from odkanon.methods.cascade.ladder import Ladder
@@ -99,7 +99,7 @@ class RollUp:
         """What is in no row."""
         return self.left + self.kept
 
-    def nested(self, published: Bools) -> Nested:
+    def nested(self, published: Bools) -> NestedRows:
         """Return the rows to publish."""
         shown = replace(self.rows.groups, weight=self.rows.shared_weight())
         which = np.flatnonzero(published)
@@ -107,7 +107,7 @@ class RollUp:
         number = np.where(published, np.cumsum(published) - 1, -1)
         own, left_out = self.rows.own(), np.flatnonzero(~published)
         beyond = _totals(self.rows.passed.take(np.flatnonzero(self.rows.above < 0)))
-        return Nested(
+        return NestedRows(
             tuple(side.tree for side in self.rows.ladder.sides),
             tuple(np.array(self.rows.ladder.levels)[rows.rung].T),
             shown.take(which),
@@ -161,19 +161,19 @@ def roll_up(ladder: Ladder, residual: Residual, terms: PublicationRule, only: Se
     return RollUp(rows_of(ladder, listed), residual, kept, most)
 
 
-def _given(ladder: Ladder, rung: int, groups: Groups, only: Sequence[Ints] | None) -> Bools:
+def _given(ladder: Ladder, rung: int, groups: NodeFlows, only: Sequence[Ints] | None) -> Bools:
     """Tell which groups may be listed."""
     if only is None:
         return np.ones(len(groups.trips), dtype=bool)
     radix = [side.nodes(level) for side, level in zip(ladder.sides, ladder.levels[rung], strict=True)]
-    return np.isin(keys_of(groups.codes, radix), only[rung])
+    return np.isin(codes_to_keys(groups.codes, radix), only[rung])
 
 
-def split(groups: Groups, bound: Ints, reassigned: str | None) -> tuple[Groups, Groups]:
+def split(groups: NodeFlows, bound: Ints, reassigned: str | None) -> tuple[NodeFlows, NodeFlows]:
     """Return what groups list within their bounds, and what is above them; all pairs count with the former.
 
-    Whose trips stay is chosen by the heads of one measure (see `odkanon.engine.residual.deal`): as many as
-    fit. Of other heads those count that certainly stay: whoever leaves takes a trip along.
+    Whose trips stay is chosen by the contributors of one measure (`choose_leaving_trips`): as many as fit. Of other
+    contributors those count that certainly stay: whoever leaves takes a trip along.
     """
     row = np.minimum(groups.trips, bound)
     above = groups.trips - row
@@ -191,16 +191,16 @@ def split(groups: Groups, bound: Ints, reassigned: str | None) -> tuple[Groups, 
 
 
 def _capped(
-    ladder: Ladder, rung: int, groups: Groups, below: Nodes, terms: PublicationRule, untouched: Untouched
+    ladder: Ladder, rung: int, groups: NodeFlows, below: Nodes, terms: PublicationRule, untouched: Untouched
 ) -> tuple[Ints, Ints, Nodes]:
     """Return which groups are listed, their bounds, and the nodes of the rung that have rows in them now."""
     axis, levels = ladder.axes[rung - 1], ladder.levels[rung]
     side = ladder.sides[axis]
     radix = [of.nodes(level) for of, level in zip(ladder.sides, levels, strict=True)]
     lifted = [side.parent(levels[axis])[code] if at == axis else code for at, code in enumerate(below.codes)]
-    old, new = keys_of(lifted, radix), keys_of(groups.codes, radix)
+    old, new = codes_to_keys(lifted, radix), codes_to_keys(groups.codes, radix)
     keys = np.unique(np.concatenate([old, new]))
-    codes = codes_of(keys, radix)
+    codes = keys_to_codes(keys, radix)
     attributes = [of.levels[level].kind[code] for of, level, code in zip(ladder.sides, levels, codes, strict=True)]
     kind_below = side.levels[levels[axis] - 1].kind[below.codes[axis]]
     children = Below(np.searchsorted(keys, old), below.codes[axis], kind_below, below.caps)
@@ -227,6 +227,6 @@ def _only(caps: Caps, which: Bools) -> Caps:
     )
 
 
-def _totals(groups: Groups) -> Totals:
+def _totals(groups: NodeFlows) -> Totals:
     weight = None if groups.weight is None else int(groups.weight.sum())
     return Totals(int(groups.pairs.sum()), int(groups.trips.sum()), weight)

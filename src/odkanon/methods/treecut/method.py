@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from math import inf
 from typing import Any, get_args
 
-from odkanon.engine.memory_engine import memory_engine
+from odkanon.engine.memory.engine import MemoryEngine
 from odkanon.errors import InputError
 from odkanon.methods.merging import MergePath, SquarePath
 from odkanon.methods.odkanon import refusal
@@ -158,6 +158,6 @@ def odkanon_cuts(problem: Problem) -> tuple[Cut, Cut] | None:
     """Return where ODkAnon with the budget at the end stops."""
     rule, budget = problem.rule, problem.budget
     kind = MergePath if problem.counts is None else SquarePath
-    path = kind.of(memory_engine(problem.od, rule.required_measures), rule)
+    path = kind.of(MemoryEngine.from_matrix(problem.od, rule.required_measures), rule)
     found = next(path.steps_within(rule, budget, problem.allowance), None)
     return None if found is None else path.cuts(found[0])

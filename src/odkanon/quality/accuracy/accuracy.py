@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from odkanon.core.arrays import Ints
-from odkanon.engine.protocols import Matrix
+from odkanon.model.od import Matrix
 from odkanon.model.release import Release
 from odkanon.quality.accuracy.comparison import compare_on, measured
 from odkanon.quality.accuracy.even_spread import Rows, merged

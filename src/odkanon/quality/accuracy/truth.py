@@ -8,11 +8,12 @@ import numpy as np
 
 from odkanon.core.arrays import Bools, Codes, Ints, group_sum, number_groups
 from odkanon.core.weights import from_units
-from odkanon.engine.protocols import Engine, Matrix
-from odkanon.engine.sql.backend import lend
-from odkanon.engine.sql.sql_engine import ints, join_maps
-from odkanon.engine.sql.sql_matrix import SqlMatrix
-from odkanon.model.od import ODMatrix
+from odkanon.engine.dispatch import open_workspace
+from odkanon.engine.protocols import Engine
+from odkanon.engine.sql.backend import upload_columns
+from odkanon.engine.sql.engine import int_column, join_maps
+from odkanon.engine.sql.matrix import SqlMatrix
+from odkanon.model.od import Matrix, ODMatrix
 from odkanon.zoning.cells import Floats
 from odkanon.zoning.hierarchy import Cut, Hierarchy
 
@@ -56,7 +57,7 @@ class Counted:
 
 def engine_of(matrix: Matrix, measures: tuple[str, ...]) -> Engine:
     """Return an engine over all pairs of a matrix."""
-    return matrix.workspace().engine(frozenset(measures))
+    return open_workspace(matrix).engine(frozenset(measures))
 
 
 def on_places(
@@ -123,7 +124,7 @@ def _lengths(od: ODMatrix, ends: Ends, measures: tuple[str, ...]) -> tuple[Ints,
 
 def _stored_lengths(matrix: SqlMatrix, ends: Ends, measures: tuple[str, ...]) -> tuple[Ints, dict[str, Ints]]:
     maps = [
-        lend(matrix.backend, place=keys, x=x, y=y)
+        upload_columns(matrix.backend, place=keys, x=x, y=y)
         for keys, (x, y) in zip(matrix.keys, (ends.origin, ends.destination), strict=True)
     ]
     sums = ", ".join(f"CAST(SUM(f.{measure}) AS BIGINT) AS {measure}" for measure in measures)
@@ -131,5 +132,5 @@ def _stored_lengths(matrix: SqlMatrix, ends: Ends, measures: tuple[str, ...]) ->
     found = matrix.backend.execute(
         f"SELECT {length} AS step, {sums} FROM {matrix.pairs} f {join_maps('f', *maps)} GROUP BY {length}"
     )
-    order = np.argsort(ints(found, "step"))
-    return ints(found, "step")[order], {measure: ints(found, measure)[order] for measure in measures}
+    order = np.argsort(int_column(found, "step"))
+    return int_column(found, "step")[order], {measure: int_column(found, measure)[order] for measure in measures}

@@ -19,14 +19,16 @@ from functools import cached_property
 import numpy as np
 
 from odkanon.core.arrays import Bools, Ints
-from odkanon.engine.protocols import Matrix
+from odkanon.engine.sql.matrix import SqlMatrix
 from odkanon.errors import InputError
 from odkanon.model.budget import Budget, BudgetOf, cost_column
+from odkanon.model.od import Matrix
 from odkanon.model.provenance import Summary
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.quality.lower_bounds.bounds import homogeneous_bound, least_ratio, loss_bound
-from odkanon.quality.lower_bounds.minimal_cost import Floats, Spread, climb
+from odkanon.quality.lower_bounds.minimal_cost import Floats, Spread, climb, minimal_costs
+from odkanon.quality.lower_bounds.stored_costs import stored_minimal_costs
 from odkanon.quality.utility import UtilityMeasure
 
 
@@ -200,7 +202,10 @@ class _Offers:
 def _offers(od: Matrix, rule: Rule, measure: UtilityMeasure, budget_of: BudgetOf) -> tuple[_Offers, _Offers]:
     """Return the least prices of pairs, and the masses of their smallest classes."""
     if measure == "trips":
-        found = od.reach(rule)
+        if isinstance(od, SqlMatrix) and not od.is_small:
+            found = stored_minimal_costs(od, rule)
+        else:
+            found = minimal_costs(od.in_memory(), rule)
         return _counted(found[0], budget_of), _counted(found[1], budget_of)
     pairs = od.in_memory()
     flows = pairs.flows

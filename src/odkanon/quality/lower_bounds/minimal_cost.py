@@ -192,7 +192,7 @@ def climb(od: ODMatrix, rule: Rule, measure: str, *, transposed: bool = False) -
     return ladder(flows, origins, destinations, lambda up, across, classes: rule.satisfied(classes), measure)
 
 
-def reach_of(od: ODMatrix, rule: Rule) -> tuple[Spread, Spread]:
+def minimal_costs(od: ODMatrix, rule: Rule) -> tuple[Spread, Spread]:
     """Return how the least prices of the pairs of a matrix in memory are spread, and the masses of their classes."""
     price, smallest = climb(od, rule, "trips").descend()
     return spread(price, od.flows.trips), spread(smallest, od.flows.trips)

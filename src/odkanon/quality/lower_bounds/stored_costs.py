@@ -19,9 +19,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from odkanon.core.arrays import Bools, Codes, Ints
-from odkanon.engine.sql.backend import Stored, lend
-from odkanon.engine.sql.sql_engine import SqlEngine, ints
-from odkanon.engine.sql.sql_matrix import SqlMatrix
+from odkanon.engine.sql.backend import StoredTable, upload_columns
+from odkanon.engine.sql.engine import SqlEngine, int_column
+from odkanon.engine.sql.matrix import SqlMatrix
 from odkanon.model.flows import Contributions, Flows
 from odkanon.model.measures import MEASURES
 from odkanon.model.od import Axis
@@ -36,7 +36,7 @@ _LEAST_ROWS = 200
 """Parts of fewer rows are not worth a query."""
 
 
-def spreads(od: SqlMatrix, rule: Rule) -> tuple[Spread, Spread]:
+def stored_minimal_costs(od: SqlMatrix, rule: Rule) -> tuple[Spread, Spread]:
     """Return how the least prices of the pairs are spread, and the masses of their smallest classes."""
     engine = od.engine(rule.measures)
     origins, destinations = levels_of(od.origins), levels_of(od.destinations)
@@ -55,14 +55,14 @@ def spreads(od: SqlMatrix, rule: Rule) -> tuple[Spread, Spread]:
     return price, smallest
 
 
-def _known_above(engine: SqlEngine, origins: Levels, destinations: Levels, rule: Rule) -> Stored:
+def _known_above(engine: SqlEngine, origins: Levels, destinations: Levels, rule: Rule) -> StoredTable:
     """Return the best classes over flows from the nodes of the first of some upper levels to single destinations."""
     parts = _parts(engine, "destination", destinations)
     known = None if parts.upper is None else _known_on_top(engine, origins, parts.upper, rule)
     return _run(engine, "destination", _Know.of(parts, origins, rule, engine.scale), parts, known)
 
 
-def _known_on_top(engine: SqlEngine, origins: Levels, destinations: Levels, rule: Rule) -> Stored:
+def _known_on_top(engine: SqlEngine, origins: Levels, destinations: Levels, rule: Rule) -> StoredTable:
     """Return the best classes over flows between the first of some upper levels of both axes."""
     trees = engine.origin.tree, engine.destination.tree
     coarse = engine.merged(level_cut(trees[0], origins.numbers[0]), level_cut(trees[1], destinations.numbers[0]))
@@ -75,7 +75,7 @@ def _known_on_top(engine: SqlEngine, origins: Levels, destinations: Levels, rule
 
     flows = coarse.flows
     price, smallest = ladder(flows, origins, destinations, meets).descend()
-    return lend(
+    return upload_columns(
         engine.backend, near=flows.destination, far=flows.origin, price=_whole(price), smallest=_whole(smallest)
     )
 
@@ -110,7 +110,7 @@ class _Parts:
 
 def _parts(engine: SqlEngine, axis: Axis, levels: Levels) -> _Parts:
     """Cut an axis into parts that fit in memory, at the highest level at which that can be done."""
-    side = engine.side(axis)
+    side = engine.table_axis(axis)
     ends = f"SELECT {axis} AS place FROM {engine.table}"
     for each in engine.contributions.values():
         ends = f"{ends} UNION ALL SELECT {axis} AS place FROM {each} v"
@@ -126,13 +126,15 @@ def _parts(engine: SqlEngine, axis: Axis, levels: Levels) -> _Parts:
     return _Parts(lower, upper if len(upper) else None, np.repeat(part.astype(np.int32), levels.sizes[step]))
 
 
-def _run(engine: SqlEngine, axis: Axis, work: _Part, parts: _Parts, known: Stored | None) -> Stored:
+def _run(engine: SqlEngine, axis: Axis, work: _Part, parts: _Parts, known: StoredTable | None) -> StoredTable:
     """Climb every part, where the backend wants that done, and keep what comes out."""
     other: Axis = "destination" if axis == "origin" else "origin"
-    near, far = engine.side(axis), engine.side(other)
+    near, far = engine.table_axis(axis), engine.table_axis(other)
     maps = (
-        lend(engine.backend, place=near.places, zone=near.leaf.astype(np.int32), part=parts.part_of_leaf[near.leaf]),
-        lend(engine.backend, place=far.places, zone=far.tree.codes[work.far.numbers[0]][far.leaf]),
+        upload_columns(
+            engine.backend, place=near.places, zone=near.leaf.astype(np.int32), part=parts.part_of_leaf[near.leaf]
+        ),
+        upload_columns(engine.backend, place=far.places, zone=far.tree.codes[work.far.numbers[0]][far.leaf]),
     )
     joins = f"JOIN {maps[0]} m ON f.{axis} = m.place JOIN {maps[1]} o ON f.{other} = o.place"
     ends = "SELECT m.part, m.zone AS near, o.zone AS far"
@@ -142,7 +144,7 @@ def _run(engine: SqlEngine, axis: Axis, work: _Part, parts: _Parts, known: Store
         tables[name] = f"{ends}, f.contributor FROM {each} f {joins}"
     if known is not None:
         nodes, part = parts.below()
-        wanted = lend(engine.backend, node=nodes, part=part)
+        wanted = upload_columns(engine.backend, node=nodes, part=part)
         tables["known"] = f"SELECT w.part, k.* FROM {known} k JOIN {wanted} w ON k.near = w.node"
     return engine.backend.by_part(tables, parts.count, work, work.columns)
 
@@ -183,11 +185,11 @@ class _Part(ABC):
         if self.bridge is None:
             return flows, *climbed.descend()
         known = tables["known"]
-        keys, summit = self._keys(ints(known, "near"), ints(known, "far")), climbed.summit
+        keys, summit = self._keys(int_column(known, "near"), int_column(known, "far")), climbed.summit
         order = np.argsort(keys, kind="stable")
         wanted = self._keys(self.bridge[summit.origin], summit.destination)
         at = order[np.searchsorted(keys, wanted, sorter=order)]
-        return flows, *climbed.descend(*(_float(ints(known, name))[at] for name in ("price", "smallest")))
+        return flows, *climbed.descend(*(_float(int_column(known, name))[at] for name in ("price", "smallest")))
 
     def _keys(self, near: npt.NDArray[np.integer], far: npt.NDArray[np.integer]) -> Ints:
         return near.astype(np.int64) * len(self.far.sizes[0]) + far
@@ -195,11 +197,11 @@ class _Part(ABC):
     def _flows(self, tables: Mapping[str, pa.Table]) -> Flows:
         rows = tables["flows"]
         given = Flows(
-            ints(rows, "near").astype(np.int32),
-            ints(rows, "far").astype(np.int32),
+            int_column(rows, "near").astype(np.int32),
+            int_column(rows, "far").astype(np.int32),
             np.empty(0, dtype=np.int64),
-            ints(rows, "trips"),
-            ints(rows, "weight") if self.rule.weight is not None else None,
+            int_column(rows, "trips"),
+            int_column(rows, "weight") if self.rule.weight is not None else None,
             scale=self.scale or 1,
         )
         flows, _ = given.merge(given.origin, given.destination)
@@ -207,7 +209,7 @@ class _Part(ABC):
         return replace(flows, contributions={name: self._contributions(flows, tables[name]) for name in contributors})
 
     def _contributions(self, flows: Flows, contributions: pa.Table) -> Contributions:
-        ends = self._keys(ints(contributions, "near"), ints(contributions, "far"))
+        ends = self._keys(int_column(contributions, "near"), int_column(contributions, "far"))
         flow = np.searchsorted(self._keys(flows.origin, flows.destination), ends)
         contributor = pc.dictionary_encode(contributions.column("contributor").combine_chunks()).indices.to_numpy()
         repeated = Contributions(

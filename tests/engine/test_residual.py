@@ -9,20 +9,23 @@ import pytest
 
 from engine.small import in_duckdb, table
 from odkanon import read_od
-from odkanon.engine.residual import Groups, MemoryResidual, Residual
+from odkanon.engine.dispatch import open_workspace
+from odkanon.engine.memory.residual import MemoryResidual
+from odkanon.engine.node_flows import NodeFlows
+from odkanon.engine.protocols import Residual
 from odkanon.engine.sql.residual import SqlResidual
 from odkanon.methods.cascade.ladder import side_of
 
 DISTINCT = ("persons", "households")
 
 
-def told(groups: Groups) -> list[list[int]]:
+def told(groups: NodeFlows) -> list[list[int]]:
     columns = [*groups.codes, groups.pairs, groups.trips, *(groups.contributors[name] for name in DISTINCT)]
     weight = [] if groups.weight is None else groups.weight.tolist()
     return [*(column.tolist() for column in columns), weight, [groups.scale]]
 
 
-def split(groups: Groups) -> tuple[Groups, Groups]:
+def split(groups: NodeFlows) -> tuple[NodeFlows, NodeFlows]:
     """Take every third group, and leave some trips of every other one of these."""
     taken = groups.take(np.arange(0, len(groups.trips), 3))
     some = np.arange(len(taken.trips)) % 2
@@ -39,7 +42,7 @@ def test_the_same_groups_are_left_at_every_rung(reassigned: str | None, fetchabl
     memory, stored = read_od(trips), in_duckdb(trips, fetchable)
     sides = [side_of(tree) for tree in (memory.origins, memory.destinations)]
     rests: list[Residual] = [
-        od.workspace().residual_trips([side.nodes(0) for side in sides], DISTINCT) for od in (memory, stored)
+        open_workspace(od).residual_trips([side.nodes(0) for side in sides], DISTINCT) for od in (memory, stored)
     ]
     stays = 0
     for axis, level in ((0, 1), (1, 1), (1, 2), (0, 2), (0, 3), (1, 3)):

@@ -5,30 +5,24 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from odkanon.core.arrays import Ints
-from odkanon.engine.protocols import Workspace
-from odkanon.engine.residual import Groups, keys_of
-from odkanon.engine.sql.backend import Backend, Relation, Stored
+from odkanon.engine.node_flows import NodeFlows, codes_to_keys
+from odkanon.engine.sql.backend import Backend, Relation, StoredTable
+from odkanon.engine.sql.engine import SqlEngine, TableAxis, axis_columns, int_column, sum_bigint
 from odkanon.engine.sql.residual import SqlResidual, sql_residual
-from odkanon.engine.sql.sql_engine import Side, SqlEngine, add_up, axis_columns, ints
 from odkanon.errors import InputError
 from odkanon.model.flows import Contributions, Flows
 from odkanon.model.od import AXES, Axis, ODMatrix
 from odkanon.model.provenance import Summary
-from odkanon.model.rule import Rule
 from odkanon.read.person_ids import contributor_numbers
 from odkanon.zoning.attribute_axis import AttributeAxis
 from odkanon.zoning.hierarchy import Hierarchy
 
-if TYPE_CHECKING:
-    from odkanon.quality.lower_bounds.minimal_cost import Spread
-
 _BYTES_PER_PAIR = 64
-"""What a pair takes in memory while a method works on it, roughly; a visit takes a third of it."""
+"""Memory for a pair while a method works on it, roughly; a contribution takes a third of it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,52 +34,52 @@ class SqlMatrix:
     origins, destinations : Hierarchy
         The trees over the observed leaves of each axis.
     keys : tuple of array of int
-        What the database calls the leaves of each axis, in tree order.
-    pairs : Stored
-        ``origin, destination``, the numbers of kinds, ``pairs, trips`` and, where there is one, ``weight``; one row a
-        pair and kind.
+        The keys of the leaves of each axis in the database, in tree order.
+    pairs : StoredTable
+        ``origin, destination``, the codes of attributes, ``pairs, trips`` and, if trips are weighted, ``weight``; one
+        row for each combination of pair and attributes.
     contributions : mapping of str to Relation
-        ``origin, destination``, kinds and ``contributor``, possibly repeated, for each measure by contributors that the
-        input names.
+        ``origin, destination``, the codes of attributes and ``contributor``, possibly repeated, for each measure whose
+        contributors the input identifies.
     summary : Summary
-        The totals, and where they come from.
+        The totals of the matrix and its provenance.
     axes : tuple of AttributeAxis
-        Axes besides the two places.
+        The attributes of a cube.
     """
 
     backend: Backend
     origins: Hierarchy
     destinations: Hierarchy
     keys: tuple[Ints, Ints]
-    pairs: Stored
+    pairs: StoredTable
     contributions: Mapping[str, Relation]
     summary: Summary
     axes: tuple[AttributeAxis, ...] = ()
 
-    def side(self, axis: Axis) -> Side:
-        """Return an axis as an engine sees it."""
+    def table_axis(self, axis: Axis) -> TableAxis:
+        """Return one axis of the table of pairs."""
         tree = self.origins if axis == "origin" else self.destinations
-        return Side(tree, self.keys[AXES.index(axis)], np.arange(len(tree.leaves)))
+        return TableAxis(tree, self.keys[AXES.index(axis)], np.arange(len(tree.leaves)))
 
     def on_trees(self, origins: tuple[Hierarchy, Ints], destinations: tuple[Hierarchy, Ints]) -> SqlMatrix:
-        """Return the matrix over other trees of the same leaves, each with where its leaves stood before."""
+        """Return the matrix over other trees of the same leaves, each given with the old positions of its leaves."""
         keys = self.keys[0][origins[1]], self.keys[1][destinations[1]]
         return replace(self, origins=origins[0], destinations=destinations[0], keys=keys)
 
     @property
     def scale(self) -> int | None:
-        """Units of weight in one; None where there is no weight."""
+        """Units per unit of weight; None without weights."""
         return None if self.summary.weight is None else self.summary.scale
 
     def engine(self, measures: Collection[str] = ()) -> SqlEngine:
-        """Return an engine over all pairs that counts the given measures besides trips and weight."""
-        sides = self.side("origin"), self.side("destination")
+        """Return an engine over all pairs that counts trips, weight and the contributors of the given measures."""
+        axes = self.table_axis("origin"), self.table_axis("destination")
         contributions = {name: each for name, each in self.contributions.items() if name in measures}
-        return SqlEngine(self.backend, *sides, self.pairs, contributions, self.scale)
+        return SqlEngine(self.backend, *axes, self.pairs, contributions, self.scale)
 
     @property
     def is_small(self) -> bool:
-        """Whether the pairs are better fetched and worked on in memory."""
+        """Whether the pairs are better fetched and processed in memory."""
         return self.summary.pairs + self._contributions_at_most <= self.backend.fetchable
 
     @property
@@ -93,20 +87,8 @@ class SqlMatrix:
         return len(self.contributions) * self.summary.trips
 
     def in_memory(self) -> ODMatrix:
-        """Return the matrix with its pairs in memory, for methods that look at each of them."""
+        """Return the matrix with its pairs in memory; raise if they do not fit there."""
         return self._collected
-
-    def workspace(self) -> Workspace:
-        """Return the place to work on the matrix: memory if it fits there easily, else where it is."""
-        from odkanon.engine.sql.workspace import SqlWorkspace
-
-        return self.in_memory().workspace() if self.is_small else SqlWorkspace.of(self)
-
-    def reach(self, rule: Rule) -> tuple[Spread, Spread]:
-        """Return how the least prices of the pairs are spread, and the masses of their smallest classes."""
-        from odkanon.quality.lower_bounds.stored_costs import spreads
-
-        return self.in_memory().reach(rule) if self.is_small else spreads(self, rule)
 
     @cached_property
     def _collected(self) -> ODMatrix:
@@ -136,30 +118,30 @@ class SqlMatrix:
         return ODMatrix(self.origins, self.destinations, flows, self.summary.source, self.axes)
 
     def residual_trips(self, contributors: Collection[str] | None = None) -> SqlResidual:
-        """Return all pairs with the numbers of their leaves, counting some (by default all) contributors."""
+        """Return all pairs by the numbers of their leaves, with the contributors of some (by default all) measures."""
         contributions = {
             name: each for name, each in self.contributions.items() if contributors is None or name in contributors
         }
         attributes = [len(axis.tree.leaves) for axis in self.axes]
         return sql_residual(self.backend, self.keys, attributes, self.pairs, contributions, self.scale)
 
-    def _contributions(self, groups: Groups, nodes: Sequence[int], contributions: Relation) -> Contributions:
+    def _contributions(self, groups: NodeFlows, nodes: Sequence[int], contributions: Relation) -> Contributions:
         columns = axis_columns(len(self.axes))
         masses = ("trips",) if self.scale is None else ("trips", "weight")
-        sums = ", ".join(f"{add_up(name)} AS {name}" for name in masses)
+        sums = ", ".join(f"{sum_bigint(name)} AS {name}" for name in masses)
         own = ", ".join(columns)
         found = self.backend.execute(
             f"SELECT {own}, contributor, {sums} FROM {contributions} v GROUP BY {own}, contributor"
         )
-        wanted = keys_of([ints(found, name) for name in columns], nodes)
+        wanted = codes_to_keys([int_column(found, name) for name in columns], nodes)
         contributor = contributor_numbers(found.column("contributor").combine_chunks())
-        flow = np.searchsorted(keys_of(groups.codes, nodes), wanted)
+        flow = np.searchsorted(codes_to_keys(groups.codes, nodes), wanted)
         order = np.lexsort((contributor, flow))
         return Contributions(
             flow[order].astype(np.int32),
             contributor[order],
             max(int(contributor.max(initial=0)) + 1, 1),
-            {name: ints(found, name)[order] for name in masses},
+            {name: int_column(found, name)[order] for name in masses},
         )
 
     def __repr__(self) -> str:

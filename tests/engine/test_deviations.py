@@ -11,7 +11,7 @@ import pytest
 
 from engine.test_duckdb import in_duckdb
 from odkanon import Release, Rule, UnsafeReleaseError, anonymize, lookup_hierarchy, read_od, utility
-from odkanon.engine.sql import nested_deviations
+from odkanon.engine.sql import deviations
 from odkanon.model.assignment import Deviation
 
 PARTS = np.repeat(np.arange(14), [5, 1, 1, 1, 1, 6, 1, 1, 1, 4, 2, 1, 1, 1])
@@ -87,15 +87,15 @@ def test_a_row_of_others_with_one_pair_of_its_own() -> None:
 
 
 def test_pairs_that_are_not_those_that_were_counted_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    put_together = nested_deviations._put_together
+    combined = deviations._combined
 
-    def forge(measure: str, looked_at: Deviation, *residual: Any) -> Deviation:
-        inside = looked_at.inside.copy()
+    def forge(measure: str, compared: Deviation, *residual: Any) -> Deviation:
+        inside = compared.inside.copy()
         inside[residual[0]] += 1
-        return put_together(measure, replace(looked_at, inside=inside), *residual)
+        return combined(measure, replace(compared, inside=inside), *residual)
 
     table = world(1, weights=False)
     check_same(table, Rule(trips=3))
-    monkeypatch.setattr(nested_deviations, "_put_together", forge)
+    monkeypatch.setattr(deviations, "_combined", forge)
     with pytest.raises(UnsafeReleaseError, match="not those that were counted"):
         check_same(table, Rule(trips=3))

@@ -1,7 +1,7 @@
-"""The engine for OD pairs in a database: a few statements in a subset of SQL that DuckDB and Spark share.
+"""The engine over flows in a database: a few statements in a subset of SQL that DuckDB and Spark share.
 
-Only marginals, zone maps and published classes travel between the database and Python; the pairs stay where they
-are. All masses are whole numbers, so every database adds them up to the same result.
+Only marginals, zone maps and published classes travel between the database and Python; the pairs stay where they are.
+All masses are whole numbers, so every database returns the same sums.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from odkanon.core.arrays import Ints, sort_keys
-from odkanon.engine.memory_engine import MemoryEngine
+from odkanon.engine.memory.engine import MemoryEngine
 from odkanon.engine.protocols import Engine
-from odkanon.engine.sql.backend import Backend, Relation, Stored, lend, store
+from odkanon.engine.sql.backend import Backend, Relation, StoredTable, store_query, upload_columns
 from odkanon.errors import InputError
 from odkanon.model.flows import Contributions, Flows, Totals
 from odkanon.model.measures import MEASURES
@@ -26,12 +26,12 @@ from odkanon.model.rule import Rule
 from odkanon.read.attributes.spec import attribute_column
 from odkanon.zoning.hierarchy import Cut, Hierarchy
 
-LIGHTER = 4
-"""How many flows take as much memory as one with its visitors."""
+FLOWS_PER_CONTRIBUTION = 4
+"""Flows that take as much memory as one contribution."""
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
+class TableAxis:
     """One axis of a table of flows.
 
     Attributes
@@ -39,25 +39,25 @@ class Side:
     tree : Hierarchy
         The tree over its leaves.
     places : array of int
-        What the table calls its places: keys of leaves, or numbers of zones.
+        The places as the table identifies them: keys of leaves, or numbers of zones.
     leaf : array of int
-        For each place, one leaf that lies in it.
+        For each place, one leaf inside it.
     """
 
     tree: Hierarchy
     places: Ints
     leaf: Ints
 
-    def coarsen(self, cut: Cut) -> Side:
-        """Return the side whose places are the zones of a cut."""
-        return Side(self.tree, np.arange(len(cut)), cut.starts)
+    def coarsen(self, cut: Cut) -> TableAxis:
+        """Return the axis whose places are the zones of a cut."""
+        return TableAxis(self.tree, np.arange(len(cut)), cut.starts)
 
     def at_leaves(self, found: pa.Table) -> Ints:
-        """Return for each leaf the ``mass`` found for its ``place``; 0 where none was."""
+        """Return for each leaf the ``mass`` found for its ``place``, or 0."""
         order = np.argsort(self.places, kind="stable")
-        at = order[np.searchsorted(self.places, ints(found, "place"), sorter=order)]
+        at = order[np.searchsorted(self.places, int_column(found, "place"), sorter=order)]
         mass = np.zeros(len(self.tree.leaves), dtype=np.int64)
-        mass[self.leaf[at]] = ints(found, "mass")
+        mass[self.leaf[at]] = int_column(found, "mass")
         return mass
 
 
@@ -67,58 +67,62 @@ class SqlEngine:
 
     Attributes
     ----------
-    origin, destination : Side
-        What the places of the table are.
-    table : Stored
-        ``origin, destination, pairs, trips`` and, where there is one, ``weight``.
+    origin, destination : TableAxis
+        The axes of the table.
+    table : StoredTable
+        ``origin, destination, pairs, trips`` and, if trips are weighted, ``weight``.
     contributions : mapping of str to Relation
-        ``origin, destination, contributor``, possibly repeated, for each measure by contributors that the rule counts.
+        ``origin, destination, contributor``, possibly repeated, for each measure whose contributors count.
     scale : int or None
-        Units of weight in one; None where there is no weight.
+        Units per unit of weight; None without weights.
     """
 
     backend: Backend
-    origin: Side
-    destination: Side
-    table: Stored
+    origin: TableAxis
+    destination: TableAxis
+    table: StoredTable
     contributions: Mapping[str, Relation]
     scale: int | None
 
     def tree(self, axis: Axis) -> Hierarchy:
         """Return the hierarchy over the leaves of an axis."""
-        return self.side(axis).tree
+        return self.table_axis(axis).tree
 
-    def side(self, axis: Axis) -> Side:
+    def table_axis(self, axis: Axis) -> TableAxis:
         """Return one axis of the table."""
         return self.origin if axis == "origin" else self.destination
 
     def node_masses(self, axis: Axis, measure: str) -> tuple[Ints, ...]:
         """Return the mass of every node of an axis, by level."""
-        side = self.side(axis)
+        own = self.table_axis(axis)
         if MEASURES[measure].counts_distinct:
-            return tuple(self._contributors_by_node(axis, level, measure) for level in range(side.tree.top + 1))
+            return tuple(self._contributors_by_node(axis, level, measure) for level in range(own.tree.top + 1))
         found = self.backend.execute(
-            f"SELECT {axis} AS place, {add_up(measure)} AS mass FROM {self.table} GROUP BY {axis}"
+            f"SELECT {axis} AS place, {sum_bigint(measure)} AS mass FROM {self.table} GROUP BY {axis}"
         )
-        mass = side.at_leaves(found)
-        return tuple(np.add.reduceat(mass, starts) for starts in side.tree.starts)
+        mass = own.at_leaves(found)
+        return tuple(np.add.reduceat(mass, starts) for starts in own.tree.starts)
 
     def _contributors_by_node(self, axis: Axis, level: int, measure: str) -> Ints:
-        side = self.side(axis)
-        nodes = lend(self.backend, place=side.places, node=side.tree.codes[level][side.leaf])
+        own = self.table_axis(axis)
+        nodes = upload_columns(self.backend, place=own.places, node=own.tree.codes[level][own.leaf])
         found = self.backend.execute(
             f"SELECT node, COUNT(*) AS mass FROM (SELECT DISTINCT n.node, v.contributor FROM "
             f"{self.contributions[measure]} v JOIN {nodes} n ON v.{axis} = n.place) s GROUP BY node"
         )
-        mass = np.zeros(len(side.tree.ids[level]), dtype=np.int64)
-        mass[ints(found, "node")] = ints(found, "mass")
+        mass = np.zeros(len(own.tree.ids[level]), dtype=np.int64)
+        mass[int_column(found, "node")] = int_column(found, "mass")
         return mass
 
     def coarsen(self, origins: Cut, destinations: Cut) -> Engine:
-        """Return the engine over the classes of two cuts; in memory, if they fit there easily."""
+        """Return the engine over the classes of two cuts; in memory if they fit there easily."""
         coarser = self.merged(origins, destinations)
-        contributions = sum(each.rows for each in coarser.contributions.values() if isinstance(each, Stored))
-        return coarser.fetched() if coarser.table.rows // LIGHTER + contributions <= self.backend.fetchable else coarser
+        contributions = sum(each.rows for each in coarser.contributions.values() if isinstance(each, StoredTable))
+        return (
+            coarser.fetched()
+            if coarser.table.rows // FLOWS_PER_CONTRIBUTION + contributions <= self.backend.fetchable
+            else coarser
+        )
 
     def fetched(self) -> MemoryEngine:
         """Return the same engine with its flows in memory."""
@@ -133,21 +137,23 @@ class SqlEngine:
         found = self.backend.execute(f"SELECT origin, destination, contributor FROM {contributions} v")
         width = len(self.destination.places)
         keys = flows.origin.astype(np.int64) * width + flows.destination
-        flow = np.searchsorted(keys, ints(found, "origin") * width + ints(found, "destination")).astype(np.int32)
+        flow = np.searchsorted(keys, int_column(found, "origin") * width + int_column(found, "destination")).astype(
+            np.int32
+        )
         contributor = (
             pc.dictionary_encode(found.column("contributor").combine_chunks()).indices.to_numpy().astype(np.int32)
         )
         return Contributions(flow, contributor, max(int(contributor.max(initial=0)) + 1, 1))
 
     def merged(self, origins: Cut, destinations: Cut) -> SqlEngine:
-        """Return the engine over the classes of two cuts, where the pairs are."""
-        sides = self.origin.coarsen(origins), self.destination.coarsen(destinations)
-        masses = ", ".join(f"{add_up(name)} AS {name}" for name in self.masses)
+        """Return the engine over the classes of two cuts, in the database."""
+        axes = self.origin.coarsen(origins), self.destination.coarsen(destinations)
+        masses = ", ".join(f"{sum_bigint(name)} AS {name}" for name in self.masses)
         if len(origins) == len(destinations) == 1:
-            merged = store(self.backend, f"SELECT 0 AS origin, 0 AS destination, {masses} FROM {self.table} f")
+            merged = store_query(self.backend, f"SELECT 0 AS origin, 0 AS destination, {masses} FROM {self.table} f")
         else:
             maps = self._maps(origins, destinations)
-            merged = store(
+            merged = store_query(
                 self.backend,
                 f"SELECT a.zone AS origin, b.zone AS destination, {masses} FROM {self.table} f "
                 f"{join_maps('f', *maps)} GROUP BY a.zone, b.zone",
@@ -156,21 +162,23 @@ class SqlEngine:
             name: distinct_contributions(self.backend, each, *self._maps(origins, destinations))
             for name, each in self.contributions.items()
         }
-        return SqlEngine(self.backend, *sides, merged, contributions, self.scale)
+        return SqlEngine(self.backend, *axes, merged, contributions, self.scale)
 
     @property
     def masses(self) -> tuple[str, ...]:
         """Columns of the table that add up."""
         return ("pairs", "trips") if self.scale is None else ("pairs", "trips", "weight")
 
-    def _maps(self, origins: Cut, destinations: Cut) -> tuple[Stored, Stored]:
-        sides = ((self.origin, origins), (self.destination, destinations))
-        first, second = (lend(self.backend, place=side.places, zone=cut.zone_of_leaf[side.leaf]) for side, cut in sides)
+    def _maps(self, origins: Cut, destinations: Cut) -> tuple[StoredTable, StoredTable]:
+        first, second = (
+            upload_columns(self.backend, place=axis.places, zone=cut.zone_of_leaf[axis.leaf])
+            for axis, cut in ((self.origin, origins), (self.destination, destinations))
+        )
         return first, second
 
     @property
     def relation(self) -> str:
-        """The flows with the number of their contributors, where contributors are counted."""
+        """The flows, with the numbers of their contributors if any are counted."""
         if not self.contributions:
             return f"{self.table}"
         counts = "".join(f", COALESCE(h{at}.contributors, 0) AS {name}" for at, name in enumerate(self.contributions))
@@ -182,38 +190,38 @@ class SqlEngine:
         )
         return f"(SELECT f.*{counts} FROM {self.table} f {joins}) c"
 
-    def below(self, rule: Rule) -> Totals:
-        """Return what the classes that do not meet the rule add up to."""
-        return totals(self.backend, f"{self.relation} WHERE NOT ({self.condition(rule)})", self.masses)
+    def totals_below(self, rule: Rule) -> Totals:
+        """Return the total of the classes that do not meet the rule."""
+        return query_totals(self.backend, f"{self.relation} WHERE NOT ({self.condition(rule)})", self.masses)
 
     def condition(self, rule: Rule) -> str:
         """Return the SQL condition under which a flow meets a rule."""
         if not rule.thresholds_only:
             raise InputError(
-                f"{rule} is looked after in memory alone; read the trips there, or ask for thresholds alone"
+                f"{rule} can only be checked in memory; read the trips into memory, or use thresholds only"
             )
         return " AND ".join(f"{measure} >= {rule.units(measure, self.scale or 1)}" for measure in rule.measures)
 
     @cached_property
     def flows(self) -> Flows:
-        """The classes of the cuts that the engine was coarsened to."""
+        """The classes."""
         return self._fetch(self.relation)
 
     @property
-    def counted(self) -> frozenset[str]:
-        """The measures of which the flows say how many contributors they have."""
+    def counted_measures(self) -> frozenset[str]:
+        """The measures whose contributors the flows count."""
         return frozenset(self.contributions)
 
-    def meeting(self, rule: Rule) -> Flows:
-        """Return the flows that meet a rule."""
+    def satisfying_flows(self, rule: Rule) -> Flows:
+        """Return the classes that meet a rule."""
         return self._fetch(f"{self.relation} WHERE {self.condition(rule)}")
 
     def _fetch(self, relation: str) -> Flows:
         found = self.backend.execute(f"SELECT * FROM {relation}")
         width = len(self.destination.places)
-        keys = ints(found, "origin") * width + ints(found, "destination")
+        keys = int_column(found, "origin") * width + int_column(found, "destination")
         order, _ = sort_keys(keys, len(self.origin.places) * width)
-        columns = {name: ints(found, name)[order] for name in found.column_names}
+        columns = {name: int_column(found, name)[order] for name in found.column_names}
         return Flows(
             columns["origin"].astype(np.int32),
             columns["destination"].astype(np.int32),
@@ -225,14 +233,17 @@ class SqlEngine:
         )
 
 
-def join_maps(flows: str, origins: Stored, destinations: Stored) -> str:
-    """Return the joins that give a table of flows its zones, as ``a.zone`` and ``b.zone``."""
-    return f"JOIN {origins} a ON {flows}.origin = a.place JOIN {destinations} b ON {flows}.destination = b.place"
+def join_maps(flows: str, origins: StoredTable, destinations: StoredTable, *, join: str = "JOIN") -> str:
+    """Return the joins that add zones to a table of flows, as ``a.zone`` and ``b.zone``."""
+    ends = ((origins, "a", "origin"), (destinations, "b", "destination"))
+    return " ".join(f"{join} {table} {name} ON {flows}.{axis} = {name}.place" for table, name, axis in ends)
 
 
-def distinct_contributions(backend: Backend, contributions: Relation, origins: Stored, destinations: Stored) -> Stored:
-    """Return who takes part in which class."""
-    return store(
+def distinct_contributions(
+    backend: Backend, contributions: Relation, origins: StoredTable, destinations: StoredTable
+) -> StoredTable:
+    """Return the distinct contributors of each class."""
+    return store_query(
         backend,
         f"SELECT DISTINCT a.zone AS origin, b.zone AS destination, v.contributor FROM {contributions} v "
         f"{join_maps('v', origins, destinations)}",
@@ -240,29 +251,29 @@ def distinct_contributions(backend: Backend, contributions: Relation, origins: S
 
 
 def axis_columns(attributes: int) -> tuple[str, ...]:
-    """Return what the columns of all axes are called, given how many there are besides the two places."""
+    """Return the columns of all axes: the two places and a number of attributes."""
     return (*AXES, *map(attribute_column, range(attributes)))
 
 
-def totals(backend: Backend, relation: str, masses: tuple[str, ...]) -> Totals:
-    """Return what some flows add up to."""
-    sums = ", ".join(f"COALESCE({add_up(name)}, 0) AS {name}" for name in masses)
+def query_totals(backend: Backend, relation: str, masses: tuple[str, ...]) -> Totals:
+    """Return the total of some flows."""
+    sums = ", ".join(f"COALESCE({sum_bigint(name)}, 0) AS {name}" for name in masses)
     found = backend.execute(f"SELECT {sums} FROM {relation}").to_pylist()[0]
     return Totals(**{name: int(value) for name, value in found.items()})
 
 
-def leaf_keys(backend: Backend, table: Stored, axis: Axis) -> Ints:
+def leaf_keys(backend: Backend, table: StoredTable, axis: Axis) -> Ints:
     """Return the distinct keys of an axis, sorted."""
-    return np.sort(ints(backend.execute(f"SELECT DISTINCT {axis} AS place FROM {table}"), "place"))
+    return np.sort(int_column(backend.execute(f"SELECT DISTINCT {axis} AS place FROM {table}"), "place"))
 
 
-def add_up(column: str) -> str:
+def sum_bigint(column: str) -> str:
     """Return the SQL of a sum of whole numbers."""
-    # DuckDB adds integers up in 128 bits, Spark in 64; what we add up fits 64 by the choice of its scale.
+    # DuckDB sums integers in 128 bits, Spark in 64; the scale of weights is chosen so that sums fit 64.
     return f"CAST(SUM({column}) AS BIGINT)"
 
 
-def ints(table: pa.Table, name: str) -> Ints:
+def int_column(table: pa.Table, name: str) -> Ints:
     """Return a column of integers."""
     values: Ints = table.column(name).to_numpy().astype(np.int64, copy=False)
     return values

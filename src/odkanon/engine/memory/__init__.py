@@ -1,0 +1,1 @@
+"""The engine for OD pairs in memory."""

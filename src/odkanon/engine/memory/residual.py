@@ -1,0 +1,165 @@
+"""The residual of a cascade in memory: what is left at each rung."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from odkanon.core.arrays import Codes, Ints, group_keys, group_sum
+from odkanon.engine.node_flows import NodeFlows, codes_to_keys
+from odkanon.model.flows import Contributions, Flows, Totals
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryResidual:
+    """What is left, in memory.
+
+    Attributes
+    ----------
+    nodes : tuple of int
+        For each axis, the number of nodes.
+    groups : NodeFlows
+        Sorted by their codes; without contributors.
+    contributions : mapping of str to Contributions
+        Who contributes to which group, and with how many trips, for each measure that counts contributors.
+    pair, group : array of int
+        The OD pairs that lie in no row yet, and the group of each.
+    placed : tuple of pairs of array
+        OD pairs and the rows that they lie in.
+    """
+
+    nodes: tuple[int, ...]
+    groups: NodeFlows
+    contributions: Mapping[str, Contributions]
+    pair: Codes
+    group: Codes
+    placed: tuple[tuple[Codes, Ints], ...] = ()
+
+    @classmethod
+    def from_flows(
+        cls, flows: Flows, nodes: Sequence[int], contributors: Collection[str], *, placing: bool = True
+    ) -> MemoryResidual:
+        """Return all of some flows between leaves; ``placing`` asks for the row of each OD pair."""
+        codes = tuple(code.astype(np.int64) for code in (flows.origin, flows.destination, *flows.attributes))
+        contributions = {
+            name: each.counting("trips") for name, each in flows.contributions.items() if name in contributors
+        }
+        groups = NodeFlows(codes, flows.pairs, flows.trips, flows.weight, {}, flows.scale)
+        every = np.arange(len(flows) if placing else 0, dtype=np.int32)
+        return cls(tuple(nodes), groups, contributions, every, every)
+
+    def lift(self, axis: int, parent: Ints, nodes: int) -> MemoryResidual:
+        """Return the residual grouped by the parents on one axis."""
+        old = self.groups
+        codes = tuple(parent[code] if at == axis else code for at, code in enumerate(old.codes))
+        radix = tuple(nodes if at == axis else count for at, count in enumerate(self.nodes))
+        found = group_keys(codes_to_keys(codes, radix), int(np.prod(radix, dtype=object)))
+        first = found.first()
+        contributions = {name: each.relabel(found.number, found.count) for name, each in self.contributions.items()}
+        groups = NodeFlows(
+            tuple(code[first] for code in codes),
+            found.sum(old.pairs),
+            found.sum(old.trips),
+            None if old.weight is None else found.sum(old.weight),
+            {},
+            old.scale,
+        )
+        return replace(self, nodes=radix, groups=groups, contributions=contributions, group=found.number[self.group])
+
+    def at_least(self, trips: int) -> NodeFlows:
+        """Return the groups with at least this many trips."""
+        contributors = {
+            name: np.bincount(each.flow, minlength=len(self.groups.trips)) for name, each in self.contributions.items()
+        }
+        return replace(self.groups, contributors=contributors).take(np.flatnonzero(self.groups.trips >= trips))
+
+    def without(self, taken: NodeFlows, rows: Ints, left: NodeFlows, reassigned: str | None) -> MemoryResidual:
+        """Return what is left once some groups are listed."""
+        groups = self.groups
+        at = np.searchsorted(codes_to_keys(groups.codes, self.nodes), codes_to_keys(taken.codes, self.nodes))
+        row = np.full(len(groups.trips), -1, dtype=np.int64)
+        row[at] = rows
+        stays = row < 0
+        stays[at] = left.trips > 0
+        number = np.where(stays, np.cumsum(stays) - 1, -1).astype(np.int32)
+        row_of_pair = row[self.group]
+        pending = row_of_pair < 0
+        untouched = np.where(row < 0, number, -1).astype(np.int32)
+        weight = None if groups.weight is None or left.weight is None else _put(groups.weight, at, left.weight)
+        residual = NodeFlows(
+            groups.codes,
+            _put(groups.pairs, at, left.pairs),
+            _put(groups.trips, at, left.trips),
+            weight,
+            {},
+            groups.scale,
+        )
+        contributions = {name: each.relabel(untouched, int(stays.sum())) for name, each in self.contributions.items()}
+        if reassigned is not None and left.trips.any():
+            here = np.full(len(groups.trips), -1, dtype=np.int32)
+            here[at] = np.arange(len(at))
+            own = self.contributions[reassigned].relabel(here, len(at))
+            trips = choose_leaving_trips(own, taken.trips, left.trips)
+            leaves = trips > 0
+            leaving = Contributions(
+                number[at][own.flow][leaves], own.contributor[leaves], own.people, {"trips": trips[leaves]}
+            )
+            contributions[reassigned] = contributions[reassigned].joined(leaving)
+        return MemoryResidual(
+            self.nodes,
+            residual.take(np.flatnonzero(stays)),
+            contributions,
+            self.pair[pending],
+            number[self.group[pending]],
+            (*self.placed, (self.pair[~pending], row_of_pair[~pending])),
+        )
+
+    def totals(self) -> Totals:
+        """Return the total of the residual."""
+        weight = None if self.groups.weight is None else int(self.groups.weight.sum())
+        return Totals(int(self.groups.pairs.sum()), int(self.groups.trips.sum()), weight)
+
+    def row_of_pair(self, pairs: int) -> Codes:
+        """Return the row of each OD pair of the matrix; -1 for none."""
+        row_of_pair = np.full(pairs, -1, dtype=np.int32)
+        for pair, row in self.placed:
+            row_of_pair[pair] = row
+        return row_of_pair
+
+
+def choose_leaving_trips(contributions: Contributions, trips: Ints, leave: Ints) -> Ints:
+    """Choose which trips leave their group, so that as many contributors as possible are on both sides.
+
+    Trips without a contributor leave first, then one trip of each contributor that has several, then the other trips
+    of these except one, and last the only remaining trip of a contributor; contributors go in their order.
+
+    Parameters
+    ----------
+    contributions : Contributions
+        Sorted by group and contributor, with trips.
+    trips, leave : array of int
+        For each group, its trips and how many of them leave.
+
+    Returns
+    -------
+    array of int
+        For each contribution, how many of its trips leave.
+    """
+    group, own = contributions.flow, contributions.masses["trips"]
+    wanted = np.maximum(leave - (trips - group_sum(group, len(trips), own)), 0)
+    first = np.searchsorted(group, group)
+    gone = np.zeros_like(own)
+    for ready in (np.minimum(own - 1, 1), np.maximum(own - 2, 0), np.ones_like(own)):
+        before = np.cumsum(ready) - ready
+        going = np.clip(wanted[group] - (before - before[first]), 0, ready)
+        wanted = wanted - group_sum(group, len(trips), going)
+        gone = gone + going
+    return gone
+
+
+def _put(values: Ints, at: Ints, new: Ints) -> Ints:
+    changed = values.copy()
+    changed[at] = new
+    return changed

@@ -1,0 +1,107 @@
+"""A matrix in memory at work: what is left of it, and the releases that are made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from odkanon.core.arrays import Bools
+from odkanon.engine.memory.engine import MemoryEngine
+from odkanon.engine.memory.presuppress import presuppressed_pairs
+from odkanon.engine.memory.residual import MemoryResidual
+from odkanon.engine.node_flows import NestedRows
+from odkanon.engine.protocols import Engine
+from odkanon.errors import UnsafeReleaseError
+from odkanon.model.assemble import release_of_cuts
+from odkanon.model.assignment import Assignment
+from odkanon.model.budget import Budget
+from odkanon.model.flows import Totals
+from odkanon.model.od import ODMatrix
+from odkanon.model.release import Release
+from odkanon.model.release_spec import ReleaseSpec, Structure
+from odkanon.model.rule import Rule
+from odkanon.zoning.hierarchy import Cut
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryWorkspace:
+    """A matrix in memory at work.
+
+    Attributes
+    ----------
+    od : ODMatrix
+        The whole matrix.
+    left : ODMatrix
+        What is left after suppression.
+    candidate : array of bool
+        For each pair of ``od``, whether it is left.
+    """
+
+    od: ODMatrix
+    left: ODMatrix
+    candidate: Bools
+
+    @classmethod
+    def from_matrix(cls, od: ODMatrix) -> MemoryWorkspace:
+        """Return the workspace with nothing suppressed yet."""
+        return cls(od, od, np.ones(len(od), dtype=bool))
+
+    @property
+    def remaining(self) -> Totals:
+        """The total of what is left."""
+        return self.left.flows.totals()
+
+    def engine(self, measures: frozenset[str]) -> MemoryEngine:
+        """Return an engine over what is left."""
+        return MemoryEngine.from_matrix(self.left, measures)
+
+    def presuppress(self, rule: Rule, *, levels: int, budget: Budget) -> MemoryWorkspace:
+        """Return what Algorithm 1 leaves."""
+        early = presuppressed_pairs(self.od, rule, levels=levels, budget=budget)
+        return MemoryWorkspace(self.od, self.od.take(~early) if early.any() else self.od, ~early)
+
+    def release(self, spec: ReleaseSpec, classes: Engine, cuts: tuple[Cut, Cut]) -> Release:
+        """Return the release of two cuts, with the class of each pair."""
+        return release_of_cuts(self.od, spec, *cuts, self.candidate)
+
+    def residual_trips(self, nodes: Sequence[int], contributors: Collection[str]) -> MemoryResidual:
+        """Return what is left as the residual of a cascade."""
+        return MemoryResidual.from_flows(self.left.flows, nodes, contributors)
+
+    def nested_release(self, spec: ReleaseSpec, nested: NestedRows) -> Release:
+        """Return the release of nested rows, with the finest row of each pair."""
+        assert isinstance(nested.residual, MemoryResidual)
+        origins, destinations, classes, rows = nested.classes()
+        class_of_row = np.full(len(rows) + 1, -1, dtype=np.int32)
+        class_of_row[rows] = np.arange(len(rows))
+        row = nested.residual.row_of_pair(len(self.od))
+        # The last entry is for pairs in no row, -1 both before and after.
+        area = class_of_row[np.append(nested.number, -1)[row]]
+        return Release(
+            self.od.summary,
+            spec,
+            origins,
+            destinations,
+            classes,
+            nested.suppressed,
+            Structure.NESTED,
+            Assignment(self.od, area, area >= 0, _excess(nested.suppressed, self.od.flows.totals(area < 0))),
+            unlisted=nested.unlisted,
+        )
+
+    def refuse(self, spec: ReleaseSpec, refusal: str) -> Release:
+        """Return the release that publishes nothing, with the reason."""
+        return Release.empty(self.od, spec, refusal)
+
+
+def _excess(suppressed: Totals, unpublished: Totals) -> Totals:
+    """Return the suppressed part of pairs that lie in a row: a row may list fewer trips than lie in it, never more.
+
+    Rows share out their weight among each other, so the suppressed weight may be above or below that of the pairs.
+    """
+    excess = suppressed - unpublished
+    if excess.pairs or excess.trips < 0:
+        raise UnsafeReleaseError("the suppressed total is smaller than that of the pairs in no row")
+    return excess

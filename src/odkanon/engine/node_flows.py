@@ -1,0 +1,145 @@
+"""Flows between nodes of trees at any levels: the groups of a rung, and nested rows to publish."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from odkanon.core.arrays import Codes, Ints
+from odkanon.model.flows import Flows, Totals
+from odkanon.model.measures import MeasureColumns
+from odkanon.model.published_flows import Classes, published_classes
+from odkanon.zoning.attribute_axis import AttributeAxis
+from odkanon.zoning.hierarchy import Hierarchy
+from odkanon.zoning.zones import Zones, zones_of_nodes
+
+if TYPE_CHECKING:
+    from odkanon.engine.protocols import Residual
+
+
+@dataclass(frozen=True, eq=False)
+class NodeFlows(MeasureColumns):
+    """Flows between nodes, one node per axis.
+
+    Attributes
+    ----------
+    codes : tuple of array of int
+        For each axis, the node numbers.
+    pairs : array of int
+        Number of OD pairs of the input in each flow.
+    trips : array of int
+        Number of trips.
+    weight : array of int or None
+        Sum of weights, in units of ``1 / scale``.
+    contributors : mapping of str to array of int
+        Number of distinct contributors, by measure.
+    """
+
+    codes: tuple[Ints, ...]
+    pairs: Ints
+    trips: Ints
+    weight: Ints | None
+    contributors: Mapping[str, Ints]
+    scale: int
+
+    def take(self, which: Ints) -> NodeFlows:
+        """Return some of the flows."""
+        return replace(
+            self,
+            codes=tuple(code[which] for code in self.codes),
+            pairs=self.pairs[which],
+            trips=self.trips[which],
+            weight=None if self.weight is None else self.weight[which],
+            contributors={name: count[which] for name, count in self.contributors.items()},
+        )
+
+
+def codes_to_keys(codes: Sequence[Ints], nodes: Sequence[int]) -> Ints:
+    """Return one number for each combination of nodes, in the order of their codes."""
+    key = codes[0]
+    for code, count in zip(codes[1:], nodes[1:], strict=True):
+        key = key * count + code
+    return key
+
+
+def keys_to_codes(keys: Ints, nodes: Sequence[int]) -> tuple[Ints, ...]:
+    """Return the nodes of each combination; the inverse of `codes_to_keys`."""
+    codes = []
+    for count in reversed(nodes[1:]):
+        codes.append(keys % count)
+        keys = keys // count
+    return (keys, *reversed(codes))
+
+
+@dataclass(frozen=True, eq=False)
+class NestedRows:
+    """Rows to publish at several levels, each with the trips that no finer row lists.
+
+    Attributes
+    ----------
+    trees : tuple of Hierarchy
+        For each axis, the tree of its nodes.
+    levels : tuple of array of int
+        For each axis, the level of the node of each row.
+    groups : NodeFlows
+        The rows with their published masses; contributors are lower bounds.
+    above : array of int
+        For each row, the finest other row that contains it; -1 for none.
+    finest_pairs : array of int
+        For each row, the number of leaf pairs whose finest row it is.
+    own : NodeFlows
+        For each row, the total of the OD pairs whose finest row it is, whichever rows list their trips.
+    outside : Totals
+        The total of the OD pairs in no published row.
+    number : array of int
+        For each row that was found, its number among the published ones; -1 if it is not published.
+    residual : Residual
+        The trips that no row lists, and the rows of the OD pairs.
+    suppressed : Totals
+        The trips in no published row.
+    unlisted : int or None
+        An upper bound of the suppressed trips that follows from the published rows.
+    axes : tuple of AttributeAxis
+        The attributes of a cube.
+    """
+
+    trees: tuple[Hierarchy, ...]
+    levels: tuple[Ints, ...]
+    groups: NodeFlows
+    above: Ints
+    finest_pairs: Ints
+    own: NodeFlows
+    outside: Totals
+    number: Ints
+    residual: Residual
+    suppressed: Totals
+    unlisted: int | None
+    axes: tuple[AttributeAxis, ...] = ()
+
+    def classes(self) -> tuple[Zones, Zones, Classes, Ints]:
+        """Return the zones and classes, and for each class the number of its row."""
+        zones, number = zip(*(self._zones(axis) for axis in (0, 1)), strict=True)
+        groups = self.groups
+        flows = Flows(number[0], number[1], groups.pairs, groups.trips, groups.weight, {}, groups.scale)
+        origins, destinations, classes, rows = published_classes(flows, np.ones(len(flows), dtype=bool), *zones)
+        at_least = {name: count[rows] for name, count in groups.contributors.items()}
+        attributes = {axis.name: self._labels(at, rows) for at, axis in enumerate(self.axes, 2)}
+        return (
+            origins,
+            destinations,
+            replace(classes, min_contributors=at_least, finest_pairs=self.finest_pairs[rows], attributes=attributes),
+            rows,
+        )
+
+    def _labels(self, axis: int, rows: Ints) -> npt.NDArray[np.str_]:
+        """Return the values of rows on the axis of an attribute."""
+        tree, level, code = self.trees[axis], self.levels[axis][rows], self.groups.codes[axis][rows]
+        first = np.cumsum([0, *(len(ids) for ids in tree.ids)])
+        return np.concatenate([ids.astype(np.str_) for ids in tree.ids])[first[level] + code]
+
+    def _zones(self, axis: int) -> tuple[Zones, Codes]:
+        return zones_of_nodes(self.trees[axis], self.levels[axis], self.groups.codes[axis])
