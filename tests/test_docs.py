@@ -68,6 +68,17 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert (page.parent / target).exists(), target
 
 
+def test_names_in_the_glossary_are_in_the_code() -> None:
+    rows = re.findall(r"^\| \*\*.*\|$", (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8"), re.MULTILINE)
+    names = {name for row in rows for name in re.findall(r"`([^`]+)`", row.split("|")[3])}
+    source = sorted((ROOT / "src" / "odkanon").rglob("*.py"))
+    text = "\n".join(f"{path.stem}\n{path.parent.name}\n{path.read_text(encoding='utf-8')}" for path in source)
+    words = set(re.findall(r"[\w-]+", text))
+    options = {f"--{word.replace('_', '-')}" for word in words}
+    assert len(rows) >= 40
+    assert names <= words | options, f"renamed? bring docs/glossary.md up to date: {sorted(names - words - options)}"
+
+
 @pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("tutorial-*.md")), ids=lambda page: page.name)
 def test_tutorials_are_notebooks(page: Path) -> None:
     jupytext = pytest.importorskip("jupytext")
@@ -79,7 +90,7 @@ def test_tutorials_are_notebooks(page: Path) -> None:
 
 def test_the_site_builds_without_a_broken_link(tmp_path: Path) -> None:
     pytest.importorskip("mkdocs")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")]
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
