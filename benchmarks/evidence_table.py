@@ -13,8 +13,9 @@ from pathlib import Path
 import pyarrow.parquet
 
 from odkanon import METHODS, InputSpec, Rule, anonymize, make_survey
-from odkanon.evidence.attack_context import open_case
-from odkanon.evidence.runner import Attempt, attempt_all
+from odkanon.evidence.attack import AttackRun
+from odkanon.evidence.attack_context import open_context
+from odkanon.evidence.gather import run_attacks
 from odkanon.read.input_matrix import matrix_of
 
 NAMES = ("complement", "intervals", "replay", "borders", "membership", "homogeneity", "dominance")
@@ -48,17 +49,17 @@ def main() -> None:
         od = matrix_of(reading)
         for method in said.methods.split(","):
             saved = anonymize(od, Rule(trips=said.k), method=method).save(Path(folder) / method)
-            made = attempt_all(open_case(saved, reading), NAMES, seconds=said.seconds)
+            made = run_attacks(open_context(saved, reading), NAMES, seconds=said.seconds)
             print(
                 f"| {METHODS[method].title} | {' | '.join(row({each.attack.name: each for each in made}))} |",
                 flush=True,
             )
 
 
-def row(made: dict[str, Attempt]) -> list[str]:
-    numbers = {name: each.finding.numbers for name, each in made.items()}
-    below = [line for line in made["complement"].finding.examples if "below" in line]
-    intervals, replay = made["intervals"].finding, made["replay"].finding
+def row(made: dict[str, AttackRun]) -> list[str]:
+    numbers = {name: each.result.numbers for name, each in made.items()}
+    below = [line for line in made["complement"].result.examples if "below" in line]
+    intervals, replay = made["intervals"].result, made["replay"].result
     unfinished = "" if intervals.tried == intervals.of else f" ({intervals.tried / intervals.of:.0%} tried)"
     return [
         f"{numbers['complement']['rows']:,}",
@@ -67,7 +68,7 @@ def row(made: dict[str, Attempt]) -> list[str]:
         replay.skipped
         or f"{replay.numbers['not shown']:,} of {replay.of:,}"
         + (f", {replay.unsettled:,} open" if replay.unsettled else ""),
-        "-" if made["borders"].finding.skipped else f"{made['borders'].finding.found:,}",
+        "-" if made["borders"].result.skipped else f"{made['borders'].result.found:,}",
         f"{numbers['membership'].get('outsider AUC', float('nan')):.2f}",
         f"{numbers['homogeneity']['share of trips']:.1%}",
         f"{numbers['dominance'].get('largest share', float('nan')):.0%}",

@@ -17,7 +17,7 @@ PATIENCE = 240
 
 sys.path.insert(0, str(ROOT / "tests"))
 
-from odkanon.explore import ExploreServer, Session, data_of_input  # noqa: E402
+from odkanon.explore import ExploreServer, Session, read_explorer_data  # noqa: E402
 from odkanon.read.input_spec import InputSpec  # noqa: E402
 from web.conftest import FLAGS, find_browser  # noqa: E402
 from web.driver import Opened  # noqa: E402
@@ -68,7 +68,7 @@ def shoot(page: Page, target: Path) -> None:
 @contextmanager
 def serving(reading: InputSpec, folder: Path) -> Iterator[str]:
     """Run the explorer in the background and give its address."""
-    with ExploreServer(Session(data_of_input(reading), folder)) as server:
+    with ExploreServer(Session(read_explorer_data(reading), folder)) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         yield server.url

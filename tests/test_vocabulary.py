@@ -53,7 +53,6 @@ PENDING = frozenset(
         "engine",
         "errors",
         "evidence",
-        "explore",
         "linked",
         "methods",
         "model",

@@ -10,10 +10,11 @@ from odkanon.errors import InputError as InputError
 from odkanon.errors import OdkanonError as OdkanonError
 from odkanon.errors import RefusedError as RefusedError
 from odkanon.errors import UnsafeReleaseError as UnsafeReleaseError
+from odkanon.evidence.attack_registry import register_attack as register_attack
 from odkanon.evidence.gather import gather_evidence as gather_evidence
 from odkanon.evidence.policy import Policy as Policy
+from odkanon.evidence.policy import check_release as check_release
 from odkanon.evidence.policy import read_policy as read_policy
-from odkanon.evidence.policy_check import check_release as check_release
 from odkanon.evidence.sheet import Evidence as Evidence
 from odkanon.linked.fixed_zoning import Zoning as Zoning
 from odkanon.linked.fixed_zoning import release_on_zones as release_on_zones

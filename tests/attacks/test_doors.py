@@ -18,8 +18,8 @@ from cli.runner import output, started
 from odkanon import Rule, anonymize
 from odkanon.core.subprocesses import HOME, start_python
 from odkanon.engine.sql.cell_workers import _workers
-from odkanon.explore import opened_in_browser
-from odkanon.explore.worker import Job
+from odkanon.explore import open_in_browser
+from odkanon.explore.worker_process import WorkerProcess
 from worlds.matrices import golden_od
 
 TRAPPED = ("numpy", "pyarrow", "duckdb", "h3ronpy", "odkanon", "json")
@@ -48,9 +48,9 @@ def test_helpers_import_nothing_from_the_folder_of_the_data(trap: Path) -> None:
 
 def test_the_explorer_s_worker_imports_nothing_from_the_folder_of_the_data(trap: Path) -> None:
     od, rule = golden_od("tiny"), Rule(trips=5)
-    job = Job()
-    release = job.run(anonymize, od, rule, method="oigh")
-    job.stop()
+    worker = WorkerProcess()
+    release = worker.run(anonymize, od, rule, method="oigh")
+    worker.stop()
     assert release.classes.trips.tolist() == anonymize(od, rule, method="oigh").classes.trips.tolist()
     assert not trap.exists()
 
@@ -84,7 +84,7 @@ def test_the_browser_s_command_line_does_not_tell_the_token(monkeypatch: pytest.
         return True
 
     monkeypatch.setattr(webbrowser, "open", look)
-    with opened_in_browser("http://127.0.0.1:1234/secret/"):
+    with open_in_browser("http://127.0.0.1:1234/secret/"):
         assert "secret" not in told[0]
     assert not Path(url2pathname(urlparse(told[0]).path)).parent.exists()
 

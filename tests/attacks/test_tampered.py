@@ -12,7 +12,7 @@ import pytest
 
 from cli.runner import odkanon, output
 from odkanon import InputError, Rule, anonymize, audit_releases, export_release, read_release
-from odkanon.explore.worker import Job
+from odkanon.explore.worker_process import WorkerProcess
 from odkanon.release_format.folder import read_full
 from worlds.matrices import golden_od
 
@@ -120,10 +120,10 @@ def test_a_recipe_runs_no_other_command(folder: Path, command: object) -> None:
 
 
 def test_what_goes_wrong_in_a_worker_is_one_line() -> None:
-    job = Job()
+    worker = WorkerProcess()
     with pytest.raises(Exception, match="this was not expected: TypeError"):
-        job.run(Rule, trips=object())  # type: ignore[arg-type]
-    job.stop()
+        worker.run(len, object())  # type: ignore[arg-type]
+    worker.stop()
 
 
 @pytest.mark.parametrize(("to", "name"), [("geojson", ""), ("omx", "x.omx")])

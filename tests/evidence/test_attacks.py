@@ -30,11 +30,11 @@ from odkanon import (
     release_linked,
     save_linked,
 )
-from odkanon.evidence.attack_context import Case, open_case
-from odkanon.evidence.attacks.attack_registry import ATTACKS, Attack
-from odkanon.evidence.attacks.borders import between
-from odkanon.evidence.finding import Finding, Watch, verdict
-from odkanon.evidence.runner import attempt, attempt_all
+from odkanon.evidence.attack import Attack, AttackResult, AttackTimer, verdict
+from odkanon.evidence.attack_context import AttackContext, open_context
+from odkanon.evidence.attack_registry import ATTACKS, register_attack
+from odkanon.evidence.attacks.borders import is_midpoint
+from odkanon.evidence.gather import run_attack, run_attacks
 from odkanon.release_format.manifest import at_most_unlisted
 from odkanon.release_format.recipe import recipe_path
 from odkanon.zoning.cells import cell_to_latlng
@@ -136,25 +136,25 @@ NINES = [("a1", "b1", 9), ("a2", "b1", 9), ("a3", "b1", 9), ("b1", "a1", 20)]
 """Of 27 trips from three places, each must have nine if none of them may have ten."""
 
 
-def nines(folder: Path, **options: Any) -> Case:
+def nines(folder: Path, **options: Any) -> AttackContext:
     zones = [f"{part}{number}" for part in "ab" for number in (1, 2, 3)]
     tree = lookup_hierarchy(pa.table({"zone": zones, "district": [zone[0] for zone in zones]}))
     trips = folder / "trips.csv"
     trips.write_text("origin,destination,trips\n" + "".join(f"{o},{d},{n}\n" for o, d, n in NINES))
     od = read_od(trips, hierarchy=tree)
     made = anonymize(od, Rule(trips=10), method="cascade", **options).save(folder / "release")
-    return open_case(made, InputSpec(trips, hierarchy=tree, kind="od"))
+    return open_context(made, InputSpec(trips, hierarchy=tree, kind="od"))
 
 
 def test_a_cascade_without_its_condition_shows_groups(tmp_path: Path) -> None:
-    case = nines(tmp_path, implications="allowed")
-    assert ATTACKS["intervals"].run(case).found >= 3
-    assert ATTACKS["replay"].run(case).unsettled == 1
+    context = nines(tmp_path, implications="allowed")
+    assert ATTACKS["intervals"].run(context).found >= 3
+    assert ATTACKS["replay"].run(context).unsettled == 1
 
 
 def test_a_cascade_shows_no_group(town: Path, folders: dict[str, Path], tmp_path: Path) -> None:
-    case = nines(tmp_path)
-    for found in (ATTACKS["intervals"].run(case), attack("intervals", folders["capped"], town)):
+    context = nines(tmp_path)
+    for found in (ATTACKS["intervals"].run(context), attack("intervals", folders["capped"], town)):
         assert found.of
         assert (found.found, found.tried) == (0, found.of)
 
@@ -194,7 +194,7 @@ def _recount_as_exact(*arguments: Any) -> tuple[list[Any], bool]:
 
 
 def test_borders_between_values() -> None:
-    assert between(np.array([0.005, 0.0051]), np.array([0.0, 0.01])).tolist() == [True, False]
+    assert is_midpoint(np.array([0.005, 0.0051]), np.array([0.0, 0.01])).tolist() == [True, False]
 
 
 # The promise never ruled these out; each is larger where more is told.
@@ -258,73 +258,75 @@ def test_a_release_is_made_again_with_its_own_thresholds_and_mean_weight(town: P
     men = InputSpec(town, where='sex == "Man"')
     for name, rule in rules.items():
         anonymize(od, rule).save(tmp_path / name)
-        found = open_case(tmp_path / name, InputSpec(town)).rule
+        found = open_context(tmp_path / name, InputSpec(town)).rule
         assert (found.weight, found.mean_weight) == (rule.weight, rule.mean_weight)
         anonymize(build_od(read_trips(town, where='sex == "Man"')), rule).save(tmp_path / "men" / name)
-        found = open_case(tmp_path / "men" / name, men).rule
+        found = open_context(tmp_path / "men" / name, men).rule
         assert float(found.thresholds["weight"]) == float(rule.thresholds["weight"])
         assert found.mean_weight == Fraction(float(od.mean_weight))
     recipe_path(tmp_path / "population").unlink()
-    assert open_case(tmp_path / "population", InputSpec(town)).rule.weight == rules["population"].weight
+    assert open_context(tmp_path / "population", InputSpec(town)).rule.weight == rules["population"].weight
 
 
 def test_other_trips_are_refused(town: Path, folders: dict[str, Path], tmp_path: Path) -> None:
     other = write_town(tmp_path / "other.parquet", trips=900)
-    with pytest.raises(InputError, match="no evidence without the trips"):
-        open_case(folders["odkanon"], other)
+    with pytest.raises(InputError, match="needs the trips of the release"):
+        open_context(folders["odkanon"], other)
 
 
 def test_a_cube_is_refused(town: Path, tmp_path: Path) -> None:
     done = odkanon("anonymize", town, "--by", "sex", "--method", "cascade", "-o", tmp_path / "cube")
     assert done.returncode == 0, done.stderr
-    with pytest.raises(InputError, match="by kind of trip"):
-        open_case(tmp_path / "cube", town)
+    with pytest.raises(InputError, match="by attributes"):
+        open_context(tmp_path / "cube", town)
 
 
 @pytest.fixture(scope="module")
-def case(town: Path, folders: dict[str, Path]) -> Case:
-    return open_case(folders["capped"], town)
+def context(town: Path, folders: dict[str, Path]) -> AttackContext:
+    return open_context(folders["capped"], town)
 
 
-def test_an_attack_out_of_time_says_how_far_it_came(case: Case) -> None:
-    made = attempt(case, ATTACKS["intervals"], seconds=0)
-    assert 0 < made.finding.tried < made.finding.of
+def test_an_attack_out_of_time_says_how_far_it_came(context: AttackContext) -> None:
+    made = run_attack(context, ATTACKS["intervals"], seconds=0)
+    assert 0 < made.result.tried < made.result.of
     assert made.verdict == "not settled"
 
 
-def test_an_attack_that_is_stopped_says_what_it_had_done(case: Case) -> None:
-    def stops(case: Case) -> Finding:
-        case.watch.goes_on(7, 20, 2)
+def test_an_attack_that_is_stopped_says_what_it_had_done(context: AttackContext) -> None:
+    def stops(context: AttackContext) -> AttackResult:
+        context.timer.keep_going(7, 20, 2)
         raise KeyboardInterrupt
 
-    attack = replace(ATTACKS["intervals"], run=stops)
-    made = attempt(case, attack)
+    attack = replace(ATTACKS["intervals"], name="stops", run=stops)
+    made = run_attack(context, attack)
     assert made.stopped
-    assert (made.finding.tried, made.finding.of, made.finding.found) == (7, 20, 2)
+    assert (made.result.tried, made.result.of, made.result.found) == (7, 20, 2)
     assert made.verdict == "found"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(ATTACKS, "intervals", attack)
-        assert [each.attack.name for each in attempt_all(case, ["intervals", "dominance"])] == ["intervals"]
+    register_attack(attack)
+    try:
+        assert [each.attack.name for each in run_attacks(context, ["stops", "dominance"])] == ["stops"]
+    finally:
+        ATTACKS.unregister("stops")
 
 
-def test_progress_is_told(case: Case) -> None:
+def test_progress_is_told(context: AttackContext) -> None:
     told: list[str] = []
-    attempt_all(case, ["intervals"], stage=told.append)
+    run_attacks(context, ["intervals"], stage=told.append)
     assert told[0] == "intervals"
     assert any(" of " in line for line in told)
 
 
-def test_what_breaks_the_promise_is_listed(case: Case) -> None:
-    def finds(case: Case) -> Finding:
-        return Finding("three groups", found=3, tried=3, of=3)
+def test_what_breaks_the_promise_is_listed(context: AttackContext) -> None:
+    def finds(context: AttackContext) -> AttackResult:
+        return AttackResult("three groups", found=3, tried=3, of=3)
 
     breaks = Attack("x", "X", "?", "inference", "groups", True, finds)
     weighs = replace(breaks, breaks=False)
-    made = [attempt(case, breaks), attempt(case, weighs)]
+    made = [run_attack(context, breaks), run_attack(context, weighs)]
     assert [each.verdict for each in made] == ["found", "to weigh"]
     assert json.dumps([each.as_dict() for each in made])
 
 
 def test_a_watch_ends() -> None:
-    assert Watch(100).goes_on(1, 2)
-    assert not Watch(0).goes_on(1, 2)
+    assert AttackTimer(100).keep_going(1, 2)
+    assert not AttackTimer(0).keep_going(1, 2)

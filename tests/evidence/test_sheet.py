@@ -13,13 +13,19 @@ from hypothesis import strategies as st
 from cli.runner import odkanon, output
 from evidence.towns import release, write_town
 from odkanon import InputError, InputSpec, Policy, check_release, gather_evidence, read_policy
-from odkanon.evidence.attack_context import open_case
-from odkanon.evidence.attacks.attack_registry import ATTACKS
-from odkanon.evidence.noise_comparison import matching, noise_scales, noisy, trips_within, yardstick
+from odkanon.evidence.attack_context import open_context
+from odkanon.evidence.attack_registry import ATTACKS
+from odkanon.evidence.noise_comparison import (
+    add_noise,
+    capped_trips,
+    compare_with_noise,
+    matching_epsilon,
+    noise_scales,
+)
 from odkanon.evidence.policy import EXAMPLE
-from odkanon.evidence.sampling import sampling_of
+from odkanon.evidence.sheet import describe_sampling
 from odkanon.evidence.sheet_page import page
-from odkanon.evidence.topdown_noise import agree, layers, top_down
+from odkanon.evidence.topdown_noise import layers, project_to_totals, top_down
 from worlds.matrices import town as town_matrix
 
 
@@ -90,12 +96,12 @@ def test_the_example_is_a_policy(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[rules]\ntrips = 10\n", "no table 'rules'.*rule"),
-        ("[rule]\ntrip = 10\n", "no key of .rule. 'trip'.*trips"),
-        ("[rule]\ntrips = '10'\n", "trips is a number"),
-        ('[attacks]\nclean = ["interval"]\n', "no attack 'interval'.*intervals"),
+        ("[rules]\ntrips = 10\n", "unknown table 'rules'.*rule"),
+        ("[rule]\ntrip = 10\n", "unknown key of .rule. 'trip'.*trips"),
+        ("[rule]\ntrips = '10'\n", "trips must be a number"),
+        ('[attacks]\nclean = ["interval"]\n', "unknown attack 'interval'.*intervals"),
         ('[release]\nmethods = "odkanon"\n', "list of texts"),
-        ("rule = 3\n", "is a table"),
+        ("rule = 3\n", "must be a table"),
         ("[rule\n", "cannot be read as a policy"),
     ],
 )
@@ -149,7 +155,7 @@ def test_without_a_yardstick(town: Path, saved: Path) -> None:
     assert made.content["yardstick"] is None
     assert made.content["policy"] is None
     assert not made.broken or not made.clean
-    with pytest.raises(InputError, match="needs some time"):
+    with pytest.raises(InputError, match="must be above 0 seconds"):
         gather_evidence(saved, town, seconds=0)
 
 
@@ -157,9 +163,9 @@ def test_without_a_yardstick(town: Path, saved: Path) -> None:
 
 
 def test_more_noise_is_less_useful(town: Path, saved: Path) -> None:
-    found = yardstick(open_case(saved, InputSpec(town, resolution=9)), epsilons=(0.01, 100.0))
+    found = compare_with_noise(open_context(saved, InputSpec(town, resolution=9)), epsilons=(0.01, 100.0))
     assert found is not None
-    by_unit = {(point.unit, point.epsilon): point for point in found.points}
+    by_unit = {(point.unit, point.epsilon): point for point in found.results}
     for unit in ("trip", "person"):
         weak, strong = by_unit[unit, 100.0], by_unit[unit, 0.01]
         assert weak.scale < strong.scale
@@ -178,7 +184,7 @@ def test_nearly_no_noise_counts_nearly_right() -> None:
 
 
 def test_noise_is_that_of_the_library() -> None:
-    drawn = noisy(np.zeros(2000, dtype=np.int64), 5.0)
+    drawn = add_noise(np.zeros(2000, dtype=np.int64), 5.0)
     assert abs(drawn.mean()) < 1
     assert 4 < drawn.std() < 6
     (single,) = noise_scales(1.0, 1, 1)
@@ -192,26 +198,26 @@ def test_noise_is_that_of_the_library() -> None:
 def test_parts_agree_with_what_is_above(parts: list[tuple[int, float]], total: int) -> None:
     owner = np.array([own for own, _ in parts])
     values = np.array([value for _, value in parts])
-    found = agree(values, owner, np.full(4, float(total)))
+    found = project_to_totals(values, owner, np.full(4, float(total)))
     assert (found >= 0).all()
     for own in set(owner.tolist()):
         assert found[owner == own].sum() == pytest.approx(total, abs=1e-6)
 
 
 def test_persons_count_no_more_than_they_may(town: Path, saved: Path) -> None:
-    case = open_case(saved, InputSpec(town, resolution=9))
-    assert np.array_equal(trips_within(case, 10**6), case.od.flows.trips)
-    assert trips_within(case, 1).sum() == case.trips.persons
+    context = open_context(saved, InputSpec(town, resolution=9))
+    assert np.array_equal(capped_trips(context, 10**6), context.od.flows.trips)
+    assert capped_trips(context, 1).sum() == context.trips.persons
 
 
 @pytest.mark.parametrize(("wanted", "epsilon"), [(0.5, 1.0), (0.6, 10**0.5), (0.1, 0.0), (0.9, float("inf"))])
 def test_the_matching_epsilon(wanted: float, epsilon: float) -> None:
-    assert matching([(10.0, 0.7), (1.0, 0.5)], wanted) == pytest.approx(epsilon)
-    assert matching([], wanted) is None
+    assert matching_epsilon([(10.0, 0.7), (1.0, 0.5)], wanted) == pytest.approx(epsilon)
+    assert matching_epsilon([], wanted) is None
 
 
 def test_weights_tell_the_rate(town: Path, saved: Path) -> None:
-    found = sampling_of(open_case(saved, InputSpec(town, resolution=9)))
+    found = describe_sampling(open_context(saved, InputSpec(town, resolution=9)))
     assert found is not None
     assert found.rate == pytest.approx(found.trips / found.weight)
     assert found.most == 1.0

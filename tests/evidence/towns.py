@@ -10,9 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from odkanon import InputSpec, Release, Rule, anonymize, build_od, read_trips
-from odkanon.evidence.attack_context import open_case
-from odkanon.evidence.attacks.attack_registry import ATTACKS
-from odkanon.evidence.finding import Finding
+from odkanon.evidence.attack import UNLIMITED, AttackResult
+from odkanon.evidence.attack_context import open_context
+from odkanon.evidence.attack_registry import ATTACKS
+from odkanon.evidence.gather import run_attack
 
 
 def write_town(path: Path, *, trips: int = 1500, persons: int = 150, seed: int = 3) -> Path:
@@ -47,6 +48,7 @@ def made(trips: Path, *, k: int = 10, where: str | None = None, resolution: int 
     return anonymize(build_od(read_trips(trips, where=where), resolution=resolution), Rule(trips=k), **options)
 
 
-def attack(name: str, folder: Path, trips: Path, *earlier: Path, resolution: int = 10) -> Finding:
-    """Make one attack, without a limit of time."""
-    return ATTACKS[name].run(open_case(folder, InputSpec(trips, resolution=resolution), earlier=earlier))
+def attack(name: str, folder: Path, trips: Path, *earlier: Path, resolution: int = 10) -> AttackResult:
+    """Run one attack without a time limit."""
+    context = open_context(folder, InputSpec(trips, resolution=resolution), earlier=earlier)
+    return run_attack(context, ATTACKS[name], seconds=UNLIMITED).result

@@ -16,7 +16,7 @@ import pytest
 from odkanon import InputSpec, build_od, read_od, read_trips
 from odkanon.engine.dispatch import load
 from odkanon.errors import InputError
-from odkanon.explore import data_of_input
+from odkanon.explore import read_explorer_data
 from odkanon.read import trips as trips_module
 from odkanon.read.input_matrix import matrix_of
 from odkanon.read.tables.filters import FILTERED
@@ -166,7 +166,7 @@ def test_an_unknown_zone_is_an_error_with_the_nearest() -> None:
 
 
 def test_the_explorer_reads_its_input_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    data = data_of_input(InputSpec(path))
+    data = read_explorer_data(InputSpec(path))
     path.unlink()
     assert data.matrix(10, "sex: Woman").trips == 24
     assert data.matrix(8).trips == 48

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from odkanon import read_recipe
-from odkanon.explore import ExploreServer, Session, data_of_input
+from odkanon.explore import ExploreServer, Session, read_explorer_data
 from odkanon.read.input_spec import InputSpec
 from odkanon.sample.survey import CENTRAL_CELLS
 
@@ -22,7 +22,7 @@ WHO = {"page": "test", "number": 1}
 @contextmanager
 def serving(source: Path, folder: Path, **options: Any) -> Iterator[ExploreServer]:
     """Serve an input; what is saved goes to the folder."""
-    data = data_of_input(InputSpec(source, **options))
+    data = read_explorer_data(InputSpec(source, **options))
     with ExploreServer(Session(data, folder)) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()
@@ -32,7 +32,7 @@ def serving(source: Path, folder: Path, **options: Any) -> Iterator[ExploreServe
 
 
 def first(server: ExploreServer, **changes: Any) -> dict[str, Any]:
-    return {**server.session.offer.first.for_page(), **WHO, **changes}
+    return {**server.session.controls.first.for_page(), **WHO, **changes}
 
 
 def ask(server: ExploreServer, question: str, body: Any, **headers: str) -> tuple[int, dict[str, Any]]:

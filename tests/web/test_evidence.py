@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser
 
-from odkanon.evidence.attacks.attack_registry import ATTACKS
+from odkanon.evidence.attack_registry import ATTACKS
 from odkanon.evidence.sheet import NOTICE
 from odkanon.evidence.sheet_page import page
 

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser
 from typer.testing import CliRunner
 
 from odkanon.cli import app
-from odkanon.explore import ExploreServer, opened_in_browser
+from odkanon.explore import ExploreServer, open_in_browser
 from odkanon.sample.crowd import write_crowd
 from web.axe import look
 from web.driver import NO_WEBGL, Opened
@@ -242,7 +242,7 @@ def test_the_file_that_opens_the_browser_leads_to_the_page(
     context.add_init_script(NO_WEBGL)
     page = context.new_page()
     monkeypatch.setattr(webbrowser, "open", page.goto)
-    with opened_in_browser(server.url):
+    with open_in_browser(server.url):
         page.wait_for_selector(".tiles", timeout=60_000)
         assert page.url == server.url
     context.close()

@@ -30,8 +30,8 @@ def test_a_table_of_zones_without_coordinates_can_be_explored(page_built: Path, 
     source.write_text("origin,destination,trips\na1,b1,30\na2,b1,3\na1,b2,9\n")
     hierarchy.write_text("leaf,parent\na1,a\na2,a\nb1,b\nb2,b\n")
     with serving(source, tmp_path, hierarchy=hierarchy) as server:
-        offer = server.session.offer
-        assert not {"mondrian", "freezones"} & set(offer.methods)
+        controls = server.session.controls
+        assert not {"mondrian", "freezones"} & set(controls.methods)
         status, answer = ask(server, "anonymize", first(server, base=True))
         assert status == 200
         assert answer["releases"][0]["origin"]["shape"] == [-1] * len(answer["releases"][0]["origin"]["id"])
@@ -96,7 +96,7 @@ def test_a_state_is_what_the_command_line_gives(
 
 
 def test_a_segment_keeps_the_mean_weight_of_everyone_and_accounts_for_every_row(server: ExploreServer) -> None:
-    segment = next(name for name in server.session.offer.segments if name.startswith("sex"))
+    segment = next(name for name in server.session.controls.segments if name.startswith("sex"))
     everyone = ask(server, "anonymize", first(server, targets=["weight"]))[1]["releases"][0]["about"]
     some = ask(server, "anonymize", first(server, targets=["weight"], segment=segment))[1]["releases"][0]["about"]
     assert some["rule"]["weight"] == everyone["rule"]["weight"]
@@ -107,7 +107,7 @@ def test_a_segment_keeps_the_mean_weight_of_everyone_and_accounts_for_every_row(
 
 
 def test_a_saved_segment_knows_which_it_is(server: ExploreServer) -> None:
-    segment = next(name for name in server.session.offer.segments if name.startswith("sex"))
+    segment = next(name for name in server.session.controls.segments if name.startswith("sex"))
     assert ask(server, "save", first(server, segment=segment) | {"name": "some"})[0] == 200
     recipe = read_recipe(server.session.folder / "some")
     assert recipe is not None
@@ -138,9 +138,9 @@ def test_a_question_that_was_overtaken_is_dropped(server: ExploreServer) -> None
 def test_the_server_takes_little_of_the_200_milliseconds(
     server: ExploreServer, record_property: Any, method: str
 ) -> None:
-    offer, used = server.session.offer, []
+    controls, used = server.session.controls, []
     for number, k in enumerate(range(41, 62), start=100):
-        request = offer.check(first(server, k=k, method=method))
+        request = controls.check(first(server, k=k, method=method))
         start = time.process_time()
         server.session.model(request, f"speed of {method}", number)
         used.append(time.process_time() - start)

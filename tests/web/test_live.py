@@ -8,7 +8,7 @@ from typing import Any
 
 from playwright.sync_api import Browser, Route
 
-from odkanon.explore.request import for_controls
+from odkanon.explore.controls import for_controls
 from odkanon.methods import METHODS
 from odkanon.publish.report.page_model import build_model
 from odkanon.publish.report.report_page import fill_template

@@ -117,8 +117,7 @@ def check(
 
     `odkanon check release --policy policy.toml --evidence evidence.json`
     """
-    from odkanon.evidence.policy import read_policy
-    from odkanon.evidence.policy_check import check_release
+    from odkanon.evidence.policy import check_release, read_policy
 
     asked, content = read_policy(policy), None
     if evidence is not None:

@@ -30,16 +30,16 @@ def explore(
     `odkanon explore trips.csv`
     """
     from odkanon.cli.stages import stages
-    from odkanon.explore import ExploreServer, Session, data_of_input, opened_in_browser
+    from odkanon.explore import ExploreServer, Session, open_in_browser, read_explorer_data
 
     reading = how(source)
     with stages() as stage:
         stage(f"reading {reading.name}")
-        session = Session(data_of_input(reading), Path.cwd())
+        session = Session(read_explorer_data(reading), Path.cwd())
     with ExploreServer(session, port) as server, suppress(KeyboardInterrupt):
         console.tell(url=server.url)
         say(f"Exploring {reading.name} at {server.url}")
         say("Whoever has this address can see the page while this runs. Stop with Ctrl+C.")
         console.finish()  # whoever reads the document wants the address now
-        with nullcontext() if no_open else opened_in_browser(server.url):
+        with nullcontext() if no_open else open_in_browser(server.url):
             server.serve_forever(poll_interval=0.2)

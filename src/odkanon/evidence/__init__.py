@@ -1,1 +1,1 @@
-"""Evidence for whoever signs a release: attacks that were run on it, what they found, and how far they came."""
+"""Evidence for the person who signs a release: attacks on it, and a sheet with their outcomes."""

@@ -1,4 +1,4 @@
-"""A case: one release, the trips that it was made of, earlier releases, and all that an attack may ask of them."""
+"""The context of an attack: one release, the trips behind it, other releases, and what can be derived from them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from odkanon.audit.auditor import Opened, open_releases
 from odkanon.audit.release_reader import Published
 from odkanon.core.arrays import Ints
 from odkanon.errors import InputError
-from odkanon.evidence.finding import Watch
+from odkanon.evidence.attack import AttackTimer, Need
 from odkanon.methods.method_registry import METHODS
 from odkanon.model.measures import MEASURES
 from odkanon.model.od import ODMatrix
@@ -23,27 +23,25 @@ from odkanon.model.rule import CONSTRAINTS, Rule
 from odkanon.read.input_matrix import matrix_of
 from odkanon.read.input_spec import InputSpec
 
-UNLIMITED = 1e9
-
 
 @dataclass(frozen=True, eq=False)
-class Trips:
-    """The trips of a release, one entry for each record.
+class TripRecords:
+    """The trips behind a release, one entry per record.
 
     Attributes
     ----------
     row : array of int
-        The published row of each; -1 for none.
+        The published row of each record; -1 for none.
     person : array of int
-        The number of the person who made it; -1 for nobody known.
+        The number of the person; -1 if unknown.
     pair : array of int
-        The number of its two places.
+        The number of the OD pair.
     trips : array of int
-        How many trips it stands for.
+        How many trips the record stands for.
     rows, persons : int
-        How many published rows and persons there are.
+        Number of published rows, and of persons.
     names : list of str
-        For each row, what to call it.
+        A label for each row.
     """
 
     row: Ints
@@ -56,20 +54,20 @@ class Trips:
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
-    """What several attacks need, worked out when the first asks for it."""
+class AttackInputs:
+    """The inputs of all attacks on one release, with derived arrays that are computed once."""
 
     opened: Opened
-    reading: InputSpec
+    spec: InputSpec
 
     @cached_property
     def od(self) -> ODMatrix:
-        """The input as a matrix."""
-        return matrix_of(self.reading)
+        """The input as an OD matrix."""
+        return matrix_of(self.spec)
 
     @cached_property
-    def trips(self) -> Trips:
-        """The trips of the release."""
+    def trips(self) -> TripRecords:
+        """The trips behind the release."""
         number = self.opened.releases[0].number
         connection = self.opened.connection
         listed = connection.execute(
@@ -89,52 +87,57 @@ class Known:
         row, person, pair, trips = (
             np.asarray(found[name], dtype=np.int64) for name in ("row", "person", "pair", "trips")
         )
-        return Trips(
-            row, person, pair, trips, len(listed), int(person.max(initial=-1)) + 1, [name for (name,) in listed]
-        )
+        persons = int(person.max(initial=-1)) + 1
+        return TripRecords(row, person, pair, trips, len(listed), persons, [name for (name,) in listed])
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
-    """What attacks are given.
+class AttackContext:
+    """What an attack is given.
 
     Attributes
     ----------
-    known : Known
-        The releases, the trips, and what was worked out of them.
-    watch : Watch
-        How much time the attack has.
+    inputs : AttackInputs
+        The releases and the trips, shared by all attacks.
+    timer : AttackTimer
+        The time limit of this attack.
     seed : int
-        For drawing samples; the same seed draws the same.
+        The seed of random samples.
     """
 
-    known: Known
-    watch: Watch = field(default_factory=lambda: Watch(UNLIMITED))
+    inputs: AttackInputs
+    timer: AttackTimer = field(default_factory=AttackTimer)
     seed: int = 0
+
+    def has(self, need: Need) -> bool:
+        """Return whether a requirement of an attack is met."""
+        if need in ("persons", "several persons"):
+            return self.trips.persons >= (1 if need == "persons" else 2)
+        return bool(self.earlier) if need == "other releases" else self.release.has_boxes
 
     @property
     def opened(self) -> Opened:
-        """The release (number 0) and the earlier ones in the audit's database, with the trips."""
-        return self.known.opened
+        """The release (number 0), the other releases and the trips, in the database of the audit."""
+        return self.inputs.opened
 
     @property
-    def reading(self) -> InputSpec:
-        """The trips and how they are read."""
-        return self.known.reading
+    def spec(self) -> InputSpec:
+        """The trips, and how they are read."""
+        return self.inputs.spec
 
     @property
     def release(self) -> Published:
-        """The release that is attacked."""
+        """The release under attack."""
         return self.opened.releases[0]
 
     @property
     def earlier(self) -> tuple[Published, ...]:
-        """Other releases that are known to the attacker."""
+        """Other releases that the attacker has."""
         return self.opened.releases[1:]
 
     @property
     def about(self) -> Mapping[str, Any]:
-        """The steward's account of the release: that of the recipe, else the public one."""
+        """The provenance of the release: from the recipe if there is one, else from the public manifest."""
         return self.release.about or self.release.manifest
 
     @property
@@ -144,80 +147,82 @@ class Case:
 
     @property
     def options(self) -> dict[str, Any]:
-        """What was asked of the method."""
+        """The options given to the method."""
         method = METHODS.get(self.method)
-        asked = () if method is None else method.options
-        return {name: value for name, value in self.release.parameters.items() if name in asked}
+        known = () if method is None else method.options
+        return {name: value for name, value in self.release.parameters.items() if name in known}
 
     @property
-    def few(self) -> int:
-        """Below how many trips a group is too small."""
+    def min_trips(self) -> int:
+        """The number of trips below which a group is too small."""
         return max(self.release.few, self.release.k)
 
     @property
-    def by_trips(self) -> bool:
-        """Whether trips are all that the rule counts."""
+    def counts_trips_only(self) -> bool:
+        """Whether the rule counts nothing but trips."""
         return set(self.release.disclosed_thresholds) == {"trips"}
 
     @property
     def od(self) -> ODMatrix:
-        """The input as a matrix."""
-        return self.known.od
+        """The input as an OD matrix."""
+        return self.inputs.od
 
     @property
-    def reads_alike(self) -> bool:
-        """Whether the matrix has the trips of the release: the audit finds its filter by itself, a reading does not."""
+    def trips(self) -> TripRecords:
+        """The trips behind the release."""
+        return self.inputs.trips
+
+    @property
+    def matrix_matches(self) -> bool:
+        """Whether the matrix has the trips of the release: the audit knows its filter, the matrix may lack it."""
         return self.od.trips == int(self.trips.trips.sum())
 
     @cached_property
     def rule(self) -> Rule:
-        """The rule of the release, with its mean weight as the input has it; the input may be a part of what it was."""
-        told = self.about["rule"]
+        """The rule of the release, with the exact mean weight of the input where the two agree."""
+        disclosed = self.about["rule"]
         mean = self.od.mean_weight if self.od.weight is not None else None
-        if mean is not None and "mean_weight" in told and float(mean) != told["mean_weight"]:
-            mean = Fraction(told["mean_weight"])
-        constraints = {name: told[name] for name in (*MEASURES, *CONSTRAINTS) if name in told}
-        rule = Rule(k=told.get("k"), mean_weight=mean, **constraints)
-        if "weight" not in told or mean is None or not isinstance(told.get("k"), int):
+        if mean is not None and "mean_weight" in disclosed and float(mean) != disclosed["mean_weight"]:
+            mean = Fraction(disclosed["mean_weight"])  # the input is part of what the mean was taken over
+        constraints = {name: disclosed[name] for name in (*MEASURES, *CONSTRAINTS) if name in disclosed}
+        rule = Rule(k=disclosed.get("k"), mean_weight=mean, **constraints)
+        if "weight" not in disclosed or mean is None or not isinstance(disclosed.get("k"), int):
             return rule
-        exact = Rule(**{**constraints, "k": told["k"], "mean_weight": mean, "weight": told["k"] * mean})
-        # In full, or rounded as it is told; thresholds that were given one by one are no multiple of the mean.
+        exact = Rule(**{**constraints, "k": disclosed["k"], "mean_weight": mean, "weight": disclosed["k"] * mean})
+        # Exact in the recipe, rounded in the manifest; a threshold given by itself is no multiple of the mean.
         possible = (float(exact.thresholds["weight"]), exact.disclosed_thresholds["weight"])
-        return exact if told["weight"] in possible else rule
-
-    @property
-    def trips(self) -> Trips:
-        """The trips of the release."""
-        return self.known.trips
+        return exact if disclosed["weight"] in possible else rule
 
 
-def open_case(
+def open_context(
     release: Path | str, trips: InputSpec | Path | str, *, earlier: Sequence[Path | str] = (), seed: int = 0
-) -> Case:
-    """Open a release with the trips that it was made of.
+) -> AttackContext:
+    """Open a release together with the trips that it was made from.
 
     Parameters
     ----------
     release : path
         The folder of a release.
-    trips : Reading or path
-        Its trips, to be read as they were then.
+    trips : InputSpec or path
+        Its trips, to be read as they were for the release.
     earlier : sequence of path
         Other releases that an attacker has: earlier ones, or segments released together.
+    seed : int
+        The seed of random samples.
 
     Raises
     ------
     InputError
-        If the trips are not those of the release, or it is a cube.
+        If the release was made from other trips, or has attributes.
     """
-    reading = trips if isinstance(trips, InputSpec) else InputSpec(trips)
-    opened = open_releases([release, *earlier], trips=reading)
+    spec = trips if isinstance(trips, InputSpec) else InputSpec(trips)
+    opened = open_releases([release, *earlier], trips=spec)
     first = opened.releases[0]
     if first.axes:
-        raise InputError(f"{first.name} has flows by kind of trip, which attacks do not know how to look at yet")
+        raise InputError(f"{first.name} publishes flows by attributes, which attacks do not support yet")
     if first.number not in opened.exact:
-        told = [each.message for each in opened.findings if each.check == "recount" and first.name in each.releases]
+        reasons = [each.message for each in opened.findings if each.check == "recount" and first.name in each.releases]
         raise InputError(
-            f"there is no evidence without the trips of the release: {told[0] if told else 'these are other ones'}"
+            f"evidence needs the trips of the release: {reasons[0] if reasons else 'these are different ones'}"
         )
-    return Case(Known(opened, reading), seed=seed)
+    return AttackContext(AttackInputs(opened, spec), seed=seed)

@@ -1,22 +1,65 @@
-"""From a release and its trips to evidence."""
+"""From a release and its trips to the evidence sheet: run the attacks, one after another, and collect the results."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from time import monotonic
 
-from odkanon.errors import InputError
-from odkanon.evidence.attack_context import open_case
-from odkanon.evidence.finding import Watch
-from odkanon.evidence.noise_comparison import yardstick
-from odkanon.evidence.policy import read_policy
-from odkanon.evidence.policy_check import check_release
-from odkanon.evidence.runner import SECONDS, Stage, attempt_all
-from odkanon.evidence.sampling import sampling_of
-from odkanon.evidence.sheet import Evidence, make_sheet, with_policy
+from odkanon.errors import InvalidValueError
+from odkanon.evidence.attack import Attack, AttackResult, AttackRun, AttackTimer, does_not_apply
+from odkanon.evidence.attack_context import AttackContext, open_context
+from odkanon.evidence.attack_registry import ATTACKS
+from odkanon.evidence.noise_comparison import compare_with_noise
+from odkanon.evidence.policy import check_release, read_policy
+from odkanon.evidence.sheet import Evidence, describe_sampling, make_sheet, with_policy
 from odkanon.read.input_spec import InputSpec
 from odkanon.release_format.names import sha256
+
+SECONDS = 30.0
+"""The default time limit of an attack."""
+
+Stage = Callable[[str], None]
+
+
+def run_attack(
+    context: AttackContext, attack: Attack, *, seconds: float = SECONDS, stage: Stage | None = None
+) -> AttackRun:
+    """Run one attack; if the user interrupts it, return its progress."""
+    timer = AttackTimer(seconds, None if stage is None else lambda text: stage(f"{attack.title.lower()}: {text}"))
+    start = monotonic()
+    missing = [reason for need, reason in attack.needs.items() if not context.has(need)]
+    stopped = False
+    try:
+        result = does_not_apply(missing[0]) if missing else attack.run(replace(context, timer=timer))
+    except KeyboardInterrupt:
+        stopped = True
+        result = AttackResult(
+            f"Stopped by hand after {timer.tried:,} of {timer.of or 1:,}; {timer.found:,} found until then.",
+            found=timer.found,
+            tried=timer.tried,
+            of=max(timer.of, timer.tried + 1),
+        )
+    return AttackRun(attack, result, monotonic() - start, stopped)
+
+
+def run_attacks(
+    context: AttackContext,
+    names: Iterable[str] | None = None,
+    *,
+    seconds: float = SECONDS,
+    stage: Stage | None = None,
+) -> tuple[AttackRun, ...]:
+    """Run several attacks, all that are registered by default; after an interruption, the others are not started."""
+    runs: list[AttackRun] = []
+    for name in ATTACKS if names is None else names:
+        if stage is not None:
+            stage(ATTACKS[name].title.lower())
+        runs.append(run_attack(context, ATTACKS[name], seconds=seconds, stage=stage))
+        if runs[-1].stopped:
+            break
+    return tuple(runs)
 
 
 def gather_evidence(
@@ -29,29 +72,29 @@ def gather_evidence(
     with_yardstick: bool = True,
     stage: Stage | None = None,
 ) -> Evidence:
-    """Attack a release with the trips that it was made of, and put what comes out on a sheet.
+    """Attack a release with the trips that it was made from, and collect the outcomes on a sheet.
 
     Parameters
     ----------
     release : path
         The folder of a release, with its recipe beside it.
-    trips : Reading or path
-        The trips, to be read as they were then.
+    trips : InputSpec or path
+        The trips, to be read as they were for the release.
     earlier : sequence of path
-        Other releases of the same trips, which an attacker has, too.
+        Other releases of the same trips, which an attacker has as well.
     policy : path, optional
-        The policy of the office; the releases that it names are compared with as well.
+        The policy of the office; the releases that it names are compared as well.
     seconds : float
-        How long each attack may take, in (0, inf).
+        The time limit of each attack, in (0, inf).
     with_yardstick : bool
-        Compare with differential privacy, too; needs OpenDP.
+        Compare with differential privacy; needs OpenDP.
     stage : callable, optional
-        Told what is going on.
+        Called with a description of each step.
 
     Returns
     -------
     Evidence
-        `Evidence.clean` tells whether anything speaks against signing.
+        `Evidence.clean` is True if nothing was found that speaks against signing.
 
     Examples
     --------
@@ -68,20 +111,20 @@ def gather_evidence(
     (True, 'clean')
     """
     if not seconds > 0:
-        raise InputError(f"an attack needs some time; {seconds:g} seconds are none")
-    asked = None if policy is None else read_policy(policy)
-    told = stage or (lambda text: None)
-    told("reading the release and the trips")
-    known = {Path(each).resolve(): Path(each) for each in (*earlier, *(() if asked is None else asked.compare))}
-    case = open_case(release, trips, earlier=list(known.values()))
-    made = attempt_all(case, seconds=seconds, stage=stage)
+        raise InvalidValueError.expected("the time limit of an attack", "above 0 seconds", seconds)
+    rules = None if policy is None else read_policy(policy)
+    notify = stage or (lambda text: None)
+    notify("reading the release and the trips")
+    others = {Path(each).resolve(): Path(each) for each in (*earlier, *(() if rules is None else rules.compare))}
+    context = open_context(release, trips, earlier=list(others.values()))
+    runs = run_attacks(context, seconds=seconds, stage=stage)
     noise = None
-    if with_yardstick and not made[-1].stopped:
-        told("yardstick")
-        watch = Watch(2 * seconds, lambda text: told(f"yardstick: {text}"))
-        noise = yardstick(replace(case, watch=watch))
-    content = make_sheet(case, made, sampling=sampling_of(case), yardstick=noise)
-    if asked is not None and policy is not None:
-        broken = check_release(release, asked, content)
+    if with_yardstick and not runs[-1].stopped:
+        notify("yardstick")
+        timer = AttackTimer(2 * seconds, lambda text: notify(f"yardstick: {text}"))
+        noise = compare_with_noise(replace(context, timer=timer))
+    content = make_sheet(context, runs, sampling=describe_sampling(context), noise=noise)
+    if rules is not None and policy is not None:
+        broken = check_release(release, rules, content)
         content = with_policy(content, Path(policy).name, sha256(Path(policy)), broken)
     return Evidence(content)

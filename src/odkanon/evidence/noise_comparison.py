@@ -1,7 +1,7 @@
-"""The same matrix by differential privacy: a yardstick for how useful the release is.
+"""The same matrix under differential privacy, as a benchmark for the accuracy of the release.
 
-Noisy counts from the top down (`odkanon.evidence.topdown_noise`), with noise and accounting of OpenDP. The result is
-measured and thrown away; it is never written anywhere.
+The counts are noised from the top down (`odkanon.evidence.topdown_noise`), with OpenDP's noise and privacy accounting.
+Only their accuracy is kept; the noisy counts are never written anywhere.
 
 References
 ----------
@@ -20,22 +20,22 @@ from typing import Any, Literal
 import numpy as np
 
 from odkanon.core.arrays import Ints, group_sum
-from odkanon.evidence.attack_context import Case
-from odkanon.evidence.topdown_noise import cpc_of, layers, rungs, top_down
+from odkanon.evidence.attack_context import AttackContext
+from odkanon.evidence.topdown_noise import cpc_by_square, layers, level_pairs, top_down
 from odkanon.quality.accuracy.accuracy import map_of
 
 Unit = Literal["trip", "person"]
 EPSILONS = (1.0, 3.0, 10.0, 0.3)
-"""In the order in which they are tried, as long as there is time."""
+"""In order of importance, since the time may run out."""
 DELTA = 1e-6
 SQUARES = (2.0, 4.0)
 GROWTH = 1.4
-"""How much more of the loss each level may have than the one above it."""
+"""The ratio of the privacy loss of each level to that of the level above it."""
 
 
 @dataclass(frozen=True)
-class Point:
-    """How useful noise is: what is protected, epsilon, the scale of noise at the finest level, CPC by squares in km."""
+class NoiseResult:
+    """The accuracy of noisy counts: protected unit, epsilon, noise scale at the finest level, CPC by square size."""
 
     unit: Unit
     epsilon: float
@@ -44,83 +44,88 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Yardstick:
-    """The release beside the same matrix with noise.
+class NoiseComparison:
+    """The accuracy of the release beside that of the same matrix with noise.
 
     Attributes
     ----------
     release : dict of float to float
-        CPC of the release by squares in km.
-    points : tuple of Point
-        What noise reaches.
-    at_most : int
-        How many trips of a person are counted, at person level.
+        CPC of the release, by side of the squares in km.
+    results : tuple of NoiseResult
+        The accuracy of noisy counts.
+    max_trips : int
+        The cap on trips per person at person level.
     equals : dict
-        By what is protected and squares, the epsilon at which noise is as useful; infinite above all that were tried.
+        By unit and side of the squares, the epsilon at which noise is as accurate; infinite if above all that were
+        tried.
     words : str
-        The same in a sentence, with what each promises.
+        A summary, with what each of the two guarantees.
     """
 
     release: dict[float, float]
-    points: tuple[Point, ...]
-    at_most: int
+    results: tuple[NoiseResult, ...]
+    max_trips: int
     equals: dict[Unit, dict[float, float | None]]
     words: str
 
 
-def yardstick(case: Case, *, epsilons: Sequence[float] = EPSILONS) -> Yardstick | None:
-    """Compare the release with noise of several strengths; None where zones are no H3 cells or its CPC is not known."""
-    od, own = case.od, cpc_of_release(case)
-    if own is None or od.origins.resolution is None or map_of(od) is None or not case.reads_alike:
+def compare_with_noise(context: AttackContext, *, epsilons: Sequence[float] = EPSILONS) -> NoiseComparison | None:
+    """Compare the release with noise for several epsilons; None if zones are not H3 cells or its CPC is unknown."""
+    od, own = context.od, cpc_of_release(context)
+    if own is None or od.origins.resolution is None or map_of(od) is None or not context.matrix_matches:
         return None
-    at_most = trips_of_a_person(case)
+    max_trips = max_trips_per_person(context)
     counts: dict[Unit, Ints] = {"trip": od.flows.trips}
-    if at_most:
-        counts["person"] = trips_within(case, at_most)
-    points: list[Point] = []
-    wanted = [(unit, epsilon) for epsilon in epsilons for unit in counts]
-    for done, (unit, epsilon) in enumerate(wanted):
-        if not case.watch.goes_on(done, len(wanted)):
+    if max_trips:
+        counts["person"] = capped_trips(context, max_trips)
+    results: list[NoiseResult] = []
+    planned = [(unit, epsilon) for epsilon in epsilons for unit in counts]
+    for done, (unit, epsilon) in enumerate(planned):
+        if not context.timer.keep_going(done, len(planned)):
             break
-        scales = noise_scales(epsilon, at_most if unit == "person" else 1, len(rungs(od)))
-        found = top_down(layers(od, counts[unit]), noisy, scales)
-        points.append(Point(unit, epsilon, scales[-1], cpc_of(od, found, SQUARES)))
+        scales = noise_scales(epsilon, max_trips if unit == "person" else 1, len(level_pairs(od)))
+        found = top_down(layers(od, counts[unit]), add_noise, scales)
+        results.append(NoiseResult(unit, epsilon, scales[-1], cpc_by_square(od, found, SQUARES)))
     equals: dict[Unit, dict[float, float | None]] = {
-        unit: {km: matching([(p.epsilon, p.cpc[km]) for p in points if p.unit == unit], own[km]) for km in SQUARES}
+        unit: {
+            km: matching_epsilon([(each.epsilon, each.cpc[km]) for each in results if each.unit == unit], own[km])
+            for km in SQUARES
+        }
         for unit in counts
     }
-    return Yardstick(own, tuple(points), at_most, equals, _words(equals, epsilons))
+    return NoiseComparison(own, tuple(results), max_trips, equals, _words(equals, epsilons))
 
 
-def cpc_of_release(case: Case) -> dict[float, float] | None:
-    """Return how useful the release is, as its recipe or else its manifest says."""
-    squares = (case.about.get("usefulness") or {}).get("trips", {}).get("squares")
+def cpc_of_release(context: AttackContext) -> dict[float, float] | None:
+    """Return the CPC of the release, from its recipe or else its manifest."""
+    squares = (context.about.get("usefulness") or {}).get("trips", {}).get("squares")
     if squares is not None:
         found = {place["km"]: place["cpc"] for place in squares}
     else:
-        told = ((case.release.manifest.get("quality") or {}).get("trips") or {}).get("cpc", {})
-        found = {float(name.removesuffix(" km")): value for name, value in told.items()}
+        public = ((context.release.manifest.get("quality") or {}).get("trips") or {}).get("cpc", {})
+        found = {float(name.removesuffix(" km")): value for name, value in public.items()}
     return {km: float(found[km]) for km in SQUARES} if all(km in found for km in SQUARES) else None
 
 
-def trips_of_a_person(case: Case) -> int:
-    """Return how many trips of a person count at person level: as many as nine in ten make; 0 without persons."""
-    person = case.trips.person
-    if case.trips.persons == 0:
+def max_trips_per_person(context: AttackContext) -> int:
+    """Return the cap on trips per person: the 90th percentile of trips per person, 0 without persons."""
+    trips = context.trips
+    if trips.persons == 0:
         return 0
-    made = group_sum(person[person >= 0], case.trips.persons, case.trips.trips[person >= 0])
+    named = trips.person >= 0
+    made = group_sum(trips.person[named], trips.persons, trips.trips[named])
     return int(np.quantile(made, 0.9, method="higher"))
 
 
-def trips_within(case: Case, most: int) -> Ints:
-    """Return the trips of each pair of the matrix with no more than so many of each person, the first in the file."""
-    trips, od = case.trips, case.od
+def capped_trips(context: AttackContext, cap: int) -> Ints:
+    """Return the trips of each OD pair, counting at most so many of each person: the first in the file."""
+    trips, od = context.trips, context.od
     order = np.argsort(trips.person, kind="stable")
     before = np.cumsum(trips.trips[order]) - trips.trips[order]
     first = np.searchsorted(trips.person[order], trips.person[order])
-    room = np.clip(most - (before - before[first]), 0, None)
+    room = np.clip(cap - (before - before[first]), 0, None)
     kept = np.where(trips.person[order] < 0, 0, np.minimum(trips.trips[order], room))
-    # Pairs of the audit are numbered by the names of their places; those of the matrix by its trees.
+    # The audit numbers pairs by the names of their places, the matrix by its hierarchies.
     names = [
         tree.labels(0)[leaf].astype(np.str_)
         for tree, leaf in ((od.origins, od.flows.origin), (od.destinations, od.flows.destination))
@@ -130,17 +135,17 @@ def trips_within(case: Case, most: int) -> Ints:
     return counts
 
 
-def noise_scales(epsilon: float, at_most: int, counts: int) -> list[float]:
-    """Return the scales of discrete Gaussian noise with which some counts together keep to epsilon.
+def noise_scales(epsilon: float, sensitivity: int, counts: int) -> list[float]:
+    """Return the scales of discrete Gaussian noise for several counts that together satisfy (epsilon, delta)-DP.
 
-    One trip changes one number of each level by one; one person changes them by as many as are counted of a person. The
-    scale for a single count is searched; several share its loss (zCDP), which adds up: each level gets more than the
-    one above it, whose counts are larger. The library's own composition has the last word.
+    One trip changes one count per level by one; one person changes them by up to the cap on trips per person. The scale
+    for a single count is found by search. Several counts share its zCDP loss, which is additive: finer levels get more
+    of it than coarser ones, whose counts are larger. OpenDP's composition verifies the result.
 
     Raises
     ------
     ArithmeticError
-        If by the library's account they do not keep to epsilon.
+        If OpenDP's accounting rejects the scales.
     """
     import opendp.prelude as dp
 
@@ -153,9 +158,9 @@ def noise_scales(epsilon: float, at_most: int, counts: int) -> list[float]:
 
     single = float(dp.binary_search_param(account, d_in=1.0, d_out=(epsilon, DELTA)))
     parts = [GROWTH**level for level in range(counts)]
-    scales = [single * at_most * sqrt(sum(parts) / part) * (1 + 1e-9) for part in parts]
-    if not account(*scales).check(float(at_most), (epsilon, DELTA)):
-        raise ArithmeticError(f"noise of the scales {scales} does not keep to epsilon = {epsilon}")
+    scales = [single * sensitivity * sqrt(sum(parts) / part) * (1 + 1e-9) for part in parts]
+    if not account(*scales).check(float(sensitivity), (epsilon, DELTA)):
+        raise ArithmeticError(f"noise with the scales {scales} does not satisfy epsilon = {epsilon}")
     return scales
 
 
@@ -163,7 +168,7 @@ def _space(dp: Any) -> Any:
     return dp.vector_domain(dp.atom_domain(T=int)), dp.l2_distance(T=float)
 
 
-def noisy(counts: Ints, scale: float) -> Ints:
+def add_noise(counts: Ints, scale: float) -> Ints:
     """Return counts with discrete Gaussian noise."""
     import opendp.prelude as dp
 
@@ -172,10 +177,10 @@ def noisy(counts: Ints, scale: float) -> Ints:
     return np.array(drawn, dtype=np.int64)
 
 
-def matching(points: Sequence[tuple[float, float]], wanted: float) -> float | None:
-    """Return the epsilon at which noise is as useful, between those tried (on a logarithmic scale).
+def matching_epsilon(points: Sequence[tuple[float, float]], wanted: float) -> float | None:
+    """Return the epsilon at which noise reaches a CPC, by interpolation on a logarithmic scale.
 
-    Infinite where it never is, 0 where it always is, None where nothing was tried.
+    Infinite if no epsilon reaches it, 0 if every epsilon exceeds it, None if none was tried.
     """
     known = sorted(points)
     if not known:
@@ -189,9 +194,9 @@ def matching(points: Sequence[tuple[float, float]], wanted: float) -> float | No
 
 
 def _words(equals: dict[Unit, dict[float, float | None]], epsilons: Sequence[float]) -> str:
-    told = [f"at {unit} level {_as_accurate(by_km[SQUARES[0]], epsilons)}" for unit, by_km in equals.items()]
+    outcomes = [f"at {unit} level {_as_accurate(by_km[SQUARES[0]], epsilons)}" for unit, by_km in equals.items()]
     return (
-        f"On squares of {SQUARES[0]:g} km the release is {' and '.join(told)} (discrete Gaussian noise, delta = "
+        f"On squares of {SQUARES[0]:g} km the release is {' and '.join(outcomes)} (discrete Gaussian noise, delta = "
         f"{DELTA:g}, top-down over the same cells). The two promise different things: noise bounds what anybody learns "
         "about one trip or person, whatever they know already; the release has true counts and hides people among "
         "others, with no such bound."

@@ -1,4 +1,4 @@
-"""The sheet: what was released, what was tried against it, and what came out, for whoever signs."""
+"""The content of the evidence sheet: the release, the attacks and their outcomes, for the person who signs."""
 
 from __future__ import annotations
 
@@ -11,11 +11,9 @@ from typing import Any
 
 from odkanon._version import __version__
 from odkanon.audit.release_reader import Published
-from odkanon.evidence.attack_context import Case
-from odkanon.evidence.finding import Question
-from odkanon.evidence.noise_comparison import Yardstick
-from odkanon.evidence.runner import Attempt
-from odkanon.evidence.sampling import Sampling
+from odkanon.evidence.attack import AttackRun, Question
+from odkanon.evidence.attack_context import AttackContext
+from odkanon.evidence.noise_comparison import NoiseComparison
 from odkanon.release_format.names import CSV, MANIFEST, PARQUET, ZONES, sha256
 
 FORMAT = 1
@@ -24,54 +22,99 @@ NOTICE = (
     "trips. What is released, the promise and the policy may be shown to anybody."
 )
 PRIVATE = ("trips", "attacks", "questions", "sampling", "yardstick")
-"""The parts that are not for publication."""
+"""The parts that must not be published."""
 _PACKAGES = ("numpy", "duckdb", "h3", "pyarrow", "scipy", "opendp")
 
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """All that is known for or against a release.
+    """The evidence for and against a release.
 
     Attributes
     ----------
     content : dict
-        What the file of the evidence says.
+        The content of ``evidence.json``.
     """
 
     content: dict[str, Any]
 
     @property
     def clean(self) -> bool:
-        """Whether no attack found what the release promises not to have, and the policy, if any, is kept."""
+        """Whether no attack broke the promise of the release, and the policy, if any, is met."""
         found = any(each["verdict"] == "found" for each in self.content["attacks"])
         return not found and not (self.content["policy"] or {}).get("broken")
 
     @property
     def broken(self) -> list[str]:
-        """A line for each thing that speaks against signing."""
+        """A line for each reason not to sign."""
         lines = [
             f"{each['title']}: {each['message']}" for each in self.content["attacks"] if each["verdict"] == "found"
         ]
         return lines + list((self.content["policy"] or {}).get("broken", []))
 
 
+@dataclass(frozen=True)
+class Sampling:
+    """How a survey represents its population.
+
+    Attributes
+    ----------
+    trips, weight : float
+        Trips of the input, and the trips that they represent.
+    rate : float
+        The sampling rate: trips of the input over trips represented.
+    most : float
+        The rate where the sample is densest: one over the smallest weight, 1 at most.
+    words : str
+        What this means, for the sheet.
+    """
+
+    trips: int
+    weight: float
+    rate: float
+    most: float
+    words: str
+
+
+def describe_sampling(context: AttackContext) -> Sampling | None:
+    """Return the sampling rates implied by the weights; None without weights, or if they expand nothing."""
+    records = context.opened.records
+    if records is None or "weight" not in records.measures:
+        return None
+    trips, weight, least = context.opened.connection.execute(
+        "SELECT sum(trips)::BIGINT, CAST(sum(weight) AS DOUBLE), CAST(min(weight / trips) AS DOUBLE) "
+        f"FROM scope{context.release.number}"
+    ).fetchall()[0]
+    if not weight or weight <= trips:
+        return None
+    rate, most = trips / weight, min(1.0, 1 / least)
+    words = (
+        f"By the weights, the {trips:,} trips stand for {weight:,.0f}: about one in {1 / rate:,.0f} was asked about, "
+        f"at most one in {1 / most:,.0f}. Somebody who only knows that a neighbour makes such a trip does not know "
+        "whether the neighbour was asked, and a row of the table is most likely about others. This helps against "
+        "strangers, not against those who know who took part: the household, the interviewer, the person. It is no "
+        "part of the promise, and nothing on this sheet counts on it."
+    )
+    return Sampling(trips, weight, rate, most, words)
+
+
 def make_sheet(
-    case: Case, made: Sequence[Attempt], *, sampling: Sampling | None, yardstick: Yardstick | None
+    context: AttackContext, runs: Sequence[AttackRun], *, sampling: Sampling | None, noise: NoiseComparison | None
 ) -> dict[str, Any]:
     """Return the content of the sheet, without a policy."""
-    release = case.release
+    release = context.release
     return {
         "format": FORMAT,
         "version": __version__,
         "notice": NOTICE,
         "not_for_publication": list(PRIVATE),
         "release": _release(release),
-        "trips": _trips(case),
-        "earlier": [{"name": each.name, "sha256": sha256(each.folder / MANIFEST)} for each in case.earlier],
-        "attacks": [each.as_dict() for each in made],
-        "questions": questions(made, release),
+        "trips": _trips(context),
+        "earlier": [{"name": each.name, "sha256": sha256(each.folder / MANIFEST)} for each in context.earlier],
+        "attacks": [each.as_dict() for each in runs],
+        "questions": questions(runs, release),
         "sampling": None if sampling is None else asdict(sampling),
-        "yardstick": None if yardstick is None else _yardstick(yardstick),
+        "yardstick": None if noise is None else _noise(noise),
         "policy": None,
         "versions": versions(),
     }
@@ -97,25 +140,25 @@ def _release(release: Published) -> dict[str, Any]:
     }
 
 
-def _trips(case: Case) -> dict[str, Any]:
-    records = case.opened.records
+def _trips(context: AttackContext) -> dict[str, Any]:
+    records, trips = context.opened.records, context.trips
     return {
-        "name": Path(case.reading.name).name,
+        "name": Path(context.spec.name).name,
         "sha256": None if records is None else records.sha256,
-        "trips": int(case.trips.trips.sum()),
-        "persons": case.trips.persons or None,
-        "listed": int(case.trips.trips[case.trips.row >= 0].sum()),
+        "trips": int(trips.trips.sum()),
+        "persons": trips.persons or None,
+        "listed": int(trips.trips[trips.row >= 0].sum()),
     }
 
 
-def _yardstick(found: Yardstick) -> dict[str, Any]:
-    """Return a yardstick as JSON can hold it: no infinite numbers, no numbers as keys."""
+def _noise(found: NoiseComparison) -> dict[str, Any]:
+    """Return a comparison with noise for JSON, which has neither infinite numbers nor numbers as keys."""
     return {
         "release": {f"{km:g} km": cpc for km, cpc in found.release.items()},
         "points": [
-            {**asdict(point), "cpc": {f"{km:g} km": cpc for km, cpc in point.cpc.items()}} for point in found.points
+            {**asdict(point), "cpc": {f"{km:g} km": cpc for km, cpc in point.cpc.items()}} for point in found.results
         ],
-        "trips_of_a_person": found.at_most,
+        "trips_of_a_person": found.max_trips,
         "as_useful_as_epsilon": {
             unit: {f"{km:g} km": None if value in (None, float("inf")) else value for km, value in by_km.items()}
             for unit, by_km in found.equals.items()
@@ -124,17 +167,17 @@ def _yardstick(found: Yardstick) -> dict[str, Any]:
     }
 
 
-def questions(made: Sequence[Attempt], release: Published) -> list[dict[str, Any]]:
-    """Return the three questions of the Article 29 working party, with the numbers that answer them."""
-    numbers = {each.attack.name: dict(each.finding.numbers) for each in made}
-    few = {name: value for name, value in release.disclosed_thresholds.items() if value is not None}
-    disclosed_thresholds = " and ".join(f"{value:,.10g} {name}" for name, value in few.items())
+def questions(runs: Sequence[AttackRun], release: Published) -> list[dict[str, Any]]:
+    """Return the three questions of the Article 29 Working Party, with the numbers that answer them."""
+    numbers = {each.attack.name: dict(each.result.numbers) for each in runs}
+    disclosed = {name: value for name, value in release.disclosed_thresholds.items() if value is not None}
+    thresholds = " and ".join(f"{value:,.10g} {name}" for name, value in disclosed.items())
     unique = numbers.get("uniqueness", {})
     before, after = unique.get("unique by 4 trips, before"), unique.get("unique by 4 trips, by rows")
-    asked: dict[Question, str] = {
+    answers: dict[Question, str] = {
         "singling out": (
-            f"Is it still possible to single out an individual? Every row is shared by at least "
-            f"{disclosed_thresholds}; rows carry no identifiers and no times of single trips."
+            f"Is it still possible to single out an individual? Every row is shared by at least {thresholds}; "
+            "rows carry no identifiers and no times of single trips."
         ),
         "linkability": (
             "Is it still possible to link records of an individual? Each trip is in one row at most, and no row says "
@@ -155,13 +198,13 @@ def questions(made: Sequence[Attempt], release: Published) -> list[dict[str, Any
                     "title": each.attack.title,
                     "verdict": each.verdict,
                     "number": each.attack.number,
-                    "value": each.finding.numbers.get(each.attack.number),
+                    "value": each.result.numbers.get(each.attack.number),
                 }
-                for each in made
+                for each in runs
                 if each.attack.question == question
             ],
         }
-        for question, answer in asked.items()
+        for question, answer in answers.items()
     ]
 
 
@@ -175,7 +218,7 @@ def _before_and_after(before: float | None, after: float | None) -> str:
 
 
 def versions() -> dict[str, str | None]:
-    """Return what this was made with."""
+    """Return the versions of the program and its main dependencies."""
     found: dict[str, str | None] = {"odkanon": __version__, "python": platform.python_version()}
     for name in _PACKAGES:
         try:
@@ -186,5 +229,5 @@ def versions() -> dict[str, str | None]:
 
 
 def with_policy(content: Mapping[str, Any], name: str, digest: str, broken: Sequence[str]) -> dict[str, Any]:
-    """Return a sheet that says what a policy found."""
+    """Return a sheet with the outcome of a policy check."""
     return {**content, "policy": {"name": name, "sha256": digest, "kept": not broken, "broken": list(broken)}}

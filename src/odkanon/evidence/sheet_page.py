@@ -1,4 +1,4 @@
-"""The sheet as a page: it needs nothing else, asks for nothing, and prints on two sheets of A4."""
+"""The evidence sheet as a self-contained HTML page that prints on two pages of A4."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from html import escape
 from typing import Any
 
-from odkanon.evidence.attacks.attack_registry import ATTACKS
+from odkanon.evidence.attack_registry import ATTACKS
 
 _STYLE = """
 @page { size: A4; margin: 12mm 14mm; }
@@ -41,14 +41,14 @@ def page(content: Mapping[str, Any]) -> str:
         *_released(content),
         *_attacks(content["attacks"]),
         *_questions(content["questions"]),
-        *_yardstick(content["yardstick"]),
+        *_noise(content["yardstick"]),
         *_sampling(content["sampling"]),
         *_policy(content["policy"]),
         *_digests(content),
         '<div class="sign"><div>Name and office</div><div>Signature</div><div>Place and date</div></div>',
     ]
-    head = f'<meta charset="utf-8"><title>Evidence on {name}</title><style>{_STYLE}</style>'
-    return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>\n' + "\n".join(parts) + "\n</body></html>\n"
+    meta = f'<meta charset="utf-8"><title>Evidence on {name}</title><style>{_STYLE}</style>'
+    return f'<!doctype html>\n<html lang="en"><head>{meta}</head><body>\n' + "\n".join(parts) + "\n</body></html>\n"
 
 
 def _table(rows: Iterable[Iterable[str]], headings: Iterable[str] = ()) -> str:
@@ -107,12 +107,12 @@ def _questions(questions: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def _answer(one: Mapping[str, Any]) -> str:
-    """Return the outcome of an attack in a few words, with the number that matters most."""
-    told = f"{escape(one['title'])}: {one['verdict']}"
-    return told if one["value"] is None else f"{told} ({escape(one['number'])}: {one['value']:.4g})"
+    """Return the verdict on an attack, with its most important number."""
+    outcome = f"{escape(one['title'])}: {one['verdict']}"
+    return outcome if one["value"] is None else f"{outcome} ({escape(one['number'])}: {one['value']:.4g})"
 
 
-def _yardstick(found: Mapping[str, Any] | None) -> list[str]:
+def _noise(found: Mapping[str, Any] | None) -> list[str]:
     if found is None:
         return []
     rows = [("the release", "", "", *(f"{cpc:.2f}" for cpc in found["release"].values()))]
@@ -155,10 +155,10 @@ def _digests(content: Mapping[str, Any]) -> list[str]:
     rows += [(f"compared with {escape(each['name'])}", f"<code>{each['sha256']}</code>") for each in content["earlier"]]
     rows.append((f"trips ({escape(content['trips']['name'])})", f"<code>{content['trips']['sha256'] or '-'}</code>"))
     made = ", ".join(f"{name} {number}" for name, number in content["versions"].items() if number)
-    later = [
+    others = [
         attack.title
         for attack in ATTACKS.values()
         if attack.name not in {each["attack"] for each in content["attacks"]}
     ]
-    left = f"<p>Not made: {escape(', '.join(later))}.</p>" if later else ""
+    left = f"<p>Not made: {escape(', '.join(others))}.</p>" if others else ""
     return [_heading("Versions and digests (SHA-256)"), f"<p>{escape(made)}</p>", left, _table(rows)]

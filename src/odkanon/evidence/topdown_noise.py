@@ -1,6 +1,6 @@
-"""Counts from the top down: noisy numbers of the whole, then of its parts, each level made to agree with the one above.
+"""Top-down noisy counts: each level is noised, then made consistent with the level above.
 
-Where the noise comes from is not decided here. What comes out is measured on squares, and thrown away.
+The caller supplies the noise. Only the accuracy of the counts on squares is used.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ from odkanon.zoning.hierarchy import Hierarchy
 from odkanon.zoning.zones import zones_of_tree
 
 FINEST = 8
-"""The finest H3 resolution that is counted; squares of 2 km hold several of its cells."""
+"""The finest H3 resolution counted; a square of 2 km holds several of its cells."""
 CHILDREN = 7
 SPLIT = 2.5
-"""From how many standard deviations on a count is split further."""
+"""The number of standard deviations from which a count is split further."""
 
 Noise = Callable[[Ints, float], Ints]
-"""Adds noise of some scale to counts."""
+"""Adds noise of a given scale to counts."""
 
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """What is counted at one pair of levels.
+    """The true counts at one pair of levels.
 
     Attributes
     ----------
     levels : tuple of int
         The levels of both axes.
     codes : tuple of array of int
-        For each count, its nodes.
+        The nodes of each count.
     trips, parent : array of int
-        What it truly has, and which count of the layer above it is a part of.
+        The true trips of each count, and its parent in the layer above.
     """
 
     levels: tuple[int, int]
@@ -52,15 +52,15 @@ class Layer:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
-    """Counts that are not split further: where they are, what is said of them, and what went where nobody goes."""
+class NoisyCounts:
+    """Counts that are not split further (layer, index, noisy value), and the mass lost to cells without trips."""
 
     parts: list[tuple[Layer, Ints, Floats]]
     lost: float
 
 
-def rungs(od: ODMatrix) -> list[tuple[int, int]]:
-    """Return the levels of both axes that are counted, from the coarsest to the finest, one axis a step."""
+def level_pairs(od: ODMatrix) -> list[tuple[int, int]]:
+    """Return the pairs of levels to count at, from the coarsest to the finest, one step of one axis at a time."""
     levels = [od.origins.top, od.destinations.top]
     last = [_finest(tree) for tree in (od.origins, od.destinations)]
     found = [(levels[0], levels[1])]
@@ -77,10 +77,10 @@ def _finest(tree: Hierarchy) -> int:
 
 
 def layers(od: ODMatrix, trips: Ints) -> list[Layer]:
-    """Return what is counted at each level, the coarsest first; ``trips`` are those of each pair."""
+    """Return the counts at each pair of levels, the coarsest first, given the trips of each OD pair."""
     found: list[Layer] = []
     above = np.zeros(len(od), dtype=np.int64)
-    for levels in rungs(od):
+    for levels in level_pairs(od):
         origin = od.origins.codes[levels[0]][od.flows.origin].astype(np.int64)
         destination = od.destinations.codes[levels[1]][od.flows.destination].astype(np.int64)
         width = len(od.destinations.ids[levels[1]])
@@ -92,10 +92,10 @@ def layers(od: ODMatrix, trips: Ints) -> list[Layer]:
     return found
 
 
-def top_down(counted: Sequence[Layer], noise: Noise, scales: Sequence[float]) -> Rows:
-    """Return noisy counts, with noise of some scale at each layer, split as long as they stand out from the next.
+def top_down(counted: Sequence[Layer], noise: Noise, scales: Sequence[float]) -> NoisyCounts:
+    """Return noisy counts, each split for as long as it stands out from the noise of the next layer.
 
-    A count is split into all of its seven parts, seen in the data or not; what noise puts where nobody goes is lost.
+    A count is split into all of its seven parts, observed or not; the mass of unobserved parts is lost.
     """
     guess = noise(counted[0].trips, scales[0]).astype(np.float64).clip(0)
     live, parts, lost = np.ones(len(guess), dtype=bool), [], 0.0
@@ -107,41 +107,41 @@ def top_down(counted: Sequence[Layer], noise: Noise, scales: Sequence[float]) ->
         empty = np.where(split, CHILDREN - np.bincount(layer.parent[here], minlength=len(split)), 0).clip(0)
         owner = np.concatenate([layer.parent[here], np.repeat(np.arange(len(split)), empty)])
         true = np.concatenate([layer.trips[here], np.zeros(int(empty.sum()), dtype=np.int64)])
-        shares = agree(noise(true, scale).astype(np.float64), owner, guess)
+        shares = project_to_totals(noise(true, scale).astype(np.float64), owner, guess)
         lost += float(shares[len(here) :].sum())
         live, guess = np.zeros(len(layer.trips), dtype=bool), np.zeros(len(layer.trips))
         live[here], guess[here] = True, shares[: len(here)]
     last = np.flatnonzero(live)
-    return Rows([*parts, (counted[-1], last, guess[last])], lost)
+    return NoisyCounts([*parts, (counted[-1], last, guess[last])], lost)
 
 
-def agree(values: Floats, owner: Ints, total: Floats) -> Floats:
-    """Return the nearest numbers to some values, none negative, whose sums by owner are the totals.
+def project_to_totals(values: Floats, owner: Ints, total: Floats) -> Floats:
+    """Return the nearest non-negative numbers to some values whose sums by owner are the totals.
 
-    The projection onto a simplex: the same amount is taken off (or added to) all parts that stay above zero.
+    This is the projection onto a simplex: all parts that stay positive are shifted by the same amount.
     """
     order = np.lexsort((-values, owner))
-    ranked, of = values[order], owner[order]
-    start = np.searchsorted(of, of)
-    rank = np.arange(len(of)) - start + 1
+    ranked, owners = values[order], owner[order]
+    start = np.searchsorted(owners, owners)
+    rank = np.arange(len(owners)) - start + 1
     sums = np.cumsum(ranked)
     before = np.where(start > 0, sums[start - 1], 0.0)
-    offset = (sums - before - total[of]) / rank
+    offset = (sums - before - total[owners]) / rank
     stays = ranked - offset > 0
     last = np.zeros(len(total), dtype=np.int64)
-    np.maximum.at(last, of, np.where(stays, rank, 0))
-    first = np.searchsorted(of, np.arange(len(total)))
-    chosen = np.minimum(first + np.maximum(last, 1) - 1, max(len(of) - 1, 0))
+    np.maximum.at(last, owners, np.where(stays, rank, 0))
+    first = np.searchsorted(owners, np.arange(len(total)))
+    chosen = np.minimum(first + np.maximum(last, 1) - 1, max(len(owners) - 1, 0))
     result = np.empty(len(values))
-    result[order] = np.maximum(ranked - offset[chosen][of], 0) if len(of) else ranked
+    result[order] = np.maximum(ranked - offset[chosen][owners], 0) if len(owners) else ranked
     return result
 
 
-def cpc_of(od: ODMatrix, found: Rows, squares: Sequence[float]) -> dict[float, float]:
-    """Return how near noisy rows are to the input, by squares in km."""
-    where = map_of(od)
-    assert where is not None
-    about, ends = where
+def cpc_by_square(od: ODMatrix, found: NoisyCounts, squares: Sequence[float]) -> dict[float, float]:
+    """Return the CPC of noisy counts with the input, by side of the squares in km."""
+    located = map_of(od)
+    assert located is not None
+    about, ends = located
     both = [zones_of_tree(tree) for tree in (od.origins, od.destinations)]
     mass = np.concatenate([guess for _, _, guess in found.parts])
     real, used = mass > 0, []
@@ -150,10 +150,10 @@ def cpc_of(od: ODMatrix, found: Rows, squares: Sequence[float]) -> dict[float, f
         used.append(np.unique(np.concatenate(zone)[real], return_inverse=True))
     zones = both[0][0].take(used[0][0]), both[1][0].take(used[1][0])
     spread, areas = spreadable(zones, (used[0][1], used[1][1]), mass[real][:, None], od, about)
-    total, told = float(mass.sum()) + found.lost, {}
+    total, cpc = float(mass.sum()) + found.lost, {}
     for km in squares:
         square = Squares(km)
         counted, _ = on_places(engine_of(od, ("trips",)), od, places_of_leaves(square, ends), ("trips",))
         before, after = counted.mass[:, 0], compare_on(square, counted, spread, areas).spread[:, 0]
-        told[km] = 2 * float(np.minimum(before, after).sum()) / (float(before.sum()) + total)
-    return told
+        cpc[km] = 2 * float(np.minimum(before, after).sum()) / (float(before.sum()) + total)
+    return cpc

@@ -1,13 +1,12 @@
-"""The explorer: a page on this machine that anonymises again whenever a slider moves.
+"""The explorer: a local web page that anonymizes again whenever a control moves.
 
-`request` says what may be asked, `data` keeps the matrices, `session` makes releases and packs them, `worker` runs
-what takes long in a process of its own, `server` talks to the browser, and `browser` opens one. What reaches it is
-the model of a `Release`, which cannot hold a class below its rule; trips and OD pairs never leave `data`.
+`controls` defines what the page may ask for, `data` holds the matrices, `session` makes releases and packs them,
+`worker_process` runs slow tasks in a separate process, and `server` talks to the browser. The browser receives the page
+model of a `Release`, which cannot hold a class below its rule; trips and OD pairs never leave `data`.
 """
 
-from odkanon.explore.browser import opened_in_browser
-from odkanon.explore.data import Data, data_of_input
-from odkanon.explore.server import ExploreServer
+from odkanon.explore.data import ExplorerData, read_explorer_data
+from odkanon.explore.server import ExploreServer, open_in_browser
 from odkanon.explore.session import Session
 
-__all__ = ["Data", "ExploreServer", "Session", "data_of_input", "opened_in_browser"]
+__all__ = ["ExploreServer", "ExplorerData", "Session", "open_in_browser", "read_explorer_data"]

@@ -1,4 +1,4 @@
-"""The input of the explorer: matrices by resolution and segment, each built once."""
+"""The input of the explorer: OD matrices by resolution and segment, each built on first use."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from threading import Lock
 
 from odkanon.core.arrays import Bools
-from odkanon.explore.request import Offer, Request
+from odkanon.explore.controls import ControlRanges, ExploreRequest
 from odkanon.methods import METHODS
 from odkanon.model.measures import MEASURES
 from odkanon.model.od import ODMatrix
@@ -21,27 +21,27 @@ from odkanon.read.tables.open_table import Table
 from odkanon.read.trips import Trips, build_od, trips_of
 
 EVERYONE = "everyone"
-MOST_K = 100
+MAX_K = 100
 COARSER = 3
-"""So many coarser resolutions are offered beside the one asked for."""
+"""The number of resolutions offered that are coarser than the given one."""
 
 Build = Callable[[int | None, str], ODMatrix]
 
 
 @dataclass(eq=False)
-class Data:
-    """Matrices of one input.
+class ExplorerData:
+    """The OD matrices of one input.
 
     Attributes
     ----------
     name : str
-        What the input is called on the page.
+        The name of the input on the page.
     build : callable
-        From a resolution and a segment to a matrix.
+        Builds the matrix of a resolution and a segment.
     resolutions : tuple of int or None
-        Finest last; a single None where zones are not H3 cells.
+        The H3 resolutions, finest last; a single None if zones are not H3 cells.
     segments : tuple of str
-        Everyone first.
+        The segments of travellers, ``everyone`` first.
     """
 
     name: str
@@ -52,53 +52,53 @@ class Data:
     _lock: Lock = field(default_factory=Lock)
 
     def matrix(self, resolution: int | None, segment: str = EVERYONE) -> ODMatrix:
-        """Return a matrix, built on first use."""
+        """Return the matrix of a resolution and a segment."""
         key = resolution, segment
         with self._lock:
             if key not in self._built:
                 self._built[key] = self.build(resolution, segment)
             return self._built[key]
 
-    def rule(self, request: Request) -> Rule:
-        """Return the rule of a request; the mean weight of a trip is that of the whole input in every segment."""
+    def rule(self, request: ExploreRequest) -> Rule:
+        """Return the rule of a request; every segment uses the mean weight of the whole input."""
         targets = [MEASURES[measure].target for measure in request.targets]
         return Rule.protect(*targets, k=request.k, of=self.matrix(request.resolution))
 
-    def offer(self) -> Offer:
-        """Return what the page may ask for, and what it asks first."""
+    def control_ranges(self) -> ControlRanges:
+        """Return the ranges of the controls, with their initial position."""
         finest = self.resolutions[-1]
         od = self.matrix(finest)
         targets = [measure for measure in MEASURES if measure in od.measures]
         methods = [each.name for each in METHODS.values() if each.suits(od.origins)]
-        most_k = max(2, min(MOST_K, od.trips // 2))
-        first = Request(min(10, most_k), ("trips",), "odkanon", 0.1, "after", finest, EVERYONE)
-        return Offer(most_k, targets, methods, self.resolutions, self.segments, first)
+        max_k = max(2, min(MAX_K, od.trips // 2))
+        first = ExploreRequest(min(10, max_k), ("trips",), "odkanon", 0.1, "after", finest, EVERYONE)
+        return ControlRanges(max_k, targets, methods, self.resolutions, self.segments, first)
 
 
-def data_of_input(reading: InputSpec) -> Data:
-    """Read an input once: trips with all segments they allow, or an OD table as it is."""
-    table = reading.open().kept()
-    if reading.kind_of(table) == "trips":
-        return _data_of_trips(reading, table)
-    own = matrix_of(reading, table=table)
+def read_explorer_data(spec: InputSpec) -> ExplorerData:
+    """Read an input once: trips with every segment that they allow, or an OD table as a whole."""
+    table = spec.open().kept()
+    if spec.kind_of(table) == "trips":
+        return _trips_data(spec, table)
+    own = matrix_of(spec, table=table)
     finest = own.origins.resolution
 
     def build(wanted: int | None, segment: str) -> ODMatrix:
         del segment
-        return own if wanted == finest else matrix_of(replace(reading, resolution=wanted), table=table)
+        return own if wanted == finest else matrix_of(replace(spec, resolution=wanted), table=table)
 
-    return Data(reading.title, build, _resolutions(finest))
+    return ExplorerData(spec.title, build, _resolutions(finest))
 
 
-def _data_of_trips(reading: InputSpec, table: Table) -> Data:
-    # As `odkanon anonymize` reads them; attributes could tell apart rows that are copies without them.
-    trips, parts = trips_of(reading, [], table=table), segments_of(trips_of(reading, table=table))
+def _trips_data(spec: InputSpec, table: Table) -> ExplorerData:
+    # Without attributes, as `odkanon anonymize` reads them: with attributes, fewer rows are duplicates.
+    trips, parts = trips_of(spec, [], table=table), segments_of(trips_of(spec, table=table))
 
     def build(wanted: int | None, segment: str) -> ODMatrix:
         chosen = trips if segment == EVERYONE else part_of(*parts[segment], segment)
-        return build_od(chosen, resolution=reading.finest if wanted is None else wanted, within=reading.area)
+        return build_od(chosen, resolution=spec.finest if wanted is None else wanted, within=spec.area)
 
-    return Data(reading.title, build, _resolutions(reading.finest), (EVERYONE, *parts))
+    return ExplorerData(spec.title, build, _resolutions(spec.finest), (EVERYONE, *parts))
 
 
 def _resolutions(finest: int | None) -> tuple[int | None, ...]:
@@ -106,7 +106,7 @@ def _resolutions(finest: int | None) -> tuple[int | None, ...]:
 
 
 def segments_of(trips: Trips) -> Mapping[str, tuple[Trips, Bools]]:
-    """Return every part of the trips by sex, age band and category that is not empty."""
+    """Return every non-empty segment of the trips by sex, age band and category."""
     return {
         f"{by}: {value}": (trips, which)
         for by in ATTRIBUTES
@@ -119,5 +119,5 @@ def segments_of(trips: Trips) -> Mapping[str, tuple[Trips, Bools]]:
 
 
 def part_of(trips: Trips, which: Bools, name: str) -> Trips:
-    """Return some of the trips; the others count as rejected, so that every row is accounted for."""
+    """Return the trips of a segment; all others count as rejected, so that every row is accounted for."""
     return trips.reject(~which, f"of travellers other than {name}")

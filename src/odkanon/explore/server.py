@@ -1,8 +1,8 @@
-"""The local web server of the explorer: this machine only, one secret address, a handful of known questions.
+"""The web server of the explorer: bound to this machine, behind a secret address, with a fixed set of endpoints.
 
-Every request must carry the token in its path (and, where it asks for something, in a header too), name this very
-server as its host, and come from no other origin: a page elsewhere that guesses the port, or points a name of its
-own to 127.0.0.1, is refused. There are no files behind any path.
+Every request must carry the token in its path (a POST also in a header), name this server as its host, and come from
+the same origin: a page elsewhere that guesses the port, or resolves its own host name to 127.0.0.1, is refused. No path
+leads to a file.
 """
 
 from __future__ import annotations
@@ -12,20 +12,25 @@ import json
 import os
 import secrets
 import sys
-from collections.abc import Callable
+import webbrowser
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from html import escape
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from odkanon._version import __version__
 from odkanon.errors import OdkanonError, RefusedError, unexpected
 from odkanon.explore.session import NO_PAGE, Session
-from odkanon.explore.worker import StoppedError
+from odkanon.explore.worker_process import StoppedError
 from odkanon.publish.report.report_page import fill_template
 
 HOST = "127.0.0.1"
-MOST_BYTES = 8_192
-"""No question is longer than this."""
+MAX_BYTES = 8_192
+"""The maximum length of a request."""
 HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "frame-ancestors 'none'",
@@ -37,8 +42,8 @@ HEADERS = {
 }
 
 
-class _RefusedError(Exception):
-    """A request that is not answered, with the status that says why."""
+class _HttpError(Exception):
+    """A refused request, with its HTTP status."""
 
     def __init__(self, status: HTTPStatus, message: str) -> None:
         super().__init__(message)
@@ -46,29 +51,29 @@ class _RefusedError(Exception):
 
 
 class ExploreServer(ThreadingHTTPServer):
-    """Serves one session on a port of this machine.
+    """Serves one session on a local port.
 
     Parameters
     ----------
     session : Session
-        What is explored.
+        The session.
     port : int
-        0 for any that is free.
+        The port; 0 for any free one.
     """
 
     daemon_threads = True
-    # On Windows this would let another program listen on the same port.
+    # On Windows, another program could otherwise listen on the same port.
     allow_reuse_address = os.name != "nt"
     allow_reuse_port = False
-    # A slider that moves opens connections faster than they are taken up; the usual five would turn some away.
+    # A moving slider opens connections faster than they are accepted; the default of 5 would refuse some.
     request_queue_size = 128
 
     def __init__(self, session: Session, port: int = 0) -> None:
         super().__init__((HOST, port), _Handler)
         self.session, self.closed = session, False
         self.token = secrets.token_urlsafe(24)
-        offer = session.offer.for_page(self.token)
-        empty = {"format": 1, "shapes": [], "releases": [], "live": offer}
+        controls = session.controls.for_page(self.token)
+        empty = {"format": 1, "shapes": [], "releases": [], "live": controls}
         self.page = fill_template(empty, connect="'self'").encode()
 
     @property
@@ -82,13 +87,13 @@ class ExploreServer(ThreadingHTTPServer):
         return f"http://{self.authority}/{self.token}/"
 
     def server_close(self) -> None:
-        """Stop listening, and whatever still runs; connections that are still open get no answer any more."""
+        """Stop listening and all running tasks; open connections get no response."""
         self.closed = True
         self.session.close()
         super().server_close()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of a browser that hung up: it does so whenever a slider moves on."""
+        """Report an error, but not that a browser hung up, which it does whenever a slider moves."""
         error = sys.exception()
         if error is not None and not isinstance(error, ConnectionError | TimeoutError):
             print(f"error: {unexpected(error)}", file=sys.stderr)
@@ -103,20 +108,20 @@ class _Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
 
     def do_GET(self) -> None:
-        self._answer(self._page)
+        self._respond(self._get_page)
 
     def do_POST(self) -> None:
-        self._answer(self._question)
+        self._respond(self._call_endpoint)
 
-    def _answer(self, make: Callable[[], tuple[str, bytes]]) -> None:
+    def _respond(self, make: Callable[[], tuple[str, bytes]]) -> None:
         if self.server.closed:
             self.close_connection = True
             return
         try:
             kind, body = make()
             self._send(HTTPStatus.OK, kind, body)
-        except _RefusedError as error:
-            self.close_connection = True  # part of a refused body may still be on its way
+        except _HttpError as error:
+            self.close_connection = True  # part of a refused body may still arrive
             self._send_error(error.status, str(error))
         except StoppedError as error:
             self._send_error(HTTPStatus.CONFLICT, str(error))
@@ -131,54 +136,52 @@ class _Handler(BaseHTTPRequestHandler):
         except Exception as error:
             self._send_error(HTTPStatus.INTERNAL_SERVER_ERROR, unexpected(error))
 
-    def _page(self) -> tuple[str, bytes]:
+    def _get_page(self) -> tuple[str, bytes]:
         if self._path() != "":
-            raise _RefusedError(HTTPStatus.NOT_FOUND, "there is nothing here")
+            raise _HttpError(HTTPStatus.NOT_FOUND, "not found")
         return "text/html; charset=utf-8", self.server.page
 
-    def _question(self) -> tuple[str, bytes]:
+    def _call_endpoint(self) -> tuple[str, bytes]:
         path = self._path()
-        if not _same(self.headers.get("X-Odkanon-Token", ""), self.server.token):
-            raise _RefusedError(HTTPStatus.FORBIDDEN, "the token is missing or wrong")
-        if path not in QUESTIONS:
-            raise _RefusedError(HTTPStatus.NOT_FOUND, "there is nothing here")
-        answer = QUESTIONS[path](self.server.session, self._body())
+        if not _equal(self.headers.get("X-Odkanon-Token", ""), self.server.token):
+            raise _HttpError(HTTPStatus.FORBIDDEN, "the token is missing or wrong")
+        if path not in ENDPOINTS:
+            raise _HttpError(HTTPStatus.NOT_FOUND, "not found")
+        answer = ENDPOINTS[path](self.server.session, self._body())
         return "application/json", json.dumps(answer, allow_nan=False, separators=(",", ":")).encode()
 
     def _path(self) -> str:
-        """Return what follows the token in the path, once everything about the request is in order."""
+        """Return the path after the token, once the headers have been checked."""
         if self.headers.get_all("Host", []) != [self.server.authority]:
-            raise _RefusedError(HTTPStatus.FORBIDDEN, "this is not the server you asked for")
+            raise _HttpError(HTTPStatus.FORBIDDEN, "the Host header names another server")
         if any(origin != f"http://{self.server.authority}" for origin in self.headers.get_all("Origin", [])):
-            raise _RefusedError(HTTPStatus.FORBIDDEN, "other pages may not ask")
-        if self.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin") and not self._is_contribution():
-            raise _RefusedError(HTTPStatus.FORBIDDEN, "other pages may not ask")
-        token, slash, residual = self.path.removeprefix("/").partition("/")
-        if not slash or not _same(token, self.server.token):
-            raise _RefusedError(
-                HTTPStatus.FORBIDDEN, "the token is missing or wrong; use the address from the terminal"
-            )
-        return residual
+            raise _HttpError(HTTPStatus.FORBIDDEN, "requests from other pages are refused")
+        if self.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin") and not self._is_navigation():
+            raise _HttpError(HTTPStatus.FORBIDDEN, "requests from other pages are refused")
+        token, slash, endpoint = self.path.removeprefix("/").partition("/")
+        if not slash or not _equal(token, self.server.token):
+            raise _HttpError(HTTPStatus.FORBIDDEN, "the token is missing or wrong; use the address from the terminal")
+        return endpoint
 
-    def _is_contribution(self) -> bool:
-        """Tell whether a browser goes to the page, which it may from anywhere: the file that opens it is elsewhere."""
-        kind = self.headers.get("Sec-Fetch-Mode"), self.headers.get("Sec-Fetch-Dest")
-        return self.command == "GET" and kind == ("navigate", "document")
+    def _is_navigation(self) -> bool:
+        """Return whether a browser opens the page, which is allowed from anywhere: a local file redirects to it."""
+        mode = self.headers.get("Sec-Fetch-Mode"), self.headers.get("Sec-Fetch-Dest")
+        return self.command == "GET" and mode == ("navigate", "document")
 
     def _body(self) -> dict[str, Any]:
         if self.headers.get_content_type() != "application/json":
-            raise _RefusedError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "questions are JSON")
+            raise _HttpError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "the body must be JSON")
         length = self.headers.get("Content-Length", "")
         if not (length.isascii() and length.isdigit()) or "Transfer-Encoding" in self.headers:
-            raise _RefusedError(HTTPStatus.LENGTH_REQUIRED, "the length is missing")
-        if len(length) > 9 or int(length) > MOST_BYTES:
-            raise _RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"no question is longer than {MOST_BYTES:,} bytes")
+            raise _HttpError(HTTPStatus.LENGTH_REQUIRED, "the Content-Length header is missing")
+        if len(length) > 9 or int(length) > MAX_BYTES:
+            raise _HttpError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body exceeds {MAX_BYTES:,} bytes")
         try:
             content = json.loads(self.rfile.read(int(length)))
         except (ValueError, RecursionError):
-            raise _RefusedError(HTTPStatus.BAD_REQUEST, "this is not JSON") from None
+            raise _HttpError(HTTPStatus.BAD_REQUEST, "the body is not valid JSON") from None
         if not isinstance(content, dict):
-            raise _RefusedError(HTTPStatus.BAD_REQUEST, "a question is a JSON object")
+            raise _HttpError(HTTPStatus.BAD_REQUEST, "the body must be a JSON object")
         return content
 
     def _send_error(self, status: HTTPStatus, message: str) -> None:
@@ -197,42 +200,66 @@ class _Handler(BaseHTTPRequestHandler):
         """Keep the terminal quiet, and the token out of it."""
 
 
-def _same(given: str, expected: str) -> bool:
+def _equal(given: str, expected: str) -> bool:
     return hmac.compare_digest(given.encode("utf-8", "surrogateescape"), expected.encode())
 
 
-def _who(asked: dict[str, Any]) -> tuple[str, int]:
-    page, number = asked.get("page"), asked.get("number")
+def _sender(received: dict[str, Any]) -> tuple[str, int]:
+    page, number = received.get("page"), received.get("number")
     if not isinstance(page, str) or page == NO_PAGE or len(page) > 64 or type(number) is not int:
-        raise _RefusedError(HTTPStatus.BAD_REQUEST, "a question has a page and a number")
+        raise _HttpError(HTTPStatus.BAD_REQUEST, "the body must have a page and a number")
     return page, number
 
 
-def _model(session: Session, asked: dict[str, Any]) -> dict[str, Any]:
-    return session.model(session.offer.check(asked), *_who(asked), base=asked.get("base") is True)
+def _model(session: Session, received: dict[str, Any]) -> dict[str, Any]:
+    return session.model(session.controls.check(received), *_sender(received), base=received.get("base") is True)
 
 
-def _more(session: Session, asked: dict[str, Any]) -> dict[str, Any]:
-    return session.more(session.offer.check(asked), *_who(asked))
+def _details(session: Session, received: dict[str, Any]) -> dict[str, Any]:
+    return session.details(session.controls.check(received), *_sender(received))
 
 
-def _curve(session: Session, asked: dict[str, Any]) -> dict[str, Any]:
-    return session.curve(session.offer.check(asked), *_who(asked))
+def _curve(session: Session, received: dict[str, Any]) -> dict[str, Any]:
+    return session.curve(session.controls.check(received), *_sender(received))
 
 
-def _save(session: Session, asked: dict[str, Any]) -> dict[str, Any]:
-    return session.save(session.offer.check(asked), asked.get("name"))
+def _save(session: Session, received: dict[str, Any]) -> dict[str, Any]:
+    return session.save(session.controls.check(received), received.get("name"))
 
 
-def _stop(session: Session, asked: dict[str, Any]) -> dict[str, Any]:
-    session.stop(_who(asked)[0])
+def _stop(session: Session, received: dict[str, Any]) -> dict[str, Any]:
+    session.stop(_sender(received)[0])
     return {"stopped": True}
 
 
-QUESTIONS: dict[str, Callable[[Session, dict[str, Any]], dict[str, Any]]] = {
+ENDPOINTS: dict[str, Callable[[Session, dict[str, Any]], dict[str, Any]]] = {
     "anonymize": _model,
-    "more": _more,
+    "more": _details,
     "curve": _curve,
     "save": _save,
     "stop": _stop,
 }
+
+
+_REDIRECT = """<!doctype html>
+<meta charset="utf-8">
+<meta name="referrer" content="no-referrer">
+<meta http-equiv="refresh" content="0; url={url}">
+<title>ODkAnon</title>
+<p><a href="{url}">Open the explorer</a></p>
+"""
+
+
+@contextmanager
+def open_in_browser(url: str) -> Iterator[None]:
+    """Open a secret address in a browser for the duration of a block.
+
+    The command line of the browser is visible to every user of the machine. It therefore names a file that only this
+    user can read, and the file redirects to the address.
+    """
+    with TemporaryDirectory(prefix="odkanon-") as folder:
+        page = Path(folder) / "open.html"
+        with os.fdopen(os.open(page, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            file.write(_REDIRECT.format(url=escape(url)))
+        webbrowser.open(page.as_uri())
+        yield

@@ -1,1 +1,1 @@
-"""The attacks, one module each: a function from a case to what it found."""
+"""The built-in attacks."""

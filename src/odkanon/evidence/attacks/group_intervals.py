@@ -1,4 +1,4 @@
-"""Intervals: the least and the most trips that each group can have which no row lists by itself."""
+"""The intervals attack: the minimum and maximum number of trips of each group that is not published by itself."""
 
 from __future__ import annotations
 
@@ -11,65 +11,61 @@ import numpy as np
 from odkanon.audit.differencing.equations import System, components, incidence_of
 from odkanon.audit.pairwise_checks import overlapping
 from odkanon.audit.relations import Relation, relations, scopes
+from odkanon.audit.release_reader import AXES, rows
 from odkanon.core.arrays import Bools, Ints
-from odkanon.evidence.attack_context import Case
-from odkanon.evidence.attacks.cascade_intervals import groups_on_ladder
-from odkanon.evidence.finding import EXAMPLES, Finding
+from odkanon.evidence.attack import MAX_EXAMPLES, Attack, AttackResult, not_run
+from odkanon.evidence.attack_context import AttackContext
+from odkanon.evidence.attacks.cascade_reader import CascadeReader, CascadeVariant, LadderNode
+from odkanon.methods.cascade.ladder import Ladder
+from odkanon.methods.cascade.method import ladder_of, least_trips
+from odkanon.methods.trees import with_steps
+from odkanon.zoning.zones import zones_of_tree
 
-SURE = 1e-6
+TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
-class Interval:
-    """What all worlds with the same rows agree on for a group: its least and most trips, and what it truly has."""
+class GroupInterval:
+    """The feasibility interval of a group over all inputs with the same published rows, and its true trips."""
 
     least: float
     most: float
     truth: float
 
 
-def intervals(case: Case) -> Finding:
-    """Work out between which numbers each group must lie that is too small to be listed.
+def intervals(context: AttackContext) -> AttackResult:
+    """Compute the feasibility interval of each group that is too small to be published.
 
-    For rows that lie in each other, the attacker follows the ladder. For rows of several releases that share trips,
-    every published number is an equation over what the rows tell apart, and two linear programmes give the least and
-    the most that a group can have. In a single table of separate flows a group that is not listed may be empty, and has
-    fewer trips than a rule on trips asks for; nothing else follows.
+    For nested rows, the attacker follows the ladder. For rows of several releases that share trips, every published
+    number is a linear equation, and two linear programmes give the minimum and maximum of a group. In a single table of
+    disjoint flows, an unlisted group may be empty and has fewer trips than a rule on trips requires; nothing else
+    follows.
 
     References
     ----------
     Fischetti, Salazar 2001, "Solving the cell suppression problem on tabular data with linear constraints" (the
     attacker's problem); Huangfu, Hall 2018, "Parallelizing the dual revised simplex method" (HiGHS).
     """
-    if case.release.nested:
-        return groups_on_ladder(case)
-    related = relations(
-        case.opened.releases,
-        scopes(
-            case.opened.connection,
-            [each for each in case.opened.releases if each.number in case.opened.exact],
-            case.opened.places.areas,
-        ),
-        case.opened.exact,
-        cumulative=False,
-        disjoint=False,
-    )
+    if context.release.nested:
+        return _nested_intervals(context)
+    opened = context.opened
+    exact = [each for each in opened.releases if each.number in opened.exact]
+    atoms = scopes(opened.connection, exact, opened.places.areas)
+    related = relations(opened.releases, atoms, opened.exact, cumulative=False, disjoint=False)
     usable = [
         each for each in related if each.kind not in ("disjoint", "unknown") and not each.one.nested | each.other.nested
     ]
-    if not usable:
-        return _alone(case)
-    return _together(case, usable)
+    return _linked_intervals(context, usable) if usable else _single_table(context)
 
 
-def _alone(case: Case) -> Finding:
-    upper = _most(case)
-    zones = [len(zones) for zones in case.release.zones.values()]
-    groups = max(zones[0] * zones[1] - case.trips.rows, 0) if not case.release.has_boxes else 0
+def _single_table(context: AttackContext) -> AttackResult:
+    upper = _most_unlisted(context)
+    zones = [len(zones) for zones in context.release.zones.values()]
+    groups = max(zones[0] * zones[1] - context.trips.rows, 0) if not context.release.has_boxes else 0
     between = "may be empty, and nothing says how many trips it has at most"
     if upper is not None:
         between = f"has between 0 and {upper:,} trips"
-    return Finding(
+    return AttackResult(
         f"One table of separate flows: each of {groups:,} pairs of zones without a row {between}; none can be shown to "
         "have any.",
         tried=groups,
@@ -78,27 +74,26 @@ def _alone(case: Case) -> Finding:
     )
 
 
-def _most(case: Case) -> int | None:
-    """Return the most trips of two zones between which no row is; None where neither the rule nor the rows bound them.
+def _most_unlisted(context: AttackContext) -> int | None:
+    """Return the most trips between two zones without a row; None if neither the rule nor the rows bound them.
 
-    A flow may fail a rule on weight or persons with any number of trips, and what was suppressed before, for a share or
-    because of other tables may have more than the rule asks for. So may one flow that went with the rest.
+    A flow may fail a rule on weight or persons with any number of trips. Flows that were suppressed first, for a
+    constraint or for linked tables, may exceed the threshold, and so may the flow of complementary suppression.
     """
-    release = case.release
-    told = release.manifest.get("unlisted", {}).get("at_most_trips")
-    bounds = [] if told is None else [int(told)]
-    alone = not {"segment", "released_with"} & release.parameters.keys()
-    if case.by_trips and alone and not release.constraints and not release.thinned:
-        beside = case.about.get("companion", {}).get("trips", 0)
-        bounds.append(max(case.few - 1, int(beside)))
-    return min(bounds, default=None)
+    release = context.release
+    unlisted = release.manifest.get("unlisted", {}).get("at_most_trips")
+    upper = [] if unlisted is None else [int(unlisted)]
+    single = not {"segment", "released_with"} & release.parameters.keys()
+    if context.counts_trips_only and single and not release.constraints and not release.thinned:
+        complementary = context.about.get("companion", {}).get("trips", 0)
+        upper.append(max(context.min_trips - 1, int(complementary)))
+    return min(upper, default=None)
 
 
-def _together(case: Case, related: Sequence[Relation]) -> Finding:
-    opened = case.opened
-    atoms = scopes(
-        opened.connection, [each for each in opened.releases if each.number in opened.exact], opened.places.areas
-    )
+def _linked_intervals(context: AttackContext, related: Sequence[Relation]) -> AttackResult:
+    opened = context.opened
+    exact = [each for each in opened.releases if each.number in opened.exact]
+    atoms = scopes(opened.connection, exact, opened.places.areas)
     parts = [
         (system.take(which), columns)
         for system in overlapping(opened.connection, opened.places, atoms, related)
@@ -106,47 +101,47 @@ def _together(case: Case, related: Sequence[Relation]) -> Finding:
         for columns in [small_columns(system.take(which))]
         if len(columns)
     ]
-    of = sum(len(columns) for _, columns in parts)
-    found: list[Interval] = []
+    total = sum(len(columns) for _, columns in parts)
+    found: list[GroupInterval] = []
     for system, columns in parts:
-        found += bounds(system, columns, case.watch.left)
-        if not case.watch.goes_on(len(found), of, sum(each.least > SURE for each in found)):
+        found += solve_intervals(system, columns, context.timer.remaining)
+        if not context.timer.keep_going(len(found), total, sum(each.least > TOLERANCE for each in found)):
             break
-    shown = [each for each in found if each.least > SURE]
-    narrow = [each for each in found if each.most - each.least < case.few - SURE]
-    finished = f"{len(found):,} of {of:,} groups below the rule were tried"
-    return Finding(
-        f"{finished}: {len(shown):,} can be shown to exist, and {len(narrow):,} are known to within less than "
-        f"{case.few:,} trips.",
-        found=len(shown),
+    disclosed = [each for each in found if each.least > TOLERANCE]
+    narrow = [each for each in found if each.most - each.least < context.min_trips - TOLERANCE]
+    return AttackResult(
+        f"{len(found):,} of {total:,} groups below the rule were tried: {len(disclosed):,} can be shown to exist, and "
+        f"{len(narrow):,} are known to within less than {context.min_trips:,} trips.",
+        found=len(disclosed),
         tried=len(found),
-        of=of,
+        of=total,
         numbers={
-            "shown to exist": len(shown),
+            "shown to exist": len(disclosed),
             "narrow": len(narrow),
-            "not finished": 1 - len(found) / of if of else 0.0,
+            "not finished": 1 - len(found) / total if total else 0.0,
         },
-        examples=tuple(f"{each.least:.4g} to {each.most:.4g} trips" for each in shown[:EXAMPLES]),
+        examples=tuple(f"{each.least:.4g} to {each.most:.4g} trips" for each in disclosed[:MAX_EXAMPLES]),
     )
 
 
 def small_columns(system: System) -> Ints:
-    """Return the columns that have trips, and too few; what is a row by itself is published and meets its rule."""
+    """Return the columns that have trips but are below the rule, other than those that are published rows."""
     trips = system.mass[:, 0]
-    return np.flatnonzero((trips > 0) & (trips < system.least[0]) & ~_listed_alone(system))
+    return np.flatnonzero((trips > 0) & (trips < system.least[0]) & ~_is_published(system))
 
 
-def _listed_alone(system: System) -> Bools:
-    alone = np.zeros(len(system.rows), dtype=bool)
+def _is_published(system: System) -> Bools:
+    """Return for each column whether it is a published row by itself."""
+    published = np.zeros(len(system.rows), dtype=bool)
     for side in range(system.rows.shape[1]):
-        rows = system.rows[:, side]
-        _, number, count = np.unique(rows, return_inverse=True, return_counts=True)
-        alone |= (rows >= 0) & (count[number] == 1)
-    return alone
+        row = system.rows[:, side]
+        _, number, count = np.unique(row, return_inverse=True, return_counts=True)
+        published |= (row >= 0) & (count[number] == 1)
+    return published
 
 
-def bounds(system: System, columns: Ints, seconds: float) -> Iterator[Interval]:
-    """Yield the interval of each of some columns, by two linear programmes each; stop when the time is over."""
+def solve_intervals(system: System, columns: Ints, seconds: float) -> Iterator[GroupInterval]:
+    """Yield the interval of each column, from two linear programmes; stop when the time is up."""
     from scipy.optimize import linprog
     from scipy.sparse import csr_matrix
 
@@ -155,14 +150,100 @@ def bounds(system: System, columns: Ints, seconds: float) -> Iterator[Interval]:
     trips = system.mass[:, 0]
     equations = {"A_eq": csr_matrix(matrix.astype(float)), "b_eq": matrix @ trips, "bounds": (0, None)}
     for column in columns.tolist():
-        goal = np.zeros(len(trips))
-        goal[column] = 1
-        left = end - monotonic()
-        if left <= 0:
+        objective = np.zeros(len(trips))
+        objective[column] = 1
+        remaining = end - monotonic()
+        if remaining <= 0:
             return
-        low = linprog(goal, method="highs", options={"time_limit": left}, **equations)
-        high = linprog(-goal, method="highs", options={"time_limit": left}, **equations)
+        low = linprog(objective, method="highs", options={"time_limit": remaining}, **equations)
+        high = linprog(-objective, method="highs", options={"time_limit": remaining}, **equations)
         if low.status not in (0, 3) or high.status not in (0, 3):
             return
         most = np.inf if high.status == 3 else -float(high.fun)
-        yield Interval(float(low.fun), most, float(trips[column]))
+        yield GroupInterval(float(low.fun), most, float(trips[column]))
+
+
+def _nested_intervals(context: AttackContext) -> AttackResult:
+    """Look in every row of a cascade for a box that cannot be empty."""
+    safe = context.options.get("implications") == "safe"
+    if "budget" in context.options:
+        return not_run(
+            "Rows were left out by a budget; where that cut falls depends on the data, and was not attacked."
+        )
+    if "rows" in context.options:
+        return not_run("Only rows of an earlier release were listed: that one is to be followed, not this.")
+    if not safe and not context.counts_trips_only:
+        return not_run("Rows without caps that are judged by more than trips cannot be followed.")
+    od = with_steps(context.od, context.options.get("steps", "plain"))
+    ladder = ladder_of((od.origins, od.destinations), context.options.get("coarsest"))
+    listed = listed_nodes(context, ladder)
+    k = least_trips(context.rule, safe=safe)
+    weighted = "weight" in context.release.disclosed_thresholds
+    variant: CascadeVariant = "plain" if not safe else "kept" if weighted else "capped"
+    reader = CascadeReader(ladder, {node: trips for node, (trips, _) in listed.items()}, k, variant)
+    disclosed, tried = [], 0
+    # From the leaves up, so that results for lower nodes are cached already.
+    for tried, node in enumerate(sorted(listed), 1):
+        found = [(listed[node][1], box, least) for box, count, least in reader.nonempty(node) for _ in range(count)]
+        disclosed += found
+        if not context.timer.keep_going(tried, len(listed), len(disclosed)):
+            break
+    concerned = len({name for name, _, _ in disclosed})
+    outcome = "no box of places inside a row can be shown to have trips below the rule"
+    if disclosed:
+        outcome = (
+            f"{len(disclosed):,} groups of fewer than {k:,} trips can be shown to exist, inside {concerned:,} rows"
+        )
+    return AttackResult(
+        f"A reader who knows the method followed {tried:,} of {len(listed):,} rows up the ladder: {outcome}.",
+        found=len(disclosed),
+        tried=tried,
+        of=len(listed),
+        numbers={"shown to exist": len(disclosed), "rows concerned": concerned},
+        examples=tuple(
+            f"inside {name}: at least {least} trips in a part of its {AXES[box.axis]}"
+            for name, box, least in disclosed[:MAX_EXAMPLES]
+        ),
+    )
+
+
+def listed_nodes(context: AttackContext, ladder: Ladder) -> dict[LadderNode, tuple[int, str]]:
+    """Return the ladder nodes with a published row, each with the trips and the name of its row."""
+    by_axis: list[dict[str, tuple[int, int]]] = []
+    for axis, side in zip(AXES, ladder.sides, strict=False):
+        zones, first = zones_of_tree(side.tree)
+        level = zones.level
+        assert level is not None
+        numbers = {
+            (name, int(at)): (int(at), position - first[int(at)])
+            for position, (name, at) in enumerate(zip(zones.ids.tolist(), level.tolist(), strict=True))
+        }
+        by_name = {name: node for (name, _), node in numbers.items()}
+        by_axis.append(
+            {
+                about["id"]: numbers.get((about["id"], about.get("level", -1)), by_name[about["id"]])
+                for about, _ in context.release.zones[axis]
+            }
+        )
+    rungs = {levels: rung for rung, levels in enumerate(ladder.levels)}
+    listed = rows(
+        context.opened.connection,
+        f"SELECT origin, destination, trips FROM classes WHERE release = {context.release.number} ORDER BY 1, 2",
+    )
+    nodes: dict[LadderNode, tuple[int, str]] = {}
+    for row in listed:
+        (up, origin), (down, destination) = by_axis[0][row["origin"]], by_axis[1][row["destination"]]
+        name = f"{row['origin']} -> {row['destination']}"
+        nodes[LadderNode(rungs[up, down], (origin, destination))] = (int(row["trips"]), name)
+    return nodes
+
+
+INTERVALS = Attack(
+    "intervals",
+    "Intervals",
+    asks="Can a group that is not listed be shown to exist?",
+    question="inference",
+    number="shown to exist",
+    breaks=True,
+    run=intervals,
+)

@@ -1,4 +1,4 @@
-"""Replay: look for another input, without a small group, for which the method publishes the very same rows."""
+"""The replay attack: search for an input without a small group from which the method makes the very same release."""
 
 from __future__ import annotations
 
@@ -7,35 +7,36 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from odkanon.core.arrays import Bools, Ints
-from odkanon.evidence.attack_context import Case
-from odkanon.evidence.finding import EXAMPLES, Finding, not_run
+from odkanon.evidence.attack import MAX_EXAMPLES, Attack, AttackResult, not_run
+from odkanon.evidence.attack_context import AttackContext
 from odkanon.methods.method_registry import METHODS, anonymize
 from odkanon.methods.mondrian.grid import Grid
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
+from odkanon.zoning.zones import Zones
 
 GROUPS = 256
-"""How many groups are looked at."""
-TOGETHER = 32
-"""How many of them are emptied at once."""
-AGAIN = 4
-"""How often another world is looked for, for a group of which the first one did not do."""
+"""The number of groups to try."""
+BATCH = 32
+"""The number of groups that are emptied at once."""
+ATTEMPTS = 4
+"""The number of alternative inputs to try for a single group."""
 LEVELS = ((0, 0), (1, 0), (0, 1), (1, 1), (2, 2))
-"""How far the ends of a pair are lifted to make a group: finer than any zone that is published, as a rule."""
+"""By how many levels the ends of a pair are coarsened to form a group; mostly finer than any published zone."""
 
 
 @dataclass(frozen=True, eq=False)
-class Group:
-    """Some trips below the rule, inside one row.
+class SmallGroup:
+    """A group below the rule, inside one row.
 
     Attributes
     ----------
     pairs, others : array of int
-        Which pairs of the row are of the group, and which are not.
+        The pairs of the row in the group, and those outside it.
     levels : tuple of int
-        How far its ends are lifted.
+        By how many levels the ends of the group are coarsened.
     name : str
-        What to call it.
+        A label.
     """
 
     pairs: Ints
@@ -44,97 +45,103 @@ class Group:
     name: str
 
 
-def replay(case: Case) -> Finding:
-    """Empty small groups, give their trips to other pairs of the same row, and run the method again.
+def replay(context: AttackContext) -> AttackResult:
+    """Empty small groups, move their trips to other pairs of the same row, and run the method again.
 
-    If the rows come out the same, whoever knows the method, its merge order, its stopping point and its limits cannot
-    tell the two inputs apart: the group has not been shown to exist, and that is certain, because the other world is at
-    hand. Many groups are emptied at once, and halved where the rows differ.
+    If the rows stay the same, not even an attacker who knows the method, its merge order, its stopping criterion and
+    its lower bounds can distinguish the two inputs, so the group is certainly not disclosed. Groups are emptied in
+    batches, and a batch is split in two if the rows differ.
 
     References
     ----------
     Cohen 2022, "Attacks on deidentification's defenses" (downcoding).
     """
-    if case.method not in METHODS or not case.release.recipe or case.release.parameters.get("segment") is not None:
+    if (
+        context.method not in METHODS
+        or not context.release.recipe
+        or context.release.parameters.get("segment") is not None
+    ):
         return not_run(
             "How the release was made is not known well enough to make it again (no recipe, or one of several)."
         )
-    od = case.od
-    if not case.reads_alike:
+    od = context.od
+    if not context.matrix_matches:
         return not_run("The trips were not read as the release was made: give its filter and its area.")
-    made = anonymize(od, case.rule, method=case.method, **case.options)
-    if made.refusal is not None or not _is_release(case, made):
+    made = anonymize(od, context.rule, method=context.method, **context.options)
+    if made.refusal is not None or not _is_published(context, made):
         return not_run("Made again from the trips, the release has other rows: it was made otherwise, or changed.")
-    groups = small_groups(od, made, case.few, case.seed)
-    random = np.random.default_rng(case.seed)
-    held, unsettled = _settle(case, made, groups, random)
-    of = len(groups)
-    said = f"For {held:,} of {of:,} groups below the rule, another input without them publishes the same rows"
-    more = f"; for {len(unsettled):,} none was found in {AGAIN} tries, which proves nothing" if unsettled else ""
-    return Finding(
-        f"{said}: the method's decisions do not show that they exist{more}.",
-        tried=held + len(unsettled),
-        of=of,
+    groups = small_groups(od, made, context.min_trips, context.seed)
+    hidden, unsettled = _find_alternatives(context, made, groups, np.random.default_rng(context.seed))
+    total = len(groups)
+    message = f"For {hidden:,} of {total:,} groups below the rule, another input without them publishes the same rows"
+    more = f"; for {len(unsettled):,} none was found in {ATTEMPTS} tries, which proves nothing" if unsettled else ""
+    return AttackResult(
+        f"{message}: the method's decisions do not show that they exist{more}.",
+        tried=hidden + len(unsettled),
+        of=total,
         unsettled=len(unsettled),
-        numbers={"groups": of, "not shown": held, "no other world found": len(unsettled)},
-        examples=tuple(group.name for group in unsettled[:EXAMPLES]),
+        numbers={"groups": total, "not shown": hidden, "no other world found": len(unsettled)},
+        examples=tuple(group.name for group in unsettled[:MAX_EXAMPLES]),
     )
 
 
-def _is_release(case: Case, made: Release) -> bool:
-    """Tell whether a release in memory is the one on disk, row by row."""
+def _is_published(context: AttackContext, made: Release) -> bool:
+    """Return whether a release in memory has the rows of the release on disk."""
     table = made.to_arrow()
-    told = set(zip(*(table.column(name).to_pylist() for name in ("origin", "destination", "trips")), strict=True))
-    listed = case.opened.connection.execute(
-        f"SELECT origin, destination, trips FROM classes WHERE release = {case.release.number}"
+    rows = set(zip(*(table.column(name).to_pylist() for name in ("origin", "destination", "trips")), strict=True))
+    published = context.opened.connection.execute(
+        f"SELECT origin, destination, trips FROM classes WHERE release = {context.release.number}"
     ).fetchall()
-    return told == {(origin, destination, int(trips)) for origin, destination, trips in listed}
+    return rows == {(origin, destination, int(trips)) for origin, destination, trips in published}
 
 
-def _settle(case: Case, made: Release, groups: list[Group], random: np.random.Generator) -> tuple[int, list[Group]]:
-    """Return how many groups another world is known without, and those for which none was found."""
-    waiting = [(groups[at : at + TOGETHER], 0) for at in range(0, len(groups), TOGETHER)][::-1]
-    held, unsettled = 0, list[Group]()
-    square = squares_of(made.od) if case.release.has_boxes else None
-    first = case.release.nested or square is not None
-    while waiting and case.watch.goes_on(held + len(unsettled), len(groups)):
-        some, tries = waiting.pop()
-        other = emptied(made.od, some, random, case.few, square, beside=first != (tries % 2 == 1))
-        if _same_rows(made, anonymize(other, case.rule, method=case.method, **case.options)):
-            held += len(some)
-        elif len(some) > 1:
-            middle = len(some) // 2
-            waiting += [(some[middle:], 0), (some[:middle], 0)]
-        elif tries + 1 < AGAIN:
-            waiting.append((some, tries + 1))
+def _find_alternatives(
+    context: AttackContext, made: Release, groups: list[SmallGroup], random: np.random.Generator
+) -> tuple[int, list[SmallGroup]]:
+    """Return for how many groups an alternative input was found, and the groups for which none was."""
+    waiting = [(groups[at : at + BATCH], 0) for at in range(0, len(groups), BATCH)][::-1]
+    hidden, unsettled = 0, list[SmallGroup]()
+    square = squares_of_origins(made.od) if context.release.has_boxes else None
+    first = context.release.nested or square is not None
+    while waiting and context.timer.keep_going(hidden + len(unsettled), len(groups)):
+        batch, attempts = waiting.pop()
+        adjacent = first != (attempts % 2 == 1)
+        other = move_trips(made.od, batch, random, context.min_trips, square, adjacent=adjacent)
+        if _same_rows(made, anonymize(other, context.rule, method=context.method, **context.options)):
+            hidden += len(batch)
+        elif len(batch) > 1:
+            middle = len(batch) // 2
+            waiting += [(batch[middle:], 0), (batch[:middle], 0)]
+        elif attempts + 1 < ATTEMPTS:
+            waiting.append((batch, attempts + 1))
         else:
-            unsettled += some
-    return held, unsettled
+            unsettled += batch
+    return hidden, unsettled
 
 
 def _same_rows(one: Release, other: Release) -> bool:
-    """Tell whether two releases publish the same: rows, zones, and how many trips are missing at most."""
+    """Return whether two releases publish the same rows, zones and upper bound of unlisted trips."""
     return (
         other.refusal is None
         and one.unlisted == other.unlisted
         and one.to_arrow().equals(other.to_arrow())
-        and all(
-            np.array_equal(getattr(one, axis).ids, getattr(other, axis).ids)
-            and (
-                getattr(one, axis).bounds is None
-                or np.array_equal(getattr(one, axis).bounds, getattr(other, axis).bounds)
-            )
-            for axis in ("origins", "destinations")
-        )
+        and _same_zones(one.origins, other.origins)
+        and _same_zones(one.destinations, other.destinations)
     )
 
 
-def small_groups(od: ODMatrix, made: Release, few: int, seed: int) -> list[Group]:
-    """Draw groups below the rule, at most one from each row: all trips between two nodes of the trees."""
+def _same_zones(one: Zones, other: Zones) -> bool:
+    if one.bounds is not None and (other.bounds is None or not np.array_equal(one.bounds, other.bounds)):
+        return False
+    return np.array_equal(one.ids, other.ids)
+
+
+def small_groups(od: ODMatrix, made: Release, min_trips: int, seed: int) -> list[SmallGroup]:
+    """Sample groups below the rule, at most one per row: all trips between two nodes of the hierarchies."""
     random = np.random.default_rng(seed)
     area, flows = made.area_of_pair, od.flows
-    chosen: dict[int, Group] = {}
-    order = random.permutation(np.flatnonzero(made.published & (flows.trips < few)))
+    chosen: dict[int, SmallGroup] = {}
+    order = random.permutation(np.flatnonzero(made.published & (flows.trips < min_trips)))
     by_row = np.argsort(area, kind="stable")
     ends = np.searchsorted(area[by_row], np.arange(len(made.classes) + 1))
     for at in order.tolist():
@@ -144,18 +151,18 @@ def small_groups(od: ODMatrix, made: Release, few: int, seed: int) -> list[Group
         own = by_row[ends[row] : ends[row + 1]]
         up, down = (0, 0) if made.origins.bounds is not None else LEVELS[int(random.integers(len(LEVELS)))]
         inside = _within(od, own, at, up, down)
-        if flows.trips[own[inside]].sum() >= few or inside.all():
+        if flows.trips[own[inside]].sum() >= min_trips or inside.all():
             inside, up, down = own == at, 0, 0
         if not inside.all():
             name = f"{int(flows.trips[own[inside]].sum())} trips of row {row}"
-            chosen[row] = Group(own[inside], own[~inside], (up, down), name)
+            chosen[row] = SmallGroup(own[inside], own[~inside], (up, down), name)
         if len(chosen) == GROUPS:
             break
     return list(chosen.values())
 
 
 def _within(od: ODMatrix, pairs: Ints, pair: int, up: int, down: int) -> Bools:
-    """Tell which pairs lie between the ancestors of the ends of one pair."""
+    """Return which pairs lie between the ancestors of the ends of one pair."""
     found = np.ones(len(pairs), dtype=bool)
     for tree, leaf, level in ((od.origins, od.flows.origin, up), (od.destinations, od.flows.destination, down)):
         codes = tree.codes[min(level, tree.top)]
@@ -163,25 +170,31 @@ def _within(od: ODMatrix, pairs: Ints, pair: int, up: int, down: int) -> Bools:
     return found
 
 
-def squares_of(od: ODMatrix) -> Ints:
-    """Return for each origin its square of the public grid; borders do not tell places in one square apart."""
+def squares_of_origins(od: ODMatrix) -> Ints:
+    """Return the square of the public grid of each origin; borders do not separate places in the same square."""
     assert od.origins.resolution is not None
     lat, lon = od.origins.centres
     column, row = Grid.of_resolution(od.origins.resolution).squares(lon, lat)
     return np.unique(column * (int(row.max(initial=0)) + 1) + row, return_inverse=True)[1]
 
 
-def emptied(
-    od: ODMatrix, groups: list[Group], random: np.random.Generator, few: int, square: Ints | None, *, beside: bool
+def move_trips(
+    od: ODMatrix,
+    groups: list[SmallGroup],
+    random: np.random.Generator,
+    min_trips: int,
+    square: Ints | None,
+    *,
+    adjacent: bool,
 ) -> ODMatrix:
-    """Return the matrix in which the trips of some groups are made elsewhere.
+    """Return the matrix with the trips of some groups moved elsewhere.
 
-    ``beside`` them: from a place next to theirs from which so many more are still below the rule; else between other
-    pairs of their row.
+    With ``adjacent`` they move to a neighbouring origin where the group stays below the rule, else (or without such an
+    origin) to other pairs of their row.
     """
     origin, destination = od.flows.origin.copy(), od.flows.destination.copy()
     for group in groups:
-        place = _place_beside(od, group, random, few, square) if beside else None
+        place = _adjacent_origin(od, group, random, min_trips, square) if adjacent else None
         if place is not None:
             origin[group.pairs] = place
             continue
@@ -192,11 +205,10 @@ def emptied(
     return moved.take(np.ones(len(merged), dtype=bool))
 
 
-def _place_beside(od: ODMatrix, group: Group, random: np.random.Generator, few: int, square: Ints | None) -> int | None:
-    """Return an origin next to that of a group, which has room for its trips; None for none.
-
-    Next to it: with the same parent, or in the same square of a grid.
-    """
+def _adjacent_origin(
+    od: ODMatrix, group: SmallGroup, random: np.random.Generator, min_trips: int, square: Ints | None
+) -> int | None:
+    """Return an origin with the same parent, or in the same square, that can take the trips of a group; else None."""
     up, down = group.levels
     origins, flows, first = od.origins, od.flows, group.pairs[0]
     if square is None and up >= origins.top:
@@ -207,5 +219,16 @@ def _place_beside(od: ODMatrix, group: Group, random: np.random.Generator, few: 
     end = od.destinations.codes[min(down, od.destinations.top)]
     there = end[flows.destination] == end[flows.destination[first]]
     trips = np.bincount(own[flows.origin[there]], weights=flows.trips[there], minlength=int(own.max()) + 1)
-    free = candidates[trips[own[candidates]] + flows.trips[group.pairs].sum() < few]
+    free = candidates[trips[own[candidates]] + flows.trips[group.pairs].sum() < min_trips]
     return int(random.choice(free)) if len(free) else None
+
+
+REPLAY = Attack(
+    "replay",
+    "Replay",
+    asks="Do the method's own decisions show that a finer group exists?",
+    question="inference",
+    number="no other world found",
+    breaks=True,
+    run=replay,
+)

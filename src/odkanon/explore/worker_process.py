@@ -1,6 +1,6 @@
-"""What takes longer than a slider allows, in a process of its own.
+"""A worker process for tasks that are too slow for a slider.
 
-A thread could not be stopped, and would hold up the sliders: it shares the interpreter with them.
+A thread could not be stopped, and would block the sliders, which share its interpreter.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from typing import Any, ParamSpec, TypeVar
 from odkanon.core.subprocesses import start_python
 from odkanon.errors import OdkanonError, unexpected
 
-BACK = 10
-"""How much less urgent than a map it is, as the system counts it."""
-_START = "from odkanon.explore.worker import main; main()"
+NICENESS = 10
+"""The priority of the process: lower than that of the server."""
+_START = "from odkanon.explore.worker_process import main; main()"
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 class StoppedError(OdkanonError):
-    """The work was stopped, because somebody asked for that or for something else."""
+    """A task was stopped, on request or because a newer request replaced it."""
 
 
-class Job:
-    """A process for one task after another; it starts with the first, and can be stopped in the middle of any."""
+class WorkerProcess:
+    """A process that runs one task after another; it starts with the first, and can be stopped during any."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
@@ -44,27 +44,27 @@ class Job:
         return not self._ended
 
     def run(self, task: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
-        """Do something there, and return what it gives; the task is a function of a module.
+        """Run a task, which is a function of a module, in the process, and return its result.
 
         Raises
         ------
         StoppedError
-            If `stop` was called, before or meanwhile.
+            If `stop` was called before or during the task.
         """
         with self._running:
             result = self._ask(self._started(), (task, args, options))
         if isinstance(result, OdkanonError):
             raise result
-        return result  # type: ignore[no-any-return]  # what our own process says the task gave
+        return result  # type: ignore[no-any-return]  # the result of the task, from our own process
 
     def stop(self) -> None:
-        """End the process at once."""
+        """Kill the process."""
         with self._lock:
             self._ended = True
         if self._process is None:
             return
         self._process.kill()
-        # Whoever waits for an answer gets none now, and leaves the pipes to us; part of a question may still be in one.
+        # A waiting caller gets no result, and releases the pipes; part of a task may still be in one of them.
         with self._running, suppress(OSError), self._process:
             pass
 
@@ -74,33 +74,32 @@ class Job:
                 raise StoppedError("stopped")
             if self._process is None:
                 self._process = start_python(_START)
-                _step_back(self._process.pid)
+                _lower_priority(self._process.pid)
             return self._process
 
-    def _ask(self, process: subprocess.Popen[bytes], question: Any) -> Any:
+    def _ask(self, process: subprocess.Popen[bytes], task: Any) -> Any:
         assert process.stdin is not None
         assert process.stdout is not None
         try:
-            pickle.dump(question, process.stdin)
+            pickle.dump(task, process.stdin)
             process.stdin.flush()
             return pickle.load(process.stdout)  # written by our own process
         except (OSError, EOFError, pickle.UnpicklingError):
             if self._ended:
                 raise StoppedError("stopped") from None
             self._ended = True
-            raise OdkanonError("the work ended unexpectedly; the terminal says why") from None
+            raise OdkanonError("the task ended unexpectedly; the terminal shows the reason") from None
 
 
-def _step_back(process: int) -> None:
-    """Let everything else go first, where the system knows how."""
+def _lower_priority(process: int) -> None:
     if sys.platform != "win32":
         with suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, process, BACK)
+            os.setpriority(os.PRIO_PROCESS, process, NICENESS)
 
 
 def main() -> None:
-    """Do what standard input asks for, one task after another, and write to standard output what it gives."""
-    # Control-C in a terminal reaches all processes of it; the one that started this ends it.
+    """Run the tasks from standard input one by one, and write their results to standard output."""
+    # Control-C reaches every process of a terminal; the parent ends this one.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     while True:
         try:

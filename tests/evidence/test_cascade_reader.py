@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attacks.cascades import Mode, Replay, World, every_input
-from odkanon.evidence.attacks.reader import Node, Reader
+from odkanon.evidence.attacks.cascade_reader import CascadeReader, CascadeVariant, LadderNode
 from odkanon.methods.cascade.method import ladder_of
 from worlds.cubes import tree_of
 
@@ -30,17 +30,18 @@ def outputs(replay: Replay) -> list[tuple[int, bool]]:
     return list(zip(first.tolist(), shown.tolist(), strict=True))
 
 
-def reader_of(replay: Replay, at: int, mode: Mode) -> Reader:
+def reader_of(replay: Replay, at: int, mode: Mode) -> CascadeReader:
     world = replay.world
     places = [[{box: code for code, box in enumerate(level)} for level in levels] for levels in world.levels]
     rows = {
-        Node(rung, tuple(places[axis][world.rungs[rung][axis]][part] for axis, part in enumerate(box))): int(listed[at])
+        LadderNode(rung, tuple(places[axis][world.rungs[rung][axis]][part] for axis, part in enumerate(box))): trips
         for (rung, box), listed in replay.listed.items()
-        if listed[at]
+        if (trips := int(listed[at]))
     }
     ladder = ladder_of(tuple(tree_of(levels) for levels in world.levels), None)
     assert ladder.levels == world.rungs
-    return Reader(ladder, rows, replay.k, "plain" if mode == "plain" else "capped" if mode == "capped" else "kept")
+    variant: CascadeVariant = "plain" if mode == "plain" else "capped" if mode == "capped" else "kept"
+    return CascadeReader(ladder, rows, replay.k, variant)
 
 
 @pytest.mark.parametrize(("world", "k"), WORLDS)
@@ -54,7 +55,7 @@ def test_the_reader_shows_what_trying_every_input_shows(world: World, k: int, mo
     assert any(shown for _, shown in some) == (mode == "plain")
     for at, shown in some:
         reader = reader_of(replay, at, mode)
-        assert any(True for node in reader.rows for _ in reader.shown(node)) == shown
+        assert any(True for node in reader.rows for _ in reader.nonempty(node)) == shown
 
 
 @pytest.mark.parametrize(("world", "k"), WORLDS)
