@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from odkanon.cli.console import say
+from odkanon.cli.console import console
 from odkanon.cli.engine_options import parse_age_bands
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def anonymize_cube(
     command: dict[str, Any],
 ) -> None:
     """Read trips, release them by places and attributes, and say what came out."""
-    from odkanon.cli.stages import stages
+    from odkanon.cli.progress import stages
     from odkanon.cli.summaries import show_files, show_release
     from odkanon.cli.warnings import warn_of_days, warn_of_residual, warn_of_rule
     from odkanon.engine.selection import load
@@ -60,7 +60,7 @@ def anonymize_cube(
     if "date" in map(name_of, by):
         warn_of_days(reading.since, reading.until)
     if reading.uses_hours or "hour" in map(name_of, by):
-        say(reading.clock)
+        console.print(reading.clock)
     show_files(output)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from odkanon.cli.console import say
+from odkanon.cli.console import console
 from odkanon.cli.engine_options import parse_age_bands
 from odkanon.core.formatting import format_count
 from odkanon.errors import InputError
@@ -70,7 +70,7 @@ def anonymize_segments(
     command: dict[str, Any],
 ) -> None:
     """Read trips, release them by segments, and say what came out."""
-    from odkanon.cli.stages import stages
+    from odkanon.cli.progress import stages
     from odkanon.cli.summaries import show_recipe
     from odkanon.cli.warnings import warn_of_rule
     from odkanon.engine.selection import load
@@ -103,9 +103,9 @@ def anonymize_segments(
     summarize_linked(together)
     warn_of_rule(together.whole)
     if reading.uses_hours or any("hour" in dimension.keys for dimension in dimensions):
-        say(reading.clock)
+        console.print(reading.clock)
     written = 1 + sum(part.release is not None for part in together.parts)
-    say(f"Wrote {output}: {format_count(written, 'releases')} on the same zones, and index.json")
+    console.print(f"Wrote {output}: {format_count(written, 'releases')} on the same zones, and index.json")
     show_recipe(output)
 
 

@@ -1,31 +1,28 @@
-"""The options that say whom to protect: one for each measure, as the list of measures has them."""
+"""The options of the rule: k, who is protected, thresholds by measure, and further constraints."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import wraps
-from inspect import Parameter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from odkanon.cli.input_options import with_parameters
+from odkanon.cli.common_options import OptionGroup, Options
 from odkanon.model.measures import MEASURES, TARGETS
 
 if TYPE_CHECKING:
     from odkanon.engine.protocols import Matrix
     from odkanon.model.rule import Rule
 
-_PANEL = "Thresholds one by one"
-_CONSTRAINTS = "What to ask for besides (not with mondrian, cascade, --segment or --by)"
+_PANEL = "Rule: thresholds by measure, instead of --k"
+_CONSTRAINTS = "Rule: further constraints (not with mondrian, cascade, --segment or --by)"
 
 Protect = StrEnum("Protect", {target: target for target in TARGETS})  # type: ignore[misc]
-"""Who can be protected."""
+"""The groups that can be protected."""
 
 THRESHOLDS = {f"min_{name}": name for name in MEASURES}
-"""The options with a threshold of their own, and what each counts."""
+"""The measure of each threshold, by the parameter of its option."""
 
 
 def _option(name: str, text: str) -> Any:
@@ -34,18 +31,22 @@ def _option(name: str, text: str) -> Any:
 
 _NUMBER: dict[str, Any] = dict.fromkeys(MEASURES, int | None) | {"weight": float | None}
 
-OPTIONS: dict[str, tuple[Any, Any]] = (
+OPTIONS: Options = (
     {
-        "k": (Annotated[int, typer.Option("--k", help="How many must share every published flow.")], 10),
+        "k": (
+            Annotated[int, typer.Option("--k", help="The number that must share every published flow.")],
+            10,
+        ),
         "protect": (
             Annotated[
                 list[Protect],
                 typer.Option(
                     "--protect",
+                    metavar="WHO",
                     show_default=False,
-                    help="Who: "
+                    help="Who is counted: "
                     + ", ".join(f"{measure.target} ({measure.meaning})" for measure in MEASURES.values())
-                    + ". Repeatable: all must hold. [default: participants]",
+                    + ". Repeatable: k applies to each. [default: participants]",
                 ),
             ],
             [],
@@ -57,7 +58,7 @@ OPTIONS: dict[str, tuple[Any, Any]] = (
                 _NUMBER[name],
                 _option(
                     f"--min-{name}",
-                    f"Instead of --k: at least {'this sum of weights' if name == 'weight' else f'so many {name}'}.",
+                    f"The lowest {'sum of weights' if name == 'weight' else f'number of {name}'} of a flow.",
                 ),
             ],
             None,
@@ -72,8 +73,8 @@ OPTIONS: dict[str, tuple[Any, Any]] = (
                     "--max-share",
                     metavar="SHARE",
                     rich_help_panel=_CONSTRAINTS,
-                    help="No person or household has more than this share of the trips of a flow, such as 0.5; nor of "
-                    "its weight, where that is counted. Needs a column of persons or households; trips in memory.",
+                    help="The largest share of a flow's trips (and weight, if counted) that one person or household "
+                    "may have, such as 0.5. Needs a column of persons or households, and trips in memory.",
                 ),
             ],
             None,
@@ -85,46 +86,33 @@ OPTIONS: dict[str, tuple[Any, Any]] = (
                     "--min-destinations",
                     metavar="NUMBER",
                     rich_help_panel=_CONSTRAINTS,
-                    help="From every origin zone flows to at least so many places are published, or none: with 2, "
-                    "nobody who is known to have left a zone is known to have gone to its only destination.",
+                    help="The fewest destinations of an origin zone with published flows. With 2, nobody who left a "
+                    "zone is known to have gone to its only destination.",
                 ),
             ],
             None,
         ),
     }
 )
-"""By name of the parameter: how typer is to take it, and the default."""
 
 
 @dataclass(frozen=True)
-class RuleOptions:
-    """Whom the options say to protect; call it with a matrix for the rule."""
+class RuleOptions(OptionGroup):
+    """Who is protected; call it with a matrix to get the rule."""
 
-    said: Mapping[str, Any]
+    OPTIONS = OPTIONS
+    LISTED_FIRST = True
 
     def __call__(self, od: Matrix) -> Rule:
         """Return the rule; the mean weight of a trip is that of the whole data set."""
         from odkanon.model.rule import Rule
 
-        least = {name: self.said[option] for option, name in THRESHOLDS.items() if self.said[option] is not None}
-        if least:
-            rule = Rule(mean_weight=od.summary.mean_weight if od.summary.weight is not None else None, **least)
+        thresholds = {
+            name: self.values[option] for option, name in THRESHOLDS.items() if self.values[option] is not None
+        }
+        if thresholds:
+            rule = Rule(mean_weight=od.summary.mean_weight if od.summary.weight is not None else None, **thresholds)
         else:
-            targets = [target.value for target in self.said["protect"]] or ["participants"]
-            rule = Rule.protect(*targets, k=self.said["k"], of=od.summary)
-        return rule.asking(max_share=self.said["max_share"], min_destinations=self.said["min_destinations"])
-
-
-def protects(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command all options of protecting, in place of its parameter ``wanted``."""
-
-    @wraps(command)
-    def wrapped(**given: Any) -> None:
-        said = {name: given.pop(name) for name in OPTIONS}
-        command(**given, wanted=RuleOptions(said))
-
-    options = [
-        Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-        for name, (annotation, default) in OPTIONS.items()
-    ]
-    return with_parameters(wrapped, command, add=options, drop="wanted", first=True)
+            targets = [target.value for target in self.values["protect"]] or ["participants"]
+            rule = Rule.protect(*targets, k=self.values["k"], of=od.summary)
+        return rule.asking(max_share=self.values["max_share"], min_destinations=self.values["min_destinations"])
