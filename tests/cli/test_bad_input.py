@@ -190,18 +190,18 @@ def test_duplicate_pairs(tmp_path: Path) -> None:
         (["--budget", "nan"], "from 0 to below 1"),
         (["--resolution", "16"], "H3 has 0 (coarsest) to 15"),
         (["--resolution", "12"], "coarser than the 12 asked for"),
-        (["--levels", "2"], "--levels does not apply without --suppress before"),
+        (["--max-levels", "2"], "--max-levels does not apply without --suppress before"),
         (["--engine", "duckdb", "--spark-master", "local"], "a Spark master does not apply with the engine 'duckdb'"),
         (["--engine", "memory", "--memory-limit", "1GB"], "a memory limit applies only to DuckDB"),
-        (["--levels", "-1", "--suppress", "before"], "levels must be 0 or more"),
+        (["--max-levels", "-1", "--suppress", "before"], "levels must be 0 or more"),
         (["--protect", "persons"], "no person column"),
         (["--min-trips", "5", "--protect", "population"], "--protect does not apply with --min-trips"),
         (["--min-weight", "inf"], "positive number"),
         (["--method", "odkannon"], "did you mean 'odkanon'?"),
         (["--column", "person"], "OURS=THEIRS"),
         (["--column", "trips=tripz"], "no column 'tripz' (did you mean 'trips'?)"),
-        (["--filter", "import os"], "is not understood"),
-        (["--filter", "mode == 3"], "no column 'mode' to filter by"),
+        (["--where", "import os"], "is not understood"),
+        (["--where", "mode == 3"], "no column 'mode' to filter by"),
         (["--within", "atlantis"], "neither a file nor an H3 cell"),
         (["--within", "851fa433fffffff"], "no trip has both ends inside"),
         (["--nonsense"], "No such option"),
@@ -254,19 +254,20 @@ def test_one_trip(tmp_path: Path) -> None:
     [
         ["anonymize", "od.csv", "-o", "out/more"],
         ["compare", "od.csv", "-o", "out/tables"],
-        ["tradeoff", "od.csv", "-o", "out/tradeoff.png"],
+        ["compare", "od.csv", "-o", "out/cost.png"],
         ["trips", "od.csv", "-o", "out/trips.csv"],
-        ["netmob25", ".", "-o", "out/trips.csv"],
+        ["trips", ".", "--layout=netmob25", "-o", "out/trips.csv"],
         ["audit", "out", "-o", "out/audit.json"],
     ],
-    ids=lambda command: command[0],
+    ids=" ".join,
 )
 def test_nothing_private_is_written_into_a_release(tmp_path: Path, command: list[str]) -> None:
     write(tmp_path / "od.csv", OD)
     (tmp_path / "out").mkdir()
     for name, text in (("release.json", "{}"), ("zones.geojson", "{}")):
         write(tmp_path / "out" / name, text)
-    done = odkanon(command[0], *(tmp_path / word if "." in word or "out" in word else word for word in command[1:]))
+    is_path = [word == "out" or "." in word or "/" in word for word in command]
+    done = odkanon(*(tmp_path / word if path else word for word, path in zip(command, is_path, strict=True)))
     assert done.returncode == 2
     assert "lies in the release" in done.stderr
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"release.json", "zones.geojson"}

@@ -28,7 +28,7 @@ def test_golden_through_the_command(tmp_path: Path) -> None:
     expected = json.loads((GOLDEN / "turin-3k/expected-trips-k4.json").read_text())
     done = odkanon(
         "anonymize", GOLDEN / "turin-3k/od.csv", "-o", tmp_path / "out", "--suppress", "before", "--budget-of", "rows",
-        "--k", expected["k"], "--levels", expected["max_levels"], "--budget", expected["budget"],
+        "--k", expected["k"], "--max-levels", expected["max_levels"], "--budget", expected["budget"],
     )  # fmt: skip
     assert done.returncode == 0, done
     reader = duckdb.connect()
@@ -79,7 +79,7 @@ def test_lookup_hierarchy(tmp_path: Path) -> None:
     done = odkanon("anonymize", tmp_path / "trips.csv", "-o", tmp_path / "out", "--hierarchy", tmp_path / "zones.csv")
     assert done.returncode == 0, done
     assert (tmp_path / "out/classes.csv").read_text() == "origin,destination,trips,persons\nX,Y,12,3\n"
-    zones = ("--hierarchy", tmp_path / "zones.csv", "--level")
+    zones = ("--hierarchy", tmp_path / "zones.csv", "--at-level")
     at = odkanon("anonymize", tmp_path / "trips.csv", "-o", tmp_path / "at", *zones, "department")
     assert at.returncode == 0, at
     assert told(tmp_path / "at")["method"] == "oigh"

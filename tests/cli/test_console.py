@@ -27,9 +27,9 @@ def test_a_path_that_the_console_cannot_encode(tmp_path: Path) -> None:
     assert (tmp_path / "données-東京" / "release.json").is_file()
 
 
-def test_tradeoff_without_matplotlib_says_so_before_it_works(tmp_path: Path) -> None:
+def test_comparing_k_without_matplotlib_says_so_before_it_works(tmp_path: Path) -> None:
     (tmp_path / "trips.csv").write_text(TRIPS)
-    command = [sys.executable, "-c", BLOCKED.format("matplotlib"), "tradeoff", "trips.csv", "-o", "cost.png"]
+    command = [sys.executable, "-c", BLOCKED.format("matplotlib"), "compare", "trips.csv", "-o", "cost.png"]
     for _ in range(2):
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert done.returncode == 2

@@ -1,4 +1,4 @@
-"""``odkanon anonymize --by`` and ``odkanon view``, as a planner runs them."""
+"""``odkanon anonymize --by`` and ``odkanon export --where``, as a planner runs them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_days_that_come_from_the_trips_are_a_caution(trips: Path, tmp_path: Path
 
 
 def test_a_cube_and_its_views(trips: Path, tmp_path: Path) -> None:
-    done = odkanon("anonymize", trips, "-o", tmp_path / "cube", *BY, "--give-up", "place:6,hour,mode,place")
+    done = odkanon("anonymize", trips, "-o", tmp_path / "cube", *BY, "--drop-order", "place:6,hour,mode,place")
     assert done.returncode == 0, done.stderr
     assert "Share of trips by what is known of them" in output(done)
     assert "mode and hour" in output(done)
@@ -45,7 +45,7 @@ def test_a_cube_and_its_views(trips: Path, tmp_path: Path) -> None:
     assert saved.axes == ["mode", "hour"]
     assert saved.about["parameters"]["give_up"] == "place:6,hour,mode,place"
     where = 'mode == "car" and hour == "09-17"'
-    view = odkanon("view", tmp_path / "cube", "--where", where, "-o", tmp_path / "cars")
+    view = odkanon("export", tmp_path / "cube", "--where", where, "-o", tmp_path / "cars")
     assert view.returncode == 0, view.stderr
     about = json.loads((tmp_path / "cars" / "view.json").read_text())
     rows = [row for row in saved.flows.to_pylist() if (row["mode"], row["hour"]) == ("car", "09-17")]
@@ -55,7 +55,7 @@ def test_a_cube_and_its_views(trips: Path, tmp_path: Path) -> None:
     done = odkanon("audit", tmp_path / "cube", "--trips", trips, "--resolution", "8")
     assert "flows have fewer than 10 different persons" in output(done)
     assert "; 1 finding" in output(done)
-    done = odkanon("anonymize", trips, "-o", tmp_path / "next", "--zones", tmp_path / "cube")
+    done = odkanon("anonymize", trips, "-o", tmp_path / "next", "--zones-of", tmp_path / "cube")
     assert done.returncode == 2
     assert "kind of trip" in output(done)
 
@@ -65,8 +65,8 @@ def test_a_cube_and_its_views(trips: Path, tmp_path: Path) -> None:
     [
         (("--method", "oigh"), "--by publishes with cascade"),
         (("--segment", "sex"), "--segment does not apply with --by"),
-        (("--steps", "fine"), "--steps does not apply with --by"),
-        (("--give-up", "colour"), "no 'colour' to give up"),
+        (("--substeps",), "--substeps does not apply with --by"),
+        (("--drop-order", "colour"), "no 'colour' to give up"),
         (("--by", "colour"), "colour"),
     ],
 )
@@ -78,9 +78,9 @@ def test_what_does_not_go_with_a_cube_is_said(trips: Path, tmp_path: Path, more:
 
 
 def test_an_order_needs_a_cube(trips: Path, tmp_path: Path) -> None:
-    done = odkanon("anonymize", trips, "-o", tmp_path / "cube", "--give-up", "mode", "--method", "cascade")
+    done = odkanon("anonymize", trips, "-o", tmp_path / "cube", "--drop-order", "mode", "--method", "cascade")
     assert done.returncode == 2
-    assert "--give-up does not apply without --by" in output(done)
+    assert "--drop-order does not apply without --by" in output(done)
 
 
 def test_a_table_without_times_has_no_hours(tmp_path: Path) -> None:
@@ -93,10 +93,10 @@ def test_a_table_without_times_has_no_hours(tmp_path: Path) -> None:
 
 def test_orders_are_compared_by_what_they_keep(trips: Path, tmp_path: Path) -> None:
     orders = ("place:6,hour,mode,place", "hour,mode,place")
-    asked = [part for order in orders for part in ("--give-up", order)]
+    asked = [part for order in orders for part in ("--drop-order", order)]
     done = odkanon("compare", trips, *BY, *asked, "-o", tmp_path / "orders")
     assert done.returncode == 0, output(done)
-    assert "Choose on other data" in output(done)
+    assert "Choose the order on other data" in output(done)
     kept = pyarrow.csv.read_csv(tmp_path / "orders" / "orders.csv").to_pylist()
     assert [row["give_up"] for row in kept] == list(orders)
     assert kept[0]["mode and hour"] > 0.2 > kept[1]["mode and hour"]
@@ -125,7 +125,7 @@ def test_what_a_cascade_would_give_is_said_to_the_steward(trips: Path, tmp_path:
     assert all(b"--method cascade" not in file.read_bytes() for file in (tmp_path / "release").iterdir())
     done = odkanon("anonymize", trips, "-o", tmp_path / "nested", "--resolution", "8", "--method", "cascade")
     assert "A cascade" not in output(done)
-    more = ("--resolution", "8", "--zones", tmp_path / "nested")
+    more = ("--resolution", "8", "--zones-of", tmp_path / "nested")
     done = odkanon("anonymize", trips, "-o", tmp_path / "next", *more)
     assert done.returncode == 0, output(done)
     assert "safe side by side if they share no trip" in output(done)

@@ -37,9 +37,9 @@ def trips(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("command", "written"),
     [
-        ("picture {release} -o {out}/new.png --force", "new.png"),
-        ("tradeoff {trips} --resolution 6 --k 5 --methods oigh -o {out}/new.png --force", "new.png"),
-        ("tradeoff {trips} --resolution 6 --k 5 --methods oigh -o {out}/new.png --force", "new.csv"),
+        ("report {release} --picture {out}/new.png --force", "new.png"),
+        ("compare {trips} --resolution 6 --k 5 --methods oigh -o {out}/new.png --force", "new.png"),
+        ("compare {trips} --resolution 6 --k 5 --methods oigh -o {out}/new.png --force", "new.csv"),
         ("explain {release} --trips {trips} --resolution 7 -o {out}/new.html --force", "new.csv"),
         ("compare {trips} --resolution 6 --methods oigh -o {out} --force", "tables.csv"),
     ],

@@ -1,4 +1,4 @@
-"""A bar where the share of the work is known, words alone where it is not, and nothing where nobody looks."""
+"""A bar while the share done is known, a spinner while it is not, and nothing off a terminal."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import pytest
 from rich.console import Console
 
 from odkanon import Rule, anonymize
-from odkanon.cli import bar
-from odkanon.cli import stages as bars
+from odkanon.cli import progress
 from odkanon.core.progress import counted, how_far, watched
 from odkanon.engine.duckdb.backend import DuckDb
 from odkanon.read.tables.table import share_of
@@ -21,39 +20,33 @@ from worlds.matrices import golden_od
 @pytest.fixture
 def screen(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
     text = io.StringIO()
-    monkeypatch.setattr(bars, "progress", Console(file=text, force_terminal=True, width=80, highlight=False))
+    monkeypatch.setattr(progress, "stderr", Console(file=text, force_terminal=True, width=80, highlight=False))
     return text
 
 
-def drawn(screen: io.StringIO, shown: object) -> str:
-    shown.refresh()  # type: ignore[attr-defined]
+def drawn(screen: io.StringIO, bar: Any) -> str:
+    bar.refresh()
     return screen.getvalue()
 
 
 def test_a_bar_with_a_share_and_a_spinner_without(screen: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
-    shown: list[bar._Following] = []
-    start = bar._Following.start
-
-    def noted(self: bar._Following) -> None:
-        shown.append(self)
-        start(self)
-
-    monkeypatch.setattr(bar._Following, "start", noted)
-    with bars.stages() as stage:
+    bar = progress.progress_bar()
+    monkeypatch.setattr(progress, "progress_bar", lambda: bar)
+    with progress.stages() as stage:
         stage("reading [files]")
-        assert "reading [files] ..." in drawn(screen, shown[0])
+        assert "reading [files] ..." in drawn(screen, bar)
         assert "%" not in screen.getvalue()
         with counted(4) as counter:
             counter.at(3)
-            assert "75 %" in drawn(screen, shown[0])
+            assert "75 %" in drawn(screen, bar)
         screen.truncate(0)
-        assert "%" not in drawn(screen, shown[0])
+        assert "%" not in drawn(screen, bar)
 
 
-def test_nothing_is_drawn_where_nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_drawn_off_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     text = io.StringIO()
-    monkeypatch.setattr(bars, "progress", Console(file=text, force_terminal=False))
-    with bars.stages() as stage, bars.runs(3) as at:
+    monkeypatch.setattr(progress, "stderr", Console(file=text, force_terminal=False))
+    with progress.stages() as stage, progress.runs(3) as at:
         stage("reading")
         at(1, "something")
     assert text.getvalue() == ""

@@ -39,8 +39,8 @@ def recipe(name: str) -> dict[str, Any]:
 
 WAYS: dict[str, list[str]] = {
     **{method: ["--method", method] for method in METHODS},
-    "limits": ["--protect", "population", "--protect", "persons", "--filter", "age >= 20", "--column", "weight=weight"],
-    "cube": ["--by", "mode", "--by", "hour:0-9,9-17,17-24", "--give-up", "place:5,hour,mode,place"],
+    "limits": ["--protect", "population", "--protect", "persons", "--where", "age >= 20", "--column", "weight=weight"],
+    "cube": ["--by", "mode", "--by", "hour:0-9,9-17,17-24", "--drop-order", "place:5,hour,mode,place"],
     "segments": ["--segment", "sex", "--segment-budget", "0.3"],
     "duckdb": ["--engine", "duckdb"],
 }

@@ -1,4 +1,4 @@
-"""The command line: one module a command; heavy imports happen inside the commands, so that help stays instant."""
+"""The command line: one module for each command; heavy imports happen inside the commands, to keep help fast."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ import os
 import sys
 import threading
 from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import Any
 
 from odkanon.cli.commands import COMMANDS, app_of
-from odkanon.cli.pandas import do_without_pandas
-from odkanon.errors import OdkanonError, is_disk_full, unexpected
+from odkanon.cli.old_names import current_command
+from odkanon.errors import MissingExtraError, OdkanonError, is_disk_full, unexpected
 
 EXTRA_OF = {
     "h5py": "omx",
@@ -29,14 +30,14 @@ EXTRA_OF = {
     "scipy": "evidence",
     "shapely": "geo",
 }
-"""Packages that only some commands need, and how to ask for each."""
+"""The extra that installs each optional package."""
 
 _MANY_OBJECTS = 200_000
-"""Made before Python looks for garbage: imports alone make more than it waits for by default, and leave none."""
+"""Allocations between garbage collections: imports alone exceed the default, and create no garbage."""
 
 
 def __getattr__(name: str) -> Any:
-    """Return ``app``, the whole command line; it is put together when first asked for."""
+    """Return ``app``, the complete command line, which is built on first access."""
     if name != "app":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = app_of(COMMANDS)
@@ -44,14 +45,14 @@ def __getattr__(name: str) -> Any:
 
 
 class _Warning(logging.Formatter):
-    """Warnings of the library, with the option that helps where it names one."""
+    """Formats the library's warnings, with the option that helps."""
 
     def format(self, record: logging.LogRecord) -> str:
         return f"warning: {_message(record)}"
 
 
 class _Collected(logging.Handler):
-    """Warnings for the document that ``--json`` prints."""
+    """Collects warnings for the document of ``--json``."""
 
     def emit(self, record: logging.LogRecord) -> None:
         from odkanon.cli.console import console
@@ -69,7 +70,7 @@ def _with_option(message: str, option: str | None) -> str:
 
 
 def program() -> None:
-    """Be the program ``odkanon``: `main` in a process of its own, which begins and ends without delay."""
+    """Run `main` as the program ``odkanon``, with a fast start and a fast exit."""
     gc.set_threshold(_MANY_OBJECTS)
     code = 0
     try:
@@ -78,18 +79,18 @@ def program() -> None:
         if not isinstance(error.code, int | None):
             raise
         code = error.code or 0
-    _leave(code)
+    _exit(code)
 
 
-def _leave(code: int) -> None:
-    """End the process: all that was asked to happen at its end does, and the system takes back the rest at once.
+def _exit(code: int) -> None:
+    """End the process: run the exit handlers, then leave the memory to the operating system.
 
-    To take down the interpreter object by object takes a tenth of the time of a small release. Where threads are still
-    running, or somebody measures what the program does, it ends as others do.
+    Tearing down the interpreter takes a tenth of the time of a small release. With threads still running, or under a
+    tracer or profiler, the process exits as usual.
     """
     if threading.active_count() == 1 and sys.gettrace() is None and sys.getprofile() is None:
         atexit._run_exitfuncs()
-        with contextlib.suppress(OSError, ValueError):  # a pipe that nobody reads any more is told as ever
+        with contextlib.suppress(OSError, ValueError):  # a closed pipe: the usual exit reports it
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(code)
@@ -97,30 +98,30 @@ def _leave(code: int) -> None:
 
 
 def main() -> None:
-    """Run the command line; every expected failure becomes one message and an exit code."""
-    _write_whatever_the_console_can()
-    said = logging.StreamHandler(sys.stderr)
-    said.setFormatter(_Warning())
-    logging.basicConfig(level=logging.WARNING, handlers=[said, _Collected()])
-    do_without_pandas()
-    if "--json" in sys.argv[1:]:  # what goes wrong before the options are read is told in the document, too
-        from odkanon.cli.console import speak
+    """Run the command line; each expected failure becomes one message and an exit code."""
+    _make_output_robust()
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Warning())
+    logging.basicConfig(level=logging.WARNING, handlers=[handler, _Collected()])
+    block_pandas()
+    if "--json" in sys.argv[1:]:  # so that errors in the options appear in the document, too
+        from odkanon.cli.console import set_up
 
-        speak(next((word for word in sys.argv[1:] if not word.startswith("-")), ""), as_json=True, quiet=False)
+        set_up(next((word for word in sys.argv[1:] if not word.startswith("-")), ""), as_json=True, quiet=False)
     try:
-        app_of(_asked_for(sys.argv[1:]))()
+        app_of(_needed_commands(sys.argv[1:]))()
     except SystemExit as error:
         code = error.code if isinstance(error.code, int) else int(error.code is not None)
-        _finish(code, "this cannot be understood; standard error says why" if code == 2 else None)
+        _finish(code, "the command line is not valid; see standard error" if code == 2 else None)
         raise
     except OdkanonError as error:
         _fail(_with_option(str(error), error.option), error.exit_code)
     except ModuleNotFoundError as error:
         extra = EXTRA_OF.get(error.name or "")
-        needed = f"this needs {error.name}; install it with: pip install 'odkanon[{extra}]'"
-        _fail(needed if extra else unexpected(error), 2)
+        needed = MissingExtraError.needed_for("this command", error.name or "", extra or "")
+        _fail(str(needed) if extra else unexpected(error), 2)
     except MemoryError:
-        _fail("out of memory; use a machine with more, or fewer trips at a time", 2)
+        _fail("out of memory; use a larger machine, or fewer trips at a time", 2)
     except KeyboardInterrupt:
         _fail("stopped; nothing was written", 130)
     except OSError as error:
@@ -129,24 +130,24 @@ def main() -> None:
         _fail(unexpected(error), 2)
 
 
-def _asked_for(words: Sequence[str]) -> Sequence[str]:
-    """Return the one command that is to run, or all where that is not known yet."""
-    completing = "_ODKANON_COMPLETE" in os.environ
-    return words[:1] if words and words[0] in COMMANDS and not completing else COMMANDS
+def _needed_commands(words: Sequence[str]) -> Sequence[str]:
+    """Return the command that will run, or all if it is not known yet."""
+    name = current_command(words[0]) if words else ""
+    return [name] if name in COMMANDS and "_ODKANON_COMPLETE" not in os.environ else COMMANDS
 
 
-def _write_whatever_the_console_can() -> None:
-    """Escape what the console cannot encode: a name in a message must not undo what was written already.
+def _make_output_robust() -> None:
+    """Escape characters that the console cannot encode, and discard output if there is no console.
 
-    Where there is no console at all, what is said goes nowhere.
+    A name in a message must not make a command fail that has written its files.
     """
-    sys.stdout, sys.stderr = (stream or _nowhere() for stream in (sys.stdout, sys.stderr))
+    sys.stdout, sys.stderr = (stream or _null_stream() for stream in (sys.stdout, sys.stderr))
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
-def _nowhere() -> io.TextIOWrapper:
+def _null_stream() -> io.TextIOWrapper:
     return Path(os.devnull).open("w", encoding="utf-8", newline="\n")
 
 
@@ -162,16 +163,39 @@ def _fail(message: str, code: int) -> None:
 
 
 def _finish(code: int, error: str | None = None) -> None:
-    """Print the document of ``--json``, if the command has come as far as to ask for one.
+    """Print the document of ``--json``, if there is one.
 
-    Where that fails, the exit code says so; a pipe that nobody reads any more is no reason to complain.
+    A failure to write it changes the exit code; about a closed pipe nothing is printed.
     """
     try:
         if "odkanon.cli.console" in sys.modules:
             sys.modules["odkanon.cli.console"].console.finish(code, error)
     except OSError as failure:
-        sys.stdout = _nowhere()
+        sys.stdout = _null_stream()
         if isinstance(failure, BrokenPipeError):
             sys.exit(1)
         print(f"error: {_reason(failure)}", file=sys.stderr)
         sys.exit(2)
+
+
+class _PandasBlocker(MetaPathFinder):
+    """Blocks pandas, which pyarrow imports if it can: the import takes longer than many a release."""
+
+    def find_spec(self, fullname: str, path: object = None, target: object = None) -> None:
+        if fullname == "pandas":
+            raise ModuleNotFoundError("pandas is blocked in the command line", name=fullname)
+
+
+_BLOCKER = _PandasBlocker()
+
+
+def block_pandas() -> None:
+    """Make imports of pandas fail."""
+    if _BLOCKER not in sys.meta_path:
+        sys.meta_path.insert(0, _BLOCKER)
+
+
+def allow_pandas() -> None:
+    """Make pandas importable again; a command on Spark calls this before it imports anything else."""
+    if _BLOCKER in sys.meta_path:
+        sys.meta_path.remove(_BLOCKER)

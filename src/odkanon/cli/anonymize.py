@@ -1,4 +1,4 @@
-"""``odkanon anonymize``: from a file to a release."""
+"""``odkanon anonymize``: from a file of trips to a release."""
 
 from __future__ import annotations
 
@@ -8,19 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from odkanon.cli.engine_options import (
-    FOR_EVERY_COMMAND,
-    Engine,
-    Input,
-    MemoryLimit,
-    SparkMaster,
-    command_account,
-    parse_age_bands,
-)
-from odkanon.cli.input_options import InputOptions, reads
+from odkanon.cli import allow_pandas
+from odkanon.cli.common_options import command
+from odkanon.cli.engine_options import Engine, Input, MemoryLimit, SparkMaster, command_account, parse_age_bands
+from odkanon.cli.input_options import InputOptions
 from odkanon.cli.option_rules import was_given
-from odkanon.cli.pandas import allow_pandas
-from odkanon.cli.rule_options import RuleOptions, protects
+from odkanon.cli.rule_options import RuleOptions
 from odkanon.core.paths import remote
 from odkanon.errors import InputError, OptionConflictError
 from odkanon.methods.method_registry import CUBE_METHOD, DEFAULT_METHOD, ONE_LEVEL, describe_methods
@@ -31,21 +24,23 @@ if TYPE_CHECKING:
 
 
 class Suppress(StrEnum):
-    """When the budget is spent."""
+    """The time at which the budget is spent."""
 
     before = "before"
     after = "after"
 
 
 class BudgetOf(StrEnum):
-    """What the budget is a share of."""
+    """The total of which the budget is a share."""
 
     rows = "rows"
     trips = "trips"
 
 
-@protects
-@reads
+_METHOD, _TABLES, _SERIES = "Method", "Segments and attributes", "Series of releases"
+
+
+@command
 def anonymize(
     context: typer.Context,
     source: Input,
@@ -54,112 +49,23 @@ def anonymize(
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the release.")],
     method: Annotated[
         str,
-        typer.Option(help=f"One of {describe_methods()}"),
+        typer.Option(metavar="NAME", help=f"One of {describe_methods()}"),
     ] = DEFAULT_METHOD,
-    suppress: Annotated[
-        Suppress | None,
-        typer.Option(
-            rich_help_panel="How",
-            help="Suppress before generalising, as published, or after it: finer zones. [default: after]",
-        ),
-    ] = None,
     budget: Annotated[
         float | None,
         typer.Option(
-            help="Share that may be suppressed, from 0 to below 1. Mondrian takes none, cascade needs none. "
+            metavar="SHARE",
+            help="Share that may be suppressed, from 0 to below 1. Mondrian has none; cascade needs none. "
             "[default: 0.10]",
         ),
     ] = None,
-    budget_of: Annotated[
-        BudgetOf | None,
-        typer.Option(rich_help_panel="How", help="Share of what. [default: rows with before, trips with after]"),
-    ] = None,
-    levels: Annotated[
-        int | None,
-        typer.Option(
-            rich_help_panel="How", help="With before: levels a pair may be lifted to be worth keeping. [default: 3]"
-        ),
-    ] = None,
-    target: Annotated[
-        float | None,
-        typer.Option(
-            rich_help_panel="How",
-            help="With atg-soft: trips that an origin zone should have. [default: the best of a few]",
-        ),
-    ] = None,
-    objective: Annotated[
-        str | None, typer.Option(rich_help_panel="How", help="With treecut: make g, e or c_avg small. [default: g]")
-    ] = None,
-    compactness: Annotated[
-        float | None,
-        typer.Option(
-            rich_help_panel="How", help="With freezones: 0 lets borders wind, 2 keeps zones round. [default: 1]"
-        ),
-    ] = None,
-    iterations: Annotated[
-        int | None,
-        typer.Option(
-            rich_help_panel="How", help="With treecut, freezones: how long to search; the same number, the same result."
-        ),
-    ] = None,
-    time_limit: Annotated[
-        float | None,
-        typer.Option(
-            rich_help_panel="How", help="With treecut, freezones: stop after so many seconds with the best so far."
-        ),
-    ] = None,
-    coarsest: Annotated[
-        int | None,
-        typer.Option(
-            rich_help_panel="How",
-            help="With cascade: publish nothing coarser than this H3 resolution, or level of a lookup table.",
-        ),
-    ] = None,
-    implications: Annotated[
-        str | None,
-        typer.Option(
-            rich_help_panel="How",
-            help="With cascade: safe (no smaller group can be shown to exist) or allowed (rows meet the rule, but "
-            "whoever knows the method can work out smaller groups). [default: safe]",
-        ),
-    ] = None,
-    steps: Annotated[
-        str | None,
-        typer.Option(
-            rich_help_panel="How",
-            help="With methods on a tree of H3 cells: plain, or fine: two more levels between a cell and its parent. "
-            "[default: plain]",
-        ),
-    ] = None,
-    level: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            rich_help_panel="How",
-            help="Publish at this level and nowhere else: a column of --hierarchy, or an H3 resolution. What fails the "
-            "rule there is suppressed, up to the budget; implies --method oigh.",
-        ),
-    ] = None,
-    symmetric: Annotated[
-        bool,
-        typer.Option(
-            "--symmetric",
-            rich_help_panel="How",
-            help="One zoning for origins and destinations, so that the matrix is square. With odkanon, oigh, treecut, "
-            "freezones.",
-        ),
-    ] = False,
-    engine: Engine = None,
-    memory_limit: MemoryLimit = None,
-    spark_master: SparkMaster = None,
     segment: Annotated[
         list[str],
         typer.Option(
             "--segment",
             metavar="NAME",
-            rich_help_panel="Releases that stay safe linked",
-            help="Release the whole and its segments together: sex, age, hour, hour:6-9,9-16, any column, or sex*age. "
-            "Repeatable.",
+            help="Also publish a table for each segment, such that all tables are safe together: sex, age, hour, "
+            "hour:6-9,9-16, any column, or sex*age. Repeatable.",
             show_default=False,
         ),
     ] = [],  # noqa: B006 - typer copies it
@@ -168,32 +74,127 @@ def anonymize(
         typer.Option(
             "--by",
             metavar="NAME",
-            rich_help_panel="One table by kind of trip",
-            help="Publish by this as well, as far as k share it: any column, mode:car=1+2,bus=3 (the rest is other), "
-            "purpose:LOOKUP.csv, hour, hour:7-9,9-17, weekday, date or age. Repeatable; implies --method cascade.",
+            help="Publish one table by this attribute, with as much detail as the rule allows: any column, "
+            "mode:car=1+2,bus=3 (the rest is other), purpose:LOOKUP.csv, hour, hour:7-9,9-17, weekday, date or age. "
+            "Repeatable; implies --method cascade.",
             show_default=False,
         ),
     ] = [],  # noqa: B006 - typer copies it
-    give_up: Annotated[
-        str | None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an earlier release in DIR.")] = False,
+    suppress: Annotated[
+        Suppress | None,
         typer.Option(
-            metavar="ORDER",
-            rich_help_panel="One table by kind of trip",
-            help="With --by: in which order detail is given up, such as place:7,hour,mode,place. "
-            "[default: places up to 36 km2, then the last --by first, then places]",
+            rich_help_panel=_METHOD,
+            help="Spend the budget before generalising, as in the paper, or after it, for finer zones. "
+            "[default: after]",
         ),
     ] = None,
-    age_bands: Annotated[
-        str | None,
+    budget_of: Annotated[
+        BudgetOf | None,
         typer.Option(
-            rich_help_panel="Releases that stay safe linked",
-            help="With --segment age or --by age: where bands begin. [default: 10,20,30,40,50,60,70]",
+            rich_help_panel=_METHOD,
+            help="The total of which the budget is a share. [default: rows with before, trips with after]",
         ),
     ] = None,
+    levels: Annotated[
+        int | None,
+        typer.Option(
+            "--max-levels",
+            metavar="NUMBER",
+            rich_help_panel=_METHOD,
+            help="With --suppress before: pairs that need more levels of generalisation are suppressed first. "
+            "[default: 3]",
+        ),
+    ] = None,
+    target: Annotated[
+        float | None,
+        typer.Option(
+            metavar="TRIPS",
+            rich_help_panel=_METHOD,
+            help="With atg-soft: the intended number of trips of an origin zone. [default: the best of several]",
+        ),
+    ] = None,
+    objective: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", rich_help_panel=_METHOD, help="With treecut: minimise g, e or c_avg. [default: g]"
+        ),
+    ] = None,
+    compactness: Annotated[
+        float | None,
+        typer.Option(
+            metavar="WEIGHT",
+            rich_help_panel=_METHOD,
+            help="With freezones: 0 allows winding borders, 2 keeps zones compact. [default: 1]",
+        ),
+    ] = None,
+    iterations: Annotated[
+        int | None,
+        typer.Option(
+            metavar="NUMBER",
+            rich_help_panel=_METHOD,
+            help="With treecut, freezones: the length of the search; the same number gives the same result.",
+        ),
+    ] = None,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            rich_help_panel=_METHOD,
+            help="With treecut, freezones: stop the search then, with the best result so far.",
+        ),
+    ] = None,
+    coarsest: Annotated[
+        int | None,
+        typer.Option(
+            metavar="LEVEL",
+            rich_help_panel=_METHOD,
+            help="With cascade: publish nothing coarser than this H3 resolution, or level of --hierarchy.",
+        ),
+    ] = None,
+    implications: Annotated[
+        bool,
+        typer.Option(
+            "--allow-inference",
+            callback=lambda given: "allowed" if given else None,  # methods and recipes have words, not flags
+            rich_help_panel=_METHOD,
+            help="With cascade: publish more, although somebody who knows the method can infer that groups below the "
+            "rule exist. [default: no such inference is possible]",
+        ),
+    ] = False,
+    steps: Annotated[
+        bool,
+        typer.Option(
+            "--substeps",
+            callback=lambda given: "fine" if given else None,
+            rich_help_panel=_METHOD,
+            help="With methods on a tree of H3 cells: add two levels between each cell and its parent.",
+        ),
+    ] = False,
+    level: Annotated[
+        str | None,
+        typer.Option(
+            "--at-level",
+            metavar="NAME",
+            rich_help_panel=_METHOD,
+            help="Publish at this level only: a column of --hierarchy, or an H3 resolution. Flows that fail the rule "
+            "there are suppressed, up to the budget; implies --method oigh.",
+        ),
+    ] = None,
+    symmetric: Annotated[
+        bool,
+        typer.Option(
+            "--symmetric",
+            rich_help_panel=_METHOD,
+            help="Use the same zones for origins and destinations, for a square matrix. With odkanon, oigh, treecut, "
+            "freezones.",
+        ),
+    ] = False,
     segment_budget: Annotated[
         float | None,
         typer.Option(
-            rich_help_panel="Releases that stay safe linked",
+            metavar="SHARE",
+            rich_help_panel=_TABLES,
             help="With --segment: share that the tables of a segment may suppress. [default: --budget]",
         ),
     ] = None,
@@ -201,34 +202,52 @@ def anonymize(
         bool,
         typer.Option(
             "--protect-intervals",
-            rich_help_panel="Releases that stay safe linked",
-            help="With --segment: suppress more, until no flow below the rule is known to exist, or to within less "
-            "than k trips, from all tables together.",
+            rich_help_panel=_TABLES,
+            help="With --segment: suppress more, until all tables together neither prove that a flow below the rule "
+            "exists nor bound it to an interval narrower than k trips.",
         ),
     ] = False,
+    give_up: Annotated[
+        str | None,
+        typer.Option(
+            "--drop-order",
+            metavar="ORDER",
+            rich_help_panel=_TABLES,
+            help="With --by: the order in which detail is dropped, such as place:7,hour,mode,place. "
+            "[default: places up to 36 km2, then the last --by first, then places]",
+        ),
+    ] = None,
+    age_bands: Annotated[
+        str | None,
+        typer.Option(
+            metavar="AGES",
+            rich_help_panel=_TABLES,
+            help="With --segment age or --by age: where bands begin. [default: 10,20,30,40,50,60,70]",
+        ),
+    ] = None,
     after: Annotated[
         Path | None,
         typer.Option(
             "--after",
             metavar="RELEASE",
-            rich_help_panel="Releases that stay safe linked",
-            help="Only trips after the period of this earlier release of the same, growing file.",
+            rich_help_panel=_SERIES,
+            help="Read only trips after the period of this earlier release of the same, growing file.",
         ),
     ] = None,
     zones: Annotated[
         Path | None,
         typer.Option(
-            "--zones",
+            "--zones-of",
             metavar="RELEASE",
-            rich_help_panel="Releases that stay safe linked",
+            rich_help_panel=_SERIES,
             help="Use the zones of this earlier release, or the rows of a cascade; no budget applies.",
         ),
     ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", rich_help_panel=FOR_EVERY_COMMAND, help="Replace an earlier release in DIR.")
-    ] = False,
+    engine: Engine = None,
+    memory_limit: MemoryLimit = None,
+    spark_master: SparkMaster = None,
 ) -> None:
-    """Protect a file of trips or an OD table, and write the release to a folder.
+    """Protect trips or an OD table, and write the release to a folder.
 
     Examples
     --------
@@ -240,23 +259,23 @@ def anonymize(
 
     `odkanon anonymize survey.parquet -o cube --by mode --by hour:0-7,7-9,9-17,17-20,20-24`
 
-    `odkanon anonymize february.csv -o february --zones january`
+    `odkanon anonymize february.csv -o february --zones-of january`
 
-    `odkanon anonymize trips.csv -o communes --hierarchy zones.csv --level commune --budget 0.2`
+    `odkanon anonymize trips.csv -o communes --hierarchy zones.csv --at-level commune --budget 0.2`
 
     `odkanon anonymize all.csv -o february --after january --until 2024-03-01`
     """
     if was_given(context, "levels") and suppress is not Suppress.before:
         raise OptionConflictError.between(
-            "--levels", "--suppress before", "it sets which pairs are suppressed first", missing=True
+            "--max-levels", "--suppress before", "it sets which pairs are suppressed first", missing=True
         )
     if by and method != CUBE_METHOD and was_given(context, "method"):
         raise InputError(f"--by publishes with {CUBE_METHOD}, not with {method}; leave out --method")
     chosen: EngineChoice | None = None if engine is None else engine.value
     if chosen == "spark" or spark_master or any(remote(each) is not None and not is_store(each) for each in source):
         allow_pandas()
+    from odkanon.cli.progress import stages
     from odkanon.cli.release_summaries import show_result
-    from odkanon.cli.stages import stages
     from odkanon.engine.dispatch import parse_bytes
     from odkanon.pipeline.request import Request
     from odkanon.pipeline.run import publish

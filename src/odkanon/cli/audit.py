@@ -1,4 +1,4 @@
-"""``odkanon audit``: a second look at releases."""
+"""``odkanon audit``: an independent check of releases."""
 
 from __future__ import annotations
 
@@ -8,56 +8,68 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from odkanon.cli.console import console, make_table, say
-from odkanon.cli.input_options import InputOptions, reads
+from odkanon.cli.common_options import command
+from odkanon.cli.console import console, make_table
+from odkanon.cli.input_options import InputOptions
 from odkanon.core.formatting import format_count
 from odkanon.core.parsing import parse_json
 
 if TYPE_CHECKING:
     from odkanon.audit import Report
 
-RULE = "What flows should meet, whatever they promise"
+_RULE = "Thresholds, in addition to the rule of each release"
 
 
-@reads
+@command
 def audit(
     how: InputOptions,
     releases: Annotated[
         list[Path],
         typer.Argument(
             metavar="RELEASE...",
-            help="Folders of releases, or of segments released together; or bare tables of origin, destination, trips.",
+            help="Folders of releases or of segments; or tables with origin, destination, trips.",
         ),
     ],
     trips: Annotated[
         Path | None,
-        typer.Option("--trips", metavar="FILE", help="The trips they were made of, to count all flows again."),
+        typer.Option("--trips", metavar="FILE", help="The trips behind the releases, to recount every flow."),
     ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="Write everything found as JSON, too; an earlier report is replaced."
+            "--output", "-o", metavar="FILE", help="Write all findings as JSON; an earlier report is replaced."
         ),
     ] = None,
     cumulative: Annotated[
-        bool, typer.Option("--cumulative", help="Each release contains those with fewer trips, as in a growing series.")
+        bool,
+        typer.Option(
+            "--cumulative", help="Each release contains the trips of all smaller ones, as in a growing series."
+        ),
     ] = False,
     disjoint: Annotated[
-        bool, typer.Option("--disjoint", help="Releases that do not say how they are related share no trips.")
+        bool, typer.Option("--disjoint", help="Releases without information on how they are related share no trips.")
     ] = False,
-    k: Annotated[int | None, typer.Option("--k", rich_help_panel=RULE, help="At least k of what it counts.")] = None,
-    min_trips: Annotated[int | None, typer.Option(rich_help_panel=RULE, help="At least so many trips.")] = None,
-    min_weight: Annotated[float | None, typer.Option(rich_help_panel=RULE, help="At least this weight.")] = None,
-    min_persons: Annotated[int | None, typer.Option(rich_help_panel=RULE, help="At least so many persons.")] = None,
-    min_households: Annotated[
-        int | None, typer.Option(rich_help_panel=RULE, help="At least so many households.")
+    k: Annotated[
+        int | None, typer.Option("--k", rich_help_panel=_RULE, help="The lowest count, of whatever the rule counts.")
     ] = None,
-    show: Annotated[int, typer.Option("--show", min=0, help="How many lines of each kind to print.")] = 20,
-    force: Annotated[bool, typer.Option("--force", help="Replace the file, whatever it is.")] = False,
+    min_trips: Annotated[
+        int | None, typer.Option(rich_help_panel=_RULE, help="The lowest number of trips of a flow.")
+    ] = None,
+    min_weight: Annotated[
+        float | None, typer.Option(rich_help_panel=_RULE, help="The lowest sum of weights of a flow.")
+    ] = None,
+    min_persons: Annotated[
+        int | None, typer.Option(rich_help_panel=_RULE, help="The lowest number of persons of a flow.")
+    ] = None,
+    min_households: Annotated[
+        int | None, typer.Option(rich_help_panel=_RULE, help="The lowest number of households of a flow.")
+    ] = None,
+    show: Annotated[int, typer.Option("--show", min=0, metavar="NUMBER", help="Lines to print for each check.")] = 20,
+    force: Annotated[bool, typer.Option("--force", help="Replace FILE even if it is not a report.")] = False,
 ) -> None:
-    """Check releases independently: rule, totals, zones, persons, and what several give away together.
+    """Check releases independently: rule, totals, zones, persons, and disclosure by comparing several.
 
-    What it finds it measures by the rule of each release, and by yours where that asks for more.
+    Each release is checked against its own rule, and against your thresholds if these are stricter.
 
     Examples
     --------
@@ -68,17 +80,17 @@ def audit(
     `odkanon audit flows.csv --k 10`
     """
     from odkanon.audit import audit_releases as run
-    from odkanon.cli.stages import stages
+    from odkanon.cli.progress import stages
     from odkanon.core.atomic_write import check_new, write_whole
     from odkanon.release_format.recipe import check_outside
 
     if output is not None:
         check_outside(output)
         check_new(output, force=force or _is_report(output))
-    asked = {"trips": min_trips, "weight": min_weight, "persons": min_persons, "households": min_households}
+    thresholds = {"trips": min_trips, "weight": min_weight, "persons": min_persons, "households": min_households}
     reading = how(trips)
     with stages() as stage:
-        stage(f"looking at {len(releases)} folders")
+        stage(f"checking {format_count(len(releases), 'releases')}")
         report = run(
             releases,
             trips=None if trips is None else reading,
@@ -86,18 +98,18 @@ def audit(
             cumulative=cumulative,
             disjoint=disjoint,
             k=k,
-            least={name: value for name, value in asked.items() if value is not None},
+            least={name: value for name, value in thresholds.items() if value is not None},
         )
     show_report(report, show)
-    console.tell(**report.as_dict())
+    console.add_result(**report.as_dict())
     if output is not None:
         write_whole(output, json.dumps(report.as_dict(), indent=2, ensure_ascii=False) + "\n")
-        say(f"Wrote {output}")
+        console.print(f"Wrote {output}")
     raise typer.Exit(0 if report.clean else 1)
 
 
 def _is_report(path: Path) -> bool:
-    """Tell whether a file is what an earlier audit wrote."""
+    """Return whether a file is the report of an earlier audit."""
     try:
         return {"clean", "findings", "checks"} <= set(parse_json(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
@@ -105,34 +117,36 @@ def _is_report(path: Path) -> bool:
 
 
 def show_report(report: Report, limit: int) -> None:
-    """Print what was found, findings before notes, and a verdict."""
+    """Print the findings, the notes and the verdict."""
     from rich.text import Text
 
-    headings = ("", "check", "what was found")
+    headings = ("", "check", "finding")
     table = make_table(f"Audit of {format_count(len(report.releases), 'releases')}", headings, left=headings)
     table.show_lines = True
-    shown: dict[tuple[str, str], int] = {}
+    counts: dict[tuple[str, str], int] = {}
     for each in report.findings:
-        kind = (each.severity, each.check)
-        shown[kind] = shown.get(kind, 0) + 1
-        if shown[kind] <= limit:
+        key = (each.severity, each.check)
+        counts[key] = counts.get(key, 0) + 1
+        if counts[key] <= limit:
             about = "" if each.check == "difference" else f"{', '.join(each.releases)}: "
             style = "bold red" if each.severity == "finding" else "yellow"
             table.add_row(Text(each.severity, style), each.check, about + each.message)
     if table.row_count:
         console.print(table)
-    for (severity, check), count in shown.items():
+    for (severity, check), count in counts.items():
         if count > limit:
-            console.print(f"... and {count - limit:,} more {severity}s on {check}; see them all with -o audit.json")
+            console.print(
+                f"... and {count - limit:,} more {severity}s on {check}; write all of them with -o audit.json"
+            )
     _show_compared(report)
-    verdict = [f"Looked at: {', '.join(report.checks)}"]
+    verdict = [f"Checked: {', '.join(report.checks)}"]
     count = sum(each.severity == "finding" for each in report.findings)
-    verdict.append("clean." if report.clean else f"{count:,} findings.")
+    verdict.append("clean." if report.clean else f"{format_count(count, 'findings')}.")
     console.print("; ".join(verdict), style="bold green" if report.clean else "bold red")
 
 
 def _show_compared(report: Report) -> None:
-    """Print what was compared with what, and what was not."""
+    """Print which releases were compared, and how they are related."""
     groups: dict[tuple[str, str, str], list[str]] = {}
     for each in report.compared:
         groups.setdefault((each.compared, each.relation, each.how), []).append(" and ".join(each.releases))
@@ -145,7 +159,7 @@ def _show_compared(report: Report) -> None:
 _RELATIONS = {
     "disjoint": "no trips in common",
     "same": "the same trips",
-    "part": "the first a part of the second",
+    "part": "the first is part of the second",
     "overlap": "some trips in common",
-    "unknown": "not known whether they share trips",
+    "unknown": "unknown whether they share trips",
 }

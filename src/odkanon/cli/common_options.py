@@ -1,38 +1,66 @@
-"""What every command has: options for how it speaks, and ``odkanon.toml`` for options that are the same each time."""
+"""The decorator that makes a function a command, and the options that every command has."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import wraps
-from inspect import Parameter
+from inspect import Parameter, Signature, isclass, signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import typer
 
+from odkanon.cli.config_file import CONFIG, SOURCE, read_options
 from odkanon.cli.engine_options import FOR_EVERY_COMMAND
-from odkanon.cli.input_options import with_parameters
-from odkanon.core.parsing import parse_toml
-from odkanon.errors import InputError, nearest
 
-CONFIG = "odkanon.toml"
-READ = "odkanon.config"
-_NOT_IN_A_FILE = ("config", "help")
+Options = Mapping[str, tuple[Any, Any]]
+"""The annotation that typer reads and the default of each option, by the name of its parameter."""
+
+
+@dataclass(frozen=True)
+class OptionGroup:
+    """The values of options that several commands share.
+
+    A command that has a parameter of such a type takes all of its options, and receives their values as one object.
+
+    Attributes
+    ----------
+    values : mapping
+        By the name of the option's parameter.
+    """
+
+    values: Mapping[str, Any]
+
+    OPTIONS: ClassVar[Options]
+    LISTED_FIRST: ClassVar[bool] = False
+    """Whether help lists these options before those of the command."""
+
+
+FULL_HELP = "odkanon.full_help"
+"""The key under which a context notes that all options are to be listed."""
+
+
+def _print_full_help(context: typer.Context, requested: bool) -> None:
+    if requested and not context.resilient_parsing:
+        context.meta[FULL_HELP] = True
+        typer.echo(context.get_help(), color=context.color)
+        raise typer.Exit
 
 
 def _configure(context: typer.Context, path: Path | None) -> Path | None:
-    """Take options from the file; the command line wins over it, as click has it."""
+    """Read options from the configuration file; they serve as defaults, so the command line takes precedence."""
     if context.resilient_parsing or context.default_map is not None:  # shell completion, or a repeated command
         return path
     if path is None and not Path(CONFIG).is_file():
         return None
     source = Path(CONFIG) if path is None else path
-    context.default_map = options_of(read_config(source), context, source)
-    context.meta[READ] = str(source)
+    context.default_map = read_options(source, context)
+    context.meta[SOURCE] = str(source)
     return path
 
 
-OPTIONS: dict[str, tuple[Any, Any]] = {
+COMMON: Options = {
     "config": (
         Annotated[
             Path | None,
@@ -43,7 +71,7 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
                 is_eager=True,
                 callback=_configure,
                 show_default=False,
-                help=f"Options of yours, by command. [default: {CONFIG} in this folder, if there is one]",
+                help=f"Read your usual options, by command, from this file. [default: {CONFIG} here, if it exists]",
             ),
         ],
         None,
@@ -56,101 +84,81 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
         False,
     ),
     "quiet": (
+        Annotated[bool, typer.Option("--quiet", "-q", rich_help_panel=FOR_EVERY_COMMAND, help="Print only errors.")],
+        False,
+    ),
+    "help_all": (
         Annotated[
-            bool, typer.Option("--quiet", "-q", rich_help_panel=FOR_EVERY_COMMAND, help="Print nothing but errors.")
+            bool,
+            typer.Option(
+                "--help-all",
+                rich_help_panel=FOR_EVERY_COMMAND,
+                is_eager=True,
+                callback=_print_full_help,
+                help="Show all options, by topic.",
+            ),
         ],
         False,
     ),
 }
-"""By name of the parameter: how typer is to take it, and the default."""
 
 
-def everywhere(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options that all have."""
+def command(function: Callable[..., None]) -> Callable[..., None]:
+    """Make a function a command.
 
-    @wraps(command)
-    def wrapped(context: typer.Context, **given: Any) -> None:
-        from odkanon.cli.console import progress, speak
-
-        said = {name: given.pop(name) for name in OPTIONS}
-        speak(context.info_name or "", as_json=said["as_json"], quiet=said["quiet"])
-        if READ in context.meta:
-            names = ", ".join(sorted(context.default_map or ())) or "nothing for this command"
-            progress.print(f"Read {context.meta[READ]}: {names.replace('_', '-')}", soft_wrap=True)
-        command(context=context, **given)
-
-    options = [
-        Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-        for name, (annotation, default) in OPTIONS.items()
-    ]
-    return with_parameters(wrapped, command, add=options)
-
-
-def read_config(path: Path) -> dict[str, Any]:
-    """Read a file of options."""
-    try:
-        return parse_toml(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError(f"there is no file {path}; check the path") from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path} cannot be read ({error}); write options as in: k = 20") from None
-
-
-def options_of(content: Mapping[str, Any], context: typer.Context, path: Path) -> dict[str, Any]:
-    """Return the options of one command, by name of the parameter.
-
-    What stands above all tables holds for every command that has such an option; the table ``[anonymize]`` for that
-    command alone, and before the others. A name that no command has is an error, wherever it stands.
+    Its signature is extended by the options of its groups and by the common ones. When it runs, the console is set up,
+    conflicting options are refused, and the values of each group are handed over as one object.
     """
-    from odkanon.cli.commands import every_command
+    own = dict(signature(function, eval_str=True).parameters)
+    groups = {name: each.annotation for name, each in own.items() if _is_group(each.annotation)}
+    before = [each for group in groups.values() if group.LISTED_FIRST for each in _parameters(group.OPTIONS)]
+    after = [each for group in groups.values() if not group.LISTED_FIRST for each in _parameters(group.OPTIONS)]
+    listed = [each for name, each in own.items() if name not in (*groups, "context")]
+    context_parameter = Parameter("context", Parameter.KEYWORD_ONLY, annotation=typer.Context)
+    parameters = [context_parameter, *before, *listed, *after, *_parameters(COMMON)]
+    parameters = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in parameters]
+    for each in parameters:
+        _hide_type_of_flag(each.annotation)
+    defaults = {each.name: each.default for each in parameters}
 
-    commands = {name: _parameters(each) for name, each in every_command().items()}
-    common = {name: value for name, value in content.items() if not isinstance(value, dict)}
-    tables = {name: value for name, value in content.items() if isinstance(value, dict)}
-    known = {name for each in commands.values() for name in each}
-    for name in common:
-        _check_name(name, known, f"{path} has", "option")
-    for name, table in tables.items():
-        _check_name(name, commands, f"{path} has the table", "command")
-        for option in table:
-            _check_name(option, commands[name], f"{path} has, for {name},", "option")
-    own = commands[context.info_name or ""]
-    mine = {_spelt(name): value for name, value in common.items() if _spelt(name) in own}
-    mine |= {_spelt(name): value for name, value in tables.get(context.info_name or "", {}).items()}
-    return {own[name].name: _value(own[name], value, path) for name, value in mine.items()}
+    @wraps(function)
+    def run(context: typer.Context, **values: Any) -> None:
+        from odkanon.cli.option_rules import check_clashes
 
+        _set_up_console(context, **{name: values.pop(name) for name in COMMON})
+        check_clashes(context, values, defaults)
+        for name, group in groups.items():
+            values[name] = group({option: values.pop(option) for option in group.OPTIONS})
+        if "context" in own:
+            values["context"] = context
+        function(**values)
 
-def _parameters(command: Any) -> dict[str, Any]:
-    """Return the options of a command as they are written in a file."""
-    found = {
-        option.lstrip("-"): each
-        for each in command.params
-        if each.param_type_name == "option"
-        for option in each.opts
-        if option.startswith("--")
-    }
-    return {name: each for name, each in found.items() if name not in _NOT_IN_A_FILE}
-
-
-def _check_name(name: str, known: Any, where: str, what: str) -> None:
-    if _spelt(name) not in known:
-        raise InputError(f"{where} {name!r}, which is no {what}{nearest(_spelt(name), known)}")
+    run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {each.name: each.annotation for each in parameters}
+    return run
 
 
-def _spelt(name: str) -> str:
-    return name.replace("_", "-")
+def _hide_type_of_flag(annotation: Any) -> None:
+    option = next((each for each in getattr(annotation, "__metadata__", ()) if hasattr(each, "metavar")), None)
+    if option is not None and annotation.__origin__ is bool and option.metavar is None:
+        option.metavar = ""
 
 
-def _value(option: Any, value: Any, path: Path) -> Any:
-    """Return the value of an option; one value of an option that can be repeated is a list of one."""
-    name = option.opts[0].lstrip("-")
-    several = bool(option.multiple)
-    if isinstance(value, list) and not several:
-        raise InputError(f"{path} has a list for {name}, which takes one value")
-    if option.is_flag and not isinstance(value, bool):
-        raise InputError(f"{path} has {value!r} for {name}, which is true or false")
-    values = value if isinstance(value, list) else [value]
-    if not option.is_flag and any(isinstance(each, bool | dict | list) for each in values):
-        raise InputError(f"{path} has {value!r} for {name}; write a text or a number")
-    texts = [str(each) for each in values]
-    return value if option.is_flag else texts if several else texts[0]
+def _is_group(annotation: Any) -> bool:
+    return isclass(annotation) and issubclass(annotation, OptionGroup)
+
+
+def _parameters(options: Options) -> list[Parameter]:
+    return [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+        for name, (annotation, default) in options.items()
+    ]
+
+
+def _set_up_console(context: typer.Context, *, as_json: bool, quiet: bool, **_handled: Any) -> None:
+    from odkanon.cli.console import set_up, stderr
+
+    set_up(context.info_name or "", as_json=as_json, quiet=quiet)
+    if SOURCE in context.meta:
+        names = ", ".join(sorted(context.default_map or ())) or "nothing for this command"
+        stderr.print(f"Read {context.meta[SOURCE]}: {names.replace('_', '-')}", soft_wrap=True)

@@ -1,18 +1,21 @@
-"""``odkanon compare``: which method to choose, and the paper's whole experiment, on any survey."""
+"""``odkanon compare``: methods, thresholds and budgets side by side, and the whole experiment of the paper."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from odkanon.cli.common_options import command
 from odkanon.cli.engine_options import parse_age_bands
-from odkanon.cli.input_options import InputOptions, reads
+from odkanon.cli.input_options import InputOptions
+from odkanon.cli.old_names import OLD_COMMAND
+from odkanon.cli.option_rules import was_given
 from odkanon.cli.rule_options import Protect
 from odkanon.core.atomic_write import write_text
-from odkanon.errors import InputError
+from odkanon.errors import InputError, InvalidValueError, OptionConflictError, UnknownNameError
 
 if TYPE_CHECKING:
     from odkanon.model.od import ODMatrix
@@ -21,101 +24,186 @@ if TYPE_CHECKING:
     from odkanon.study.experiment import Cell, Experiment, Outcome
 
 RUNS, ORDERS = "runs.jsonl", "orders.csv"
+PICTURES = (".png", ".svg", ".pdf")
+_SEGMENTS, _ORDERS = "Segments", "Orders of detail in a release by attribute"
+
+Number = TypeVar("Number", int, float)
 
 
-@reads
+@command
 def compare(
+    context: typer.Context,
     how: InputOptions,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the tables.")],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="PATH",
+            help="Folder for the tables; with several --k or --budget a picture (.png, .svg, .pdf) with its table.",
+        ),
+    ],
     source: Annotated[
-        Path | None, typer.Argument(metavar="INPUT", help="Trips, as for anonymize.", show_default=False)
-    ] = None,
+        list[Path], typer.Argument(metavar="[INPUT]...", help="Trips, as for anonymize.", show_default=False)
+    ] = [],  # noqa: B006 - typer copies it
     sample: Annotated[
-        bool, typer.Option("--sample", help="Use the built-in survey, inside the paper's five central cells.")
+        bool, typer.Option("--sample", help="Use the built-in survey, inside the five central cells of the paper.")
     ] = False,
-    k: Annotated[int, typer.Option("--k", help="How many must share every published flow.")] = 10,
-    budget: Annotated[float, typer.Option(help="Share of trips that may be suppressed.")] = 0.10,
-    segment: Annotated[
-        list[str] | None,
-        typer.Option(help="Also by sex, age, category or any other column. Repeatable.", show_default=False),
+    k: Annotated[
+        str | None,
+        typer.Option(
+            "--k",
+            metavar="K[,...]",
+            help="The number that must share every published flow. Several, such as 5,10,20, show what a stricter rule "
+            "costs. [default: 10; 2,5,10,20,50 if PATH is a picture]",
+        ),
     ] = None,
-    all_segments: Annotated[bool, typer.Option("--all-segments", help="By sex, age and category.")] = False,
-    age_bands: Annotated[
-        str | None, typer.Option(help="With age: where bands begin. [default: 10,20,30,40,50,60,70]")
-    ] = None,
+    budget: Annotated[
+        str, typer.Option("--budget", metavar="SHARE[,...]", help="Share of trips that may be suppressed.")
+    ] = "0.10",
     methods: Annotated[
         str | None,
         typer.Option(
             metavar="NAME,...",
-            help="Which rows, or all. [default: all; with segments the paper's four, ODkAnon and OIGH twice]",
+            help="The methods to compare. [default: all; with segments the four of the paper, ODkAnon and OIGH twice]",
         ),
     ] = None,
     protect: Annotated[
         list[Protect] | None,
         typer.Option(
-            help="As in anonymize: all must hold. [default: participants, and population beside them, unless orders "
-            "are compared]",
+            metavar="WHO",
+            help="Who is protected, as for anonymize. [default: participants, and in tables by method also the "
+            "population]",
             show_default=False,
+        ),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace earlier results instead of resuming an interrupted comparison.")
+    ] = False,
+    segment: Annotated[
+        list[str] | None,
+        typer.Option(
+            rich_help_panel=_SEGMENTS,
+            help="Compare by sex, age, category or any other column as well. Repeatable.",
+            show_default=False,
+        ),
+    ] = None,
+    all_segments: Annotated[
+        bool, typer.Option("--all-segments", rich_help_panel=_SEGMENTS, help="Compare by sex, age and category.")
+    ] = False,
+    age_bands: Annotated[
+        str | None,
+        typer.Option(
+            metavar="AGES",
+            rich_help_panel=_SEGMENTS,
+            help="With ages: where bands begin. [default: 10,20,30,40,50,60,70]",
         ),
     ] = None,
     by: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME", help="With --give-up: what a cube is published by, as for anonymize.", show_default=False
+            metavar="NAME",
+            rich_help_panel=_ORDERS,
+            help="With --drop-order: an attribute to publish by, as for anonymize.",
+            show_default=False,
         ),
     ] = None,
     give_up: Annotated[
         list[str] | None,
         typer.Option(
+            "--drop-order",
             metavar="ORDER",
-            help="Compare orders in which a cube gives up detail, such as place:6,hour,mode,place. Repeatable.",
+            rich_help_panel=_ORDERS,
+            help="Compare orders in which detail is dropped, such as place:6,hour,mode,place. Repeatable.",
             show_default=False,
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Start anew instead of going on with a stopped grid.")] = False,
 ) -> None:
-    """Run methods x protection targets x segments, say which to choose for what, and write the paper's tables.
+    """Compare methods, thresholds and budgets on your trips.
 
-    A grid that was stopped goes on where it was when the same command is given again.
+    One k and budget: tables by method, protected group and segment, and a recommendation for each use. Several: the
+    utility of each method against k. An interrupted comparison resumes when the same command is given again.
 
     Examples
     --------
-    `odkanon compare --sample --all-segments -o tables`
+    `odkanon compare survey.parquet -o tables`
 
     `odkanon compare survey.parquet --segment sex --methods odkanon,oigh -o tables`
 
-    `odkanon compare last-year.parquet --by mode --by hour --give-up hour,mode --give-up place:6,hour,mode -o orders`
-    `odkanon compare survey.parquet --protect participants --protect persons -o tables`
+    `odkanon compare survey.parquet --k 5,10,20 --budget 0.05,0.10 -o cost.png`
+
+    `odkanon compare last-year.parquet --by mode --by hour --drop-order hour,mode --drop-order place:6,hour,mode -o
+    orders`
+
+    `odkanon compare --sample --all-segments -o tables`
     """
-    import json
     from dataclasses import replace
 
-    from odkanon.cli.console import console
-    from odkanon.cli.stages import stages
-    from odkanon.cli.summaries import show_ranking
     from odkanon.release_format.recipe import check_outside
     from odkanon.sample.survey import CENTRAL_CELLS, make_survey
-    from odkanon.study.experiment import read_outcomes
-    from odkanon.study.figure import draw_targets
-    from odkanon.study.tables import targets_of
 
-    if (source is None) == (not sample):
-        raise InputError("give either a file of trips, or --sample for the built-in survey")
+    if bool(source) == sample:
+        raise InputError("compare needs either a file of trips, or --sample for the built-in survey")
+    check_outside(output)
+    bands = parse_age_bands(age_bands)
+    ks, budgets = None if k is None else _numbers(k, int, "--k"), _numbers(budget, float, "--budget")
+    reading = how(make_survey() if sample else source)
+    if sample and reading.within is None:
+        reading = replace(reading, within=",".join(CENTRAL_CELLS))
+    if (
+        output.suffix in PICTURES
+        or len(ks or ()) > 1
+        or len(budgets) > 1
+        or context.meta.get(OLD_COMMAND) == "tradeoff"
+    ):
+        for name, option in (("segment", "--segment"), ("all_segments", "--all-segments"), ("give_up", "--drop-order")):
+            if was_given(context, name):
+                raise OptionConflictError.between(option, "several --k or --budget", "these are compared for all trips")
+        _compare_thresholds(reading, ks or [2, 5, 10, 20, 50], budgets, methods, protect, output, force=force)
+        return
     if output.exists() and not (
         output.is_dir() and (any((output / name).is_file() for name in (RUNS, ORDERS)) or not any(output.iterdir()))
     ):
         raise InputError(f"{output} exists and is not a folder of tables; choose another folder")
-    check_outside(output)
-    bands = parse_age_bands(age_bands)
+    (first,) = ks or [10]
+    if give_up:
+        _compare_orders(reading, by or [], give_up, first, protect, bands, output, force=force)
+        return
     dimensions = tuple(dict.fromkeys([*(segment or []), *(("sex", "age", "category") if all_segments else ())]))
+    _compare_methods(reading, dimensions, first, budgets[0], bands, methods, protect, output, force=force)
+
+
+def _numbers(text: str, number: Callable[[str], Number], option: str) -> list[Number]:
+    try:
+        return [number(part) for part in text.split(",")]
+    except ValueError:
+        raise InvalidValueError.expected(option, "numbers separated by commas", text) from None
+
+
+def _compare_methods(
+    reading: InputSpec,
+    dimensions: tuple[str, ...],
+    k: int,
+    budget: float,
+    bands: Sequence[int],
+    methods: str | None,
+    protect: list[Protect] | None,
+    output: Path,
+    *,
+    force: bool,
+) -> None:
+    """Compare methods by protected group and segment; print a ranking and write the tables of the paper."""
+    import json
+
+    from odkanon.cli.console import console
+    from odkanon.cli.progress import stages
+    from odkanon.cli.summaries import show_ranking
+    from odkanon.study.experiment import read_outcomes
+    from odkanon.study.figure import draw_targets
+    from odkanon.study.tables import targets_of
+
     with stages() as stage:
         stage("reading")
-        reading = how(make_survey() if sample else source)
-        if sample and reading.within is None:
-            reading = replace(reading, within=",".join(CENTRAL_CELLS))
-        if give_up:
-            _compare_orders(reading, by or [], give_up, k, protect, bands, output, force=force)
-            return
         experiment = _experiment(reading, dimensions, k, budget, bands, methods, protect)
     settings = _settings(experiment, reading)
     output.mkdir(parents=True, exist_ok=True)
@@ -126,13 +214,58 @@ def compare(
     drawn = "" if lacking else ", zones.png"
     for target in targets_of(outcomes):
         show_ranking(outcomes, target)
-    console.tell(outcomes=[json.loads(outcome.to_json()) for outcome in outcomes])
+    console.add_result(outcomes=[json.loads(outcome.to_json()) for outcome in outcomes])
     refused = sum(outcome.refusal is not None for outcome in outcomes)
     console.print(
         f"Wrote {output}/tables.md, tables.csv, tables.tex{drawn}: {len(outcomes):,} runs, {refused:,} of them refused."
     )
     if lacking:
         console.print(f"No zones.png: {lacking}.")
+
+
+def _compare_thresholds(
+    reading: InputSpec,
+    ks: Sequence[int],
+    budgets: Sequence[float],
+    methods: str | None,
+    protect: list[Protect] | None,
+    output: Path,
+    *,
+    force: bool,
+) -> None:
+    """Plot utility against k and budget by method, with the lowest G that any zones of the hierarchy can reach."""
+    import pyarrow as pa
+
+    from odkanon.cli.console import console
+    from odkanon.cli.progress import stages
+    from odkanon.core.atomic_write import check_new, whole_file
+    from odkanon.read.input_matrix import matrix_of
+    from odkanon.read.tables.open_table import write_csv
+    from odkanon.study.tradeoffs import check_plotting, plot_tradeoff, tradeoff
+
+    check_plotting()
+    table = output.with_suffix(".csv")
+    if output.suffix not in PICTURES:
+        raise InputError(f"{output} should end in .png, .svg or .pdf: with several --k or --budget it is a picture")
+    for path in (output, table):
+        check_new(path, force=force)
+    with stages() as stage:
+        stage(f"reading {reading.name}")
+        od = matrix_of(reading)
+        stage(f"trying {len(ks) * len(budgets)} settings")
+        rows = tradeoff(
+            od,
+            ks=ks,
+            budgets=budgets,
+            methods=[name.strip() for name in (methods or "odkanon,oigh,atg-soft,treecut,cascade").split(",")],
+            target=[target.value for target in protect or [Protect("participants")]],
+        )
+        with whole_file(table) as partial:
+            write_csv(pa.Table.from_pylist([vars(row) for row in rows]), partial)
+        with whole_file(output) as partial:
+            plot_tradeoff(rows, partial)
+    console.add_result(written=[output, table], runs=[vars(row) for row in rows])
+    console.print(f"Wrote {output} and {table}: {len(rows)} runs.")
 
 
 def _compare_orders(
@@ -146,7 +279,7 @@ def _compare_orders(
     *,
     force: bool,
 ) -> None:
-    """Compare orders in which a cube gives up detail, and print and write what each keeps."""
+    """Compare orders in which detail is dropped; print and write the share of trips that keeps each attribute."""
     from rich.table import Table
 
     from odkanon.cli.console import console
@@ -164,24 +297,23 @@ def _compare_orders(
     kept = compare_orders(od, Rule.protect(*targets, k=k, of=od), orders)
     with whole_file(target) as partial:
         write_csv(kept, partial)
-    table = Table(title="Share of trips of which a detail is known, by order", title_justify="left")
+    table = Table(title="Share of trips that keep each attribute, by drop order", title_justify="left")
     for name in kept.column_names:
         table.add_column(
-            {"give_up": "given up", "g": "G"}.get(name, name), justify="left" if name == "give_up" else "right"
+            {"give_up": "drop order", "g": "G"}.get(name, name), justify="left" if name == "give_up" else "right"
         )
     for row in kept.to_pylist():
-        told = [_told(name, value) for name, value in row.items()]
-        table.add_row(*told)
+        table.add_row(*(_cell_text(name, value) for name, value in row.items()))
     console.print(table)
     console.print(
-        "Choose on other data than those to be published, such as last year's: an order that was picked by its results "
-        "tells of them.",
+        "Choose the order on other data than you publish, such as last year's: an order chosen by its results "
+        "discloses something about them.",
         style="dim",
     )
     console.print(f"Wrote {target}.")
 
 
-def _told(name: str, value: Any) -> str:
+def _cell_text(name: str, value: Any) -> str:
     if isinstance(value, str | int):
         return f"{value:,}" if isinstance(value, int) else value
     if value is None:
@@ -198,20 +330,17 @@ def _experiment(
     methods: str | None,
     protect: list[Protect] | None,
 ) -> Experiment:
-    from odkanon.errors import nearest
     from odkanon.model.budget import Budget
     from odkanon.read.attributes.dimensions import segment_attributes
     from odkanon.read.attributes.spec import sources_of
     from odkanon.study.experiment import ALL_ROWS, METHOD_ROWS, PAPER_ROWS, Experiment
 
-    # Searching for zones takes seconds a run, which is little for a choice and much for a grid of segments.
+    # The methods that search for zones take seconds a run: too long for a grid of segments.
     usual = PAPER_ROWS if dimensions and methods is None else ALL_ROWS
     rows = usual if methods in (None, "all") else tuple(name.strip() for name in str(methods).split(","))
     for row in rows:
         if row not in METHOD_ROWS:
-            raise InputError(
-                f"there is no method {row!r}{nearest(row, METHOD_ROWS)}; choose among {', '.join(METHOD_ROWS)}"
-            )
+            raise UnknownNameError.among("method", row, METHOD_ROWS)
     Budget(budget, "trips")
     return Experiment(
         _input(reading, sources_of(segment_attributes(dimensions))),
@@ -227,7 +356,7 @@ def _experiment(
 
 
 def _input(reading: InputSpec, attributes: list[str]) -> Trips | ODMatrix:
-    """Read trips, with what they are split by, or an OD table, which cannot be split."""
+    """Read trips with the attributes of segments, or an OD table, which has no segments."""
     from odkanon.read.od_table import od_of
     from odkanon.read.trips import trips_of
 
@@ -235,12 +364,12 @@ def _input(reading: InputSpec, attributes: list[str]) -> Trips | ODMatrix:
     if reading.kind_of(table) == "trips":
         return trips_of(reading, attributes, table=table)
     if attributes:
-        raise InputError("segments need trips with coordinates; an OD table cannot be split")
+        raise InputError("segments need trips with coordinates; an OD table has none")
     return od_of(reading, table=table)
 
 
 def _settings(experiment: Experiment, reading: InputSpec) -> dict[str, Any]:
-    """Return all that decides what a run yields, to tell whether earlier outcomes can be kept."""
+    """Return all that determines the result of a run: earlier outcomes are kept if it is the same."""
     from odkanon._version import __version__
 
     return {
@@ -259,18 +388,18 @@ def _settings(experiment: Experiment, reading: InputSpec) -> dict[str, Any]:
 def _run(experiment: Experiment, done: Mapping[Cell, Outcome], log: Path, settings: dict[str, Any]) -> list[Outcome]:
     import json
 
-    from odkanon.cli.stages import runs
+    from odkanon.cli.progress import runs
 
     outcomes = []
     work = list(experiment.run(done))
-    # What was done before is not given up before it has been written again.
+    # The earlier log is replaced only once its outcomes have been written again.
     partial = log.with_suffix(".partial")
     kept = [json.dumps(settings), *(outcome.to_json() for outcome in done.values())]
     write_text(partial, "".join(f"{line}\n" for line in kept))
     partial.replace(log)
-    with log.open("a", encoding="utf-8", newline="\n") as file, runs(len(work)) as at:
+    with log.open("a", encoding="utf-8", newline="\n") as file, runs(len(work)) as start_run:
         for done_so_far, (cell, run) in enumerate(work):
-            at(done_so_far, f"{cell.dimension} {cell.segment}, {cell.target}: {cell.row}")
+            start_run(done_so_far, f"{cell.dimension} {cell.segment}, {cell.target}: {cell.row}")
             outcomes.append(run())
             if cell not in done:
                 file.write(outcomes[-1].to_json() + "\n")

@@ -1,4 +1,4 @@
-"""What the program says: to a person on a terminal, plainly into a pipe, or as one JSON document to another program."""
+"""Output: formatted on a terminal, plain text in a pipe, or one JSON document for another program."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from rich.text import Text
 from odkanon._version import __version__
 
 WIDE = 10_000
-"""Columns of a pipe: what is not on a terminal is never broken or cut."""
+"""The width of a pipe: lines are neither wrapped nor truncated."""
 
 
 @dataclass
 class Document:
-    """What ``--json`` prints in the end."""
+    """The document that ``--json`` prints at the end."""
 
     command: str
     result: dict[str, Any] = field(default_factory=dict)
@@ -31,13 +31,13 @@ class Document:
     warnings: list[str] = field(default_factory=list)
 
     def text(self, code: int, error: str | None) -> str:
-        """Return it as JSON."""
-        told = {"command": self.command, "version": __version__, "exit_code": code, "error": error} | vars(self)
-        return json.dumps(told, indent=2, ensure_ascii=False, default=str)
+        """Return the document as JSON."""
+        document = {"command": self.command, "version": __version__, "exit_code": code, "error": error} | vars(self)
+        return json.dumps(document, indent=2, ensure_ascii=False, default=str)
 
 
 class CommandConsole(Console):
-    """Standard output: for a person, or collected for `Document`. Text is taken as it is, brackets and all."""
+    """Standard output, or collected for `Document`. Markup is off: brackets in a text are printed as they are."""
 
     def __init__(self) -> None:
         super().__init__(highlight=False, markup=False, emoji=False)
@@ -45,7 +45,7 @@ class CommandConsole(Console):
         self._muted = 0
 
     def print(self, *objects: Any, **how: Any) -> None:
-        """Print texts and tables; into a pipe without frames, and without breaking lines."""
+        """Print texts and tables; in a pipe without frames and without wrapping lines."""
         if self._muted:
             return
         if self.document is not None:
@@ -64,18 +64,18 @@ class CommandConsole(Console):
                 super().print(each, soft_wrap=True, **how)
 
     def rule(self, title: Any = "", **how: Any) -> None:
-        """Print a heading with a line to both sides; a document has none."""
+        """Print a heading with a line on both sides; a document has none."""
         if self.document is None and not self._muted:
             super().rule(title, **how)
 
-    def tell(self, **result: Any) -> None:
-        """Say something that only programs read: part of the result of ``--json``."""
+    def add_result(self, **result: Any) -> None:
+        """Add to the result of ``--json``, which only programs read."""
         if self.document is not None and not self._muted:
             self.document.result |= result
 
     @contextmanager
     def muted(self) -> Iterator[None]:
-        """Say nothing for a while: somebody else tells what came out."""
+        """Print nothing inside this context."""
         self._muted += 1
         try:
             yield
@@ -83,7 +83,7 @@ class CommandConsole(Console):
             self._muted -= 1
 
     def finish(self, code: int = 0, error: str | None = None) -> None:
-        """Print the document, if one was asked for; nothing is said after it."""
+        """Print the document of ``--json``, if requested; nothing is printed after it."""
         if self.document is not None:
             text, self.document, self.quiet = self.document.text(code, error), None, True
             sys.stdout.write(text + "\n")
@@ -110,25 +110,20 @@ def _plain(value: Any) -> str:
 
 
 console = CommandConsole()
-progress = Console(stderr=True, highlight=False, markup=False, emoji=False)
+stderr = Console(stderr=True, highlight=False, markup=False, emoji=False)
 
 
-def speak(command: str, *, as_json: bool, quiet: bool) -> None:
-    """Begin a command: decide how what it says comes out."""
+def set_up(command: str, *, as_json: bool, quiet: bool) -> None:
+    """Set the form of the output of a command."""
     if as_json and console.document is None:
         console.document = Document(command)
     if quiet:
-        console.quiet = progress.quiet = True
+        console.quiet = stderr.quiet = True
         logging.getLogger().setLevel(logging.ERROR)
 
 
-def say(text: str, *, style: str | None = None) -> None:
-    """Say something that a person should know, on standard output."""
-    console.print(text, style=style)
-
-
 def make_table(title: str, headings: Sequence[str], *, left: Sequence[str] = ()) -> Table:
-    """Return a table to fill; names stand to the left, numbers to the right, and nothing is cut to fit a line."""
+    """Return an empty table with names on the left and numbers on the right; long cells wrap, none is truncated."""
     table = Table(title=title, title_justify="left", title_style="bold", collapse_padding=True)
     for heading in headings:
         table.add_column(heading, justify="left" if heading in left else "right", overflow="fold")

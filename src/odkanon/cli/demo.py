@@ -1,4 +1,4 @@
-"""``odkanon demo``: the whole story on the built-in survey."""
+"""``odkanon demo``: a tour on the built-in survey."""
 
 from __future__ import annotations
 
@@ -10,21 +10,24 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from odkanon.cli.common_options import command
+
 if TYPE_CHECKING:
     from odkanon.model.release import Release
 
 
+@command
 def demo(
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the releases; replaced on each run.")
+        Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the releases; each run replaces it.")
     ] = Path("odkanon-demo"),
 ) -> None:
-    """Protect the sample survey in four ways and explain what comes out."""
+    """Protect the sample survey in four ways and explain the results."""
     import numpy as np
     import pyarrow as pa
 
     from odkanon.cli.console import console
-    from odkanon.cli.stages import stages
+    from odkanon.cli.progress import stages
     from odkanon.cli.summaries import show_input, show_privacy, show_utility
     from odkanon.methods import anonymize
     from odkanon.model.rule import Rule
@@ -36,7 +39,7 @@ def demo(
     from odkanon.zoning.cells import str_to_cell
 
     with stages() as stage:
-        stage("making the sample survey")
+        stage("generating the sample survey")
         trips = read_trips(make_survey())
         centre = Area(cells=np.unique(str_to_cell(pa.array(CENTRAL_CELLS))))
         od = build_od(trips, resolution=10, within=centre)
@@ -55,24 +58,23 @@ def demo(
     console.rule("The sample survey")
     show_input(od)
     console.print(
-        "These trips are synthetic. They have the shape of the survey in the paper, and like its experiment the "
-        "demo keeps the trips inside five cells of central Paris.\n"
+        "These trips are synthetic. They resemble the survey of the paper; as in its experiment, only trips inside "
+        "five cells of central Paris are used.\n"
     )
     console.rule("Privacy")
     show_privacy(releases)
     console.print(
-        "Protecting the participants (at least 10 trips) leaves flows that stand for too few people of the population, "
-        "and the other way round: choose whom you promise to protect, or protect both.\n"
+        "Protecting the participants (at least 10 trips) leaves flows that represent too few people of the population, "
+        "and vice versa: choose whom to protect, or protect both.\n"
     )
     console.rule("Utility")
     show_utility(releases)
     console.print(
-        "Every budget is 10 %. Spent after generalising, on the flows that really are too small, it buys "
-        f"{_zones(releases[1][1])} zones for the participants; spent before, as published, "
-        f"{_zones(releases[0][1])}. With sparser "
-        "data the difference becomes a cliff: docs/differences.md shows one.\n"
+        "Every budget is 10 %. Spent after generalising, on the flows that remain too small, it gives "
+        f"{_zones(releases[1][1])} zones when protecting the participants; spent before, as in the paper, "
+        f"{_zones(releases[0][1])}. With sparser data the difference is larger: see docs/differences.md.\n"
     )
-    console.tell(releases=sorted(path for path in output.iterdir() if path.is_dir()))
+    console.add_result(releases=sorted(path for path in output.iterdir() if path.is_dir()))
     for text in cautions(releases[1][1]):
         console.print(f"Caution: {text}", style="bold yellow")
     console.print(f"\nWrote four releases to {output}/, each with a report.html to open in a browser.")
@@ -81,7 +83,7 @@ def demo(
 
 
 def command_name() -> str:
-    """Return how this program can be called from here; inside an environment of its own it is not on the PATH."""
+    """Return the command that starts this program; inside a virtual environment it may not be on the PATH."""
     if shutil.which("odkanon"):
         return "odkanon"
     beside = Path(sys.executable).with_name("odkanon.exe" if os.name == "nt" else "odkanon")

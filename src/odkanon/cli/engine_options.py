@@ -1,25 +1,22 @@
-"""Options that several commands share, and what the words in them mean."""
+"""The input, the engine and other options that several commands share."""
 
 from __future__ import annotations
 
 import os
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from odkanon.errors import InputError
+from odkanon.errors import InvalidValueError
 
-if TYPE_CHECKING:
-    pass
-
-
-FOR_EVERY_COMMAND = "For every command"
+FOR_EVERY_COMMAND = "Every command"
+_COMPUTATION = "Computation"
 
 
 class EngineName(StrEnum):
-    """Where to work on the data."""
+    """The engine that computes a release."""
 
     memory = "memory"
     duckdb = "duckdb"
@@ -31,8 +28,8 @@ Input = Annotated[
     typer.Argument(
         metavar="INPUT...",
         help="Trips (person, start_time, end_time, start_lat, start_lon, end_lat, end_lon, weight, ...) or an OD table "
-        "(origin, destination, trips, weight). CSV, Parquet, Arrow, JSON Lines or a spreadsheet, zipped or not; "
-        "several files with the same columns; - for standard input.",
+        "(origin, destination, trips, weight), as CSV, Parquet, Arrow, JSON Lines or a spreadsheet, compressed or not. "
+        "Several files with the same columns; - is standard input.",
         show_default=False,
     ),
 ]
@@ -40,8 +37,8 @@ Engine = Annotated[
     EngineName | None,
     typer.Option(
         "--engine",
-        rich_help_panel="Where to compute",
-        help="Work in memory, in DuckDB on disk, or on Spark. [default: memory if the input fits, else duckdb]",
+        rich_help_panel=_COMPUTATION,
+        help="In memory, in DuckDB on disk, or on Spark. [default: memory if the input fits, else duckdb]",
     ),
 ]
 MemoryLimit = Annotated[
@@ -49,8 +46,8 @@ MemoryLimit = Annotated[
     typer.Option(
         "--memory-limit",
         metavar="SIZE",
-        rich_help_panel="Where to compute",
-        help="How much memory to use, such as 8GiB.",
+        rich_help_panel=_COMPUTATION,
+        help="The memory that DuckDB may use, such as 8GiB.",
     ),
 ]
 SparkMaster = Annotated[
@@ -58,28 +55,29 @@ SparkMaster = Annotated[
     typer.Option(
         "--spark-master",
         metavar="URL",
-        rich_help_panel="Where to compute",
-        help="Such as local[4] or spark://host:7077; implies --engine spark.",
+        rich_help_panel=_COMPUTATION,
+        help="The Spark cluster, such as local[4] or spark://host:7077; implies --engine spark.",
     ),
 ]
 
 
 def plain(value: Any) -> Any:
-    """Return an option as JSON has it."""
+    """Return the value of an option as JSON has it."""
     if isinstance(value, list | tuple):
         return [plain(one) for one in value]
     return value if isinstance(value, bool | int | float | None) else str(value)
 
 
-NOT_REPEATED = ("config", "as_json", "quiet", "force")
-"""Options that say how to run, not what to make."""
+NOT_REPEATED = ("config", "as_json", "quiet", "help_all", "force")
+"""Options that do not affect the result."""
 
 
 def command_account(context: typer.Context, output: Path) -> dict[str, Any]:
-    """Return the command that runs, with all that is needed to run it again.
+    """Return the command of this run, for the recipe.
 
-    ``options`` has those that were given, here or in ``odkanon.toml``; ``folder`` where it ran, as seen from where
-    the recipe lies, so that both can be moved together; ``files`` the digests of what options name besides the input.
+    ``options`` has the options that were given, on the command line or in ``odkanon.toml``; ``folder`` the working
+    directory relative to the recipe, so that both can be moved together; ``files`` the digests of the files that
+    options other than the input name.
     """
     given = {
         name: plain(value)
@@ -98,7 +96,7 @@ def command_account(context: typer.Context, output: Path) -> dict[str, Any]:
 
 
 def _texts(value: Any) -> list[str]:
-    """Return what could be a path in the value of an option, also after the colon of ``purpose:LOOKUP.csv``."""
+    """Return the parts of an option's value that could be paths, as after the colon of ``purpose:LOOKUP.csv``."""
     values = value if isinstance(value, list) else [value]
     return [part for each in values if isinstance(each, str) for part in (each, each.partition(":")[2]) if part]
 
@@ -108,7 +106,7 @@ def _digest(text: str) -> str | None:
 
     try:
         return public_digest(Path(text))
-    except (OSError, ValueError):  # a name that no file could have
+    except (OSError, ValueError):  # not a valid path
         return None
 
 
@@ -120,12 +118,12 @@ def _relative(folder: Path, start: Path) -> str:
 
 
 def parse_age_bands(text: str | None) -> tuple[int, ...]:
-    """Read ``--age-bands 18,40,65``."""
+    """Parse ``--age-bands 18,40,65``."""
     from odkanon.read.attributes.hierarchies import AGE_BANDS
 
     if text is None:
         return AGE_BANDS
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isdigit() for part in parts):
-        raise InputError(f"--age-bands takes the ages at which bands begin, such as 18,40,65; not {text!r}")
+        raise InvalidValueError.expected("--age-bands", "the ages at which bands begin, such as 18,40,65", text)
     return tuple(int(part) for part in parts)

@@ -1,4 +1,4 @@
-"""``odkanon evidence``, ``policy`` and ``check``: what a release withstands, and what an office asks of it."""
+"""``odkanon evidence`` and ``check``: attacks on a release, and the policy that it has to meet."""
 
 from __future__ import annotations
 
@@ -8,54 +8,57 @@ from typing import Annotated
 
 import typer
 
-from odkanon.cli.console import console, say
-from odkanon.cli.input_options import InputOptions, reads
+from odkanon.cli.common_options import command
+from odkanon.cli.console import console
+from odkanon.cli.input_options import InputOptions
 from odkanon.core.parsing import parse_json
-from odkanon.errors import InputError
+from odkanon.errors import InputError, UnreadableFileError
 
 Policy = Annotated[
-    Path | None, typer.Option("--policy", metavar="FILE", help="What your office asks; see `odkanon policy`.")
+    Path | None,
+    typer.Option("--policy", metavar="FILE", help="The policy of your organisation; see `odkanon check --template`."),
 ]
 
 
-@reads
+@command
 def evidence(
     how: InputOptions,
     release: Annotated[Path, typer.Argument(metavar="RELEASE", help="Folder of a release.", show_default=False)],
     trips: Annotated[
-        Path, typer.Option("--trips", metavar="FILE", help="The trips that it was made of; read them as then.")
+        Path,
+        typer.Option("--trips", metavar="FILE", help="The trips behind it; give the same reading options."),
     ],
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="OUT", help="Writes OUT.html and OUT.json, outside the release.")
+        Path, typer.Option("--output", "-o", metavar="OUT", help="Write OUT.html and OUT.json, outside the release.")
     ],
     earlier: Annotated[
         list[Path] | None,
-        typer.Option("--earlier", metavar="RELEASE", help="Another release of the same trips. Repeatable."),
+        typer.Option("--earlier", metavar="RELEASE", help="An earlier release of the same trips. Repeatable."),
     ] = None,
     policy: Policy = None,
-    seconds: Annotated[float, typer.Option("--seconds", help="How long each attack may take.")] = 30.0,
+    seconds: Annotated[float, typer.Option("--seconds", help="The time limit of each attack.")] = 30.0,
     no_yardstick: Annotated[
         bool, typer.Option("--no-yardstick", help="Do not compare with differential privacy.")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace OUT.html and OUT.json.")] = False,
 ) -> None:
-    """Attack a release with its own trips, and write a sheet for whoever signs it. Not for publication.
+    """Attack a release with the trips behind it, and write a sheet for the person who approves it. Do not publish it.
 
-    Stop an attack with Ctrl-C: the sheet then says how far it came.
+    Ctrl-C ends an attack early; the sheet then notes how far it got.
 
-    Example:
-
+    Examples
+    --------
     `odkanon evidence release --trips survey.parquet --policy policy.toml -o evidence`
     """
     from rich.text import Text
 
-    from odkanon.cli.stages import stages
+    from odkanon.cli.progress import stages
     from odkanon.core.atomic_write import check_new, write_whole
     from odkanon.evidence.gather import gather_evidence
     from odkanon.evidence.sheet_page import page
     from odkanon.release_format.recipe import check_outside
 
-    files = [output.with_name(f"{output.name}.{kind}") for kind in ("html", "json")]
+    files = [output.with_name(f"{output.name}.{suffix}") for suffix in ("html", "json")]
     check_outside(output)
     for path in files:
         check_new(path, force=force)
@@ -76,22 +79,60 @@ def evidence(
         console.print(found.content["yardstick"]["words"])
     write_whole(files[0], page(found.content))
     write_whole(files[1], json.dumps(found.content, indent=2, ensure_ascii=False) + "\n")
-    console.print(f"Wrote {files[0]} and {files[1]}: for your reviewer, not for publication.")
-    _end(found.broken)
+    console.print(f"Wrote {files[0]} and {files[1]}: for your reviewer; do not publish them.")
+    _exit(found.broken)
 
 
-def policy(
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to; the terminal if not given.")
+@command
+def check(
+    release: Annotated[
+        Path | None, typer.Argument(metavar="RELEASE", help="Folder of a release.", show_default=False)
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace FILE.")] = False,
+    policy: Policy = None,
+    evidence: Annotated[
+        Path | None,
+        typer.Option(
+            "--evidence", metavar="FILE", help="The .json file of `odkanon evidence`, if the policy requires attacks."
+        ),
+    ] = None,
+    template: Annotated[
+        bool, typer.Option("--template", help="Write a policy with comments, for you to edit, and check nothing.")
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="With --template: the new file. [default: the terminal]"),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing FILE.")] = False,
 ) -> None:
-    """Write an example of a policy, with comments: what your office asks of a release.
+    """Check a release against the policy of your organisation, for example in a pipeline.
 
-    Example:
+    Examples
+    --------
+    `odkanon check --template -o policy.toml`
 
-    `odkanon policy -o policy.toml`
+    `odkanon check release --policy policy.toml --evidence evidence.json`
     """
+    from odkanon.evidence.policy import check_release, read_policy
+
+    if template:
+        _write_template(output, force=force)
+        return
+    if release is None or policy is None:
+        raise InputError("check needs a release and --policy FILE; `odkanon check --template` writes such a file")
+    requirements, content = read_policy(policy), None
+    if evidence is not None:
+        try:
+            content = parse_json(evidence.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            advice = "expected the .json file of `odkanon evidence`"
+            raise UnreadableFileError.because(evidence, error, advice=advice) from None
+    broken = check_release(release, requirements, content)
+    if not broken:
+        console.print(f"{release} meets {policy}.")
+    _exit(broken)
+
+
+def _write_template(output: Path | None, *, force: bool) -> None:
     from odkanon.core.atomic_write import check_new, write_whole
     from odkanon.evidence.policy import EXAMPLE
 
@@ -100,38 +141,10 @@ def policy(
         return
     check_new(output, force=force)
     write_whole(output, EXAMPLE)
-    say(f"Wrote {output}; change it to what your office asks.")
+    console.print(f"Wrote {output}; edit it to state what your organisation requires.")
 
 
-def check(
-    release: Annotated[Path, typer.Argument(metavar="RELEASE", help="Folder of a release.", show_default=False)],
-    policy: Annotated[Path, typer.Option("--policy", metavar="FILE", help="What your office asks of it.")],
-    evidence: Annotated[
-        Path | None,
-        typer.Option("--evidence", metavar="FILE", help="The .json of `odkanon evidence`, if it asks for attacks."),
-    ] = None,
-) -> None:
-    """Hold a release against the policy of your office; for pipelines.
-
-    Example:
-
-    `odkanon check release --policy policy.toml --evidence evidence.json`
-    """
-    from odkanon.evidence.policy import check_release, read_policy
-
-    asked, content = read_policy(policy), None
-    if evidence is not None:
-        try:
-            content = parse_json(evidence.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise InputError(f"{evidence} cannot be read ({error}); it should be the .json of evidence") from None
-    broken = check_release(release, asked, content)
-    if not broken:
-        say(f"{release} keeps {policy}.")
-    _end(broken)
-
-
-def _end(broken: list[str]) -> None:
+def _exit(broken: list[str]) -> None:
     for line in broken:
-        say(f"broken: {line}")
+        console.print(f"broken: {line}")
     raise typer.Exit(1 if broken else 0)

@@ -1,4 +1,4 @@
-"""``odkanon explain``: what a release lost, for whoever made it."""
+"""``odkanon explain``: the information that a release lost, for its producer."""
 
 from __future__ import annotations
 
@@ -7,45 +7,50 @@ from typing import Annotated
 
 import typer
 
-from odkanon.cli.input_options import InputOptions, reads
-from odkanon.errors import InputError
+from odkanon.cli.common_options import command
+from odkanon.cli.input_options import InputOptions
+from odkanon.errors import InputError, InvalidValueError
 
 
-@reads
+@command
 def explain(
     how: InputOptions,
     release: Annotated[Path, typer.Argument(metavar="RELEASE", help="Folder of a release.", show_default=False)],
     trips: Annotated[
         Path,
-        typer.Option("--trips", metavar="FILE", help="The trips that it was made of; read them as then."),
+        typer.Option("--trips", metavar="FILE", help="The trips behind the release; give the same reading options."),
     ],
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FILE", help="The page (.html), outside the release.")
     ],
-    km: Annotated[float, typer.Option("--km", help="Side of the squares to compare on.")] = 2.0,
+    km: Annotated[
+        float, typer.Option("--km", metavar="KM", help="The side of the squares on which flows are compared.")
+    ] = 2.0,
     onto: Annotated[
         Path | None,
-        typer.Option("--onto", metavar="FILE", help="Compare on these polygons instead.", show_default=False),
+        typer.Option(
+            "--onto", metavar="FILE", help="Compare flows between these polygons instead.", show_default=False
+        ),
     ] = None,
     code: Annotated[
         str | None,
         typer.Option(
-            "--id", metavar="NAME", help="With --onto: the property that has their codes.", show_default=False
+            "--id", metavar="NAME", help="With --onto: the property with the codes of the polygons.", show_default=False
         ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the page and its table.")] = False,
 ) -> None:
-    """Show what a release lost: which flows disappeared or were blurred, and where. Not for publication.
+    """Show which flows a release suppressed or coarsened, and where.
 
-    Writes a page with a map, and beside it a table (.csv) of every flow. Both show trips that the release hides: keep
-    them.
+    Writes a page with a map and a table (.csv) of every flow. Both contain trips that the release protects: do not
+    publish them.
 
-    Example:
-
+    Examples
+    --------
     `odkanon explain release --trips survey.parquet -o lost.html`
     """
     from odkanon.cli.console import console
-    from odkanon.cli.stages import stages
+    from odkanon.cli.progress import stages
     from odkanon.core.atomic_write import check_new, whole_file, write_whole
     from odkanon.read.input_matrix import matrix_of
     from odkanon.read.tables.open_table import write_csv
@@ -62,16 +67,16 @@ def explain(
     for path in (output, table):
         check_new(path, force=force)
     if not 0.05 <= km <= 1000:
-        raise InputError(f"squares have sides of 0.05 to 1000 km, not {km:g}")
+        raise InvalidValueError.expected("--km", "from 0.05 to 1000", km)
     with stages() as stage:
         stage(f"reading {trips}")
         od = matrix_of(how(trips))
-        stage(f"comparing them with {release}")
-        told = run(release, od, km=km, polygons=None if onto is None else read_polygons(onto, code))
-        write_whole(output, page(told))
+        stage(f"comparing with {release}")
+        loss = run(release, od, km=km, polygons=None if onto is None else read_polygons(onto, code))
+        write_whole(output, page(loss))
         with whole_file(table) as partial:
-            write_csv(guard_text(told.table()), partial)
-    console.tell(written=[output, table], place=told.summary.name, cpc=told.summary.cpc)
-    near = "" if told.summary.large_near is None else f", large ones near in {told.summary.large_near:.0%}"
-    console.print(f"Flows between places ({told.summary.name}) are right to {told.summary.cpc:.0%}{near}.")
-    console.print(f"Wrote {output} and {table}: not for publication, they show what the release hides.")
+            write_csv(guard_text(loss.table()), partial)
+    console.add_result(written=[output, table], place=loss.summary.name, cpc=loss.summary.cpc)
+    near = "" if loss.summary.large_near is None else f"; {loss.summary.large_near:.0%} of the large ones are close"
+    console.print(f"Accuracy of flows between places ({loss.summary.name}): {loss.summary.cpc:.0%}{near}.")
+    console.print(f"Wrote {output} and {table}: do not publish them, they contain trips that the release protects.")

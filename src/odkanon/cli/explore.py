@@ -1,4 +1,4 @@
-"""``odkanon explore``: choose k by eye, in a browser on this machine."""
+"""``odkanon explore``: an interactive map for choosing k, in a browser on this machine."""
 
 from __future__ import annotations
 
@@ -8,28 +8,31 @@ from typing import Annotated
 
 import typer
 
-from odkanon.cli.console import console, say
+from odkanon.cli.common_options import command
+from odkanon.cli.console import console
 from odkanon.cli.engine_options import Input
-from odkanon.cli.input_options import InputOptions, reads
+from odkanon.cli.input_options import InputOptions
 
 
-@reads
+@command
 def explore(
     source: Input,
     how: InputOptions,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on this machine; 0 takes a free one.")] = 0,
-    no_open: Annotated[bool, typer.Option("--no-open", help="Do not open a browser; only print the address.")] = False,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, metavar="PORT", help="The port on this machine; 0 selects a free one.")
+    ] = 0,
+    no_open: Annotated[bool, typer.Option("--no-open", help="Print the address without opening a browser.")] = False,
 ) -> None:
-    """Try k, methods and budgets on a map that follows at once; save the release you like.
+    """Try k, methods and budgets on a live map, and save the release that you prefer.
 
-    The page is served to this machine only, at an address nobody can guess, and is sent releases that meet the
+    The page is served to this machine only, at an address that cannot be guessed. It receives releases that meet the
     rule, never trips.
 
     Examples
     --------
     `odkanon explore trips.csv`
     """
-    from odkanon.cli.stages import stages
+    from odkanon.cli.progress import stages
     from odkanon.explore import ExploreServer, Session, open_in_browser, read_explorer_data
 
     reading = how(source)
@@ -37,9 +40,9 @@ def explore(
         stage(f"reading {reading.name}")
         session = Session(read_explorer_data(reading), Path.cwd())
     with ExploreServer(session, port) as server, suppress(KeyboardInterrupt):
-        console.tell(url=server.url)
-        say(f"Exploring {reading.name} at {server.url}")
-        say("Whoever has this address can see the page while this runs. Stop with Ctrl+C.")
-        console.finish()  # whoever reads the document wants the address now
+        console.add_result(url=server.url)
+        console.print(f"Exploring {reading.name} at {server.url}")
+        console.print("Anyone with this address can see the page while this runs. Stop with Ctrl+C.")
+        console.finish()  # the reader of the document needs the address now
         with nullcontext() if no_open else open_in_browser(server.url):
             server.serve_forever(poll_interval=0.2)

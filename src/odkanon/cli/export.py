@@ -1,20 +1,28 @@
-"""``odkanon export``: a release in the format of another program."""
+"""``odkanon export``: releases in the formats of other programs."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from odkanon.cli.console import console, say
+from odkanon.cli.common_options import command
+from odkanon.cli.console import console
 from odkanon.cli.option_rules import was_given
-from odkanon.errors import InputError
+from odkanon.core.formatting import format_count
+from odkanon.errors import InputError, OptionConflictError
+
+_CUBE = "Releases by attribute (--by)"
+_ZONES = "Your own zones"
+_CATALOGUE = "Data catalogues (--to dcat)"
 
 
 class ExportFormat(StrEnum):
-    """What to export to."""
+    """The format of an export."""
 
     omx = "omx"
     gpkg = "gpkg"
@@ -24,59 +32,71 @@ class ExportFormat(StrEnum):
     skmob = "skmob"
     csv = "csv"
     parquet = "parquet"
+    dcat = "dcat"
 
 
-class Counted(StrEnum):
-    """What a flow counts."""
+class ExportMeasure(StrEnum):
+    """The measure of exported flows."""
 
     trips = "trips"
     weight = "weight"
 
 
+@command
 def export(
     context: typer.Context,
-    release: Annotated[
-        Path, typer.Argument(metavar="RELEASE", help="Folder of a release, or of segments.", show_default=False)
-    ],
-    to: Annotated[
-        ExportFormat,
-        typer.Option(
-            "--to",
-            help="omx: matrices for transport models. gpkg (GeoPackage), geoparquet, geojson: zones and flow lines for "
-            "GIS. flowmap: tables for flowmap.blue. skmob: tessellation and flows for scikit-mobility. csv, parquet: "
-            "with --onto.",
+    releases: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RELEASE...",
+            help="Folder of a release, or of segments. With --to dcat: of any number of releases.",
             show_default=False,
         ),
     ],
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="PATH", help="A file for omx and gpkg, else a folder.")
+        Path, typer.Option("--output", "-o", metavar="PATH", help="A file for omx, gpkg and dcat, else a folder.")
     ],
-    measure: Annotated[Counted, typer.Option(help="With flowmap and skmob: what flows count.")] = Counted.trips,
-    zones: Annotated[
-        list[Path],
+    to: Annotated[
+        ExportFormat | None,
         typer.Option(
-            "--zones",
-            metavar="RELEASE",
-            help="Have the zones of this release, too, also where nothing flows: months get one shape. Repeatable.",
+            "--to",
+            help="omx: matrices for transport models. gpkg (GeoPackage), geoparquet, geojson: zones and flow lines for "
+            "GIS. flowmap: tables for flowmap.blue. skmob: tessellation and flows for scikit-mobility. csv, parquet: "
+            "with --onto. dcat: entries of a data catalogue. [default: one matrix, as CSV and Parquet; for "
+            "releases by attribute]",
             show_default=False,
         ),
-    ] = [],  # noqa: B006 - typer copies it
+    ] = None,
     where: Annotated[
         str | None,
         typer.Option(
             "--where",
             metavar="EXPR",
-            rich_help_panel="Of a cube",
-            help="Only rows all of whose trips are such, as in 'mode == \"car\"'. [default: all]",
+            help='Export only rows in which all trips match, such as \'mode == "car" and hour == "07-09"\'. For '
+            "releases by attribute. [default: all]",
             show_default=False,
         ),
     ] = None,
+    measure: Annotated[ExportMeasure, typer.Option(help="With flowmap and skmob: what flows count.")] = (
+        ExportMeasure.trips
+    ),
+    zones: Annotated[
+        list[Path],
+        typer.Option(
+            "--zones-of",
+            metavar="RELEASE",
+            help="Include the zones of this release, even those without flows, so that the matrices of several months "
+            "have the same shape. Repeatable.",
+            show_default=False,
+        ),
+    ] = [],  # noqa: B006 - typer copies it
+    force: Annotated[bool, typer.Option("--force", help="Replace files of the same name.")] = False,
     coarse_times: Annotated[
         bool,
         typer.Option(
             "--coarse-times",
-            rich_help_panel="Of a cube",
-            help="With flowmap: tell time by part of the day, working days and weekend, or month. More rows know it.",
+            rich_help_panel=_CUBE,
+            help="With flowmap: give times as part of the day, working day or weekend, or month, which more rows have.",
         ),
     ] = False,
     onto: Annotated[
@@ -84,8 +104,8 @@ def export(
         typer.Option(
             "--onto",
             metavar="FILE",
-            rich_help_panel="On your own zones",
-            help="Spread the release over these polygons: GeoJSON, GeoPackage, Shapefile or GeoParquet, in any "
+            rich_help_panel=_ZONES,
+            help="Distribute the flows over these polygons: GeoJSON, GeoPackage, Shapefile or GeoParquet, in any "
             "reference system. For omx, csv and parquet.",
             show_default=False,
         ),
@@ -95,8 +115,8 @@ def export(
         typer.Option(
             "--id",
             metavar="NAME",
-            rich_help_panel="On your own zones",
-            help="With --onto: the property that has the codes of the zones.",
+            rich_help_panel=_ZONES,
+            help="With --onto: the property with the codes of the polygons.",
             show_default=False,
         ),
     ] = None,
@@ -105,12 +125,41 @@ def export(
         typer.Option(
             "--weights",
             metavar="FILE",
-            rich_help_panel="On your own zones",
-            help="With --onto: spread by these instead of by area; a table lat,lon,weight or cell,weight.",
+            rich_help_panel=_ZONES,
+            help="With --onto: distribute in proportion to these weights instead of area; a table lat,lon,weight or "
+            "cell,weight.",
             show_default=False,
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace files of the same name.")] = False,
+    publisher: Annotated[
+        str | None,
+        typer.Option("--publisher", metavar="NAME", rich_help_panel=_CATALOGUE, help="The publisher of the releases."),
+    ] = None,
+    homepage: Annotated[
+        str | None,
+        typer.Option(
+            "--homepage",
+            metavar="URL",
+            rich_help_panel=_CATALOGUE,
+            help="The address of the catalogue; a release is at URL/NAME.",
+        ),
+    ] = None,
+    licence: Annotated[
+        str | None,
+        typer.Option(
+            "--licence", metavar="URL", rich_help_panel=_CATALOGUE, help="The address of the licence of the data."
+        ),
+    ] = None,
+    country: Annotated[
+        str | None,
+        typer.Option("--country", metavar="CODE", rich_help_panel=_CATALOGUE, help="Three letters, such as FRA."),
+    ] = None,
+    date: Annotated[
+        str | None,
+        typer.Option(
+            "--date", metavar="DAY", rich_help_panel=_CATALOGUE, help="The day of the entries, such as 2026-11-15."
+        ),
+    ] = None,
 ) -> None:
     """Write a release in the format of another program.
 
@@ -120,18 +169,32 @@ def export(
 
     `odkanon export release --to geoparquet -o gis`
 
-    `odkanon export february --zones january --to omx -o february.omx`
+    `odkanon export february --zones-of january --to omx -o february.omx`
 
-    `odkanon export cube --to flowmap --where 'mode == "car"' -o cars`
+    `odkanon export cube --where 'mode == "car" and hour == "07-09"' -o car-morning`
+
+    `odkanon export cube --where 'mode == "car"' --to flowmap -o cars`
 
     `odkanon export release --onto communes.gpkg --id CODE --to omx -o communes.omx`
+
+    `odkanon export january february --to dcat -o catalogue.jsonld --publisher "City of X" --homepage
+    https://data.x.org --licence https://creativecommons.org/licenses/by/4.0/ --country FRA --date 2026-11-15`
     """
+    if to is ExportFormat.dcat:
+        entry = {"publisher": publisher, "homepage": homepage, "licence": licence, "country": country, "date": date}
+        _export_catalogue(releases, output, entry, force=force)
+        return
+    if len(releases) > 1:
+        raise InputError(f"export takes one release at a time, not {len(releases)}; only --to dcat takes several")
+    if to is None:
+        _export_matrix(releases[0], output, where, force=force)
+        return
+    if was_given(context, "measure") and to.value not in ("flowmap", "skmob"):
+        raise OptionConflictError.between("--measure", f"--to {to.value}", "it has both measures")
     from odkanon.publish.export.formats import export_release
 
-    if was_given(context, "measure") and to.value not in ("flowmap", "skmob"):
-        raise InputError(f"--measure does not apply with --to {to.value}: it has both; leave it out")
     written = export_release(
-        release,
+        releases[0],
         to.value,
         output,
         measure=measure.value,
@@ -143,5 +206,34 @@ def export(
         code=code,
         weights=weights,
     )
-    console.tell(written=written)
-    say(f"Wrote {', '.join(str(path) for path in written)}")
+    console.add_result(written=written)
+    console.print(f"Wrote {', '.join(str(path) for path in written)}")
+
+
+def _export_matrix(release: Path, output: Path, where: str | None, *, force: bool) -> None:
+    """Write the matrix of the matching trips of a release by attribute."""
+    from odkanon.publish.attribute_view import save_view
+    from odkanon.release_format.folder import read_release
+
+    if where is None and not read_release(release).axes:
+        raise InputError(f"{release} is not by attribute; choose a format with --to, such as --to gpkg")
+    view = save_view(release, output, where, force=force)
+    trips, possible = view.total(), view.total("trips_possible")
+    console.add_result(folder=output, pairs=view.table.num_rows, trips=trips, trips_possible=possible)
+    pairs = format_count(view.table.num_rows, "pairs of zones", "pair of zones")
+    matching = format_count(trips, "trips match", "trip matches")
+    console.print(f"Wrote {output}: {matching}, between {pairs}; up to {possible:,.0f} more might.")
+
+
+def _export_catalogue(releases: Sequence[Path], output: Path, entry: dict[str, str | None], *, force: bool) -> None:
+    """Describe releases for a data portal: mobilityDCAT-AP, as JSON-LD."""
+    from odkanon.core.atomic_write import check_new, write_whole
+    from odkanon.publish.dcat import Publisher, describe_catalogue
+
+    missing = [f"--{name}" for name, value in entry.items() if value is None]
+    if missing:
+        raise InputError(f"--to dcat needs {', '.join(missing)}")
+    check_new(output, force=force)
+    catalogue = describe_catalogue(releases, Publisher(*(str(value) for value in entry.values())))
+    write_whole(output, json.dumps(catalogue, indent=2, ensure_ascii=False) + "\n")
+    console.print(f"Wrote {output}: {format_count(len(releases), 'entries', 'entry')}.")

@@ -1,48 +1,47 @@
-"""The options that say how to read an input: one list, for every command that reads."""
+"""The options for reading an input, shared by all commands that read one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import wraps
-from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from odkanon.errors import InputError
+from odkanon.cli.common_options import OptionGroup, Options
+from odkanon.errors import InputError, InvalidValueError
 
 if TYPE_CHECKING:
     from odkanon.read.input_spec import InputSpec
 
-_PANEL = "How to read INPUT"
+_ZONES, _TIMES, _FILES = "Input: zones and coordinates", "Input: period and times", "Input: file formats"
 
 
 class ReadAs(StrEnum):
-    """How to read a table that could be read in two ways."""
+    """The content of a table whose columns allow both."""
 
     trips = "trips"
     od = "od"
 
 
-def _option(name: str, metavar: str | None, text: str) -> Any:
-    return typer.Option(name, metavar=metavar, rich_help_panel=_PANEL, help=text, show_default=False)
+def _option(name: str, metavar: str | None, text: str, panel: str | None = None) -> Any:
+    return typer.Option(name, metavar=metavar, rich_help_panel=panel, help=text, show_default=False)
 
 
 Column = Annotated[
-    list[str], _option("--column", "OURS=THEIRS", "Which column is which, such as person=ID. Repeatable.")
+    list[str], _option("--column", "OURS=THEIRS", "Name a column that is not recognised: person=ID. Repeatable.")
 ]
 
-OPTIONS: dict[str, tuple[Any, Any]] = {
+OPTIONS: Options = {
     "resolution": (
         Annotated[
             int | None,
             _option(
                 "--resolution",
-                None,
-                "H3 resolution of the finest zones, 0 to 15. [default: 10 for trips; an OD table's own]",
+                "0..15",
+                "H3 resolution of the finest zones. [default: 10 for trips; that of the cells in an OD table]",
             ),
         ],
         None,
@@ -52,9 +51,9 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
         Annotated[
             list[str],
             _option(
-                "--filter",
+                "--where",
                 "EXPR",
-                "Keep matching rows only, such as 'day_type == \"weekday\"' or 'hour >= 7'. Repeatable: all must hold.",
+                "Read matching rows, such as 'day_type == \"weekday\"' or 'hour >= 7'. Repeatable: all must match.",
             ),
         ],
         [],
@@ -65,34 +64,23 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
             _option(
                 "--within",
                 "FILE|CELLS|NAME",
-                "Keep trips with both ends inside these H3 cells (separated by commas) or this GeoJSON outline; "
-                "paris-centre are the five cells of the paper.",
+                "Read trips with both ends in this area: a GeoJSON outline, H3 cells separated by commas, or "
+                "paris-centre, the five cells of the paper.",
             ),
-        ],
-        None,
-    ),
-    "since": (
-        Annotated[str | None, _option("--since", "DAY", "Keep trips that start on this day or later: 2024-02-01.")],
-        None,
-    ),
-    "until": (
-        Annotated[
-            str | None,
-            _option("--until", "DAY", "Keep trips that start before this day. The period is published with a release."),
         ],
         None,
     ),
     "hierarchy": (
         Annotated[
             Path | None,
-            _option("--hierarchy", "FILE", "Table of nested zones (leaf, parent, grandparent, ...) instead of H3."),
+            _option("--hierarchy", "FILE", "Use your zones instead of H3: a table leaf, parent, grandparent, ..."),
         ],
         None,
     ),
     "outlines": (
         Annotated[
             Path | None,
-            _option("--zones-geojson", "FILE", "With --hierarchy: polygons of the zones, for maps and exports."),
+            _option("--boundaries", "FILE", "With --hierarchy: polygons of the zones, for maps and exports.", _ZONES),
         ],
         None,
     ),
@@ -102,26 +90,28 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
             _option(
                 "--crs",
                 "EPSG:CODE",
-                "What the coordinates are if not degrees, such as EPSG:32719: x in start_lon and end_lon, y in "
-                "start_lat and end_lat.",
+                "The reference system of coordinates that are not degrees, such as EPSG:32719: x in start_lon and "
+                "end_lon, y in start_lat and end_lat.",
+                _ZONES,
             ),
         ],
         None,
     ),
-    "read_as": (
-        Annotated[ReadAs | None, _option("--read-as", None, "Settle what INPUT is where its columns allow both.")],
-        None,
-    ),
-    "encoding": (
+    "since": (
         Annotated[
-            str | None,
-            _option("--encoding", "NAME", "Of a text file that is not UTF-8, such as latin-1. [default: as it looks]"),
+            str | None, _option("--since", "DAY", "Read trips that start on this day or later: 2024-02-01.", _TIMES)
         ],
         None,
     ),
-    "delimiter": (
+    "until": (
         Annotated[
-            str | None, _option("--delimiter", "CHAR", "Between columns of a text file. [default: told by the header]")
+            str | None,
+            _option(
+                "--until",
+                "DAY",
+                "Read trips that start before this day. The period is published with the release.",
+                _TIMES,
+            ),
         ],
         None,
     ),
@@ -131,88 +121,73 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
             _option(
                 "--timezone",
                 "ZONE",
-                "On which clock hours are, such as Europe/Paris, where times have an offset. [default: as written]",
+                "The time zone of hours, such as Europe/Paris, if times have an offset. [default: as written]",
+                _TIMES,
             ),
-        ],
-        None,
-    ),
-    "decimal": (
-        Annotated[
-            str | None,
-            _option("--decimal", "CHAR", "Before the fraction of numbers: , or . [default: told by coordinates]"),
         ],
         None,
     ),
     "time_format": (
         Annotated[
             str | None,
-            _option(
-                "--time-format", "FORMAT", "How times are written, such as '%d/%m/%Y %H:%M'. [default: as they look]"
-            ),
+            _option("--time-format", "FORMAT", "The format of times: '%d/%m/%Y %H:%M'. [default: detected]", _TIMES),
+        ],
+        None,
+    ),
+    "read_as": (
+        Annotated[
+            ReadAs | None, _option("--read-as", None, "The content of a table whose columns allow both.", _FILES)
+        ],
+        None,
+    ),
+    "encoding": (
+        Annotated[
+            str | None,
+            _option("--encoding", "NAME", "The encoding of a text file, such as latin-1. [default: detected]", _FILES),
+        ],
+        None,
+    ),
+    "delimiter": (
+        Annotated[
+            str | None,
+            _option("--delimiter", "CHAR", "The character between columns. [default: detected in the header]", _FILES),
+        ],
+        None,
+    ),
+    "decimal": (
+        Annotated[
+            str | None, _option("--decimal", "CHAR", "The decimal mark, . or , [default: detected in numbers]", _FILES)
         ],
         None,
     ),
 }
-"""By name of the parameter: how typer is to take it, and the default."""
 
 
 @dataclass(frozen=True)
-class InputOptions:
-    """What the options say about reading; call it with what to read."""
+class InputOptions(OptionGroup):
+    """How to read an input; call it with the input."""
 
-    said: Mapping[str, Any]
+    OPTIONS = OPTIONS
 
     def __call__(self, source: Any, **more: Any) -> InputSpec:
-        """Return the description of an input, with what the command itself has to say about it."""
+        """Return the description of an input, with what only the command knows about it."""
         from odkanon.read.input_spec import InputSpec
 
         if isinstance(source, list) and len(source) == 1:
             source = source[0]
-        said = dict(self.said)
-        read_as: ReadAs | None = said.pop("read_as")
-        said["columns"] = column_mapping(said.pop("column"))
-        return InputSpec(source, kind=None if read_as is None else read_as.value, **said | more)
-
-
-def reads(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command all options of reading, in place of its parameter ``how``."""
-
-    @wraps(command)
-    def wrapped(**given: Any) -> None:
-        said = {name: given.pop(name) for name in OPTIONS}
-        command(**given, how=InputOptions(said))
-
-    options = [
-        Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-        for name, (annotation, default) in OPTIONS.items()
-    ]
-    return with_parameters(wrapped, command, add=options, drop="how")
-
-
-def with_parameters(
-    wrapped: Callable[..., None],
-    command: Callable[..., None],
-    *,
-    add: Sequence[Parameter],
-    drop: str | None = None,
-    first: bool = False,
-) -> Callable[..., None]:
-    """Return a wrapper with the signature, which typer looks at, of a command with some parameters more or less."""
-    own = [each for each in signature(command, eval_str=True).parameters.values() if each.name != drop]
-    both = (*add, *own) if first else (*own, *add)
-    parameters = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in both]
-    wrapped.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-    wrapped.__annotations__ = {each.name: each.annotation for each in parameters}
-    return wrapped
+        values = dict(self.values)
+        read_as: ReadAs | None = values.pop("read_as")
+        values["columns"] = column_mapping(values.pop("column"))
+        return InputSpec(source, kind=None if read_as is None else read_as.value, **values | more)
 
 
 def column_mapping(column: Sequence[str]) -> dict[str, str]:
-    """Return ``--column ours=theirs`` options as ``{ours: theirs}``."""
+    """Return the values of ``--column`` as ``{ours: theirs}``."""
     mapping: dict[str, str] = {}
     for text in column:
         ours, equals, theirs = (part.strip() for part in text.partition("="))
         if not equals or not ours or not theirs:
-            raise InputError(f"--column takes OURS=THEIRS, such as person=ID; not {text!r}")
+            raise InvalidValueError.expected("--column", "OURS=THEIRS, such as person=ID", text)
         if ours in mapping:
             raise InputError(f"--column names two columns for {ours}; name one")
         mapping[ours] = theirs

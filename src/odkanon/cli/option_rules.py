@@ -1,160 +1,157 @@
-"""Options that do not go together, or are given twice: what would be ignored is an error, for every command."""
+"""Options that have no effect beside, or without, other options: an error for every command, not silence."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import wraps
-from inspect import Parameter, signature
 from typing import Any
 
 import typer
-from typer.core import TyperCommand
 
-from odkanon.cli.input_options import OPTIONS, with_parameters
+from odkanon.cli.input_options import OPTIONS
 from odkanon.cli.rule_options import THRESHOLDS
-from odkanon.errors import InputError
+from odkanon.errors import OptionConflictError
 
 log = logging.getLogger(__name__)
 
-_CHOOSING = ("method", "suppress", "budget", "budget_of", "levels", "target", "objective", "compactness")
-_SEARCHING = ("iterations", "time_limit", "level", "symmetric")
+_CHOICE_OF_ZONES = ("method", "suppress", "budget", "budget_of", "levels", "target", "objective", "compactness")
+_SEARCH_FOR_ZONES = ("iterations", "time_limit", "level", "symmetric")
+_ABOUT_TRIPS = tuple(name for name in OPTIONS if name not in ("hierarchy", "outlines"))
+_CATALOGUE = ("publisher", "homepage", "licence", "country", "date")
+_OF_EXPORTS = ("measure", "zones", "coarse_times", "onto", "code", "weights")
 
 
 @dataclass(frozen=True)
 class Clash:
-    """Options, by name of their parameters, that say nothing beside (or without) others.
+    """Options, by the names of their parameters, that have no effect with, or without, any of some others.
 
     Attributes
     ----------
-    options : tuple of str
-        The others.
+    others : tuple of str
+        The other options.
     given : bool
-        Whether they say nothing where one of those is given, or where none is.
-    idle : tuple of str
-        The options.
+        Whether the options have no effect if one of the others is given, or if none of them is.
+    options : tuple of str
+        The options without effect.
     why : str
-        For the message.
-    of : str, optional
-        The one command of which this is true; otherwise it is of all that have such options.
-    naming : str, optional
-        What the others have to name to count as given.
+        The reason, for the message.
+    command : str, optional
+        The only command with this clash; by default all commands that have these options.
+    value : str, optional
+        The value that one of the others must have to count as given.
     """
 
-    options: tuple[str, ...]
+    others: tuple[str, ...]
     given: bool
-    idle: tuple[str, ...]
+    options: tuple[str, ...]
     why: str
-    of: str | None = None
-    naming: str | None = None
+    command: str | None = None
+    value: str | None = None
 
-
-_ABOUT_TRIPS = tuple(name for name in OPTIONS if name not in ("hierarchy", "outlines"))
 
 CLASHES = (
-    Clash(("zones",), True, (*_CHOOSING, *_SEARCHING, "segment_budget"), "the zones are given, none are chosen"),
-    Clash(("after",), True, ("since",), "the earlier release says where it ends"),
+    Clash(("zones",), True, (*_CHOICE_OF_ZONES, *_SEARCH_FOR_ZONES, "segment_budget"), "the zones are fixed"),
+    Clash(("after",), True, ("since",), "the period begins where the earlier release ends"),
     Clash(("hierarchy",), True, ("resolution", "within", "crs"), "the zones are yours, not H3 cells"),
     Clash(("hierarchy",), True, ("all_segments",), "segments need trips with coordinates"),
-    Clash(("hierarchy",), False, ("outlines",), "H3 cells have their own outlines"),
-    Clash(("segment", "all_segments"), False, ("segment_budget", "protect_intervals"), "nothing is split"),
-    Clash(("segment", "all_segments", "by"), False, ("age_bands",), "nothing is split by age", naming="age"),
-    Clash(("by",), True, ("segment", "zones"), "it makes one table, on zones of its own"),
-    Clash(("by",), True, ("steps",), "attributes are given up between whole H3 levels"),
-    Clash(("by",), True, ("level", "symmetric"), "its rows are as fine as k share, at several levels"),
-    Clash(("segment",), True, ("level", "symmetric"), "zones become as coarse as all tables need"),
-    Clash(("level",), True, ("symmetric",), "one level is one zoning for both ends"),
-    Clash(("level",), True, ("steps",), "a level is a whole one"),
-    Clash(("by",), False, ("give_up",), "there are only places to give up detail of"),
-    Clash(("all_segments",), True, ("by", "give_up"), "a cube has no segments"),
-    Clash(tuple(THRESHOLDS), True, ("protect", "k"), "the thresholds are given one by one"),
-    Clash(("segment", "by"), True, ("max_share", "min_destinations"), "such tables keep thresholds alone"),
+    Clash(("hierarchy",), False, ("outlines",), "H3 cells have their own boundaries"),
+    Clash(("segment", "all_segments"), False, ("segment_budget", "protect_intervals"), "there are no segments"),
+    Clash(("segment", "all_segments", "by"), False, ("age_bands",), "ages are not used", value="age"),
+    Clash(("by",), True, ("segment", "zones"), "it publishes one table, on zones of its own"),
+    Clash(("by",), True, ("steps",), "attributes are dropped between whole H3 levels"),
+    Clash(("by",), True, ("level", "symmetric"), "its rows are at several levels, each as fine as the rule allows"),
+    Clash(("segment",), True, ("level", "symmetric"), "the zones are as coarse as all tables need"),
+    Clash(("level",), True, ("symmetric",), "at one level, origins and destinations have the same zones anyway"),
+    Clash(("level",), True, ("steps",), "the level is a whole one"),
+    Clash(("by",), False, ("give_up",), "only places have detail to drop"),
+    Clash(("all_segments",), True, ("by", "give_up"), "a release by attribute has no segments"),
+    Clash(tuple(THRESHOLDS), True, ("protect", "k"), "thresholds by measure replace it"),
+    Clash(("segment", "by"), True, ("max_share", "min_destinations"), "such tables support thresholds only"),
     Clash(("sample",), True, ("source",), "the built-in survey is the input"),
-    Clash(("onto",), True, ("km",), "these polygons take the place of squares"),
-    Clash(("onto",), False, ("code",), "codes are those of polygons of yours"),
-    Clash(("trips",), True, ("layout",), "so many trips are a folder of Parquet files"),
+    Clash(("onto",), True, ("km",), "the polygons replace the squares"),
+    Clash(("onto",), False, ("code",), "it is a property of your polygons"),
+    Clash(("trips",), True, ("layout",), "trips for measuring are a folder of Parquet files"),
     Clash(("trips",), False, _ABOUT_TRIPS, "there are no trips to read"),
-    Clash(("trips",), True, ("force",), "so many trips go to a new folder", of="sample"),
-    Clash(("give_up",), False, ("by",), "it is for comparing orders in which a cube gives up detail", of="compare"),
+    Clash(("trips",), True, ("force",), "trips for measuring go to a new folder", command="sample"),
+    Clash(("give_up",), False, ("by",), "it selects attributes for a comparison of drop orders", command="compare"),
     Clash(
-        ("give_up",), True, ("budget", "methods"), "orders of one method are compared, without a budget", of="compare"
+        ("give_up",),
+        True,
+        ("budget", "methods"),
+        "drop orders are of one method without a budget",
+        "compare",
     ),
-    Clash(("near",), False, ("km",), "the map shows everything"),
-    Clash(("output", "full", "tables"), False, ("force",), "there is no file of yours to replace"),
+    Clash(("picture",), True, ("output", "full", "beneath"), "it writes a picture, not a page"),
+    Clash(("picture",), False, ("measure", "axis", "near", "km", "paper"), "pages show all of it", "report"),
+    Clash(("near",), False, ("km",), "the picture shows the whole area"),
+    Clash(("to",), True, ("where", *_OF_EXPORTS), "a catalogue describes whole releases", value="dcat"),
+    Clash(("to",), False, _CATALOGUE, "it describes a catalogue entry", value="dcat"),
+    Clash(("to",), False, _OF_EXPORTS, "without a format, the matrix of the matching trips is written"),
+    Clash(("layout",), True, ("column",), "the names of its columns are fixed", "trips", value="netmob25"),
+    Clash(("layout",), False, ("tables",), "the tables need the NetMob25 survey", "trips", value="netmob25"),
+    Clash(("template",), True, ("release", "policy", "evidence"), "nothing is checked"),
+    Clash(("template",), False, ("output",), "the check writes no file"),
+    Clash(("output", "full", "tables", "picture"), False, ("force",), "there is no file to replace"),
 )
 
 
-class GivenOnce(TyperCommand):
-    """A command of which each option is given once, unless it can be repeated: the first value would say nothing."""
+def check_clashes(context: typer.Context, values: dict[str, Any], defaults: Mapping[str, Any]) -> None:
+    """Refuse options without effect; ignore them, with a warning, if they come from the configuration file.
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the words of a command line; --help among them ends it here."""
-        words = list(args)
-        left = super().parse_args(ctx, args)
-        if not ctx.resilient_parsing:
-            *_, order = self.make_parser(ctx).parse_args(args=words)
-            for each in {each.name: each for each in order if not getattr(each, "is_flag", True)}.values():
-                if not each.multiple and sum(one is each for one in order) > 1:
-                    raise InputError(f"{each.opts[0]} is given more than once; which of them is meant?")
-        return left
-
-
-def check_clashes(command: Callable[..., None]) -> Callable[..., None]:
-    """Make a command refuse options that say nothing beside others that are given."""
-
-    @wraps(command)
-    def wrapped(context: typer.Context, **given: Any) -> None:
-        spelling = {each.name: each.opts[0] for each in context.command.params}
-        for clash in CLASHES:
-            here = [name for name in clash.options if name in spelling and clash.of in (None, context.info_name)]
-            beside = [
-                name
-                for name in here
-                if (was_given(context, name) or _in_file(context, name)) and _names(given[name], clash.naming)
-            ]
-            if not here or bool(beside) != clash.given:
-                continue
-            first = beside[0] if clash.given else next((name for name in here if was_given(context, name)), here[0])
-            named = spelling[first] + (f" {clash.naming}" if clash.naming else "")
-            word = f"with {named}" if clash.given else f"without {named}"
-            for name in clash.idle:
-                said = f"{spelling.get(name)} does not apply {word}: {clash.why}"
-                told_here = not clash.given or any(was_given(context, each) for each in beside)
-                if was_given(context, name) or (_in_file(context, name) and not told_here):
-                    raise InputError(f"{said}; leave it out")
-                if _in_file(context, name):
-                    _leave_out(context, given, name, plain.parameters[name].default)
-                    log.warning("%s; what the file has for it is left out", said)
-        command(**given | ({"context": context} if takes_context else {}))
-
-    plain = signature(command)
-    takes_context = "context" in plain.parameters
-    context = Parameter("context", Parameter.KEYWORD_ONLY, annotation=typer.Context)
-    return with_parameters(wrapped, command, add=[] if takes_context else [context])
+    Parameters
+    ----------
+    values : dict
+        By the name of the parameter; an ignored option gets its default.
+    """
+    spelling = {each.name: _spelling(each) for each in context.command.params}
+    for clash in CLASHES:
+        others = [name for name in clash.others if name in spelling and clash.command in (None, context.info_name)]
+        given = [
+            name
+            for name in others
+            if (was_given(context, name) or _is_in_file(context, name)) and _has_value(values[name], clash.value)
+        ]
+        if not others or bool(given) != clash.given:
+            continue
+        first = given[0] if clash.given else next((name for name in others if was_given(context, name)), others[0])
+        other = spelling[first] + (f" {clash.value}" if clash.value else "")
+        typed = not clash.given or any(was_given(context, each) for each in given)
+        for name in clash.options:
+            error = OptionConflictError.between(str(spelling.get(name)), other, clash.why, missing=not clash.given)
+            if was_given(context, name) or (_is_in_file(context, name) and not typed):
+                raise error
+            if _is_in_file(context, name):
+                _set_default(context, values, name, defaults[name])
+                log.warning("%s", str(error).replace("leave it out", "the value in the configuration file is ignored"))
 
 
-def _names(value: Any, wanted: str | None) -> bool:
-    """Tell whether the value of an option names something, alone or as in ``sex*age``; whatever is true names all."""
-    if wanted is None or not isinstance(value, list):
+def _spelling(parameter: Any) -> str:
+    return str(parameter.metavar or parameter.name) if parameter.param_type_name == "argument" else parameter.opts[0]
+
+
+def _has_value(value: Any, expected: str | None) -> bool:
+    """Return whether the value of an option includes an expected one, as ``sex*age`` includes both; a flag has all."""
+    if expected is None or value is True:
         return True
-    return any(wanted == part.partition(":")[0].strip() for each in value for part in str(each).split("*"))
+    texts = map(str, value if isinstance(value, list) else [value])
+    return any(expected == part.partition(":")[0].strip() for text in texts for part in text.split("*"))
 
 
 def was_given(context: typer.Context, name: str) -> bool:
-    """Tell whether somebody has given a value to a parameter, here and now."""
+    """Return whether a parameter was given on the command line, not by default or in a file."""
     source = context.get_parameter_source(name)
     return source is not None and source.name in ("COMMANDLINE", "ENVIRONMENT", "PROMPT")
 
 
-def _in_file(context: typer.Context, name: str) -> bool:
-    """Tell whether a value comes from ``odkanon.toml``, which the command line wins over."""
+def _is_in_file(context: typer.Context, name: str) -> bool:
+    """Return whether the value of a parameter comes from the configuration file."""
     source = context.get_parameter_source(name)
     return source is not None and source.name == "DEFAULT_MAP"
 
 
-def _leave_out(context: typer.Context, given: dict[str, Any], name: str, default: Any) -> None:
-    given[name] = context.params[name] = default
+def _set_default(context: typer.Context, values: dict[str, Any], name: str, default: Any) -> None:
+    values[name] = context.params[name] = default
     source = context.get_parameter_source(name)
     assert source is not None
     context.set_parameter_source(name, type(source)["DEFAULT"])

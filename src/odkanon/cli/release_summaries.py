@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from odkanon.cli.console import console, make_table, say
+from odkanon.cli.console import console, make_table
 from odkanon.cli.summaries import show_files, show_input, show_recipe, show_release
 from odkanon.core.formatting import format_count
 from odkanon.linked import LinkedReleases
@@ -33,13 +33,13 @@ def show_result(result: Release | LinkedReleases, request: Request, folder: Path
     _show_hours(request)
     if isinstance(result, LinkedReleases):
         written = 1 + sum(part.release is not None for part in result.parts)
-        say(f"Wrote {folder}: {format_count(written, 'releases')} on the same zones, and index.json")
+        console.print(f"Wrote {folder}: {format_count(written, 'releases')} on the same zones, and index.json")
         show_recipe(folder)
         return
     _show_earlier(result, request)
     hint = cascade_hint(result) if request.zones_of is None and not request.by else None
     if hint is not None:
-        say(hint)
+        console.print(hint)
     show_files(folder)
 
 
@@ -49,7 +49,7 @@ def _show_hours(request: Request) -> None:
         part.partition(":")[0].strip() for text in (*request.by, *request.segments) for part in text.split("*")
     ]
     if isinstance(request.input, InputSpec) and (request.input.uses_hours or "hour" in attributes):
-        say(request.input.clock)
+        console.print(request.input.clock)
 
 
 def _show_earlier(release: Release, request: Request) -> None:
@@ -58,10 +58,10 @@ def _show_earlier(release: Release, request: Request) -> None:
         return
     outside = release.parameters.get("trips_outside")
     if outside is None:
-        say(f"This release and {request.zones_of} are safe side by side if they share no trip.")
+        console.print(f"This release and {request.zones_of} are safe side by side if they share no trip.")
         return
     trips = format_count(outside, "trips begin or end", "trip begins or ends")
-    say(f"{trips} outside the zones of {request.zones_of}, and {'is' if outside == 1 else 'are'} suppressed.")
+    console.print(f"{trips} outside the zones of {request.zones_of}, and {'is' if outside == 1 else 'are'} suppressed.")
 
 
 def show_linked(linked: LinkedReleases) -> None:

@@ -11,11 +11,14 @@ from typing import Annotated, Any
 
 import typer
 
-from odkanon.cli.console import console, make_table, say
+from odkanon.cli.common_options import command
+from odkanon.cli.console import console, make_table
+from odkanon.cli.old_names import is_set
 from odkanon.core.paths import remote
 from odkanon.errors import InputError, nearest
 
 
+@command
 def rerun(
     context: typer.Context,
     recipe: Annotated[
@@ -153,16 +156,16 @@ def words_of(command: Any, options: Mapping[str, Any]) -> list[str]:
         if parameter.param_type_name == "argument":
             last += [str(each) for each in values]
         elif parameter.is_flag:
-            words += [parameter.opts[0]] * bool(value)
+            words += [parameter.opts[0]] * is_set(name, value)
         else:
             words += [word for each in values for word in (parameter.opts[0], str(each))]
     return [*words, "--", *last]
 
 
 def _show_differences(differences: Sequence[Any]) -> None:
-    console.tell(differences=[vars(each) for each in differences])
+    console.add_result(differences=[vars(each) for each in differences])
     if not differences:
-        say("Options, versions and counts are the same.")
+        console.print("Options, versions and counts are the same.")
         return
     table = make_table("What differs", ("", "then", "now"), left=("",))
     for each in differences:
@@ -183,9 +186,12 @@ def _compare(before: Path, after: Path) -> bool:
     from odkanon.publish.recipe_diff import unlike_files
 
     if not before.is_dir():
-        say(f"There is no {before.name} beside the recipe to compare with.")
+        console.print(f"There is no {before.name} beside the recipe to compare with.")
         return True
     unlike = unlike_files(before, after)
-    console.tell(same_bytes=not unlike, unlike_files=unlike)
-    say(f"Other bytes than {before.name} in: {', '.join(unlike)}." if unlike else f"The same bytes as {before.name}.")
+    console.add_result(same_bytes=not unlike, unlike_files=unlike)
+    outcome = (
+        f"Other bytes than {before.name} in: {', '.join(unlike)}" if unlike else f"The same bytes as {before.name}"
+    )
+    console.print(f"{outcome}.")
     return not unlike

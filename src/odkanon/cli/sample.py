@@ -8,17 +8,19 @@ from typing import Annotated
 
 import typer
 
-from odkanon.cli.console import console, say
+from odkanon.cli.common_options import command
+from odkanon.cli.console import console
 from odkanon.errors import InputError
 
 
-class Layout(StrEnum):
-    """What the survey is written as."""
+class SampleLayout(StrEnum):
+    """The layout of the sample."""
 
     trips = "trips"
     netmob25 = "netmob25"
 
 
+@command
 def sample(
     output: Annotated[
         Path,
@@ -26,20 +28,22 @@ def sample(
             "--output",
             "-o",
             metavar="PATH",
-            help="Where to: .parquet, .csv, .csv.gz; a folder with netmob25 or --trips.",
+            help="A .parquet, .csv or .csv.gz file; with --as netmob25 or --trips a folder.",
         ),
     ],
     trips: Annotated[
         int | None,
-        typer.Option(help="Instead of the survey, this many trips as a folder of Parquet files, for measuring."),
+        typer.Option(
+            metavar="NUMBER", help="Write this many trips instead, as a folder of Parquet files, for benchmarks."
+        ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Another seed makes another survey.")] = 2025,
+    seed: Annotated[int, typer.Option(metavar="NUMBER", help="The seed of the random numbers.")] = 2025,
     layout: Annotated[
-        Layout, typer.Option("--as", help="As a table of trips, or as raw GNSS points in the layout of NetMob25.")
-    ] = Layout.trips,
-    force: Annotated[bool, typer.Option("--force", help="Replace PATH.")] = False,
+        SampleLayout, typer.Option("--as", help="A table of trips, or raw GNSS points in the layout of NetMob25.")
+    ] = SampleLayout.trips,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing PATH.")] = False,
 ) -> None:
-    """Write the sample survey: synthetic trips with the shape of the paper's, to try everything on."""
+    """Write the sample survey: synthetic trips that resemble those of the paper."""
     import pyarrow.parquet
 
     from odkanon.core.atomic_write import check_new, whole_file
@@ -47,20 +51,20 @@ def sample(
     from odkanon.sample.survey import make_survey
 
     if trips is not None:
-        from odkanon.cli.stages import stages
+        from odkanon.cli.progress import stages
         from odkanon.sample.crowd import write_crowd
 
         with stages() as stage:
             write_crowd(trips, output, seed=seed, progress=stage)
-        console.tell(written=[output])
-        say(f"Wrote {trips:,} synthetic trips to {output}")
+        console.add_result(written=[output])
+        console.print(f"Wrote {trips:,} synthetic trips to {output}")
         return
-    if layout is Layout.netmob25:
+    if layout is SampleLayout.netmob25:
         from odkanon.sample.gnss_points import write_netmob25
 
         points = write_netmob25(make_survey(seed), output, force=force)
-        console.tell(written=[output])
-        say(f"Wrote {points:,} synthetic GNSS points to {output}")
+        console.add_result(written=[output])
+        console.print(f"Wrote {points:,} synthetic GNSS points to {output}")
         return
     check_new(output, force=force)
     if output.suffix not in (".parquet", ".csv", ".gz"):
@@ -71,5 +75,5 @@ def sample(
             pyarrow.parquet.write_table(survey, partial)
         else:
             write_csv(survey, partial)
-    console.tell(written=[output])
-    say(f"Wrote {survey.num_rows:,} synthetic trips to {output}")
+    console.add_result(written=[output])
+    console.print(f"Wrote {survey.num_rows:,} synthetic trips to {output}")

@@ -1,4 +1,4 @@
-"""``odkanon series``: what changed from one release to the next."""
+"""``odkanon series``: the changes from each release to the next."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from typing import Annotated
 
 import typer
 
-from odkanon.cli.console import console, make_table, say
+from odkanon.cli.common_options import command
+from odkanon.cli.console import console, make_table
 from odkanon.core.formatting import format_count
 
 
+@command
 def series(
     releases: Annotated[
         list[Path],
@@ -19,23 +21,25 @@ def series(
         ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the table and the page.")],
-    show: Annotated[int, typer.Option("--show", min=0, help="How many of the largest changes to print.")] = 10,
+    show: Annotated[
+        int, typer.Option("--show", min=0, metavar="NUMBER", help="The number of changes to print, the largest first.")
+    ] = 10,
     force: Annotated[bool, typer.Option("--force", help="Replace an earlier series in DIR.")] = False,
 ) -> None:
-    """Put releases side by side: how each flow changed, as a table and a page.
+    """Show how each flow changed between releases, as a table and a page.
 
-    It uses published numbers alone, and is as safe as they are together: ask `odkanon audit` first.
+    A series uses published figures only and is as safe as these are together: run `odkanon audit` on them first.
 
-    Example:
-
+    Examples
+    --------
     `odkanon series january february march -o spring`
     """
     from odkanon.publish.change_table import save_series
 
     found = save_series(releases, output, force=force)
     rows = found.table.to_pylist()
-    console.tell(folder=output, releases=found.names, flows=len(rows), flows_in_all=found.lasting, changes=rows)
-    say(
+    console.add_result(folder=output, releases=found.names, flows=len(rows), flows_in_all=found.lasting, changes=rows)
+    console.print(
         f"{format_count(len(rows), 'flows')}, {found.lasting:,} of them in all "
         f"{format_count(len(found.names), 'releases')}."
     )
@@ -50,4 +54,4 @@ def series(
         for row in known:
             table.add_row(row["origin"], row["destination"], f"{row[f'trips {found.names[-1]}']:,}", f"{row[last]:+,}")
         console.print(table)
-    say(f"Wrote {output}: {', '.join(sorted(path.name for path in output.iterdir()))}.")
+    console.print(f"Wrote {output}: {', '.join(sorted(path.name for path in output.iterdir()))}.")

@@ -182,7 +182,7 @@ def show_recipe(folder: Path) -> None:
     """Say what lies beside a folder, and for whom."""
     recipe = folder.with_name(recipe_path(folder).name)
     told = read_recipe(folder) or {}
-    console.tell(folder=folder, recipe=recipe, about=told.get("about") or _abouts(told))
+    console.add_result(folder=folder, recipe=recipe, about=told.get("about") or _abouts(told))
     console.print(f"Publish the folder. Keep {recipe}: it has every number in full, and is for you.")
 
 

@@ -14,8 +14,9 @@ import pytest
 from cli.here import run
 from cli.runner import odkanon, output, told
 from odkanon import InputError
-from odkanon.cli.commands import COMMANDS
+from odkanon.cli.commands import COMMANDS, TOPICS
 from odkanon.cli.console import CommandConsole, make_table
+from odkanon.cli.old_names import OLD_COMMANDS
 
 GOLDEN = Path(__file__).parent.parent / "golden/tiny/od.csv"
 
@@ -114,10 +115,23 @@ def test_every_command_has_them_and_tells_its_exit_codes() -> None:
 def test_help_begins_with_what_most_people_need() -> None:
     text = odkanon("anonymize", "--help").stdout
     first = text[text.index("─ Options ─") :].split("╰")[0]
-    asked = ["--k", "--protect", "--output", "--method", "--budget", "--help"]
-    assert [word for line in first.splitlines() for word in line.split()[:4] if word.startswith("--")] == asked
-    others = text[text.index("─ Options ─") + len(first) :]
-    assert all(panel in others for panel in ("─ How to read INPUT", "─ How ─", "─ For every command ─"))
+    expected = ["--k", "--protect", "--output", "--method", "--budget", "--segment", "--by", "--force"]
+    expected += ["--resolution", "--column", "--where", "--within", "--hierarchy", "--help"]
+    assert [word for line in first.splitlines() for word in line.split()[:4] if word.startswith("--")] == expected
+    assert "anonymize --help-all" in text
+    assert "─ Method ─" not in text
+    everything = odkanon("anonymize", "--help-all").stdout
+    assert first in everything
+    assert all(panel in everything for panel in ("─ Input: file formats ─", "─ Method ─", "─ Every command ─"))
+    assert "--help-all" not in odkanon("demo", "--help").stdout
+
+
+def test_commands_are_listed_by_topic() -> None:
+    text = odkanon("--help").stdout
+    assert all(f"─ {topic} ─" in text for topic in TOPICS)
+    assert len(COMMANDS) == 14
+    assert all(f"│ {name} " in text for name in COMMANDS)
+    assert not any(f"│ {name} " in text for name in OLD_COMMANDS)
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -152,11 +166,11 @@ def test_tables_fit_without_cutting_names(width: int) -> None:
     name = "a-release-with-a-name-that-is-rather-long-for-a-table-of-eighty-columns-and-more"
     table = make_table("A title", ("release", *(f"number {n}" for n in range(7))), left=("release",))
     table.add_row(name, *("1,234,567.8" for _ in range(7)))
-    speaker = CommandConsole()
-    speaker.file = io.StringIO()
-    speaker._force_terminal, speaker._width = True, width
-    speaker.print(table)
-    text = speaker.file.getvalue()
+    terminal = CommandConsole()
+    terminal.file = io.StringIO()
+    terminal._force_terminal, terminal._width = True, width
+    terminal.print(table)
+    text = terminal.file.getvalue()
     assert "…" not in text
     assert max(map(len, text.splitlines())) <= width + 16  # colours take some characters, but no columns
 
