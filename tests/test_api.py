@@ -102,7 +102,13 @@ def with_examples() -> list[str]:
 
 
 @pytest.mark.parametrize("name", with_examples())
-def test_examples_run(name: str) -> None:
-    outcome = doctest.testmod(importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE)
+def test_examples_run(
+    name: str, example_names: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Examples run in an empty folder, with the names of their module and those that all examples may use."""
+    monkeypatch.chdir(tmp_path)
+    module = importlib.import_module(name)
+    names = example_names | vars(module)
+    outcome = doctest.testmod(module, globs=names, optionflags=doctest.NORMALIZE_WHITESPACE)
     assert outcome.attempted
     assert not outcome.failed

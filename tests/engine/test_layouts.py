@@ -6,9 +6,12 @@ import logging
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+pytest.importorskip("pyproj")
+
 import pyarrow as pa
 import pyarrow.parquet
-import pytest
 
 from cli.runner import odkanon, output
 from engine.layouts import UTM, WRITTEN, porto, projected, same_clock, with_times

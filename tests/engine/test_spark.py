@@ -6,11 +6,14 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+pytest.importorskip("pyproj")
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
-import pytest
 
 from engine.layouts import UTM, WRITTEN, porto, projected, same_clock, with_times
 from engine.needs import ON_SPARK, on_spark

@@ -6,8 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
+
+pytest.importorskip("pyproj")
+
+import pyarrow as pa
 
 from engine.layouts import WRITTEN, with_times
 from engine.needs import ON_SPARK, on_spark, with_settings

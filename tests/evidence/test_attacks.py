@@ -9,10 +9,14 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+pytest.importorskip("opendp")
+pytest.importorskip("scipy")
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
-import pytest
 
 from audit.tamper import edit_json
 from cli.runner import odkanon

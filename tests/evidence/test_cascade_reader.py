@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
+
+pytest.importorskip("opendp")
+pytest.importorskip("scipy")
+
+import numpy as np
 
 from attacks.cascades import Mode, Replay, World, every_input
 from odkanon.evidence.attacks.cascade_reader import CascadeReader, CascadeVariant, LadderNode

@@ -9,6 +9,10 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("opendp")
+pytest.importorskip("scipy")
+
+
 from cli.runner import odkanon, output, told
 from evidence.towns import attack
 from odkanon import Policy, Rule, anonymize, check_release, read_policy

@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
+
+pytest.importorskip("opendp")
+pytest.importorskip("scipy")
+
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -6,9 +6,12 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+pytest.importorskip("shapely")
+
 import numpy as np
 import pyarrow as pa
-import pytest
 import shapely
 
 from odkanon.audit.auditor import audit_releases

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product
 
-import numpy as np
 import pytest
+
+pytest.importorskip("scipy")
+
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -8,6 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+
+pytest.importorskip("rdflib")
+
 from rdflib import DCAT, DCTERMS, FOAF, RDF, Graph, Namespace
 
 from odkanon import InputError, Publisher, Rule, anonymize, describe_catalogue

@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+pytest.importorskip("frictionless")
+
 from frictionless import validate
 
 from odkanon import METHODS, Rule, anonymize

@@ -7,11 +7,18 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+pytest.importorskip("geopandas")
+pytest.importorskip("h5py")
+pytest.importorskip("openmatrix")
+pytest.importorskip("pyogrio")
+pytest.importorskip("shapely")
+
 import geopandas
 import numpy as np
 import openmatrix
 import pyogrio
-import pytest
 
 from cli.runner import odkanon, output
 from odkanon.errors import InputError

@@ -7,10 +7,14 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+pytest.importorskip("pandas")
+pytest.importorskip("shapely")
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pytest
 
 from cli.runner import odkanon, output
 from odkanon import InputError, Rule, anonymize, cube_of, export_release, read_trips, view_release

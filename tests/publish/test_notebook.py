@@ -5,11 +5,15 @@ from __future__ import annotations
 import html
 from typing import Any
 
+import pytest
+
+pytest.importorskip("pandas")
+pytest.importorskip("polars")
+
 import duckdb
 import pandas as pd
 import polars as pl
 import pyarrow as pa
-import pytest
 
 import odkanon
 from odkanon import Rule

@@ -11,13 +11,20 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import pytest
+
+pytest.importorskip("geopandas")
+pytest.importorskip("h5py")
+pytest.importorskip("openmatrix")
+pytest.importorskip("scipy")
+pytest.importorskip("shapely")
+
 import geopandas
 import h3
 import numpy as np
 import openmatrix
 import pyarrow as pa
 import pyarrow.parquet
-import pytest
 import shapely
 from hypothesis import given
 from hypothesis import strategies as st

@@ -5,6 +5,11 @@ from __future__ import annotations
 from typing import Any
 from unittest.mock import patch
 
+import pytest
+
+pytest.importorskip("scipy")
+pytest.importorskip("shapely")
+
 import numpy as np
 from hypothesis import assume, given
 from hypothesis import strategies as st

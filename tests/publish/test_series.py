@@ -5,9 +5,16 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
+import pytest
+
+pytest.importorskip("geopandas")
+pytest.importorskip("h5py")
+pytest.importorskip("openmatrix")
+pytest.importorskip("pyogrio")
+pytest.importorskip("shapely")
+
 import h5py
 import numpy as np
-import pytest
 
 from cli.here import run
 from odkanon import InputError, Release, Rule, anonymize, export_release, read_release, release_on_zones, zoning_of

@@ -12,12 +12,17 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+pytest.importorskip("geopandas")
+pytest.importorskip("pyogrio")
+pytest.importorskip("shapely")
+
 import geopandas
 import pandas
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
-import pytest
 import shapely
 
 from odkanon import InputError, InputSpec, lookup_hierarchy, points_to_trips, read_area, read_hierarchy, read_trips

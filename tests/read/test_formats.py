@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+pytest.importorskip("pyproj")
+
 import numpy as np
 import pyarrow as pa
 import pyproj
-import pytest
 
 from cli.runner import odkanon, output
 from odkanon.errors import InputError

@@ -6,8 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
+
+pytest.importorskip("shapely")
+
+import pyarrow as pa
 import shapely
 
 from cli.runner import odkanon, output

@@ -6,12 +6,19 @@ import subprocess
 import sys
 from typing import Any
 
+import pytest
+
+pytest.importorskip("geopandas")
+pytest.importorskip("pandas")
+pytest.importorskip("polars")
+pytest.importorskip("scipy")
+pytest.importorskip("shapely")
+
 import duckdb
 import geopandas
 import numpy as np
 import polars as pl
 import pyarrow as pa
-import pytest
 
 from odkanon.errors import ColumnNotFoundError
 from odkanon.release_format.conversions import FlowTable, ZoneTable

@@ -6,10 +6,14 @@ import csv
 import re
 from pathlib import Path
 
+import pytest
+
+pytest.importorskip("geopandas")
+pytest.importorskip("shapely")
+
 import geopandas
 import numpy as np
 import pyarrow.parquet
-import pytest
 import shapely
 
 from cli.runner import odkanon, output

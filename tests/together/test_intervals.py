@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
+
+pytest.importorskip("scipy")
+
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog

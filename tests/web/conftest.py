@@ -7,16 +7,19 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow.parquet
 import pytest
-from playwright.sync_api import Browser, Error, sync_playwright
 
 from odkanon.explore import ExploreServer
 from odkanon.sample.survey import make_survey
 from web.browser import install
 from web.building import page_built
 from web.exploring import WITHIN, serving
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 __all__ = ["browser", "page_built"]
 
@@ -49,6 +52,8 @@ def find_browser() -> tuple[str, dict[str, str]]:
 
 @pytest.fixture(scope="session")
 def browser(page_built: Path) -> Iterator[Browser]:
+    from playwright.sync_api import Error, sync_playwright
+
     executable, environment = find_browser()
     with sync_playwright() as playwright:
         try:

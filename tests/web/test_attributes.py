@@ -5,8 +5,11 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator
 
-import h3
 import pytest
+
+pytest.importorskip("playwright")
+
+import h3
 from playwright.sync_api import Browser
 
 from web import made

@@ -7,8 +7,11 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import h3
 import pytest
+
+pytest.importorskip("playwright")
+
+import h3
 from playwright.sync_api import Browser
 
 from web import made

@@ -7,6 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+pytest.importorskip("playwright")
+
 from playwright.sync_api import Browser
 
 from odkanon.evidence.attack_registry import ATTACKS

@@ -15,6 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+pytest.importorskip("playwright")
+
 from typer.testing import CliRunner
 
 from odkanon import read_recipe

@@ -6,6 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+pytest.importorskip("playwright")
+
 from playwright.sync_api import Browser, Route
 
 from odkanon.explore.controls import for_controls

@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+pytest.importorskip("playwright")
+
 from playwright.sync_api import Browser
 
 from audit.tamper import edit_json

@@ -10,8 +10,11 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
-import h3
 import pytest
+
+pytest.importorskip("playwright")
+
+import h3
 from playwright.sync_api import Browser
 
 from odkanon.publish.report import write_full_report

@@ -4,8 +4,13 @@ import gzip
 from pathlib import Path
 from typing import Any
 
-import mapbox_vector_tile
 import pytest
+
+pytest.importorskip("mapbox_vector_tile")
+pytest.importorskip("pmtiles")
+pytest.importorskip("shapely")
+
+import mapbox_vector_tile
 from pmtiles.tile import Compression, TileType, zxy_to_tileid
 from pmtiles.writer import Writer
 
