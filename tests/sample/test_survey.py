@@ -87,8 +87,8 @@ def test_central_trips_are_as_many_and_as_rarely_alike_as_in_the_paper(survey: S
 
 def test_some_cells_are_shared_by_many_people(survey: Survey) -> None:
     _, number = np.unique(survey.column["person"].astype(str), return_inverse=True)
-    contributions = np.unique(np.stack([survey.destination, number.astype(np.uint64)], axis=1), axis=0)
-    _, visitors = np.unique(contributions[:, 0], return_counts=True)
+    persons_of_cells = np.unique(np.stack([survey.destination, number.astype(np.uint64)], axis=1), axis=0)
+    _, visitors = np.unique(persons_of_cells[:, 0], return_counts=True)
     assert visitors.max() >= 20
     assert np.mean(visitors == 1) > 0.5
 

@@ -1,1 +1,1 @@
-"""Made-up surveys."""
+"""Synthetic trips for trying out, testing and measuring the program."""

@@ -1,7 +1,7 @@
-"""Made-up trips by the million, for measuring: as many as wanted, batch by batch, always the same for a seed.
+"""Synthetic trips in any number, generated batch by batch from a seed, for measuring speed and memory.
 
-People live, work and go out around the places of `odkanon.sample.survey`, mostly near home, and repeat themselves:
-enough for realistic numbers of pairs and of persons in each, of no value for anything else.
+People live, work and go out around the places of `odkanon.sample.survey`, mostly near home and repeatedly: the numbers of
+OD pairs and of persons per pair are realistic, nothing else is.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from odkanon.core.atomic_write import move_into_place, partial_folder
-from odkanon.errors import InputError
+from odkanon.errors import InvalidValueError, TargetExistsError
 from odkanon.sample import survey_model as tables
 
 BATCH = 1_000_000
-"""Trips of a batch; each has a generator of its own, so that any batch can be made without those before it."""
+"""Trips per batch; each batch has its own generator, so that it does not depend on the others."""
 
 _FILE = 10_000_000
 _TRIPS_PER_PERSON = 20
@@ -34,21 +34,21 @@ Ints = npt.NDArray[np.int64]
 
 
 def write_crowd(trips: int, folder: Path, *, seed: int = 2025, progress: Callable[[str], None] | None = None) -> Path:
-    """Write made-up trips as a dataset of Parquet files, one batch in memory at a time, all or nothing.
+    """Write synthetic trips as a dataset of Parquet files, with one batch in memory at a time.
 
     Parameters
     ----------
     trips : int
-        How many, in [1, inf).
+        The number of trips, in [1, inf).
     folder : path
-        A new folder; files go to ``part=0``, ``part=1``, ... below it.
+        A new folder; files are written to ``part=0``, ``part=1``, ... in it. If writing fails, there is none.
     seed : int
-        Any whole number from 0; the same seed gives the same files.
+        The seed, a whole number from 0; equal seeds give equal files.
     progress : callable, optional
-        Called with a text now and then.
+        Called with a text after each batch.
     """
     if trips < 1:
-        raise InputError(f"the number of trips must be 1 or more, not {trips}")
+        raise InvalidValueError.expected("the number of trips", "1 or more", trips)
     _check_free(folder)
     batches, done = crowd(trips, seed=seed), 0
     with partial_folder(folder) as partial:
@@ -68,11 +68,11 @@ def write_crowd(trips: int, folder: Path, *, seed: int = 2025, progress: Callabl
 
 def _check_free(folder: Path) -> None:
     if os.path.lexists(folder):
-        raise InputError(f"{folder} exists already; choose another folder")
+        raise TargetExistsError.at(folder, advice="choose another folder")
 
 
 def crowd(trips: int, *, seed: int = 2025) -> Iterator[pa.RecordBatch]:
-    """Yield made-up trips in batches of a million, by person."""
+    """Yield synthetic trips in batches of a million, ordered by person."""
     for number in range(-(-trips // BATCH)):
         yield _batch(number, min(BATCH, trips - number * BATCH), seed)
 
@@ -97,7 +97,7 @@ def _batch(number: int, count: int, seed: int) -> pa.RecordBatch:
     anchors = _anchors(random, people)
     weight = np.round(np.exp(0.5 * np.clip(_normal(random, people), -3, 3)), 3)
     person = (np.arange(count) // _TRIPS_PER_PERSON).astype(np.int64)
-    # Where each trip leads: home every other time, else work, a habit or anywhere; it starts where the last ended.
+    # Every other trip goes home, the others to work, a habit or an outing; each starts where the last one ended.
     turn = np.arange(count) % _TRIPS_PER_PERSON
     choice = 1 + np.minimum((random.random(count) ** 1.5 * 3).astype(np.int64), 2)
     to = np.where(turn % 2 == 1, 0, choice)
@@ -121,10 +121,10 @@ def _batch(number: int, count: int, seed: int) -> pa.RecordBatch:
 
 
 def _anchors(random: np.random.Generator, people: int) -> npt.NDArray[np.complex128]:
-    """Return the home, work, habit and outing of each person, as km east + 1j * km north of the centre."""
+    """Return home, work, habit and outing of each person, as km east + 1j * km north of the centre."""
     home = _places(random, "homes", people)
     work = _places(random, "jobs", people)
-    # Half of the people work near home; what is left crosses the region.
+    # Half of the people work near home; the others cross the region.
     work = np.where(random.random(people) < 0.5, home + 4.0 * _scatter(random, people), work)
     habit = home + 1.2 * _scatter(random, people)
     outing = np.where(random.random(people) < 0.5, _places(random, "jobs", people), home + 6 * _scatter(random, people))
@@ -149,7 +149,7 @@ def _normal(random: np.random.Generator, count: int) -> Floats:
 
 
 def _times(random: np.random.Generator, turn: Ints, km: Floats) -> tuple[Ints, Ints]:
-    """Spread the trips of a person over the days of a week; in seconds."""
+    """Return departures, spread over a week, and durations, in seconds."""
     slot = 86_400 * _DAYS // _TRIPS_PER_PERSON
     departure = turn * slot + (random.random(len(turn)) * slot * 0.5).astype(np.int64)
     return departure, 60 + np.rint(150 * np.minimum(km, 80.0)).astype(np.int64)

@@ -1,4 +1,4 @@
-"""The sample survey as raw GNSS points, in the layout of NetMob25: for trying the way from points to tables."""
+"""The sample survey as raw GNSS points in the layout of NetMob25."""
 
 from __future__ import annotations
 
@@ -10,29 +10,28 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from odkanon.core.atomic_write import check_new, move_into_place, partial_folder, restore
-from odkanon.errors import InputError
+from odkanon.errors import TargetExistsError
 from odkanon.read.points.netmob25_files import INDIVIDUALS, POINTS
 from odkanon.read.tables.open_table import write_csv
 
 _STEP = 150.0
-"""Seconds between points at most, which with rounding stays below the pause of 180 s that would end a trip."""
+"""Maximum seconds between points; even when rounded, below the pause of 180 s that would end a trip."""
 
 _UTC_OFFSET = 3600
-"""The week of the survey is in November, when Paris is an hour ahead of UTC."""
+"""The survey takes place in November, when Paris is one hour ahead of UTC."""
 
 
 def write_netmob25(survey: pa.Table, folder: Path, *, force: bool = False) -> int:
-    """Write a survey as NetMob25 would have it, and return the number of points.
+    """Write a survey in the layout of NetMob25, and return the number of points.
 
-    Each trip becomes points along a straight line, from exactly its start to exactly its end, so that the trips can
-    be found again.
+    Each trip becomes points on a straight line from its exact start to its exact end, from which it can be recovered.
 
     Parameters
     ----------
     survey : pyarrow.Table
         Trips as `odkanon.sample.survey.make_survey` returns them.
     folder : Path
-        Where to; an earlier folder of the same kind is replaced with ``force``.
+        The target; ``force`` replaces an earlier survey.
     """
     restore(folder)
     _check_free(folder, force=force)
@@ -46,19 +45,21 @@ def write_netmob25(survey: pa.Table, folder: Path, *, force: bool = False) -> in
 
 
 def _check_free(folder: Path, *, force: bool) -> None:
-    """Raise if the survey cannot go to a folder: nothing but what it consists of is ever replaced."""
+    """Raise unless a folder is free or, with ``force``, holds such a survey and nothing else."""
     if folder.exists():
         if not (folder.is_dir() and (folder / INDIVIDUALS).is_file()):
-            raise InputError(f"{folder} exists and is not such a survey; choose another folder")
+            raise TargetExistsError.at(folder, "exists and is not such a survey", advice="choose another folder")
         points = [path.name for path in folder.glob(f"{POINTS}/*") if path.suffix != ".csv" or not path.is_file()]
         foreign = sorted({path.name for path in folder.iterdir()} - {INDIVIDUALS, POINTS}) + points
         if foreign:
-            raise InputError(f"{folder} has {foreign[0]} in it, which is no part of the survey; move it away first")
+            raise TargetExistsError.at(
+                folder, f"contains {foreign[0]}, which is not part of the survey", advice="move it away first"
+            )
     check_new(folder, force=force)
 
 
 def individuals(survey: pa.Table) -> pa.Table:
-    """Return the list of persons, with the columns of NetMob25 that have a meaning here."""
+    """Return the table of persons, with the NetMob25 columns that the sample survey has."""
     people = survey.group_by("person", use_threads=False).aggregate(
         [(name, "first") for name in ("sex", "age", "category", "weight")]
     )

@@ -1,8 +1,8 @@
-"""The deterministic synthetic survey behind ``odkanon demo``: made up, person by person, from public facts.
+"""The synthetic survey behind ``odkanon demo``, generated person by person from public facts.
 
-The survey of the paper (NetMob25) may not be passed on, and a demonstration needs something of its shape. The
-towns, shares and habits in `_sample_tables` are rough public knowledge about Île-de-France, turned until the
-totals agree with those the paper prints. No row describes anybody, and no conclusion about the region holds.
+The paper's survey (NetMob25) may not be redistributed, and a demonstration needs data of its shape. The towns, shares
+and habits in `odkanon.sample.survey_model` are rough public knowledge about Île-de-France, calibrated on the totals in
+the paper. No row describes a real person, and no conclusion about the region holds.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ IntArray = npt.NDArray[np.int64]
 PlaneArray = npt.NDArray[np.complex128]
 
 CENTRAL_CELLS: tuple[str, ...] = PARIS_CENTRE
-"""The five H3 cells of resolution 6 over central Paris to which the paper restricts its experiments."""
+"""The five H3 cells of resolution 6 in central Paris to which the paper restricts its experiments."""
 
 _PERSONS, _TRIPS, _DAYS = 3_320, 81_291, 7
 _POPULATION, _MEAN_TRIP_WEIGHT = 9_001_164, 2_674.16
 _MONDAY = np.datetime64("2022-11-14T00:00:00", "s")
 
-# Positions are complex numbers, east + 1j * north in km from Notre-Dame: one array holds both coordinates and
-# abs() is a distance.
+# Positions are complex numbers, east + 1j * north in km from Notre-Dame: one array holds both coordinates, and abs() is
+# a distance.
 _LAT, _LON = 48.853, 2.3499
 _KM_NORTH, _KM_EAST = 111.2, 73.2
 
 _ATTRIBUTES = 1_000_003
-_STATIONS, _CENTRES = 420, 14  # places that strangers share; the first few stations draw people from afar
-_FIRST_FIX_KM = 0.015  # how far a trip in the centre has got, at most, when the receiver finds itself
+_STATIONS, _CENTRES = 420, 14  # places shared by strangers; the first few stations attract people from afar
+_FIRST_FIX_KM = 0.015  # maximum distance travelled in the centre before the first GNSS fix
 _SHORTEST_STAY = 240  # seconds; a gap of up to 180 would not have ended the trip
 
 
 class _Draws:
-    """Uniform numbers and our own use of them: numpy may change its other distributions between releases."""
+    """Random draws made from uniform numbers only: numpy may change its other distributions between releases."""
 
     def __init__(self, seed: int) -> None:
         self._rng = np.random.Generator(np.random.PCG64(seed))
@@ -48,18 +48,18 @@ class _Draws:
         return self._rng.random(shape)
 
     def scatter(self, *shape: int) -> PlaneArray:
-        """Draw from the standard normal distribution on the plane (Box-Muller)."""
+        """Draw from the standard bivariate normal distribution (Box-Muller)."""
         radius = np.sqrt(-2 * np.log(1 - self.uniform(*shape)))
         return np.asarray(radius * np.exp(2j * np.pi * self.uniform(*shape)))
 
     def pick(self, shares: npt.NDArray[np.generic], rows: IntArray) -> IntArray:
-        """Draw a column for each entry of `rows`, with the shares of that row of the table."""
+        """Draw a column for each entry of ``rows``, with the shares of that row."""
         edges = np.cumsum(shares, axis=1, dtype=np.float64)
         level = self.uniform(len(rows)) * edges[rows, -1]
         return np.asarray((level[:, None] >= edges[rows]).sum(axis=1))
 
     def place(self, shares: npt.NDArray[np.generic], rows: IntArray) -> PlaneArray:
-        """Draw a point in the region, by the shares of the places in a row of the table."""
+        """Draw a point in the region for each entry of ``rows``, with that row's shares of the places."""
         chosen = self.pick(shares, rows)
         east = (tables.PLACES["lon"][chosen] - _LON) * _KM_EAST
         north = (tables.PLACES["lat"][chosen] - _LAT) * _KM_NORTH
@@ -67,14 +67,14 @@ class _Draws:
 
 
 def _fold(points: PlaneArray) -> PlaneArray:
-    """Mirror what lies beyond the border back inside; the region is an ellipse with unequal halves."""
+    """Fold points outside the region back inside; the region is an ellipse with unequal halves."""
     east = points.real / np.where(points.real > 0, 86.0, 64.0)
     north = points.imag / np.where(points.imag > 0, 40.0, 78.0)
     return np.asarray(points / np.maximum(1.0, east**2 + north**2))
 
 
 def _apportion(shares: FloatArray, total: int) -> IntArray:
-    """Split a total into whole parts in proportion to the shares, so that they add up exactly."""
+    """Split a total into whole parts in proportion to the shares, with an exact sum."""
     edges = np.cumsum(shares)
     return np.asarray(np.diff(np.rint(edges / edges[-1] * total).astype(np.int64), prepend=0))
 
@@ -88,7 +88,7 @@ class _Persons(NamedTuple):
 
 
 class _Stops(NamedTuple):
-    """The trips in order: whose, on which person-day, to which anchor; `working` is by person-day."""
+    """The trips in order: person, person-day and anchor of each; ``working`` is by person-day."""
 
     person: IntArray
     day: IntArray
@@ -112,19 +112,19 @@ def _draw_persons(draws: _Draws) -> _Persons:
 
 
 def _stretch(points: PlaneArray) -> FloatArray:
-    """Distances grow away from the centre, where people drive and park instead of walking."""
+    """Return by how much distances grow away from the centre, where people drive and park instead of walking."""
     return np.asarray(1 + np.clip((np.abs(points) - 5.0) / 3.5, 0.0, 6.0))
 
 
 def _choose_near(draws: _Draws, home: PlaneArray, options: PlaneArray) -> PlaneArray:
-    """Choose one option per person, the nearer the likelier."""
+    """Choose one option per person, with a preference for near ones."""
     persons = np.arange(len(home))
     chosen = draws.pick(np.exp(-np.abs(options - home[:, None]) / 9.0) + 1e-9, persons)
     return np.broadcast_to(options, (len(home), options.shape[1]))[persons, chosen]
 
 
 def _draw_anchors(draws: _Draws, home: PlaneArray) -> PlaneArray:
-    """Give each person the places of a life: some shared with strangers, most of them not."""
+    """Return the anchor places of each person, some shared with strangers, most not."""
     jobs = tables.PLACES["jobs"][None, :]
     anywhere = draws.place(jobs, np.zeros(_PERSONS * 16, dtype=np.int64)).reshape(_PERSONS, 16)
     work, outing = _choose_near(draws, home, anywhere[:, :8]), _choose_near(draws, home, anywhere[:, 8:])
@@ -136,29 +136,27 @@ def _draw_anchors(draws: _Draws, home: PlaneArray) -> PlaneArray:
 
 
 def _draw_stops(draws: _Draws, people: _Persons) -> _Stops:
-    # Two trips at least, so that a day can lead back home.
+    # At least two trips, so that a day can end at home.
     eagerness = 2.2 + 1.9 * np.minimum(-np.log(1 - draws.uniform(_PERSONS, _DAYS)), 4.0)
     stays_in = draws.uniform(_PERSONS, _DAYS) < 0.1
-    stays_in[:, 1] = False  # everybody goes out once at least, or would not be in the survey
+    stays_in[:, 1] = False  # everyone in the survey goes out at least once
     trips = _apportion(np.where(stays_in, 0.0, eagerness).ravel(), _TRIPS)
     day = np.repeat(np.arange(_PERSONS * _DAYS), trips)
     person = day // _DAYS
     first, last = np.diff(day, prepend=-1) > 0, np.diff(day, append=-1) != 0
     commute = tables.CATEGORIES["commute"][people.category]
     working = (draws.uniform(_PERSONS, _DAYS) < commute[:, None]) & (np.arange(_DAYS) < 5)
-    column = draws.pick(tables.CONTRIBUTIONS, 2 * (~working).ravel()[day] + ~first)
+    column = draws.pick(tables.ANCHOR_SHARES, 2 * (~working).ravel()[day] + ~first)
     column[last & (draws.uniform(_TRIPS) < 0.95)] = tables.HOME
-    for spare in (
-        tables.HABIT,
-        tables.ERRAND,
-    ):  # nobody travels from an anchor to itself; the habit may repeat in turn
+    # Nobody travels from an anchor to itself; the habit that replaces it may itself be repeated.
+    for spare in (tables.HABIT, tables.ERRAND):
         twice = (column[:-1] == column[1:]) & (person[:-1] == person[1:]) & (column[:-1] < tables.ERRAND)
         column[:-1][twice] = spare
     return _Stops(person, day, column, working.ravel(), first, last)
 
 
 def _draw_ends(draws: _Draws, stops: _Stops, anchors: PlaneArray) -> tuple[PlaneArray, PlaneArray]:
-    """Place both ends of every trip: it ends near its anchor, and the next begins near that end."""
+    """Return both ends of every trip: it ends near its anchor, and the next one begins near that end."""
     anchor = anchors[stops.person, stops.column]
     ends = _fold(anchor + tables.SCATTER_KM[stops.column] * _stretch(anchor) * draws.scatter(_TRIPS))
     previous = np.roll(ends, 1)
@@ -169,7 +167,7 @@ def _draw_ends(draws: _Draws, stops: _Stops, anchors: PlaneArray) -> tuple[Plane
 
 
 def _draw_times(draws: _Draws, stops: _Stops, km: FloatArray) -> tuple[IntArray, IntArray]:
-    """Spread the trips of each person-day over its waking hours; seconds since Monday."""
+    """Return departures, spread over waking hours, and arrivals, in seconds since Monday."""
     speed = 4.5 * (1 + km) ** 0.55 * (0.75 + 0.6 * draws.uniform(_TRIPS))
     moving = 60 + np.rint(3600 * km / speed)
     days, latest = _PERSONS * _DAYS, 24 * 3600 - 1
@@ -189,7 +187,7 @@ def _draw_times(draws: _Draws, stops: _Stops, km: FloatArray) -> tuple[IntArray,
 
 
 def _draw_weights(draws: _Draws, people: _Persons, trips: IntArray) -> FloatArray:
-    """Draw skewed weights, calibrated on the population and on the mean weight of a trip."""
+    """Draw skewed weights, calibrated on the population and on the mean trip weight."""
     skew = np.exp(0.55 * np.clip(draws.scatter(_PERSONS).real, -2.0, 2.0))
     base = skew * tables.CATEGORIES["weight"][people.category] * tables.AGE_WEIGHT[people.band]
     base *= np.where(people.woman, tables.WOMAN_WEIGHT, 1.0)
@@ -218,32 +216,31 @@ def _degrees(points: PlaneArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _person_ids() -> pa.Array:
-    """Make names like ``10_2978`` that sort as texts in the order of their numbers."""
+    """Return ids such as ``10_2978``, whose alphabetical order is their numerical order."""
     number = np.arange(_PERSONS)
     wave, ticket = (10 + number // 415).astype(str), (1000 + 2 * number).astype(str)
     return pa.array(np.char.add(np.char.add(wave, "_"), ticket))
 
 
 def make_survey(seed: int = 2025) -> pa.Table:
-    """Make up a week of trips in Île-de-France, with the totals of the paper's Table 1.
+    """Generate a week of synthetic trips in Île-de-France, with the totals of the paper's Table 1.
 
-    The table has 3,320 participants and 81,291 trips, and stands for 9,001,164 people; trips inside
-    `CENTRAL_CELLS` are about as many, and as rarely alike, as in the paper. All of it is invented: good for
-    trying the program and for measuring its speed, of no value for transport planning or for repeating the
-    paper's findings.
+    The table has 3,320 participants and 81,291 trips, and represents 9,001,164 people; the trips inside `CENTRAL_CELLS`
+    and their OD pairs are about as many as in the paper. Use it to try out the program and to measure its speed, not
+    for transport planning or to reproduce the paper's findings.
 
     Parameters
     ----------
     seed : int, default 2025
-        Any whole number from 0; the same seed gives the same table.
+        The seed, a whole number from 0; equal seeds give equal tables.
 
     Returns
     -------
     pyarrow.Table
-        One row a trip, by person and then by time, without nulls: ``person``; ``start_time`` and
-        ``end_time`` (local, no zone); ``start_lat``, ``start_lon``, ``end_lat`` and ``end_lon`` (degrees);
-        the ``weight``, ``sex``, ``age`` and ``category`` of the person; ``mode`` and ``purpose`` of the trip. A
-        trip begins within 110 m of where the person's last one ended, as a receiver needs a moment to find itself.
+        One row per trip, sorted by person and time, without nulls: ``person``; ``start_time`` and ``end_time`` (local);
+        ``start_lat``, ``start_lon``, ``end_lat`` and ``end_lon`` (degrees); ``weight``, ``sex``, ``age`` and
+        ``category`` of the person; ``mode`` and ``purpose`` of the trip. A trip begins within 110 m of the end of the
+        person's previous one, the time to first fix.
 
     Examples
     --------
@@ -257,7 +254,7 @@ def make_survey(seed: int = 2025) -> pa.Table:
     departure, arrival = _draw_times(draws, stops, np.abs(end - start))
     weight = _draw_weights(draws, people, np.bincount(stops.person, minlength=_PERSONS))
     (start_lat, start_lon), (end_lat, end_lon) = _degrees(start), _degrees(end)
-    # Of a generator of their own, so that everything else is as it was before there were modes and purposes.
+    # With a separate generator, so that the other columns do not depend on modes and purposes.
     attributes = _Draws(seed + _ATTRIBUTES)
     purpose, mode = _draw_purposes(attributes, people, stops), _draw_modes(attributes, start, end)
     owner = stops.person

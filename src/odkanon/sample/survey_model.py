@@ -1,12 +1,12 @@
-"""The numbers behind the synthetic survey: where people of Île-de-France live, who they are, where they go.
+"""The parameters of the synthetic survey: where people in Île-de-France live, who they are, and where they go.
 
-Rough public knowledge, then turned until the trips of `odkanon.sample.survey` have the totals that the paper prints.
-Shares are relative: a column need not add up to anything.
+They are rough public knowledge, calibrated so that the trips of `odkanon.sample.survey` have the totals in the paper.
+Shares are relative; they need not sum to anything.
 """
 
 import numpy as np
 
-# Where homes, and workplaces and outings, are: normal around each point, `spread` in km.
+# Where people live (homes), and where they work and go out (jobs): normal around each point, `spread` in km.
 PLACES = np.array(
     [
         ("Paris, right bank", 48.868, 2.355, 2.7, 222, 272),
@@ -37,10 +37,10 @@ PLACES = np.array(
 )
 CENTRAL_PLACES = 3  # the first rows, where some categories live more often than others: see `pull`
 
-# The share of the participants, their relative weight, the pull of the centre, the share of women, the chance
-# that a weekday is spent at work or school, and the shares of the age bands. The paper only numbers its
-# categories; the remarks are our guess from the list in its text. Shares and weights are such that the
-# segments in central Paris come near the sizes and mean weights which the paper's tables imply.
+# By category: share of participants, relative weight, attraction of the centre, share of women, probability that a
+# weekday is spent at work or school, and shares of the age bands. The paper only numbers its categories; the comments
+# are inferred from its text. With these shares and weights, the segments in central Paris are close to the sizes and
+# mean weights that the paper's tables imply.
 CATEGORIES = np.array(
     [
         ("Cat. 1", 37, 0.484, 1.0, 0.34, 0.80, (0, 106, 251, 289, 252, 94, 8)),  # craft and trade
@@ -66,10 +66,10 @@ AGE_BANDS = np.array([16, 20, 30, 40, 50, 60, 70, 81])
 AGE_WEIGHT = np.array([3.032, 1.065, 1.686, 1.731, 1.732, 2.102, 1.903])
 WOMAN_WEIGHT = 1.07
 
-# Where trips lead, one column an anchor of the person. The ends of trips scatter around it: little at home,
-# widely on errands, which is why so few trips share both cells.
+# The shares of trips to each anchor of a person. Trips end around the anchor: close to it at home, far from it on
+# errands, which is why so few trips share both cells.
 HOME, HABIT, ERRAND = 0, 5, 8
-CONTRIBUTIONS = np.array(
+ANCHOR_SHARES = np.array(
     [  # home work station station centre habit place outing errand errand
         [0, 66, 15, 2, 2, 11, 2, 2, 2, 1],  # first trip of a working day
         [8, 28, 5, 10, 3, 18, 12, 3, 3, 4],  # later trips of a working day
@@ -80,7 +80,7 @@ CONTRIBUTIONS = np.array(
 SCATTER_KM = np.array([0.014, 0.014, 0.016, 0.016, 0.035, 0.016, 0.016, 0.025, 0.9, 0.6])
 PAUSE = np.array([3.0, 12.0, 0.2, 0.2, 2.0, 1.5, 1.0, 3.0, 0.6, 0.6])  # relative length of a stay
 
-# What a trip is for, by the anchor that it leads to. What is work for others is school for most of the students.
+# The purpose of a trip, by its anchor. For most students, work is school.
 PURPOSES = np.array(["home", "work", "study", "shopping", "errand", "leisure"])
 PURPOSE_SHARES = np.array(
     [  # home work study shopping errand leisure
@@ -96,9 +96,9 @@ PURPOSE_SHARES = np.array(
         [0, 45, 0, 15, 30, 10],  # errand near work
     ]
 )
-STUDENTS, WORK, AT_SCHOOL = 6, 1, 0.9  # a row of CATEGORIES, a purpose, and how often it is school
+STUDENTS, WORK, AT_SCHOOL = 6, 1, 0.9  # a row of CATEGORIES, a purpose, and the share of it that is school
 
-# How people travel, by the length of a trip and by whether both its ends are near the centre.
+# The mode of a trip, by its length and by whether both ends are near the centre.
 MODES = np.array(["walk", "bike", "transit", "car", "motorcycle"])
 MODE_KM = np.array([1.0, 3.0, 8.0])
 CENTRE_KM = 6.0

@@ -132,7 +132,7 @@ def test_the_sample_never_replaces_a_stranger_folder(tmp_path: Path, survey: pa.
     assert write_netmob25(survey, tmp_path / "survey", force=True) == len(points_of_trips(survey))
     for name in ("notes.txt", "gps_dataset/notes.txt"):
         (tmp_path / "survey" / name).write_text("mine")
-        with pytest.raises(InputError, match=r"notes\.txt in it"):
+        with pytest.raises(InputError, match=r"contains notes\.txt"):
             write_netmob25(survey, tmp_path / "survey", force=True)
         (tmp_path / "survey" / name).unlink()
 
