@@ -17,7 +17,8 @@ from odkanon.read.area import read_area
 from odkanon.read.od_table import read_od
 from odkanon.read.trips import build_od, read_trips
 from odkanon.sample.survey import CENTRAL_CELLS, make_survey
-from odkanon.study.tradeoffs import plot_tradeoff, tradeoff
+from odkanon.study.figures import plot_tradeoff
+from odkanon.study.tradeoffs import tradeoff
 
 METHODS = ("odkanon", "oigh", "atg-soft", "mondrian", "treecut", "freezones")
 

@@ -60,7 +60,6 @@ PENDING = frozenset(
         "quality",
         "read",
         "release_format",
-        "study",
         "zoning",
     }
 )

@@ -10,7 +10,7 @@ from odkanon.errors import InputError as InputError
 from odkanon.errors import OdkanonError as OdkanonError
 from odkanon.errors import RefusedError as RefusedError
 from odkanon.errors import UnsafeReleaseError as UnsafeReleaseError
-from odkanon.evidence.attack_registry import register_attack as register_attack
+from odkanon.evidence.attacks import register_attack as register_attack
 from odkanon.evidence.gather import gather_evidence as gather_evidence
 from odkanon.evidence.policy import Policy as Policy
 from odkanon.evidence.policy import check_release as check_release
@@ -66,9 +66,12 @@ from odkanon.release_format.folder import SavedRelease as SavedRelease
 from odkanon.release_format.folder import read_release as read_release
 from odkanon.release_format.recipe import read_recipe as read_recipe
 from odkanon.sample.survey import make_survey as make_survey
-from odkanon.study.drop_orders import compare_orders as compare_orders
+from odkanon.study.comparison import MethodComparison as MethodComparison
+from odkanon.study.comparison import compare as compare
 from odkanon.study.experiment import Experiment as Experiment
+from odkanon.study.information_loss import explain_release as explain_release
 from odkanon.study.tables import paper_tables as paper_tables
+from odkanon.study.tradeoffs import compare_orders as compare_orders
 from odkanon.study.tradeoffs import tradeoff as tradeoff
 from odkanon.zoning.attribute_axis import AttributeAxis as AttributeAxis
 from odkanon.zoning.hierarchy import Hierarchy as Hierarchy

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cli.runner import odkanon, output
-from odkanon.study.experiment import ALL_ROWS, PAPER_ROWS
+from odkanon.study.experiment import PAPER_ROWS, all_rows
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +90,7 @@ def test_all_methods_under_any_rule(tmp_path: Path) -> None:
     done = odkanon("compare", tmp_path / "few.csv", "--resolution", "8", *both, "-o", tmp_path / "tables")
     assert done.returncode == 0, done
     rows = rows_of(tmp_path / "tables")
-    assert [row["method"] for row in rows] == list(ALL_ROWS)
+    assert [row["method"] for row in rows] == list(all_rows())
     assert {row["protected"] for row in rows} == {"participants+persons"}
     assert "Protecting the participants and persons" in done.stdout
 

@@ -12,10 +12,10 @@ import pytest
 from evidence.towns import release, write_town
 from odkanon import InputError, InputSpec, gather_evidence, register_attack
 from odkanon.core import registry
-from odkanon.evidence import attack_registry, gather, policy, sheet_page
+from odkanon.evidence import gather, policy, sheet_page
 from odkanon.evidence.attack import Attack, AttackResult
 from odkanon.evidence.attack_context import AttackContext
-from odkanon.evidence.attack_registry import ATTACKS
+from odkanon.evidence.attacks import ATTACKS, check_attack
 
 
 def busiest(context: AttackContext) -> AttackResult:
@@ -65,7 +65,7 @@ def test_a_declared_attack_is_on_the_sheet(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(EntryPoint, "load", lambda point: BUSIEST)  # this module may not be importable by its name
     monkeypatch.setattr(registry, "entry_points", declared)
     builtin = tuple(attack for name, attack in ATTACKS.items() if name in ATTACKS._builtin)
-    fresh = registry.Registry("attack", builtin, check=attack_registry.check_attack)
+    fresh = registry.Registry("attack", builtin, check=check_attack)
     for module in (gather, sheet_page):
         monkeypatch.setattr(module, "ATTACKS", fresh)
     check_sheet(run_on_town(tmp_path), "busiest")

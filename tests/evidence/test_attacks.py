@@ -36,7 +36,7 @@ from odkanon import (
 )
 from odkanon.evidence.attack import Attack, AttackResult, AttackTimer, verdict
 from odkanon.evidence.attack_context import AttackContext, open_context
-from odkanon.evidence.attack_registry import ATTACKS, register_attack
+from odkanon.evidence.attacks import ATTACKS, register_attack
 from odkanon.evidence.attacks.borders import is_midpoint
 from odkanon.evidence.gather import run_attack, run_attacks
 from odkanon.release_format.manifest import at_most_unlisted

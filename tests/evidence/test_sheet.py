@@ -18,7 +18,7 @@ from cli.runner import odkanon, output
 from evidence.towns import release, write_town
 from odkanon import InputError, InputSpec, Policy, check_release, gather_evidence, read_policy
 from odkanon.evidence.attack_context import open_context
-from odkanon.evidence.attack_registry import ATTACKS
+from odkanon.evidence.attacks import ATTACKS
 from odkanon.evidence.noise_comparison import (
     add_noise,
     capped_trips,

@@ -12,7 +12,7 @@ import pyarrow.parquet
 from odkanon import InputSpec, Release, Rule, anonymize, build_od, read_trips
 from odkanon.evidence.attack import UNLIMITED, AttackResult
 from odkanon.evidence.attack_context import open_context
-from odkanon.evidence.attack_registry import ATTACKS
+from odkanon.evidence.attacks import ATTACKS
 from odkanon.evidence.gather import run_attack
 
 

@@ -23,7 +23,7 @@ import pytest
 
 from odkanon import Release, Rule, anonymize, build_od, read_trips
 from odkanon.model.od import ODMatrix
-from odkanon.study.experiment import METHOD_ROWS, PAPER_ROWS, Experiment, Outcome
+from odkanon.study.experiment import PAPER_ROWS, Experiment, Outcome, find_row
 from odkanon.study.tables import PaperTable, long_table, paper_tables
 
 K, BUDGET = 4, Fraction(1, 10)
@@ -274,7 +274,7 @@ def rerun(experiment: Experiment, outcome: Outcome) -> Release:
     matrices: dict[tuple[str, str], Any] = experiment.segments()
     whole, od = matrices["whole", "whole"], matrices[outcome.cell.dimension, outcome.cell.segment]
     assert isinstance(whole, ODMatrix)
-    row = METHOD_ROWS[outcome.cell.row]
+    row = find_row(outcome.cell.row)
     options = {"budget": float(BUDGET)} if row.takes_budget else {}
     rule = Rule.protect(outcome.cell.target, k=K, of=whole)
     return anonymize(od, rule, method=row.method, **row.options, **options)
@@ -324,7 +324,7 @@ def test_every_cell_of_the_tables_is_the_number_of_its_outcome(outcomes: list[Ou
                 number += 1
     privacy = tables["Table 3"].rows
     whole = [outcome for outcome in outcomes if outcome.cell.dimension == "whole"]
-    assert [row[:2] for row in privacy] == [(METHOD_ROWS[o.cell.row].title, o.cell.target) for o in whole]
+    assert [row[:2] for row in privacy] == [(find_row(o.cell.row).title, o.cell.target) for o in whole]
     for row, outcome in zip(privacy, whole, strict=True):
         told = [outcome.privacy[measure] for measure in ("trips", "weight", "persons")]
         assert list(row[2::2]) == [f"{each['min']:,.0f}" for each in told]
@@ -333,7 +333,7 @@ def test_every_cell_of_the_tables_is_the_number_of_its_outcome(outcomes: list[Ou
 
 def _check_table(table: PaperTable, outcomes: list[Outcome], dimension: str, target: str, measure: str) -> None:
     assert f"protecting the {target}, metrics on the {MEASURES[measure]}" in table.caption
-    titles = {METHOD_ROWS[name].title: name for name in PAPER_ROWS}
+    titles = {find_row(name).title: name for name in PAPER_ROWS}
     assert list(dict.fromkeys(titles[row[0]] for row in table.rows)) == list(PAPER_ROWS)
     for row in table.rows:
         segment = "whole" if dimension == "whole" else row[1]
@@ -382,7 +382,7 @@ def test_the_long_table_has_the_same_numbers(outcomes: list[Outcome]) -> None:
 
 
 def test_the_table_of_people_counts_every_person_once(experiment: Experiment, outcomes: list[Outcome]) -> None:
-    table = paper_tables(outcomes, experiment.people())[0]
+    table = paper_tables(outcomes, experiment)[0]
     assert table.caption.startswith("Table 2. ")
     assert [row[1] for row in table.rows] == ["whole", "Man", "Woman"]
     for row in table.rows:

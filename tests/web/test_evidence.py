@@ -12,7 +12,7 @@ pytest.importorskip("playwright")
 
 from playwright.sync_api import Browser
 
-from odkanon.evidence.attack_registry import ATTACKS
+from odkanon.evidence.attacks import ATTACKS
 from odkanon.evidence.sheet import NOTICE
 from odkanon.evidence.sheet_page import page
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -14,14 +14,10 @@ from odkanon.cli.input_options import InputOptions
 from odkanon.cli.old_names import OLD_COMMAND
 from odkanon.cli.option_rules import was_given
 from odkanon.cli.rule_options import Protect
-from odkanon.core.atomic_write import write_text
-from odkanon.errors import InputError, InvalidValueError, OptionConflictError, UnknownNameError
+from odkanon.errors import InputError, InvalidValueError, OptionConflictError
 
 if TYPE_CHECKING:
-    from odkanon.model.od import ODMatrix
     from odkanon.read.input_spec import InputSpec
-    from odkanon.read.trips import Trips
-    from odkanon.study.experiment import Cell, Experiment, Outcome
 
 RUNS, ORDERS = "runs.jsonl", "orders.csv"
 PICTURES = (".png", ".svg", ".pdf")
@@ -196,31 +192,31 @@ def _compare_methods(
     import json
 
     from odkanon.cli.console import console
-    from odkanon.cli.progress import stages
+    from odkanon.cli.progress import runs, stages
     from odkanon.cli.summaries import show_ranking
-    from odkanon.study.experiment import read_outcomes
-    from odkanon.study.figure import draw_targets
-    from odkanon.study.tables import targets_of
+    from odkanon.study.comparison import make_experiment, run_experiment
 
     with stages() as stage:
         stage("reading")
-        experiment = _experiment(reading, dimensions, k, budget, bands, methods, protect)
-    settings = _settings(experiment, reading)
-    output.mkdir(parents=True, exist_ok=True)
-    log = output / RUNS
-    outcomes = _run(experiment, {} if force else read_outcomes(log, settings), log, settings)
-    _write(outcomes, experiment, output)
-    lacking = draw_targets(experiment, output / "zones.png")
-    drawn = "" if lacking else ", zones.png"
-    for target in targets_of(outcomes):
-        show_ranking(outcomes, target)
-    console.add_result(outcomes=[json.loads(outcome.to_json()) for outcome in outcomes])
-    refused = sum(outcome.refusal is not None for outcome in outcomes)
-    console.print(
-        f"Wrote {output}/tables.md, tables.csv, tables.tex{drawn}: {len(outcomes):,} runs, {refused:,} of them refused."
-    )
-    if lacking:
-        console.print(f"No zones.png: {lacking}.")
+        experiment, settings = make_experiment(
+            reading,
+            "all" if methods == "all" else None if methods is None else [name.strip() for name in methods.split(",")],
+            k=k,
+            budget=budget,
+            protect=[each.value for each in protect or ()],
+            segment=dimensions,
+            age_bands=bands,
+        )
+    found = run_experiment(experiment, settings, log=output / RUNS, force=force, progress=runs)
+    no_picture = found.save(output)
+    for target in found.targets:
+        show_ranking(found, target)
+    console.add_result(outcomes=[json.loads(outcome.to_json()) for outcome in found.outcomes])
+    refused = sum(outcome.refusal is not None for outcome in found.outcomes)
+    files = f"{output}/tables.md, tables.csv, tables.tex{'' if no_picture else ', zones.png'}"
+    console.print(f"Wrote {files}: {len(found.outcomes):,} runs, {refused:,} of them refused.")
+    if no_picture:
+        console.print(f"No zones.png: {no_picture}.")
 
 
 def _compare_thresholds(
@@ -241,7 +237,8 @@ def _compare_thresholds(
     from odkanon.core.atomic_write import check_new, whole_file
     from odkanon.read.input_matrix import matrix_of
     from odkanon.read.tables.open_table import write_csv
-    from odkanon.study.tradeoffs import check_plotting, plot_tradeoff, tradeoff
+    from odkanon.study.figures import check_plotting, plot_tradeoff
+    from odkanon.study.tradeoffs import tradeoff
 
     check_plotting()
     table = output.with_suffix(".csv")
@@ -288,7 +285,7 @@ def _compare_orders(
     from odkanon.read.attributes.hierarchies import parse_attributes
     from odkanon.read.input_matrix import matrix_of
     from odkanon.read.tables.open_table import write_csv
-    from odkanon.study.drop_orders import compare_orders
+    from odkanon.study.tradeoffs import compare_orders
 
     target = output / ORDERS
     check_new(target, force=force)
@@ -319,102 +316,3 @@ def _cell_text(name: str, value: Any) -> str:
     if value is None:
         return "-"
     return f"{value:,.1f}" if name == "g" else f"{value:.1%}"
-
-
-def _experiment(
-    reading: InputSpec,
-    dimensions: tuple[str, ...],
-    k: int,
-    budget: float,
-    bands: Sequence[int],
-    methods: str | None,
-    protect: list[Protect] | None,
-) -> Experiment:
-    from odkanon.model.budget import Budget
-    from odkanon.read.attributes.dimensions import segment_attributes
-    from odkanon.read.attributes.spec import sources_of
-    from odkanon.study.experiment import ALL_ROWS, METHOD_ROWS, PAPER_ROWS, Experiment
-
-    # The methods that search for zones take seconds a run: too long for a grid of segments.
-    usual = PAPER_ROWS if dimensions and methods is None else ALL_ROWS
-    rows = usual if methods in (None, "all") else tuple(name.strip() for name in str(methods).split(","))
-    for row in rows:
-        if row not in METHOD_ROWS:
-            raise UnknownNameError.among("method", row, METHOD_ROWS)
-    Budget(budget, "trips")
-    return Experiment(
-        _input(reading, sources_of(segment_attributes(dimensions))),
-        k=k,
-        budget=budget,
-        dimensions=dimensions,
-        rows=rows,
-        resolution=reading.finest,
-        within=reading.area,
-        age_bands=bands,
-        targets=("+".join(dict.fromkeys(each.value for each in protect)),) if protect else None,
-    )
-
-
-def _input(reading: InputSpec, attributes: list[str]) -> Trips | ODMatrix:
-    """Read trips with the attributes of segments, or an OD table, which has no segments."""
-    from odkanon.read.od_table import od_of
-    from odkanon.read.trips import trips_of
-
-    table = reading.open()
-    if reading.kind_of(table) == "trips":
-        return trips_of(reading, attributes, table=table)
-    if attributes:
-        raise InputError("segments need trips with coordinates; an OD table has none")
-    return od_of(reading, table=table)
-
-
-def _settings(experiment: Experiment, reading: InputSpec) -> dict[str, Any]:
-    """Return all that determines the result of a run: earlier outcomes are kept if it is the same."""
-    from odkanon._version import __version__
-
-    return {
-        "version": __version__,
-        "sha256": experiment.trips.source.sha256,
-        "rows": experiment.trips.source.rows,
-        "k": experiment.k,
-        "budget": experiment.budget,
-        "resolution": experiment.resolution,
-        "reading": reading.said(),
-        "age_bands": list(experiment.age_bands),
-        "targets": None if experiment.targets is None else list(experiment.targets),
-    }
-
-
-def _run(experiment: Experiment, done: Mapping[Cell, Outcome], log: Path, settings: dict[str, Any]) -> list[Outcome]:
-    import json
-
-    from odkanon.cli.progress import runs
-
-    outcomes = []
-    work = list(experiment.run(done))
-    # The earlier log is replaced only once its outcomes have been written again.
-    partial = log.with_suffix(".partial")
-    kept = [json.dumps(settings), *(outcome.to_json() for outcome in done.values())]
-    write_text(partial, "".join(f"{line}\n" for line in kept))
-    partial.replace(log)
-    with log.open("a", encoding="utf-8", newline="\n") as file, runs(len(work)) as start_run:
-        for done_so_far, (cell, run) in enumerate(work):
-            start_run(done_so_far, f"{cell.dimension} {cell.segment}, {cell.target}: {cell.row}")
-            outcomes.append(run())
-            if cell not in done:
-                file.write(outcomes[-1].to_json() + "\n")
-                file.flush()
-    return outcomes
-
-
-def _write(outcomes: list[Outcome], experiment: Experiment, output: Path) -> None:
-    from odkanon.core.atomic_write import whole_file, write_whole
-    from odkanon.read.tables.open_table import write_csv
-    from odkanon.release_format.names import guard_text
-    from odkanon.study.tables import long_table, paper_tables
-
-    tables = paper_tables(outcomes, experiment.people())
-    write_whole(output / "tables.md", "\n".join(table.to_markdown() for table in tables))
-    write_whole(output / "tables.tex", "\n".join(table.to_latex() for table in tables))
-    with whole_file(output / "tables.csv") as partial:
-        write_csv(guard_text(long_table(outcomes)), partial)

@@ -9,7 +9,7 @@ import typer
 
 from odkanon.cli.common_options import command
 from odkanon.cli.input_options import InputOptions
-from odkanon.errors import InputError, InvalidValueError
+from odkanon.errors import InputError
 
 
 @command
@@ -52,13 +52,10 @@ def explain(
     from odkanon.cli.console import console
     from odkanon.cli.progress import stages
     from odkanon.core.atomic_write import check_new, whole_file, write_whole
-    from odkanon.read.input_matrix import matrix_of
     from odkanon.read.tables.open_table import write_csv
-    from odkanon.read.zone_polygons import read_polygons
     from odkanon.release_format.names import guard_text
     from odkanon.release_format.recipe import check_outside
-    from odkanon.study.information_loss import explain as run
-    from odkanon.study.information_loss_page import page
+    from odkanon.study.information_loss import explain_release
 
     table = output.with_suffix(".csv")
     if output.suffix != ".html":
@@ -66,16 +63,12 @@ def explain(
     check_outside(output)
     for path in (output, table):
         check_new(path, force=force)
-    if not 0.05 <= km <= 1000:
-        raise InvalidValueError.expected("--km", "from 0.05 to 1000", km)
     with stages() as stage:
-        stage(f"reading {trips}")
-        od = matrix_of(how(trips))
-        stage(f"comparing with {release}")
-        loss = run(release, od, km=km, polygons=None if onto is None else read_polygons(onto, code))
-        write_whole(output, page(loss))
+        stage(f"comparing {release} with {trips}")
+        loss = explain_release(release, how(trips), km=km, onto=onto, id_column=code)
+        write_whole(output, loss.to_html())
         with whole_file(table) as partial:
-            write_csv(guard_text(loss.table()), partial)
+            write_csv(guard_text(loss.to_arrow()), partial)
     console.add_result(written=[output, table], place=loss.summary.name, cpc=loss.summary.cpc)
     near = "" if loss.summary.large_near is None else f"; {loss.summary.large_near:.0%} of the large ones are close"
     console.print(f"Accuracy of flows between places ({loss.summary.name}): {loss.summary.cpc:.0%}{near}.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,7 @@ from odkanon.release_format.manifest import promise
 from odkanon.release_format.recipe import read_recipe, recipe_path
 
 if TYPE_CHECKING:
-    from odkanon.study.experiment import Outcome
+    from odkanon.study.comparison import MethodComparison
 
 
 def show_release(release: Release) -> None:
@@ -112,26 +111,25 @@ def summarize_accuracy(releases: list[tuple[str, Release]]) -> None:
         )
 
 
-def show_ranking(outcomes: Sequence[Outcome], target: str) -> None:
-    """Print the methods of a comparison, the most useful first, and which to choose for what."""
-    from odkanon.study.experiment import METHOD_ROWS
-    from odkanon.study.ranking import choices, cpc, ranked
-    from odkanon.study.tables import spelled
+def show_ranking(comparison: MethodComparison, target: str) -> None:
+    """Print the methods of a comparison by descending accuracy, and the best one for each use."""
+    from odkanon.study.experiment import find_row
+    from odkanon.study.tables import format_target
 
-    best = ranked(outcomes, target)
+    best = comparison.ranking(target)
     if not best:
         return
     table = make_table(
-        f"Protecting the {spelled(target)}: the most useful first",
+        f"Protecting the {format_target(target)}: the most useful first",
         ("method", "1 km", "2 km", "4 km", "8 km", "shown", "G", "zones"),
         left=("method",),
     )
     for outcome in best:
-        title = METHOD_ROWS[outcome.cell.row].title
+        title = find_row(outcome.cell.row).title
         if outcome.refusal is not None:
             table.add_row(title, *"----", "0%", "-", "-")
             continue
-        right = ["-" if (found := cpc(outcome, "trips", km)) is None else f"{found:.2f}" for km in (1, 2, 4, 8)]
+        right = ["-" if (found := outcome.cpc("trips", km)) is None else f"{found:.2f}" for km in (1, 2, 4, 8)]
         g = outcome.utility["trips"]["g"]
         zones = f"{outcome.origins:,} x {outcome.destinations:,}"
         table.add_row(title, *right, f"{1 - outcome.suppressed:.0%}", "-" if g is None else f"{g:,.0f}", zones)
@@ -141,8 +139,8 @@ def show_ranking(outcomes: Sequence[Outcome], target: str) -> None:
         "G: size of zones in observed cells, smaller is finer; it does not tell how useful they are.",
         style="dim",
     )
-    for use, chosen, km, share in choices(outcomes, target):
-        console.print(f"For {use}: {METHOD_ROWS[chosen.cell.row].title} ({share:.0%} right at {km:g} km).")
+    for use, chosen, km, share in comparison.recommendations(target):
+        console.print(f"For {use}: {find_row(chosen.cell.row).title} ({share:.0%} right at {km:g} km).")
 
 
 def show_utility(releases: list[tuple[str, Release]]) -> None:

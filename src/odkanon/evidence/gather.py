@@ -10,7 +10,7 @@ from time import monotonic
 from odkanon.errors import InvalidValueError
 from odkanon.evidence.attack import Attack, AttackResult, AttackRun, AttackTimer, does_not_apply
 from odkanon.evidence.attack_context import AttackContext, open_context
-from odkanon.evidence.attack_registry import ATTACKS
+from odkanon.evidence.attacks import ATTACKS
 from odkanon.evidence.noise_comparison import compare_with_noise
 from odkanon.evidence.policy import check_release, read_policy
 from odkanon.evidence.sheet import Evidence, describe_sampling, make_sheet, with_policy

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from odkanon.core.parsing import parse_toml
 from odkanon.errors import DamagedReleaseError, InvalidValueError, UnknownNameError, UnreadableFileError
-from odkanon.evidence.attack_registry import ATTACKS
+from odkanon.evidence.attacks import ATTACKS
 from odkanon.methods.method_registry import METHODS
 from odkanon.model.measures import MEASURES
 from odkanon.model.rule import CONSTRAINTS

@@ -1,1 +1,1 @@
-"""Studies of methods: the paper's experiment and trade-offs."""
+"""Studies: methods, thresholds and drop orders side by side, and the information lost by a release."""

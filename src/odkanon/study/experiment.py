@@ -1,4 +1,4 @@
-"""The paper's experiment: methods x protection targets x segments, each evaluated on trips and on weight."""
+"""An experiment as in the paper: methods x targets x segments, each release evaluated on trips and on weight."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache, cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any, get_args
 
-from odkanon.errors import InputError, OdkanonError
-from odkanon.methods import METHODS, anonymize
+from odkanon.errors import InputError, OdkanonError, UnknownNameError
+from odkanon.methods.method_registry import METHODS, anonymize
 from odkanon.model.budget import Budget
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
@@ -22,16 +23,15 @@ from odkanon.read.area import Area
 from odkanon.read.attributes.dimensions import make_dimensions
 from odkanon.read.attributes.hierarchies import AGE_BANDS, MISSING
 from odkanon.read.trips import Trips, build_od
-from odkanon.study.participants import People, people_in
 
 WHOLE = "whole"
 TARGETS = ("participants", "population")
-"""Whom the paper protects; any combination is written as ``participants+persons``."""
+"""The paper's protection targets; a combination is written as ``participants+persons``."""
 
 
 @dataclass(frozen=True)
 class MethodRow:
-    """A row of the tables: a method with its options."""
+    """A row of the tables: a method with options."""
 
     method: str
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -39,7 +39,7 @@ class MethodRow:
 
     @property
     def title(self) -> str:
-        """As the tables call it."""
+        """The title in tables."""
         title = METHODS[self.method].title
         return f"{title} ({self.remark})" if self.remark else title
 
@@ -49,25 +49,38 @@ class MethodRow:
         return METHODS[self.method].takes_budget and "budget" not in self.options
 
 
-METHOD_ROWS: dict[str, MethodRow] = {name: MethodRow(name) for name in METHODS} | {
+_VARIANTS = {
     "odkanon-published": MethodRow("odkanon", {"suppress": "before"}, "published"),
     "odkanon": MethodRow("odkanon", {"suppress": "after"}, "budget at the end"),
     "oigh-no-budget": MethodRow("oigh", {"budget": 0.0}, "no suppression"),
     "cascade": MethodRow("cascade", {"budget": None}),
     "cascade-budget": MethodRow("cascade", {}, "coarsest rows left out"),
 }
-"""Every row that can be asked for: each method as it is, and some with options."""
 
 PAPER_ROWS = ("odkanon-published", "odkanon", "atg-soft", "oigh", "oigh-no-budget", "mondrian")
-"""The paper's methods. It gives OIGH no budget, unlike the others; which of the two beats ODkAnon depends on that."""
+"""The paper's methods. Unlike the others, its OIGH has no budget, which decides whether OIGH or ODkAnon is better."""
 
-ALL_ROWS = (*PAPER_ROWS, *(name for name in METHODS if name not in PAPER_ROWS))
-"""Every method, each as one would publish it."""
+
+def method_rows() -> dict[str, MethodRow]:
+    """Return every row that can be compared: each registered method, and variants of some."""
+    return {name: MethodRow(name) for name in METHODS} | _VARIANTS
+
+
+def find_row(name: str) -> MethodRow:
+    """Return a row by its name."""
+    if name not in _VARIANTS and name not in METHODS:
+        raise UnknownNameError.among("method", name, method_rows())
+    return _VARIANTS.get(name) or MethodRow(name)
+
+
+def all_rows() -> tuple[str, ...]:
+    """Return the rows of the paper, and every other method as it would be published."""
+    return (*PAPER_ROWS, *(name for name in METHODS if name not in PAPER_ROWS))
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One run of the grid: what is run on what."""
+class GridCell:
+    """The coordinates of one run in the grid."""
 
     dimension: str
     segment: str
@@ -77,28 +90,28 @@ class Cell:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came out of one run; ``refusal`` says why where there is nothing.
+    """The outcome of one run; ``refusal`` has the reason if there is no release.
 
     Attributes
     ----------
     trips, pairs : int
-        Size of the segment.
+        The size of the segment.
     origins, destinations, classes : int
-        What is published.
+        The number of zones and classes published.
     suppressed : float
-        Share of trips that is not.
+        The share of trips suppressed.
     seconds : float
-        How long the method took.
+        The running time of the method.
     utility, privacy : dict
         By measure, as in ``release.json``.
     limit_g : dict
-        By measure, the G that no method over the hierarchies can beat with the budget of this very run; empty where
-        the limit does not hold for it.
+        By measure, the lower bound of G for methods over the hierarchies with the budget of this run; empty if the
+        bound does not apply.
     usefulness : dict
-        By measure, as `odkanon.Accuracy.as_dict` returns it; empty where it is not known where zones lie.
+        By measure, as `odkanon.Accuracy.as_dict` returns it; empty if the location of zones is unknown.
     """
 
-    cell: Cell
+    cell: GridCell
     trips: int
     pairs: int
     origins: int
@@ -112,15 +125,20 @@ class Outcome:
     refusal: str | None = None
     usefulness: dict[str, dict[str, Any]] = field(default_factory=dict)
 
+    def cpc(self, measure: str, km: float) -> float | None:
+        """Return the CPC of flows between squares of a given side; None if unknown."""
+        squares = self.usefulness.get(measure, {}).get("squares", ())
+        return next((square["cpc"] for square in squares if square["km"] == km), None)
+
     def to_json(self) -> str:
         """Return the outcome as one line of JSON."""
         return json.dumps(asdict(self), allow_nan=False)
 
     @classmethod
     def from_json(cls, line: str) -> Outcome:
-        """Read back what `to_json` wrote."""
-        told = json.loads(line)
-        return cls(**told | {"cell": Cell(**told["cell"])})
+        """Return the outcome that `to_json` wrote."""
+        content = json.loads(line)
+        return cls(**content | {"cell": GridCell(**content["cell"])})
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,15 +148,15 @@ class Experiment:
     Attributes
     ----------
     trips : Trips or ODMatrix
-        The input, with the attributes to segment by; a matrix can be looked at as a whole only.
+        The input, with the attributes to segment by; a matrix cannot be segmented.
     k, budget : int, float
-        The same for every run; k stays the same for every segment, and so does the mean weight of a trip.
+        The threshold and the share that may be suppressed, the same in every run; as is the mean weight of a trip.
     dimensions : tuple of str
-        What to segment by, besides the whole.
+        Attributes to segment by, in addition to the whole.
     rows : tuple of str
-        Keys of `METHOD_ROWS`.
+        Names of methods, or of variants such as ``oigh-no-budget``.
     targets : tuple of str, optional
-        Whom to protect; both of `TARGETS` by default, as far as there are weights.
+        Protection targets; by default both of the paper, or participants only without weights.
     """
 
     trips: Trips | ODMatrix
@@ -151,30 +169,21 @@ class Experiment:
     age_bands: Sequence[int] = AGE_BANDS
     targets: tuple[str, ...] | None = None
 
-    def people(self) -> list[People]:
-        """Return whom the whole and every segment stand for; nothing for a matrix, whose persons are not known."""
-        if isinstance(self.trips, ODMatrix):
-            return []
-        parts = [(WHOLE, WHOLE, self.trips), *self._parts()]
-        return [people_in(trips, dimension, label, self.resolution, self.within) for dimension, label, trips in parts]
-
-    def _parts(self) -> Iterator[tuple[str, str, Trips]]:
-        """Yield the trips of every segment; those without the attribute are in none."""
+    def parts(self) -> Iterator[tuple[str, str, Trips]]:
+        """Yield the trips of the whole and of each segment; those without the attribute are in no segment."""
         assert isinstance(self.trips, Trips)
+        yield WHOLE, WHOLE, self.trips
         for dimension in make_dimensions(self.trips, self.dimensions, age_bands=self.age_bands):
             for value, labels in enumerate(dimension.labels):
                 if MISSING not in labels:
                     yield dimension.name, ", ".join(labels), self.trips.select(dimension.value == value)
 
     def segments(self) -> dict[tuple[str, str], ODMatrix | str]:
-        """Return the matrix of the whole and of every segment, or why there is none.
-
-        Trips without the attribute are in no segment.
-        """
+        """Return the matrix of the whole and of each segment, or the reason why it has none."""
         matrices: dict[tuple[str, str], ODMatrix | str] = {(WHOLE, WHOLE): self.whole}
         if isinstance(self.trips, ODMatrix):
             return matrices
-        for dimension, label, trips in self._parts():
+        for dimension, label, trips in islice(self.parts(), 1, None):
             try:
                 matrices[dimension, label] = self._matrix(trips)
             except InputError as error:
@@ -189,34 +198,34 @@ class Experiment:
     def _matrix(self, trips: Trips) -> ODMatrix:
         return build_od(trips, resolution=self.resolution, within=self.within)
 
-    def run(self, done: Mapping[Cell, Outcome]) -> Iterator[tuple[Cell, Callable[[], Outcome]]]:
-        """Yield every run of the grid with the work to do for it; what is done already costs nothing."""
+    def run(self, done: Mapping[GridCell, Outcome]) -> Iterator[tuple[GridCell, Callable[[], Outcome]]]:
+        """Yield every cell of the grid with a function that runs it; outcomes that are done are reused."""
         matrices = self.segments()
         rules = self.rules()
         for (dimension, segment), od in matrices.items():
             for target, rule in rules.items():
                 for row in self.rows:
-                    cell = Cell(dimension, segment, target, row)
+                    cell = GridCell(dimension, segment, target, row)
                     yield cell, lambda cell=cell, od=od, rule=rule: done.get(cell) or self._outcome(cell, od, rule)  # type: ignore[misc]
 
     def rules(self) -> dict[str, Rule]:
-        """Return the rule of each target, with the mean weight of the whole."""
+        """Return the rule of each target, with the mean weight of the whole input."""
         targets = self.targets or (TARGETS if self.whole.weight is not None else TARGETS[:1])
         return {target: Rule.protect(*target.split("+"), k=self.k, of=self.whole) for target in targets}
 
-    def _outcome(self, cell: Cell, od: ODMatrix | str, rule: Rule) -> Outcome:
+    def _outcome(self, cell: GridCell, od: ODMatrix | str, rule: Rule) -> Outcome:
         if isinstance(od, str):
             return Outcome(cell, 0, 0, 0, 0, 0, 0.0, 0.0, {}, {}, refusal=od)
-        row = METHOD_ROWS[cell.row]
+        row = find_row(cell.row)
         options = {"budget": self.budget} if row.takes_budget else {}
         try:
             release = anonymize(od, rule, method=row.method, **row.options, **options)
         except OdkanonError as error:
             return Outcome(cell, od.trips, len(od), 0, 0, 0, 1.0, 0.0, {}, {}, refusal=str(error))
         measures: list[UtilityMeasure] = [measure for measure in get_args(UtilityMeasure) if measure in od.measures]
-        bound = [measure for measure in measures if binds(release, measure)]
+        bounded = [measure for measure in measures if binds(release, measure)]
         limits: dict[str, float | None] = {
-            measure: self._limit(od, rule, *spending(release), measure) for measure in bound
+            measure: self._limit(od, rule, *spending(release), measure) for measure in bounded
         }
         return _describe(cell, release, measures, limits)
 
@@ -226,7 +235,7 @@ class Experiment:
 
 
 def _describe(
-    cell: Cell, release: Release, measures: Sequence[UtilityMeasure], limits: dict[str, float | None]
+    cell: GridCell, release: Release, measures: Sequence[UtilityMeasure], limits: dict[str, float | None]
 ) -> Outcome:
     od = release.od
     return Outcome(
@@ -246,16 +255,15 @@ def _describe(
     )
 
 
-def read_outcomes(path: Path, fingerprint: Mapping[str, Any]) -> dict[Cell, Outcome]:
-    """Return what an earlier, stopped run of the same grid has finished.
+def read_outcomes(path: Path, settings: Mapping[str, Any]) -> dict[GridCell, Outcome]:
+    """Return the outcomes of an interrupted run of the same grid.
 
-    The file's first line tells the settings of the grid; a file of other settings is refused. A last line that was
-    cut off in the middle is dropped.
+    The first line of the file has the settings of the grid, which must be the same. An incomplete last line is dropped.
     """
     if not path.is_file():
         return {}
     first, *lines = path.read_text(encoding="utf-8").splitlines(keepends=True) or [""]
-    if not first.endswith("\n") or json.loads(first) != fingerprint:
+    if not first.endswith("\n") or json.loads(first) != settings:
         raise InputError(
             f"{path.parent} holds a grid with other settings or input; choose another folder", option="force"
         )

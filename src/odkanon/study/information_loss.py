@@ -1,55 +1,57 @@
-"""What a release lost, for the eyes of whoever made it: flow by flow, beside the trips that it was made of."""
+"""The information lost by a release, flow by flow, for its producer only."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import pyarrow as pa
 
 from odkanon.core.arrays import Ints
-from odkanon.errors import InputError
-from odkanon.model.od import ODMatrix
+from odkanon.core.extras import import_extra
+from odkanon.errors import InputError, InvalidValueError
 from odkanon.quality.accuracy.accuracy import map_of, places_of_leaves, spreadable
 from odkanon.quality.accuracy.comparison import NEAR, compare_on, measured
 from odkanon.quality.accuracy.result import OnPlaces
 from odkanon.quality.accuracy.squares import GivenPlaces, Places, Squares, corner
 from odkanon.quality.accuracy.trip_lengths import LENGTHS, length_bands, lengths_after
 from odkanon.quality.accuracy.truth import by_length, engine_of, on_places
-from odkanon.read.zone_polygons import Polygons
+from odkanon.read.zone_polygons import Polygons, read_polygons
 from odkanon.release_format.folder import SavedRelease, read_release
+from odkanon.study.sources import ReadingOptions, input_matrix
 from odkanon.zoning.cells import Floats
 from odkanon.zoning.projection import Projection
 from odkanon.zoning.zones import Zones
 
 GONE = 0.05
-"""A flow of which less than this share is left is gone."""
+"""The share of its trips below which a flow counts as gone."""
+MIN_KM, MAX_KM = 0.05, 1000.0
 
 
 @dataclass(frozen=True, eq=False)
-class Explained:
-    """A release beside its input, on squares or zones of the user's own.
+class InformationLoss:
+    """The flows of a release beside those of its input, between squares or given polygons.
 
     Attributes
     ----------
     release : str
-        Its name.
+        The name of the release.
     places : list of str
-        What the places are called.
+        The names of the places.
     outlines : list of array of float
-        For each place its rings in metres on the map, for drawing.
+        The rings of each place in metres on the map.
     origin, destination : array of int
-        For each flow of the input, its places.
+        The places of each flow of the input.
     before, after : array of float
-        Trips of the input, and what the release makes of them.
+        The trips of each flow in the input and in the release.
     elsewhere : float
-        Trips that the release puts between places where the input has none.
+        Trips in the release between places without trips in the input.
     summary : OnPlaces
-        The same in a few numbers.
+        The accuracy of the flows.
     lengths : list of tuple
-        For each band of lengths, where it begins in km, and the shares of trips before and after.
+        For each band of trip lengths, its lower bound in km, and the shares of trips before and after.
     """
 
     release: str
@@ -63,8 +65,8 @@ class Explained:
     summary: OnPlaces
     lengths: list[tuple[float, float, float]]
 
-    def table(self) -> pa.Table:
-        """Return every flow of the input, those that lost or gained most first."""
+    def to_arrow(self) -> pa.Table:
+        """Return every flow of the input as an Arrow table, by descending absolute difference."""
         after = self.after.round(3)
         off = (after - self.before).round(3)
         order = np.lexsort((self.destination, self.origin, -np.abs(off)))
@@ -80,43 +82,86 @@ class Explained:
             }
         )
 
+    def to_pandas(self) -> Any:
+        """Return the table of `to_arrow` as a pandas DataFrame."""
+        import_extra("pandas", purpose="a DataFrame", extra="dataframes")
+        return self.to_arrow().to_pandas()
 
-def explain(folder: str | Path, od: ODMatrix, *, km: float = 2.0, polygons: Polygons | None = None) -> Explained:
-    """Compare a saved release with the trips that it was made of, flow by flow. Not for publication.
+    def to_html(self) -> str:
+        """Return a self-contained page with a map and the flows that changed most. Not for publication."""
+        from odkanon.study.information_loss_page import page
+
+        return page(self)
+
+
+def explain_release(
+    release: str | Path,
+    trips: Any,
+    *,
+    km: float = 2.0,
+    onto: str | Path | Polygons | None = None,
+    id_column: str | None = None,
+    **reading: Unpack[ReadingOptions],
+) -> InformationLoss:
+    """Compare a saved release with the trips that it was made from, flow by flow. Not for publication.
 
     Parameters
     ----------
-    folder : path
-        The release.
-    od : ODMatrix
-        Its input, read as it was then.
+    release : path
+        The folder of the release.
+    trips : path, sequence of paths, table, InputSpec or ODMatrix
+        The trips, to be read as they were for the release.
     km : float
-        Side of the squares to compare on.
-    polygons : Polygons, optional
-        Zones to compare on instead of squares.
+        The side of the squares to compare on, in [0.05, 1000].
+    onto : path or Polygons, optional
+        Polygons to compare on instead of squares.
+    id_column : str, optional
+        The property with the codes of the polygons; needed if there are several, and none is called ``id``.
+    **reading
+        Options for reading ``trips``, such as ``resolution`` and ``where``; see `odkanon.anonymize`.
+
+    Returns
+    -------
+    InformationLoss
+        Convert it with `InformationLoss.to_pandas` or `InformationLoss.to_html`.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from odkanon import Rule, anonymize, build_od, make_survey, read_trips
+    >>> od = build_od(read_trips(make_survey().slice(0, 4000)), resolution=7)
+    >>> with TemporaryDirectory() as folder:
+    ...     saved = anonymize(od, Rule(trips=10)).save(Path(folder) / "release")
+    ...     loss = explain_release(saved, od, km=4)
+    >>> loss.to_arrow().column_names
+    ['origin', 'destination', 'trips', 'release', 'difference', 'verdict']
     """
-    release, found = read_release(folder), map_of(od)
-    if found is None:
-        raise InputError("flows can only be explained where it is known where zones lie; give their polygons")
-    published = int(release.measure("trips").sum())
+    if not MIN_KM <= km <= MAX_KM:
+        raise InvalidValueError.expected("the side of the squares", f"from {MIN_KM:g} to {MAX_KM:g} km", km)
+    od, saved = input_matrix(trips, reading), read_release(release)
+    polygons = onto if onto is None or isinstance(onto, Polygons) else read_polygons(onto, id_column)
+    located = map_of(od)
+    if located is None:
+        raise InputError("flows can be explained only if the location of zones is known; give their boundaries")
+    published = int(saved.measure("trips").sum())
     if published > od.trips:
         raise InputError(
-            f"{release.name} publishes {published:,} trips, and there are only {od.trips:,}: it was made of other ones"
+            f"{saved.name} publishes {published:,} trips, but the input has only {od.trips:,}: it was made from others"
         )
-    about, ends = found
-    places: Places = Squares(km) if polygons is None else _given(polygons, about)
-    zones = _zones(release, "origin"), _zones(release, "destination")
-    numbers = _numbers(release, zones[0], "origin"), _numbers(release, zones[1], "destination")
-    rows, areas = spreadable(zones, numbers, release.measure("trips")[:, None], od, about, release.attributes)
+    about, ends = located
+    places: Places = Squares(km) if polygons is None else _polygon_places(polygons, about)
+    zones = _zones(saved, "origin"), _zones(saved, "destination")
+    numbers = _zone_numbers(saved, zones[0], "origin"), _zone_numbers(saved, zones[1], "destination")
+    rows, areas = spreadable(zones, numbers, saved.measure("trips")[:, None], od, about, saved.attributes)
     counted, _ = on_places(engine_of(od, ("trips",)), od, places_of_leaves(places, ends), ("trips",))
     compared = compare_on(places, counted, rows, areas)
     known = np.union1d(*counted.places)
     origins, destinations = (np.searchsorted(known, place) for place in counted.places)
     lengths = [length_bands(*each) for each in (by_length(od, ends, ("trips",)), lengths_after(rows, areas))]
     after = compared.spread[:, 0]
-    return Explained(
-        release.name,
-        *_drawn(known, km, polygons, about),
+    return InformationLoss(
+        saved.name,
+        *_names_and_outlines(known, km, polygons, about),
         origins[counted.origin],
         destinations[counted.destination],
         counted.mass[:, 0],
@@ -128,7 +173,7 @@ def explain(folder: str | Path, od: ODMatrix, *, km: float = 2.0, polygons: Poly
 
 
 def _zones(release: SavedRelease, axis: str) -> Zones:
-    """Return the zones of an axis as they were before they were saved, as far as is needed to know where they lie."""
+    """Return the zones of an axis, with what is needed to locate them."""
     features = release.zones_of(axis)
     about = [feature["properties"] for feature in features]
     ids = np.array([zone["id"] for zone in about], dtype=np.str_)
@@ -146,7 +191,7 @@ def _zones(release: SavedRelease, axis: str) -> Zones:
     return Zones(ids, level=np.array([zone.get("level", 1) for zone in about]), outlines=outlines)
 
 
-def _numbers(release: SavedRelease, zones: Zones, axis: str) -> Ints:
+def _zone_numbers(release: SavedRelease, zones: Zones, axis: str) -> Ints:
     number = {zone: position for position, zone in enumerate(zones.ids.tolist())}
     return np.array([number[zone] for zone in release.flows.column(axis).to_pylist()], dtype=np.int64)
 
@@ -157,7 +202,7 @@ def _verdicts(before: Floats, after: Floats) -> Any:
     return np.select(words, ["gone", "less", "near"], "more").astype(object)
 
 
-def _given(polygons: Polygons, about: Projection) -> GivenPlaces:
+def _polygon_places(polygons: Polygons, about: Projection) -> GivenPlaces:
     import shapely
 
     tree = shapely.STRtree(polygons.shapes)
@@ -166,26 +211,26 @@ def _given(polygons: Polygons, about: Projection) -> GivenPlaces:
         lat, lon = about.to_degrees(x, y)
         place = np.full(len(x), len(polygons.codes), dtype=np.int64)
         point, inside = tree.query(shapely.points(lon, lat), predicate="intersects")
-        place[point[::-1]] = inside[::-1]  # on a border the first counts
+        place[point[::-1]] = inside[::-1]  # on a shared border, the first polygon
         return place
 
     return GivenPlaces("zones", locate)
 
 
-def _spot(lat: float, lon: float) -> str:
-    """Return a point as people write it; a minus in front would make a spreadsheet calculate."""
+def _format_point(lat: float, lon: float) -> str:
+    """Return a point as text; with a leading minus, a spreadsheet would take it for a formula."""
     return f"{abs(lat):.4f}{'N' if lat >= 0 else 'S'} {abs(lon):.4f}{'E' if lon >= 0 else 'W'}"
 
 
-def _drawn(
+def _names_and_outlines(
     known: Ints, km: float, polygons: Polygons | None, about: Projection
 ) -> tuple[list[str], list[list[Floats]]]:
-    """Return what places are called, and their outlines on the map."""
+    """Return the names of places, and their outlines on the map."""
     if polygons is None:
         side = 1000 * km
         column, row = (np.asarray(part * side, dtype=np.float64) for part in corner(known))
         lat, lon = about.to_degrees(column + side / 2, row + side / 2)
-        names = [_spot(a, b) for a, b in zip(lat.tolist(), lon.tolist(), strict=True)]
+        names = [_format_point(a, b) for a, b in zip(lat.tolist(), lon.tolist(), strict=True)]
         square = np.array([[0, 0], [side, 0], [side, side], [0, side]])
         return names, [[square + np.array([x, y])] for x, y in zip(column.tolist(), row.tolist(), strict=True)]
     import shapely

@@ -1,4 +1,4 @@
-"""The paper's tables 2 to 19 from the outcomes of its experiment, as Markdown, LaTeX and CSV."""
+"""The paper's tables 2 to 19 from the outcomes of an experiment, as Markdown, LaTeX and CSV."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
-from odkanon.study.experiment import METHOD_ROWS, TARGETS, WHOLE, Outcome
-from odkanon.study.participants import People
-from odkanon.study.ranking import cpc
+from odkanon.read.area import Area
+from odkanon.read.trips import Trips
+from odkanon.study.experiment import TARGETS, WHOLE, Experiment, Outcome, find_row
 
-PEOPLE_TABLE, PRIVACY_TABLE = 2, 3
+PARTICIPANTS_TABLE, PRIVACY_TABLE = 2, 3
 FIRST_TABLE = {WHOLE: 4, "sex": 8, "age": 12, "category": 16}
-"""The numbers that the paper's tables have: two targets x two perspectives for each way to split the trips."""
+"""The numbers of the paper's tables: two targets x two perspectives for each segmentation."""
 _MEASURES = {"trips": "participants", "weight": "population"}
 _HEADINGS = ("C_DM", "C_AVG", "G", "E", "G at best", "CPC 2 km", "CPC 4 km", "Suppressed", "Time (s)")
 _LATEX_HEADINGS = (
@@ -26,7 +27,7 @@ _LATEX_HEADINGS = (
 
 @dataclass(frozen=True)
 class PaperTable:
-    """One table: a caption, headings, and rows of text; a row with a ``note`` has that instead of numbers."""
+    """One table: a caption, headings, and rows of text."""
 
     caption: str
     headings: tuple[str, ...]
@@ -60,8 +61,68 @@ class PaperTable:
         )
 
 
-def paper_tables(outcomes: Sequence[Outcome], people: Sequence[People] = ()) -> list[PaperTable]:
-    """Return the tables that these outcomes fill, in the order of the paper; ``people`` fill the one of the data.
+@dataclass(frozen=True)
+class Participants:
+    """The participants of a segment, and the people they represent.
+
+    Attributes
+    ----------
+    dimension, segment : str
+        The segment.
+    persons : int or None
+        Number of participants; None if the input does not identify them.
+    represented : float or None
+        The sum of their weights, each person counted once; None without weights or persons.
+    trips, cells : int
+        Number of trips, and of distinct cells in which they begin or end.
+    """
+
+    dimension: str
+    segment: str
+    persons: int | None
+    represented: float | None
+    trips: int
+    cells: int
+
+
+def count_participants(
+    trips: Trips, dimension: str, segment: str, resolution: int, within: Area | None = None
+) -> Participants:
+    """Count participants, the people they represent, trips and cells.
+
+    A person whose trips have different weights counts with their mean.
+
+    Examples
+    --------
+    >>> from odkanon import make_survey, read_trips
+    >>> found = count_participants(read_trips(make_survey()), "whole", "whole", 10)
+    >>> found.persons, round(found.represented), found.trips
+    (3320, 9001164, 81291)
+    """
+    start, end = trips.cells(resolution)
+    inside = np.ones(len(trips), dtype=bool) if within is None else within.contains(start) & within.contains(end)
+    cells = len(np.unique(np.concatenate([start[inside], end[inside]])))
+    person = trips.contributors.get("persons")
+    if person is None:
+        return Participants(dimension, segment, None, None, int(inside.sum()), cells)
+    known = inside & (person >= 0)
+    persons, number = np.unique(person[known], return_inverse=True)
+    represented = None
+    if trips.weight is not None:
+        sums = np.bincount(number, trips.weight[known].astype(np.float64), len(persons))
+        represented = float((sums / np.bincount(number, minlength=len(persons))).sum()) / trips.scale
+    return Participants(dimension, segment, len(persons), represented, int(inside.sum()), cells)
+
+
+def paper_tables(outcomes: Sequence[Outcome], experiment: Experiment | None = None) -> list[PaperTable]:
+    """Return the tables that these outcomes fill, in the order of the paper.
+
+    Parameters
+    ----------
+    outcomes : sequence of Outcome
+        The outcomes of runs.
+    experiment : Experiment, optional
+        The experiment, whose trips fill the table of participants.
 
     Examples
     --------
@@ -72,7 +133,9 @@ def paper_tables(outcomes: Sequence[Outcome], people: Sequence[People] = ()) -> 
     ['Table 3. Smallest class from each perspective, and classes below k.']
     """
     dimensions = list(dict.fromkeys(outcome.cell.dimension for outcome in outcomes))
-    tables = [_people_table(people)] if people else []
+    tables = []
+    if experiment is not None and isinstance(experiment.trips, Trips):
+        tables.append(_participants_table(experiment))
     tables.append(_privacy_table(outcomes))
     for dimension, target in product(dimensions, targets_of(outcomes)):
         first = FIRST_TABLE.get(dimension) if target in TARGETS else None
@@ -85,16 +148,20 @@ def paper_tables(outcomes: Sequence[Outcome], people: Sequence[People] = ()) -> 
 
 
 def targets_of(outcomes: Sequence[Outcome]) -> list[str]:
-    """Return whom these outcomes protect."""
+    """Return the protection targets of some outcomes."""
     return list(dict.fromkeys(outcome.cell.target for outcome in outcomes))
 
 
-def spelled(target: str) -> str:
-    """Return a target in words."""
+def format_target(target: str) -> str:
+    """Return a target as text."""
     return target.replace("+", " and ")
 
 
-def _people_table(people: Sequence[People]) -> PaperTable:
+def _participants_table(experiment: Experiment) -> PaperTable:
+    segments = [
+        count_participants(trips, dimension, label, experiment.resolution, experiment.within)
+        for dimension, label, trips in experiment.parts()
+    ]
     rows = [
         (
             "-" if part.dimension == WHOLE else part.dimension,
@@ -103,9 +170,9 @@ def _people_table(people: Sequence[People]) -> PaperTable:
             f"{part.trips:,}",
             f"{part.cells:,}",
         )
-        for part in people
+        for part in segments
     ]
-    caption = f"Table {PEOPLE_TABLE}. Participants, and the people that they represent."
+    caption = f"Table {PARTICIPANTS_TABLE}. Participants, and the people that they represent."
     return PaperTable(caption, ("By", "Segment", "Participants", "People represented", "Trips", "Cells"), tuple(rows))
 
 
@@ -114,11 +181,11 @@ def _privacy_table(outcomes: Sequence[Outcome]) -> PaperTable:
     for outcome in outcomes:
         if outcome.cell.dimension != WHOLE:
             continue
-        told = outcome.privacy
-        cells = [_smallest(told.get(measure)) for measure in ("trips", "weight", "persons")]
-        below = [_below(told.get(measure), outcome.classes) for measure in ("trips", "weight", "persons")]
-        shown = [cell for pair in zip(cells, below, strict=True) for cell in pair]
-        rows.append((METHOD_ROWS[outcome.cell.row].title, spelled(outcome.cell.target), *_or_note(outcome, shown)))
+        reports = [outcome.privacy.get(measure) for measure in ("trips", "weight", "persons")]
+        cells = [cell for report in reports for cell in (_smallest(report), _below(report, outcome.classes))]
+        rows.append(
+            (find_row(outcome.cell.row).title, format_target(outcome.cell.target), *_or_refusal(outcome, cells))
+        )
     headings = ("Method", "Protected", "k_dataset", "below", "k_population", "below", "k_persons", "below")
     caption = f"Table {PRIVACY_TABLE}. Smallest class from each perspective, and classes below k."
     return PaperTable(caption, headings, tuple(rows))
@@ -129,33 +196,33 @@ def _utility_table(
 ) -> PaperTable:
     where = "on the whole dataset" if dimension == WHOLE else f"segmenting on {dimension}"
     label = "" if number is None else f"Table {number}. "
-    caption = f"{label}Results {where}, protecting the {spelled(target)}, metrics on the {_MEASURES[measure]}."
+    caption = f"{label}Results {where}, protecting the {format_target(target)}, metrics on the {_MEASURES[measure]}."
     rows = []
     order = list(dict.fromkeys(outcome.cell.row for outcome in outcomes))
     for outcome in sorted(outcomes, key=lambda o: order.index(o.cell.row)):
         score = outcome.utility.get(measure, {})
         zones = f"{outcome.origins} x {outcome.destinations}"
         cells = [_c_dm(score.get("c_dm")), *(_decimal(score.get(name)) for name in ("c_avg", "g", "e"))]
-        cells += [_decimal(outcome.limit_g.get(measure)), *(_decimal(cpc(outcome, measure, km)) for km in (2, 4))]
+        cells += [_decimal(outcome.limit_g.get(measure)), *(_decimal(outcome.cpc(measure, km)) for km in (2, 4))]
         cells += [f"{outcome.suppressed:.1%}", f"{outcome.seconds:.3f}"]
-        names = (METHOD_ROWS[outcome.cell.row].title, "-" if dimension == WHOLE else outcome.cell.segment)
-        rows.append((*names, zones, *_or_note(outcome, cells)))
+        names = (find_row(outcome.cell.row).title, "-" if dimension == WHOLE else outcome.cell.segment)
+        rows.append((*names, zones, *_or_refusal(outcome, cells)))
     return PaperTable(caption, ("Method", dimension.capitalize(), "Zones", *_HEADINGS), tuple(rows))
 
 
-def _or_note(outcome: Outcome, cells: Sequence[str]) -> tuple[str, ...]:
+def _or_refusal(outcome: Outcome, cells: Sequence[str]) -> tuple[str, ...]:
     if outcome.refusal is None:
         return tuple(cells)
     return (f"refused: {outcome.refusal}", *[""] * (len(cells) - 1))
 
 
 def long_table(outcomes: Sequence[Outcome]) -> pa.Table:
-    """Return every outcome and evaluation as one row of plain numbers."""
+    """Return a table with one row per outcome and measure, and a column per metric."""
     records: list[dict[str, Any]] = []
     for outcome in outcomes:
         cell = outcome.cell
         for measure in outcome.utility or {"trips": {}}:
-            told = outcome.privacy.get(measure, {})
+            report = outcome.privacy.get(measure, {})
             records.append(
                 {
                     "dimension": cell.dimension,
@@ -169,12 +236,12 @@ def long_table(outcomes: Sequence[Outcome]) -> pa.Table:
                     "destinations": outcome.destinations,
                     "classes": outcome.classes,
                     **{name: outcome.utility.get(measure, {}).get(name) for name in ("c_dm", "c_avg", "g", "e")},
-                    **{f"cpc_{km}km": cpc(outcome, measure, km) for km in (1, 2, 4, 8)},
+                    **{f"cpc_{km}km": outcome.cpc(measure, km) for km in (1, 2, 4, 8)},
                     "limit_g": outcome.limit_g.get(measure),
                     "suppressed_share": outcome.suppressed,
                     "seconds": outcome.seconds,
-                    "smallest_class": told.get("min"),
-                    "classes_below": told.get("below"),
+                    "smallest_class": report.get("min"),
+                    "classes_below": report.get("below"),
                     "refusal": outcome.refusal,
                 }
             )
@@ -207,9 +274,9 @@ def _decimal(value: float | None) -> str:
     return "-" if value is None else f"{value:,.2f}" if value < 10 else f"{value:,.1f}"
 
 
-def _smallest(told: dict[str, Any] | None) -> str:
-    return "-" if told is None or told["min"] is None else f"{told['min']:,.0f}"
+def _smallest(report: dict[str, Any] | None) -> str:
+    return "-" if report is None or report["min"] is None else f"{report['min']:,.0f}"
 
 
-def _below(told: dict[str, Any] | None, classes: int) -> str:
-    return "-" if told is None else f"{told['below']:,} of {classes:,}"
+def _below(report: dict[str, Any] | None, classes: int) -> str:
+    return "-" if report is None else f"{report['below']:,} of {classes:,}"

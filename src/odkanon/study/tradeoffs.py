@@ -1,53 +1,43 @@
-"""What protection costs: utility against k and the budget, for several methods, beside the limit."""
+"""Trade-offs: utility against k and the budget, and the detail kept by each drop order of a cube."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any
+
+import pyarrow as pa
 
 from odkanon.errors import InputError
 from odkanon.methods.method_registry import METHODS, anonymize, find_method
-from odkanon.model.od import ODMatrix
+from odkanon.model.od import Matrix, ODMatrix
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
+from odkanon.quality.attribute_coverage import known
 from odkanon.quality.lower_bounds.lower_bound import limit
 from odkanon.quality.utility import UtilityMeasure, utility
-
-Metric = Literal["g", "e", "c_avg", "cpc_2km", "cpc_4km"]
-
-_LABELS: dict[Metric, str] = {
-    "g": "G: leaves of the two zones of a trip",
-    "e": "E: reconstruction loss",
-    "c_avg": "C_AVG: mean class size over k",
-    "cpc_2km": "flows between squares of 2 km that are right (CPC)",
-    "cpc_4km": "flows between squares of 4 km that are right (CPC)",
-}
 
 
 @dataclass(frozen=True)
 class TradeoffRow:
-    """One release of a sweep, measured.
+    """One release, with its settings and metrics.
 
     Attributes
     ----------
     k, budget, method
-        How it was made; ``budget`` is a share of trips.
+        The settings; ``budget`` is a share of trips.
     g, e, c_avg : float or None
-        Its utility; None where the metric is not defined or nothing can be published.
+        Its utility; None if the metric is undefined or nothing can be published.
     cpc_1km, cpc_2km, cpc_4km, cpc_8km : float or None
-        Its usefulness: how far flows between squares of that side are right, from 0 to 1.
+        The CPC of flows between squares of that side, from 0 to 1.
     suppressed : float
-        Share of trips that are not published.
+        Share of trips suppressed.
     origins, destinations, classes : int
-        How many zones and classes there are.
+        The number of zones and classes.
     limit : float or None
-        The smallest G that any method over the hierarchies could reach. Methods with other zones (freezones) may
-        go below.
+        The lower bound of G for any method over the hierarchies; methods with other zones (freezones) may go below.
     seconds : float
-        How long it took.
+        The running time.
     """
 
     k: int
@@ -78,29 +68,29 @@ def tradeoff(
     measure: UtilityMeasure = "trips",
     options: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> list[TradeoffRow]:
-    """Measure every method for every k and budget.
+    """Evaluate every method for every k and budget.
 
     Parameters
     ----------
     od : ODMatrix
         The input.
     ks : sequence of int
-        Thresholds to try, each in [1, inf).
+        Thresholds, each in [1, inf).
     budgets : sequence of float
         Shares of trips that may be suppressed, each in [0, 1). Methods that suppress nothing ignore it.
     methods : sequence of str
-        Some of `odkanon.methods.METHODS`.
+        Names from `odkanon.METHODS`.
     target : str or sequence of str
-        What to protect; see `Rule.protect`.
+        The protection targets; see `Rule.protect`.
     measure : {"trips", "weight"}
-        What utility counts.
+        The measure of utility.
     options : mapping of str to mapping, optional
-        More options for single methods, such as ``{"treecut": {"iterations": 4}}``.
+        Further options by method, such as ``{"treecut": {"iterations": 4}}``.
 
     Returns
     -------
     list of TradeoffRow
-        Sorted by budget, k, and the order of the methods.
+        Sorted by budget, k and method.
 
     Examples
     --------
@@ -126,8 +116,8 @@ def tradeoff(
 
 def _budget(method: str, budget: float) -> dict[str, Any]:
     accepted = METHODS[method].options
-    wanted = {"budget": budget, "budget_of": "trips"}
-    return {name: value for name, value in wanted.items() if name in accepted}
+    options = {"budget": budget, "budget_of": "trips"}
+    return {name: value for name, value in options.items() if name in accepted}
 
 
 def _row(
@@ -159,14 +149,6 @@ def _row(
     )
 
 
-def check_plotting() -> None:
-    """Raise if pictures cannot be drawn; worth asking before minutes of work."""
-    try:
-        import matplotlib.figure  # noqa: F401
-    except ImportError as error:
-        raise InputError("pictures need matplotlib; install it with: pip install 'odkanon[plot]'") from error
-
-
 def _cpc(release: Release, measure: UtilityMeasure) -> tuple[float | None, float | None, float | None, float | None]:
     found = release.accuracy.get(measure)
     if found is None:
@@ -175,61 +157,48 @@ def _cpc(release: Release, measure: UtilityMeasure) -> tuple[float | None, float
     return one, two, four, eight
 
 
-def plot_tradeoff(rows: Iterable[TradeoffRow], path: str | Path, *, metric: Metric = "g") -> Path:
-    """Draw utility against k, one panel for each budget and one line for each method, with the limit of G.
+def compare_orders(od: Matrix, rule: Rule, orders: Sequence[str]) -> pa.Table:
+    """Compare the orders in which a cube drops detail, one row per order.
+
+    The columns are the order (``give_up``), the number of ``flows``, the share of trips ``published``, ``g`` of the
+    places, and the share of trips with known value for each axis and for all axes combined. Choose the order on other
+    data than those to be published: the guarantee takes it for public knowledge, and an order chosen by its results
+    discloses something about them.
 
     Parameters
     ----------
-    rows : iterable of TradeoffRow
-        What `tradeoff` returned.
-    path : str or Path
-        Where to; the ending decides on the format (png, svg, pdf).
-    metric : {"g", "e", "c_avg", "cpc_2km", "cpc_4km"}
-        What to draw.
+    od : Matrix
+        A cube, from `odkanon.cube_of` or `odkanon.read_matrix` with ``by``.
+    rule : Rule
+        The rule of every row.
+    orders : sequence of str
+        Drop orders, such as ``"place:6,hour,mode,place"``.
+
+    Examples
+    --------
+    >>> from odkanon import Rule, compare_orders, cube_of, make_survey, read_trips
+    >>> cube = cube_of(read_trips(make_survey()), ["sex"], resolution=8)
+    >>> kept = compare_orders(cube, Rule(trips=10), ["place,sex", "sex,place"])
+    >>> kept["sex"][0].as_py() > kept["sex"][1].as_py()
+    True
     """
-    if metric not in _LABELS:
-        raise InputError(f"draw one of {', '.join(_LABELS)}, not {metric!r}")
-    check_plotting()
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
-
-    panels = [(budget, list(part)) for budget, part in groupby(rows, key=lambda row: row.budget)]
-    if not panels:
-        raise InputError("there is nothing to draw: sweep at least one k, one budget and one method")
-    figure = Figure(figsize=(3 + 4.5 * len(panels), 4.2), layout="constrained")
-    axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
-    for panel, (budget, part) in zip(axes, panels, strict=True):
-        _draw(panel, part, metric)
-        panel.set_title(f"at most {budget:.0%} of trips suppressed")
-    axes[0].set_ylabel(_LABELS[metric])
-    axes[-1].legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
-    with rc_context({"svg.hashsalt": "odkanon"}):  # otherwise every drawing has other names for its parts
-        figure.savefig(path, dpi=150, metadata={"Date": None} if str(path).endswith(".svg") else None)
-    return Path(path)
+    if not od.axes:
+        raise InputError("drop orders apply to cubes, and this matrix has no attributes")
+    if not orders or len(set(orders)) < len(orders):
+        raise InputError("give at least one drop order, and each only once")
+    return pa.Table.from_pylist([_order_row(od, rule, order) for order in orders])
 
 
-def _draw(panel: Any, rows: list[TradeoffRow], metric: Metric) -> None:
-    from matplotlib.ticker import LogLocator, NullLocator
-
-    for method in dict.fromkeys(row.method for row in rows):
-        points = [(row.k, getattr(row, metric)) for row in rows if row.method == method]
-        points = [(k, value) for k, value in points if value is not None]
-        panel.plot(*zip(*points, strict=True), marker="o", label=method) if points else None
-    bounds = sorted({(row.k, row.limit) for row in rows if row.limit is not None})
-    if metric == "g" and bounds:
-        panel.plot(*zip(*bounds, strict=True), color="black", linestyle="--", label="limit of any tree method")
-    panel.set_xscale("log")
-    logarithmic = metric in ("g", "c_avg")
-    if logarithmic:
-        panel.set_yscale("log")
-    ks = sorted({row.k for row in rows})
-    panel.set_xticks(ks, [str(k) for k in ks])
-    panel.xaxis.set_minor_locator(NullLocator())
-    if logarithmic:
-        low, high = panel.get_ylim()
-        panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high > 10 * low else range(1, 10)))
-        panel.yaxis.set_minor_locator(NullLocator())
-        panel.yaxis.set_major_formatter("{x:,g}")
-    panel.set_xlabel("k")
-    for side in ("top", "right"):
-        panel.spines[side].set_visible(False)
+def _order_row(od: Matrix, rule: Rule, order: str) -> dict[str, Any]:
+    release = anonymize(od, rule, method="cascade", give_up=order)
+    names = [axis.name for axis in od.axes]
+    kept: dict[str, float] = dict.fromkeys(names, 0.0) | ({" and ".join(names): 0.0} if len(names) > 1 else {})
+    if release.refusal is None:
+        kept = {" and ".join(found.axes): found.full for found in known(release)}
+    return {
+        "give_up": order,
+        "flows": len(release.classes),
+        "published": float(release.classes.trips.sum()) / max(release.input.trips, 1),
+        "g": utility(od.summary, release).g,
+        **kept,
+    }

@@ -20,8 +20,7 @@ from cli.runner import odkanon, output
 from odkanon import InputError, Rule, anonymize
 from odkanon.model.od import ODMatrix
 from odkanon.read.zone_polygons import Polygons
-from odkanon.study.information_loss import explain
-from odkanon.study.information_loss_page import page
+from odkanon.study.information_loss import explain_release
 from worlds.matrices import by_mode, effort, town
 from worlds.polygons import square_town
 
@@ -44,27 +43,27 @@ def saved(od: ODMatrix, request: pytest.FixtureRequest, tmp_path_factory: pytest
 
 
 def test_a_saved_release_is_measured_as_it_was_when_it_was_made(od: ODMatrix, saved: Path) -> None:
-    told = explain(saved, od, km=2.0)
-    assert told.summary.cpc == pytest.approx(float((saved.parent / "cpc").read_text()), abs=1e-6)
-    assert told.before.sum() == od.trips
-    published = sum(told.after) + told.elsewhere
+    loss = explain_release(saved, od, km=2.0)
+    assert loss.summary.cpc == pytest.approx(float((saved.parent / "cpc").read_text()), abs=1e-6)
+    assert loss.before.sum() == od.trips
+    published = sum(loss.after) + loss.elsewhere
     assert published == pytest.approx(
         int(pyarrow.parquet.read_table(saved / "classes.parquet")["trips"].to_numpy().sum())
     )
-    assert told.elsewhere >= 0
-    assert sum(before for _, before, _ in told.lengths) == pytest.approx(1)
-    assert sum(after for _, _, after in told.lengths) == pytest.approx(1)
+    assert loss.elsewhere >= 0
+    assert sum(before for _, before, _ in loss.lengths) == pytest.approx(1)
+    assert sum(after for _, _, after in loss.lengths) == pytest.approx(1)
 
 
 def test_so_are_free_zones_of_a_lookup_table(tmp_path: Path) -> None:
     squares = square_town(4)
     release = anonymize(squares, Rule(trips=10), method="freezones", **effort("freezones"))
-    told = explain(release.save(tmp_path / "release"), squares, km=2.0)
-    assert told.summary.cpc == pytest.approx(release.accuracy["trips"].squares[1].cpc, abs=1e-6)
+    loss = explain_release(release.save(tmp_path / "release"), squares, km=2.0)
+    assert loss.summary.cpc == pytest.approx(release.accuracy["trips"].squares[1].cpc, abs=1e-6)
 
 
 def test_the_worst_flow_comes_first_and_has_a_verdict(od: ODMatrix, saved: Path) -> None:
-    rows = explain(saved, od, km=1.0).table().to_pylist()
+    rows = explain_release(saved, od, km=1.0).to_arrow().to_pylist()
     off = [abs(row["difference"]) for row in rows]
     assert off == sorted(off, reverse=True)
     for row in rows:
@@ -76,38 +75,38 @@ def test_the_worst_flow_comes_first_and_has_a_verdict(od: ODMatrix, saved: Path)
 
 def test_on_zones_of_ones_own(od: ODMatrix, saved: Path) -> None:
     west, east = shapely.box(-5, 40, 2.35, 55), shapely.box(2.35, 40, 9, 55)
-    told = explain(saved, od, polygons=Polygons(["west", "east"], np.array([west, east])))
-    assert told.places == ["west", "east"]
-    assert told.before.sum() == od.trips
-    assert told.summary.cpc > 0.6
-    text = page(told)
+    loss = explain_release(saved, od, onto=Polygons(["west", "east"], np.array([west, east])))
+    assert loss.places == ["west", "east"]
+    assert loss.before.sum() == od.trips
+    assert loss.summary.cpc > 0.6
+    text = loss.to_html()
     assert "west" in text
     assert text.count("<path") == 2
 
 
 def test_the_page_is_whole_and_says_what_it_is(od: ODMatrix, saved: Path) -> None:
-    text = page(explain(saved, od))
+    text = explain_release(saved, od).to_html()
     assert "Not for publication" in text
     assert "<svg" in text
     assert not re.search(r"https?://|<script|<link|url\(", text)
 
 
 def test_the_page_shows_the_worst_and_says_how_far_off_it_is(od: ODMatrix, saved: Path) -> None:
-    told = explain(saved, od, km=1.0)
-    text = page(told)
-    worst = int(np.argmax(told.before - told.after))
+    loss = explain_release(saved, od, km=1.0)
+    text = loss.to_html()
+    worst = int(np.argmax(loss.before - loss.after))
     first = text.partition("Flows that lost most")[2].partition("</tr><tr>")[2].partition("</tr>")[0]
     cells = re.findall(r"<td>(.*?)</td>", first)
-    there = "inside" if told.origin[worst] == told.destination[worst] else told.places[told.destination[worst]]
-    assert cells[:2] == [told.places[told.origin[worst]], there]
+    there = "inside" if loss.origin[worst] == loss.destination[worst] else loss.places[loss.destination[worst]]
+    assert cells[:2] == [loss.places[loss.origin[worst]], there]
     assert cells[2:] == [
-        f"{told.before[worst]:,.0f}",
-        f"{told.after[worst]:,.0f}",
-        f"{told.after[worst] - told.before[worst]:+,.0f}",
+        f"{loss.before[worst]:,.0f}",
+        f"{loss.after[worst]:,.0f}",
+        f"{loss.after[worst] - loss.before[worst]:+,.0f}",
     ]
     # Places with next to no trips are grey, whatever is missing there; the others have a colour of their share.
-    trips = np.bincount(told.origin, told.before, len(told.places)) + np.bincount(
-        told.destination, told.before, len(told.places)
+    trips = np.bincount(loss.origin, loss.before, len(loss.places)) + np.bincount(
+        loss.destination, loss.before, len(loss.places)
     )
     assert text.count('fill="#e4e4e0"') == np.count_nonzero(trips < 20)
     assert text.count('fill="rgb(') == np.count_nonzero(trips >= 20)
@@ -115,8 +114,8 @@ def test_the_page_shows_the_worst_and_says_how_far_off_it_is(od: ODMatrix, saved
 
 def test_other_trips_are_noticed(od: ODMatrix, saved: Path) -> None:
     few = od.take(np.arange(len(od)) < 50)
-    with pytest.raises(InputError, match="made of other ones"):
-        explain(saved, few)
+    with pytest.raises(InputError, match="made from others"):
+        explain_release(saved, few)
 
 
 def test_the_command_writes_beside_and_never_into_the_release(tmp_path: Path) -> None:
