@@ -24,6 +24,7 @@ from odkanon.linked.linked_release import release_linked as release_linked
 from odkanon.methods.method_registry import METHODS as METHODS
 from odkanon.methods.method_registry import Method as Method
 from odkanon.methods.method_registry import anonymize as anonymize
+from odkanon.methods.method_registry import register_method as register_method
 from odkanon.model.od import ODMatrix as ODMatrix
 from odkanon.model.release import Release as Release
 from odkanon.model.rule import Rule as Rule

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from importlib.metadata import entry_points
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar, overload
 
 from odkanon.errors import InvalidValueError, UnknownNameError
 
@@ -17,6 +16,7 @@ class Named(Protocol):
 
 
 T = TypeVar("T", bound=Named)
+D = TypeVar("D")
 
 
 class Registry(Mapping[str, T], Generic[T]):
@@ -60,6 +60,8 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def _all(self) -> dict[str, T]:
         if not self._loaded:
+            from importlib.metadata import entry_points  # takes time, and the names of our own do without
+
             self._loaded = True
             for point in entry_points(group=f"odkanon.{self.what}s"):
                 self.register(point.load())
@@ -72,6 +74,17 @@ class Registry(Mapping[str, T], Generic[T]):
             return self._all()[name]
         except KeyError:
             raise UnknownNameError.among(self.what, name, self._own) from None
+
+    @overload
+    def get(self, key: str, default: None = None, /) -> T | None: ...
+    @overload
+    def get(self, key: str, default: T | D, /) -> T | D: ...
+    def get(self, key: str, default: object = None, /) -> object:
+        """Return what has a name, or the default."""
+        try:
+            return self[key]
+        except UnknownNameError:
+            return default
 
     def __contains__(self, name: object) -> bool:
         return name in self._own or name in self._all()

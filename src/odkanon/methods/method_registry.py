@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
 from inspect import signature
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
-from odkanon.errors import InputError, nearest
+from odkanon.core.registry import Registry
+from odkanon.errors import InputError, InvalidValueError, UnsafeReleaseError, nearest
 
 if TYPE_CHECKING:
     from odkanon.model.od import Matrix
@@ -31,8 +33,9 @@ class Method:
         As people call it.
     hint : str
         What it does, in a few words.
-    home : str
-        The module and the function, ``package.module:function``; imported when first used.
+    home : callable or str
+        The function itself, ``(matrix, rule, *, ...) -> Release``, or where it is: ``package.module:function``,
+        imported on first use.
     any_engine : bool
         Whether it never looks at a pair, and so runs wherever the pairs are; for others they are fetched into memory.
     needs_cells, needs_shapes : bool
@@ -52,7 +55,7 @@ class Method:
     name: str
     title: str
     hint: str
-    home: str
+    home: Callable[..., Release] | str
     any_engine: bool = False
     needs_cells: bool = False
     needs_shapes: bool = False
@@ -65,8 +68,10 @@ class Method:
     @cached_property
     def function(self) -> Callable[..., Release]:
         """The method itself: ``(matrix, rule, *, ...) -> Release``."""
+        if callable(self.home):
+            return self.home
         module, _, function = self.home.partition(":")
-        found: Callable[..., Release] = getattr(import_module(f"odkanon.methods.{module}"), function)
+        found: Callable[..., Release] = getattr(import_module(module), function)
         return found
 
     @cached_property
@@ -87,28 +92,40 @@ class Method:
         return "budget" in self.options
 
 
-METHODS: dict[str, Method] = {
-    method.name: method
-    for method in (
+def _check_method(method: Method) -> None:
+    """Raise unless a method can be called by name and option."""
+    if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", method.name):
+        raise InvalidValueError.expected("the name of a method", "lower-case letters, digits and hyphens", method.name)
+    for option in tuple(signature(method.function).parameters.values())[2:]:
+        if option.kind is not option.KEYWORD_ONLY or option.default is option.empty or option.name == "steps":
+            raise InputError(
+                f"method {method.name!r} is called as (matrix, rule, *, option=default, ...): {option.name!r} must be "
+                "a keyword with a default, and must not be called steps"
+            )
+
+
+METHODS = Registry(
+    "method",
+    (
         Method(
             "odkanon",
             "ODkAnon",
             "merges neighbouring cells step by step, the emptiest first",
-            "odkanon:odkanon",
+            "odkanon.methods.odkanon:odkanon",
             any_engine=True,
         ),
         Method(
             "oigh",
             "OIGH",
             "all origins at one level, all destinations at one level",
-            "oigh:oigh",
+            "odkanon.methods.oigh:oigh",
             any_engine=True,
         ),
         Method(
             "atg-soft",
             "ATG-Soft",
             "own destination zones for every origin zone; zones may overlap",
-            "atg.method:atg_soft",
+            "odkanon.methods.atg.method:atg_soft",
             overlaps=True,
             slow=True,
         ),
@@ -116,7 +133,7 @@ METHODS: dict[str, Method] = {
             "mondrian",
             "Mondrian",
             "cuts the data into boxes, which may overlap",
-            "mondrian.method:mondrian",
+            "odkanon.methods.mondrian.method:mondrian",
             needs_cells=True,
             on_tree=False,
             overlaps=True,
@@ -127,7 +144,7 @@ METHODS: dict[str, Method] = {
             "cascade",
             "Cascade",
             "every trip once, at the finest place that k share; zones lie in each other",
-            "cascade.method:cascade",
+            "odkanon.methods.cascade.method:cascade",
             any_engine=True,
             overlaps=True,
             nested=True,
@@ -137,20 +154,21 @@ METHODS: dict[str, Method] = {
             "treecut",
             "Tree cuts",
             "searches for the finest zones of the hierarchy",
-            "treecut.method:treecut",
+            "odkanon.methods.treecut.method:treecut",
             slow=True,
         ),
         Method(
             "freezones",
             "Free zones",
             "free groups of neighbouring cells, as fine as can be found",
-            "freezones.method:freezones",
+            "odkanon.methods.freezones.method:freezones",
             needs_shapes=True,
             on_tree=False,
             slow=True,
         ),
-    )
-}
+    ),
+    check=_check_method,
+)
 DEFAULT_METHOD = "odkanon"
 CUBE_METHOD = "cascade"
 """The method that publishes by attributes."""
@@ -158,11 +176,65 @@ ONE_LEVEL = "oigh"
 """The method of uniform levels, which can be told the level."""
 
 
-def find_method(name: str) -> Method:
-    """Return a method by its name, or say which there are."""
-    if name not in METHODS:
-        raise InputError(f"there is no method {name!r}; choose among {', '.join(METHODS)}{nearest(name, METHODS)}")
-    return METHODS[name]
+@overload
+def register_method(method: Method, /) -> Method: ...
+@overload
+def register_method(
+    method: Callable[..., Release], /, *, name: str = ..., title: str = ..., hint: str = ..., overlaps: bool = ...
+) -> Method: ...
+@overload
+def register_method(
+    *, name: str = ..., title: str = ..., hint: str = ..., overlaps: bool = ...
+) -> Callable[[Callable[..., Release]], Method]: ...
+def register_method(
+    method: Method | Callable[..., Release] | None = None,
+    /,
+    *,
+    name: str = "",
+    title: str = "",
+    hint: str = "",
+    overlaps: bool = False,
+) -> Method | Callable[[Callable[..., Release]], Method]:
+    """Add a method, so that `anonymize`, comparisons and the command line know it by its name.
+
+    A package that is installed needs no call: it declares its methods as entry points of the group
+    ``odkanon.methods``.
+
+    Parameters
+    ----------
+    method : Method or callable, optional
+        A description, or a function ``(matrix, rule, *, option=default, ...) -> Release``, usually by way of
+        `Release.from_labels`; without it, a decorator for such a function is returned.
+    name : str
+        What the method is called by; by default the name of the function, with hyphens.
+    title, hint : str
+        What tables call it, and what it does in a few words; by default the name and nothing.
+    overlaps : bool
+        Whether the zones of one axis may overlap, because they depend on the other end.
+
+    Returns
+    -------
+    Method
+        The description.
+
+    Examples
+    --------
+    >>> from odkanon import METHODS, Release, Rule, anonymize, build_od, make_survey, read_trips, register_method
+    >>> @register_method(hint="a zone for each cell")
+    ... def every_cell(od, rule, *, budget=0.5):
+    ...     labels = (tree.labels(0) for tree in (od.origins, od.destinations))
+    ...     return Release.from_labels(od, rule, *labels, budget=budget)
+    >>> od = build_od(read_trips(make_survey()), resolution=5)
+    >>> anonymize(od, Rule(trips=10), method="every-cell").method
+    'every-cell'
+    >>> METHODS.unregister("every-cell")
+    """
+    if method is None:
+        return lambda function: register_method(function, name=name, title=title, hint=hint, overlaps=overlaps)
+    if not isinstance(method, Method):
+        name = name or method.__name__.replace("_", "-")
+        method = Method(name, title or name, hint, method, overlaps=overlaps)
+    return METHODS.register(method)
 
 
 def describe_methods() -> str:
@@ -212,7 +284,7 @@ def anonymize(od: Matrix, rule: Rule, *, method: str = DEFAULT_METHOD, **options
     """
     from odkanon.methods.trees import with_steps  # which needs numpy, and help does without
 
-    chosen = find_method(method)
+    chosen = METHODS[method]
     if options.get("symmetric") and "symmetric" not in chosen.options:
         able = ", ".join(name for name, each in METHODS.items() if "symmetric" in each.options)
         raise InputError(f"zones of {method} depend on the other end, so that both cannot have the same; choose {able}")
@@ -236,5 +308,7 @@ def anonymize(od: Matrix, rule: Rule, *, method: str = DEFAULT_METHOD, **options
     tree = with_steps(od, steps)
     stays = chosen.any_engine and rule.thresholds_only
     release = chosen.function(tree if stays else tree.in_memory(), rule, **options)
+    if release.rule != rule:
+        raise UnsafeReleaseError(f"{method} made a release under {release.rule}, not {rule}; nothing was released")
     spec = release.spec if steps == "plain" else release.spec.with_parameters(steps=steps)
-    return replace(release, spec=spec, seconds=time.perf_counter() - start)
+    return replace(release, spec=replace(spec, method=method), seconds=time.perf_counter() - start)

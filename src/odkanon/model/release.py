@@ -6,18 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from odkanon.core.arrays import Bools, Codes, Frozen, group_sum
 from odkanon.errors import InputError, UnsafeReleaseError
 from odkanon.model.assignment import Assignment, Deviation
-from odkanon.model.budget import Budget
+from odkanon.model.budget import Budget, BudgetOf
 from odkanon.model.flows import Totals
 from odkanon.model.measures import ADDITIVE
-from odkanon.model.od import Matrix, ODMatrix
+from odkanon.model.od import Axis, Matrix, ODMatrix
 from odkanon.model.provenance import Summary
 from odkanon.model.published_flows import Classes
 from odkanon.model.release_spec import ReleaseSpec, Structure
@@ -187,6 +188,66 @@ class Release(Frozen):
         everything = Totals(summary.pairs, summary.trips, summary.weight)
         spec = replace(spec, budget=None)
         return cls(summary, spec, nothing, nothing, classes, everything, assignment=assignment, refusal=refusal)
+
+    @classmethod
+    def from_labels(
+        cls,
+        od: ODMatrix,
+        rule: Rule,
+        origin_zone: npt.ArrayLike,
+        destination_zone: npt.ArrayLike,
+        *,
+        budget: float | None = None,
+        budget_of: BudgetOf = "trips",
+        method: str = "labels",
+        parameters: Mapping[str, Any] | None = None,
+        structure: Literal["partition", "overlapping"] = "partition",
+    ) -> Release:
+        """Return the release of zones that are given as labels: what a method of your own returns.
+
+        Classes that do not meet the rule are suppressed. If that exceeds the budget, or nothing is left, the release
+        is empty, and ``refusal`` has the reason. If the suppressed trips are so few that their total would disclose a
+        group below the rule, the smallest class is suppressed with them, as in every method.
+
+        Parameters
+        ----------
+        od : ODMatrix
+            The input, with its pairs in memory.
+        rule : Rule
+            What every published class must meet.
+        origin_zone, destination_zone : array of str or int
+            For each leaf of the axis (``od.origins.leaves``), the label of its zone: the name of a node of the
+            hierarchy, at any level, that has just the leaves with this label; or, for all zones of an axis, any other
+            name. Only nodes can be drawn on a map. Labels are published: they must not be made of the data.
+        budget : float, optional
+            Share that may be suppressed, in [0, 1); None for no limit.
+        budget_of : {"trips", "rows"}
+            Share of trips or of OD pairs.
+        method : str
+            Name of the method.
+        parameters : mapping, optional
+            Its parameters; what is an option of the method is published.
+        structure : {"partition", "overlapping"}
+            ``overlapping``: the zones of one end depend on the other one, so that there is one label for each OD pair
+            (``od.flows``) instead of each leaf.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> from odkanon import Release, Rule, lookup_hierarchy, read_od
+        >>> flows = {"origin": ["a1", "a1", "a2", "b1"], "destination": ["b1", "b2", "b1", "a1"], "trips": [6, 4, 3, 9]}
+        >>> zones = pa.table({"zone": ["a1", "a2", "b1", "b2"], "district": ["a", "a", "b", "b"]})
+        >>> od = read_od(pa.table(flows), hierarchy=lookup_hierarchy(zones))
+        >>> release = Release.from_labels(od, Rule(trips=5), ["a", "a", "b1"], ["a1", "b", "b"])
+        >>> release.origins.ids.tolist(), release.classes.trips.tolist()
+        (['a', 'b1'], [13, 9])
+        """
+        from odkanon.model.zone_labels import release_from_labels
+
+        allowed = None if budget is None else Budget(budget, budget_of)
+        spec = ReleaseSpec(rule, allowed, method, dict(parameters or {}))
+        labels: dict[Axis, npt.ArrayLike] = {"origin": origin_zone, "destination": destination_zone}
+        return release_from_labels(od, spec, labels, structure)
 
     @property
     def rule(self) -> Rule:

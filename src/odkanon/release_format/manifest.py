@@ -206,6 +206,8 @@ def public_leaves(release: Release, axis: Axis) -> Ints | None:
     tree = matrix.origins if axis == "origin" else matrix.destinations
     if tree.resolution is None:
         return _listed_leaves(zones, tree)
+    if zones.resolution is None:
+        return None
     cells = [(str(zone),) for zone in zones.ids.tolist()] if zones.cells is None else zones.cells
     resolution = cell_to_resolution(str_to_cell(pa.array([cell for part in cells for cell in part], pa.string())))
     world = np.array([part == ("world",) for part in cells for _ in part], dtype=bool)

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from odkanon.errors import InputError
-from odkanon.methods.method_registry import METHODS, anonymize, find_method
+from odkanon.methods.method_registry import METHODS, anonymize
 from odkanon.model.od import Matrix, ODMatrix
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
@@ -101,7 +101,7 @@ def tradeoff(
     True
     """
     for method in methods:
-        find_method(method)
+        METHODS[method]  # raises for an unknown name
     targets: Sequence[str] = (target,) if isinstance(target, str) else target
     rows = []
     for budget in budgets:

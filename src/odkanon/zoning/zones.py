@@ -61,8 +61,15 @@ class Zones(Frozen):
 
     @property
     def are_nodes(self) -> bool:
-        """Whether each is a node of a hierarchy: no box, and no union of others that was made for this release."""
-        return self.bounds is None and self.places is None and (self.cells is None or self.level is not None)
+        """Whether each is a node of a hierarchy: no box, no union that was made for this release, no free label."""
+        if self.bounds is not None or self.places is not None:
+            return False
+        return self.level is not None or not len(self) or (self.cells is None and self.resolution is not None)
+
+    @property
+    def are_located(self) -> bool:
+        """Whether it is known where they lie; of free labels it is not."""
+        return any(each is not None for each in (self.resolution, self.bounds, self.outlines, self.cells, self.places))
 
     def take(self, which: Codes | Ints) -> Zones:
         """Return some of the zones, in the given order."""

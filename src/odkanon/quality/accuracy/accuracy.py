@@ -57,6 +57,8 @@ def accuracy(release: Release, *, sizes: Sequence[float] = SIZES, zones: Places 
     found = None if matrix is None else map_of(matrix)
     if matrix is None or found is None:
         return {}
+    if len(release.classes) and not (release.origins.are_located and release.destinations.are_located):
+        return {}
     about, ends = found
     measures = tuple(measure for measure in ("trips", "weight") if measure in release.input.measures)
     rows, areas = spreadable(
