@@ -33,7 +33,7 @@ def main() -> None:
     if folder is None:
         folder = options.output / "survey"
         odkanon("sample", "--as", "netmob25", "-o", folder, "--force")
-    odkanon("netmob25", folder, "-o", trips, "--force")
+    odkanon("trips", folder, "--layout", "netmob25", "-o", trips, "--force")
     scope = ["--methods", "odkanon"] if options.quick else ["--all-segments"]
     odkanon("compare", trips, "-o", options.output / "tables", "--within", "paris-centre", *scope)
 
