@@ -1,7 +1,7 @@
 """Synthetic trips in any number, generated batch by batch from a seed, for measuring speed and memory.
 
-People live, work and go out around the places of `odkanon.sample.survey`, mostly near home and repeatedly: the numbers of
-OD pairs and of persons per pair are realistic, nothing else is.
+People live, work and go out around the places of `odkanon.sample.survey`, mostly near home and repeatedly: the numbers
+of OD pairs and of persons per pair are realistic, nothing else is.
 """
 
 from __future__ import annotations
