@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from odkanon.audit.auditor import Opened, open_releases
-from odkanon.audit.release_reader import Published
+from odkanon.audit.auditor import OpenReleases, open_releases
+from odkanon.audit.release_reader import PublishedRelease
 from odkanon.core.arrays import Ints
 from odkanon.errors import InputError
 from odkanon.evidence.finding import Watch
@@ -59,7 +59,7 @@ class Trips:
 class Known:
     """What several attacks need, worked out when the first asks for it."""
 
-    opened: Opened
+    opened: OpenReleases
     reading: InputSpec
 
     @cached_property
@@ -113,7 +113,7 @@ class Case:
     seed: int = 0
 
     @property
-    def opened(self) -> Opened:
+    def opened(self) -> OpenReleases:
         """The release (number 0) and the earlier ones in the audit's database, with the trips."""
         return self.known.opened
 
@@ -123,19 +123,19 @@ class Case:
         return self.known.reading
 
     @property
-    def release(self) -> Published:
+    def release(self) -> PublishedRelease:
         """The release that is attacked."""
         return self.opened.releases[0]
 
     @property
-    def earlier(self) -> tuple[Published, ...]:
+    def earlier(self) -> tuple[PublishedRelease, ...]:
         """Other releases that are known to the attacker."""
         return self.opened.releases[1:]
 
     @property
     def about(self) -> Mapping[str, Any]:
         """The steward's account of the release: that of the recipe, else the public one."""
-        return self.release.about or self.release.manifest
+        return self.release.provenance or self.release.manifest
 
     @property
     def method(self) -> str:
@@ -152,7 +152,7 @@ class Case:
     @property
     def few(self) -> int:
         """Below how many trips a group is too small."""
-        return max(self.release.few, self.release.k)
+        return max(self.release.min_trips, self.release.k)
 
     @property
     def by_trips(self) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from odkanon._version import __version__
-from odkanon.audit.release_reader import Published
+from odkanon.audit.release_reader import PublishedRelease
 from odkanon.evidence.attack_context import Case
 from odkanon.evidence.finding import Question
 from odkanon.evidence.noise_comparison import Yardstick
@@ -77,7 +77,7 @@ def make_sheet(
     }
 
 
-def _release(release: Published) -> dict[str, Any]:
+def _release(release: PublishedRelease) -> dict[str, Any]:
     about = release.manifest
     return {
         "name": release.name,
@@ -124,7 +124,7 @@ def _yardstick(found: Yardstick) -> dict[str, Any]:
     }
 
 
-def questions(made: Sequence[Attempt], release: Published) -> list[dict[str, Any]]:
+def questions(made: Sequence[Attempt], release: PublishedRelease) -> list[dict[str, Any]]:
     """Return the three questions of the Article 29 working party, with the numbers that answer them."""
     numbers = {each.attack.name: dict(each.finding.numbers) for each in made}
     few = {name: value for name, value in release.disclosed_thresholds.items() if value is not None}

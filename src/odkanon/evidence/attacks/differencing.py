@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from odkanon.audit.auditor import compare_opened
-from odkanon.audit.release_reader import Published
+from odkanon.audit.auditor import compare_releases
+from odkanon.audit.release_reader import PublishedRelease
 from odkanon.evidence.attack_context import Case
 from odkanon.evidence.finding import EXAMPLES, Finding, does_not_apply
 
@@ -21,14 +21,14 @@ def differencing(case: Case) -> Finding:
     others = case.earlier
     if not others:
         return does_not_apply("No other release was given to compare with; those of the same trips belong here.")
-    rounds: list[tuple[Published, ...]] = [(case.release, each) for each in others]
+    rounds: list[tuple[PublishedRelease, ...]] = [(case.release, each) for each in others]
     if len(others) > 1:
         rounds.append((case.release, *others))
     shown: dict[str, None] = {}
     unknown: dict[str, None] = {}
     tried = 0
     for tried, releases in enumerate(rounds, 1):
-        _, findings = compare_opened(case.opened, releases)
+        _, findings = compare_releases(case.opened, releases)
         for each in findings:
             if each.severity == "finding":
                 (shown if each.check == "difference" else unknown)[each.message] = None

@@ -8,9 +8,9 @@ from time import monotonic
 
 import numpy as np
 
-from odkanon.audit.differencing.equations import System, components, incidence_of
-from odkanon.audit.pairwise_checks import overlapping
-from odkanon.audit.relations import Relation, relations, scopes
+from odkanon.audit.differencing.equations import EquationSystem, comparable_components, incidence_matrix
+from odkanon.audit.pairwise_checks import overlapping_systems
+from odkanon.audit.relations import Relation, count_atoms, find_relations
 from odkanon.core.arrays import Bools, Ints
 from odkanon.evidence.attack_context import Case
 from odkanon.evidence.attacks.cascade_intervals import groups_on_ladder
@@ -43,9 +43,9 @@ def intervals(case: Case) -> Finding:
     """
     if case.release.nested:
         return groups_on_ladder(case)
-    related = relations(
+    related = find_relations(
         case.opened.releases,
-        scopes(
+        count_atoms(
             case.opened.connection,
             [each for each in case.opened.releases if each.number in case.opened.exact],
             case.opened.places.areas,
@@ -96,13 +96,13 @@ def _most(case: Case) -> int | None:
 
 def _together(case: Case, related: Sequence[Relation]) -> Finding:
     opened = case.opened
-    atoms = scopes(
+    atoms = count_atoms(
         opened.connection, [each for each in opened.releases if each.number in opened.exact], opened.places.areas
     )
     parts = [
         (system.take(which), columns)
-        for system in overlapping(opened.connection, opened.places, atoms, related)
-        for which in components(system.rows)
+        for system in overlapping_systems(opened.connection, opened.places, atoms, related)
+        for which in comparable_components(system.rows)
         for columns in [small_columns(system.take(which))]
         if len(columns)
     ]
@@ -130,13 +130,13 @@ def _together(case: Case, related: Sequence[Relation]) -> Finding:
     )
 
 
-def small_columns(system: System) -> Ints:
+def small_columns(system: EquationSystem) -> Ints:
     """Return the columns that have trips, and too few; what is a row by itself is published and meets its rule."""
     trips = system.mass[:, 0]
     return np.flatnonzero((trips > 0) & (trips < system.least[0]) & ~_listed_alone(system))
 
 
-def _listed_alone(system: System) -> Bools:
+def _listed_alone(system: EquationSystem) -> Bools:
     alone = np.zeros(len(system.rows), dtype=bool)
     for side in range(system.rows.shape[1]):
         rows = system.rows[:, side]
@@ -145,13 +145,13 @@ def _listed_alone(system: System) -> Bools:
     return alone
 
 
-def bounds(system: System, columns: Ints, seconds: float) -> Iterator[Interval]:
+def bounds(system: EquationSystem, columns: Ints, seconds: float) -> Iterator[Interval]:
     """Yield the interval of each of some columns, by two linear programmes each; stop when the time is over."""
     from scipy.optimize import linprog
     from scipy.sparse import csr_matrix
 
     end = monotonic() + seconds
-    _, matrix = incidence_of(system.rows)
+    _, matrix = incidence_matrix(system.rows)
     trips = system.mass[:, 0]
     equations = {"A_eq": csr_matrix(matrix.astype(float)), "b_eq": matrix @ trips, "bounds": (0, None)}
     for column in columns.tolist():

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from odkanon.audit.recount import zone_join
 from odkanon.audit.release_reader import rows
-from odkanon.audit.zone_geometry import box_table
+from odkanon.audit.row_nesting import box_table, zone_join
 from odkanon.evidence.attack_context import Case
 from odkanon.evidence.finding import EXAMPLES, Finding
 
