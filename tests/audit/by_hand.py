@@ -8,7 +8,7 @@ from typing import Any
 
 import duckdb
 
-from odkanon.audit.release_reader import Published
+from odkanon.audit.release_reader import PublishedRelease
 
 Flows = dict[tuple[str, str], tuple[float, ...]]
 """Trips, weight, persons and households of each flow, as far as they are said."""
@@ -23,7 +23,7 @@ def release(
     measures: tuple[str, ...] = ("trips",),
     rule: dict[str, float] | None = None,
     **parameters: Any,
-) -> Published:
+) -> PublishedRelease:
     """A release of which the steward knows how many trips it has, where ``total`` is given."""
     about: dict[str, Any] = {
         "input": {"trips": total, "rejected": {}},
@@ -32,7 +32,7 @@ def release(
     }
     zones = {axis: [({"id": zone, "level": 0}, None) for zone in zones_of()] for axis in ("origin", "destination")}
     manifest = {"rule": {"trips": 10} if rule is None else rule, "parameters": parameters}
-    return Published(
+    return PublishedRelease(
         number, f"r{number}", Path(f"r{number}"), manifest, None if total is None else about, {}, zones, measures
     )
 
@@ -45,7 +45,7 @@ def tables(*releases: Flows) -> duckdb.DuckDBPyConnection:
     """Return a database with the flows of some releases, numbered from 0, and where all zones lie."""
     connection = duckdb.connect()
     connection.execute(
-        "CREATE TABLE classes (release INTEGER, origin VARCHAR, destination VARCHAR, kind VARCHAR, trips BIGINT, "
+        "CREATE TABLE classes (release INTEGER, origin VARCHAR, destination VARCHAR, attributes VARCHAR, trips BIGINT, "
         "weight DOUBLE, persons BIGINT, households BIGINT)"
     )
     connection.execute("CREATE TABLE nodes (release INTEGER, axis VARCHAR, zone VARCHAR, node VARCHAR, size INTEGER)")

@@ -10,7 +10,7 @@ import pytest
 from audit.by_hand import Flows, tables
 from odkanon.audit.findings import Finding
 from odkanon.audit.release_checks import check_homogeneity, check_margins, check_persons, check_rule, check_totals
-from odkanon.audit.release_reader import Published
+from odkanon.audit.release_reader import PublishedRelease
 
 FLOWS: Flows = {
     ("a1", "a1"): (10, 15.5, 4, 3),
@@ -33,7 +33,7 @@ class Told:
             "statement": "Every flow has at least 10 trips.",
             "published": {"classes": 4, "trips": 53, "weight": 70.0, "origins": 2, "destinations": 2},
         }
-        self.about: dict[str, Any] = {
+        self.provenance: dict[str, Any] = {
             "rule": dict(RULE),
             "input": {"trips": 60, "weight": 80.0, "rejected": {"no start": {"trips": 4, "weight": 6.0}}},
             "published": {"trips": 53, "weight": 70.0},
@@ -53,14 +53,14 @@ class Told:
         self.steward = True
 
     @property
-    def published(self) -> Published:
+    def published(self) -> PublishedRelease:
         zones = {axis: [({"level": 0, **about}, None) for about in zones] for axis, zones in self.zones.items()}
-        return Published(
+        return PublishedRelease(
             1,
             "r",
             Path("r"),
             self.manifest,
-            self.about if self.steward else None,
+            self.provenance if self.steward else None,
             {},
             zones,
             self.measures,
@@ -108,9 +108,9 @@ def test_the_smallest_of_the_flows_below_the_rule_is_named(told: Told) -> None:
 
 
 def test_a_rule_that_the_steward_has_in_full_is_the_one_that_counts(told: Told) -> None:
-    told.about["rule"]["trips"] = 12
+    told.provenance["rule"]["trips"] = 12
     assert told.rule() == ["2 flows are below the rule of 12 trips: a1 -> a1 has 10"]
-    told.about["rule"]["trips"] = 8
+    told.provenance["rule"]["trips"] = 8
     assert told.rule() == []
 
 
@@ -125,7 +125,7 @@ def test_the_rule_of_the_auditor_is_named_as_such(told: Told) -> None:
 def test_a_threshold_of_less_than_one_is_one_to_the_last_digit(weight: float, below: bool) -> None:
     told = Told({("a1", "b1"): (12, weight)})
     told.manifest |= {"rule": {"weight": 0.5, "trips": 10}, "statement": "at least 0.5 weight and 10 trips"}
-    told.about["rule"] = {}
+    told.provenance["rule"] = {}
     assert bool(told.rule()) is below
 
 
@@ -170,7 +170,7 @@ def test_a_flow_that_is_listed_twice(told: Told) -> None:
     connection.execute("INSERT INTO classes SELECT * FROM classes WHERE release = 1 AND destination = 'b1'")
     found = said(check_rule(connection, told.published, with_trips=False))
     assert found == ["a1 -> b1 is listed 2 times"]
-    connection.execute("UPDATE classes SET kind = 'mode=' || rowid")
+    connection.execute("UPDATE classes SET attributes = 'mode=' || rowid")
     assert check_rule(connection, told.published, with_trips=False) == []
 
 
@@ -187,22 +187,22 @@ def test_one_destination_is_enough_where_none_are_promised() -> None:
     assert Told({("a1", "b1"): (12, 24.0, 12, 6)}).rule() == []
 
 
-NOBODY = "that a flow has 1 of what it counts, which every flow has: it protects nobody"
+MISSING_WORDS = "that a flow has 1 of what it counts, which every flow has: it protects nobody"
 
 
 @pytest.mark.parametrize(
     ("rule", "found"),
     [
-        ({"trips": 1}, [f"it promises {NOBODY}"]),
-        ({"trips": 1, "persons": 1}, [f"it promises {NOBODY}"]),
+        ({"trips": 1}, [f"it promises {MISSING_WORDS}"]),
+        ({"trips": 1, "persons": 1}, [f"it promises {MISSING_WORDS}"]),
         ({"trips": 1, "persons": 2}, []),
         ({"trips": 2}, []),
-        ({}, [f"it promises {NOBODY}"]),
+        ({}, [f"it promises {MISSING_WORDS}"]),
     ],
 )
 def test_a_promise_that_every_flow_keeps(told: Told, rule: dict[str, float], found: list[str]) -> None:
     told.manifest |= {"rule": rule, "statement": "1 and 2"}
-    told.about["rule"] = {}
+    told.provenance["rule"] = {}
     assert told.rule() == found
 
 
@@ -213,14 +213,14 @@ def test_one_of_a_weight_is_the_weight_of_a_trip(told: Told, weight: float, k: i
     """Weights may be shares of a whole, so that ten trips weigh less than 1."""
     told.manifest |= {"rule": {"weight": weight} | ({"k": k} if k else {}), "statement": f"{weight:g}"}
     told.steward = False
-    assert told.rule() == ([f"it promises {NOBODY}"] if nobody else [])
+    assert told.rule() == ([f"it promises {MISSING_WORDS}"] if nobody else [])
 
 
 def test_of_a_bare_table_it_is_the_auditor_who_asks(told: Told) -> None:
     told.bare, told.steward = True, False
     told.manifest = {"rule": {}}
     told.demanded = {"trips": 1}
-    assert told.rule() == [f"you ask {NOBODY}"]
+    assert told.rule() == [f"you ask {MISSING_WORDS}"]
     told.demanded = {"trips": 2}
     assert told.rule() == []
 
@@ -244,7 +244,7 @@ def test_the_words_of_a_promise_are_its_numbers(
     told: Told, rule: dict[str, float], statement: str, missing: str
 ) -> None:
     told.manifest |= {"rule": rule, "statement": statement}
-    told.about["rule"] = {}
+    told.provenance["rule"] = {}
     assert told.rule() == (
         [f"the statement {statement!r} does not promise {missing}, which is the rule"] if missing else []
     )
@@ -273,22 +273,22 @@ def test_without_flows_there_is_nothing_in_all(told: Told) -> None:
 @pytest.mark.parametrize("part", ["published", "suppressed"])
 @pytest.mark.parametrize(("name", "more"), [("trips", 1), ("weight", 0.25), ("weight", -0.25)])
 def test_an_account_with_a_hole(told: Told, part: str, name: str, more: float) -> None:
-    told.about[part][name] += more
+    told.provenance[part][name] += more
     (found,) = told.totals()
-    assert found.startswith(f"input {told.about['input'][name]:g} {name} is not published")
+    assert found.startswith(f"input {told.provenance['input'][name]:g} {name} is not published")
     assert "+ rejected " in found
     told.steward = False
     assert told.totals() == []
 
 
 def test_reasons_that_say_nothing_of_weight_have_none(told: Told) -> None:
-    told.about["input"]["rejected"]["nowhere"] = {"trips": 0}
+    told.provenance["input"]["rejected"]["nowhere"] = {"trips": 0}
     assert told.totals() == []
 
 
 def test_what_the_input_does_not_count_is_not_in_the_account(told: Told) -> None:
     for part in ("input", "suppressed"):
-        del told.about[part]["weight"]
+        del told.provenance[part]["weight"]
     assert told.totals() == []
 
 
@@ -302,7 +302,7 @@ def test_what_the_input_does_not_count_is_not_in_the_account(told: Told) -> None
     ],
 )
 def test_a_claim_about_the_smallest_flow(told: Told, claim: dict[str, int]) -> None:
-    told.about["privacy"]["persons"] = claim
+    told.provenance["privacy"]["persons"] = claim
     below = 2 if claim["threshold"] == 11 else 1
     assert told.totals() == [
         f"release.json says that the smallest flow has {claim['min']} persons and {claim['below']} are below "
@@ -312,7 +312,7 @@ def test_a_claim_about_the_smallest_flow(told: Told, claim: dict[str, int]) -> N
 
 @pytest.mark.parametrize("steward", [False, True])
 def test_claims_about_what_nobody_can_count(told: Told, steward: bool) -> None:
-    told.about["privacy"] = {"households": {"min": 99, "below": 0, "threshold": 10}}
+    told.provenance["privacy"] = {"households": {"min": 99, "below": 0, "threshold": 10}}
     told.measures, told.steward = ("trips", "weight"), steward
     assert told.totals() == []
     told.measures = ("trips", "weight", "households")
@@ -320,13 +320,13 @@ def test_claims_about_what_nobody_can_count(told: Told, steward: bool) -> None:
 
 
 def test_a_claim_that_there_is_no_flow(told: Told) -> None:
-    told.about["privacy"]["persons"] = {"min": None, "below": 0, "threshold": 10}
+    told.provenance["privacy"]["persons"] = {"min": None, "below": 0, "threshold": 10}
     assert told.totals() == []
 
 
 def test_a_claim_about_flows_that_are_not_there(told: Told) -> None:
     told.flows = {}
-    del told.about["privacy"]["persons"]
+    del told.provenance["privacy"]["persons"]
     assert told.totals()[-1] == (
         "release.json says that the smallest flow has 10 trips and 0 are below 10; it is 0, and 0 are"
     )
@@ -381,7 +381,7 @@ def test_a_remainder_in_the_folder_is_noted(
 
 
 def test_a_remainder_of_the_steward_is_nobodys_business(told: Told) -> None:
-    assert told.about["suppressed"]["trips"] == 3
+    assert told.provenance["suppressed"]["trips"] == 3
     assert told.margins() == []
 
 

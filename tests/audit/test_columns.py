@@ -7,17 +7,16 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from odkanon.audit.differences import Family
-from odkanon.audit.release_reader import Published
-from odkanon.audit.segment_totals import find_column_leaks
+from odkanon.audit.differences import Breakdown, find_total_leaks
+from odkanon.audit.release_reader import PublishedRelease
 
 Flows = list[int]
 """Trips of the flows of a table, one after another; 0 where a flow is not published."""
 
 
-def published(number: int, name: str, suppressed: int | None, k: int = 5) -> Published:
+def published(number: int, name: str, suppressed: int | None, k: int = 5) -> PublishedRelease:
     manifest = {"rule": {"trips": k}, **({} if suppressed is None else {"suppressed": {"trips": suppressed}})}
-    return Published(number, name, Path(name), manifest, None, {}, {}, ("trips",))
+    return PublishedRelease(number, name, Path(name), manifest, None, {}, {}, ("trips",))
 
 
 def said(
@@ -38,7 +37,7 @@ def found_in(
             if trips:
                 connection.execute("INSERT INTO classes VALUES (?, ?, 'x', ?)", [release, str(at), trips])
     everyone, *parts = (published(at, name, suppressed[at], k) for at, name in enumerate(tables))
-    found = find_column_leaks(connection, [Family(everyone, tuple(parts), complete)])
+    found = find_total_leaks(connection, [Breakdown(everyone, tuple(parts), complete)])
     assert all(each.check == "difference" and each.releases[0] == "everyone" for each in found)
     return [each.message.partition(" leave ")[2] for each in found]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -13,12 +13,11 @@ import pytest
 
 from audit.by_hand import Flows, Known, release, tables
 from odkanon.audit import pairwise_checks
-from odkanon.audit.differencing.equations import ColumnContributors, System
-from odkanon.audit.differencing.feasible_solution import DoNotFitError
+from odkanon.audit.differencing.equations import ColumnContributors, EquationSystem, InconsistentCountsError
 from odkanon.audit.findings import Finding
-from odkanon.audit.pairwise_checks import Comparing, overlapping
+from odkanon.audit.pairwise_checks import ReleaseComparer, overlapping_systems
 from odkanon.audit.relations import Relation, RelationKind
-from odkanon.audit.release_reader import Published
+from odkanon.audit.release_reader import PublishedRelease
 
 FLOWS: list[Flows] = [
     {("a1", "b1"): (20,), ("a2", "b1"): (1500,)},
@@ -28,30 +27,30 @@ FLOWS: list[Flows] = [
 """Rows 0 and 1, 2 and 3, and 4."""
 
 
-def system(columns: dict[tuple[int, ...], tuple[float, ...]], *least: float, persons: int = 0) -> System:
+def system(columns: dict[tuple[int, ...], tuple[float, ...]], *least: float, persons: int = 0) -> EquationSystem:
     """Columns by their rows, with their masses; with persons, each column has persons of its own, one less a column."""
     mass = np.array(list(columns.values()), dtype=np.float64)
     names = ("trips", "weight")[: mass.shape[1]]
     counts = np.maximum(persons - 1 - np.arange(len(columns)), 0)
     contributors = ColumnContributors("persons", persons, np.arange(counts.sum()), np.append(0, np.cumsum(counts)))
     rows = np.array(list(columns), dtype=np.int64)
-    return System(rows, names, mass, np.array(least), (contributors,) if persons else ())
+    return EquationSystem(rows, names, mass, np.array(least), (contributors,) if persons else ())
 
 
 class Asked:
     """Answers with systems made by hand, and keeps what was asked."""
 
-    def __init__(self, answer: Callable[[int], System | None]) -> None:
+    def __init__(self, answer: Callable[[int], EquationSystem | None]) -> None:
         self.answer = answer
         self.sides: list[list[list[int]]] = []
 
-    def __call__(self, sides: list[list[Published]]) -> System | None:
+    def __call__(self, sides: Sequence[Sequence[PublishedRelease]]) -> EquationSystem | None:
         self.sides.append([[each.number for each in side] for side in sides])
         return self.answer(len(sides))
 
 
 def findings(
-    answer: Callable[[int], System | None],
+    answer: Callable[[int], EquationSystem | None],
     *related: tuple[int, int, RelationKind],
     rule: dict[str, float] | None = None,
     folder: Path | None = None,
@@ -60,7 +59,7 @@ def findings(
     numbers = sorted({number for one, other, _ in related for number in (one, other)})
     releases = {at: replace(release(at, rule=rule), folder=(folder or Path()) / f"r{at}") for at in numbers}
     asked = Asked(answer)
-    compare = Comparing(tables(*FLOWS), asked)
+    compare = ReleaseComparer(tables(*FLOWS), asked)
     known = [Relation(releases[one], releases[other], kind, "said") for one, other, kind in related]
     return compare.compare(known), asked.sides
 
@@ -234,8 +233,8 @@ def test_segments_of_one_run_are_only_noted(tmp_path: Path) -> None:
 
 
 def test_numbers_that_contradict_are_a_finding() -> None:
-    def fail(_: int) -> System:
-        raise DoNotFitError
+    def fail(_: int) -> EquationSystem:
+        raise InconsistentCountsError
 
     (found,), _ = findings(fail, (0, 1, "part"))
     assert found.message.startswith("the numbers of r0 and r1 contradict what is known of their trips")
@@ -260,7 +259,7 @@ def test_a_release_joins_a_side_only_if_it_shares_no_trips_with_any_there() -> N
 def test_what_releases_show_together_is_one_system_for_each_set(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
 
-    def make(*arguments: Any) -> System:
+    def make(*arguments: Any) -> EquationSystem:
         asked.append(arguments[2:])
         return NOTHING
 
@@ -273,7 +272,7 @@ def test_what_releases_show_together_is_one_system_for_each_set(monkeypatch: pyt
     ]
     atoms = [(frozenset({0, 1}), 5), (frozenset({0}), 7)]
     places: Any = Known(*FLOWS)
-    assert list(overlapping(tables(*FLOWS), places, atoms, related)) == [NOTHING]
+    assert list(overlapping_systems(tables(*FLOWS), places, atoms, related)) == [NOTHING]
     ((sides, members),) = asked
     assert sides == [[releases[0]], [releases[1]]]
     assert members == [frozenset({0, 1}), frozenset({0})]

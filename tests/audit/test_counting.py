@@ -18,8 +18,8 @@ import pytest
 from audit.tamper import edit_json, read_rows, settle_accounts, write_rows
 from odkanon import Rule, anonymize, audit_releases, build_od, read_od, read_trips
 from odkanon.audit import TripsSource
-from odkanon.audit.counting.own_filters import Kept, filter_sql
-from odkanon.audit.counting.persons import person_sql
+from odkanon.audit.counting.conditions import RawColumn, filter_sql
+from odkanon.audit.counting.measures import person_sql
 from worlds.people import findings, places
 
 Row = dict[str, Any]
@@ -196,7 +196,7 @@ def test_filters_are_read_by_rules_of_their_own(text: str, kept: list[int]) -> N
     table = pa.table({"age": ["9", "18", "19", None], "name": ["a", "b", "c", "d"], "moment": moments})
     connection = duckdb.connect()
     connection.register("source", table)
-    condition = filter_sql([text], lambda name: Kept(name, name == "moment"))
+    condition = filter_sql([text], lambda name: RawColumn(name, name == "moment"))
     found = connection.execute(f"SELECT age FROM source WHERE {condition}").fetchall()
     assert sorted(int(row[0]) for row in found) == kept
 

@@ -10,7 +10,7 @@ import pytest
 
 from odkanon import Rule, anonymize, build_od, read_trips
 from odkanon.audit import audit_releases, pairwise_checks
-from odkanon.audit.differencing import enumeration, min_cut
+from odkanon.audit.differencing import equations, min_cut
 from odkanon.linked.fixed_zoning import Zoning, release_on_zones, zoning_of
 from odkanon.model.provenance import Source
 from odkanon.release_format.folder import read_release
@@ -132,7 +132,7 @@ def test_persons_of_a_remainder_are_counted_where_trips_are_given(tmp_path: Path
 
 def test_what_could_not_be_decided_is_a_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = everyone_and_women(tmp_path, 9)
-    monkeypatch.setattr(enumeration, "MOST_ROWS", 0)
+    monkeypatch.setattr(equations, "MOST_ROWS", 0)
     monkeypatch.setattr(min_cut, "ROUNDS", 0)
     (found,) = findings(audit_with_trips(path, tmp_path / "everyone", tmp_path / "women"), "relation")
     assert "could not be decided whether a group of too few can be worked out" in found.message

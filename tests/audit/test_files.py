@@ -14,7 +14,7 @@ import pytest
 
 from odkanon.audit.file_checks import check_files, check_index
 from odkanon.audit.findings import Finding
-from odkanon.audit.release_reader import Published
+from odkanon.audit.release_reader import PublishedRelease
 from odkanon.release_format.recipe import FORMAT
 
 RULE, SAFE = {"trips": 10}, "Nobody is alone."
@@ -33,8 +33,8 @@ class Folder:
         self.path = path / "release"
         self.path.mkdir()
         self.manifest: dict[str, Any] = dict(ABOUT)
-        self.about: dict[str, Any] | None = dict(ABOUT)
-        self.recipe: dict[str, Any] = {"about": self.about}
+        self.provenance: dict[str, Any] | None = dict(ABOUT)
+        self.recipe: dict[str, Any] = {"about": self.provenance}
         names = ("origin", "destination", "trips", "weight")
         table = pa.table(dict(zip(names, zip(*FLOWS, strict=True), strict=True)))
         pyarrow.parquet.write_table(table, self.path / "classes.parquet")
@@ -52,14 +52,14 @@ class Folder:
         """Return what is found; there is another release beside it."""
         connection = duckdb.connect()
         connection.execute(
-            "CREATE TABLE classes (release INTEGER, origin VARCHAR, destination VARCHAR, kind VARCHAR, trips BIGINT, "
-            "weight DOUBLE)"
+            "CREATE TABLE classes (release INTEGER, origin VARCHAR, destination VARCHAR, attributes VARCHAR, "
+            "trips BIGINT, weight DOUBLE)"
         )
         connection.executemany("INSERT INTO classes VALUES (3, ?, ?, '', ?, ?)", FLOWS)
         connection.execute("INSERT INTO classes VALUES (4, 'C', 'C', '', 1, 1)")
         measures = ("trips", "weight")
         return check_files(
-            connection, Published(3, "r", self.path, self.manifest, self.about, self.recipe, {}, measures)
+            connection, PublishedRelease(3, "r", self.path, self.manifest, self.provenance, self.recipe, {}, measures)
         )
 
     def findings(self) -> list[tuple[str, str]]:
@@ -88,7 +88,7 @@ def test_digests_in_the_folder_and_in_the_recipe(folder: Folder, name: str, wron
     folder.manifest["files"] = {**right, name: wrong}
     assert folder.findings() == told
     folder.manifest["files"] = {}
-    folder.about = {**ABOUT, "files": {name: wrong}}
+    folder.provenance = {**ABOUT, "files": {name: wrong}}
     assert folder.findings() == told
     folder.manifest["files"] = right  # what everybody reads comes first
     assert folder.findings() == []
@@ -120,7 +120,7 @@ def test_what_cannot_be_told_is_a_note(folder: Folder) -> None:
     del folder.manifest["files"]
     (found,) = folder.findings()
     assert found == ("release.json lists no digests, so edits of single files cannot be told", "note")
-    folder.about, folder.recipe = None, {}
+    folder.provenance, folder.recipe = None, {}
     _, (message, severity) = folder.findings()
     assert message.startswith("there is no recipe beside it")
     assert severity == "note"
@@ -205,7 +205,7 @@ def test_what_everybody_reads_is_what_the_steward_keeps(
     folder: Folder, part: str, public: object, private: object, said: str | None
 ) -> None:
     folder.manifest[part] = public
-    folder.about = {**ABOUT, part: private}
+    folder.provenance = {**ABOUT, part: private}
     expected = [] if said is None else [f"release.json and the recipe disagree on {said}"]
     assert folder.said() == expected
     folder.recipe = {}

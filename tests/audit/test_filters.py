@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from odkanon import InputError
-from odkanon.audit.counting.own_filters import Kept, equality, filter_sql, names_in
+from odkanon.audit.counting.conditions import RawColumn, equality, filter_columns, filter_sql
 
 MOMENTS = [
     datetime(2024, 1, 1, 9, 30),
@@ -25,7 +25,7 @@ def passing(*texts: str) -> list[int]:
     """Return the rows that pass."""
     connection = duckdb.connect()
     connection.register("trips", TRIPS)
-    condition = filter_sql(texts, lambda name: Kept(name, is_time=True) if name == "moment" else Kept(name))
+    condition = filter_sql(texts, lambda name: RawColumn(name, is_time=True) if name == "moment" else RawColumn(name))
     return [row for (row,) in connection.execute(f"SELECT row FROM trips WHERE {condition} ORDER BY row").fetchall()]
 
 
@@ -47,7 +47,7 @@ def test_long_numbers_are_told_apart_and_larger_ones_are_numbers(text: str, rows
     long = pa.table({"row": range(5), "id": ["9007199254740992", "9007199254740993", "9007199254740991", "5", "1e35"]})
     connection = duckdb.connect()
     connection.register("trips", long)
-    found = connection.execute(f"SELECT row FROM trips WHERE {filter_sql([text], Kept)} ORDER BY row").fetchall()
+    found = connection.execute(f"SELECT row FROM trips WHERE {filter_sql([text], RawColumn)} ORDER BY row").fetchall()
     assert [row for (row,) in found] == rows
 
 
@@ -93,7 +93,7 @@ def test_what_is_not_understood_is_said(text: str) -> None:
 
 
 def test_what_is_no_filter_names_nothing_and_sets_nothing_apart() -> None:
-    for read in (names_in, equality):
+    for read in (filter_columns, equality):
         with pytest.raises(InputError, match="is not understood"):
             read("age ==")
 
@@ -117,4 +117,4 @@ def test_which_filters_say_that_an_attribute_has_one_value(text: str, expected: 
 
 
 def test_which_columns_a_filter_names() -> None:
-    assert names_in("sex == 'Woman' and not (age > 9 or sex == 'x')") == ["age", "sex"]
+    assert filter_columns("sex == 'Woman' and not (age > 9 or sex == 'x')") == ["age", "sex"]

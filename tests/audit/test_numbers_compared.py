@@ -9,13 +9,11 @@ import pytest
 
 from audit.by_hand import Flows, Known, release, tables
 from odkanon.audit import published_counts
-from odkanon.audit.differencing import feasible_solution
-from odkanon.audit.differencing.equations import System
-from odkanon.audit.differencing.feasible_solution import DoNotFitError
+from odkanon.audit.differencing.equations import EquationSystem, InconsistentCountsError
 from odkanon.audit.equation_systems import number_rows
-from odkanon.audit.published_counts import Told, _inside_areas, compare_numbers
+from odkanon.audit.published_counts import SystemBuilder, _inside_areas, compare_numbers
 from odkanon.audit.relations import Relation, RelationKind, inside_mark
-from odkanon.audit.release_reader import Published
+from odkanon.audit.release_reader import PublishedRelease
 
 BOTH: Flows = {("a1", "b1"): (20, 20.5), ("a2", "b1"): (20, 25.0)}
 """Rows 0 and 1."""
@@ -24,17 +22,17 @@ WOMEN: Flows = {("a1", "b1"): (17, 12.5)}
 
 
 def told(
-    releases: Sequence[Published], flows: Sequence[Flows], *related: tuple[int, int, RelationKind]
-) -> System | None:
+    releases: Sequence[PublishedRelease], flows: Sequence[Flows], *related: tuple[int, int, RelationKind]
+) -> EquationSystem | None:
     """Return the system of releases, each on a side of its own."""
     connection, places = tables(*flows), Known(*flows)
     number_rows(connection)
     known = [Relation(releases[one], releases[other], kind, "said") for one, other, kind in related]
-    make = Told(connection, places, known)  # type: ignore[arg-type]
+    make = SystemBuilder(connection, places, known)  # type: ignore[arg-type]
     return make([[each] for each in releases])
 
 
-def columns(system: System | None) -> dict[tuple[int, ...], float]:
+def columns(system: EquationSystem | None) -> dict[tuple[int, ...], float]:
     """Return the trips of each column."""
     assert system is not None
     return {tuple(row): mass for row, mass in zip(system.rows.tolist(), system.mass[:, 0].tolist(), strict=True)}
@@ -56,7 +54,7 @@ def test_who_suppresses_nothing_has_each_trip_in_a_row() -> None:
 
 
 def test_numbers_that_contradict_each_other() -> None:
-    with pytest.raises(DoNotFitError):
+    with pytest.raises(InconsistentCountsError):
         told([release(0), release(1)], [BOTH, {("a1", "b1"): (21,)}], (1, 0, "part"))
 
 
@@ -100,7 +98,7 @@ def test_what_is_too_much_to_try(monkeypatch: pytest.MonkeyPatch) -> None:
     related: list[tuple[int, int, RelationKind]] = [(1, 0, "part"), (2, 0, "part"), (1, 2, "same")]
     expected = {(0, -1, -1): 3, (0, 2, 3): 17, (1, -1, -1): 20}
     assert columns(told(releases, flows, *related)) == pytest.approx(expected)
-    monkeypatch.setattr(feasible_solution, "MOST_VALUES", 1)
+    monkeypatch.setattr(published_counts, "MOST_VALUES", 1)
     assert told(releases, flows, *related) is None
     monkeypatch.undo()
     monkeypatch.setattr(published_counts, "MOST_ATOMS", 2)
@@ -113,7 +111,7 @@ def test_what_is_too_much_to_try(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def said(
-    releases: Sequence[Published],
+    releases: Sequence[PublishedRelease],
     flows: Sequence[Flows],
     compared: Sequence[tuple[int, int, RelationKind]],
     *constraints: tuple[int, int, RelationKind],

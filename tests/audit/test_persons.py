@@ -7,7 +7,7 @@ import unicodedata
 import pyarrow as pa
 import pytest
 
-from odkanon.audit.counting.persons import person_sql
+from odkanon.audit.counting.measures import person_sql
 from odkanon.read.person_ids import contributor_text
 from odkanon.read.tables.open_table import connect
 

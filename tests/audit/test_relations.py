@@ -28,9 +28,9 @@ from odkanon import (
 )
 from odkanon.audit import Report, TripsSource
 from odkanon.audit.auditor import open_releases
-from odkanon.audit.release_reader import Published
-from odkanon.audit.study_area import disclosed_area
-from odkanon.audit.zone_geometry import Places
+from odkanon.audit.counting.release_trips import disclosed_area
+from odkanon.audit.release_reader import PublishedRelease
+from odkanon.audit.zone_geometry import ZonePlaces
 from odkanon.linked.fixed_zoning import release_on_zones, zoning_of
 from odkanon.read.tables.table import connect
 from odkanon.release_format.folder import read_release
@@ -304,7 +304,7 @@ def test_an_area_that_changed_or_is_not_there_is_not_known(tmp_path: Path) -> No
 
 def test_areas_that_are_the_same_count_once_and_large_ones_are_not_listed() -> None:
     shapely = pytest.importorskip("shapely")
-    known = Places(connect(), [], None)
+    known = ZonePlaces(connect(), [], None)
     children, small = sorted(h3.cell_to_children(places()[0], 12)), read_area(places()[0])
     for number, area in enumerate((small, read_area(" ".join(children)), None, read_area(places()[1]))):
         known.add_area(number, area, 12)
@@ -319,7 +319,7 @@ def test_areas_that_are_the_same_count_once_and_large_ones_are_not_listed() -> N
     assert known.areas_of([6]) == {6: {6}}
 
 
-def read_published(folder: Path) -> Published:
+def read_published(folder: Path) -> PublishedRelease:
     return open_releases([folder]).releases[0]
 
 

@@ -15,35 +15,43 @@ import pytest
 
 from odkanon import InputError, read_area
 from odkanon.audit import TripsSource
-from odkanon.audit.conditions import age_condition, ages_of, hour_condition, hours_of, text_condition
-from odkanon.audit.counting.records import NoColumnError, Records
-from odkanon.audit.release_reader import Published
-from odkanon.audit.study_area import (
-    apart_in_time,
-    area_of,
-    columns_needed,
-    disclosed_area,
-    filters_of,
-    finest_of,
-    hides_filter,
-    plain_value,
-    read_alike,
-    same_table,
-    scope_sql,
-    segment_of,
+from odkanon.audit.counting.conditions import (
+    age_condition,
+    hour_condition,
+    parse_age_band,
+    parse_hour_slot,
+    text_condition,
 )
+from odkanon.audit.counting.records import NoColumnError, Records
+from odkanon.audit.counting.release_trips import (
+    counting_resolution,
+    disclosed_area,
+    needed_columns,
+    release_area,
+    release_filters,
+    scope_sql,
+)
+from odkanon.audit.relations import (
+    has_unknown_filter,
+    have_disjoint_periods,
+    plain_value,
+    read_identically,
+    release_segment,
+    share_lookup_table,
+)
+from odkanon.audit.release_reader import PublishedRelease
 from odkanon.read.tables.filters import FILTERED
 
 
 def release(
     source: dict[str, Any] | None = None, rejected: tuple[str, ...] | None = (), **told: dict[str, Any]
-) -> Published:
+) -> PublishedRelease:
     """A release that says this of its input, and of how it was made; None of nobody."""
     parameters = told.pop("parameters", {})
     account = {"trips": 10, "rejected": {reason: {"trips": 1} for reason in rejected or ()}}
     about = None if rejected is None else {"input": account, "parameters": parameters}
     recipe = {} if source is None else {"input": source}
-    return Published(0, "r", Path("r"), {"rule": {}, **told}, about, recipe, {}, ("trips",))
+    return PublishedRelease(0, "r", Path("r"), {"rule": {}, **told}, about, recipe, {}, ("trips",))
 
 
 @pytest.mark.parametrize(
@@ -57,7 +65,7 @@ def release(
     ],
 )
 def test_bands_of_ages(label: str, ages: tuple[int, float] | None) -> None:
-    assert ages_of(label) == ages
+    assert parse_age_band(label) == ages
 
 
 AGES = ["-1", "0", "9", "9.9", "10", "19.5", "20", "nan", "inf", "x", None]
@@ -97,7 +105,7 @@ def test_a_band_of_ages_that_nobody_understands() -> None:
     ],
 )
 def test_hours_of_a_slot(slot: str, hours: list[int]) -> None:
-    assert hours_of(slot) == hours
+    assert parse_hour_slot(slot) == hours
 
 
 @pytest.mark.parametrize(("label", "inside"), [("07-09", [7, 8]), ("other", [6, 9]), ("missing", [None])])
@@ -134,14 +142,14 @@ def test_values_as_text() -> None:
     ],
 )
 def test_the_filters_of_a_release(source: dict[str, Any] | None, expected: list[str]) -> None:
-    assert filters_of(release(source)) == expected
+    assert release_filters(release(source)) == expected
 
 
 def test_rows_that_were_filtered_out_by_nobody_knows_what() -> None:
-    assert hides_filter(release({}, (FILTERED,)))
-    assert not hides_filter(release({"where": "age > 1"}, (FILTERED,)))
-    assert not hides_filter(release({}, ("with no start",)))
-    assert not hides_filter(release({}, None))
+    assert has_unknown_filter(release({}, (FILTERED,)))
+    assert not has_unknown_filter(release({"where": "age > 1"}, (FILTERED,)))
+    assert not has_unknown_filter(release({}, ("with no start",)))
+    assert not has_unknown_filter(release({}, None))
 
 
 @pytest.mark.parametrize(
@@ -161,58 +169,58 @@ def test_rows_that_were_filtered_out_by_nobody_knows_what() -> None:
 )
 def test_periods_that_exclude_each_other(one: dict[str, Any], other: dict[str, Any], apart: bool) -> None:
     first, second = release(period=one), release(period=other)
-    assert apart_in_time(first, second) == apart_in_time(second, first) == apart
+    assert have_disjoint_periods(first, second) == have_disjoint_periods(second, first) == apart
     clocks = (release(period={**each, "timezone": zone}) for each, zone in ((one, "UTC"), (other, "Europe/Rome")))
     first, second = clocks
-    assert not apart_in_time(first, second)
-    assert not apart_in_time(second, first)
+    assert not have_disjoint_periods(first, second)
+    assert not have_disjoint_periods(second, first)
 
 
 def test_the_same_rows_of_a_file_are_the_same_trips_only_where_they_were_read_alike() -> None:
-    assert read_alike(release(), release({}))
+    assert read_identically(release(), release({}))
     for name in ("columns", "crs", "kind", "timezone", "decimal", "time_format", "within"):
-        assert read_alike(release({name: "x"}), release({name: "x"}))
-        assert not read_alike(release({name: "x"}), release({name: "y"}))
-        assert not read_alike(release({name: "x"}), release())
-    assert not read_alike(release({"within": "a shape in memory"}), release({"within": "a shape in memory"}))
-    assert read_alike(release({"hierarchy": "a/zones.csv"}), release({"hierarchy": "b/zones.csv"}))
-    assert not read_alike(release({"hierarchy": "zones.csv"}), release({"hierarchy": "others.csv"}))
+        assert read_identically(release({name: "x"}), release({name: "x"}))
+        assert not read_identically(release({name: "x"}), release({name: "y"}))
+        assert not read_identically(release({name: "x"}), release())
+    assert not read_identically(release({"within": "a shape in memory"}), release({"within": "a shape in memory"}))
+    assert read_identically(release({"hierarchy": "a/zones.csv"}), release({"hierarchy": "b/zones.csv"}))
+    assert not read_identically(release({"hierarchy": "zones.csv"}), release({"hierarchy": "others.csv"}))
     some, none = release(parameters={"left_out": [{"sex": "x"}]}), release()
-    assert read_alike(some, some)
-    assert not read_alike(some, none)
+    assert read_identically(some, some)
+    assert not read_identically(some, none)
 
 
 def test_the_area_is_as_given_or_else_as_it_is_told() -> None:
     told, other = (str(h3.latlng_to_cell(48.85, lon, 7)) for lon in (2.35, 2.6))
     inside = pa.array([int(h3.cell_to_center_child(told, 10), 16)], pa.uint64())
     given = TripsSource("trips.csv", within=read_area(other))
-    area = area_of(release({"within": told}), TripsSource("trips.csv"))
+    area = release_area(release({"within": told}), TripsSource("trips.csv"))
     assert area is not None
     assert area.contains(inside).tolist() == [True]
-    assert area_of(release({"within": told}), given) is given.area
-    assert area_of(release(), given) is given.area
-    assert area_of(release(), TripsSource("trips.csv")) is None
-    assert area_of(release({"within": "a shape in memory"}), TripsSource("trips.csv")) is None
+    assert release_area(release({"within": told}), given) is given.area
+    assert release_area(release(), given) is given.area
+    assert release_area(release(), TripsSource("trips.csv")) is None
+    assert release_area(release({"within": "a shape in memory"}), TripsSource("trips.csv")) is None
 
 
-def at(resolution: Any) -> Published:
+def at(resolution: Any) -> PublishedRelease:
     return release(**({} if resolution is None else {"resolution": resolution}))
 
 
 def test_the_resolution_is_as_given_or_else_as_it_is_told() -> None:
-    assert finest_of([at(8), at(8), at(None), at("x")], TripsSource("trips.csv")) == 8
-    assert finest_of([at(8)], TripsSource("trips.csv", resolution=9)) == 9
-    assert finest_of([at(8), at(7)], TripsSource("trips.csv", resolution=9)) == 9
-    assert finest_of([at(None)], TripsSource("trips.csv")) == TripsSource("trips.csv").finest
+    assert counting_resolution([at(8), at(8), at(None), at("x")], TripsSource("trips.csv")) == 8
+    assert counting_resolution([at(8)], TripsSource("trips.csv", resolution=9)) == 9
+    assert counting_resolution([at(8), at(7)], TripsSource("trips.csv", resolution=9)) == 9
+    assert counting_resolution([at(None)], TripsSource("trips.csv")) == TripsSource("trips.csv").finest
     with pytest.raises(InputError, match="of resolution 7 and 8, which"):
-        finest_of([at(8), at(7)], TripsSource("trips.csv"))
+        counting_resolution([at(8), at(7)], TripsSource("trips.csv"))
 
 
 def test_what_sets_the_trips_of_a_release_apart() -> None:
-    assert segment_of(release()) == {}
-    assert segment_of(release(parameters={"segment": {"sex": "W", "age": 7}})) == {"sex": "W", "age": "7"}
+    assert release_segment(release()) == {}
+    assert release_segment(release(parameters={"segment": {"sex": "W", "age": 7}})) == {"sex": "W", "age": "7"}
     filtered = release({"where": ["mode == 1.0", "age > 9"]}, parameters={"segment": {"sex": "W"}})
-    assert segment_of(filtered) == {"sex": "W", "mode": "1", "filter age > 9": "yes"}
+    assert release_segment(filtered) == {"sex": "W", "mode": "1", "filter age > 9": "yes"}
 
 
 @pytest.mark.parametrize(
@@ -227,11 +235,11 @@ PARTS = {"segment": {"sex": "W"}, "left_out": [{"mode": "1"}, {"age": "70+", "se
 
 
 def test_columns_that_have_to_be_kept() -> None:
-    assert columns_needed([], ["day == 1"]) == ["day"]
-    assert columns_needed([release({"where": "car == 1"}, parameters=PARTS)], ["day == 1"]) == [
+    assert needed_columns([], ["day == 1"]) == ["day"]
+    assert needed_columns([release({"where": "car == 1"}, parameters=PARTS)], ["day == 1"]) == [
         *("age", "car", "day", "mode", "sex")
     ]
-    assert columns_needed([release(parameters={"joined": [{"sex": "W"}, {"purpose": "1"}]})], []) == ["purpose", "sex"]
+    assert needed_columns([release(parameters={"joined": [{"sex": "W"}, {"purpose": "1"}]})], []) == ["purpose", "sex"]
 
 
 TRIPS = [("W", "69", "1", 7), ("W", "70", "2", 8), ("W", "30", "2", 9), ("M", "30", "2", 6), (None, None, None, None)]
@@ -273,7 +281,7 @@ def test_the_trips_of_a_release_are_found_again(
             scope_sql(release(source, parameters=parameters), Records(None, (), [], {"sex": "", "age": ""}), where)
 
 
-def on_table(name: str, digest: str | None = None) -> Published:
+def on_table(name: str, digest: str | None = None) -> PublishedRelease:
     """A release on a lookup table of this name, and with this digest where the recipe has one."""
     made = release({"hierarchy": name})
     made.recipe["command"] = {"files": {} if digest is None else {name: digest}}
@@ -295,8 +303,8 @@ def on_table(name: str, digest: str | None = None) -> Published:
 def test_one_table_is_known_by_its_digest_or_else_by_its_name(
     one: tuple[str, ...], other: tuple[str, ...], same: bool
 ) -> None:
-    assert same_table(on_table(*one), on_table(*other)) is same
-    assert same_table(on_table(*other), on_table(*one)) is same
+    assert share_lookup_table(on_table(*one), on_table(*other)) is same
+    assert share_lookup_table(on_table(*other), on_table(*one)) is same
 
 
 def test_an_area_is_known_in_cells_or_from_a_file_that_is_the_same(tmp_path: Path) -> None:

@@ -12,22 +12,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from odkanon.audit.differencing import enumeration, groups, min_cut
-from odkanon.audit.differencing.equations import ColumnContributors, System
-from odkanon.audit.differencing.groups import small_groups
+from odkanon.audit import pairwise_checks
+from odkanon.audit.differencing import equations, min_cut
+from odkanon.audit.differencing.equations import ColumnContributors, EquationSystem
+from odkanon.audit.pairwise_checks import find_small_groups
 from worlds.tries import tries
 
 LEAST = 4
 T = TypeVar("T")
 
 
-def system(columns: Mapping[Any, int], least: int = LEAST) -> System:
+def system(columns: Mapping[Any, int], least: int = LEAST) -> EquationSystem:
     rows = np.array(list(columns), dtype=np.int64)
     mass = np.array(list(columns.values()), dtype=np.float64)[:, None]
-    return System(rows, ("trips",), mass, np.array([float(least)]))
+    return EquationSystem(rows, ("trips",), mass, np.array([float(least)]))
 
 
-def of_persons(columns: Mapping[Any, Collection[int]]) -> System:
+def of_persons(columns: Mapping[Any, Collection[int]]) -> EquationSystem:
     """Columns by who is in them; each person has a hundred trips in each, so that trips are never few."""
     start = np.append(0, np.cumsum([len(who) for who in columns.values()]))
     contributor = np.array([person for who in columns.values() for person in sorted(who)], dtype=np.int64)
@@ -35,8 +36,8 @@ def of_persons(columns: Mapping[Any, Collection[int]]) -> System:
     return replace(trips, contributors=(ColumnContributors("persons", LEAST, contributor, start),))
 
 
-def masses(found: System) -> list[int]:
-    groups, undecided = small_groups(found)
+def masses(found: EquationSystem) -> list[int]:
+    groups, undecided = find_small_groups(found)
     assert not undecided
     return sorted(int(found.mass[group.columns].sum()) for group in groups)
 
@@ -49,7 +50,7 @@ def columns_with(values: st.SearchStrategy[T]) -> st.SearchStrategy[dict[tuple[i
 
 
 @st.composite
-def two_sided(draw: st.DrawFn) -> System:
+def two_sided(draw: st.DrawFn) -> EquationSystem:
     """Columns of trips; some without any."""
     columns = draw(columns_with(st.integers(0, 5)))
     # Rows meet the rule by themselves: what is missing lies in places that a row has for itself or shares already.
@@ -62,7 +63,7 @@ def two_sided(draw: st.DrawFn) -> System:
 
 
 @st.composite
-def with_persons(draw: st.DrawFn) -> System:
+def with_persons(draw: st.DrawFn) -> EquationSystem:
     """Columns of persons, in rows of which each has enough."""
     columns = draw(columns_with(st.sets(st.integers(0, 9), max_size=6)))
     for side in (0, 1):
@@ -74,15 +75,15 @@ def with_persons(draw: st.DrawFn) -> System:
 
 
 @st.composite
-def of_weak_rows(draw: st.DrawFn) -> System:
+def of_weak_rows(draw: st.DrawFn) -> EquationSystem:
     """Rows of which some were published under a weaker rule."""
     return system(draw(columns_with(st.integers(0, 5))), least=draw(st.integers(2, 14)))
 
 
-def least_by_column(found: System) -> dict[int, float]:
+def least_by_column(found: EquationSystem) -> dict[int, float]:
     """Return, for each column in some group, the mass of the smallest group with it."""
     least: dict[int, float] = {}
-    for group in small_groups(found)[0]:
+    for group in find_small_groups(found)[0]:
         total = float(found.mass[group.columns].sum())
         for column in group.columns.tolist():
             if found.mass[column] > 0:
@@ -90,30 +91,30 @@ def least_by_column(found: System) -> dict[int, float]:
     return least
 
 
-def small_columns(found: System) -> tuple[set[int], int]:
+def small_columns(found: EquationSystem) -> tuple[set[int], int]:
     """Return the columns with trips that are in some group below the rule, and how much is undecided."""
-    groups, undecided = small_groups(found)
+    groups, undecided = find_small_groups(found)
     small = [
         group
         for group in groups
         if found.mass[group.columns].sum() < found.least[0]
-        or any(contributors.among(group.columns) < contributors.least for contributors in found.contributors)
+        or any(contributors.count_distinct(group.columns) < contributors.least for contributors in found.contributors)
     ]
     return {at for group in small for at in group.columns.tolist() if found.mass[at, 0] > 0}, undecided
 
 
-def filled_groups(found: System) -> set[frozenset[int]]:
+def filled_groups(found: EquationSystem) -> set[frozenset[int]]:
     """Return the groups, without columns that are empty."""
-    return {frozenset(at for at in group.columns.tolist() if found.mass[at]) for group in small_groups(found)[0]}
+    return {frozenset(at for at in group.columns.tolist() if found.mass[at]) for group in find_small_groups(found)[0]}
 
 
 @tries(300)
 @given(with_persons())
-def test_cuts_find_every_column_in_a_group_of_few_persons_or_say_that_they_do_not_know(found: System) -> None:
+def test_cuts_find_every_column_in_a_group_of_few_persons_or_say_that_they_do_not_know(found: EquationSystem) -> None:
     expected, undecided = small_columns(found)
     assert not undecided
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(enumeration, "MOST_ROWS", 0)
+        patch.setattr(equations, "MOST_ROWS", 0)
         columns, undecided = small_columns(found)
     assert columns <= expected
     assert columns == expected or undecided
@@ -121,10 +122,10 @@ def test_cuts_find_every_column_in_a_group_of_few_persons_or_say_that_they_do_no
 
 @tries(300)
 @given(of_weak_rows())
-def test_a_small_row_that_is_published_hides_no_other_group(found: System) -> None:
+def test_a_small_row_that_is_published_hides_no_other_group(found: EquationSystem) -> None:
     expected, _ = small_columns(found)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(enumeration, "MOST_ROWS", 0)
+        patch.setattr(equations, "MOST_ROWS", 0)
         assert small_columns(found)[0] >= expected
 
 
@@ -149,9 +150,9 @@ BY_CUTS = {
 @pytest.mark.parametrize("case", BY_CUTS)
 def test_groups_of_few_persons_are_found_by_cuts(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     columns, expected = BY_CUTS[case]
-    monkeypatch.setattr(enumeration, "MOST_ROWS", 0)
+    monkeypatch.setattr(equations, "MOST_ROWS", 0)
     assert small_columns(of_persons(columns)) == (expected, 0)
-    assert len(small_groups(of_persons(columns))[0]) == bool(expected)
+    assert len(find_small_groups(of_persons(columns))[0]) == bool(expected)
 
 
 WEAK = {
@@ -187,45 +188,47 @@ def test_published_rows_hide_no_group_on_either_side(case: str, monkeypatch: pyt
     columns, least = WEAK[case]
     found = system(columns, least)
     expected, _ = small_columns(found)
-    monkeypatch.setattr(enumeration, "MOST_ROWS", 0)
+    monkeypatch.setattr(equations, "MOST_ROWS", 0)
     assert small_columns(found)[0] == expected
 
 
 def test_groups_that_meet_the_rule_are_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(enumeration, "MOST_ROWS", 0)
+    monkeypatch.setattr(equations, "MOST_ROWS", 0)
     found = system({(0, -1): 1, (0, 10): 9, (1, 10): 9, (1, -1): 3})
     assert masses(found) == []
     assert masses(replace(found, least=np.array([5.0]))) == [4]
     many = of_persons({(-1, 12): {0, 8, 2, 4}, (0, 10): {0, 9, 2, 1}, (1, 12): {1, 2}, (2, 12): {8, 6}})
     five = replace(many, contributors=(replace(many.contributors[0], least=5),))
-    assert [group.columns.tolist() for group in small_groups(five)[0]] == [[0]]
+    assert [group.columns.tolist() for group in find_small_groups(five)[0]] == [[0]]
 
 
 def test_contributors_are_spread_until_it_is_known_or_said_that_it_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(enumeration, "MOST_ROWS", 0)
+    monkeypatch.setattr(equations, "MOST_ROWS", 0)
     columns = {(-1, 10): {8, 5}, (-1, 12): {0, 1, 2}, (-1, 13): {0, 1, 2, 6, 7, 9}, (0, 10): {5}, (0, 12): {8, 1, 5}}
     hard = of_persons(columns)
-    assert small_groups(replace(hard, contributors=(replace(hard.contributors[0], least=5),))) == ([], 1)
+    assert find_small_groups(replace(hard, contributors=(replace(hard.contributors[0], least=5),))) == ([], 1)
 
 
 def test_columns_without_trips_are_not_looked_into(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the empty one it would not be decided what it is in; nobody is there."""
-    monkeypatch.setattr(enumeration, "MOST_ROWS", 0)
+    monkeypatch.setattr(equations, "MOST_ROWS", 0)
     columns = {(0, -1): set[int](), (0, 10): {0, 1, 3, 5, 6, 8}, (1, -1): {3, 4, 5}, (1, 10): {8, 1, 6}}
     columns |= {(2, -1): {1, 3, 5, 6, 8}, (2, 10): {8, 1, 3, 4}, (3, -1): {2, 3, 4, 5, 6, 7}}
     found = of_persons(columns)
-    assert small_groups(replace(found, contributors=(replace(found.contributors[0], least=5),))) == ([], 0)
+    assert find_small_groups(replace(found, contributors=(replace(found.contributors[0], least=5),))) == ([], 0)
 
 
 def test_what_went_one_way_can_go_another(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first way that flow takes is not the best here; it is given back."""
-    monkeypatch.setattr(enumeration, "MOST_ROWS", 0)
-    found, _ = small_groups(system({(0, -1): 2, (0, 10): 4, (0, 11): 5, (1, -1): 4, (1, 10): 3, (1, 11): 2}, least=7))
+    monkeypatch.setattr(equations, "MOST_ROWS", 0)
+    found, _ = find_small_groups(
+        system({(0, -1): 2, (0, 10): 4, (0, 11): 5, (1, -1): 4, (1, 10): 3, (1, 11): 2}, least=7)
+    )
     assert [group.columns.tolist() for group in found] == [[0, 3]]
 
 
 def test_trips_of_nobody_are_few_persons(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(enumeration, "MOST_ROWS", 0)
+    monkeypatch.setattr(equations, "MOST_ROWS", 0)
     found = of_persons({(0, 10): CROWD, (0, -1): set()})
     assert small_columns(replace(found, mass=np.array([[2000.0], [50.0]]))) == ({1}, 0)
 
@@ -237,17 +240,17 @@ def test_trips_of_nobody_are_not_even_one_person() -> None:
 
 
 def test_few_persons_in_too_many_ways_are_said_to_be_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(enumeration, "MOST_ROWS", 0)
+    monkeypatch.setattr(equations, "MOST_ROWS", 0)
     monkeypatch.setattr(min_cut, "ROUNDS", 0)
     assert small_columns(of_persons({(0, 10): CROWD, (0, -1): {1, 2, 3}})) == (set(), 1)
 
 
 @tries(300)
 @given(two_sided())
-def test_cuts_find_for_each_column_the_least_group_with_it(found: System) -> None:
+def test_cuts_find_for_each_column_the_least_group_with_it(found: EquationSystem) -> None:
     with pytest.MonkeyPatch.context() as patch:
         expected, smallest = least_by_column(found), filled_groups(found)
-        patch.setattr(enumeration, "MOST_ROWS", 0)
+        patch.setattr(equations, "MOST_ROWS", 0)
         assert least_by_column(found) == expected
         assert filled_groups(found) <= smallest
 
@@ -257,13 +260,13 @@ def test_a_row_less_the_rows_inside_it() -> None:
 
 
 def test_what_is_added_and_what_is_subtracted() -> None:
-    found, _ = small_groups(system({(0, 10): 9, (0, -1): 1, (1, 10): 9, (1, -1): 2}))
+    found, _ = find_small_groups(system({(0, 10): 9, (0, -1): 1, (1, 10): 9, (1, -1): 2}))
     assert [(group.columns.tolist(), group.plus, group.minus) for group in found] == [([1, 3], (0, 1), (10,))]
 
 
 def test_a_row_that_counts_twice_is_neither_added_nor_subtracted() -> None:
     """The last but one is the rows 1 and 2, 2 once more, less the rows 10 and 21."""
-    found, _ = small_groups(system({(2, 10, 21): 5, (1, 10, -1): 9, (2, 10, -1): 5, (1, 11, 21): 9}, least=7))
+    found, _ = find_small_groups(system({(2, 10, 21): 5, (1, 10, -1): 9, (2, 10, -1): 5, (1, 11, 21): 9}, least=7))
     assert [(group.columns.tolist(), group.plus, group.minus) for group in found] == [
         ([0], (10, 21), (1, 2)),
         ([2], (), ()),
@@ -272,7 +275,7 @@ def test_a_row_that_counts_twice_is_neither_added_nor_subtracted() -> None:
 
 def test_groups_of_many_persons_are_passed_over() -> None:
     """One column has few, and is published as it is."""
-    assert small_groups(of_persons({(0, 10): {1}, (0, -1): CROWD})) == ([], 0)
+    assert find_small_groups(of_persons({(0, 10): {1}, (0, -1): CROWD})) == ([], 0)
 
 
 def test_two_rows_less_one_that_lies_in_both() -> None:
@@ -298,20 +301,20 @@ def test_three_sides_that_show_something_only_together() -> None:
 
 def test_combinations_are_worked_out_modulo_a_prime() -> None:
     """Else some numbers could not be divided by."""
-    assert all(enumeration.PRIME % divisor for divisor in range(2, isqrt(enumeration.PRIME) + 1))
+    assert all(equations.PRIME % divisor for divisor in range(2, isqrt(equations.PRIME) + 1))
 
 
 def test_nothing_is_shown_where_nobody_travels() -> None:
-    assert enumeration.smallest_groups(system({(0, 10): 0, (0, -1): 0, (1, 10): 0})) == []
+    assert equations.enumerate_groups(system({(0, 10): 0, (0, -1): 0, (1, 10): 0})) == []
 
 
 def test_too_many_combinations_are_said_to_be_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(enumeration, "MOST_STATES", 1)
+    monkeypatch.setattr(equations, "MOST_STATES", 1)
     found = system({(0, 10, 20): 1, (0, 10, 21): 2, (1, 10, 20): 3, (1, 11, 21): 3, (0, 11, 20): 2})
-    assert small_groups(found)[1] == 1
+    assert find_small_groups(found)[1] == 1
 
 
-def latin_square(side: int) -> System:
+def latin_square(side: int) -> EquationSystem:
     """Three sides of rows; one trip is in a column that no rows single out, all others are many."""
     return system(
         {(i, 10 + j, 30 + (i + j) % side): 1 if i == j == 0 else 100 for i in range(side) for j in range(side)}
@@ -322,18 +325,18 @@ def latin_square(side: int) -> System:
     ("side", "work", "undecided"), [(8, 1 << 30, 0), (8, 64 << 12, 1), (8, (64 << 12) + 1, 0), (7, 0, 1)]
 )
 def test_work_is_limited(side: int, work: int, undecided: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(groups, "MOST_WORK", work)
-    assert small_groups(latin_square(side)) == ([], undecided)
+    monkeypatch.setattr(pairwise_checks, "MOST_WORK", work)
+    assert find_small_groups(latin_square(side)) == ([], undecided)
 
 
 def test_small_systems_cost_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many there are: only those of more than sixty columns count."""
-    monkeypatch.setattr(groups, "MOST_WORK", 1)
-    assert small_groups(latin_square(7)) == ([], 0)
+    monkeypatch.setattr(pairwise_checks, "MOST_WORK", 1)
+    assert find_small_groups(latin_square(7)) == ([], 0)
 
 
 def test_systems_that_cannot_be_too_small_are_passed_over() -> None:
     found = latin_square(11)
-    assert len(found.rows) > enumeration.MOST_ROWS
-    assert small_groups(replace(found, mass=found.mass + 3)) == ([], 0)
-    assert small_groups(replace(found, mass=found.mass * 0)) == ([], 0)
+    assert len(found.rows) > equations.MOST_ROWS
+    assert find_small_groups(replace(found, mass=found.mass + 3)) == ([], 0)
+    assert find_small_groups(replace(found, mass=found.mass * 0)) == ([], 0)

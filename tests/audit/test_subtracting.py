@@ -10,23 +10,23 @@ from typing import Any
 import pytest
 
 from audit.by_hand import Flows, release, tables
-from odkanon.audit.differences import Family, families, find_differences, find_few_contributors
+from odkanon.audit.differences import Breakdown, find_breakdowns, find_differences, find_few_contributors
 from odkanon.audit.relations import Relation
-from odkanon.audit.release_reader import Published
+from odkanon.audit.release_reader import PublishedRelease
 
 WHOLE: Flows = {("A", "B"): (25, 30.0)}
 
 
-def differences(flows: Sequence[Flows], family: Family) -> list[str]:
+def differences(flows: Sequence[Flows], family: Breakdown) -> list[str]:
     return [each.message for each in find_differences(tables(*flows), [family])]
 
 
-def of(*releases: Published, complete: bool = False, same: bool = False) -> Family:
+def of(*releases: PublishedRelease, complete: bool = False, same: bool = False) -> Breakdown:
     """The first release as a whole, the others as its parts."""
-    return Family(releases[0], releases[1:], complete, same)
+    return Breakdown(releases[0], releases[1:], complete, same)
 
 
-def made(*rules: dict[str, float], **options: Any) -> tuple[Published, ...]:
+def made(*rules: dict[str, float], **options: Any) -> tuple[PublishedRelease, ...]:
     return tuple(release(number, rule=rule, **options) for number, rule in enumerate(rules))
 
 
@@ -186,7 +186,7 @@ def told(*totals: int | None, folder: Path | None = None, dimensions: Sequence[s
         replace(release(at, total, **(about[at] if dimensions else {})), folder=(folder or Path()) / f"r{at}")
         for at, total in enumerate(totals)
     ]
-    found = families([Relation(each, releases[0], "part", "said") for each in releases[1:]])
+    found = find_breakdowns([Relation(each, releases[0], "part", "said") for each in releases[1:]])
     return {tuple(part.name for part in each.parts) for each in found}
 
 
@@ -234,5 +234,5 @@ def test_a_part_goes_with_those_that_share_no_trips_with_any_of_its_company() ->
     whole, *parts = (release(at, 100 - at) for at in range(4))
     related = [Relation(part, whole, "part", "said") for part in parts]
     related += [Relation(parts[1], other, "disjoint", "said") for other in (parts[0], parts[2])]
-    found = {tuple(part.name for part in each.parts) for each in families(related)}
+    found = {tuple(part.name for part in each.parts) for each in find_breakdowns(related)}
     assert found == {("r1", "r2"), ("r2", "r3")}

@@ -1,4 +1,4 @@
-"""The parts of a system of rows and columns, by hand."""
+"""The split_components of a system of rows and columns, by hand."""
 
 from __future__ import annotations
 
@@ -7,30 +7,32 @@ import pytest
 
 from odkanon.audit.differencing.equations import (
     ColumnContributors,
-    Group,
-    System,
-    components,
-    incidence_of,
+    DisclosedGroup,
+    EquationSystem,
+    comparable_components,
+    incidence_matrix,
     is_published,
-    parts,
+    split_components,
 )
 
 CONTRIBUTORS = ColumnContributors("persons", 3, np.array([7, 8, 8, 9, 7]), np.array([0, 2, 2, 5]))
 """Persons 7 and 8 are in the first column, nobody in the second, 8, 9 and 7 in the third."""
 
 
-def system(*rows: tuple[int, ...], contributors: tuple[ColumnContributors, ...] = ()) -> System:
+def system(*rows: tuple[int, ...], contributors: tuple[ColumnContributors, ...] = ()) -> EquationSystem:
     """Columns in these rows, with 1, 2, 3, ... trips and ten times as much weight."""
     trips = np.arange(1.0, len(rows) + 1)
     mass = np.column_stack([trips, 10 * trips])
-    return System(np.array(rows, dtype=np.int64), ("trips", "weight"), mass, np.array([5.0, 20.0]), contributors)
+    return EquationSystem(
+        np.array(rows, dtype=np.int64), ("trips", "weight"), mass, np.array([5.0, 20.0]), contributors
+    )
 
 
 def test_contributors_of_some_columns() -> None:
     some = CONTRIBUTORS.take(np.array([2, 1]))
     assert (some.name, some.least) == ("persons", 3)
     assert (some.contributor.tolist(), some.start.tolist()) == ([8, 9, 7], [0, 3, 3])
-    assert [CONTRIBUTORS.among(np.array(each, dtype=np.int64)) for each in ([0], [1], [2], [0, 2], [])] == [
+    assert [CONTRIBUTORS.count_distinct(np.array(each, dtype=np.int64)) for each in ([0], [1], [2], [0, 2], [])] == [
         2,
         0,
         3,
@@ -82,19 +84,19 @@ ROWS = [(0, 10), (1, 11), (0, -1), (-1, 11), (2, 12), (3, -1), (3, -1), (4, 13),
 
 def test_rows_hang_together_by_their_columns() -> None:
     """Over several steps: 4 by 13, 5 and 14 with 6."""
-    found = [part.tolist() for part in parts(np.array(ROWS))]
+    found = [part.tolist() for part in split_components(np.array(ROWS))]
     assert found == [[0, 2], [1, 3], [4], [5, 6], [7, 8, 9, 10]]
-    backwards = [sorted(len(ROWS) - 1 - each for each in part) for part in parts(np.array(ROWS[::-1]))]
+    backwards = [sorted(len(ROWS) - 1 - each for each in part) for part in split_components(np.array(ROWS[::-1]))]
     assert sorted(backwards) == found
-    assert list(parts(np.zeros((0, 2), dtype=np.int64))) == []
+    assert list(split_components(np.zeros((0, 2), dtype=np.int64))) == []
 
 
 def test_rows_of_one_side_and_single_columns_show_nothing_but_themselves() -> None:
-    assert [part.tolist() for part in components(np.array(ROWS))] == [[0, 2], [1, 3], [7, 8, 9, 10]]
-    assert [part.tolist() for part in components(np.array([(0, -1, 5), (0, -1, -1)]))] == [[0, 1]]
+    assert [part.tolist() for part in comparable_components(np.array(ROWS))] == [[0, 2], [1, 3], [7, 8, 9, 10]]
+    assert [part.tolist() for part in comparable_components(np.array([(0, -1, 5), (0, -1, -1)]))] == [[0, 1]]
     # Row 0 is a row like any other.
-    assert [part.tolist() for part in components(np.array([(1, 0), (2, 0)]))] == [[0, 1]]
-    assert [part.tolist() for part in components(np.array([(0, 1), (0, 2)]))] == [[0, 1]]
+    assert [part.tolist() for part in comparable_components(np.array([(1, 0), (2, 0)]))] == [[0, 1]]
+    assert [part.tolist() for part in comparable_components(np.array([(0, 1), (0, 2)]))] == [[0, 1]]
 
 
 @pytest.mark.parametrize("length", [2, 3, 9, 40])
@@ -104,14 +106,14 @@ def test_long_chains_hang_together(length: int) -> None:
     chain = np.array(
         [(2 * at, 2 * at + 1) for at in range(length)] + [(2 * at + 2, 2 * at + 1) for at in range(length - 1)]
     )
-    assert [len(part) for part in parts(order[chain])] == [2 * length - 1]
+    assert [len(part) for part in split_components(order[chain])] == [2 * length - 1]
 
 
 def test_incidence() -> None:
-    numbers, incidence = incidence_of(np.array([(0, 10), (0, -1), (7, 10)]))
+    numbers, incidence = incidence_matrix(np.array([(0, 10), (0, -1), (7, 10)]))
     assert numbers.tolist() == [0, 7, 10]
     assert incidence.tolist() == [[1, 1, 0], [0, 0, 1], [1, 0, 1]]
-    numbers, incidence = incidence_of(np.array([(3, 5), (4, 5)]))
+    numbers, incidence = incidence_matrix(np.array([(3, 5), (4, 5)]))
     assert (numbers.tolist(), incidence.tolist()) == ([3, 4, 5], [[1, 0], [0, 1], [1, 1]])
 
 
@@ -136,11 +138,11 @@ COLUMNS = [(0, 10), (0, 11), (1, 10), (1, -1), (-1, 11)]
 )
 def test_rows_of_one_side_are_published(columns: list[int], published: bool) -> None:
     live = np.ones(len(COLUMNS), dtype=bool)
-    assert is_published(system(*COLUMNS), live, Group(np.array(columns), (), ())) is published
+    assert is_published(system(*COLUMNS), live, DisclosedGroup(np.array(columns), (), ())) is published
 
 
 def test_columns_that_are_known_to_be_empty_do_not_count() -> None:
     live = np.array([True, False, True, True, True])
-    assert is_published(system(*COLUMNS), live, Group(np.array([0]), (), ()))
-    assert is_published(system(*COLUMNS), live, Group(np.array([4]), (), ()))
-    assert not is_published(system(*COLUMNS), live, Group(np.array([2]), (), ()))
+    assert is_published(system(*COLUMNS), live, DisclosedGroup(np.array([0]), (), ()))
+    assert is_published(system(*COLUMNS), live, DisclosedGroup(np.array([4]), (), ()))
+    assert not is_published(system(*COLUMNS), live, DisclosedGroup(np.array([2]), (), ()))

@@ -16,10 +16,10 @@ from audit.by_hand import Flows, tables
 from audit.by_hand import Known as Regions
 from audit.by_hand import release as told
 from odkanon.audit import equation_systems
-from odkanon.audit.differencing.equations import System
-from odkanon.audit.equation_systems import _contained, _distinct, highest, make_system, number_rows
+from odkanon.audit.differencing.equations import EquationSystem
+from odkanon.audit.equation_systems import _contained, _distinct, make_system, number_rows, strictest_threshold
 from odkanon.audit.relations import inside_mark
-from odkanon.audit.release_reader import Published
+from odkanon.audit.release_reader import PublishedRelease
 from odkanon.audit.zone_geometry import AREA
 from worlds.tries import tries
 
@@ -41,12 +41,12 @@ class Known:
         return [frozenset(each) for each in (ORIGINS if axis == "origin" else ({(0, "X"), (1, "x")},))]
 
 
-def release(number: int, rule: dict[str, float], *, boxes: bool = False) -> Published:
+def release(number: int, rule: dict[str, float], *, boxes: bool = False) -> PublishedRelease:
     names = "ABC" if number == 0 else "abc"
     zones = {"origin": names, "destination": "X" if number == 0 else "x"}
     kind: dict[str, Any] = {"kind": "box"} if boxes else {"level": 0}
     about = {axis: [({"id": zone, **kind}, None) for zone in listed] for axis, listed in zones.items()}
-    return Published(number, f"r{number}", Path(f"r{number}"), {"rule": rule}, None, {}, about, ("trips",))
+    return PublishedRelease(number, f"r{number}", Path(f"r{number}"), {"rule": rule}, None, {}, about, ("trips",))
 
 
 BOTH_ABOUT: list[tuple[str | None, int]] = [("v", 0), ("v", 0), ("w", 0), (None, 0), ("v", 1), ("u", 1)]
@@ -75,7 +75,9 @@ def world() -> duckdb.DuckDBPyConnection:
 ALONE, BOTH = frozenset({0}), frozenset({0, 1})
 
 
-def made(*rules: dict[str, float], boxes: bool = False, atoms: Sequence[frozenset[int]] = (ALONE, BOTH)) -> System:
+def made(
+    *rules: dict[str, float], boxes: bool = False, atoms: Sequence[frozenset[int]] = (ALONE, BOTH)
+) -> EquationSystem:
     places: Any = Known()
     sides = [[release(number, rule, boxes=boxes and number == 1)] for number, rule in enumerate(rules)]
     return make_system(world(), places, sides, atoms)
@@ -132,14 +134,14 @@ def test_every_measure_of_any_rule_counts_with_the_highest_threshold() -> None:
     assert (persons.name, persons.least) == ("persons", 3)
     # v and u besides the two men; one trip of the second column names nobody.
     assert np.diff(persons.start).tolist() == [4, 2, 1, 5, 0]
-    assert persons.among(np.array([0, 1])) == 5  # v, u, w, and the men m and n
-    assert persons.among(np.array([4])) == 0
+    assert persons.count_distinct(np.array([0, 1])) == 5  # v, u, w, and the men m and n
+    assert persons.count_distinct(np.array([4])) == 0
     assert len(persons.contributor) == 12
 
 
 def test_thresholds_of_several_releases() -> None:
     releases = [release(0, {"trips": 3.0}), release(1, {"trips": 0.5, "weight": 0.25})]
-    assert [highest(releases, name) for name in ("trips", "weight", "persons")] == [3, 0.25, 0]
+    assert [strictest_threshold(releases, name) for name in ("trips", "weight", "persons")] == [3, 0.25, 0]
 
 
 numbers = st.sampled_from([-1, 0, 1, 2, 7, 2**20, 2**21 - 2, 2**31 - 3, 2**31 - 2, 2**40])

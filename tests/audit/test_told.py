@@ -8,20 +8,20 @@ from typing import Any
 
 import pytest
 
-from odkanon.audit.differences import Family, families
-from odkanon.audit.relations import Relation, relations, unknown
-from odkanon.audit.release_reader import Published
+from odkanon.audit.differences import Breakdown, find_breakdowns
+from odkanon.audit.relations import Relation, find_relations, find_unknown_relations
+from odkanon.audit.release_reader import PublishedRelease
 from odkanon.read.tables.filters import FILTERED
 
 READING = ("where", "within", "columns", "hierarchy", "encoding", "delimiter", "time_format")
 
 
-def said(number: int = 0, total: int | None = 100, **about: Any) -> Published:
+def said(number: int = 0, total: int | None = 100, **about: Any) -> PublishedRelease:
     """A release that says this of itself: its segment, dimension, filters, digest, period, reasons of rejection."""
     parameters = {name: about[name] for name in ("segment", "dimension") if name in about}
     rejected = {reason: {"trips": 7} for reason in about.get("rejected", ())}
     account = {"sha256": about.get("sha256", "abc"), "trips": (total or 0) + 7 * len(rejected), "rejected": rejected}
-    return Published(
+    return PublishedRelease(
         number,
         f"r{number}",
         Path(f"r{number}"),
@@ -39,8 +39,8 @@ def said(number: int = 0, total: int | None = 100, **about: Any) -> Published:
 def relation(one: dict[str, Any], other: dict[str, Any], **says: bool) -> tuple[str, str]:
     """Return the kind of a relation, and which release is the first of it; both ways round are the same."""
     says = {"cumulative": False, "disjoint": False, **says}
-    (first,) = relations([said(0, **one), said(1, **other)], [], set(), **says)
-    (second,) = relations([said(1, **other), said(0, **one)], [], set(), **says)
+    (first,) = find_relations([said(0, **one), said(1, **other)], [], set(), **says)
+    (second,) = find_relations([said(1, **other), said(0, **one)], [], set(), **says)
     assert first.kind == second.kind
     if first.kind == "part":
         assert first.names == second.names
@@ -173,7 +173,7 @@ def test_more_trips_than_the_file_has_are_not_disjoint_whatever_the_auditor_says
     assert relation(one, many, disjoint=True)[0] == "unknown"
     assert relation(one, {**many, "sha256": "xyz"}, disjoint=True)[0] == "disjoint"
     releases = [said(0, **one), said(1, **many)]
-    (found,) = unknown(relations(releases, [], set(), cumulative=False, disjoint=True))
+    (found,) = find_unknown_relations(find_relations(releases, [], set(), cumulative=False, disjoint=True))
     assert "--disjoint is wrong" in found.message
 
 
@@ -190,21 +190,21 @@ def test_more_trips_than_the_file_has_are_not_disjoint_whatever_the_auditor_says
 def test_trips_settle_it_whatever_is_said(known: list[tuple[set[int], int]], kind: str, first: str) -> None:
     releases = [said(0), said(1, sha256="xyz")]
     atoms = [(frozenset(members), count) for members, count in known]
-    (found,) = relations(releases, atoms, {0, 1}, cumulative=False, disjoint=True)
+    (found,) = find_relations(releases, atoms, {0, 1}, cumulative=False, disjoint=True)
     assert (found.kind, found.one.name, found.how) == (kind, first, "by the trips")
-    (found,) = relations(releases, atoms, {0}, cumulative=False, disjoint=True)
+    (found,) = find_relations(releases, atoms, {0}, cumulative=False, disjoint=True)
     assert (found.kind, found.how) == ("disjoint", "as you say")
 
 
 def test_each_two_that_cannot_be_compared_are_a_finding() -> None:
-    found = relations([said(0), said(1, sha256="xyz"), said(2)], [], set(), cumulative=False, disjoint=False)
-    assert [each.releases for each in unknown(found)] == [("r0", "r1"), ("r1", "r2")]
+    found = find_relations([said(0), said(1, sha256="xyz"), said(2)], [], set(), cumulative=False, disjoint=False)
+    assert [each.releases for each in find_unknown_relations(found)] == [("r0", "r1"), ("r1", "r2")]
 
 
 def family_names(*related: Relation) -> set[tuple[str, tuple[str, ...], bool, bool]]:
     return {
         (each.whole.name, tuple(part.name for part in each.parts), each.complete, each.same)
-        for each in families(related)
+        for each in find_breakdowns(related)
     }
 
 
@@ -220,30 +220,30 @@ def test_parts_that_share_no_trips_are_subtracted_together() -> None:
 
 def test_parts_of_which_nobody_knows_the_trips_are_not_complete() -> None:
     whole, women = said(0), said(1, None)
-    (found,) = families([Relation(women, whole, "part", "said")])
-    assert found == Family(whole, (women,), complete=False)
+    (found,) = find_breakdowns([Relation(women, whole, "part", "said")])
+    assert found == Breakdown(whole, (women,), complete=False)
 
 
 def test_the_same_trips_are_parts_of_each_other_and_a_swapped_one_too() -> None:
     one, other = said(0), said(1)
     for kind, how, same in (("same", "said", True), ("overlap", "as you say", False)):
-        found = families([Relation(one, other, kind, how)])  # type: ignore[arg-type]
+        found = find_breakdowns([Relation(one, other, kind, how)])  # type: ignore[arg-type]
         assert [(each.whole.name, each.parts[0].name, each.complete, each.same) for each in found] == [
             ("r0", "r1", False, same),
             ("r1", "r0", False, same),
         ]
-    assert families([Relation(one, other, "overlap", "released linked")]) == []
+    assert find_breakdowns([Relation(one, other, "overlap", "released linked")]) == []
 
 
 def test_segments_of_one_run_are_those_that_its_index_lists(tmp_path: Path) -> None:
     (tmp_path / "index.json").write_text('{"whole": "women", "segments": [{"folder": "young"}, {"folder": null}]}')
     women = replace(said(0, **WOMEN), folder=tmp_path / "women")
     young = replace(said(1, **of({"age": "20-29"}, "age")), folder=tmp_path / "young")
-    (found,) = relations([women, young], [], set(), cumulative=False, disjoint=False)
+    (found,) = find_relations([women, young], [], set(), cumulative=False, disjoint=False)
     assert (found.kind, found.how) == ("overlap", "released linked")
     elsewhere = replace(young, folder=tmp_path / "old")
-    (found,) = relations([women, elsewhere], [], set(), cumulative=False, disjoint=False)
+    (found,) = find_relations([women, elsewhere], [], set(), cumulative=False, disjoint=False)
     assert (found.kind, found.how) == ("unknown", "by what they say")
     (tmp_path / "young.recipe.json").write_text("{}")
-    (found,) = relations([women, young], [], set(), cumulative=False, disjoint=False)
+    (found,) = find_relations([women, young], [], set(), cumulative=False, disjoint=False)
     assert (found.kind, found.how) == ("unknown", "by what they say")

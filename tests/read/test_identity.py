@@ -8,7 +8,7 @@ from itertools import product
 import pyarrow as pa
 import pytest
 
-from odkanon.audit.counting.persons import person_sql
+from odkanon.audit.counting.measures import person_sql
 from odkanon.read import person_ids
 from odkanon.read.tables.open_table import connect
 

@@ -1,12 +1,11 @@
-"""An independent second look at releases: from the written files, with SQL of its own.
+"""An independent audit of releases, from the written files, with SQL of its own.
 
-Nothing here calls what methods use for their bookkeeping (merging of flows, assembling of releases), nor what reads
-their input: trips are counted from the raw columns of a file. What is shared are the names of columns, areas and the
-arithmetic of H3 cells.
+Nothing here calls the bookkeeping of methods (merging of flows, assembly of releases) or the readers of their input:
+trips are counted from the raw columns of a file. Shared are only the names of columns, areas and H3 cell arithmetic.
 """
 
 from odkanon.audit.auditor import audit_releases
 from odkanon.audit.counting.scan import TripsSource
-from odkanon.audit.findings import Comparison, Finding, Report
+from odkanon.audit.findings import Finding, ReleaseComparison, Report
 
-__all__ = ["Comparison", "Finding", "Report", "TripsSource", "audit_releases"]
+__all__ = ["Finding", "ReleaseComparison", "Report", "TripsSource", "audit_releases"]

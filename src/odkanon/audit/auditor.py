@@ -6,36 +6,47 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import duckdb
+from duckdb import DuckDBPyConnection as Connection
 
+from odkanon.audit.counting.measures import NAMES
 from odkanon.audit.counting.records import Records, load_records
+from odkanon.audit.counting.release_trips import (
+    attribute_columns,
+    counting_resolution,
+    disclosed_area,
+    needed_columns,
+    release_area,
+)
 from odkanon.audit.counting.scan import TripsSource
-from odkanon.audit.cube_rows import attribute_columns_of, load_attributes
-from odkanon.audit.differences import families
+from odkanon.audit.differences import find_breakdowns, find_total_leaks
 from odkanon.audit.equation_systems import make_system
-from odkanon.audit.file_checks import check_files, check_index
-from odkanon.audit.findings import Comparison, Finding, Report
-from odkanon.audit.own_counts import NAMES
-from odkanon.audit.pairwise_checks import Comparing
+from odkanon.audit.file_checks import INDEX, check_files, check_index
+from odkanon.audit.findings import Finding, ReleaseComparison, Report
+from odkanon.audit.pairwise_checks import ReleaseComparer
 from odkanon.audit.published_counts import compare_numbers
 from odkanon.audit.recount import recount
-from odkanon.audit.relations import Relation, comparison, relations, scopes, together, unknown
+from odkanon.audit.relations import Relation, are_linked, count_atoms, find_relations, find_unknown_relations
 from odkanon.audit.release_checks import check_homogeneity, check_margins, check_persons, check_rule, check_totals
-from odkanon.audit.release_reader import Published, as_damage, read_release
-from odkanon.audit.segment_totals import find_column_leaks
-from odkanon.audit.study_area import area_of, columns_needed, disclosed_area, finest_of
-from odkanon.audit.zone_geometry import Places, check_outlines, check_overlap
+from odkanon.audit.release_reader import PublishedRelease, read_release, reporting_damage
+from odkanon.audit.row_nesting import check_overlap, load_attributes
+from odkanon.audit.zone_geometry import ZonePlaces, check_outlines
 from odkanon.core.parsing import parse_json
-from odkanon.errors import InputError
+from odkanon.errors import (
+    FileMissingError,
+    InputError,
+    InvalidValueError,
+    OptionConflictError,
+    UnknownNameError,
+    UnreadableFileError,
+)
 from odkanon.read.tables.table import connect
 from odkanon.zoning.hierarchy import Hierarchy
 
-INDEX = "index.json"
-MOST_LETTERS = 255
-"""How many letters the name of a folder can have."""
+MAX_NAME = 255
+"""The length of the longest possible file name."""
 ROWS, NUMBERS = "all combinations of rows compared", "published numbers compared"
 NEEDLESS, NOTHING = "nothing to compare", "not compared"
-TOGETHER = "each compared with its whole"
+LINKED = "each compared with its whole"
 
 
 def audit_releases(
@@ -48,36 +59,35 @@ def audit_releases(
     k: int | None = None,
     least: Mapping[str, float] | None = None,
 ) -> Report:
-    r"""Look at releases as an attacker and as an accountant would, from their files.
+    r"""Audit releases from their files, as an attacker and as an accountant would.
 
     Parameters
     ----------
     folders : sequence of path
-        Releases, folders of segments released together, or bare tables ``origin, destination, trips``.
+        Releases, folders of linked segments, or bare tables ``origin, destination, trips``.
     trips : TripsSource or path, optional
-        The trips that the releases were made of; every flow is then counted again, and releases are compared by the
-        very trips that they are about.
+        The trips that the releases were made from. Every flow is then counted again, and releases are compared by the
+        trips that they share.
     hierarchy : Hierarchy, optional
-        The lookup table on which zones were formed, where they are no H3 cells; tells which zone lies in which.
+        The lookup table on which zones were formed, if they are not H3 cells; it defines which zone lies in which.
     cumulative : bool
-        Take releases that do not say how they are related for a series that grows: each contains those with fewer
-        trips.
+        Treat releases of unknown relation as a growing series: each contains those with fewer trips.
     disjoint : bool
-        Take such releases to be about different trips.
+        Treat such releases as covering different trips.
     k : int, optional
-        What every flow should be shared by, whatever a release promises; in [1, inf). It counts for each measure of
-        the release's rule, for trips without one.
+        The least number in every flow, whatever a release promises; in [1, inf). It applies to each measure of the
+        release's rule, or to trips if there is no rule.
     least : mapping of str to float, optional
         The same by measure, such as ``{"trips": 10, "persons": 5}``.
 
     Returns
     -------
     Report
-        `Report.clean` tells whether there are findings.
+        `Report.clean` is true if there are no findings.
 
     Examples
     --------
-    A bare table makes no promise; the auditor says what its flows should meet.
+    A bare table promises nothing, so the auditor sets the rule.
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
@@ -92,12 +102,15 @@ def audit_releases(
     1 flows are below your rule of 10 trips: B -> A has 7
     """
     if cumulative and disjoint:
-        raise InputError("releases cannot both contain each other and share no trips; say one of the two")
+        raise OptionConflictError.between(
+            "cumulative", "disjoint", "releases cannot contain each other and be disjoint"
+        )
     opened = open_releases(folders, trips=trips, hierarchy=hierarchy, k=k, least=least)
     if (cumulative or disjoint) and len(opened.releases) == 1:
-        raise InputError("how releases lie to each other can be said of several only; leave it out, or give the others")
-    with as_damage(" or ".join(each.name for each in opened.releases)):
-        compared, differences = compare_opened(opened, opened.releases, cumulative=cumulative, disjoint=disjoint)
+        option = "cumulative" if cumulative else "disjoint"
+        raise OptionConflictError.between(option, "a single release", "it relates releases to each other")
+    with reporting_damage(" or ".join(each.name for each in opened.releases)):
+        compared, differences = compare_releases(opened, opened.releases, cumulative=cumulative, disjoint=disjoint)
     findings = sorted([*opened.findings, *differences], key=lambda each: each.severity)
     checks = ["files", "rule", "totals", "zones", "margins", "homogeneity", "persons"]
     checks += ["recount", "dominance"] if trips is not None else []
@@ -107,31 +120,31 @@ def audit_releases(
 
 
 @dataclass(frozen=True, eq=False)
-class Opened:
-    """Releases in the database of an audit, each looked at by itself.
+class OpenReleases:
+    """Releases in the database of an audit, each checked on its own.
 
     Attributes
     ----------
     connection : DuckDBPyConnection
-        Has the published rows (``classes``), where zones lie (``nodes``, ``above``), and with trips the table
-        ``records`` and for each release ``scope<number>`` and ``member<number>``: its trips, and the row of each.
-    releases : tuple of Published
-        What was read.
-    places : Places
+        Has the published rows (``classes``) and the nesting of zones (``nodes``, ``above``); with trips, also the table
+        ``records`` and, for each release, its trips (``scope<number>``) and their rows (``member<number>``).
+    releases : tuple of PublishedRelease
+        The releases.
+    places : ZonePlaces
         Where their zones lie.
     records : Records or None
         The trips.
     source : str or None
-        What to call the trips.
+        The name of the trips.
     exact : set of int
-        The releases that were made of these trips, by number.
+        The numbers of the releases that were made from these trips.
     findings : tuple of Finding
-        What each release gives away by itself.
+        The findings on each release alone.
     """
 
-    connection: duckdb.DuckDBPyConnection
-    releases: tuple[Published, ...]
-    places: Places
+    connection: Connection
+    releases: tuple[PublishedRelease, ...]
+    places: ZonePlaces
     records: Records | None
     source: str | None
     exact: frozenset[int]
@@ -145,60 +158,60 @@ def open_releases(
     hierarchy: Hierarchy | None = None,
     k: int | None = None,
     least: Mapping[str, float] | None = None,
-) -> Opened:
-    """Read releases and trips, and look at each release by itself; see `audit_releases`."""
+) -> OpenReleases:
+    """Read releases and trips, and check each release on its own; see `audit_releases`."""
     if isinstance(trips, str | Path):
         trips = TripsSource(trips)
     connection = connect()
-    asked = _own_rule(k, least)
-    listed, findings = _expand([Path(folder) for folder in folders])
+    thresholds = _check_thresholds(k, least)
+    listed, findings = _expand_segments([Path(folder) for folder in folders])
     names = _short_names(listed)
     releases = [
-        _demand(read_release(connection, at, path, name, asked), k)
+        _apply_k(read_release(connection, at, path, name, thresholds), k)
         for at, (path, name) in enumerate(zip(listed, names, strict=True))
     ]
     hierarchy = trips.tree if trips is not None else hierarchy
-    with as_damage(" or ".join(names)):
-        places = Places(connection, releases, hierarchy)
+    with reporting_damage(" or ".join(names)):
+        places = ZonePlaces(connection, releases, hierarchy)
         load_attributes(connection, releases)
     for release in releases:
-        with as_damage(release.name):
-            findings += _look_at(connection, release, with_trips=trips is not None)
+        with reporting_damage(release.name):
+            findings += _check_release(connection, release, with_trips=trips is not None)
             finest = release.manifest.get("resolution")
             if trips is None and len(releases) > 1 and isinstance(finest, int):
                 places.add_area(release.number, disclosed_area(release), finest, exact=False)
     exact: set[int] = set()
     records = None
     if trips is not None:
-        with as_damage(" or ".join(names)):
-            wanted = {*columns_needed(releases, trips.filters), *attribute_columns_of(releases)}
-            finest = finest_of(releases, trips)
+        with reporting_damage(" or ".join(names)):
+            wanted = {*needed_columns(releases, trips.filters), *attribute_columns(releases)}
+            finest = counting_resolution(releases, trips)
         records = load_records(connection, trips, sorted(wanted), finest)
         places.add_nodes([places.name(leaf) for leaf in records.leaves])
         for release in releases:
-            with as_damage(release.name):
+            with reporting_damage(release.name):
                 counted, same = recount(connection, release, records, trips)
                 if same and len(releases) > 1:
-                    places.add_area(release.number, area_of(release, trips), finest)
+                    places.add_area(release.number, release_area(release, trips), finest)
             findings += counted
             exact |= {release.number} if same else set()
     source = None if trips is None else trips.name
-    return Opened(connection, tuple(releases), places, records, source, frozenset(exact), tuple(findings))
+    return OpenReleases(connection, tuple(releases), places, records, source, frozenset(exact), tuple(findings))
 
 
-def _own_rule(k: int | None, least: Mapping[str, float] | None) -> dict[str, float]:
-    """Return the thresholds that the auditor asks for; k is one on trips where a table does not say what it counts."""
-    demanded = {**({} if k is None else {"trips": float(k)}), **(least or {})}
-    for name, value in demanded.items():
+def _check_thresholds(k: int | None, least: Mapping[str, float] | None) -> dict[str, float]:
+    """Return the auditor's thresholds by measure; k alone is one on trips."""
+    thresholds = {**({} if k is None else {"trips": float(k)}), **(least or {})}
+    for name, value in thresholds.items():
         if name not in NAMES:
-            raise InputError(f"{name!r} is nothing that can be counted; choose among {', '.join(NAMES)}")
+            raise UnknownNameError.among("measure", name, NAMES)
         if not value > 0 or value == float("inf"):
-            raise InputError(f"the least {name} of a flow must be a positive number, not {value}")
-    return demanded
+            raise InvalidValueError.expected(f"the threshold on {name}", "a positive number", value)
+    return thresholds
 
 
-def _demand(release: Published, k: int | None) -> Published:
-    """Turn the auditor's k into thresholds on what the release counts."""
+def _apply_k(release: PublishedRelease, k: int | None) -> PublishedRelease:
+    """Turn the auditor's k into thresholds on the measures of a release."""
     if k is None or not release.disclosed_thresholds:
         return release
     mean = release.mean_weight
@@ -208,40 +221,40 @@ def _demand(release: Published, k: int | None) -> Published:
         if mean or name != "weight"
     }
     by_k = by_k or {"trips": float(k)}
-    given = {name: value for name, value in release.demanded.items() if name != "trips" or value != k}
-    return replace(release, demanded={**by_k, **given})
+    given = {name: value for name, value in release.auditor_thresholds.items() if name != "trips" or value != k}
+    return replace(release, auditor_thresholds={**by_k, **given})
 
 
-def compare_opened(
-    opened: Opened, releases: Sequence[Published], *, cumulative: bool = False, disjoint: bool = False
-) -> tuple[list[Comparison], list[Finding]]:
-    """Compare each two of some releases as well as can be: by trips, by published numbers, or not at all."""
+def compare_releases(
+    opened: OpenReleases, releases: Sequence[PublishedRelease], *, cumulative: bool = False, disjoint: bool = False
+) -> tuple[list[ReleaseComparison], list[Finding]]:
+    """Compare each two of some releases as well as possible: by trips, by published counts, or not at all."""
     connection, places, exact = opened.connection, opened.places, opened.exact
-    atoms = scopes(connection, [each for each in releases if each.number in exact], places.areas)
-    related = relations(releases, atoms, exact, cumulative=cumulative, disjoint=disjoint)
-    by_trips, by_numbers, comparisons, findings = [], [], [], unknown(related)
+    atoms = count_atoms(connection, [each for each in releases if each.number in exact], places.areas)
+    related = find_relations(releases, atoms, exact, cumulative=cumulative, disjoint=disjoint)
+    by_trips, by_numbers, comparisons, findings = [], [], [], find_unknown_relations(related)
     for each in related:
-        done = _how(each, exact, places)
-        comparisons.append(comparison(each, done))
-        if done == ROWS:
+        method = _comparison_method(each, exact, places)
+        comparisons.append(ReleaseComparison(each.names, each.kind, each.how, method))
+        if method == ROWS:
             by_trips.append(each)
-        elif done == NUMBERS:
+        elif method == NUMBERS:
             by_numbers.append(each)
-        elif done == NOTHING and each.kind != "unknown":
+        elif method == NOTHING and each.kind != "unknown":
             text = f"{each.one.name} and {each.other.name} share trips, but on such zones they cannot be compared"
             text += "" if places.comparable(each.one, each.other) else "; give the lookup table of their zones"
             findings.append(Finding("relation", each.names, text))
     known = [members for members, _ in atoms]
     if by_trips:
-        findings += Comparing(connection, lambda sides: make_system(connection, places, sides, known)).compare(by_trips)
+        comparer = ReleaseComparer(connection, lambda sides: make_system(connection, places, sides, known))
+        findings += comparer.compare(by_trips)
     if by_numbers:
         findings += compare_numbers(connection, places, by_numbers, related)
-    whole = families([each for each in related if each.kind in ("part", "disjoint")])
-    return comparisons, findings + find_column_leaks(connection, whole)
+    whole = find_breakdowns([each for each in related if each.kind in ("part", "disjoint")])
+    return comparisons, findings + find_total_leaks(connection, whole)
 
 
-def _how(relation: Relation, exact: frozenset[int], places: Places) -> str:
-    """Return how two releases can be compared."""
+def _comparison_method(relation: Relation, exact: frozenset[int], places: ZonePlaces) -> str:
     both = (relation.one, relation.other)
     if relation.kind == "disjoint":
         return NEEDLESS
@@ -252,11 +265,11 @@ def _how(relation: Relation, exact: frozenset[int], places: Places) -> str:
     if any(each.has_boxes for each in both):
         return NOTHING
     if relation.how == "released linked":
-        return TOGETHER
-    return NUMBERS if together(*both) or places.comparable(*both) else NOTHING
+        return LINKED
+    return NUMBERS if are_linked(*both) or places.comparable(*both) else NOTHING
 
 
-def _look_at(connection: duckdb.DuckDBPyConnection, release: Published, *, with_trips: bool) -> list[Finding]:
+def _check_release(connection: Connection, release: PublishedRelease, *, with_trips: bool) -> list[Finding]:
     findings = check_rule(connection, release, with_trips=with_trips)
     if not release.bare:
         findings = check_files(connection, release) + findings
@@ -268,8 +281,8 @@ def _look_at(connection: duckdb.DuckDBPyConnection, release: Published, *, with_
     return findings if with_trips else findings + check_persons(connection, release)
 
 
-def _expand(folders: list[Path]) -> tuple[list[Path], list[Finding]]:
-    """Replace folders of segments by the releases in them."""
+def _expand_segments(folders: list[Path]) -> tuple[list[Path], list[Finding]]:
+    """Replace folders of linked segments by the releases in them."""
     listed: list[Path] = []
     findings = []
     for folder in folders:
@@ -277,18 +290,20 @@ def _expand(folders: list[Path]) -> tuple[list[Path], list[Finding]]:
             listed.append(folder)
             continue
         if not folder.is_dir():
-            raise InputError(f"there is no folder {folder}; give the folders of releases")
+            raise FileMissingError.at(folder, what="folder", advice="give the folders of releases")
         if not (folder / INDEX).is_file():
             listed.append(folder)
             continue
         try:
             index = parse_json((folder / INDEX).read_text(encoding="utf-8"))
             inside = [index["whole"], *(part["folder"] for part in index["segments"] if part["folder"])]
-            strange = [name for name in inside if Path(name).name != name or len(name) > MOST_LETTERS]
-            if strange:
-                raise ValueError(f"{strange[0]!r:.100} is no name of a folder in it")
+            invalid = [name for name in inside if Path(name).name != name or len(name) > MAX_NAME]
+            if invalid:
+                raise ValueError(f"{invalid[0]!r:.100} is no name of a folder in it")
         except (ValueError, KeyError, TypeError) as error:
-            raise InputError(f"{folder / INDEX} cannot be read ({error}); the file is truncated or damaged") from None
+            raise UnreadableFileError.because(
+                folder / INDEX, error, advice="the file is truncated or damaged"
+            ) from None
         listed += [folder / name for name in inside]
         extra = sorted({path.name for path in folder.iterdir()} - {*inside, INDEX})
         findings += [
@@ -299,7 +314,7 @@ def _expand(folders: list[Path]) -> tuple[list[Path], list[Finding]]:
 
 
 def _short_names(paths: Sequence[Path]) -> list[str]:
-    """Return the last parts of paths, as many as it takes to tell them apart."""
+    """Return the last parts of paths, as many as make them unique."""
     resolved = [path.resolve().parts for path in paths]
     for length in range(1, max(map(len, resolved)) + 1):
         names = ["/".join(parts[-length:]) for parts in resolved]

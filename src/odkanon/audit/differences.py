@@ -1,15 +1,16 @@
-"""What several releases give away together by their published numbers, where the trips are not given.
+"""Subtractions of published counts that isolate a small group, where the trips are not given.
 
-Where all combinations can be tried, they are (`odkanon.audit.published_counts`). Else, and for releases of which it
-is only known that they grow, three ways to subtract are tried, for a whole and disjoint parts of it (the same trips
+Where all combinations of rows can be enumerated, they are (`odkanon.audit.published_counts`). Otherwise, and for
+releases of which only growth is known, a whole and disjoint parts of it are subtracted in three ways (the same trips
 on other zones count as a part):
 
-* a flow of the whole minus all flows of the parts inside it: who is in none of the parts' flows;
-* the same block in every one of a complete set of parts, minus all flows of the whole inside it: whom the whole
-  suppressed there;
-* all flows of a whole that suppresses nothing inside a block of a part, minus that block: who is not of the part.
+* a flow of the whole minus all flows of the parts inside it: trips in no flow of the parts;
+* one block published by every one of a complete set of parts, minus all flows of the whole inside it: trips that the
+  whole suppressed there;
+* all flows of a whole without suppression inside a block of a part, minus that block: trips outside the part.
 
-Zones nest by their nodes, so the zonings need not be the same.
+A fourth way uses totals: the suppressed trips of a segment, minus those that its flows already disclose. Zones nest by
+their nodes, so zonings need not be the same.
 """
 
 from __future__ import annotations
@@ -19,68 +20,73 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-import duckdb
+import numpy as np
+from duckdb import DuckDBPyConnection as Connection
 
+from odkanon.audit.counting.measures import MEASURES
 from odkanon.audit.findings import Finding
-from odkanon.audit.own_counts import MEASURES, NAMES
-from odkanon.audit.relations import Relation, together
-from odkanon.audit.release_checks import show
-from odkanon.audit.release_reader import AXES, Published, rows
+from odkanon.audit.relations import Relation, are_linked
+from odkanon.audit.release_checks import format_mass
+from odkanon.audit.release_reader import AXES, PublishedRelease, rows
+from odkanon.audit.row_nesting import nest_zones, rows_inside
+from odkanon.core.arrays import Ints
 
 
 @dataclass(frozen=True)
-class Family:
+class Breakdown:
     """A release and others that are disjoint parts of it.
 
     Attributes
     ----------
-    whole : Published
-        The release of all.
-    parts : tuple of Published
-        Of some; no trip is in two of them.
+    whole : PublishedRelease
+        The release of all trips.
+    parts : tuple of PublishedRelease
+        Releases of some of them; no trip is in two parts.
     complete : bool
-        Whether the parts are all there is.
+        Whether the parts make up the whole.
     same : bool
-        Whether the only part has the very same trips, on other zones.
+        Whether the only part covers the same trips, on other zones.
     """
 
-    whole: Published
-    parts: tuple[Published, ...]
+    whole: PublishedRelease
+    parts: tuple[PublishedRelease, ...]
     complete: bool
     same: bool = False
 
     @property
-    def few(self) -> int:
-        """Below how many trips a group is too small, by the strictest of their rules."""
-        return max(each.few for each in (self.whole, *self.parts))
+    def min_trips(self) -> int:
+        """The number of trips below which a group is too small, by the strictest rule."""
+        return max(each.min_trips for each in (self.whole, *self.parts))
 
     @property
-    def weight(self) -> float:
-        """Below which weight a group is too small; 0 where none of them counts it."""
+    def min_weight(self) -> float:
+        """The weight below which a group is too small; 0 if no rule has a threshold on weight."""
         return max(each.thresholds.get("weight", 0) for each in (self.whole, *self.parts))
 
 
-def families(related: Sequence[Relation]) -> list[Family]:
-    """Return which releases are disjoint parts of which."""
+def find_breakdowns(related: Sequence[Relation]) -> list[Breakdown]:
+    """Return the releases that are broken down by others."""
     apart = {frozenset(each.names) for each in related if each.kind == "disjoint"}
-    parts: dict[str, list[Published]] = {}
+    parts: dict[str, list[PublishedRelease]] = {}
     found = []
     for each in related:
         if each.kind == "same" or (each.kind == "overlap" and each.how == "as you say"):
             same = each.kind == "same"
-            found += [Family(each.one, (each.other,), False, same), Family(each.other, (each.one,), False, same)]
+            found += [Breakdown(each.one, (each.other,), False, same), Breakdown(each.other, (each.one,), False, same)]
         elif each.kind == "part":
             parts.setdefault(each.other.name, []).append(each.one)
     wholes = {each.other.name: each.other for each in related if each.kind == "part"}
     for name, inside in parts.items():
-        groups = {tuple(sorted(_with(part, inside, apart), key=lambda each: each.number)) for part in inside}
-        groups |= set(_halves(wholes[name], inside))
-        found += [_family(wholes[name], group) for group in sorted(groups, key=lambda g: [r.number for r in g])]
+        groups = {tuple(sorted(_disjoint_with(part, inside, apart), key=lambda each: each.number)) for part in inside}
+        groups |= set(_complementary_parts(wholes[name], inside))
+        found += [_make_breakdown(wholes[name], group) for group in sorted(groups, key=lambda g: [r.number for r in g])]
     return found
 
 
-def _with(part: Published, others: Sequence[Published], apart: set[frozenset[str]]) -> list[Published]:
-    """Return a part and as many others as share no trips with it or with each other."""
+def _disjoint_with(
+    part: PublishedRelease, others: Sequence[PublishedRelease], apart: set[frozenset[str]]
+) -> list[PublishedRelease]:
+    """Return a part and, greedily, others that share no trips with it or with each other."""
     chosen = [part]
     for other in others:
         if all(frozenset((other.name, each.name)) in apart for each in chosen):
@@ -88,75 +94,72 @@ def _with(part: Published, others: Sequence[Published], apart: set[frozenset[str
     return chosen
 
 
-def _family(whole: Published, parts: Sequence[Published]) -> Family:
+def _make_breakdown(whole: PublishedRelease, parts: Sequence[PublishedRelease]) -> Breakdown:
     totals = [part.total for part in parts]
     complete = None not in totals and sum(filter(None, totals)) == whole.total
-    return Family(whole, tuple(parts), complete)
+    return Breakdown(whole, tuple(parts), complete)
 
 
-def _halves(whole: Published, parts: Sequence[Published]) -> list[tuple[Published, Published]]:
-    """Return pairs of parts whose trips add up to the whole: one is probably the complement of the other.
+def _complementary_parts(
+    whole: PublishedRelease, parts: Sequence[PublishedRelease]
+) -> list[tuple[PublishedRelease, PublishedRelease]]:
+    """Return pairs of parts whose trips add up to the whole, which are probably complements.
 
-    Segments of one run say their dimensions; of two dimensions, neither is the other's complement.
+    Linked segments state their dimensions; segments of two dimensions are no complements.
     """
     return [
         (one, other)
         for one, other in combinations(parts, 2)
         if None not in (one.total, other.total, whole.total)
         and (one.total or 0) + (other.total or 0) == whole.total
-        and not (together(one, other) and one.parameters.get("dimension") != other.parameters.get("dimension"))
+        and not (are_linked(one, other) and one.parameters.get("dimension") != other.parameters.get("dimension"))
     ]
 
 
-def find_differences(connection: duckdb.DuckDBPyConnection, found: Sequence[Family]) -> list[Finding]:
-    """Return differences of published numbers that isolate a group with 0 < mass < threshold."""
+def find_differences(connection: Connection, found: Sequence[Breakdown]) -> list[Finding]:
+    """Return differences of published counts that isolate a group with 0 < mass < threshold."""
     findings: list[Finding] = []
-    for family in found:
-        whole, parts = family.whole, family.parts
-        _nest(connection, whole, parts)
-        findings += _remainders(connection, family)
-        if family.same:
-            continue  # the other way round is a family of its own
-        if family.complete:
-            findings += _suppressed_in_whole(connection, family)
-        if whole.about is not None and whole.about["suppressed"]["trips"] == 0:
-            findings += _outside_the_part(connection, family)
+    for breakdown in found:
+        findings += _whole_minus_parts(connection, breakdown)
+        if breakdown.same:
+            continue  # the reverse is a breakdown of its own
+        if breakdown.complete:
+            findings += _parts_minus_whole(connection, breakdown)
+        provenance = breakdown.whole.provenance
+        if provenance is not None and provenance["suppressed"]["trips"] == 0:
+            findings += _whole_minus_block(connection, breakdown)
     return _distinct(findings)
 
 
-def find_few_contributors(connection: duckdb.DuckDBPyConnection, found: Sequence[Family]) -> list[Finding]:
-    """Return flows less flows inside them that leave trips enough, but perhaps too few persons or households.
+def find_few_contributors(connection: Connection, found: Sequence[Breakdown]) -> list[Finding]:
+    """Return differences that leave enough trips, but perhaps too few persons or households.
 
-    Heads do not add up, so that more may be left than the numbers of the flows say; without trips nobody knows.
+    Distinct contributors do not add up: more may remain than the difference of the counts, which only the trips show.
     """
     findings: list[Finding] = []
-    for family in found:
-        everyone = (family.whole, *family.parts)
+    for breakdown in found:
+        releases = (breakdown.whole, *breakdown.parts)
         for contributors in (each.name for each in MEASURES if not each.adds_up):
-            least = max(each.thresholds.get(contributors, 0) for each in everyone)
-            if least and all(contributors in each.measures for each in everyone) and not together(*everyone):
-                _nest(connection, family.whole, family.parts)
-                findings += _few_contributors(connection, family, contributors, least)
+            least = max(each.thresholds.get(contributors, 0) for each in releases)
+            if least and all(contributors in each.measures for each in releases) and not are_linked(*releases):
+                findings += _few_contributors(connection, breakdown, contributors, least)
     return _distinct(findings)
 
 
-def _few_contributors(
-    connection: duckdb.DuckDBPyConnection, family: Family, contributors: str, least: float
-) -> list[Finding]:
+def _few_contributors(connection: Connection, breakdown: Breakdown, contributors: str, least: float) -> list[Finding]:
     left = rows(
         connection,
         "SELECT a.origin, a.destination, (a.trips - sum(n.trips))::BIGINT AS rest, "
-        f"(a.{contributors} - sum(n.{contributors}))::BIGINT AS heads, list(DISTINCT n.release ORDER BY n.release) AS "
-        f"parts FROM classes a JOIN ({_inside([part.number for part in family.parts], family.whole.number)}) n "
-        f"ON a.origin = n.outer_origin AND a.destination = n.outer_destination WHERE a.release = {family.whole.number} "
+        f"(a.{contributors} - sum(n.{contributors}))::BIGINT AS heads, "
+        f"list(DISTINCT n.release ORDER BY n.release) AS parts {_flows_with_inner(connection, breakdown)} "
         f"GROUP BY a.origin, a.destination, a.trips, a.{contributors} HAVING count(*) = count(DISTINCT n.release) "
-        f"AND rest >= {family.few} AND heads < {least} ORDER BY 1, 2",
+        f"AND rest >= {breakdown.min_trips} AND heads < {least} ORDER BY 1, 2",
     )
-    names = {part.number: part.name for part in family.parts}
+    names = {part.number: part.name for part in breakdown.parts}
     return [
         _difference(
-            (family.whole.name, *(names[number] for number in row["parts"])),
-            f"{row['origin']} -> {row['destination']}: {family.whole.name} - "
+            (breakdown.whole.name, *(names[number] for number in row["parts"])),
+            f"{row['origin']} -> {row['destination']}: {breakdown.whole.name} - "
             f"{' - '.join(names[number] for number in row['parts'])} = {row['rest']:,} trips of somebody else, by the "
             f"numbers of perhaps {max(row['heads'], 1):,} {contributors}; give the trips to count them",
             row,
@@ -165,85 +168,56 @@ def _few_contributors(
     ]
 
 
+def _flows_with_inner(connection: Connection, breakdown: Breakdown) -> str:
+    """Return, in SQL, each flow ``a`` of the whole with each flow ``n`` of the parts inside it."""
+    inside = rows_inside(connection, [part.number for part in breakdown.parts], breakdown.whole.number)
+    return f"FROM classes a JOIN ({inside}) n ON n.outer_class = a.rowid"
+
+
 def _distinct(findings: list[Finding]) -> list[Finding]:
     return list({(each.releases, each.message): each for each in findings}.values())
 
 
-def _nest(connection: duckdb.DuckDBPyConnection, whole: Published, parts: Sequence[Published]) -> None:
-    """Make the table ``nested``: which zone of a part lies in which zone of the whole, and the other way round."""
-    connection.execute(
-        "CREATE TABLE IF NOT EXISTS nested (axis VARCHAR, inner_release INTEGER, inside VARCHAR, "
-        "outer_release INTEGER, outside VARCHAR)"
-    )
-    for part in parts:
-        for one, other in ((part.number, whole.number), (whole.number, part.number)):
-            known = rows(
-                connection, f"SELECT 1 FROM nested WHERE inner_release = {one} AND outer_release = {other} LIMIT 1"
-            )
-            if not known:
-                connection.execute(
-                    "INSERT INTO nested SELECT i.axis, i.release, i.zone, o.release, o.zone FROM nodes i "
-                    "JOIN above a ON a.node = i.node JOIN nodes o ON o.node = a.ancestor AND o.axis = i.axis "
-                    f"WHERE i.release = {one} AND o.release = {other} "
-                    "GROUP BY ALL HAVING count(DISTINCT i.node) = any_value(i.size)"
-                )
+def _is_small(breakdown: Breakdown) -> str:
+    """Return the SQL condition that a remainder is not empty and below the rule."""
+    weight = f"rest_weight < {breakdown.min_weight} * (1 - 1e-9)"
+    return f"rest > 0 AND (rest < {breakdown.min_trips} OR {weight})"
 
 
-def _inside(inner: Sequence[int], outer: int) -> str:
-    """Return, in SQL, the flows of some releases with the flow of another one in which they lie."""
-    joins = " ".join(
-        f"JOIN nested {axis[0]} ON {axis[0]}.axis = '{axis}' AND {axis[0]}.inner_release = b.release "
-        f"AND {axis[0]}.inside = b.{axis} AND {axis[0]}.outer_release = {outer}"
-        for axis in AXES
-    )
-    counted = ", ".join(f"b.{name}" for name in NAMES)
-    return (
-        f"SELECT b.release, b.origin, b.destination, {counted}, o.outside AS outer_origin, "
-        f"d.outside AS outer_destination FROM classes b {joins} WHERE b.release IN ({', '.join(map(str, inner))})"
-    )
-
-
-def _small(family: Family) -> str:
-    """Return the SQL condition that a rest is not empty and below the rule; as many persons need as many trips."""
-    return f"rest > 0 AND (rest < {family.few} OR rest_weight < {family.weight} * (1 - 1e-9))"
-
-
-def _remainders(connection: duckdb.DuckDBPyConnection, family: Family) -> list[Finding]:
-    whole = family.whole
+def _whole_minus_parts(connection: Connection, breakdown: Breakdown) -> list[Finding]:
     left = rows(
         connection,
         "SELECT a.origin, a.destination, a.trips, sum(n.trips)::BIGINT AS known, "
         "(a.trips - sum(n.trips))::BIGINT AS rest, a.weight - sum(n.weight) AS rest_weight, count(*) AS flows, "
-        "list(DISTINCT n.release ORDER BY n.release) AS parts "
-        f"FROM classes a JOIN ({_inside([part.number for part in family.parts], whole.number)}) n "
-        f"ON a.origin = n.outer_origin AND a.destination = n.outer_destination WHERE a.release = {whole.number} "
-        f"GROUP BY a.origin, a.destination, a.trips, a.weight HAVING {_small(family)} "
+        f"list(DISTINCT n.release ORDER BY n.release) AS parts {_flows_with_inner(connection, breakdown)} "
+        f"GROUP BY a.origin, a.destination, a.trips, a.weight HAVING {_is_small(breakdown)} "
         "ORDER BY 1, 2",
     )
-    names = {part.number: part.name for part in family.parts}
-    return [_remainder(family, row, names) for row in left]
+    names = {part.number: part.name for part in breakdown.parts}
+    return [_remainder(breakdown, row, names) for row in left]
 
 
-def _remainder(family: Family, row: dict[str, Any], names: dict[int, str]) -> Finding:
+def _remainder(breakdown: Breakdown, row: dict[str, Any], names: dict[int, str]) -> Finding:
     involved = [names[number] for number in row["parts"]]
     flows = "" if row["flows"] == len(involved) else f" ({row['flows']} flows inside it)"
     text = (
-        f"{row['origin']} -> {row['destination']}: {family.whole.name} {row['trips']:,} - {' - '.join(involved)}"
-        f"{flows} {row['known']:,} = {_group(row, family)} of somebody else"
+        f"{row['origin']} -> {row['destination']}: {breakdown.whole.name} {row['trips']:,} - {' - '.join(involved)}"
+        f"{flows} {row['known']:,} = {_group_size(row, breakdown)} of somebody else"
     )
-    return _difference((family.whole.name, *involved), text, row)
+    return _difference((breakdown.whole.name, *involved), text, row)
 
 
-def _group(row: dict[str, Any], family: Family) -> str:
-    """Return the mass of a group, in the measure in which it is too small."""
-    if row["rest"] < family.few:
+def _group_size(row: dict[str, Any], breakdown: Breakdown) -> str:
+    """Return the size of a group in the measure in which it is too small."""
+    if row["rest"] < breakdown.min_trips:
         return f"{row['rest']:,} trips"
-    return f"{row['rest']:,} trips of weight {show(row['rest_weight'])}, below {show(family.weight)},"
+    least = format_mass(breakdown.min_weight)
+    return f"{row['rest']:,} trips of weight {format_mass(row['rest_weight'])}, below {least},"
 
 
-def _suppressed_in_whole(connection: duckdb.DuckDBPyConnection, family: Family) -> list[Finding]:
-    """Subtract the whole from its parts, where all of them publish the same block."""
-    whole, parts = family.whole, family.parts
+def _parts_minus_whole(connection: Connection, breakdown: Breakdown) -> list[Finding]:
+    """Subtract the whole from its parts where all of them publish the same block."""
+    whole, parts = breakdown.whole, breakdown.parts
     numbers = ", ".join(str(part.number) for part in parts)
     left = rows(
         connection,
@@ -252,27 +226,28 @@ def _suppressed_in_whole(connection: duckdb.DuckDBPyConnection, family: Family) 
         f"sum(weight) AS weight FROM classes WHERE release IN ({numbers}) GROUP BY 1, 2 "
         f"HAVING count(*) = {len(parts)}) p JOIN (SELECT outer_origin, outer_destination, "
         "sum(trips)::BIGINT AS known, sum(weight) AS weight FROM "
-        f"({_inside([whole.number], parts[0].number)}) GROUP BY 1, 2) w ON w.outer_origin = p.origin "
-        f"AND w.outer_destination = p.destination WHERE {_small(family)} ORDER BY 1, 2",
+        f"({rows_inside(connection, [whole.number], parts[0].number)}) GROUP BY 1, 2) w ON w.outer_origin = p.origin "
+        f"AND w.outer_destination = p.destination WHERE {_is_small(breakdown)} ORDER BY 1, 2",
     )
     names = tuple(part.name for part in parts)
     return [
         _difference(
             (*names, whole.name),
             f"{row['origin']} -> {row['destination']}: {' + '.join(names)} {row['trips']:,} - {whole.name} "
-            f"{row['known']:,} = {_group(row, family)} that {whole.name} suppressed",
+            f"{row['known']:,} = {_group_size(row, breakdown)} that {whole.name} suppressed",
             row,
         )
         for row in left
     ]
 
 
-def _outside_the_part(connection: duckdb.DuckDBPyConnection, family: Family) -> list[Finding]:
-    """Subtract a block of a part from all flows of the whole inside it, where the whole suppresses nothing."""
-    whole, found = family.whole, []
-    for part in family.parts:
+def _whole_minus_block(connection: Connection, breakdown: Breakdown) -> list[Finding]:
+    """Subtract a block of a part from all flows inside it of a whole that suppresses nothing."""
+    whole, found = breakdown.whole, []
+    for part in breakdown.parts:
+        nest_zones(connection, part.number, whole.number)
         straddling = " AND ".join(
-            f"NOT EXISTS (SELECT 1 FROM nested s WHERE s.axis = '{axis}' AND s.inner_release = {part.number} "
+            f"NOT EXISTS (SELECT 1 FROM zone_nesting s WHERE s.axis = '{axis}' AND s.inner_release = {part.number} "
             f"AND s.inside = b.{axis} AND s.outer_release = {whole.number} AND s.outside <> b.{axis})"
             for axis in AXES
         )
@@ -280,17 +255,16 @@ def _outside_the_part(connection: duckdb.DuckDBPyConnection, family: Family) -> 
             _difference(
                 (whole.name, part.name),
                 f"{row['origin']} -> {row['destination']}: {whole.name} {row['trips']:,} - {part.name} "
-                f"{row['known']:,} = {_group(row, family)} of somebody else",
+                f"{row['known']:,} = {_group_size(row, breakdown)} of somebody else",
                 row,
             )
             for row in rows(
                 connection,
                 "SELECT b.origin, b.destination, b.trips AS known, sum(n.trips)::BIGINT AS trips, "
                 "(sum(n.trips) - b.trips)::BIGINT AS rest, sum(n.weight) - b.weight AS rest_weight FROM classes b "
-                f"JOIN ({_inside([whole.number], part.number)}) n ON b.origin = n.outer_origin "
-                f"AND b.destination = n.outer_destination WHERE b.release = {part.number} AND {straddling} "
-                f"GROUP BY b.origin, b.destination, b.trips, b.weight HAVING {_small(family)} "
-                "ORDER BY 1, 2",
+                f"JOIN ({rows_inside(connection, [whole.number], part.number)}) n ON n.outer_class = b.rowid "
+                f"WHERE {straddling} GROUP BY b.origin, b.destination, b.trips, b.weight "
+                f"HAVING {_is_small(breakdown)} ORDER BY 1, 2",
             )
         ]
     return found
@@ -298,3 +272,64 @@ def _outside_the_part(connection: duckdb.DuckDBPyConnection, family: Family) -> 
 
 def _difference(releases: tuple[str, ...], message: str, row: dict[str, Any]) -> Finding:
     return Finding("difference", releases, message, details=(row,))
+
+
+def find_total_leaks(connection: Connection, breakdowns: Sequence[Breakdown]) -> list[Finding]:
+    """Return the groups that totals disclose, for complete sets of parts on the zones of their whole.
+
+    The suppressed trips of a part are known in total, as are those in flows of which it is the only unpublished part;
+    the remainder of the total lies in the other flows of which the part is not published.
+    """
+    return [
+        finding
+        for breakdown in breakdowns
+        if breakdown.complete
+        and not breakdown.same
+        # Others can subtract only the totals in the folders.
+        and all("suppressed" in each.manifest for each in (breakdown.whole, *breakdown.parts))
+        for finding in _total_leaks(connection, breakdown)
+    ]
+
+
+def _total_leaks(connection: Connection, breakdown: Breakdown) -> list[Finding]:
+    whole, parts = breakdown.whole, breakdown.parts
+    published = _trips_by_part(connection, whole, parts)
+    if published is None:
+        return []
+    totals, trips = published
+    residual = totals - trips.sum(axis=1)
+    hidden = (trips == 0) & (residual > 0)[:, None]
+    outside = int(whole.manifest["suppressed"]["trips"])
+    single = hidden & (hidden.sum(axis=1) == 1)[:, None]
+    suppressed = np.array([part.manifest["suppressed"]["trips"] for part in parts], dtype=np.int64)
+    own = suppressed - (single * residual[:, None]).sum(axis=0)
+    shared = (hidden & ~single).sum(axis=0)
+    others = ((hidden & ~single) * residual[:, None]).sum(axis=0) + outside - own
+    findings = []
+    for at, part in enumerate(parts):
+        for group, who in ((own[at], part.name), (others[at], f"all but {part.name}")):
+            if 0 < group < breakdown.min_trips and shared[at]:
+                text = (
+                    f"the suppressed trips of {part.name}, less the flows where nothing else is missing, leave "
+                    f"{group:,} trips of {who} in {shared[at]:,} flows"
+                )
+                findings.append(Finding("difference", (whole.name, part.name), text))
+    return findings
+
+
+def _trips_by_part(
+    connection: Connection, whole: PublishedRelease, parts: Sequence[PublishedRelease]
+) -> tuple[Ints, Ints] | None:
+    """Return the trips of each flow of the whole and of each part in it; None if the zones differ."""
+    columns = ", ".join(
+        f"coalesce(sum(trips) FILTER (release = {part.number}), 0)::BIGINT AS p{at}" for at, part in enumerate(parts)
+    )
+    numbers = ", ".join(str(each.number) for each in (whole, *parts))
+    table = connection.sql(
+        f"SELECT coalesce(sum(trips) FILTER (release = {whole.number}), 0)::BIGINT AS whole, {columns} FROM classes "
+        f"WHERE release IN ({numbers}) GROUP BY origin, destination"
+    ).fetchnumpy()
+    totals = np.asarray(table["whole"], dtype=np.int64)
+    if not totals.all() or not len(totals):
+        return None
+    return totals, np.column_stack([np.asarray(table[f"p{at}"], dtype=np.int64) for at in range(len(parts))])

@@ -1,4 +1,4 @@
-"""The rows of releases as equations over what they tell apart: places at both ends, and whom each is about."""
+"""Systems of equations from the rows of releases: over trips where these are known, over possible trips otherwise."""
 
 from __future__ import annotations
 
@@ -8,23 +8,28 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
-import duckdb
 import numpy as np
+from duckdb import DuckDBPyConnection as Connection
 
-from odkanon.audit.differencing.equations import ColumnContributors, System
-from odkanon.audit.own_counts import MEASURES, Measure
+from odkanon.audit.counting.measures import MEASURES, AuditMeasure
+from odkanon.audit.differencing.equations import ColumnContributors, EquationSystem
 from odkanon.audit.relations import inside_mark
-from odkanon.audit.release_reader import AXES, Published
-from odkanon.audit.zone_geometry import AREA, Places
+from odkanon.audit.release_reader import AXES, PublishedRelease
+from odkanon.audit.zone_geometry import AREA, ZonePlaces
 from odkanon.core.arrays import Bools, Ints
 
 MOST_CELLS = 20_000_000
-"""From how many pairs of places on empty ones are left out, which can only make groups look smaller."""
+"""The number of pairs of places above which empty ones are left out; that can only make groups look smaller."""
+
+Sides = Sequence[Sequence[PublishedRelease]]
+"""Releases to compare; those of one side share no trips."""
+Region = frozenset[tuple[int, str]]
+"""A part of an axis, as the zones ``(release, zone)`` around it."""
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
-    """The rows of all releases, numbered through: release, origin, destination, trips."""
+class NumberedRows:
+    """The rows of all releases, by their numbers."""
 
     release: Ints
     origin: list[str]
@@ -32,8 +37,8 @@ class Rows:
     trips: Ints
 
 
-def number_rows(connection: duckdb.DuckDBPyConnection) -> Rows:
-    """Make the table ``numbered`` of all published rows, and return it."""
+def number_rows(connection: Connection) -> NumberedRows:
+    """Create the table ``numbered`` of all published rows, and return it."""
     connection.execute(
         "CREATE OR REPLACE TABLE numbered AS SELECT row_number() OVER (ORDER BY release, origin, destination) - 1 "
         "AS number, * FROM classes"
@@ -42,7 +47,7 @@ def number_rows(connection: duckdb.DuckDBPyConnection) -> Rows:
         "SELECT release, origin, destination, coalesce(trips, 0) AS trips FROM numbered ORDER BY number"
     ).to_arrow_table()
     columns = table.to_pydict()
-    return Rows(
+    return NumberedRows(
         np.array(columns["release"], dtype=np.int64),
         columns["origin"],
         columns["destination"],
@@ -51,51 +56,52 @@ def number_rows(connection: duckdb.DuckDBPyConnection) -> Rows:
 
 
 def make_system(
-    connection: duckdb.DuckDBPyConnection,
-    places: Places,
-    sides: Sequence[Sequence[Published]],
-    atoms: Sequence[frozenset[int]],
-) -> System:
-    """Return the rows of some releases as a system.
+    connection: Connection, places: ZonePlaces, sides: Sides, atoms: Sequence[frozenset[int]]
+) -> EquationSystem:
+    """Return the rows of some releases as a system over their trips.
 
     Parameters
     ----------
-    sides : sequence of sequence of Published
+    sides : sequence of sequence of PublishedRelease
         The releases of a side share no trips.
     atoms : sequence of set of int
-        Which releases, by number, some trip is about all at once: a place may have such a trip wherever it is.
+        The sets of releases, by number, to which some trip belongs: any place may have such a trip.
     """
     releases = [release for side in sides for release in side]
-    names = [each.name for each in MEASURES if each.adds_up and _asked(releases, each.name)]
-    others = [each for each in MEASURES if not each.adds_up and any(each.name in r.thresholds for r in releases)]
-    counted = _counted(connection, sides, names)
-    signature = np.column_stack([np.asarray(counted[f"s{at}"], dtype=np.int64) for at in range(len(sides))])
+    names = [each.name for each in MEASURES if each.adds_up and _is_required(releases, each.name)]
+    distinct = [each for each in MEASURES if not each.adds_up and any(each.name in r.thresholds for r in releases)]
+    sums = _sum_by_rows(connection, sides, names)
+    signature = np.column_stack([np.asarray(sums[f"s{at}"], dtype=np.int64) for at in range(len(sides))])
     possible = possible_columns(connection, places, sides, atoms)
     missing = possible[~_contained(possible, signature)] if possible is not None else signature[:0]
     rows = np.concatenate([signature, missing])
     mass = np.zeros((len(rows), len(names)))
     for at, name in enumerate(names):
-        mass[: len(signature), at] = counted[name]
-    # A hair below a weight is not below it, after sums of floats.
-    few = float(max(release.few for release in releases))
-    least = [few if name == "trips" else highest(releases, name) * (1 - 1e-12) for name in names]
+        mass[: len(signature), at] = sums[name]
+    min_trips = float(max(release.min_trips for release in releases))
+    # Sums of floats may be a hair below the threshold on weight.
+    least = [min_trips if name == "trips" else strictest_threshold(releases, name) * (1 - 1e-12) for name in names]
     contributors = [
-        _contributors(connection, sides, each, len(rows), ceil(highest(releases, each.name))) for each in others
+        _contributors(connection, sides, each, len(rows), ceil(strictest_threshold(releases, each.name)))
+        for each in distinct
     ]
-    return System(rows, tuple(names), mass, np.array(least), tuple(contributors))
+    return EquationSystem(rows, tuple(names), mass, np.array(least), tuple(contributors))
 
 
-def _asked(releases: Sequence[Published], name: str) -> bool:
+def _is_required(releases: Sequence[PublishedRelease], name: str) -> bool:
     return name == "trips" or any(name in release.thresholds for release in releases)
 
 
-def highest(releases: Sequence[Published], name: str) -> float:
-    """Return the highest threshold of the releases."""
+def strictest_threshold(releases: Sequence[PublishedRelease], name: str) -> float:
+    """Return the highest threshold of the releases on a measure."""
     return max(release.thresholds.get(name, 0) for release in releases)
 
 
-def _memberships(sides: Sequence[Sequence[Published]]) -> str:
-    """Return, in SQL, for each trip its row on each side: ``trip, s0, s1, ...``, -1 where it is in none."""
+_TRIPS = "(SELECT DISTINCT ON (trip) * FROM records ORDER BY trip, row)"
+
+
+def _rows_of_trips(sides: Sides) -> str:
+    """Return, in SQL, the row of each trip on each side: ``trip, s0, s1, ...``, -1 for none."""
     tables = []
     for at, side in enumerate(sides):
         members = " UNION ALL ".join(
@@ -108,21 +114,16 @@ def _memberships(sides: Sequence[Sequence[Published]]) -> str:
     return f"SELECT trip, {', '.join(f'coalesce(s{at}, -1) AS s{at}' for at in range(len(sides)))} FROM {joined}"
 
 
-_TRIPS = "(SELECT DISTINCT ON (trip) * FROM records ORDER BY trip, row)"
-
-
-def _listed(sides: Sequence[Sequence[Published]]) -> tuple[str, str]:
-    """Return, in SQL, the rows that a trip is in as keys, and the trips that are in one."""
+def _listed_trips(sides: Sides) -> tuple[str, str]:
+    """Return, in SQL, the columns with the rows of a trip, and the trips that are in at least one row."""
     keys = [f"s{at}" for at in range(len(sides))]
     some = " OR ".join(f"{key} >= 0" for key in keys)
-    return ", ".join(keys), f"({_memberships(sides)}) JOIN {_TRIPS} r USING (trip) WHERE {some}"
+    return ", ".join(keys), f"({_rows_of_trips(sides)}) JOIN {_TRIPS} r USING (trip) WHERE {some}"
 
 
-def _counted(
-    connection: duckdb.DuckDBPyConnection, sides: Sequence[Sequence[Published]], names: Sequence[str]
-) -> dict[str, Any]:
-    """Return the trips counted by the rows that they are in, in the order of these."""
-    keys, trips = _listed(sides)
+def _sum_by_rows(connection: Connection, sides: Sides, names: Sequence[str]) -> dict[str, Any]:
+    """Return the sums over the trips in the same rows, ordered by rows."""
+    keys, trips = _listed_trips(sides)
     sums = ", ".join(f"CAST(sum({name}) AS DOUBLE) AS {name}" for name in names)
     found: dict[str, Any] = connection.sql(
         f"SELECT {keys}, {sums} FROM {trips} GROUP BY {keys} ORDER BY {keys}"
@@ -131,35 +132,32 @@ def _counted(
 
 
 def _contributors(
-    connection: duckdb.DuckDBPyConnection,
-    sides: Sequence[Sequence[Published]],
-    measure: Measure,
-    columns: int,
-    least: int,
+    connection: Connection, sides: Sides, measure: AuditMeasure, columns: int, least: int
 ) -> ColumnContributors:
-    """Return who is in the columns that are counted, in their order; trips of nobody keep a column its number."""
-    keys, trips = _listed(sides)
+    """Return the contributors to each column, in the order of `_sum_by_rows`; unnamed trips have none."""
+    keys, trips = _listed_trips(sides)
     who = measure.column
+    # Unnamed trips stay in the ranking of columns, which would shift without them.
     found = connection.sql(
-        f"SELECT dense_rank() OVER (ORDER BY {keys}) - 1 AS place, dense_rank() OVER (ORDER BY {who}) AS head, "
-        f"{who} IS NOT NULL AS known FROM (SELECT DISTINCT {keys}, {who} FROM {trips}) ORDER BY place, head"
+        f"SELECT dense_rank() OVER (ORDER BY {keys}) - 1 AS place, dense_rank() OVER (ORDER BY {who}) AS contributor, "
+        f"{who} IS NOT NULL AS known FROM (SELECT DISTINCT {keys}, {who} FROM {trips}) ORDER BY place, contributor"
     ).fetchnumpy()
     known = np.asarray(found["known"], dtype=bool)
-    at, contributor = (np.asarray(found[name], dtype=np.int64)[known] for name in ("place", "head"))
+    at, contributor = (np.asarray(found[name], dtype=np.int64)[known] for name in ("place", "contributor"))
     return ColumnContributors(measure.name, least, contributor, np.searchsorted(at, np.arange(columns + 1)))
 
 
 def possible_columns(
-    connection: duckdb.DuckDBPyConnection,
-    places: Places,
-    sides: Sequence[Sequence[Published]],
+    connection: Connection,
+    places: ZonePlaces,
+    sides: Sides,
     atoms: Sequence[frozenset[int]],
-    listed: AbstractSet[int] = frozenset(),
+    complete: AbstractSet[int] = frozenset(),
 ) -> Ints | None:
-    """Return in which rows a trip between any two places may be; None where places cannot be listed.
+    """Return the combinations of rows that a trip between any two places may be in; None if places cannot be listed.
 
-    Of releases that say that they list all of their trips, and of those in ``listed``, each trip is in a row. Trips
-    that are inside an area, as an atom says of some, are nowhere else.
+    Each trip is in a row of a release that lists all trips, as its manifest states or as ``complete`` has it. Trips of
+    an atom that is inside a study area are nowhere else.
     """
     releases = [release for side in sides for release in side]
     areas = places.areas_of(each.number for each in releases)
@@ -169,61 +167,54 @@ def possible_columns(
     shape = tuple(len(regions[axis]) for axis in AXES)
     if shape[0] * shape[1] > MOST_CELLS:
         return None
-    grids = {each.number: _grid(connection, each, regions, shape) for each in releases}
+    grids = {each.number: _row_grid(connection, each, regions, shape) for each in releases}
     nothing = np.full(shape, -1, dtype=np.int64).ravel()
-    whole = {each.number for each in releases if each.number in listed or each.lists_all}
+    whole = {each.number for each in releases if each.number in complete or each.lists_all}
     inside = {area: _both_inside(regions, area) for area in areas}
     found = []
-    for chosen, within in sorted({_kind_of(sides, atom, inside) for atom in atoms}):
+    for chosen, within in sorted({_atom_members(sides, atom, inside) for atom in atoms}):
         columns = np.column_stack([nothing if number < 0 else grids[number] for number in chosen])
-        there = ((columns >= 0) | ~np.isin(chosen, sorted(whole))).all(axis=1) & (columns >= 0).any(axis=1)
+        valid = ((columns >= 0) | ~np.isin(chosen, sorted(whole))).all(axis=1) & (columns >= 0).any(axis=1)
         for area, both in inside.items():
-            there &= both if area in within else ~both
-        found.append(_distinct(columns[there]))
+            valid &= both if area in within else ~both
+        found.append(_distinct(columns[valid]))
     return _distinct(np.concatenate(found)) if found else None
 
 
-def _kind_of(
-    sides: Sequence[Sequence[Published]], atom: frozenset[int], areas: Iterable[int]
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return of which release of each side an atom is, -1 for none, and inside which areas."""
+def _atom_members(sides: Sides, atom: frozenset[int], areas: Iterable[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the release of an atom on each side, -1 for none, and the areas that it is inside."""
     members = (next((release.number for release in side if release.number in atom), -1) for side in sides)
     return tuple(members), tuple(area for area in areas if inside_mark(area) in atom)
 
 
-def _both_inside(regions: dict[str, list[frozenset[tuple[int, str]]]], area: int) -> Bools:
-    """Tell for each two regions whether both are inside an area."""
+def _both_inside(regions: dict[str, list[Region]], area: int) -> Bools:
+    """Return, for each two regions, whether both are inside an area."""
     ends = [np.array([(area, AREA) in region for region in regions[axis]], dtype=bool) for axis in AXES]
     both: Bools = np.logical_and.outer(*ends).ravel()
     return both
 
 
-def _grid(
-    connection: duckdb.DuckDBPyConnection,
-    release: Published,
-    regions: dict[str, list[frozenset[tuple[int, str]]]],
-    shape: tuple[int, ...],
+def _row_grid(
+    connection: Connection, release: PublishedRelease, regions: dict[str, list[Region]], shape: tuple[int, ...]
 ) -> Ints:
-    """Return, for each two regions, the row of the release between them."""
-    inside: list[dict[str, Bools]] = []
+    """Return, for each two regions, the row of the release between them; -1 for none."""
+    inside: list[dict[str, Ints]] = []
     for axis in AXES:
-        zones = {about["id"] for about, _ in release.zones[axis]}
-        inside.append(
-            {zone: np.array([(release.number, zone) in region for region in regions[axis]]) for zone in zones}
-        )
+        zones = {properties["id"] for properties, _ in release.zones[axis]}
+        found = {zone: [(release.number, zone) in region for region in regions[axis]] for zone in zones}
+        inside.append({zone: np.flatnonzero(which) for zone, which in found.items()})
     grid = np.full(shape, -1, dtype=np.int64)
     listed = connection.execute(
         f"SELECT origin, destination, number FROM numbered WHERE release = {release.number} ORDER BY number"
     ).fetchall()
-    where = [{zone: np.flatnonzero(which) for zone, which in axis.items()} for axis in inside]
     for origin, destination, number in listed:
-        if origin in where[0] and destination in where[1]:
-            grid[np.ix_(where[0][origin], where[1][destination])] = number
+        if origin in inside[0] and destination in inside[1]:
+            grid[np.ix_(inside[0][origin], inside[1][destination])] = number
     return grid.ravel()
 
 
 def _keys(*tables: Ints) -> list[Ints]:
-    """Return one number for each column of several tables, the same for the same rows."""
+    """Return a number for each line of several tables, equal for equal lines."""
     width = max(int(table.max(initial=-1)) for table in tables) + 2
     if width ** tables[0].shape[1] < 2**62:
         powers = width ** np.arange(tables[0].shape[1], dtype=np.int64)
@@ -238,6 +229,6 @@ def _distinct(columns: Ints) -> Ints:
 
 
 def _contained(columns: Ints, known: Ints) -> Bools:
-    """Tell for each column whether it is among the known ones."""
+    """Return, for each column, whether it is among the known ones."""
     here, there = _keys(columns, known)
     return np.isin(here, there)

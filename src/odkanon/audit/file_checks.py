@@ -6,34 +6,33 @@ import csv
 import hashlib
 from pathlib import Path
 
-import duckdb
+from duckdb import DuckDBPyConnection as Connection
 
+from odkanon.audit.counting.measures import NAMES
 from odkanon.audit.counting.scan import plain_path
 from odkanon.audit.findings import Finding
-from odkanon.audit.own_counts import NAMES
-from odkanon.audit.release_reader import AXES, CONSTRAINTS, Published, attribute_sql, finding_on, read_json
+from odkanon.audit.release_reader import AXES, CONSTRAINTS, PublishedRelease, attribute_sql, finding_on, read_json
 from odkanon.read.tables.open_table import quote_name, quote_text
 from odkanon.release_format.recipe import read_recipe, recipe_path
 
 PAGE, MANIFEST, INDEX = "report.html", "release.json", "index.json"
 PUBLIC = ("classes.csv", "classes.parquet", "zones.geojson", "release.json", "datapackage.json", PAGE)
-"""What the folder of a release holds."""
-
+"""The files of a release."""
 SHARED = ("method", "rule", "published", "statement")
-"""What the public manifest and the steward's recipe both say."""
+"""Entries of both the public manifest and the steward's recipe."""
 
 
-def check_files(connection: duckdb.DuckDBPyConnection, release: Published) -> list[Finding]:
+def check_files(connection: Connection, release: PublishedRelease) -> list[Finding]:
     """Compare the files of a release with their digests and with each other."""
-    findings = _foreign(release)
-    kept = (release.about or {}).get("files", {}) if release.recipe else {}
-    for file, digest in {**kept, **release.manifest.get("files", {})}.items():
+    findings = _unexpected_files(release)
+    private = (release.provenance or {}).get("files", {}) if release.recipe else {}
+    for file, digest in {**private, **release.manifest.get("files", {})}.items():
         path = release.folder / file
         if not path.is_file():
             findings.append(finding_on("files", release, f"{file} is listed in release.json but missing"))
         elif _digest(path) != digest:
             text = f"{file} was changed after it was written: its sha256 is another one"
-            # The page alone may be made anew, in other words or with streets below it.
+            # Only the page may be remade, with other texts or another basemap.
             findings.append(finding_on("files", release, text, "note" if file == PAGE else "finding"))
     if "files" not in release.manifest:
         text = "release.json lists no digests, so edits of single files cannot be told"
@@ -42,8 +41,8 @@ def check_files(connection: duckdb.DuckDBPyConnection, release: Published) -> li
     return findings + _check_manifest(release) + _compare_recipe(release) + _compare_csv(connection, release)
 
 
-def _check_columns(connection: duckdb.DuckDBPyConnection, release: Published) -> list[Finding]:
-    """Find columns of the table that no release has."""
+def _check_columns(connection: Connection, release: PublishedRelease) -> list[Finding]:
+    """Find columns that are not part of a release."""
     scan = f"read_parquet({plain_path(release.folder / 'classes.parquet')}, hive_partitioning=false)"
     columns = [row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {scan}").fetchall()]
     more = [name for name in columns if name not in (*AXES, *release.axes, *NAMES)]
@@ -51,23 +50,23 @@ def _check_columns(connection: duckdb.DuckDBPyConnection, release: Published) ->
     return [finding_on("files", release, text)] if more else []
 
 
-def _check_manifest(release: Published) -> list[Finding]:
-    """Compare release.json with the digest in the recipe, or in the index of what was made in one run."""
+def _check_manifest(release: PublishedRelease) -> list[Finding]:
+    """Compare release.json with its digest in the recipe, or in the index of linked releases."""
     own, index = recipe_path(release.folder.absolute()), release.folder.absolute().parent / INDEX
     if own.is_file() or not index.is_file():
-        who, told = "the recipe", release.recipe.get("public_sha256")
+        who, digest = "the recipe", release.recipe.get("public_sha256")
     else:
         files = read_json(index).get("files", {})
-        who, told = INDEX, files.get(f"{release.folder.absolute().name}/{MANIFEST}")
-    if told is None or told == _digest(release.folder / MANIFEST):
+        who, digest = INDEX, files.get(f"{release.folder.absolute().name}/{MANIFEST}")
+    if digest is None or digest == _digest(release.folder / MANIFEST):
         return []
     return [finding_on("files", release, f"{MANIFEST} was changed after it was written: {who} has another sha256")]
 
 
 def check_index(folder: Path) -> list[Finding]:
-    """Compare the index of what was made in one run with the digest in the recipe."""
-    told = (read_recipe(folder) or {}).get("public_sha256")
-    if told is None or told == _digest(folder / INDEX):
+    """Compare the index of linked releases with its digest in the recipe."""
+    digest = (read_recipe(folder) or {}).get("public_sha256")
+    if digest is None or digest == _digest(folder / INDEX):
         return []
     return [
         Finding("files", (str(folder),), f"{INDEX} was changed after it was written: the recipe has another sha256")
@@ -78,29 +77,30 @@ def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def _foreign(release: Published) -> list[Finding]:
-    """Return what lies in the folder besides a release, and would be published with it."""
-    foreign = sorted(path.name for path in release.folder.iterdir() if path.name not in PUBLIC or path.is_dir())
+def _unexpected_files(release: PublishedRelease) -> list[Finding]:
+    """Return a finding for each file in the folder that would be published with the release but is not part of it."""
+    unexpected = sorted(path.name for path in release.folder.iterdir() if path.name not in PUBLIC or path.is_dir())
     return [
         finding_on("files", release, f"{name} is no part of a release, and would be published with it; move it away")
-        for name in foreign
+        for name in unexpected
     ]
 
 
-def _compare_recipe(release: Published) -> list[Finding]:
-    """Compare what everybody reads with what the steward keeps."""
-    if release.about is None:
+def _compare_recipe(release: PublishedRelease) -> list[Finding]:
+    """Compare the public manifest with the steward's recipe."""
+    if release.provenance is None:
         text = "there is no recipe beside it: what it was made of, and what was suppressed, is not known here"
         return [finding_on("files", release, text, "note")]
     findings = []
     for part in SHARED if release.recipe else ():
-        public, private = release.manifest.get(part), release.about.get(part)
+        public, private = release.manifest.get(part), release.provenance.get(part)
         if isinstance(public, dict) and isinstance(private, dict):
-            # A threshold on weight from the data is told as what the rows tell of it.
-            kept = private | ({"weight": private["weight_told"]} if part == "rule" and "weight_told" in private else {})
-            asked = {*NAMES, *CONSTRAINTS} if part == "rule" else set()
-            both = (public.keys() & kept.keys()) | (asked & (public.keys() | kept.keys()))
-            names = sorted(name for name in both if not _agree(part, public.get(name), kept.get(name)))
+            if part == "rule" and "weight_told" in private:
+                # A threshold on weight that depends on the data is published as the rows disclose it.
+                private = private | {"weight": private["weight_told"]}
+            required = {*NAMES, *CONSTRAINTS} if part == "rule" else set()
+            both = (public.keys() & private.keys()) | (required & (public.keys() | private.keys()))
+            names = sorted(name for name in both if not _agree(part, public.get(name), private.get(name)))
         else:
             names = [part] if None not in (public, private) and public != private else []
         for name in names:
@@ -110,35 +110,35 @@ def _compare_recipe(release: Published) -> list[Finding]:
 
 
 def _agree(part: str, public: object, private: object) -> bool:
-    """Tell whether two say the same; a threshold on weight from the data is told in three digits, rounded down."""
+    """Return whether two values agree; a threshold on weight may be published in three digits, rounded down."""
     if part != "rule" or not isinstance(public, float) or not isinstance(private, float):
         return public == private
     return public == private or (public == float(f"{public:.3g}") and 0 <= private - public < 0.01 * private)
 
 
 def _header(path: Path) -> list[str] | None:
-    """Return the names in the first line of a CSV file; None where there is none that can be read."""
+    """Return the names in the first line of a CSV file; None if it cannot be read."""
     try:
         return next(csv.reader(path.read_text(encoding="utf-8", errors="replace").splitlines()), None)
     except csv.Error:
         return None
 
 
-def _compare_csv(connection: duckdb.DuckDBPyConnection, release: Published) -> list[Finding]:
+def _compare_csv(connection: Connection, release: PublishedRelease) -> list[Finding]:
     """Compare classes.csv with classes.parquet, flow by flow."""
     names = [*AXES, *release.axes, *release.measures]
     path = release.folder / "classes.csv"
     if _header(path) != names:
         return [finding_on("files", release, f"classes.csv does not begin with the columns {', '.join(names)}")]
     columns = ", ".join(f"{quote_text(name)}: 'VARCHAR'" for name in names)
-    # A spreadsheet would run a code that begins like a formula, so an apostrophe stands before it, and before another;
-    # the same behind a semicolon or a tab, where some begin a cell.
+    # Codes that a spreadsheet would run as formulas are written with an apostrophe in front, as are those that begin
+    # with one; likewise after a semicolon or a tab, where some programs begin a cell.
     plain = ", ".join(
         f"regexp_replace(regexp_replace({quote_name(axis)}, '^''', ''), '([;\\t])''', '\\1', 'g') AS {quote_name(axis)}"
         for axis in (*AXES, *release.axes)
     )
     scan = (
-        f"(SELECT *, {attribute_sql(release.axes)} AS kind FROM (SELECT * REPLACE ({plain}) FROM "
+        f"(SELECT *, {attribute_sql(release.axes)} AS attributes FROM (SELECT * REPLACE ({plain}) FROM "
         f"read_csv({plain_path(path)}, auto_detect=false, header=true, delim=',', quote='\"', escape='\"', "
         f"columns={{{columns}}}, null_padding=true, ignore_errors=true, parallel=false)))"
     )
@@ -151,7 +151,7 @@ def _compare_csv(connection: duckdb.DuckDBPyConnection, release: Published) -> l
     )
     other = connection.execute(
         f"SELECT coalesce(c.origin, p.origin), coalesce(c.destination, p.destination), c.trips, p.trips FROM {scan} c "
-        f"FULL JOIN (FROM classes WHERE release = {release.number}) p USING (origin, destination, kind) "
+        f"FULL JOIN (FROM classes WHERE release = {release.number}) p USING (origin, destination, attributes) "
         f"WHERE p.trips IS NULL OR {differs} ORDER BY 1, 2"
     ).fetchall()
     if not other and counted[0] == counted[1]:

@@ -1,4 +1,4 @@
-"""What an audit says: findings, which break a promise or expose someone, and notes, which a steward should weigh."""
+"""The report of an audit: findings, which break a promise or expose someone, and notes for the steward to weigh."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ Severity = Literal["finding", "note"]
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that an audit found.
+    """One result of an audit.
 
     Attributes
     ----------
     check : str
-        What was looked at: files, totals, rule, zones, recount, persons, difference, ...
+        The check: files, totals, rule, zones, recount, persons, difference, ...
     releases : tuple of str
-        Which releases it is about.
+        The releases concerned.
     message : str
         One line; for a difference, what an attacker would compute.
     severity : {"finding", "note"}
@@ -34,8 +34,8 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """Two releases, and how far they were compared.
+class ReleaseComparison:
+    """How far two releases were compared.
 
     Attributes
     ----------
@@ -45,9 +45,9 @@ class Comparison:
         Whether they share no trips (``disjoint``), all (``same``), all of the first (``part``) or some (``overlap``);
         or ``unknown``.
     how : str
-        From where that is known.
+        The source of that knowledge.
     compared : str
-        What was done.
+        The method of comparison.
     """
 
     releases: tuple[str, str]
@@ -63,14 +63,14 @@ class Report:
     Attributes
     ----------
     releases : tuple of str
-        What was audited.
+        The releases audited.
     trips : str or None
-        The trips it was compared with.
+        The trips with which they were compared.
     checks : tuple of str
-        What was looked at.
+        The checks that were run.
     findings : tuple of Finding
-        What came out, findings before notes.
-    compared : tuple of Comparison
+        Findings, followed by notes.
+    compared : tuple of ReleaseComparison
         For each two releases, whether and how they were compared.
     """
 
@@ -78,13 +78,13 @@ class Report:
     trips: str | None
     checks: tuple[str, ...]
     findings: tuple[Finding, ...] = field(default=())
-    compared: tuple[Comparison, ...] = field(default=())
+    compared: tuple[ReleaseComparison, ...] = field(default=())
 
     @property
     def clean(self) -> bool:
-        """Whether there are no findings; notes may be there."""
+        """Whether there are no findings; there may be notes."""
         return not any(each.severity == "finding" for each in self.findings)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the report as it stands in ``audit.json``."""
+        """Return the report as written to ``audit.json``."""
         return {"clean": self.clean, **asdict(self)}

@@ -1,82 +1,88 @@
-"""Releases of trips that are known, compared: every group that their rows show together."""
+"""Releases that share trips, compared: every group that their rows disclose by sums and differences."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 
-import duckdb
 import numpy as np
+from duckdb import DuckDBPyConnection as Connection
 
-from odkanon.audit.differencing.equations import Group, System
-from odkanon.audit.differencing.feasible_solution import DoNotFitError
-from odkanon.audit.differencing.groups import small_groups
-from odkanon.audit.equation_systems import Rows, highest, make_system, number_rows
+from odkanon.audit.differencing import equations
+from odkanon.audit.differencing.equations import (
+    DisclosedGroup,
+    EquationSystem,
+    InconsistentCountsError,
+    comparable_components,
+    enumerate_groups,
+)
+from odkanon.audit.differencing.min_cut import find_least_cuts
+from odkanon.audit.equation_systems import Sides, make_system, number_rows, strictest_threshold
 from odkanon.audit.findings import Finding, Severity
-from odkanon.audit.relations import Relation, together
-from odkanon.audit.release_checks import show
-from odkanon.audit.release_reader import Published
-from odkanon.audit.zone_geometry import Places
+from odkanon.audit.relations import Relation, are_linked
+from odkanon.audit.release_checks import format_mass
+from odkanon.audit.release_reader import PublishedRelease
+from odkanon.audit.zone_geometry import ZonePlaces
 
 MOST_SIDES = 4
-"""Of how many releases that all overlap combinations are tried at once."""
+"""The number of sides up to which all are combined at once."""
+MOST_WORK = 1 << 30
+"""The number of values in combinations up to which components are enumerated."""
 
-Sides = list[list[Published]]
 
-
-class Comparing:
-    """All that is needed to compare releases.
+class ReleaseComparer:
+    """Compares releases by systems of their rows.
 
     Parameters
     ----------
     make : callable
-        Returns the rows of some releases as a system, after they were numbered through; None where that is too much.
+        Returns the rows of some releases as a system, in terms of the table ``numbered``; None if it is too large.
     """
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, make: Callable[[Sides], System | None]) -> None:
-        self._rows: Rows = number_rows(connection)
+    def __init__(self, connection: Connection, make: Callable[[Sides], EquationSystem | None]) -> None:
+        self._rows = number_rows(connection)
         self._make = make
         self._names: dict[int, str] = {}
 
     def compare(self, related: Sequence[Relation]) -> list[Finding]:
-        """Return each group below the rule that releases show which share trips."""
+        """Return each group below the rule that releases which share trips disclose."""
         findings: list[Finding] = []
         for cluster, pairs in _clusters([each for each in related if each.kind != "disjoint"]):
             self._names |= {each.number: each.name for each in cluster}
-            sides = _colours(cluster, pairs)
+            sides = _assign_sides(cluster, pairs)
             undecided = 1
             if 2 < len(sides) <= MOST_SIDES:
-                found, undecided = self._look(sides)
+                found, undecided = self._search(sides)
                 findings += found
             if undecided:
-                looked = [self._look(two) for two in _two_sides(cluster, pairs)]
-                findings += [finding for found, _ in looked for finding in found]
-                findings += _not_tried(cluster, len(sides) > 2, any(unsure for _, unsure in looked))
+                searched = [self._search(two) for two in _two_sides(cluster, pairs)]
+                findings += [finding for found, _ in searched for finding in found]
+                findings += _report_undecided(cluster, len(sides) > 2, any(unsure for _, unsure in searched))
         return list({(each.releases, each.message): each for each in findings}.values())
 
-    def _look(self, sides: Sides) -> tuple[list[Finding], int]:
+    def _search(self, sides: Sides) -> tuple[list[Finding], int]:
         try:
             system = self._make(sides)
-        except DoNotFitError:
+        except InconsistentCountsError:
             return [_contradiction([release for side in sides for release in side])], 0
         if system is None:
             return [], 1
-        groups, undecided = small_groups(system)
+        groups, undecided = find_small_groups(system)
         found = [self._finding(system, sides, group) for group in groups]
         return [each for each in found if each is not None], undecided
 
-    def _finding(self, system: System, sides: Sides, group: Group) -> Finding | None:
-        """Return what to say of a group; None where it has enough persons after all."""
+    def _finding(self, system: EquationSystem, sides: Sides, group: DisclosedGroup) -> Finding | None:
+        """Return the finding for a group; None if it meets the rule after all."""
         trips = round(float(system.mass[group.columns, 0].sum()))
         what = f"{trips:,} trips"
         releases = [release for side in sides for release in side]
         if not trips:
             return None
         if trips >= system.least[0]:
-            told = _too_few(system, group, releases)
-            if told is None:
+            shortfall = _shortfall(system, group, releases)
+            if shortfall is None:
                 return None
-            what += told
+            what += shortfall
         terms = [*self._terms(group.plus, " + "), *(f"- {term}" for term in self._terms(group.minus, " - "))]
         involved = sorted({int(self._rows.release[row]) for row in (*group.plus, *group.minus)})
         if not terms:
@@ -97,7 +103,7 @@ class Comparing:
         ]
 
     def _terms(self, rows: Sequence[int], sign: str) -> list[str]:
-        """Return rows added up by release, as text."""
+        """Return the sums of rows by release, as text."""
         by_release: dict[int, list[int]] = {}
         for row in rows:
             by_release.setdefault(int(self._rows.release[row]), []).append(row)
@@ -110,33 +116,49 @@ class Comparing:
         return terms
 
 
-def _too_few(system: System, group: Group, releases: Sequence[Published]) -> str | None:
-    """Return of what a group has too little though it has trips enough; None where it meets the rule."""
+def find_small_groups(system: EquationSystem) -> tuple[list[DisclosedGroup], int]:
+    """Return the smallest groups that may be too small, and the number of components that remain undecided."""
+    found: list[DisclosedGroup] = []
+    undecided = 0
+    work = 0
+    for columns in comparable_components(system.rows):
+        part = system.take(columns)
+        filled = part.mass[:, 0] > 0
+        if not part.maybe_small(part.mass[filled], part.counts()[filled]).any():
+            continue
+        work += len(part.rows) * equations.MOST_STATES if len(part.rows) > equations.MOST_ROWS else 0
+        groups = enumerate_groups(part) if work < MOST_WORK else None
+        if groups is None:
+            groups, decided = find_least_cuts(part) if part.rows.shape[1] == 2 else ([], False)
+            undecided += not decided
+        found += [DisclosedGroup(columns[group.columns], group.plus, group.minus) for group in groups]
+    return found, undecided
+
+
+def _shortfall(system: EquationSystem, group: DisclosedGroup, releases: Sequence[PublishedRelease]) -> str | None:
+    """Return in which measure a group with enough trips is below the rule; None if it meets it."""
     for at, name in enumerate(system.names):
         mass = float(system.mass[group.columns, at].sum())
         if mass < system.least[at]:
-            return f" of {name} {show(mass)}, below {show(highest(releases, name))},"
+            return f" of {name} {format_mass(mass)}, below {format_mass(strictest_threshold(releases, name))},"
     for contributors in system.contributors:
-        count = contributors.among(group.columns)
+        count = contributors.count_distinct(group.columns)
         if count < contributors.least:
             return f" of {count:,} {contributors.name}"
     return None
 
 
-def overlapping(
-    connection: duckdb.DuckDBPyConnection,
-    places: Places,
-    atoms: Sequence[tuple[frozenset[int], int]],
-    related: Sequence[Relation],
-) -> Iterator[System]:
-    """Yield the rows of each set of releases that hang together by shared trips, as one system."""
+def overlapping_systems(
+    connection: Connection, places: ZonePlaces, atoms: Sequence[tuple[frozenset[int], int]], related: Sequence[Relation]
+) -> Iterator[EquationSystem]:
+    """Yield the rows of each cluster of releases that share trips, as one system."""
     number_rows(connection)
     for cluster, pairs in _clusters([each for each in related if each.kind != "disjoint"]):
-        yield make_system(connection, places, _colours(cluster, pairs), [members for members, _ in atoms])
+        yield make_system(connection, places, _assign_sides(cluster, pairs), [members for members, _ in atoms])
 
 
-def _clusters(related: Sequence[Relation]) -> list[tuple[list[Published], set[frozenset[int]]]]:
-    """Return the releases that hang together by shared trips, and which two of them do."""
+def _clusters(related: Sequence[Relation]) -> list[tuple[list[PublishedRelease], set[frozenset[int]]]]:
+    """Return the clusters of releases connected by shared trips, with the pairs that share some."""
     pairs = {frozenset((each.one.number, each.other.number)) for each in related}
     releases = {release.number: release for each in related for release in (each.one, each.other)}
     label = {number: number for number in releases}
@@ -144,19 +166,19 @@ def _clusters(related: Sequence[Relation]) -> list[tuple[list[Published], set[fr
         for pair in pairs:
             lowest = min(label[number] for number in pair)
             label |= dict.fromkeys(pair, lowest)
-    clusters: dict[int, list[Published]] = {}
+    clusters: dict[int, list[PublishedRelease]] = {}
     for number in sorted(releases):
         clusters.setdefault(label[number], []).append(releases[number])
     return [(cluster, {p for p in pairs if p <= {r.number for r in cluster}}) for cluster in clusters.values()]
 
 
-def _fits(release: Published, side: Sequence[Published], pairs: set[frozenset[int]]) -> bool:
+def _fits(release: PublishedRelease, side: Sequence[PublishedRelease], pairs: set[frozenset[int]]) -> bool:
     return all(frozenset((release.number, other.number)) not in pairs for other in side)
 
 
-def _colours(cluster: Sequence[Published], pairs: set[frozenset[int]]) -> Sides:
-    """Return the releases on as few sides as a simple search finds, those of a side sharing no trips."""
-    sides: Sides = []
+def _assign_sides(cluster: Sequence[PublishedRelease], pairs: set[frozenset[int]]) -> list[list[PublishedRelease]]:
+    """Return the releases on greedily few sides, those of a side sharing no trips."""
+    sides: list[list[PublishedRelease]] = []
     for release in cluster:
         side = next((each for each in sides if _fits(release, each, pairs)), None)
         if side is None:
@@ -166,15 +188,15 @@ def _colours(cluster: Sequence[Published], pairs: set[frozenset[int]]) -> Sides:
     return sides
 
 
-def _two_sides(cluster: Sequence[Published], pairs: set[frozenset[int]]) -> list[Sides]:
-    """Return, for each two releases that share trips, two sides around them that are as large as can be."""
+def _two_sides(cluster: Sequence[PublishedRelease], pairs: set[frozenset[int]]) -> list[Sides]:
+    """Return, for each two releases that share trips, two maximal sides around them."""
     found: dict[tuple[frozenset[int], ...], Sides] = {}
     for one, other in combinations(cluster, 2):
         if frozenset((one.number, other.number)) in pairs:
             first, second = [one], [other]
             for release in cluster:
-                for side, residual in ((first, second), (second, first)):
-                    if release not in residual and release not in side and _fits(release, side, pairs):
+                for side, opposite in ((first, second), (second, first)):
+                    if release not in opposite and release not in side and _fits(release, side, pairs):
                         side.append(release)
                         break
             key = tuple(sorted((frozenset(r.number for r in side) for side in (first, second)), key=sorted))
@@ -182,7 +204,7 @@ def _two_sides(cluster: Sequence[Published], pairs: set[frozenset[int]]) -> list
     return list(found.values())
 
 
-def _contradiction(releases: Sequence[Published]) -> Finding:
+def _contradiction(releases: Sequence[PublishedRelease]) -> Finding:
     names = tuple(release.name for release in releases)
     text = (
         f"the numbers of {' and '.join(names)} contradict what is known of their trips, so that they cannot be "
@@ -191,9 +213,9 @@ def _contradiction(releases: Sequence[Published]) -> Finding:
     return Finding("relation", names, text)
 
 
-def _not_tried(cluster: Sequence[Published], many_sides: bool, unsure: bool) -> Iterator[Finding]:
+def _report_undecided(cluster: Sequence[PublishedRelease], many_sides: bool, unsure: bool) -> Iterator[Finding]:
     names = tuple(release.name for release in cluster)
-    severity: Severity = "note" if together(*cluster) else "finding"
+    severity: Severity = "note" if are_linked(*cluster) else "finding"
     ways = f"{len(cluster)} releases share trips with each other in so many ways that"
     if many_sides:
         text = f"{ways} only two kinds of tables at a time were combined, not all at once"

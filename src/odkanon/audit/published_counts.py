@@ -1,76 +1,87 @@
-"""Releases whose trips are not known as equations: from what they say of each other, and their published numbers."""
+"""Releases whose trips are not given, as equations over the trips that their relations and counts allow."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-import duckdb
 import numpy as np
+import numpy.typing as npt
+from duckdb import DuckDBPyConnection as Connection
 
-from odkanon.audit.differences import Family, families, find_differences, find_few_contributors
-from odkanon.audit.differencing.equations import System
-from odkanon.audit.differencing.feasible_solution import Floats, some_masses
-from odkanon.audit.equation_systems import highest, possible_columns
+from odkanon.audit.differences import Breakdown, find_breakdowns, find_differences, find_few_contributors
+from odkanon.audit.differencing.equations import EquationSystem, InconsistentCountsError, split_components
+from odkanon.audit.equation_systems import Sides, possible_columns, strictest_threshold
 from odkanon.audit.findings import Finding
-from odkanon.audit.pairwise_checks import Comparing
+from odkanon.audit.pairwise_checks import ReleaseComparer
 from odkanon.audit.relations import Relation, inside_mark
-from odkanon.audit.release_reader import Published
-from odkanon.audit.zone_geometry import Places
+from odkanon.audit.release_reader import PublishedRelease
+from odkanon.audit.zone_geometry import ZonePlaces
+from odkanon.core.arrays import Ints
 
+Floats = npt.NDArray[np.float64]
 MOST_ATOMS = 1 << 10
-"""How many sets of releases a trip may be about, before that is too many to try."""
+"""The number of sets of releases above which too many are possible for a trip."""
+CLOSE = 1e-7
+"""The share of its rows by which a component may be off, through rounding."""
+MOST_VALUES = 40_000
+"""The number of rows times columns above which a component on three or more sides is not solved."""
+_SCALE = float(1 << 20)
+"""The largest count that the solver sees, far above its absolute tolerance of 1e-7; a power of two, to stay exact."""
+_TINY = 1e-9
+"""The scaled mass up to which a column is empty."""
 
 
 def compare_numbers(
-    connection: duckdb.DuckDBPyConnection, places: Places, told: Sequence[Relation], related: Sequence[Relation]
+    connection: Connection, places: ZonePlaces, comparable: Sequence[Relation], related: Sequence[Relation]
 ) -> list[Finding]:
-    """Return what releases give away of which it is told, but not known by the trips, how these lie to each other.
+    """Return the groups that published counts disclose, for releases whose relations are stated, not known by trips.
 
     Parameters
     ----------
-    told : sequence of Relation
-        The two that can be compared by their numbers.
+    comparable : sequence of Relation
+        The pairs that can be compared by their counts.
     related : sequence of Relation
-        What is known of each two.
+        The relation of each two releases.
     """
     apart = [each for each in related if each.kind == "disjoint"]
-    swapped = [each for each in told if each.kind == "overlap"]
-    certain = [each for each in told if each.kind != "overlap"]
+    swapped = [each for each in comparable if each.kind == "overlap"]
+    certain = [each for each in comparable if each.kind != "overlap"]
     members = {release.number for each in certain for release in (each.one, each.other)}
     between = [each for each in related if {each.one.number, each.other.number} <= members]
-    found = Comparing(connection, Told(connection, places, between)).compare(between)
+    found = ReleaseComparer(connection, SystemBuilder(connection, places, between)).compare(between)
     rough = [*swapped, *(certain if any(each.check == "relation" for each in found) else ())]
-    found += find_few_contributors(connection, families([*told, *apart]))
-    return found + find_differences(connection, families([*rough, *apart]))
+    found += find_few_contributors(connection, find_breakdowns([*comparable, *apart]))
+    return found + find_differences(connection, find_breakdowns([*rough, *apart]))
 
 
-class Told:
-    """Makes the systems of releases that say how their trips lie to each other.
+class SystemBuilder:
+    """Builds the systems of releases whose relations are stated.
 
     Parameters
     ----------
     related : sequence of Relation
-        What is known of each two of them.
+        The relation of each two of them.
     """
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, places: Places, related: Sequence[Relation]) -> None:
+    def __init__(self, connection: Connection, places: ZonePlaces, related: Sequence[Relation]) -> None:
         self._connection, self._places = connection, places
         self._related = related
-        self._complete = [each for each in families(related) if each.complete]
+        self._complete = [each for each in find_breakdowns(related) if each.complete]
 
-    def __call__(self, sides: Sequence[Sequence[Published]]) -> System | None:
-        """Return the rows of some releases as a system; None where that is too much to try.
+    def __call__(self, sides: Sides) -> EquationSystem | None:
+        """Return the rows of some releases as a system; None if there are too many possibilities.
 
         Raises
         ------
-        DoNotFitError
-            Where their numbers contradict what is known of them.
+        InconsistentCountsError
+            If their counts contradict their relations.
         """
         releases = [release for side in sides for release in side]
         atoms = possible_atoms(releases, self._related, self._complete)
         atoms = None if atoms is None else _inside_areas(atoms, releases, self._places)
-        listed = {each.number for each in releases if _suppresses_nothing(each)}
-        rows = None if atoms is None else possible_columns(self._connection, self._places, sides, atoms, listed)
+        complete = {each.number for each in releases if _suppresses_nothing(each)}
+        rows = None if atoms is None else possible_columns(self._connection, self._places, sides, atoms, complete)
         if rows is None:
             return None
         names = ["trips"]
@@ -78,61 +89,122 @@ class Told:
             "weight" in each.measures for each in releases
         ):
             names.append("weight")
-        # Trips are whole, so that half a trip less is less, after sums of floats, too.
-        few = max(each.few for each in releases) - 0.5
-        least = [few if name == "trips" else highest(releases, name) * (1 - 1e-9) for name in names]
-        masses = [found for name in names if (found := some_masses(rows, self._totals(name))) is not None]
+        # Half a trip of tolerance is safe, since trips are whole; sums of weights may be a hair off.
+        min_trips = max(each.min_trips for each in releases) - 0.5
+        least = [min_trips if name == "trips" else strictest_threshold(releases, name) * (1 - 1e-9) for name in names]
+        masses = [found for name in names if (found := feasible_masses(rows, self._counts(name))) is not None]
         if len(masses) < len(names):
             return None
-        return System(rows, tuple(names), np.column_stack(masses), np.array(least))
+        return EquationSystem(rows, tuple(names), np.column_stack(masses), np.array(least))
 
-    def _totals(self, name: str) -> Floats:
+    def _counts(self, name: str) -> Floats:
         found = self._connection.sql(
             f"SELECT coalesce(CAST({name} AS DOUBLE), 'nan') AS total FROM numbered ORDER BY number"
         )
         return np.asarray(found.fetchnumpy()["total"], dtype=np.float64)
 
 
-def _suppresses_nothing(release: Published) -> bool:
-    return release.about is not None and not release.about["suppressed"]["trips"]
+def _suppresses_nothing(release: PublishedRelease) -> bool:
+    return release.provenance is not None and not release.provenance["suppressed"]["trips"]
 
 
 def possible_atoms(
-    releases: Sequence[Published], related: Sequence[Relation], complete: Sequence[Family]
+    releases: Sequence[PublishedRelease], related: Sequence[Relation], complete: Sequence[Breakdown]
 ) -> list[frozenset[int]] | None:
-    """Return which releases, by number, a trip may be about all at once; None where there are too many ways."""
+    """Return the sets of releases, by number, to which a trip may belong exactly; None if there are too many."""
     known = {(each.one.number, each.other.number): each for each in related}
     atoms: list[frozenset[int]] = [frozenset()]
     for at, release in enumerate(releases):
         pairs = [(earlier.number, release.number) for earlier in releases[:at]]
-        told = [known[pair] for both in pairs for pair in (both, both[::-1]) if pair in known]
+        own = [known[pair] for both in pairs for pair in (both, both[::-1]) if pair in known]
         atoms = [*atoms, *(atom | {release.number} for atom in atoms)]
-        atoms = [atom for atom in atoms if all(_may_be(each, atom) for each in told)]
+        atoms = [atom for atom in atoms if all(_is_possible(each, atom) for each in own)]
         if len(atoms) > MOST_ATOMS:
             return None
     numbers = {release.number for release in releases}
-    for family in complete:
-        parts = {part.number for part in family.parts}
-        if parts | {family.whole.number} <= numbers and not any(part.thinned for part in family.parts):
-            atoms = [atom for atom in atoms if family.whole.number not in atom or atom & parts]
+    for breakdown in complete:
+        parts = {part.number for part in breakdown.parts}
+        if parts | {breakdown.whole.number} <= numbers and not any(part.thinned for part in breakdown.parts):
+            atoms = [atom for atom in atoms if breakdown.whole.number not in atom or atom & parts]
     return [atom for atom in atoms if atom]
 
 
 def _inside_areas(
-    atoms: Sequence[frozenset[int]], releases: Sequence[Published], places: Places
+    atoms: Sequence[frozenset[int]], releases: Sequence[PublishedRelease], places: ZonePlaces
 ) -> list[frozenset[int]]:
-    """Return atoms with the areas that their trips may be in: that of a release, and of others in it or not."""
+    """Return atoms inside and outside each study area; those of a release that has the area are inside only."""
     found = list(atoms)
     for area, own in (places.areas_of(release.number for release in releases) or {}).items():
         found = [*(atom | {inside_mark(area)} for atom in found), *(atom for atom in found if not atom & own)]
     return found
 
 
-def _may_be(relation: Relation, atom: frozenset[int]) -> bool:
-    """Tell whether a trip can be about these releases; of a thinned one, any may be missing."""
+def _is_possible(relation: Relation, atom: frozenset[int]) -> bool:
+    """Return whether a trip can belong to an atom; a thinned release may lack any trip."""
     one, other = relation.one.number in atom, relation.other.number in atom
     if relation.kind == "disjoint":
         return not (one and other)
     if one and not other and relation.kind in ("part", "same"):
         return relation.other.thinned
     return not (other and not one and relation.kind == "same") or relation.one.thinned
+
+
+def feasible_masses(rows: Ints, totals: Floats) -> Floats | None:
+    """Return non-negative masses of columns that add up to the rows; None if the system is too large.
+
+    Any solution will do where the true masses are unknown: the mass of a disclosed group is the same in all of them.
+    The one returned minimises the sum of absolute deviations, so that rounded weights are not infeasible. It is a
+    vertex, whose masses are whole on two sides if the counts are.
+
+    Parameters
+    ----------
+    rows : array of int
+        For each column and each side, the number of its row; -1 for none.
+    totals : array of float
+        The count of each row, by its number.
+
+    Raises
+    ------
+    InconsistentCountsError
+        If there is no solution.
+    """
+    from scipy.sparse import coo_array
+
+    column, side = np.nonzero(rows >= 0)
+    numbers, row = np.unique(rows[column, side], return_inverse=True)
+    counts = totals[numbers]
+    if not (np.isfinite(counts) & (counts >= 0)).all():
+        raise InconsistentCountsError
+    component = np.zeros(len(numbers), dtype=np.int64)
+    for number, columns in enumerate(split_components(rows)):
+        own = np.searchsorted(numbers, np.unique(rows[columns][rows[columns] >= 0]))
+        if rows.shape[1] > 2 and len(own) * len(columns) > MOST_VALUES:
+            return None
+        component[own] = number
+    if not counts.any():
+        return np.zeros(len(rows))
+    matrix = coo_array((np.ones(len(row)), (row, column)), shape=(len(numbers), len(rows))).tocsr()
+    masses = _least_deviations(matrix, counts)
+    if masses is None:
+        return None
+    off = np.abs(matrix @ masses - counts)
+    if (np.bincount(component, off) > CLOSE * np.bincount(component, counts)).any():
+        raise InconsistentCountsError
+    return masses
+
+
+def _least_deviations(matrix: Any, counts: Floats) -> Floats | None:
+    """Return the vertex with the least sum of absolute deviations, exact zeros included; None if the solver fails."""
+    from scipy.optimize import linprog
+    from scipy.sparse import csr_array, hstack, identity
+
+    size, columns = matrix.shape
+    scale = 2.0 ** np.ceil(np.log2(counts.max() / _SCALE))
+    slack = csr_array(identity(size))
+    cost = np.concatenate([np.zeros(columns), np.ones(2 * size)])
+    found = linprog(cost, A_eq=hstack([matrix, slack, -slack]), b_eq=counts / scale, method="highs-ds")
+    if found.status != 0:
+        return None
+    masses: Floats = np.where(found.x[:columns] > _TINY, found.x[:columns], 0) * scale
+    whole = np.rint(masses)
+    return whole if np.array_equal(matrix @ whole, counts) else masses

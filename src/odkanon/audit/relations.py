@@ -1,4 +1,4 @@
-"""Which releases are about the same trips: by the trips themselves, or as far as the releases say."""
+"""How the trips of two releases relate: by the trips themselves, otherwise by what recipes and manifests state."""
 
 from __future__ import annotations
 
@@ -6,63 +6,70 @@ import re
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from datetime import date
 from itertools import combinations
 from pathlib import Path
 from typing import Literal
 
-import duckdb
+from duckdb import DuckDBPyConnection as Connection
 
-from odkanon.audit.conditions import ages_of
-from odkanon.audit.findings import Comparison, Finding
-from odkanon.audit.release_reader import Published
-from odkanon.audit.study_area import OTHER, apart_in_time, hides_filter, plain_value, read_alike, segment_of
+from odkanon.audit.counting.conditions import equality, parse_age_band
+from odkanon.audit.counting.release_trips import file_digest, release_filters
+from odkanon.audit.findings import Finding
+from odkanon.audit.release_reader import PublishedRelease
 from odkanon.core.parsing import parse_json
+from odkanon.read.tables.filters import FILTERED
 from odkanon.release_format.recipe import recipe_path
 
-CLOCKED = ("hour", "start_time", "end_time")
-"""What a clock says of a trip."""
-_TIME = re.compile(r"\d:\d\d|\d{4}-?\d\d-?\d\d|\d{4}-?W\d")
-
+OTHER = "other"
+"""The segment of values that have too few trips for a table of their own."""
+TIME_ATTRIBUTES = ("hour", "start_time", "end_time")
 TOO_MANY = "against what you say, by their totals"
-"""How it is known that releases share trips though the auditor says that they do not."""
+"""How a relation is known if the totals contradict an auditor who claims that releases share no trips."""
+
+_OPTIONS = ("columns", "crs", "kind", "timezone", "decimal", "time_format", "encoding", "delimiter", "within")
+"""Reading options that decide which trips there are and what a filter means."""
+_FILES = ("within", "hierarchy")
+"""Reading options that name files."""
+_TIME = re.compile(r"\d:\d\d|\d{4}-?\d\d-?\d\d|\d{4}-?W\d")
 
 RelationKind = Literal["disjoint", "same", "part", "overlap", "unknown"]
 
 
 @dataclass(frozen=True)
 class Relation:
-    """How the trips of two releases lie to each other.
+    """How the trips of two releases relate.
 
     Attributes
     ----------
-    one, other : Published
-        For a part: the part, and that of which it is one.
+    one, other : PublishedRelease
+        For a part: the part, and the whole.
     kind : {"disjoint", "same", "part", "overlap", "unknown"}
         Whether they share no trips, all, all of ``one``, or some.
     how : str
-        From where it is known.
+        The source of that knowledge.
     """
 
-    one: Published
-    other: Published
+    one: PublishedRelease
+    other: PublishedRelease
     kind: RelationKind
     how: str
 
     @property
     def names(self) -> tuple[str, str]:
-        """What to call the two."""
+        """The names of the two releases."""
         return self.one.name, self.other.name
 
 
 def inside_mark(area: int) -> int:
-    """Return the number that marks, among releases, an area; see `odkanon.audit.zone_geometry.Places`."""
+    """Return the number that stands for an area among release numbers; see `odkanon.audit.zone_geometry.ZonePlaces`."""
     return -1 - area
 
 
-def scopes(
-    connection: duckdb.DuckDBPyConnection, releases: Iterable[Published], areas: Iterable[int]
+def count_atoms(
+    connection: Connection, releases: Iterable[PublishedRelease], areas: Iterable[int]
 ) -> list[tuple[frozenset[int], int]]:
-    """Return for which sets of releases, and inside which areas, there are trips of just these, and how many."""
+    """Return the sets of releases (and areas) to which some trip belongs exactly, each with its number of trips."""
     tables = [f"SELECT trip, {each.number} AS release FROM scope{each.number}" for each in releases]
     if not tables:
         return []
@@ -76,54 +83,56 @@ def scopes(
     return [(frozenset(members), int(count)) for members, count in counted]
 
 
-def relations(
-    releases: Sequence[Published],
-    known: Sequence[tuple[frozenset[int], int]],
+def find_relations(
+    releases: Sequence[PublishedRelease],
+    atoms: Sequence[tuple[frozenset[int], int]],
     exact: AbstractSet[int],
     *,
     cumulative: bool,
     disjoint: bool,
 ) -> list[Relation]:
-    """Return how each two releases lie to each other.
+    """Return the relation of each two releases.
 
     Parameters
     ----------
-    known : sequence
-        What `scopes` returns, for the releases in ``exact``.
+    atoms : sequence
+        The result of `count_atoms` for the releases in ``exact``.
     exact : set of int
-        Numbers of the releases whose trips were found.
+        Numbers of the releases whose trips are known.
     cumulative, disjoint : bool
-        What the auditor says of releases that do not tell: that they contain those with fewer trips, or share none.
+        What the auditor claims of releases that state nothing: that they contain those with fewer trips, or share none.
     """
     found = []
     for one, other in combinations(releases, 2):
         if {one.number, other.number} <= exact:
-            found.append(_by_trips(one, other, known))
+            found.append(_relate_by_trips(one, other, atoms))
             continue
-        told = _told(one, other)
-        if told.kind == "unknown" and disjoint:
-            wrong = _too_many(one, other)
-            told = Relation(one, other, "unknown" if wrong else "disjoint", TOO_MANY if wrong else "as you say")
-        elif told.kind == "unknown" and cumulative and one.total is not None and other.total is not None:
-            # With as many trips each may have some that the other has not: one was swapped.
+        relation = _relate_by_statements(one, other)
+        if relation.kind == "unknown" and disjoint:
+            wrong = _exceed_input(one, other)
+            relation = Relation(one, other, "unknown" if wrong else "disjoint", TOO_MANY if wrong else "as you say")
+        elif relation.kind == "unknown" and cumulative and one.total is not None and other.total is not None:
+            # With equal totals, each may have trips that the other lacks: some were replaced.
             part, whole = (one, other) if one.total <= other.total else (other, one)
-            told = Relation(part, whole, "overlap" if one.total == other.total else "part", "as you say")
-        found.append(told)
+            relation = Relation(part, whole, "overlap" if one.total == other.total else "part", "as you say")
+        found.append(relation)
     return found
 
 
-def _too_many(one: Published, other: Published) -> bool:
-    """Tell whether two releases of one file have more trips together than the file, so that they share some."""
+def _exceed_input(one: PublishedRelease, other: PublishedRelease) -> bool:
+    """Return whether two releases of one file have more trips than the file, and so must share some."""
     if one.sha256 is None or one.sha256 != other.sha256:
         return False
-    there = max(int(each.about["input"]["trips"]) for each in (one, other) if each.about is not None)
-    return sum(each.total for each in (one, other) if each.total is not None) > there
+    most = max(int(each.provenance["input"]["trips"]) for each in (one, other) if each.provenance is not None)
+    return sum(each.total for each in (one, other) if each.total is not None) > most
 
 
-def _by_trips(one: Published, other: Published, known: Sequence[tuple[frozenset[int], int]]) -> Relation:
-    both = sum(count for members, count in known if {one.number, other.number} <= members)
-    first = sum(count for members, count in known if one.number in members)
-    second = sum(count for members, count in known if other.number in members)
+def _relate_by_trips(
+    one: PublishedRelease, other: PublishedRelease, atoms: Sequence[tuple[frozenset[int], int]]
+) -> Relation:
+    both = sum(count for members, count in atoms if {one.number, other.number} <= members)
+    first = sum(count for members, count in atoms if one.number in members)
+    second = sum(count for members, count in atoms if other.number in members)
     how = "by the trips"
     if both == 0:
         return Relation(one, other, "disjoint", how)
@@ -132,59 +141,131 @@ def _by_trips(one: Published, other: Published, known: Sequence[tuple[frozenset[
     return Relation(other, one, "part", how) if both == second else Relation(one, other, "overlap", how)
 
 
-def _told(one: Published, other: Published) -> Relation:
-    """Return what two releases say: parts of one file are told apart by segments and filters on one attribute."""
+def _relate_by_statements(one: PublishedRelease, other: PublishedRelease) -> Relation:
+    """Return the relation by the periods, segments and filters that recipes and manifests state."""
     how = "by what they say"
-    if apart_in_time(one, other):
+    if have_disjoint_periods(one, other):
         return Relation(one, other, "disjoint", "by their periods")
-    if one.sha256 is None or one.sha256 != other.sha256 or hides_filter(one) or hides_filter(other):
+    if one.sha256 is None or one.sha256 != other.sha256 or has_unknown_filter(one) or has_unknown_filter(other):
         return Relation(one, other, "unknown", how)
-    first, second = segment_of(one), segment_of(other)
-    if not (read_alike(one, other) or together(one, other)):
+    first, second = release_segment(one), release_segment(other)
+    if not (read_identically(one, other) or are_linked(one, other)):
         return Relation(one, other, "unknown", how)
     common = [name for name in first.keys() & second.keys() if first[name] != second[name]]
-    if any(_exclude(name, first[name], second[name]) for name in common) or (common and together(one, other)):
+    if any(_exclude(name, first[name], second[name]) for name in common) or (common and are_linked(one, other)):
         return Relation(one, other, "disjoint", how)
     if first == second:
         return Relation(one, other, "same" if one.total == other.total else "unknown", how)
     for part, whole, inner, outer in ((one, other, first, second), (other, one, second, first)):
         if outer.items() <= inner.items() and (part.total or 0) <= (whole.total or 0):
             return Relation(part, whole, "part", how)
-    kind: RelationKind = "overlap" if together(one, other) else "unknown"
+    kind: RelationKind = "overlap" if are_linked(one, other) else "unknown"
     return Relation(one, other, kind, "released linked" if kind == "overlap" else how)
 
 
 def _exclude(name: str, one: str, other: str) -> bool:
-    """Tell whether two values of an attribute exclude each other, whoever made the releases.
+    """Return whether two values of an attribute exclude each other, whatever run they come from.
 
-    Hours do not, as clocks may differ, nor does what is left over: of another run, that may be anything.
+    Hours do not, since clocks may differ, nor does the segment of other values, which differs between runs.
     """
     one, other = (plain_value(value) for value in (one, other))
-    if name in CLOCKED or {one, other} & {OTHER, ""} or one.casefold() == other.casefold():
+    if name in TIME_ATTRIBUTES or {one, other} & {OTHER, ""} or one.casefold() == other.casefold():
         return False
     if name != "age":
-        # A day, or a time of day, may be part of a time that is written otherwise.
+        # A date or a time of day may be part of a time written in another format.
         return not any(map(_TIME.search, (one, other)))
-    ages = ages_of(one), ages_of(other)
+    ages = parse_age_band(one), parse_age_band(other)
     if None in ages:
-        # What is no age, such as -1 or a word, is missing, too.
+        # Anything that is not an age, such as -1 or a word, counts as missing.
         return "missing" in (one, other) and ages != (None, None)
     (low, high), (least, most) = ages  # type: ignore[misc]
     return bool(high < least or most < low)
 
 
-def together(*releases: Published) -> bool:
-    """Tell whether releases were made in one run, as segments that stay safe side by side.
+def have_disjoint_periods(one: PublishedRelease, other: PublishedRelease) -> bool:
+    """Return whether the stated periods of two releases exclude each other, on the same clock."""
+    first, second = (release.manifest.get("period", {}) for release in (one, other))
+    if not first or not second or first.get("timezone") != second.get("timezone"):
+        return False
+    if one.recipe and other.recipe and _clock(one) != _clock(other):
+        return False
+    days = ((before.get("until"), after.get("since")) for before, after in ((first, second), (second, first)))
+    try:
+        return any(date.fromisoformat(until) <= date.fromisoformat(since) for until, since in days if until and since)
+    except (ValueError, TypeError):
+        return False
 
-    Those have one recipe for all; a release with one of its own was made by itself, whatever an index lists.
+
+def _clock(release: PublishedRelease) -> tuple[object, ...]:
+    """Return what decides on which day a trip starts: the column of its start, and how that is read.
+
+    For a trip over midnight, the column of its end would give another day. Columns may be mapped either way round.
     """
-    folders = {each.folder.resolve().parent for each in releases}
-    alone = any(recipe_path(path).is_file() for each in releases for path in (each.folder, each.folder.resolve()))
-    return len(folders) == 1 and not alone and {each.folder.resolve().name for each in releases} <= listed_in(*folders)
+    source = release.recipe.get("input", {})
+    columns = source.get("columns") or {}
+    inverse = {theirs: ours for ours, theirs in columns.items()}
+    return columns.get("start_time", inverse.get("start_time")), source.get("time_format"), source.get("timezone")
 
 
-def listed_in(folder: Path) -> set[str]:
-    """Return the names of the releases that the index of a folder lists as made in one run."""
+def read_identically(one: PublishedRelease, other: PublishedRelease) -> bool:
+    """Return whether two releases read a file with the same options, up to filters and segments."""
+    sources = [each.recipe.get("input", {}) for each in (one, other)]
+    first, second = ({name: each.get(name) for name in _OPTIONS} for each in sources)
+    first["table"], second["table"] = (Path(str(each.get("hierarchy"))).name for each in sources)
+    known = not str(first["within"]).endswith(" in memory")
+    digests = ({file_digest(one, name), file_digest(other, name)} - {None} for name in _FILES)
+    if any(len(each) > 1 for each in digests):
+        return False
+    return first == second and known and one.parameters.get("left_out") == other.parameters.get("left_out")
+
+
+def share_lookup_table(one: PublishedRelease, other: PublishedRelease) -> bool:
+    """Return whether two releases were made on one lookup table, as far as is known."""
+    paths = [str(each.recipe.get("input", {}).get("hierarchy")) for each in (one, other)]
+    digests = [file_digest(each, "hierarchy") for each in (one, other)]
+    if None not in digests:
+        return digests[0] == digests[1]
+    return paths[0] == paths[1] and not paths[0].endswith(" in memory")
+
+
+def has_unknown_filter(release: PublishedRelease) -> bool:
+    """Return whether rows were rejected by a filter that the recipe does not state."""
+    provenance = release.provenance
+    return provenance is not None and FILTERED in provenance["input"]["rejected"] and not release_filters(release)
+
+
+def release_segment(release: PublishedRelease) -> dict[str, str]:
+    """Return the segment and the filters of a release as ``{attribute: value}``."""
+    segment = {name: str(label) for name, label in release.parameters.get("segment", {}).items()}
+    for where in release_filters(release):
+        equal = equality(where)
+        segment |= {equal[0]: plain_value(equal[1])} if equal else {f"filter {where}": "yes"}
+    return segment
+
+
+def plain_value(value: object) -> str:
+    """Return a value of a filter as segments write it: ``1`` for ``1.0``, ``true`` and ``01``, without outer spaces."""
+    text = str(value).strip()
+    try:
+        return f"{float({'true': '1', 'false': '0'}.get(text.casefold(), text)):.17g}"
+    except ValueError:
+        return text
+
+
+def are_linked(*releases: PublishedRelease) -> bool:
+    """Return whether releases are linked tables: segments of one run, protected against each other.
+
+    These have one recipe for the whole folder; a release with a recipe of its own is not one of them, whatever an index
+    lists.
+    """
+    paths = [each.folder.resolve() for each in releases]
+    folders, names = {path.parent for path in paths}, {path.name for path in paths}
+    separate = any(recipe_path(path).is_file() for path in [*paths, *(each.folder for each in releases)])
+    return len(folders) == 1 and not separate and names <= linked_names(*folders)
+
+
+def linked_names(folder: Path) -> set[str]:
+    """Return the names of the linked releases in the index of a folder."""
     try:
         index = parse_json((folder / "index.json").read_text(encoding="utf-8"))
         return {index["whole"], *(part["folder"] for part in index["segments"] if part["folder"])}
@@ -192,12 +273,12 @@ def listed_in(folder: Path) -> set[str]:
         return set()
 
 
-def unknown(found: Sequence[Relation]) -> list[Finding]:
+def find_unknown_relations(related: Sequence[Relation]) -> list[Finding]:
     """Return a finding for each two releases of which it is not known whether they share trips."""
-    return [Finding("relation", each.names, _why_unknown(each)) for each in found if each.kind == "unknown"]
+    return [Finding("relation", each.names, _explain_unknown(each)) for each in related if each.kind == "unknown"]
 
 
-def _why_unknown(relation: Relation) -> str:
+def _explain_unknown(relation: Relation) -> str:
     names = f"{relation.one.name} and {relation.other.name}"
     if relation.how == TOO_MANY:
         return (
@@ -208,8 +289,3 @@ def _why_unknown(relation: Relation) -> str:
         f"whether {names} are about the same trips is not known, so they cannot be compared; give the trips, or say "
         "--disjoint if they are about different trips"
     )
-
-
-def comparison(relation: Relation, compared: str) -> Comparison:
-    """Return what a report says of two releases."""
-    return Comparison(relation.names, relation.kind, relation.how, compared)

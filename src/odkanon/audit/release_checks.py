@@ -1,37 +1,37 @@
-"""Checks of one release by what its own files say: rule, totals, margins, homogeneity."""
+"""Checks of one release by its own files: rule, totals, margins, homogeneity, persons."""
 
 from __future__ import annotations
 
 from math import isclose
 from typing import Any
 
-import duckdb
+from duckdb import DuckDBPyConnection as Connection
 
+from odkanon.audit.counting.measures import MEASURES
 from odkanon.audit.findings import Finding
-from odkanon.audit.own_counts import MEASURES
-from odkanon.audit.release_reader import AXES, Published, finding_on, parse_number, rows
+from odkanon.audit.release_reader import AXES, PublishedRelease, finding_on, parse_number, rows
 
 
-def show(value: float) -> str:
+def format_mass(value: float) -> str:
     """Return a mass as text."""
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.3f}"
 
 
-def check_rule(connection: duckdb.DuckDBPyConnection, release: Published, *, with_trips: bool) -> list[Finding]:
-    """Check that every flow meets the rule, is listed once, and that the promise in words is the rule.
+def check_rule(connection: Connection, release: PublishedRelease, *, with_trips: bool) -> list[Finding]:
+    """Check that every flow meets the rule, is listed once, and that the statement promises the rule.
 
-    What the flows do not say of themselves is left to the trips, where those are given.
+    Measures that the flows do not publish are left to the recount, if there are trips.
     """
     findings = []
-    for measure, told in release.thresholds.items():
-        threshold = max(told, release.kept.get(measure, 0))
+    for measure, disclosed in release.thresholds.items():
+        threshold = max(disclosed, release.exact_thresholds.get(measure, 0))
         if measure not in release.measures:
             text = f"the rule counts {measure}, but no flow says how many it has; give the trips to count them"
             if not with_trips:
-                # Nested rows say nothing of persons on purpose: their numbers would tell of parts of a row.
+                # Nested rows omit persons on purpose: their counts would disclose parts of a row.
                 findings.append(finding_on("rule", release, text, "note" if release.nested else "finding"))
             continue
-        # A threshold on weight went through a decimal text; a hair below is not below.
+        # A threshold on weight was rounded to a decimal text; a hair below it is not below.
         least = threshold * (1 - 1e-12)
         below = rows(
             connection,
@@ -41,20 +41,20 @@ def check_rule(connection: duckdb.DuckDBPyConnection, release: Published, *, wit
         )
         if below:
             worst = below[0]
-            own = (release.disclosed_thresholds.get(measure), release.kept.get(measure))
+            own = (release.disclosed_thresholds.get(measure), release.exact_thresholds.get(measure))
             whose = "the rule" if threshold in own else "your rule"
             text = (
-                f"{len(below):,} flows are below {whose} of {show(threshold)} {measure}: {worst['origin']} -> "
+                f"{len(below):,} flows are below {whose} of {format_mass(threshold)} {measure}: {worst['origin']} -> "
                 f"{worst['destination']} has {worst[measure]}"
             )
             findings.append(finding_on("rule", release, text, details=below))
     findings += _check_destinations(connection, release)
-    findings += _check_possible(connection, release)
+    findings += _check_plausible(connection, release)
     return findings + _check_listed_once(connection, release) + _check_promise(release)
 
 
-def _check_possible(connection: duckdb.DuckDBPyConnection, release: Published) -> list[Finding]:
-    """Check that rows say where they begin and end, and that nobody is in a flow without a trip."""
+def _check_plausible(connection: Connection, release: PublishedRelease) -> list[Finding]:
+    """Check that flows have an origin and a destination, and no more contributors than trips."""
     tests = {
         "do not say where they begin or end, and may be totals of others": " OR ".join(
             f"coalesce({axis}, '') = ''" for axis in AXES
@@ -75,27 +75,27 @@ def _check_possible(connection: duckdb.DuckDBPyConnection, release: Published) -
     return findings
 
 
-def _check_destinations(connection: duckdb.DuckDBPyConnection, release: Published) -> list[Finding]:
+def _check_destinations(connection: Connection, release: PublishedRelease) -> list[Finding]:
     least = release.constraints.get("min_destinations", 0)
-    few = rows(
+    below = rows(
         connection,
         f"SELECT origin, count(DISTINCT destination) AS destinations FROM classes WHERE release = {release.number} "
         f"GROUP BY origin HAVING count(DISTINCT destination) < {least} ORDER BY 2, 1",
     )
-    if not few:
+    if not below:
         return []
     text = (
-        f"{len(few):,} origin zones have flows to fewer than the {least:g} destinations that are promised: "
-        f"{few[0]['origin']} has {few[0]['destinations']}"
+        f"{len(below):,} origin zones have flows to fewer than the {least:g} destinations that are promised: "
+        f"{below[0]['origin']} has {below[0]['destinations']}"
     )
-    return [finding_on("rule", release, text, details=few)]
+    return [finding_on("rule", release, text, details=below)]
 
 
-def _check_listed_once(connection: duckdb.DuckDBPyConnection, release: Published) -> list[Finding]:
+def _check_listed_once(connection: Connection, release: PublishedRelease) -> list[Finding]:
     twice = rows(
         connection,
         f"SELECT origin, destination, count(*) AS times FROM classes WHERE release = {release.number} "
-        "GROUP BY origin, destination, kind HAVING count(*) > 1 ORDER BY 1, 2",
+        "GROUP BY origin, destination, attributes HAVING count(*) > 1 ORDER BY 1, 2",
     )
     if not twice:
         return []
@@ -104,35 +104,39 @@ def _check_listed_once(connection: duckdb.DuckDBPyConnection, release: Published
     return [finding_on("rule", release, text, details=twice)]
 
 
-def _check_promise(release: Published) -> list[Finding]:
-    """Check that there is a promise at all, and that its words are its numbers."""
-    findings = [] if release.bare else _check_words(release)
-    who, asked = ("you ask", release.demanded) if release.bare else ("it promises", release.disclosed_thresholds)
+def _check_promise(release: PublishedRelease) -> list[Finding]:
+    """Check that the rule is not met by every flow anyway, and that the statement agrees with it."""
+    findings = [] if release.bare else _check_statement(release)
+    who, thresholds = (
+        ("you ask", release.auditor_thresholds) if release.bare else ("it promises", release.disclosed_thresholds)
+    )
     one = {"weight": release.mean_weight or 1}
-    if all(threshold <= one.get(measure, 1) for measure, threshold in asked.items()):
+    if all(threshold <= one.get(measure, 1) for measure, threshold in thresholds.items()):
         text = f"{who} that a flow has 1 of what it counts, which every flow has: it protects nobody"
         findings.append(finding_on("rule", release, text))
     return findings
 
 
-def _check_words(release: Published) -> list[Finding]:
-    told = release.manifest.get("statement", "")
+def _check_statement(release: PublishedRelease) -> list[Finding]:
+    statement = release.manifest.get("statement", "")
     for measure, threshold in release.disclosed_thresholds.items():
-        if f"{threshold:,.10g}" not in told and f"{threshold:,}" not in told:
-            text = f"the statement {told!r} does not promise {show(threshold)} {measure}, which is the rule"
+        if f"{threshold:,.10g}" not in statement and f"{threshold:,}" not in statement:
+            text = f"the statement {statement!r} does not promise {format_mass(threshold)} {measure}, which is the rule"
             return [finding_on("rule", release, text)]
     constraints = {"max_share": "more than {:.10g} % of the", "min_destinations": "at least {} destinations"}
     for name, value in release.constraints.items():
-        if constraints[name].format(100 * value if name == "max_share" else value) not in told:
-            text = f"the statement {told!r} does not promise {name} {value:g}, which is the rule"
+        if constraints[name].format(100 * value if name == "max_share" else value) not in statement:
+            text = f"the statement {statement!r} does not promise {name} {value:g}, which is the rule"
             return [finding_on("rule", release, text)]
     return []
 
 
-def check_totals(connection: duckdb.DuckDBPyConnection, release: Published) -> list[Finding]:
-    """Check that flows add up to what is said to be published, and input to published, suppressed and rejected."""
+def check_totals(connection: Connection, release: PublishedRelease) -> list[Finding]:
+    """Check that flows add up to the published totals, and published, suppressed and rejected totals to the input."""
     published = release.manifest["published"]
-    added = ", ".join(f"coalesce(sum({each.name}), 0)::{each.kind} AS {each.name}" for each in MEASURES if each.adds_up)
+    added = ", ".join(
+        f"coalesce(sum({each.name}), 0)::{each.sql_type} AS {each.name}" for each in MEASURES if each.adds_up
+    )
     sums = rows(
         connection,
         f"SELECT count(*) AS classes, {added}, count(DISTINCT origin) AS origins, "
@@ -140,52 +144,57 @@ def check_totals(connection: duckdb.DuckDBPyConnection, release: Published) -> l
     )[0]
     findings = []
     for name in sums:
-        if name in published and not _same(sums[name], published[name]):
-            text = f"the flows have {show(sums[name])} {name} in all, but release.json says {show(published[name])}"
-            findings.append(finding_on("totals", release, text))
-    if release.about is None:
-        return findings
-    return findings + _check_account(release, release.about) + _check_claims(connection, release, release.about)
-
-
-def _check_account(release: Published, about: dict[str, Any]) -> list[Finding]:
-    account, published, suppressed = (about[part] for part in ("input", "published", "suppressed"))
-    findings = []
-    for name in (each.name for each in MEASURES if each.adds_up and each.name in account):
-        rejected = sum(part.get(name, 0) for part in account["rejected"].values())
-        parts = published[name] + suppressed[name] + rejected
-        if not _same(parts, account[name]):
+        if name in published and not _is_close(sums[name], published[name]):
             text = (
-                f"input {show(account[name])} {name} is not published {show(published[name])} + suppressed "
-                f"{show(suppressed[name])} + rejected {show(rejected)}"
+                f"the flows have {format_mass(sums[name])} {name} in all, but release.json says "
+                f"{format_mass(published[name])}"
+            )
+            findings.append(finding_on("totals", release, text))
+    if release.provenance is None:
+        return findings
+    return findings + _check_input(release, release.provenance) + _check_minima(connection, release, release.provenance)
+
+
+def _check_input(release: PublishedRelease, provenance: dict[str, Any]) -> list[Finding]:
+    given, published, suppressed = (provenance[part] for part in ("input", "published", "suppressed"))
+    findings = []
+    for name in (each.name for each in MEASURES if each.adds_up and each.name in given):
+        rejected = sum(part.get(name, 0) for part in given["rejected"].values())
+        parts = published[name] + suppressed[name] + rejected
+        if not _is_close(parts, given[name]):
+            text = (
+                f"input {format_mass(given[name])} {name} is not published {format_mass(published[name])} + suppressed "
+                f"{format_mass(suppressed[name])} + rejected {format_mass(rejected)}"
             )
             findings.append(finding_on("totals", release, text))
     return findings
 
 
-def _check_claims(connection: duckdb.DuckDBPyConnection, release: Published, about: dict[str, Any]) -> list[Finding]:
-    """Check what is said about the smallest flows."""
+def _check_minima(connection: Connection, release: PublishedRelease, provenance: dict[str, Any]) -> list[Finding]:
+    """Check the recorded minima over flows, and the recorded number of flows below the rule."""
     findings = []
-    for measure, said in about.get("privacy", {}).items():
-        if measure not in release.measures or said["min"] is None:
+    for measure, recorded in provenance.get("privacy", {}).items():
+        if measure not in release.measures or recorded["min"] is None:
             continue
-        threshold = parse_number(said["threshold"])
+        threshold = parse_number(recorded["threshold"])
         found = rows(
             connection,
             f"SELECT min({measure}) AS least, count(*) FILTER ({measure} < {threshold} * (1 - 1e-12)) AS below "
             f"FROM classes WHERE release = {release.number}",
         )[0]
-        if found["least"] is None or not _same(found["least"], said["min"]) or found["below"] != said["below"]:
+        agrees = found["least"] is not None and _is_close(found["least"], recorded["min"])
+        if not agrees or found["below"] != recorded["below"]:
             text = (
-                f"release.json says that the smallest flow has {show(said['min'])} {measure} and {said['below']:,} are "
-                f"below {show(threshold)}; it is {show(found['least'] or 0)}, and {found['below']:,} are"
+                f"release.json says that the smallest flow has {format_mass(recorded['min'])} {measure} and "
+                f"{recorded['below']:,} are below {format_mass(threshold)}; it is {format_mass(found['least'] or 0)}, "
+                f"and {found['below']:,} are"
             )
             findings.append(finding_on("totals", release, text))
     return findings
 
 
-def check_margins(connection: duckdb.DuckDBPyConnection, release: Published) -> list[Finding]:
-    """Check what zone sums and the total give away about suppressed flows."""
+def check_margins(connection: Connection, release: PublishedRelease) -> list[Finding]:
+    """Check that zone totals and the grand total disclose no suppressed flows."""
     findings = []
     for axis in AXES:
         sums = {
@@ -196,7 +205,7 @@ def check_margins(connection: duckdb.DuckDBPyConnection, release: Published) -> 
                 f"WHERE release = {release.number} GROUP BY 1",
             )
         }
-        listed = {about["id"]: about for about, _ in release.zones[axis]}
+        listed = {properties["id"]: properties for properties, _ in release.zones[axis]}
         findings += [
             finding_on("zones", release, f"{axis} zone {zone} has flows but is missing from zones.geojson")
             for zone in sorted(sums.keys() - listed.keys())
@@ -210,22 +219,25 @@ def check_margins(connection: duckdb.DuckDBPyConnection, release: Published) -> 
     return findings + _note_remainder(release)
 
 
-def _check_margin(release: Published, axis: str, about: dict[str, Any], sums: dict[str, Any]) -> list[Finding]:
-    if about["trips"] != sums["trips"]:
-        off = about["trips"] - sums["trips"]
+def _check_margin(
+    release: PublishedRelease, axis: str, properties: dict[str, Any], sums: dict[str, Any]
+) -> list[Finding]:
+    zone = properties["id"]
+    if properties["trips"] != sums["trips"]:
+        off = properties["trips"] - sums["trips"]
         text = (
-            f"zones.geojson gives {axis} zone {about['id']} {about['trips']:,} trips, its published flows have "
+            f"zones.geojson gives {axis} zone {zone} {properties['trips']:,} trips, its published flows have "
             f"{sums['trips']:,}: the difference of {off:,} is what was suppressed there, or the file was edited"
         )
         return [finding_on("margins", release, text)]
-    if "weight" in about and not _same(about["weight"], sums["weight"]):
-        text = f"zones.geojson gives {axis} zone {about['id']} another weight than its published flows have"
+    if "weight" in properties and not _is_close(properties["weight"], sums["weight"]):
+        text = f"zones.geojson gives {axis} zone {zone} another weight than its published flows have"
         return [finding_on("margins", release, text)]
     return []
 
 
-def _note_remainder(release: Published) -> list[Finding]:
-    # Only what stands in the folder can be subtracted by others; the recipe stays with the steward.
+def _note_remainder(release: PublishedRelease) -> list[Finding]:
+    # Others can subtract only the totals in the folder; the recipe stays with the steward.
     suppressed = release.manifest.get("suppressed", {})
     small = [
         each.name
@@ -235,14 +247,14 @@ def _note_remainder(release: Published) -> list[Finding]:
     if not small:
         return []
     text = (
-        f"input - rejected - published = {show(suppressed[small[0]])} {small[0]}, below the rule: somewhere there are "
-        "so few in no published flow (where, it does not say)"
+        f"input - rejected - published = {format_mass(suppressed[small[0]])} {small[0]}, below the rule: somewhere "
+        "there are so few in no published flow (where, it does not say)"
     )
     return [finding_on("margins", release, text, "note")]
 
 
-def check_persons(connection: duckdb.DuckDBPyConnection, release: Published) -> list[Finding]:
-    """Note flows with fewer than k persons, by what the release says, where its rule does not rule that out."""
+def check_persons(connection: Connection, release: PublishedRelease) -> list[Finding]:
+    """Note flows that publish fewer than k persons, if the rule has no threshold on persons."""
     if "persons" in release.thresholds or "persons" not in release.measures or release.bare:
         return []
     below = rows(
@@ -260,15 +272,15 @@ def check_persons(connection: duckdb.DuckDBPyConnection, release: Published) -> 
     return [finding_on("persons", release, text, "note", below)]
 
 
-def check_homogeneity(connection: duckdb.DuckDBPyConnection, release: Published) -> list[Finding]:
-    """Note zones from which all published trips go to one place: knowing the origin is knowing the destination."""
+def check_homogeneity(connection: Connection, release: PublishedRelease) -> list[Finding]:
+    """Note zones with a single published destination: there, the origin discloses the destination."""
     single = rows(
         connection,
         f"SELECT origin, min(destination) AS destination, sum(trips)::BIGINT AS trips FROM classes "
         f"WHERE release = {release.number} GROUP BY origin HAVING count(*) = 1 ORDER BY origin",
     )
     origins = len(release.zones["origin"])
-    # Each flow between boxes has a box of its own at both ends, and boxes overlap.
+    # A flow between boxes has its own box at both ends, and boxes overlap.
     if not single or origins == 1 or release.has_boxes or release.nested:
         return []
     first = single[0]
@@ -279,5 +291,5 @@ def check_homogeneity(connection: duckdb.DuckDBPyConnection, release: Published)
     return [finding_on("homogeneity", release, text, "note", single)]
 
 
-def _same(one: float, other: float) -> bool:
+def _is_close(one: float, other: float) -> bool:
     return isclose(one, other, rel_tol=1e-9, abs_tol=1e-6)

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from odkanon.audit.auditor import Opened, open_releases
-from odkanon.audit.release_reader import Published
+from odkanon.audit.auditor import OpenReleases, open_releases
+from odkanon.audit.release_reader import PublishedRelease
 from odkanon.core.arrays import Ints
 from odkanon.errors import InputError
 from odkanon.evidence.attack import AttackTimer, Need
@@ -57,7 +57,7 @@ class TripRecords:
 class AttackInputs:
     """The inputs of all attacks on one release, with derived arrays that are computed once."""
 
-    opened: Opened
+    opened: OpenReleases
     spec: InputSpec
 
     @cached_property
@@ -116,7 +116,7 @@ class AttackContext:
         return bool(self.earlier) if need == "other releases" else self.release.has_boxes
 
     @property
-    def opened(self) -> Opened:
+    def opened(self) -> OpenReleases:
         """The release (number 0), the other releases and the trips, in the database of the audit."""
         return self.inputs.opened
 
@@ -126,19 +126,19 @@ class AttackContext:
         return self.inputs.spec
 
     @property
-    def release(self) -> Published:
+    def release(self) -> PublishedRelease:
         """The release under attack."""
         return self.opened.releases[0]
 
     @property
-    def earlier(self) -> tuple[Published, ...]:
+    def earlier(self) -> tuple[PublishedRelease, ...]:
         """Other releases that the attacker has."""
         return self.opened.releases[1:]
 
     @property
     def about(self) -> Mapping[str, Any]:
         """The provenance of the release: from the recipe if there is one, else from the public manifest."""
-        return self.release.about or self.release.manifest
+        return self.release.provenance or self.release.manifest
 
     @property
     def method(self) -> str:
@@ -155,7 +155,7 @@ class AttackContext:
     @property
     def min_trips(self) -> int:
         """The number of trips below which a group is too small."""
-        return max(self.release.few, self.release.k)
+        return max(self.release.min_trips, self.release.k)
 
     @property
     def counts_trips_only(self) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from odkanon._version import __version__
-from odkanon.audit.release_reader import Published
+from odkanon.audit.release_reader import PublishedRelease
 from odkanon.evidence.attack import AttackRun, Question
 from odkanon.evidence.attack_context import AttackContext
 from odkanon.evidence.noise_comparison import NoiseComparison
@@ -120,7 +120,7 @@ def make_sheet(
     }
 
 
-def _release(release: Published) -> dict[str, Any]:
+def _release(release: PublishedRelease) -> dict[str, Any]:
     about = release.manifest
     return {
         "name": release.name,
@@ -167,7 +167,7 @@ def _noise(found: NoiseComparison) -> dict[str, Any]:
     }
 
 
-def questions(runs: Sequence[AttackRun], release: Published) -> list[dict[str, Any]]:
+def questions(runs: Sequence[AttackRun], release: PublishedRelease) -> list[dict[str, Any]]:
     """Return the three questions of the Article 29 Working Party, with the numbers that answer them."""
     numbers = {each.attack.name: dict(each.result.numbers) for each in runs}
     disclosed = {name: value for name, value in release.disclosed_thresholds.items() if value is not None}

@@ -1,1 +1,1 @@
-"""The audit's own way from a file to trips: raw columns, exact decimals, its own rules for persons and copies."""
+"""The audit's own way from a file to trips: raw columns, exact decimals, its own rules for contributors and copies."""

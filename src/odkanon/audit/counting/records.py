@@ -1,6 +1,6 @@
-"""The trips of a file, counted by the audit's own rules, into the table ``records``.
+"""The trips of a file, counted by the audit's own rules, in the table ``records``.
 
-Each row has the number of its *trip*: copies of a row have the same. Weights are exact decimals of what is written.
+Copies of a row have the same number of a *trip*. Weights are exact decimals of the text in the file.
 """
 
 from __future__ import annotations
@@ -12,15 +12,14 @@ from typing import Any
 import duckdb
 import numpy as np
 import pyarrow as pa
+from duckdb import DuckDBPyConnection as Connection
 
-from odkanon.audit.counting.own_filters import Kept, quoted
-from odkanon.audit.counting.persons import person_sql
-from odkanon.audit.counting.scan import Scan, TripsSource, scan_of
-from odkanon.audit.own_counts import DISTINCT, MEASURES
-from odkanon.errors import InputError
-from odkanon.read.area import Area
+from odkanon.audit.counting.conditions import RawColumn, quoted
+from odkanon.audit.counting.measures import DISTINCT, MEASURES, person_sql
+from odkanon.audit.counting.scan import Scan, TripsSource, open_scan
+from odkanon.errors import ColumnNotFoundError, InputError, UnreadableFileError
 from odkanon.read.tables.open_table import quote_text
-from odkanon.zoning.cells import cell_to_latlng, cell_to_parent, cell_to_str, is_valid_cell, latlng_to_cell, str_to_cell
+from odkanon.zoning.cells import cell_to_parent, cell_to_str, is_valid_cell, latlng_to_cell, str_to_cell
 
 DECIMAL = "DECIMAL(38, 15)"
 PLACES = ("start_lat", "start_lon", "end_lat", "end_lon")
@@ -30,23 +29,23 @@ _OFFSET = r"(?i)^(.*:\d{2}(\.\d+)?)\s*(Z|UTC|GMT|[+-]\d{2}(:?\d{2})?)$"
 
 
 class NoColumnError(InputError):
-    """Trips without a column that tells which of them a release is about."""
+    """Trips that lack a column needed to find those of a release."""
 
 
 @dataclass(frozen=True)
 class Records:
-    """What the table ``records`` holds.
+    """The contents of the table ``records``.
 
     Attributes
     ----------
     sha256 : str or None
-        Of the file.
+        The digest of the file.
     measures : tuple of str
-        What its trips can be counted in.
+        The measures that it allows to count.
     leaves : list of str
-        The places that occur.
+        The leaves that occur.
     columns : dict of str to str
-        The columns of the file that were kept for filters and segments: ``"time"``, or as what type they stand there.
+        The SQL types of the columns that were kept for filters and segments.
     """
 
     sha256: str | None
@@ -55,50 +54,48 @@ class Records:
     columns: dict[str, str]
 
 
-def load_records(
-    connection: duckdb.DuckDBPyConnection, source: TripsSource, wanted: Sequence[str], finest: int
-) -> Records:
+def load_records(connection: Connection, source: TripsSource, wanted: Sequence[str], finest: int) -> Records:
     """Read a file into the table ``records``.
 
     Parameters
     ----------
     wanted : sequence of str
-        Columns, by their names or ours, that filters and segments need.
+        Columns that filters and segments need, by their own or standard names.
     finest : int
-        H3 resolution of the cells in which trips with coordinates are counted.
+        H3 resolution in which trips with coordinates are counted.
     """
-    scan = scan_of(connection, source)
-    # An hour that is no column of the file is that of the start.
+    scan = open_scan(connection, source)
+    # Unless the file has a column of that name, the hour is that of the start.
     found = {name: _column_of(scan, name) for name in wanted if name != "hour" or name in scan.columns}
-    kept = {name: column for name, column in found.items() if column is not None}
-    present = _filled(connection, scan)
+    exact_thresholds = {name: column for name, column in found.items() if column is not None}
+    present = _filled_columns(connection, scan)
     values = _values(scan, present, source.timezone)
-    values |= {f"raw {name}": _raw(scan, column, source.timezone) for name, column in kept.items()}
+    values |= {f"raw {name}": _raw_value(scan, column, source.timezone) for name, column in exact_thresholds.items()}
     try:
         connection.execute(
             f"CREATE TABLE raw AS SELECT row_number() OVER () AS row, "
             f"{', '.join(f'{sql} AS {_name(name)}' for name, sql in values.items())} FROM {scan.sql}"
         )
     except duckdb.Error as error:
-        raise InputError(f"{source.name} cannot be read ({str(error).splitlines()[0]})") from None
+        raise UnreadableFileError.because(source.name, error) from None
     if scan.kind == "trips":
-        _trips(connection, source, present, finest)
+        _load_trips(connection, source, present, finest)
     else:
-        _flows(connection, source, present)
+        _load_flows(connection, source, present)
     leaves = connection.execute(
         "SELECT origin FROM records UNION SELECT destination FROM records ORDER BY 1"
     ).fetchall()
     measures = tuple(each.name for each in MEASURES if each.name == "trips" or each.column in present)
-    return Records(scan.sha256, measures, [row[0] for row in leaves], _attributes(connection, scan, kept))
+    return Records(scan.sha256, measures, [row[0] for row in leaves], _attributes(connection, scan, exact_thresholds))
 
 
-def _raw(scan: Scan, column: str, zone: str | None) -> str:
-    """Return a column as it stands in the file, but times as they are on the clock."""
+def _raw_value(scan: Scan, column: str, zone: str | None) -> str:
+    """Return the SQL of a raw column, or of the local time if it holds times."""
     is_time = column in (scan.found.get(name) for name in _TIMES)
     return _clock(_name(column), zone) if is_time else _name(column)
 
 
-def _attributes(connection: duckdb.DuckDBPyConnection, scan: Scan, kept: Mapping[str, str]) -> dict[str, str]:
+def _attributes(connection: Connection, scan: Scan, kept: Mapping[str, str]) -> dict[str, str]:
     types = {row[0]: str(row[1]) for row in connection.execute("DESCRIBE records").fetchall()}
     return {name: types[f"raw {name}"] for name in kept}
 
@@ -112,8 +109,8 @@ def _column_of(scan: Scan, name: str) -> str | None:
     return name if name in scan.columns else scan.found.get(name, lower.get(name.lower()))
 
 
-def _filled(connection: duckdb.DuckDBPyConnection, scan: Scan) -> set[str]:
-    """Return which of our columns have a value at all; one that is empty throughout counts as absent."""
+def _filled_columns(connection: Connection, scan: Scan) -> set[str]:
+    """Return the standard columns that have any value; an entirely empty one counts as absent."""
     ours = [name for name in ("weight", *DISTINCT, "trips", *_TIMES) if name in scan.found]
     if not ours:
         return set()
@@ -126,7 +123,7 @@ def _filled(connection: duckdb.DuckDBPyConnection, scan: Scan) -> set[str]:
 
 
 def _values(scan: Scan, present: set[str], zone: str | None) -> dict[str, str]:
-    """Return what is taken from each row, by our names."""
+    """Return the SQL of the values taken from each row, by standard names."""
     values = {}
     for name in DISTINCT:
         values[name] = person_sql(_name(scan.found[name])) if name in present else "NULL::VARCHAR"
@@ -142,14 +139,18 @@ def _values(scan: Scan, present: set[str], zone: str | None) -> dict[str, str]:
         values |= {name: f"TRY_CAST({_name(scan.found[name])} AS DOUBLE)" for name in PLACES if name in scan.found}
         absent = [name for name in PLACES if name not in scan.found]
         if absent:
-            raise InputError(f"{scan.name} has no column for {', '.join(absent)}; name it with columns")
+            raise _unmapped(scan, ", ".join(absent))
     else:
         for end in ("origin", "destination"):
             if end not in scan.found:
-                raise InputError(f"{scan.name} has no column for {end}; name it with columns")
+                raise _unmapped(scan, end)
             values[end] = f"trim(CAST({_name(scan.found[end])} AS VARCHAR))"
         values["trips"] = _decimal(scan.found["trips"]) if "trips" in scan.found else "1"
     return values
+
+
+def _unmapped(scan: Scan, names: str) -> InputError:
+    return ColumnNotFoundError(f"{scan.name} has no column for {names}; map one with columns")
 
 
 def _text(column: str) -> str:
@@ -157,27 +158,24 @@ def _text(column: str) -> str:
 
 
 def _decimal(column: str) -> str:
-    """Return the SQL for a number as it is written.
-
-    What is finer than fifteen decimals is cut off: rounded, 9.9999999999999999 would be 10.
-    """
+    """Return the SQL for the exact decimal in a text, truncated to fifteen places: 9.9999999999999999 is not 10."""
     return f"TRY_CAST(regexp_replace({_text(column)}, '{_FINER}', '\\1') AS {DECIMAL})"
 
 
 def _clock(column: str, zone: str | None) -> str:
-    """Return the SQL for a time as it is on the clock: that of a zone, or the one by which it is written."""
+    """Return the SQL for a local time: in the given zone, otherwise by the clock with which it was written."""
     text = f"CAST({column} AS VARCHAR)"
     zoned = f"regexp_matches({text}, '{_OFFSET}')"
     local = f"TRY_CAST(regexp_extract({text}, '{_OFFSET}', 1) AS TIMESTAMP)"
     if zone is not None:
         local = f"timezone({quote_text(zone)}, {_instant(text)})"
-    # What says am or pm is none: DuckDB would pass over it.
+    # Times with am or pm are invalid: DuckDB would ignore the suffix.
     half = f"regexp_matches({text}, '(?i)\\s[ap]m\\s*$')"
     return f"CASE WHEN {zoned} THEN {local} WHEN {half} THEN NULL ELSE TRY_CAST({column} AS TIMESTAMP) END"
 
 
 def _moment(column: str, clock: str) -> str:
-    """Return the SQL for the moment of a time, which is the same by whatever offset it is written."""
+    """Return the SQL for the instant of a time, which does not depend on the offset with which it was written."""
     text = f"CAST({column} AS VARCHAR)"
     return (
         f"CASE WHEN regexp_matches({text}, '{_OFFSET}') "
@@ -186,23 +184,25 @@ def _moment(column: str, clock: str) -> str:
 
 
 def _instant(text: str) -> str:
-    """Return the SQL for a time with an offset, which may stand apart from it."""
+    """Return the SQL for a time with an offset, possibly separated by a space."""
     return f"TRY_CAST(regexp_replace({text}, '\\s+(Z|[-+]\\d+:?\\d*)$', '\\1') AS TIMESTAMPTZ)"
 
 
-def _good(present: set[str], more: Sequence[str]) -> str:
+def _valid_condition(present: set[str], more: Sequence[str]) -> str:
     tests = [*more, *(f'("no {name}" OR {name} IS NOT NULL)' for name in _TIMES)]
     if "weight" in present:
         tests.append("weight IS NOT NULL AND weighs")
     return " AND ".join(tests)
 
 
-def _trips(connection: duckdb.DuckDBPyConnection, source: TripsSource, present: set[str], finest: int) -> None:
+def _load_trips(connection: Connection, source: TripsSource, present: set[str], finest: int) -> None:
     places = [f"coalesce(isfinite({name}), false)" for name in PLACES]
     if source.crs is None:
         places += [f"abs({name}) <= {90 if name.endswith('lat') else 180}" for name in PLACES]
     places += ["NOT (start_lat = 0 AND start_lon = 0)", "NOT (end_lat = 0 AND end_lon = 0)"]
-    rows = connection.sql(f"SELECT row, {', '.join(PLACES)} FROM raw WHERE {_good(present, places)}").fetchnumpy()
+    rows = connection.sql(
+        f"SELECT row, {', '.join(PLACES)} FROM raw WHERE {_valid_condition(present, places)}"
+    ).fetchnumpy()
     ends = [np.asarray(rows[name], dtype=np.float64) for name in PLACES]
     row = np.asarray(rows["row"], dtype=np.int64)
     if source.crs is not None:
@@ -214,9 +214,11 @@ def _trips(connection: duckdb.DuckDBPyConnection, source: TripsSource, present: 
     _insert(connection, row, [cell_to_str(values) for values in cells], "1::BIGINT")
 
 
-def _flows(connection: duckdb.DuckDBPyConnection, source: TripsSource, present: set[str]) -> None:
+def _load_flows(connection: Connection, source: TripsSource, present: set[str]) -> None:
     whole = ["origin IS NOT NULL", "destination IS NOT NULL", "coalesce(trips > 0 AND trips = floor(trips), false)"]
-    table = connection.sql(f"SELECT row, origin, destination FROM raw WHERE {_good(present, whole)}").to_arrow_table()
+    table = connection.sql(
+        f"SELECT row, origin, destination FROM raw WHERE {_valid_condition(present, whole)}"
+    ).to_arrow_table()
     texts = [table.column(end).combine_chunks() for end in ("origin", "destination")]
     row = table.column("row").to_numpy()
     if source.tree is not None:
@@ -232,8 +234,8 @@ def _flows(connection: duckdb.DuckDBPyConnection, source: TripsSource, present: 
     _insert(connection, row[good], [cell_to_str(values) for values in cells], "trips::BIGINT")
 
 
-def _insert(connection: duckdb.DuckDBPyConnection, row: Any, ends: Sequence[Any], trips: str) -> None:
-    """Make the table ``records`` of the good rows; copies, alike in all that is known of a trip, are one trip."""
+def _insert(connection: Connection, row: Any, ends: Sequence[Any], trips: str) -> None:
+    """Create the table ``records`` of the valid rows; rows that agree in all that is known of a trip are copies."""
     connection.register("incoming", pa.table({"row": row, "o": ends[0], "d": ends[1]}))
     columns = [each[0] for each in connection.execute("DESCRIBE raw").fetchall()]
     same = [
@@ -247,44 +249,25 @@ def _insert(connection: duckdb.DuckDBPyConnection, row: Any, ends: Sequence[Any]
     copied = "person IS NOT NULL AND start_time IS NOT NULL" if PLACES[0] in columns else "false"
     first = f"min(row) OVER (PARTITION BY {', '.join(same)})"
     ours = {"row", "origin", "destination", "trips"}
-    residual = ", ".join(_name(name) for name in columns if name not in ours)
+    others = ", ".join(_name(name) for name in columns if name not in ours)
     connection.execute(
         f"CREATE TABLE records AS SELECT row, CASE WHEN {copied} THEN {first} ELSE row END AS trip, "
-        f"i.o AS origin, i.d AS destination, {trips} AS trips, {residual} FROM raw JOIN incoming i USING (row)"
+        f"i.o AS origin, i.d AS destination, {trips} AS trips, {others} FROM raw JOIN incoming i USING (row)"
     )
     connection.execute("DROP TABLE raw")
     connection.unregister("incoming")
 
 
-def raw_column(records: Records, name: str) -> Kept:
-    """Return a column as it stands in the file; ``hour`` may also be that of the start."""
+def raw_column(records: Records, name: str) -> RawColumn:
+    """Return a raw column of the file; ``hour`` may also be that of the start."""
     if name in records.columns:
-        kind = records.columns[name]
+        sql_type = records.columns[name]
         is_time, is_fraction = (
-            kind.startswith(some) for some in (("TIMESTAMP", "DATE"), ("FLOAT", "DOUBLE", "DECIMAL"))
+            sql_type.startswith(some) for some in (("TIMESTAMP", "DATE"), ("FLOAT", "DOUBLE", "DECIMAL"))
         )
-        return Kept(quoted(name), is_time, is_fraction)
+        return RawColumn(quoted(name), is_time, is_fraction)
     if name == "hour":
-        return Kept("extract(hour FROM start_time)", False)
+        return RawColumn("extract(hour FROM start_time)", False)
     raise NoColumnError(
         f"the trips given are not those of the release: they have no column {name!r}, by which it was made"
     )
-
-
-def add_area(connection: duckdb.DuckDBPyConnection, records: Records, number: int, area: Area | None) -> str:
-    """Return the SQL condition that both ends of a trip are in an area, of which the table ``area<number>`` is made."""
-    if area is None:
-        return "true"
-    inside = area.contains(str_to_cell(pa.array(records.leaves, pa.string())))
-    connection.register("incoming", pa.table({"leaf": pa.array(records.leaves).filter(pa.array(inside))}))
-    connection.execute(f"CREATE OR REPLACE TABLE area{number} AS FROM incoming")
-    connection.unregister("incoming")
-    return " AND ".join(f"{end} IN (SELECT leaf FROM area{number})" for end in ("origin", "destination"))
-
-
-def add_centres(connection: duckdb.DuckDBPyConnection, leaves: list[str]) -> None:
-    """Make the table ``centres`` of the middle of each leaf cell, which decides in which box it is."""
-    lat, lon = cell_to_latlng(str_to_cell(pa.array(leaves, pa.string())))
-    connection.register("incoming", pa.table({"leaf": leaves, "lat": lat, "lon": lon}))
-    connection.execute("CREATE OR REPLACE TABLE centres AS FROM incoming")
-    connection.unregister("incoming")

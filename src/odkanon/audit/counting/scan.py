@@ -1,4 +1,4 @@
-"""A file of trips as raw columns for DuckDB, and which of them is which."""
+"""A file of trips as raw columns for DuckDB, mapped to standard names."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import IO, cast
 
 import duckdb
+from duckdb import DuckDBPyConnection as Connection
 
 from odkanon.core.paths import plain
-from odkanon.errors import InputError
+from odkanon.errors import FileMissingError, InputError, UnreadableFileError
 from odkanon.read.input_spec import InputSpec
 from odkanon.read.tables.column_names import kind_of, resolve
 from odkanon.read.tables.layouts import layout_of
@@ -24,7 +25,7 @@ from odkanon.read.tables.open_table import quote_text
 _CHUNK = 1 << 20
 
 TripsSource = InputSpec
-"""A file of trips and how to read it. What a release says of its filter goes before ``where``."""
+"""A file of trips and how to read it. The filter of a release takes precedence over ``where``."""
 
 
 @dataclass(frozen=True)
@@ -34,11 +35,11 @@ class Scan:
     Attributes
     ----------
     sql : str
-        What to select from; every column of a CSV is text.
+        The table expression; all columns of a CSV are text.
     columns : tuple of str
-        Names as they stand in the file.
+        The names in the file.
     found : mapping of str to str
-        Which column stands for which of our names.
+        The columns by standard name.
     kind : str
         ``"trips"`` with coordinates, or ``"od"`` for records between zones.
     """
@@ -57,8 +58,8 @@ class _Header:
     name: str
 
 
-def scan_of(connection: duckdb.DuckDBPyConnection, source: TripsSource) -> Scan:
-    """Open a table of trips: CSV and Parquet as they are, what else there is as the program opens it."""
+def open_scan(connection: Connection, source: TripsSource) -> Scan:
+    """Open a table of trips: plain CSV and Parquet directly, other formats through the readers of the program."""
     path = Path(source.source) if isinstance(source.source, str | Path) else None
     sql, digest = (None, None) if path is None else _file_sql(path, source)
     table = source.open()
@@ -79,7 +80,7 @@ def _file_sql(path: Path, source: TripsSource) -> tuple[str | None, str | None]:
     if path.is_dir():
         return None, None
     if not path.is_file():
-        raise InputError(f"there is no file {path}; check the path of the trips")
+        raise FileMissingError.at(path, advice="check the path of the trips")
     with path.open("rb") as file:
         magic = file.read(4)
         file.seek(0)
@@ -94,19 +95,19 @@ def _file_sql(path: Path, source: TripsSource) -> tuple[str | None, str | None]:
 
 
 def plain_path(path: Path) -> str:
-    """Return a path as SQL, each letter for itself: to DuckDB ``[``, ``*``, ``?`` are patterns, and ``~`` is home."""
+    """Return a path as a literal for DuckDB, to which ``[``, ``*`` and ``?`` are patterns and ``~`` is home."""
     return quote_text(re.sub(r"([*?\[])", r"[\1]", str(plain(path))))
 
 
-def _described(connection: duckdb.DuckDBPyConnection, sql: str, path: object) -> tuple[str, ...]:
+def _described(connection: Connection, sql: str, path: object) -> tuple[str, ...]:
     try:
         return tuple(row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {sql}").fetchall())
     except duckdb.Error as error:
-        raise InputError(f"{path} cannot be read ({str(error).splitlines()[0]})") from None
+        raise UnreadableFileError.because(path, error) from None
 
 
 def _csv_sql(path: Path, source: TripsSource, *, gzipped: bool) -> str | None:
-    """Return the SQL for a CSV file; None where DuckDB does not read its encoding, or lines that end as these do."""
+    """Return the SQL for a CSV file; None if DuckDB cannot read its encoding or its line endings."""
 
     def opened() -> IO[bytes]:
         return cast("IO[bytes]", gzip.open(path)) if gzipped else path.open("rb")
@@ -115,18 +116,18 @@ def _csv_sql(path: Path, source: TripsSource, *, gzipped: bool) -> str | None:
         with opened() as file:
             first = file.readline()
         with opened() as file:
-            utf8, alike = _looked_through(file)
+            utf8, uniform = _inspect_text(file)
         encoding = codecs.lookup(source.encoding or ("utf-8" if utf8 else "utf-16")).name
-        if not alike or encoding not in ("utf-8", "iso8859-1"):
+        if not uniform or encoding not in ("utf-8", "iso8859-1"):
             return None
     except (OSError, EOFError) as error:
         raise InputError(f"{path} cannot be unpacked ({error})") from None
     line = first.decode("utf-8-sig" if encoding == "utf-8" else encoding).rstrip("\r\n")
     delimiter = source.delimiter or max(",;\t|", key=line.count)
-    told = [name.strip() for name in next(csv.reader([line], delimiter=delimiter), [])]
-    names = [name or f"column {at}" for at, name in enumerate(told, 1)]
-    if len(set(names)) < len(names) or not any(told):
-        raise InputError(f"the first line of {path} is no header with one name for each column")
+    header = [name.strip() for name in next(csv.reader([line], delimiter=delimiter), [])]
+    names = [name or f"column {at}" for at, name in enumerate(header, 1)]
+    if len(set(names)) < len(names) or not any(header):
+        raise InputError(f"the first line of {path} is not a header with a unique name for each column")
     types = ", ".join(f"{quote_text(name)}: 'VARCHAR'" for name in names)
     return (
         f"read_csv({plain_path(path)}, auto_detect=false, header=true, delim={quote_text(delimiter)}, quote='\"', "
@@ -135,8 +136,8 @@ def _csv_sql(path: Path, source: TripsSource, *, gzipped: bool) -> str | None:
     )
 
 
-def _looked_through(file: IO[bytes]) -> tuple[bool, bool]:
-    """Tell whether a text is UTF-8, and whether its lines end alike."""
+def _inspect_text(file: IO[bytes]) -> tuple[bool, bool]:
+    """Return whether a text is UTF-8, and whether all its lines end the same way."""
     decoder, utf8, ends, windows, last = codecs.getincrementaldecoder("utf-8")(), True, 0, 0, b""
     while chunk := file.read(_CHUNK):
         ends += chunk.count(b"\n")

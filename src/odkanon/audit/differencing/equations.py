@@ -1,4 +1,4 @@
-"""The rows of releases as equations over the trips that they do not tell apart."""
+"""Rows as equations over sets of trips, and the enumeration of all groups that few rows disclose."""
 
 from __future__ import annotations
 
@@ -10,21 +10,30 @@ import numpy.typing as npt
 
 from odkanon.core.arrays import Bools, Ints, spans
 
+PRIME = 2**31 - 1
+MOST_STATES = 1 << 12
+MOST_ROWS = 60
+MOST_COLUMNS = 600
+
+
+class InconsistentCountsError(Exception):
+    """Rows that contradict each other."""
+
 
 @dataclass(frozen=True, eq=False)
 class ColumnContributors:
-    """Who is in each column: persons, or households.
+    """The distinct contributors to each column: persons, or households.
 
     Attributes
     ----------
     name : str
         The measure.
     least : int
-        Below how many a group is too small.
+        The number below which a group is too small.
     contributor : array of int
-        Their numbers, each once a column, column by column.
+        Their numbers, each once per column, column by column.
     start : array of int
-        Where those of each column start; at the end, how many there are in all.
+        Where the contributors of each column start; at the end, their total number.
     """
 
     name: str
@@ -33,34 +42,34 @@ class ColumnContributors:
     start: Ints
 
     def take(self, columns: Ints) -> ColumnContributors:
-        """Return who is in some of the columns."""
+        """Return the contributors to some of the columns."""
         first, end = self.start[columns], self.start[columns + 1]
         return ColumnContributors(
             self.name, self.least, self.contributor[spans(first, end)], np.append(0, np.cumsum(end - first))
         )
 
-    def among(self, columns: Ints) -> int:
-        """Return how many there are in some columns together."""
+    def count_distinct(self, columns: Ints) -> int:
+        """Return the number of distinct contributors to the union of some columns."""
         return len(np.unique(self.take(columns).contributor))
 
 
 @dataclass(frozen=True, eq=False)
-class System:
+class EquationSystem:
     """Rows over columns.
 
     Attributes
     ----------
     rows : array of int
-        For each column and each side, the number of the row in which it is; -1 for none. Rows of different sides have
-        different numbers.
+        For each column and each side, the number of its row; -1 for none. Rows of different sides have different
+        numbers.
     names : tuple of str
         The measures that add up; the first is trips.
     mass : array of float
-        For each column and each of these measures, its mass; zeros for columns that are possible but empty.
+        The mass of each column in each of these measures; zeros for possible columns that are empty.
     least : array of float
-        Below which mass a group is too small, for each of these measures.
-    contributors : tuple of Heads
-        Who is in the columns, for each measure that does not add up, such as persons.
+        The mass below which a group is too small, in each of these measures.
+    contributors : tuple of ColumnContributors
+        The contributors to columns, for each measure that does not add up.
     """
 
     rows: Ints
@@ -69,33 +78,33 @@ class System:
     least: npt.NDArray[np.float64]
     contributors: tuple[ColumnContributors, ...] = ()
 
-    def take(self, columns: Ints) -> System:
+    def take(self, columns: Ints) -> EquationSystem:
         """Return the system of some of the columns."""
         contributors = tuple(each.take(columns) for each in self.contributors)
-        return System(self.rows[columns], self.names, self.mass[columns], self.least, contributors)
+        return EquationSystem(self.rows[columns], self.names, self.mass[columns], self.least, contributors)
 
     def counts(self) -> Ints:
-        """Return, for each column and each measure that does not add up, how many heads it has."""
+        """Return the number of contributors to each column, for each measure that does not add up."""
         counts = np.array([np.diff(each.start) for each in self.contributors], dtype=np.int64)
         return counts.reshape(len(self.contributors), len(self.rows)).T
 
     def maybe_small(self, mass: npt.NDArray[np.float64], most: Ints) -> Bools:
-        """Tell for groups with these masses, and these largest columns, whether they can be too small."""
+        """Return whether groups may be too small, by their masses and the contributors to their largest columns."""
         least = np.array([each.least for each in self.contributors], dtype=np.int64)
         small: Bools = np.logical_or((mass < self.least).any(axis=-1), (most < least).any(axis=-1))
         return small
 
 
 @dataclass(frozen=True, eq=False)
-class Group:
-    """A group that is shown.
+class DisclosedGroup:
+    """A group of trips that rows disclose.
 
     Attributes
     ----------
     columns : array of int
         The columns of the system that make it up.
     plus, minus : tuple of int
-        The rows to add and to subtract; empty where it takes more than that.
+        The rows to add and to subtract; empty if other multiples of rows are needed.
     """
 
     columns: Ints
@@ -103,15 +112,15 @@ class Group:
     minus: tuple[int, ...]
 
 
-def components(rows: Ints) -> Iterator[Ints]:
-    """Yield the columns of each set of rows that hang together; rows of one side alone show nothing but themselves."""
-    for part in parts(rows):
+def comparable_components(rows: Ints) -> Iterator[Ints]:
+    """Yield the columns of each connected component with several columns and rows on several sides."""
+    for part in split_components(rows):
         if len(part) > 1 and np.count_nonzero((rows[part] >= 0).any(axis=0)) > 1:
             yield part
 
 
-def parts(rows: Ints) -> Iterator[Ints]:
-    """Yield the columns of each set of rows that hang together."""
+def split_components(rows: Ints) -> Iterator[Ints]:
+    """Yield the columns of each connected component of rows."""
     if not len(rows):
         return
     label = np.arange(rows.max() + 1)
@@ -129,16 +138,16 @@ def parts(rows: Ints) -> Iterator[Ints]:
     yield from np.split(order, np.flatnonzero(np.diff(lowest[order])) + 1)
 
 
-def incidence_of(rows: Ints) -> tuple[Ints, Ints]:
-    """Return the numbers of the rows, and for each of them (row) and each column whether it is in it."""
+def incidence_matrix(rows: Ints) -> tuple[Ints, Ints]:
+    """Return the numbers of the rows, and the matrix of rows by columns."""
     numbers, local = np.unique(rows, return_inverse=True)
     incidence = np.zeros((len(numbers), len(rows)), dtype=np.int64)
     incidence[local.reshape(rows.shape), np.arange(len(rows))[:, None]] = 1
     return numbers[numbers >= 0], incidence[numbers >= 0]
 
 
-def is_published(system: System, live: Bools, group: Group) -> bool:
-    """Tell whether a group is nothing but rows of one side, each of which stands for itself."""
+def is_published(system: EquationSystem, live: Bools, group: DisclosedGroup) -> bool:
+    """Return whether a group is just a union of rows of one side."""
     inside = np.zeros(len(system.rows), dtype=bool)
     inside[group.columns] = True
     for side in range(system.rows.shape[1]):
@@ -146,3 +155,99 @@ def is_published(system: System, live: Bools, group: Group) -> bool:
         if (rows >= 0).all() and not (np.isin(system.rows[:, side], rows) & live & ~inside).any():
             return True
     return False
+
+
+def enumerate_groups(system: EquationSystem) -> list[DisclosedGroup] | None:
+    """Return all smallest groups of a small system; None if there are too many combinations."""
+    live = np.ones(len(system.rows), dtype=bool)
+    while True:
+        at = np.flatnonzero(live)
+        if not len(at):
+            return []
+        numbers, incidence = incidence_matrix(system.rows[at])
+        if len(numbers) > MOST_ROWS or len(at) > MOST_COLUMNS:
+            return None
+        combinations = _combinations(incidence, system.take(at))
+        if combinations is None:
+            return None
+        chosen, signs = combinations
+        empty = (system.mass[at, 0] * chosen).sum(axis=1) == 0
+        gone = chosen[empty].any(axis=0)
+        if not gone.any():
+            return [group for group in _smallest(at, chosen, signs, numbers) if not is_published(system, live, group)]
+        live[at[gone]] = False
+
+
+def _reduce_rows(incidence: Ints, order: Ints) -> tuple[Ints, Ints, Ints]:
+    """Return the reduced rows, the multiples of rows that yield them, and their pivots, earliest in the given order."""
+    matrix, made = incidence.copy(), np.eye(len(incidence), dtype=np.int64)
+    pivots: list[int] = []
+    for column in order.tolist():
+        rank = len(pivots)
+        candidates = np.flatnonzero(matrix[rank:, column])
+        if not len(candidates):
+            continue
+        other = rank + int(candidates[0])
+        inverse = pow(int(matrix[other, column]), -1, PRIME)
+        for table in (matrix, made):
+            table[[rank, other]] = table[[other, rank]]
+            table[rank] = table[rank] * inverse % PRIME
+        factor = matrix[:, column].copy()
+        factor[rank] = 0
+        for table in (matrix, made):
+            table -= factor[:, None] * table[rank] % PRIME
+            table %= PRIME
+        pivots.append(column)
+        if len(pivots) == len(matrix):
+            break
+    return matrix[: len(pivots)], made[: len(pivots)], np.array(pivots, dtype=np.int64)
+
+
+def _combinations(incidence: Ints, system: EquationSystem) -> tuple[Bools, Ints] | None:
+    """Return all groups that may be too small, as columns and as multiples of rows.
+
+    A combination is determined by its values on the pivots, the heaviest independent columns; a small group has few.
+    """
+    order = np.argsort(-system.mass[:, 0], kind="stable")
+    matrix, made, pivots = _reduce_rows(incidence, order)
+    # A column is settled by the last pivot that contributes to it.
+    last = len(pivots) - 1 - np.argmax((matrix > 0)[::-1], axis=0)
+    states = np.zeros((1, incidence.shape[1]), dtype=np.int64)
+    coefficients = np.zeros((1, len(incidence)), dtype=np.int64)
+    mass = np.zeros((1, system.mass.shape[1]))
+    counts = system.counts()
+    most = np.zeros((1, counts.shape[1]), dtype=np.int64)
+    for step in range(len(pivots)):
+        states = np.concatenate([states, (states + matrix[step]) % PRIME])
+        coefficients = np.concatenate([coefficients, (coefficients + made[step]) % PRIME])
+        settled = np.flatnonzero(last == step)
+        values = states[:, settled]
+        good = (values <= 1).all(axis=1)
+        mass = np.concatenate([mass, mass]) + np.where(values == 1, 1, 0) @ system.mass[settled]
+        most = np.concatenate([most, most])
+        if most.shape[1]:
+            inside = np.where((values == 1)[:, :, None], counts[settled][None], 0)
+            most = np.maximum(most, inside.max(axis=1, initial=0))
+        good &= system.maybe_small(mass, most)
+        states, coefficients, mass, most = states[good], coefficients[good], mass[good], most[good]
+        if len(states) > MOST_STATES:
+            return None
+    some = (states == 1).any(axis=1)
+    signed = np.where(coefficients > PRIME // 2, coefficients - PRIME, coefficients)
+    return states[some] == 1, signed[some]
+
+
+def _smallest(at: Ints, chosen: Bools, signs: Ints, numbers: Ints) -> list[DisclosedGroup]:
+    """Return the groups that contain no other one."""
+    groups: list[DisclosedGroup] = []
+    kept: list[Bools] = []
+    for number in np.argsort(chosen.sum(axis=1), kind="stable").tolist():
+        inside = chosen[number]
+        if any((inside & other).sum() == other.sum() for other in kept):
+            continue
+        kept.append(inside)
+        plain = bool((np.abs(signs[number]) <= 1).all())
+        plus = tuple(numbers[signs[number] == 1].tolist()) if plain else ()
+        minus = tuple(numbers[signs[number] == -1].tolist()) if plain else ()
+        groups.append(DisclosedGroup(at[inside], plus, minus))
+    return groups

@@ -1,8 +1,11 @@
 """Two sides: the least group with a column is a minimum cut.
 
-Heads do not add up, so a group of few of them is no cut. But each head can be spread over the columns that it is in, in
-parts that make one head together; then no group weighs more than it has heads, and where even the least cut is not
-below the rule no group is. A cut that is below it without having few heads says where to spread them instead.
+Distinct contributors do not add up, so a group with few of them is not a cut. But the weight of each contributor can be
+split over the columns that it contributes to. Then no group weighs more than its number of contributors, so if even the
+least cut meets the rule, every group does. A cut below the rule that has enough contributors after all shows where to
+shift their weight.
+
+`scipy.sparse.csgraph.maximum_flow` is no replacement: its capacities are 32-bit integers, and masses are floats.
 """
 
 from __future__ import annotations
@@ -14,43 +17,43 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from odkanon.audit.differencing.equations import ColumnContributors, Group, System, is_published
+from odkanon.audit.differencing.equations import ColumnContributors, DisclosedGroup, EquationSystem, is_published
 from odkanon.core.arrays import Bools
 
 ROUNDS = 30
-"""How often heads are spread anew, before it is left undecided whether a group has few of them."""
+"""The number of times that the weight of contributors is shifted before a column remains undecided."""
 
 WHOLE = 720_720
-"""What a head weighs: all numbers up to 16 divide it, so that its parts mostly make it up again."""
+"""The weight of a contributor; all numbers up to 16 divide it, so that its parts mostly add up exactly."""
 
 
-class _Network:
-    """Rows of one side, from which rows of the other that lie inside are taken away.
+class _CutNetwork:
+    """Outer rows, of one side, from which the rows of the other side that lie inside them are subtracted.
 
     Attributes
     ----------
     out : dict
-        For each outer row, the rows of the other side that it meets, and in which columns.
+        For each outer row, the rows of the other side that share trips with it, and the columns where they do.
     back : dict
-        For each row of the other side, the outer rows that it meets.
-    alone : dict
-        For some outer rows, the column that no row of the other side has.
+        For each row of the other side, the outer rows that share trips with it.
+    unshared : dict
+        For some outer rows, the column that is in no row of the other side.
     open : set of int
-        The rows of the other side that reach beyond the outer rows.
+        The rows of the other side that extend beyond the outer rows.
     """
 
-    def __init__(self, system: System, live: Bools, outer: int) -> None:
+    def __init__(self, system: EquationSystem, live: Bools, outer: int) -> None:
         self.rows = system.rows[:, [outer, 1 - outer]]
         self.out: dict[int, list[tuple[int, int]]] = defaultdict(list)
         self.back: dict[int, list[int]] = defaultdict(list)
-        self.alone: dict[int, int] = {}
+        self.unshared: dict[int, int] = {}
         self.open: set[int] = set()
         for column in np.flatnonzero(live).tolist():
             outside, inside = self.rows[column].tolist()
             if outside < 0:
                 self.open.add(inside)
             elif inside < 0:
-                self.alone[outside] = column
+                self.unshared[outside] = column
             else:
                 self.out[outside].append((inside, column))
                 self.back[inside].append(outside)
@@ -58,13 +61,13 @@ class _Network:
 
     def cheapest(
         self, column: int, mass: Mapping[int, float], limit: float, taken: int | None = None, without: int | None = None
-    ) -> Group | None:
-        """Return the least group with a column; None where it is not below the limit.
+    ) -> DisclosedGroup | None:
+        """Return the least group with a column; None if it is not below the limit.
 
         Parameters
         ----------
         taken : int, optional
-            A row of the other side that must be taken away.
+            A row of the other side that must be subtracted.
         without : int, optional
             An outer row that must not be in it.
         """
@@ -76,26 +79,26 @@ class _Network:
         while True:
             before = self._search(starts, ends, mass, flow)
             if -1 not in before:
-                outer = {row for row in before if row in self.out or row in self.alone}
+                outer = {row for row in before if row in self.out or row in self.unshared}
                 return self._group(outer, set(before) - outer)
             path = [-1]
             while path[-1] not in starts:
                 path.append(before[path[-1]])
-            alone = None if path[1] in ends else self.alone.get(path[1])
-            total += self._push(path[:0:-1], alone, mass, flow)
+            unshared = None if path[1] in ends else self.unshared.get(path[1])
+            total += self._push(path[:0:-1], unshared, mass, flow)
             if total >= limit:
                 return None
 
     def _search(
         self, starts: Sequence[int], ends: set[int | None], mass: Mapping[int, float], flow: dict[int, float]
     ) -> dict[int, int]:
-        """Return how each row is reached from the starts along what is left; -1 is the end."""
+        """Return the predecessor of each row reached from the starts along residual capacity; -1 is the sink."""
         before = {row: row for row in starts}
         queue = deque(starts)
         while queue:
             row = queue.popleft()
-            alone = self.alone.get(row)
-            if row in ends or row in self.open or (alone is not None and mass[alone] - flow[alone] > 0):
+            unshared = self.unshared.get(row)
+            if row in ends or row in self.open or (unshared is not None and mass[unshared] - flow[unshared] > 0):
                 before[-1] = row
                 return before
             following = self.back.get(row)
@@ -107,12 +110,12 @@ class _Network:
                     queue.append(other)
         return before
 
-    def _push(self, path: list[int], alone: int | None, mass: Mapping[int, float], flow: dict[int, float]) -> float:
-        """Use up what is left along a path and in its last column, and return how much that was."""
+    def _push(self, path: list[int], unshared: int | None, mass: Mapping[int, float], flow: dict[int, float]) -> float:
+        """Saturate a path, and the unshared column at its end, and return by how much."""
         steps = list(pairwise(path))
         forward = [self.column[step] for step in steps if step in self.column]
-        if alone is not None:
-            forward.append(alone)
+        if unshared is not None:
+            forward.append(unshared)
         amount = min((mass[column] - flow[column] for column in forward), default=float("inf"))
         for column in forward:
             flow[column] += amount
@@ -121,13 +124,13 @@ class _Network:
                 flow[self.column[other, one]] -= amount
         return amount
 
-    def _group(self, outer: set[int], inner: set[int]) -> Group:
+    def _group(self, outer: set[int], inner: set[int]) -> DisclosedGroup:
         columns = [column for u in outer for v, column in self.out.get(u, ()) if v not in inner]
-        columns += [self.alone[u] for u in outer if u in self.alone]
-        return Group(np.array(sorted(columns), dtype=np.int64), tuple(sorted(outer)), tuple(sorted(inner)))
+        columns += [self.unshared[u] for u in outer if u in self.unshared]
+        return DisclosedGroup(np.array(sorted(columns), dtype=np.int64), tuple(sorted(outer)), tuple(sorted(inner)))
 
 
-class _Adding:
+class _AdditiveCut:
     """A measure that adds up: a cut below the rule is a group below it."""
 
     def __init__(self, mass: npt.NDArray[np.float64], least: float) -> None:
@@ -135,80 +138,85 @@ class _Adding:
         self.small: Bools = mass < least
         self._mass = dict(enumerate(mass.tolist()))
 
-    def masses(self, column: int, tried: Sequence[Group]) -> Mapping[int, float]:
+    def masses(self, column: int, tried: Sequence[DisclosedGroup]) -> Mapping[int, float]:
         return self._mass
 
-    def is_small(self, group: Group) -> bool:
+    def is_small(self, group: DisclosedGroup) -> bool:
         return True
 
 
-class _ByHeads:
-    """Heads, each spread over the columns that it is in."""
+class _ContributorCut:
+    """Distinct contributors, each with its weight split over its columns."""
 
-    def __init__(self, heads: ColumnContributors, live: Bools) -> None:
-        counts = np.diff(heads.start)
-        self.limit = (heads.least - 1) * WHOLE + 1  # heads are whole, so more than one less is enough
-        self.small: Bools = counts < heads.least
-        self._heads = heads
+    def __init__(self, contributors: ColumnContributors, live: Bools) -> None:
+        counts = np.diff(contributors.start)
+        # Contributors are whole: any weight above one fewer is enough.
+        self.limit = (contributors.least - 1) * WHOLE + 1
+        self.small: Bools = counts < contributors.least
+        self._contributors = contributors
         self._inside: dict[int, list[int]] = defaultdict(list)
         self._columns: dict[int, list[int]] = defaultdict(list)
-        for column, head in zip(
-            np.repeat(np.arange(len(counts)), counts).tolist(), heads.contributor.tolist(), strict=True
-        ):
+        numbers = np.repeat(np.arange(len(counts)), counts).tolist()
+        for column, contributor in zip(numbers, contributors.contributor.tolist(), strict=True):
             if live[column]:
-                self._inside[column].append(head)
-                self._columns[head].append(column)
+                self._inside[column].append(contributor)
+                self._columns[contributor].append(column)
         self._mass: dict[int, float] = {
-            column: sum(self._part(head) for head in self._inside[column]) for column in range(len(counts))
+            column: sum(self._part(each) for each in self._inside[column]) for column in range(len(counts))
         }
 
-    def _part(self, head: int) -> int:
-        return WHOLE // len(self._columns[head])
+    def _part(self, contributor: int) -> int:
+        return WHOLE // len(self._columns[contributor])
 
-    def masses(self, column: int, tried: Sequence[Group]) -> Mapping[int, float]:
-        """Return what columns weigh in groups with this one: its heads all here, others where they were too light."""
+    def masses(self, column: int, tried: Sequence[DisclosedGroup]) -> Mapping[int, float]:
+        """Return the weights of columns in groups with this one.
+
+        Its contributors have all their weight there, those of the groups tried so far in these groups.
+        """
         wanted: dict[int, Counter[int]] = defaultdict(Counter)
         for group in tried:
             for at in group.columns.tolist():
-                for head in self._inside[at]:
-                    wanted[head][at] += 1
-        wanted.update((head, Counter([column])) for head in self._inside[column])
+                for contributor in self._inside[at]:
+                    wanted[contributor][at] += 1
+        wanted.update((contributor, Counter([column])) for contributor in self._inside[column])
         changed: dict[int, float] = {}
-        for head, times in wanted.items():
-            whole = times.total()
-            for at in self._columns[head]:
-                changed[at] = changed.get(at, self._mass[at]) - self._part(head) + WHOLE * times[at] // whole
+        for contributor, times in wanted.items():
+            whole, part = times.total(), self._part(contributor)
+            for at in self._columns[contributor]:
+                changed[at] = changed.get(at, self._mass[at]) - part + WHOLE * times[at] // whole
         return ChainMap(changed, self._mass)
 
-    def is_small(self, group: Group) -> bool:
-        return self._heads.among(group.columns) < self._heads.least
+    def is_small(self, group: DisclosedGroup) -> bool:
+        return self._contributors.count_distinct(group.columns) < self._contributors.least
 
 
-class _Search:
-    """Groups below one measure's rule, column by column.
+class _GroupSearch:
+    """The groups below the rule in one measure, column by column.
 
     Attributes
     ----------
     undecided : bool
-        Whether of some column it is not known if it is in one.
+        Whether it remains unknown of some column if it is in one.
     """
 
-    def __init__(self, system: System, live: Bools, network: _Network, measure: _Adding | _ByHeads) -> None:
+    def __init__(
+        self, system: EquationSystem, live: Bools, network: _CutNetwork, measure: _AdditiveCut | _ContributorCut
+    ) -> None:
         self._system, self._live, self._network, self._measure = system, live, network, measure
         self.undecided = False
 
-    def __iter__(self) -> Iterator[Group]:
+    def __iter__(self) -> Iterator[DisclosedGroup]:
         filled = self._live & (self._system.mass[:, 0] > 0) & (self._network.rows[:, 0] >= 0)
         for column in np.flatnonzero(filled & self._measure.small).tolist():
-            yield from self._with(column)
+            yield from self._with_column(column)
 
-    def _with(self, column: int) -> Iterator[Group]:
-        """Yield the least group with a column, or where that is published, the least ones that it is not in."""
+    def _with_column(self, column: int) -> Iterator[DisclosedGroup]:
+        """Yield the least group with a column or, if that is published, the least ones that are not."""
         row, end = self._network.rows[column].tolist()
         cases: list[tuple[int | None, int | None]] = [(None, None)]
         while cases:
             taken, without = cases.pop()
-            group = self._below(column, taken, without)
+            group = self._below_rule(column, taken, without)
             if group is None:
                 continue
             if not is_published(self._system, self._live, group):
@@ -219,8 +227,8 @@ class _Search:
             if without is None:
                 cases += [(taken, other) for other in self._network.back.get(end, ())]
 
-    def _below(self, column: int, taken: int | None, without: int | None) -> Group | None:
-        tried: list[Group] = []
+    def _below_rule(self, column: int, taken: int | None, without: int | None) -> DisclosedGroup | None:
+        tried: list[DisclosedGroup] = []
         for _ in range(ROUNDS):
             masses = self._measure.masses(column, tried)
             group = self._network.cheapest(column, masses, self._measure.limit, taken, without)
@@ -231,29 +239,29 @@ class _Search:
         return None
 
 
-def least_cuts(system: System) -> tuple[list[Group], bool]:
-    """Return for each column that can be too small the least group with it, and whether all of them are decided.
+def find_least_cuts(system: EquationSystem) -> tuple[list[DisclosedGroup], bool]:
+    """Return the least group with each column that may be too small, and whether all columns are decided.
 
-    In every measure, and both ways round: rows of one side less rows of the other.
+    In every measure, and both ways round: rows of one side minus rows of the other.
     """
-    live = _without_empty(system)
-    measures: list[_Adding | _ByHeads] = [
-        *(_Adding(mass, least) for mass, least in zip(system.mass.T, system.least.tolist(), strict=True)),
-        *(_ByHeads(heads, live) for heads in system.contributors),
+    live = _live_columns(system)
+    measures: list[_AdditiveCut | _ContributorCut] = [
+        *(_AdditiveCut(mass, least) for mass, least in zip(system.mass.T, system.least.tolist(), strict=True)),
+        *(_ContributorCut(contributors, live) for contributors in system.contributors),
     ]
-    found: list[Group] = []
+    found: list[DisclosedGroup] = []
     decided = True
     for outer in (0, 1):
-        network = _Network(system, live, outer)
+        network = _CutNetwork(system, live, outer)
         for measure in measures:
-            search = _Search(system, live, network, measure)
+            search = _GroupSearch(system, live, network, measure)
             found += search
             decided &= not search.undecided
-    return list(_smallest(found)), decided
+    return list(_irreducible(found)), decided
 
 
-def _smallest(groups: Iterable[Group]) -> Iterator[Group]:
-    """Yield the groups that are not made of smaller ones."""
+def _irreducible(groups: Iterable[DisclosedGroup]) -> Iterator[DisclosedGroup]:
+    """Yield the groups that are not unions of smaller ones."""
     kept: dict[int, list[set[int]]] = defaultdict(list)
     for group in sorted(groups, key=lambda each: len(each.columns)):
         columns = set(group.columns.tolist())
@@ -263,13 +271,13 @@ def _smallest(groups: Iterable[Group]) -> Iterator[Group]:
             yield group
 
 
-def _without_empty(system: System) -> Bools:
-    """Return which columns need not be empty: those through which no group without a trip passes."""
+def _live_columns(system: EquationSystem) -> Bools:
+    """Return the columns that need not be empty: those in no group without trips."""
     live = np.ones(len(system.rows), dtype=bool)
     gone = np.zeros(len(system.rows), dtype=bool)
     trips = dict(enumerate(system.mass[:, 0].tolist()))
     for outer in (0, 1):
-        network = _Network(system, live, outer)
+        network = _CutNetwork(system, live, outer)
         for column in np.flatnonzero((system.mass[:, 0] == 0) & (network.rows[:, 0] >= 0)).tolist():
             group = None if gone[column] else network.cheapest(column, trips, 1e-9)
             if group is not None:

@@ -8,9 +8,9 @@ from time import monotonic
 
 import numpy as np
 
-from odkanon.audit.differencing.equations import System, components, incidence_of
-from odkanon.audit.pairwise_checks import overlapping
-from odkanon.audit.relations import Relation, relations, scopes
+from odkanon.audit.differencing.equations import EquationSystem, comparable_components, incidence_matrix
+from odkanon.audit.pairwise_checks import overlapping_systems
+from odkanon.audit.relations import Relation, count_atoms, find_relations
 from odkanon.audit.release_reader import AXES, rows
 from odkanon.core.arrays import Bools, Ints
 from odkanon.evidence.attack import MAX_EXAMPLES, Attack, AttackResult, not_run
@@ -50,8 +50,8 @@ def intervals(context: AttackContext) -> AttackResult:
         return _nested_intervals(context)
     opened = context.opened
     exact = [each for each in opened.releases if each.number in opened.exact]
-    atoms = scopes(opened.connection, exact, opened.places.areas)
-    related = relations(opened.releases, atoms, opened.exact, cumulative=False, disjoint=False)
+    atoms = count_atoms(opened.connection, exact, opened.places.areas)
+    related = find_relations(opened.releases, atoms, opened.exact, cumulative=False, disjoint=False)
     usable = [
         each for each in related if each.kind not in ("disjoint", "unknown") and not each.one.nested | each.other.nested
     ]
@@ -93,11 +93,11 @@ def _most_unlisted(context: AttackContext) -> int | None:
 def _linked_intervals(context: AttackContext, related: Sequence[Relation]) -> AttackResult:
     opened = context.opened
     exact = [each for each in opened.releases if each.number in opened.exact]
-    atoms = scopes(opened.connection, exact, opened.places.areas)
+    atoms = count_atoms(opened.connection, exact, opened.places.areas)
     parts = [
         (system.take(which), columns)
-        for system in overlapping(opened.connection, opened.places, atoms, related)
-        for which in components(system.rows)
+        for system in overlapping_systems(opened.connection, opened.places, atoms, related)
+        for which in comparable_components(system.rows)
         for columns in [small_columns(system.take(which))]
         if len(columns)
     ]
@@ -124,13 +124,13 @@ def _linked_intervals(context: AttackContext, related: Sequence[Relation]) -> At
     )
 
 
-def small_columns(system: System) -> Ints:
+def small_columns(system: EquationSystem) -> Ints:
     """Return the columns that have trips but are below the rule, other than those that are published rows."""
     trips = system.mass[:, 0]
     return np.flatnonzero((trips > 0) & (trips < system.least[0]) & ~_is_published(system))
 
 
-def _is_published(system: System) -> Bools:
+def _is_published(system: EquationSystem) -> Bools:
     """Return for each column whether it is a published row by itself."""
     published = np.zeros(len(system.rows), dtype=bool)
     for side in range(system.rows.shape[1]):
@@ -140,13 +140,13 @@ def _is_published(system: System) -> Bools:
     return published
 
 
-def solve_intervals(system: System, columns: Ints, seconds: float) -> Iterator[GroupInterval]:
+def solve_intervals(system: EquationSystem, columns: Ints, seconds: float) -> Iterator[GroupInterval]:
     """Yield the interval of each column, from two linear programmes; stop when the time is up."""
     from scipy.optimize import linprog
     from scipy.sparse import csr_matrix
 
     end = monotonic() + seconds
-    _, matrix = incidence_of(system.rows)
+    _, matrix = incidence_matrix(system.rows)
     trips = system.mass[:, 0]
     equations = {"A_eq": csr_matrix(matrix.astype(float)), "b_eq": matrix @ trips, "bounds": (0, None)}
     for column in columns.tolist():

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from odkanon.audit.recount import zone_join
 from odkanon.audit.release_reader import rows
-from odkanon.audit.zone_geometry import box_table
+from odkanon.audit.row_nesting import box_table, zone_join
 from odkanon.core.arrays import group_sum
 from odkanon.evidence.attack import MAX_EXAMPLES, Attack, AttackResult
 from odkanon.evidence.attack_context import AttackContext

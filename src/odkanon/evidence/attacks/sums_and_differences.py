@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from odkanon.audit.auditor import compare_opened
-from odkanon.audit.release_reader import Published
+from odkanon.audit.auditor import compare_releases
+from odkanon.audit.release_reader import PublishedRelease
 from odkanon.evidence.attack import MAX_EXAMPLES, Attack, AttackResult
 from odkanon.evidence.attack_context import AttackContext
 
@@ -47,14 +47,14 @@ def differencing(context: AttackContext) -> AttackResult:
     limitation strategy in statistical databases: deterring tracker attacks through additive noise".
     """
     others = context.earlier
-    rounds: list[tuple[Published, ...]] = [(context.release, each) for each in others]
+    rounds: list[tuple[PublishedRelease, ...]] = [(context.release, each) for each in others]
     if len(others) > 1:
         rounds.append((context.release, *others))
     disclosed: dict[str, None] = {}
     unknown: dict[str, None] = {}
     tried = 0
     for tried, releases in enumerate(rounds, 1):
-        _, findings = compare_opened(context.opened, releases)
+        _, findings = compare_releases(context.opened, releases)
         for each in findings:
             if each.severity == "finding":
                 (disclosed if each.check == "difference" else unknown)[each.message] = None

@@ -1,4 +1,7 @@
-"""Which rows of a file a release is about: the audit's own reading of filters, as SQL over the raw columns."""
+"""SQL conditions over the columns of a trip file: filters, age bands, time slots and values.
+
+The audit parses filters with a parser of its own, as a second look at what a release covers.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,9 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import inf
 
-from odkanon.errors import InputError
+from odkanon.errors import InputError, InvalidValueError
 from odkanon.read.tables.open_table import quote_name, quote_text
 
 _SIGNS: dict[type[ast.cmpop], str] = {
@@ -26,38 +30,38 @@ _DAY = re.compile(r"\d{4}-\d{2}-\d{2}$")
 
 
 @dataclass(frozen=True)
-class Kept:
-    """A column of the file: its SQL, and whether it holds times, or numbers that may be fractions."""
+class RawColumn:
+    """A column of the file: its SQL, and whether it holds times, or numbers with a fraction."""
 
     sql: str
     is_time: bool = False
     is_fraction: bool = False
 
 
-Column = Callable[[str], Kept]
-"""From the name of a column to the column."""
+Column = Callable[[str], RawColumn]
+"""Maps the name of a column to the column."""
 
 
 def filter_sql(texts: Sequence[str], column: Column) -> str:
-    """Return the SQL condition under which a row passes all filters; a missing value passes none.
+    """Return the SQL condition that a row passes all filters; missing values pass none.
 
     Parameters
     ----------
     texts : sequence of str
-        Such as ``'age >= 18 and mode in [1, 2]'``; all must hold.
+        Filters such as ``'age >= 18 and mode in [1, 2]'``.
     column : callable
-        Gives a column by its name, or raises.
+        Returns a column by its name, or raises.
     """
     return " AND ".join(f"coalesce({_condition(_parse(text), text, column)}, false)" for text in texts) or "true"
 
 
-def names_in(text: str) -> list[str]:
-    """Return the columns that a filter names."""
+def filter_columns(text: str) -> list[str]:
+    """Return the names of the columns in a filter."""
     return sorted({node.id for node in ast.walk(_parse(text)) if isinstance(node, ast.Name)})
 
 
 def equality(text: str) -> tuple[str, int | float | str] | None:
-    """Return the column and the value of a filter such as ``sex == "Woman"``; None for any other."""
+    """Return the column and the value of a filter such as ``sex == "Woman"``; None for other filters."""
     node = _parse(text)
     if not isinstance(node, ast.Compare) or not isinstance(node.left, ast.Name) or len(node.ops) > 1:
         return None
@@ -86,17 +90,17 @@ def _condition(node: ast.expr, text: str, column: Column) -> str:
     raise _unclear(text)
 
 
-def _comparison(column: Kept, sign: str, values: Sequence[int | float | str]) -> str:
+def _comparison(column: RawColumn, sign: str, values: Sequence[int | float | str]) -> str:
     if column.is_fraction:
-        # As texts, the numbers of such a column have decimals that a filter need not have.
+        # As texts, these numbers would have decimals that the value in the filter may lack.
         values = [_number(value) if isinstance(value, str) else value for value in values]
     if all(isinstance(value, int | float) for value in values):
         long = any(isinstance(value, int) and 2**53 <= abs(value) < 10**28 for value in values)
-        # A float does not tell long ids apart, and takes NaN for more than any number.
+        # As floats, long ids would coincide, and NaN would exceed all numbers.
         exact = f"TRY_CAST({column.sql} AS {'DECIMAL(38, 9)' if long else 'DOUBLE'})"
         left, listed = exact if long else f"nullif({exact}, 'nan'::DOUBLE)", [repr(value) for value in values]
     elif column.is_time:
-        # Times compare as times, as exactly as they are written: '9:30' comes before '10:00', as a text it does not.
+        # Times are compared as times, in the precision of the filter: as text, '9:30' would come after '10:00'.
         texts = [str(value).strip() for value in values]
         kind = "TIME" if all(map(_CLOCK.match, texts)) else "DATE" if all(map(_DAY.match, texts)) else "TIMESTAMP"
         exact = f"date_trunc('second', {column.sql})" if kind == "TIME" else column.sql
@@ -108,7 +112,7 @@ def _comparison(column: Kept, sign: str, values: Sequence[int | float | str]) ->
 
 
 def _number(text: str) -> int | float | str:
-    """Return the number that a text is; the text itself where it is none."""
+    """Return the number in a text, or the text itself."""
     try:
         number = int(text) if text.strip().lstrip("+-").isdecimal() else float(text)
     except ValueError:
@@ -127,9 +131,57 @@ def _literal(node: ast.expr, text: str) -> int | float | str:
 
 
 def _unclear(text: str) -> InputError:
-    return InputError(f"the filter {text!r} of a release is not understood, so its trips cannot be found again")
+    return InputError(f"cannot parse the filter {text!r} of a release, so its trips cannot be identified")
 
 
 def quoted(name: str) -> str:
-    """Return the raw column of the table ``records`` that keeps a column of the file."""
+    """Return the column of the table ``records`` with the raw values of a column of the file."""
     return quote_name(f"raw {name}")
+
+
+def text_condition(column: str) -> str:
+    """Return the SQL of a value as text, with numbers in canonical form; ``missing`` for none."""
+    text = f"trim(CAST({column} AS VARCHAR))"
+    number = f"nullif(regexp_extract({text}, '^[+]?0*([0-9]+?)([.]0*)?$', 1), '')"
+    return f"coalesce({number}, nullif({text}, ''), 'missing')"
+
+
+def age_condition(label: str, column: str) -> str:
+    """Return the SQL condition that an age is in a band such as ``20-29``, ``under 10`` or ``70+``."""
+    age = f"TRY_CAST({column} AS DOUBLE)"
+    known = f"coalesce({age} >= 0 AND isfinite({age}), false)"
+    if label == "missing":
+        return f"NOT {known}"
+    ages = parse_age_band(label)
+    if ages is None:
+        raise InvalidValueError.expected("an age band", "like 20-29, under 10 or 70+", label)
+    above = "" if ages[1] == inf else f" AND {age} < {ages[1] + 1}"
+    return f"({known} AND {age} >= {ages[0]}{above})"
+
+
+def parse_age_band(label: str) -> tuple[int, float] | None:
+    """Return the first and the last year of an age band or of a single age; None for other texts."""
+    match = re.fullmatch(r"(?:under (\d+))|(?:(\d+)-(\d+))|(?:(\d+)\+)|(\d+)", label)
+    if not match:
+        return None
+    if match[1]:
+        return 0, int(match[1]) - 1
+    return (int(match[4]), inf) if match[4] else (int(match[2] or match[5]), int(match[3] or match[5]))
+
+
+def hour_condition(label: str, taken: Sequence[int]) -> str:
+    """Return the SQL condition that a trip starts in a slot such as ``07-09``; ``other`` covers all hours not taken."""
+    hour = "extract(hour FROM start_time)"
+    if label == "missing":
+        return "start_time IS NULL"
+    if label == "other":
+        return f"{hour} NOT IN ({', '.join(map(str, taken))})"
+    return f"{hour} IN ({', '.join(map(str, parse_hour_slot(label)))})"
+
+
+def parse_hour_slot(slot: str) -> list[int]:
+    """Return the hours of a slot, which may span midnight, such as ``19-6``."""
+    begin, dash, end = slot.strip().partition("-")
+    if not dash:
+        return [int(begin)]
+    return [(int(begin) + step) % 24 for step in range((int(end) - int(begin)) % 24 or 24)]

@@ -1,0 +1,113 @@
+"""Measures as the audit counts them, and which ids denote the same contributor."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from odkanon.model.measures import MEASURES as COUNTED
+from odkanon.read.tables.open_table import quote_text
+
+
+@dataclass(frozen=True)
+class AuditMeasure:
+    """A measure of flows, with the SQL that counts it.
+
+    Attributes
+    ----------
+    name : str
+        Its name in rules and tables.
+    column : str
+        The column of the table ``records`` from which it is counted.
+    total : str
+        The aggregate over records, in SQL.
+    sql_type : str
+        The SQL type of its column in the tables of releases.
+    adds_up : bool
+        Whether it is additive over groups without a common trip; distinct contributors are not.
+    """
+
+    name: str
+    column: str
+    total: str
+    sql_type: str
+    adds_up: bool
+
+    def differs(self, published: str, true: str, trips: str) -> str:
+        """Return the SQL condition that a published count is not the true one."""
+        if self.sql_type == "BIGINT":
+            return f"{published} IS DISTINCT FROM {true}"
+        # The weight of each trip is rounded to whole small units, and the sum to a float.
+        return f"coalesce(abs({published} - CAST({true} AS DOUBLE)) > 1e-9 * (CAST({true} AS DOUBLE) + {trips}), true)"
+
+
+def _audit_measure(name: str, column: str, *, counts_distinct: bool) -> AuditMeasure:
+    if counts_distinct:
+        return AuditMeasure(name, column, f"count(DISTINCT {column})", "BIGINT", False)
+    if name == "weight":
+        return AuditMeasure(name, column, f"sum({column})", "DOUBLE", True)
+    return AuditMeasure(name, column, f"sum({column})::BIGINT", "BIGINT", True)
+
+
+MEASURES = tuple(
+    _audit_measure(name, each.column or name, counts_distinct=each.counts_distinct) for name, each in COUNTED.items()
+)
+
+NAMES = tuple(COUNTED)
+DISTINCT = tuple(measure.column for measure in MEASURES if not measure.adds_up)
+"""The columns of the table ``records`` that identify contributors."""
+
+
+def measures_named(names: Collection[str]) -> list[AuditMeasure]:
+    """Return the measures with the given names, in the order of `MEASURES`."""
+    return [measure for measure in MEASURES if measure.name in names]
+
+
+MISSING_WORDS = (
+    *("", "-", "--", ".", "?", "na", "n/a", "n.a.", "#na", "#n/a", "#n/a n/a", "<na>", "nat", "nan", "-nan", "nil"),
+    *("none", "<none>", "null", "(null)", "<null>", "[null]", "#null!", "\\n", "undefined", "unknown"),
+    *("1.#ind", "-1.#ind", "1.#qnan", "-1.#qnan"),
+)
+"""Texts, in lower case, by which programs mark missing values."""
+_SPACE = r"[\p{Z}\t\n\f\r\v\x{2800}]"
+_INVISIBLE = r"[\p{Cf}\p{Cc}\p{M}\x{115F}\x{1160}\x{3164}\x{FFA0}]+"
+_NUMBER = r"([+]|(-))?0*(\d+(\.\d*[1-9])?)\.?0*"
+_FLOAT = r"[+-]?(\d+[eE]\+\d{1,3}|\d+\.\d*[eE]\+?\d{1,3}|[1-9]e[1-9]\d{1,3})"
+_HEX = r"[({]?(0[xX])?([0-9a-fA-F-]+)[})]?"
+_UUID = r"(urn:uuid:|[({])?([0-9a-fA-F]{8}-([0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12})[})]?"
+_WIDE = "".join(map(chr, [*range(0xFF01, 0xFF5F), *range(0xFF61, 0xFFA0)]))
+_DIGITS = "".join(chr(first + at) for first in (0x660, 0x6F0, 0x966) for at in range(10))
+_OTHERS = _WIDE + _DIGITS + "\u2010\u2011\u2012\u2013\u2212"
+_PLAIN = unicodedata.normalize("NFKC", _WIDE) + "0123456789" * 3 + "-----"
+
+
+def person_sql(column: str) -> str:
+    """Return the SQL for the canonical form of a person's id; NULL if it is missing.
+
+    Ids that differ only in invisible or surrounding space, in accents, dashes or width, in the format of a number
+    (``7``, ``7.0``, ``+7``, ``7e+00``) or in the case and framing of hexadecimal digits are the same: taking two
+    persons for one errs on the safe side, taking one for two does not.
+
+    Parameters
+    ----------
+    column : str
+        The column, as SQL.
+    """
+    written = f"CAST({column} AS VARCHAR)"
+    narrow = f"translate({written}, {quote_text(_OTHERS)}, {quote_text(_PLAIN)})"
+    width = f"CASE WHEN regexp_matches({written}, '[{_OTHERS}]') THEN {narrow} ELSE {written} END"
+    spaced = f"regexp_replace(strip_accents({width}), '{_SPACE}', ' ', 'g')"
+    text = f"trim(regexp_replace({spaced}, '{_INVISIBLE}', '', 'g'))"
+    digits = f"lower(regexp_extract({text}, '^{_HEX}$', 2))"
+    number = f"regexp_replace({text}, '^{_NUMBER}$', '\\2\\3')"
+    missing = ", ".join(quote_text(word) for word in MISSING_WORDS)
+    return (
+        f"CASE WHEN {column} IS NULL OR lower({text}) IN ({missing}) THEN NULL "
+        f"WHEN regexp_full_match({text}, '{_NUMBER}') THEN coalesce(nullif({number}, '-0'), '0') "
+        f"WHEN regexp_full_match({text}, '{_FLOAT}') "
+        f"THEN coalesce(CAST(TRY_CAST({text} AS DECIMAL(38, 0)) AS VARCHAR), lower({text})) "
+        f"WHEN regexp_full_match({text}, '{_UUID}') "
+        f"THEN lower(replace(regexp_extract({text}, '^{_UUID}$', 2), '-', '')) "
+        f"WHEN regexp_full_match({text}, '{_HEX}') THEN {digits} ELSE {text} END"
+    )
