@@ -19,7 +19,7 @@ from odkanon.methods import anonymize  # noqa: E402
 from odkanon.model.od import ODMatrix  # noqa: E402
 from odkanon.model.release import Release  # noqa: E402
 from odkanon.model.rule import Rule  # noqa: E402
-from odkanon.quality.lower_bounds.lower_bound import limit  # noqa: E402
+from odkanon.quality.lower_bound import lower_bound  # noqa: E402
 from odkanon.quality.utility import utility  # noqa: E402
 from odkanon.read.od_table import read_od  # noqa: E402
 
@@ -64,10 +64,10 @@ def report(name: str, od: ODMatrix) -> None:
         bound = None
         for method, options in RUNS:
             release, seconds = timed(od, method, {**options, "steps": steps})
-            bound = limit(release.od, Rule(trips=K), budget=BUDGET).g if bound is None else bound
+            bound = lower_bound(release.od, Rule(trips=K), budget=BUDGET).g if bound is None else bound
             published = release.classes.trips.sum() / od.trips
             g = utility(release.od, release).g or 0.0
-            told = f"{name:12} {steps:5} {method:9} {options!s:50} G {g:7.1f} (limit {bound:.1f})"
+            told = f"{name:12} {steps:5} {method:9} {options!s:50} G {g:7.1f} (at best {bound:.1f})"
             print(f"{told}  rows {len(release.classes):5}  published {published:.4f}  {seconds:.3f} s", flush=True)
 
 

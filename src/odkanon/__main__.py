@@ -2,7 +2,7 @@
 
 import sys
 
-from odkanon.core.subprocesses import safe_path
+from odkanon.core.system import safe_path
 
 sys.path[:] = safe_path()
 

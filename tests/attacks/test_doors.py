@@ -16,7 +16,7 @@ import pytest
 
 from cli.runner import output, started
 from odkanon import Rule, anonymize
-from odkanon.core.subprocesses import HOME, start_python
+from odkanon.core.system import HOME, start_python
 from odkanon.engine.sql.cell_workers import _workers
 from odkanon.explore import open_in_browser
 from odkanon.explore.worker_process import WorkerProcess

@@ -18,7 +18,7 @@ import pyarrow.parquet
 from engine.layouts import UTM, WRITTEN, porto, projected, same_clock, with_times
 from engine.needs import ON_SPARK, on_spark
 from engine.same import CASCADES, CUBE_WAYS, CUBES, EVERY_RULE, FINE, RULES, WAYS, check_same, homes, messy, outcome
-from odkanon import Area, InputError, Rule, build_od, limit, lookup_hierarchy, read_od, read_trips
+from odkanon import Area, InputError, Rule, build_od, lookup_hierarchy, lower_bound, read_od, read_trips
 from odkanon.engine.spark.backend import _java_home
 from odkanon.read.attributes.hierarchies import parse_attributes
 from odkanon.read.input_matrix import matrix_of
@@ -73,7 +73,7 @@ def test_every_statement_runs_on_spark(
     for rules, ways in statements:
         check_same(reference, other, rules, ways)
     rule = Rule(trips=5, persons=3)
-    assert limit(other, rule) == limit(reference, rule)
+    assert lower_bound(other, rule) == lower_bound(reference, rule)
 
 
 @pytest.mark.parametrize("way", [CASCADES[0], pytest.param(CASCADES[1], marks=pytest.mark.slow)], ids=["plain", "fine"])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from odkanon import InputError, Rule, anonymize
 from odkanon.methods.cascade.reuse import EarlierRows, lasting
 from odkanon.model.release import Release
-from odkanon.quality.accuracy.zone_nodes import cell_nodes
+from odkanon.zoning.zone_nodes import cell_nodes
 from worlds.matrices import random_world
 from worlds.tries import tries
 

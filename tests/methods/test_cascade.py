@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attacks.cascades import PAIR, THREE, Replay, Tree, World
-from odkanon import InputError, Rule, anonymize, limit, utility
+from odkanon import InputError, Rule, anonymize, lower_bound, utility
 from odkanon.engine.dispatch import open_workspace
 from odkanon.engine.node_flows import NodeFlows
 from odkanon.methods.cascade.method import least_trips, outlook
@@ -148,7 +148,7 @@ def test_a_budget_leaves_out_the_coarsest_rows_and_the_limit_holds(od: ODMatrix,
     assert part.suppressed.trips <= budget * od.trips
     assert set(published_rows(part)) <= set(published_rows(whole))
     assert part.unlisted is None or len(part.classes) == len(whole.classes)
-    best, found = limit(od, bound, budget=budget).g, utility(od, part).g
+    best, found = lower_bound(od, bound, budget=budget).g, utility(od, part).g
     assert best is None or (found is not None and found >= best - 1e-9)
 
 

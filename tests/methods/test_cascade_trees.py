@@ -8,7 +8,7 @@ import h3
 import numpy as np
 import pytest
 
-from odkanon import Area, InputError, Rule, anonymize, limit, utility
+from odkanon import Area, InputError, Rule, anonymize, lower_bound, utility
 from odkanon.methods.cascade.subtree_types import public_levels
 from odkanon.zoning.cells import is_pentagon
 from odkanon.zoning.hierarchy import Hierarchy, h3_hierarchy
@@ -117,7 +117,7 @@ def test_every_method_on_a_tree_takes_finer_steps(method: str) -> None:
     assert release.parameters["steps"] == "fine"
     assert release.origins.cells is not None
     assert int(release.classes.trips.sum()) + release.suppressed.trips == od.trips
-    best, found = limit(release.od, Rule(trips=8), budget=0.2).g, utility(release.od, release).g
+    best, found = lower_bound(release.od, Rule(trips=8), budget=0.2).g, utility(release.od, release).g
     assert best is None or found is None or method == "cascade" or found >= best - 1e-9
 
 

@@ -82,7 +82,7 @@ def test_nodes_of_the_hierarchy_keep_their_level_and_size() -> None:
     assert release.origins.level.tolist() == [1]
     assert release.classes.trips.tolist() == [40]
     assert release.suppressed.trips == 25  # five from b to b, and the smallest class with them
-    assert release.limit is not None
+    assert release.lower_bound is not None
 
 
 def test_free_labels_have_a_name_and_no_place() -> None:
@@ -93,7 +93,7 @@ def test_free_labels_have_a_name_and_no_place() -> None:
     assert release.destinations.ids.tolist() == ["east", "west"]
     assert release.classes.trips.tolist() == [40, 20, 20]
     assert release.origins.describe(0) == {"id": "7", "kind": "place", "resolution": None, "area_km2": None}
-    assert release.limit is None  # its zones are no nodes, and could be better
+    assert release.lower_bound is None  # its zones are no nodes, and could be better
     assert accuracy(release) == {}
     assert utility(od, release).g == pytest.approx((40 * 3 + 20 * 3 + 20 * 2) / 80)
 

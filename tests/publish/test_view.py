@@ -12,7 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from odkanon import InputError, RefusedError, Release, Rule, anonymize, known, read_release, save_view, view_release
+from odkanon import (
+    InputError,
+    RefusedError,
+    Release,
+    Rule,
+    anonymize,
+    attribute_coverage,
+    read_release,
+    save_view,
+    view_release,
+)
 from odkanon.release_format.manifest import public_manifest
 from worlds.cubes import Cube, cube_matrix, random_counts
 from worlds.tries import tries
@@ -137,7 +147,7 @@ def test_nothing_published_has_no_views() -> None:
     counts = np.zeros(WORLDS[0].shape, dtype=np.int64)
     counts[0, 0, 0] = 1
     release = anonymize(cube_matrix(WORLDS[0], counts), Rule(trips=5), method="cascade")
-    for ask in (release.view, lambda: known(release)):
+    for ask in (release.view, lambda: attribute_coverage(release)):
         with pytest.raises(RefusedError, match="nothing can be published"):
             ask()
 

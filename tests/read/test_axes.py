@@ -16,9 +16,9 @@ from odkanon import (
     Release,
     Rule,
     anonymize,
+    attribute_coverage,
     cube_of,
     export_release,
-    known,
     read_area,
     read_matrix,
     read_trips,
@@ -138,7 +138,7 @@ def test_rows_meet_the_rule_and_publish_no_persons(rule: Rule) -> None:
     assert min(table["trips"].to_pylist()) >= 5
     assert table.group_by(["origin", "destination", "mode", "hour"]).aggregate([]).num_rows == table.num_rows
     assert {"car", "any"} <= set(table["mode"].to_pylist())
-    assert release.limit is None
+    assert release.lower_bound is None
     assert {"trips", "weight"} == accuracy(release).keys()
 
 
@@ -186,7 +186,7 @@ def test_places_outside_an_area_carry_nothing() -> None:
 
 def test_what_is_known_adds_up() -> None:
     release = cube(survey(), ["mode", "hour"])
-    mode, hour, both = known(release)
+    mode, hour, both = attribute_coverage(release)
     attributes, trips = release.classes.attributes, release.classes.trips
     assert mode.full == mode.part == trips[attributes["mode"] != "any"].sum() / 1500
     assert hour.part == trips[attributes["hour"] != "any"].sum() / 1500

@@ -21,7 +21,7 @@ from odkanon.audit.release_reader import AXES, WORLD, PublishedRelease, Zone, fi
 from odkanon.read.area import Area
 from odkanon.zoning.cells import cell_to_parent, cell_to_resolution, cell_to_str, is_valid_cell, str_to_cell
 from odkanon.zoning.hierarchy import Hierarchy
-from odkanon.zoning.spherical_area import polygon_area_km2
+from odkanon.zoning.spherical_geometry import polygon_area_km2
 
 MOST_CELLS = 300_000
 """The number of cells up to which an area is listed."""

@@ -96,14 +96,14 @@ def show_linked(linked: LinkedReleases) -> None:
 
 def show_coverage(release: Release) -> None:
     """Print the share of trips by what is known of them."""
-    from odkanon.quality.attribute_coverage import known
+    from odkanon.quality.attribute_coverage import attribute_coverage
 
     table = make_table(
         "Share of trips by what is known of them",
         ("known", "in full", "in part at least"),
         left=("known",),
     )
-    for found in known(release):
+    for found in attribute_coverage(release):
         table.add_row(" and ".join(found.axes), f"{found.full:.1%}", f"{found.part:.1%}")
     console.print(table)
     console.print(

@@ -156,7 +156,7 @@ def show_utility(releases: list[tuple[str, Release]]) -> None:
                 continue
             score = utility(release.input, release, measure=measure)
             zones = f"{len(release.origins):,} x {len(release.destinations):,}"
-            best = release.limit.g if release.limit and measure == "trips" and score.g is not None else None
+            best = release.lower_bound.g if release.lower_bound and measure == "trips" and score.g is not None else None
             shown = map(_number, (score.c_avg, score.g, best, score.e))
             table.add_row(name, MEASURES[measure].title, zones, f"{score.c_dm:.3g}", *shown)
     console.print(table)

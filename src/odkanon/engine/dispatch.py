@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from odkanon.core.paths import remote
-from odkanon.core.system_memory import machine_memory
+from odkanon.core.system import machine_memory
 from odkanon.engine.memory.workspace import MemoryWorkspace
 from odkanon.engine.protocols import Workspace
 from odkanon.engine.sql.load_matrix import load_trips

@@ -22,7 +22,7 @@ import numpy as np
 from odkanon.core.arrays import Ints, group_sum
 from odkanon.evidence.attack_context import AttackContext
 from odkanon.evidence.topdown_noise import cpc_by_square, layers, level_pairs, top_down
-from odkanon.quality.accuracy.accuracy import map_of
+from odkanon.quality.accuracy.accuracy import map_leaves
 
 Unit = Literal["trip", "person"]
 EPSILONS = (1.0, 3.0, 10.0, 0.3)
@@ -72,7 +72,7 @@ class NoiseComparison:
 def compare_with_noise(context: AttackContext, *, epsilons: Sequence[float] = EPSILONS) -> NoiseComparison | None:
     """Compare the release with noise for several epsilons; None if zones are not H3 cells or its CPC is unknown."""
     od, own = context.od, cpc_of_release(context)
-    if own is None or od.origins.resolution is None or map_of(od) is None or not context.matrix_matches:
+    if own is None or od.origins.resolution is None or map_leaves(od) is None or not context.matrix_matches:
         return None
     max_trips = max_trips_per_person(context)
     counts: dict[Unit, Ints] = {"trip": od.flows.trips}

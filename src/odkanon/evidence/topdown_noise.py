@@ -13,10 +13,9 @@ import numpy as np
 
 from odkanon.core.arrays import Ints, group_sum
 from odkanon.model.od import ODMatrix
-from odkanon.quality.accuracy.accuracy import map_of, places_of_leaves, spreadable
-from odkanon.quality.accuracy.comparison import compare_on
+from odkanon.quality.accuracy.accuracy import map_leaves, rows_to_spread
+from odkanon.quality.accuracy.comparison import compare_flows, count_flows, locate_leaves
 from odkanon.quality.accuracy.squares import Squares
-from odkanon.quality.accuracy.truth import engine_of, on_places
 from odkanon.zoning.cells import Floats
 from odkanon.zoning.hierarchy import Hierarchy
 from odkanon.zoning.zones import zones_of_tree
@@ -139,7 +138,7 @@ def project_to_totals(values: Floats, owner: Ints, total: Floats) -> Floats:
 
 def cpc_by_square(od: ODMatrix, found: NoisyCounts, squares: Sequence[float]) -> dict[float, float]:
     """Return the CPC of noisy counts with the input, by side of the squares in km."""
-    located = map_of(od)
+    located = map_leaves(od)
     assert located is not None
     about, ends = located
     both = [zones_of_tree(tree) for tree in (od.origins, od.destinations)]
@@ -149,11 +148,11 @@ def cpc_by_square(od: ODMatrix, found: NoisyCounts, squares: Sequence[float]) ->
         zone = [both[axis][1][layer.levels[axis]] + layer.codes[axis][which] for layer, which, _ in found.parts]
         used.append(np.unique(np.concatenate(zone)[real], return_inverse=True))
     zones = both[0][0].take(used[0][0]), both[1][0].take(used[1][0])
-    spread, areas = spreadable(zones, (used[0][1], used[1][1]), mass[real][:, None], od, about)
+    spread, areas = rows_to_spread(zones, (used[0][1], used[1][1]), mass[real][:, None], od, about)
     total, cpc = float(mass.sum()) + found.lost, {}
     for km in squares:
         square = Squares(km)
-        counted, _ = on_places(engine_of(od, ("trips",)), od, places_of_leaves(square, ends), ("trips",))
-        before, after = counted.mass[:, 0], compare_on(square, counted, spread, areas).spread[:, 0]
+        counted, _ = count_flows(od, locate_leaves(square, ends), ("trips",))
+        before, after = counted.mass[:, 0], compare_flows(square, counted, spread, areas).estimate[:, 0]
         cpc[km] = 2 * float(np.minimum(before, after).sum()) / (float(before.sum()) + total)
     return cpc

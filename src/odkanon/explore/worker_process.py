@@ -15,7 +15,7 @@ from contextlib import suppress
 from threading import Lock
 from typing import Any, ParamSpec, TypeVar
 
-from odkanon.core.subprocesses import start_python
+from odkanon.core.system import start_python
 from odkanon.errors import OdkanonError, unexpected
 
 NICENESS = 10

@@ -27,7 +27,7 @@ from odkanon.model.rule import Rule
 from odkanon.zoning.zones import Zones
 
 if TYPE_CHECKING:
-    from odkanon.pipeline.shorthands import Accuracy, FlowMatrix, FlowTable, Limit, Map, View, ZoneTable
+    from odkanon.pipeline.shorthands import Accuracy, FlowMatrix, FlowTable, LowerBound, Map, View, ZoneTable
 
 
 @dataclass(frozen=True, eq=False)
@@ -307,8 +307,8 @@ class Release(Frozen):
         return dict(self.deviations)
 
     @cached_property
-    def limit(self) -> Limit | None:
-        """What no release over the same hierarchies, with the same rule and budget, can beat; see `odkanon.limit`."""
+    def lower_bound(self) -> LowerBound | None:
+        """Lower bounds on the same hierarchies, with the same rule and budget; see `odkanon.lower_bound`."""
         from odkanon.pipeline import shorthands
 
         return shorthands.lower_bound(self)

@@ -80,7 +80,7 @@ def publish(
         return result
     if result.refusal is None and not request.by:
         stage("computing what any release of this input could reach at best")
-        _ = result.limit  # cached by the release; on large inputs it takes longer than writing
+        _ = result.lower_bound  # cached by the release; on large inputs it takes longer than writing
     stage(f"writing {folder}")
     save_release(result, folder, force=force, command=command)
     return result

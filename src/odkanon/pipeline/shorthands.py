@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from odkanon.model.release import Release
     from odkanon.publish.attribute_view import View as View
     from odkanon.publish.notebook import Map as Map
-    from odkanon.quality.accuracy.result import Accuracy as Accuracy
-    from odkanon.quality.lower_bounds.lower_bound import Limit as Limit
+    from odkanon.quality.accuracy.accuracy import Accuracy as Accuracy
+    from odkanon.quality.lower_bound import LowerBound as LowerBound
     from odkanon.release_format.conversions import FlowMatrix as FlowMatrix
     from odkanon.zoning.hierarchy import Hierarchy
 
@@ -93,11 +93,11 @@ def cautions_of(release: Release | LinkedReleases) -> list[str]:
     return cautions(release)
 
 
-def lower_bound(release: Release) -> Limit | None:
+def lower_bound(release: Release) -> LowerBound | None:
     """Return the G that no release of the same input can beat."""
-    from odkanon.quality.lower_bounds.lower_bound import limit_of
+    from odkanon.quality.lower_bound import release_bound
 
-    return limit_of(release)
+    return release_bound(release)
 
 
 def accuracy_of(release: Release) -> dict[str, Accuracy]:

@@ -1,1 +1,1 @@
-"""How useful and how private a release is, and how good it could be at best."""
+"""What a release keeps, how it protects, and what could be reached at best."""

@@ -1,4 +1,4 @@
-"""How much a cube tells of its trips: for each axis besides the places, the share of trips of which it is known."""
+"""Attribute coverage of a cube: the share of trips whose attributes are published."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from odkanon.zoning.attribute_axis import ANY, AttributeAxis
 
 
 @dataclass(frozen=True)
-class Known:
-    """What rows say of some axes, as shares of the trips of the input.
+class Coverage:
+    """Coverage of some attributes, as shares of the trips of the input.
 
     Attributes
     ----------
     axes : tuple of str
-        The names of the axes.
+        The names of the attributes.
     full : float
-        Trips in rows that have the value itself, on each of the axes.
+        Share of trips in rows with the value of every attribute.
     part : float
-        Trips in rows that have the value or a group of values that it lies in, on each of the axes.
+        Share of trips in rows with the value of every attribute or a group of values that contains it.
     """
 
     axes: tuple[str, ...]
@@ -32,34 +32,34 @@ class Known:
     part: float
 
 
-def known(release: Release) -> list[Known]:
-    """Return what is known of the trips: by each axis alone, and by all of them together.
+def attribute_coverage(release: Release) -> list[Coverage]:
+    """Return the coverage of each attribute of a cube and, if there are several, of all combined.
 
     Examples
     --------
-    >>> from odkanon import Rule, anonymize, cube_of, known, make_survey, read_trips
+    >>> from odkanon import Rule, anonymize, attribute_coverage, cube_of, make_survey, read_trips
     >>> cube = cube_of(read_trips(make_survey()), ["sex"], resolution=8)
-    >>> [sex] = known(anonymize(cube, Rule(trips=10), method="cascade", give_up="place,sex"))
+    >>> [sex] = attribute_coverage(anonymize(cube, Rule(trips=10), method="cascade", give_up="place,sex"))
     >>> sex.axes, sex.full > 0.99
     (('sex',), True)
     """
     if release.refusal:
-        raise RefusedError(f"nothing can be published: {release.refusal}")
+        raise RefusedError.nothing_publishable(release.refusal)
     if release.matrix is None or not release.matrix.axes:
-        raise InputError("the release tells of places only; publish by an attribute")
+        raise InputError("the release has no attributes; publish a cube by one")
     axes = release.matrix.axes
-    found = [_known(release, [axis]) for axis in axes]
-    return found if len(axes) == 1 else [*found, _known(release, axes)]
+    found = [_coverage(release, [axis]) for axis in axes]
+    return found if len(axes) == 1 else [*found, _coverage(release, axes)]
 
 
-def _known(release: Release, axes: Sequence[AttributeAxis]) -> Known:
+def _coverage(release: Release, axes: Sequence[AttributeAxis]) -> Coverage:
     full = np.ones(len(release.classes), dtype=bool)
     part = full.copy()
     for axis in axes:
-        said = release.classes.attributes[axis.name]
-        part &= said != ANY
-        full &= (said != ANY) & np.isin(said, axis.public.leaves)
-    return Known(tuple(axis.name for axis in axes), _share(release, full), _share(release, part))
+        labels = release.classes.attributes[axis.name]
+        part &= labels != ANY
+        full &= (labels != ANY) & np.isin(labels, axis.public.leaves)
+    return Coverage(tuple(axis.name for axis in axes), _share(release, full), _share(release, part))
 
 
 def _share(release: Release, rows: Bools) -> float:

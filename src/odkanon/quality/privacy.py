@@ -1,4 +1,4 @@
-"""How well a release hides people, from the perspective of each measure."""
+"""Privacy of a release: the smallest classes in each measure."""
 
 from __future__ import annotations
 
@@ -13,19 +13,18 @@ from odkanon.model.release import Release
 
 @dataclass(frozen=True)
 class Privacy:
-    """What the smallest classes of a release look like in one measure.
+    """The smallest classes of a release in one measure.
 
     Attributes
     ----------
     min : float or None
-        Mass of the smallest class; None where nothing is published.
+        Mass of the smallest class; None if nothing is published.
     threshold : float
-        What the smallest class is compared with: the rule's own threshold where it has one, else k (for weight,
-        k times the mean weight of a trip).
+        The rule's threshold on the measure; if it has none, k (for weight, k times the mean weight of a trip).
     below : int
-        Classes below the threshold.
+        Number of classes below the threshold.
     share : float
-        The same as a share of all classes.
+        Share of classes below the threshold.
     """
 
     min: float | None
@@ -35,9 +34,9 @@ class Privacy:
 
 
 def privacy(release: Release) -> dict[str, Privacy]:
-    """Return the privacy of a release in every measure that it tells of, whatever its rule covers.
+    """Return the privacy of a release in every published measure, including those without a threshold.
 
-    Ten trips of one person meet a rule on trips; this is where it shows.
+    Ten trips of one person meet a threshold on trips; the numbers of persons show it.
 
     Examples
     --------
@@ -49,8 +48,8 @@ def privacy(release: Release) -> dict[str, Privacy]:
     >>> privacy(anonymize(od, Rule(trips=10)))
     {'trips': Privacy(min=12, threshold=10, below=0, share=0.0)}
     """
-    told = [measure for measure in release.input.measures if getattr(release.classes, measure) is not None]
-    return {measure: _privacy(release, measure) for measure in told}
+    published = [measure for measure in release.input.measures if getattr(release.classes, measure) is not None]
+    return {measure: _privacy(release, measure) for measure in published}
 
 
 def _privacy(release: Release, measure: str) -> Privacy:
@@ -61,8 +60,8 @@ def _privacy(release: Release, measure: str) -> Privacy:
     smallest = float(masses.min() / unit) if len(masses) else None
     if smallest is not None and measure != "weight":
         smallest = int(smallest)
-    shown = float(threshold) if measure == "weight" else ceil(threshold)
-    return Privacy(smallest, shown, below, below / max(len(masses), 1))
+    least = float(threshold) if measure == "weight" else ceil(threshold)
+    return Privacy(smallest, least, below, below / max(len(masses), 1))
 
 
 def _threshold(release: Release, measure: str) -> Fraction:

@@ -1,4 +1,4 @@
-"""How much of the data a release keeps: C_DM, C_AVG, G and E, each written once for all methods."""
+"""Utility of a release: C_DM, C_AVG, G and E, with one definition for all methods."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class Utility:
     c_dm : float
         Discernibility: ``sum |Eq|^2 + |D| * suppressed``.
     c_avg : float or None
-        Mean class size over k; 1 is the best possible. None where nothing is published.
+        Mean class size over k; 1 is the best possible. None if nothing is published.
     g : float or None
-        Mean generalisation error: ``sum (|o| + |d|) |Eq| / |D+|``; 2 where every zone is a leaf. None where there
-        is no hierarchy (Mondrian) or nothing is published.
+        Mean generalisation error: ``sum (|o| + |d|) |Eq| / |D+|``; 2 if every zone is a leaf. None without a hierarchy
+        (Mondrian), or if nothing is published.
     e : float or None
-        Reconstruction loss, in [0, 2]: 0 where nothing changed, 1 where nothing is published. None where there is
-        no hierarchy, and for a cube, whose rows are not of pairs alone.
+        Reconstruction loss, in [0, 2]: 0 if nothing changed, 1 if nothing is published. None without a hierarchy, and
+        for a cube, whose rows also differ by attributes.
     """
 
     c_dm: float
@@ -43,7 +43,7 @@ class Utility:
 
 
 def utility(od: ODMatrix | Summary, release: Release, *, measure: UtilityMeasure = "trips") -> Utility:
-    """Measure the utility of a release, independently of the rule that protects it.
+    """Return the utility of a release, independently of its rule.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def utility(od: ODMatrix | Summary, release: Release, *, measure: UtilityMeasure
     release : Release
         A release of it.
     measure : {"trips", "weight"}
-        What a class is counted in.
+        The measure of masses.
 
     References
     ----------
@@ -102,17 +102,16 @@ def _sizes(release: Release) -> tuple[Ints, Ints] | None:
 def _reconstruction_loss(
     release: Release, measure: UtilityMeasure, classes: Ints, leaf_pairs: Ints, unit: int
 ) -> float:
-    """Sum ``|v~ - v|`` over all leaf pairs, in time linear in the observed ones.
+    """Return the sum of ``|v~ - v|`` over all leaf pairs, in time linear in the observed ones.
 
-    A class spreads its mass evenly over its leaf pairs, those of which it is the finest class. Those above the even
-    share v~ are off by ``v - v~``, the others, most of them empty, by ``v~ - v``, and a pair in no published class by
-    its whole ``v``.
+    A class spreads its mass evenly over the leaf pairs whose finest class it is. Pairs above the even share v~ are off
+    by ``v - v~``, the others, most of them empty, by ``v~ - v``, and pairs in no published class by their whole ``v``.
     """
     if measure not in release.compared:
         masses, share = getattr(release.od.flows, measure), even_share(classes, leaf_pairs)
         release.compared[measure] = deviation(release.placement_in_memory, masses, share)
     found = release.compared[measure]
-    # A class whose leaf pairs all have finer classes spreads nothing: what it lists is missing there already.
+    # A class whose leaf pairs all have finer classes spreads nothing: the mass it lists is already missing there.
     spread = np.where(leaf_pairs > 0, from_units(classes, unit), 0.0) / np.maximum(leaf_pairs, 1)
     excess = from_units(found.above, unit) - from_units(found.inside - found.above, unit)
     off = excess + (leaf_pairs - 2 * found.above_pairs) * spread

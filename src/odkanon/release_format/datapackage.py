@@ -18,7 +18,7 @@ from typing import Any
 from odkanon.methods.method_registry import words_for
 from odkanon.model.measures import DISTINCT
 from odkanon.release_format.names import CSV, MANIFEST, PARQUET, ZONES, sha256
-from odkanon.zoning.spherical_area import polygons_of
+from odkanon.zoning.spherical_geometry import list_polygons
 
 FILES: dict[str, tuple[str, str, str]] = {
     CSV: ("flows", "csv", "text/csv"),
@@ -155,7 +155,7 @@ def _field(column: str, rule: Mapping[str, Any]) -> dict[str, Any]:
 def _extent(zones: Iterable[Mapping[str, Any]]) -> list[float] | None:
     """Return west, south, east and north of all outlines; None where there are none."""
     # Holes lie inside.
-    points = [point for zone in zones for rings in polygons_of(zone.get("geometry")) for point in rings[0]]
+    points = [point for zone in zones for rings in list_polygons(zone.get("geometry")) for point in rings[0]]
     if not points:
         return None
     lons, lats = [point[0] for point in points], [point[1] for point in points]

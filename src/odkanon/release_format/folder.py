@@ -22,10 +22,10 @@ from odkanon.methods.cascade.reuse import EarlierRows
 from odkanon.methods.method_registry import METHODS
 from odkanon.model.measures import ADDITIVE, MEASURES
 from odkanon.model.od import AXES
-from odkanon.quality.accuracy.zone_nodes import Nodes, attribute_nodes
 from odkanon.release_format.conversions import import_shapely, to_shapes
 from odkanon.release_format.names import CSV, MANIFEST, PARQUET, ZONES, read_rows
 from odkanon.release_format.recipe import INDEX, read_recipe, with_leaves
+from odkanon.zoning.zone_nodes import ZoneNodes, attribute_nodes
 
 Floats = npt.NDArray[np.float64]
 _FARTHEST = 1_000
@@ -94,7 +94,7 @@ class SavedRelease:
         return [axis["name"] for axis in self.about.get("axes", [])]
 
     @property
-    def attributes(self) -> list[tuple[Nodes, Ints]]:
+    def attributes(self) -> list[tuple[ZoneNodes, Ints]]:
         """For each axis of a cube what its rows tell, each once, and for each row the number of its own."""
         return [
             attribute_nodes(np.array(self.flows.column(axis["name"]).to_pylist(), dtype=np.str_), axis["levels"])

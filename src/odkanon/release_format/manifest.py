@@ -305,7 +305,7 @@ def _constraints(rule: Rule) -> list[str]:
 
 def how_good(release: Release) -> dict[str, Any]:
     """Return what no release of the same input under the same rule can beat, and how useful this one is."""
-    best = release.limit
+    best = release.lower_bound
     return {
         "limit": None if best is None else {"g": best.g, "c_avg": best.c_avg},
         "usefulness": {name: found.as_dict() for name, found in release.accuracy.items()},

@@ -16,7 +16,7 @@ from odkanon.model.budget import Budget
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
-from odkanon.quality.lower_bounds.lower_bound import binds, limit_within, spending
+from odkanon.quality.lower_bound import bound_applies, bound_within, used_budget
 from odkanon.quality.privacy import privacy
 from odkanon.quality.utility import UtilityMeasure, utility
 from odkanon.read.area import Area
@@ -223,15 +223,15 @@ class Experiment:
         except OdkanonError as error:
             return Outcome(cell, od.trips, len(od), 0, 0, 0, 1.0, 0.0, {}, {}, refusal=str(error))
         measures: list[UtilityMeasure] = [measure for measure in get_args(UtilityMeasure) if measure in od.measures]
-        bounded = [measure for measure in measures if binds(release, measure)]
+        bounded = [measure for measure in measures if bound_applies(release, measure)]
         limits: dict[str, float | None] = {
-            measure: self._limit(od, rule, *spending(release), measure) for measure in bounded
+            measure: self._limit(od, rule, *used_budget(release), measure) for measure in bounded
         }
         return _describe(cell, release, measures, limits)
 
     @cache  # noqa: B019 - an experiment lives as long as its command
     def _limit(self, od: ODMatrix, rule: Rule, budget: Budget, allowance: int, measure: UtilityMeasure) -> float | None:
-        return limit_within(od, rule, budget, allowance, measure).g
+        return bound_within(od, rule, budget, allowance, measure).g
 
 
 def _describe(

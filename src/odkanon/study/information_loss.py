@@ -12,17 +12,25 @@ import pyarrow as pa
 from odkanon.core.arrays import Ints
 from odkanon.core.extras import import_extra
 from odkanon.errors import InputError, InvalidValueError
-from odkanon.quality.accuracy.accuracy import map_of, places_of_leaves, spreadable
-from odkanon.quality.accuracy.comparison import NEAR, compare_on, measured
-from odkanon.quality.accuracy.result import OnPlaces
-from odkanon.quality.accuracy.squares import GivenPlaces, Places, Squares, corner
-from odkanon.quality.accuracy.trip_lengths import LENGTHS, length_bands, lengths_after
-from odkanon.quality.accuracy.truth import by_length, engine_of, on_places
+from odkanon.quality.accuracy.accuracy import map_leaves, rows_to_spread
+from odkanon.quality.accuracy.comparison import (
+    LENGTHS,
+    NEAR,
+    FlowAccuracy,
+    compare_flows,
+    count_flows,
+    count_lengths,
+    length_bands,
+    locate_leaves,
+    measure_flows,
+    sample_lengths,
+)
+from odkanon.quality.accuracy.squares import GivenZones, MapZones, Squares, square_position
 from odkanon.read.zone_polygons import Polygons, read_polygons
 from odkanon.release_format.folder import SavedRelease, read_release
 from odkanon.study.sources import ReadingOptions, input_matrix
 from odkanon.zoning.cells import Floats
-from odkanon.zoning.projection import Projection
+from odkanon.zoning.spherical_geometry import Projection
 from odkanon.zoning.zones import Zones
 
 GONE = 0.05
@@ -48,7 +56,7 @@ class InformationLoss:
         The trips of each flow in the input and in the release.
     elsewhere : float
         Trips in the release between places without trips in the input.
-    summary : OnPlaces
+    summary : FlowAccuracy
         The accuracy of the flows.
     lengths : list of tuple
         For each band of trip lengths, its lower bound in km, and the shares of trips before and after.
@@ -62,7 +70,7 @@ class InformationLoss:
     before: Floats
     after: Floats
     elsewhere: float
-    summary: OnPlaces
+    summary: FlowAccuracy
     lengths: list[tuple[float, float, float]]
 
     def to_arrow(self) -> pa.Table:
@@ -140,7 +148,7 @@ def explain_release(
         raise InvalidValueError.expected("the side of the squares", f"from {MIN_KM:g} to {MAX_KM:g} km", km)
     od, saved = input_matrix(trips, reading), read_release(release)
     polygons = onto if onto is None or isinstance(onto, Polygons) else read_polygons(onto, id_column)
-    located = map_of(od)
+    located = map_leaves(od)
     if located is None:
         raise InputError("flows can be explained only if the location of zones is known; give their boundaries")
     published = int(saved.measure("trips").sum())
@@ -149,16 +157,16 @@ def explain_release(
             f"{saved.name} publishes {published:,} trips, but the input has only {od.trips:,}: it was made from others"
         )
     about, ends = located
-    places: Places = Squares(km) if polygons is None else _polygon_places(polygons, about)
+    places: MapZones = Squares(km) if polygons is None else _polygon_places(polygons, about)
     zones = _zones(saved, "origin"), _zones(saved, "destination")
     numbers = _zone_numbers(saved, zones[0], "origin"), _zone_numbers(saved, zones[1], "destination")
-    rows, areas = spreadable(zones, numbers, saved.measure("trips")[:, None], od, about, saved.attributes)
-    counted, _ = on_places(engine_of(od, ("trips",)), od, places_of_leaves(places, ends), ("trips",))
-    compared = compare_on(places, counted, rows, areas)
+    rows, areas = rows_to_spread(zones, numbers, saved.measure("trips")[:, None], od, about, saved.attributes)
+    counted, _ = count_flows(od, locate_leaves(places, ends), ("trips",))
+    compared = compare_flows(places, counted, rows, areas)
     known = np.union1d(*counted.places)
     origins, destinations = (np.searchsorted(known, place) for place in counted.places)
-    lengths = [length_bands(*each) for each in (by_length(od, ends, ("trips",)), lengths_after(rows, areas))]
-    after = compared.spread[:, 0]
+    lengths = [length_bands(*each) for each in (count_lengths(od, ends, ("trips",)), sample_lengths(rows, areas))]
+    after = compared.estimate[:, 0]
     return InformationLoss(
         saved.name,
         *_names_and_outlines(known, km, polygons, about),
@@ -167,7 +175,7 @@ def explain_release(
         counted.mass[:, 0],
         after,
         published - float(after.sum()),
-        measured(places, None if polygons is not None else km, compared, rows)[0],
+        measure_flows(places, None if polygons is not None else km, compared, rows)[0],
         list(zip((0.0, *LENGTHS[1:]), *(part.tolist() for part in lengths), strict=True)),
     )
 
@@ -202,7 +210,7 @@ def _verdicts(before: Floats, after: Floats) -> Any:
     return np.select(words, ["gone", "less", "near"], "more").astype(object)
 
 
-def _polygon_places(polygons: Polygons, about: Projection) -> GivenPlaces:
+def _polygon_places(polygons: Polygons, about: Projection) -> GivenZones:
     import shapely
 
     tree = shapely.STRtree(polygons.shapes)
@@ -214,7 +222,7 @@ def _polygon_places(polygons: Polygons, about: Projection) -> GivenPlaces:
         place[point[::-1]] = inside[::-1]  # on a shared border, the first polygon
         return place
 
-    return GivenPlaces("zones", locate)
+    return GivenZones("zones", locate)
 
 
 def _format_point(lat: float, lon: float) -> str:
@@ -228,7 +236,7 @@ def _names_and_outlines(
     """Return the names of places, and their outlines on the map."""
     if polygons is None:
         side = 1000 * km
-        column, row = (np.asarray(part * side, dtype=np.float64) for part in corner(known))
+        column, row = (np.asarray(part * side, dtype=np.float64) for part in square_position(known))
         lat, lon = about.to_degrees(column + side / 2, row + side / 2)
         names = [_format_point(a, b) for a, b in zip(lat.tolist(), lon.tolist(), strict=True)]
         square = np.array([[0, 0], [side, 0], [side, side], [0, side]])

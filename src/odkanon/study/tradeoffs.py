@@ -13,8 +13,8 @@ from odkanon.methods.method_registry import METHODS, anonymize
 from odkanon.model.od import Matrix, ODMatrix
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
-from odkanon.quality.attribute_coverage import known
-from odkanon.quality.lower_bounds.lower_bound import limit
+from odkanon.quality.attribute_coverage import attribute_coverage
+from odkanon.quality.lower_bound import lower_bound
 from odkanon.quality.utility import UtilityMeasure, utility
 
 
@@ -107,7 +107,7 @@ def tradeoff(
     for budget in budgets:
         for k in ks:
             rule = Rule.protect(*targets, k=k, of=od)
-            bound = limit(od, rule, budget=budget, measure=measure).g
+            bound = lower_bound(od, rule, budget=budget, measure=measure).g
             for method in methods:
                 given = {**_budget(method, budget), **(options or {}).get(method, {})}
                 rows.append(_row(od, rule, k, budget, method, given, bound, measure))
@@ -194,7 +194,7 @@ def _order_row(od: Matrix, rule: Rule, order: str) -> dict[str, Any]:
     names = [axis.name for axis in od.axes]
     kept: dict[str, float] = dict.fromkeys(names, 0.0) | ({" and ".join(names): 0.0} if len(names) > 1 else {})
     if release.refusal is None:
-        kept = {" and ".join(found.axes): found.full for found in known(release)}
+        kept = {" and ".join(found.axes): found.full for found in attribute_coverage(release)}
     return {
         "give_up": order,
         "flows": len(release.classes),

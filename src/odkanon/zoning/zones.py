@@ -12,7 +12,7 @@ import numpy.typing as npt
 from odkanon.core.arrays import Codes, Frozen, Ints, make_read_only
 from odkanon.zoning.cells import cell_to_polygon, cells_to_polygons
 from odkanon.zoning.hierarchy import Cut, Hierarchy
-from odkanon.zoning.spherical_area import EARTH_KM2, cell_area_km2, polygon_area_km2
+from odkanon.zoning.spherical_geometry import EARTH_KM2, cell_area_km2, polygon_area_km2
 from odkanon.zoning.substeps import fine_cells
 
 Array = npt.NDArray[Any]

@@ -19,7 +19,7 @@ import pyarrow as pa
 from odkanon.core.arrays import Ints
 from odkanon.core.atomic_write import Claim
 from odkanon.core.progress import watched
-from odkanon.core.system_memory import machine_memory
+from odkanon.core.system import machine_memory
 from odkanon.engine.sql.backend import BYTES_PER_FLOW, PartWork, StoredTable, new_table_name, store_query
 from odkanon.errors import InputError, UnreadableFileError, is_disk_full
 from odkanon.read.tables.table import measure_progress, share_of

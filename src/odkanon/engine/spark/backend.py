@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from odkanon.core.progress import watched
-from odkanon.core.system_memory import machine_memory
+from odkanon.core.system import machine_memory
 from odkanon.engine.sql.backend import BYTES_PER_FLOW, PartWork, StoredTable, new_table_name
 from odkanon.errors import InputError, MissingExtraError
 from odkanon.read.tables.open_table import connect

@@ -17,10 +17,10 @@ from odkanon.core.arrays import Bools, Ints
 from odkanon.engine.node_flows import codes_to_keys
 from odkanon.errors import InputError
 from odkanon.methods.cascade.ladder import Ladder
-from odkanon.quality.accuracy.row_masses import around_rows
-from odkanon.quality.accuracy.zone_nodes import CellNodes, cell_nodes
+from odkanon.quality.accuracy.row_masses import enclosing_rows
 from odkanon.zoning.cells import Floats, is_pentagon
 from odkanon.zoning.hierarchy import Hierarchy
+from odkanon.zoning.zone_nodes import CellNodes, cell_nodes
 
 _LITTLE = 1e-9
 _RESIDUAL = 0.5
@@ -87,7 +87,7 @@ def _keys(ladder: Ladder, rung: int, names: list[npt.NDArray[np.str_]], levels: 
 
 def lasting(origin: CellNodes, destination: CellNodes) -> Bools:
     """Return which rows between H3 cells may be used for other trips, from fine to coarse."""
-    around, size = around_rows([origin, destination]), origin.size * destination.size
+    around, size = enclosing_rows([origin, destination]), origin.size * destination.size
     kept, owner = np.zeros(len(size), dtype=bool), around.copy()
     kind = origin.depth * 64 + destination.depth
     attributes = np.unique(kind)

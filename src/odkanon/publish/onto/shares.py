@@ -14,7 +14,7 @@ from odkanon.core.arrays import Ints
 from odkanon.errors import InputError
 from odkanon.read.tables.open_table import open_table
 from odkanon.zoning.cells import Floats, cell_to_latlng, is_valid_cell, str_to_cell
-from odkanon.zoning.projection import Projection
+from odkanon.zoning.spherical_geometry import Projection
 
 Shapes = npt.NDArray[Any]
 _WHOLE = 1e-9

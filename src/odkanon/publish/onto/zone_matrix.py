@@ -17,10 +17,10 @@ from odkanon.publish.attribute_view import certain_rows
 from odkanon.publish.onto.apportionment import DECIMALS, SpreadRows, spread_rows
 from odkanon.publish.onto.shares import Shapes, Weights, zone_shares
 from odkanon.quality.accuracy.row_masses import masses_to_spread
-from odkanon.quality.accuracy.zone_nodes import Nodes, TreeNodes, cell_nodes
 from odkanon.read.zone_polygons import Polygons
 from odkanon.release_format.folder import SavedRelease, read_release
 from odkanon.zoning.cells import Floats
+from odkanon.zoning.zone_nodes import TreeNodes, ZoneNodes, cell_nodes
 
 OUTSIDE = "outside"
 _MEASURES = ("trips", "weight")
@@ -198,7 +198,7 @@ def _units(values: Floats) -> Ints:
     return units
 
 
-def _nodes(release: SavedRelease, shapes: Shapes) -> Nodes | None:
+def _nodes(release: SavedRelease, shapes: Shapes) -> ZoneNodes | None:
     """Return all zones as nodes of a tree: of H3 cells, or of polygons of which some lie in others."""
     about = [feature["properties"] for feature in release.zones]
     cells = cell_nodes([zone["id"] for zone in about])
@@ -218,7 +218,7 @@ def _nodes(release: SavedRelease, shapes: Shapes) -> Nodes | None:
     return TreeNodes(chain[::-1], len(chain) - 1 - level, area)
 
 
-def _corrected(units: Ints, axes: list[tuple[Nodes | None, Ints]], size: Floats | None) -> Ints:
+def _corrected(units: Ints, axes: list[tuple[ZoneNodes | None, Ints]], size: Floats | None) -> Ints:
     """Return what to spread where rows lie inside rows; otherwise the units themselves."""
     exact = masses_to_spread(units.astype(np.float64), axes, size)
     spread: Ints = np.rint(exact).astype(np.int64)

@@ -22,7 +22,7 @@ from odkanon.model.measures import MEASURES
 from odkanon.publish.report.packed_columns import LONG, pack_names, pack_numbers
 from odkanon.publish.report.zone_tree import pack_nest, roof_of
 from odkanon.release_format.folder import SavedRelease
-from odkanon.zoning.spherical_area import polygons_of
+from odkanon.zoning.spherical_geometry import list_polygons
 
 FORMAT = 1
 PER_DEGREE = 1_000_000
@@ -55,7 +55,7 @@ class Shapes:
 
 def pack_polygons(geometry: dict[str, Any] | None) -> Shape:
     """Pack the polygons of a GeoJSON geometry; other geometries give an empty list."""
-    return [[pack_ring(ring) for ring in polygon] for polygon in polygons_of(geometry)]
+    return [[pack_ring(ring) for ring in polygon] for polygon in list_polygons(geometry)]
 
 
 def pack_ring(points: Sequence[Sequence[float]]) -> Ring:

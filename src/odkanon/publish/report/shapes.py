@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from odkanon.zoning.spherical_area import polygons_of
+from odkanon.zoning.spherical_geometry import list_polygons
 
 Ring = list[tuple[float, float]]
 
@@ -40,7 +40,7 @@ def outline_of(zone: dict[str, Any], measure: str) -> Outline | None:
     """Return the outline of a GeoJSON feature; None where it has no polygon."""
     own = zone["properties"]
     rings, area = [], 0.0
-    for polygon in polygons_of(zone.get("geometry")):
+    for polygon in list_polygons(zone.get("geometry")):
         for number, ring in enumerate(polygon):
             turned, size = _turned(_unrolled(ring), inward=number > 0)
             rings.append(turned)

@@ -1,1 +1,1 @@
-"""How well a release answers what people ask of a matrix, on places that no method had a hand in."""
+"""How accurately a release answers typical questions about flows, on places that no method has chosen."""

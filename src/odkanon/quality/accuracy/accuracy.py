@@ -1,48 +1,107 @@
-"""How useful a release is: what people do with a matrix, done with the release and with the input, and compared."""
+"""Accuracy of a release: flows and trip lengths estimated from it, compared with those of the input."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
 from odkanon.core.arrays import Ints
 from odkanon.model.od import Matrix
 from odkanon.model.release import Release
-from odkanon.quality.accuracy.comparison import compare_on, measured
-from odkanon.quality.accuracy.even_spread import Rows, merged
-from odkanon.quality.accuracy.result import Accuracy
-from odkanon.quality.accuracy.row_masses import masses_of, masses_to_spread
-from odkanon.quality.accuracy.squares import Places, Squares
-from odkanon.quality.accuracy.trip_lengths import compare_lengths, lengths_after
-from odkanon.quality.accuracy.truth import Ends, by_length, engine_of, on_places
-from odkanon.quality.accuracy.zone_nodes import Nodes, attribute_nodes, place_nodes
-from odkanon.quality.accuracy.zone_samples import Boxes, Parts, areas_of, leaf_points
+from odkanon.quality.accuracy.comparison import (
+    FlowAccuracy,
+    LeafPoints,
+    compare_flows,
+    compare_lengths,
+    count_flows,
+    count_lengths,
+    locate_leaves,
+    measure_flows,
+    sample_lengths,
+)
+from odkanon.quality.accuracy.even_spread import RowMasses, merge_rows
+from odkanon.quality.accuracy.row_masses import masses_to_spread, stack_masses
+from odkanon.quality.accuracy.squares import MapZones, Squares
+from odkanon.quality.accuracy.zone_samples import ZoneBoxes, ZonePoints, leaf_points, locate_zones
 from odkanon.zoning.cells import Floats
-from odkanon.zoning.projection import Projection
+from odkanon.zoning.spherical_geometry import Projection
+from odkanon.zoning.zone_nodes import ZoneNodes, attribute_nodes, place_nodes
 from odkanon.zoning.zones import Zones
 
 SIZES = (1.0, 2.0, 4.0, 8.0)
 """Sides of the squares, in km."""
+GOOD = 0.8
+"""The CPC from which flows between places are called good."""
 
 
-def accuracy(release: Release, *, sizes: Sequence[float] = SIZES, zones: Places | None = None) -> dict[str, Accuracy]:
-    """Measure how useful a release is, in each measure of the input; empty where it is not known where zones lie.
+@dataclass(frozen=True)
+class Accuracy:
+    """Accuracy of a release in one measure.
 
-    T is the input counted on places that no method had a hand in: squares on an equal-area map around the data, and
-    the user's own zones if given. M is the release on the same places, each row spread evenly over the area of its two
-    zones; a row that has finer rows inside it stands for the rest of its area. In a cube rows are spread over kinds of
-    trips likewise, and flows of all kinds are compared. Linear in the pairs of the input, which stay where they are,
-    and in the rows of the release.
+    Attributes
+    ----------
+    squares : tuple of FlowAccuracy
+        On squares, from the smallest.
+    zones : FlowAccuracy or None
+        On the user's own zones, if given.
+    length_overlap : float
+        Overlap of the trip length distributions of input and release, from 0 to 1.
+    length_before, length_after : float or None
+        Mean straight-line length of a trip in km, in the input and in the release.
+
+    References
+    ----------
+    Lenormand et al. 2012, "A universal model of commuting networks" (CPC).
+    """
+
+    squares: tuple[FlowAccuracy, ...]
+    zones: FlowAccuracy | None
+    length_overlap: float
+    length_before: float
+    length_after: float | None
+
+    @property
+    def good_from(self) -> float | None:
+        """The smallest side in km from which flows between squares are good at every size; None if there is none."""
+        good = None
+        for place in reversed(self.squares):
+            if place.cpc < GOOD:
+                break
+            good = place.km
+        return good
+
+    def sentence(self, km: float = 4.0) -> str:
+        """Return the main result as a sentence."""
+        chosen = min(self.squares, key=lambda place: abs((place.km or 0) - km))
+        good = self.good_from
+        upward = f"good from {good:g} km upward" if good else f"good nowhere up to {self.squares[-1].name}"
+        return f"Flows between places of {chosen.name} are right to {chosen.cpc:.0%}; {upward}."
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all numbers in full, for files."""
+        return {**asdict(self), "squares": [asdict(place) for place in self.squares], "good_from_km": self.good_from}
+
+
+def accuracy(release: Release, *, sizes: Sequence[float] = SIZES, zones: MapZones | None = None) -> dict[str, Accuracy]:
+    """Return the accuracy of a release in each measure of the input; empty if the location of zones is unknown.
+
+    T is the input counted on places that no method has chosen: squares on an equal-area map around the data, and the
+    user's own zones if given. M is the release on the same places, each row spread evenly over the area of its two
+    zones; a row that contains finer rows covers the remainder of its area. Rows of a cube are also spread over the
+    values below their own, and flows with any values are compared. Linear in the pairs of the input, which stay where
+    they are, and in the rows of the release.
 
     Parameters
     ----------
     release : Release
-        What to measure; its input has to be at hand.
+        With its input at hand.
     sizes : sequence of float
         Sides of the squares in km, rising; each a multiple of the one before.
-    zones : Places, optional
-        Places of the user's own, on the map of `map_of` its input.
+    zones : MapZones, optional
+        The user's own places, on the map from `map_leaves`.
 
     Examples
     --------
@@ -54,42 +113,42 @@ def accuracy(release: Release, *, sizes: Sequence[float] = SIZES, zones: Places 
     'Flows between places of 4 km are right to 100%; good from 1 km upward.'
     """
     matrix = release.matrix
-    found = None if matrix is None else map_of(matrix)
+    found = None if matrix is None else map_leaves(matrix)
     if matrix is None or found is None:
         return {}
     if len(release.classes) and not (release.origins.are_located and release.destinations.are_located):
         return {}
-    about, ends = found
+    about, leaves = found
     measures = tuple(measure for measure in ("trips", "weight") if measure in release.input.measures)
-    rows, areas = spreadable(
+    rows, areas = rows_to_spread(
         (release.origins, release.destinations),
         (release.classes.origin.astype(np.int64), release.classes.destination.astype(np.int64)),
-        masses_of(release, measures),
+        stack_masses({name: getattr(release.classes, name) for name in measures}, release.classes.scale),
         matrix,
         about,
         _attributes(release, matrix),
     )
-    engine, squares, spots = engine_of(matrix, measures), [], areas
+    engine, squares, spots = None, [], areas
     for size in sizes:
         square = Squares(size)
-        counted, engine = on_places(engine, matrix, places_of_leaves(square, ends), measures)
+        truth, engine = count_flows(matrix, locate_leaves(square, leaves), measures, engine)
         spots = spots[0].on(square), spots[1].on(square)  # larger squares are made of these
-        squares.append(measured(square, size, compare_on(square, counted, rows, spots), rows))
+        squares.append(measure_flows(square, size, compare_flows(square, truth, rows, spots), rows))
     own = None
     if zones is not None:
-        counted, _ = on_places(engine_of(matrix, measures), matrix, places_of_leaves(zones, ends), measures)
-        own = measured(zones, None, compare_on(zones, counted, rows, areas), rows)
-    lengths = compare_lengths(by_length(matrix, ends, measures), lengths_after(rows, areas))
+        truth, _ = count_flows(matrix, locate_leaves(zones, leaves), measures)
+        own = measure_flows(zones, None, compare_flows(zones, truth, rows, areas), rows)
+    lengths = compare_lengths(count_lengths(matrix, leaves, measures), sample_lengths(rows, areas))
     return {
-        measure: Accuracy(tuple(told[index] for told in squares), None if own is None else own[index], *lengths[index])
+        measure: Accuracy(tuple(each[index] for each in squares), None if own is None else own[index], *lengths[index])
         for index, measure in enumerate(measures)
     }
 
 
-def map_of(matrix: Matrix) -> tuple[Projection, Ends] | None:
-    """Return the map on which releases are compared with their input, and the leaves of both axes on it, to the metre.
+def map_leaves(matrix: Matrix) -> tuple[Projection, LeafPoints] | None:
+    """Return the map on which releases are compared with their input, and the leaves on it, to the metre.
 
-    None where it is not known where leaves lie.
+    None if the location of leaves is unknown.
     """
     points = [leaf_points(tree) for tree in (matrix.origins, matrix.destinations)]
     lat, lon = (np.concatenate([end[side] for end in points]) for side in (0, 1))
@@ -97,44 +156,39 @@ def map_of(matrix: Matrix) -> tuple[Projection, Ends] | None:
         return None
     about = Projection.around(lat, lon)
     (x, y), (to_x, to_y) = (about.to_metres(*end) for end in points)
-    return about, Ends((np.rint(x), np.rint(y)), (np.rint(to_x), np.rint(to_y)))
+    return about, LeafPoints((np.rint(x), np.rint(y)), (np.rint(to_x), np.rint(to_y)))
 
 
-def _attributes(release: Release, matrix: Matrix) -> list[tuple[Nodes, Ints]]:
-    """Return the kinds of trips that the rows of a cube tell, axis by axis, as its readers know them."""
-    told = release.classes.attributes
-    return [attribute_nodes(told[axis.name], axis.listed(told[axis.name].tolist())) for axis in matrix.axes]
+def _attributes(release: Release, matrix: Matrix) -> list[tuple[ZoneNodes, Ints]]:
+    """Return the values of the rows of a cube, axis by axis, in the tree that a reader can see."""
+    values = release.classes.attributes
+    return [attribute_nodes(values[axis.name], axis.listed(values[axis.name].tolist())) for axis in matrix.axes]
 
 
-def spreadable(
+def rows_to_spread(
     zones: tuple[Zones, Zones],
     rows: tuple[Ints, Ints],
     mass: Floats,
     matrix: Matrix,
     about: Projection,
-    attributes: Sequence[tuple[Nodes, Ints]] = (),
-) -> tuple[Rows, tuple[Parts | Boxes, Parts | Boxes]]:
-    """Return rows between zones as masses to spread, and where the zones lie.
+    attributes: Sequence[tuple[ZoneNodes, Ints]] = (),
+) -> tuple[RowMasses, tuple[ZonePoints | ZoneBoxes, ZonePoints | ZoneBoxes]]:
+    """Return rows between zones as masses to spread, and the areas of the zones.
 
     Parameters
     ----------
     zones, rows : tuple
         The zones of both axes, and for each row their numbers.
     mass : array of float, shape (rows, measures)
-        What is published of each row.
+        Published mass of each row.
     matrix : Matrix
-        The input; it says how fine its leaves are.
+        The input, which determines how fine leaves are.
     about : Projection
         The map.
     attributes : sequence of tuple
-        For each other axis of a cube its nodes, and for each row the number of its own.
+        For each attribute of a cube its nodes, and for each row the number of its own.
     """
     ends = zip(zones, (matrix.origins, matrix.destinations), rows, strict=True)
     axes = [(place_nodes(side, tree), which) for side, tree, which in ends]
-    found = merged(Rows(*rows, masses_to_spread(mass, [*axes, *attributes])))
-    return found, areas_of(zones, (matrix.origins.resolution, matrix.destinations.resolution), about)
-
-
-def places_of_leaves(places: Places, ends: Ends) -> tuple[Ints, Ints]:
-    """Return for each leaf of both axes the number of its place."""
-    return places.of(*ends.origin), places.of(*ends.destination)
+    found = merge_rows(RowMasses(*rows, masses_to_spread(mass, [*axes, *attributes])))
+    return found, locate_zones(zones, (matrix.origins.resolution, matrix.destinations.resolution), about)

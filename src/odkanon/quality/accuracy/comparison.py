@@ -1,4 +1,4 @@
-"""A release beside its input on the same places."""
+"""Flows and trip lengths of a release beside those of its input, on the same places."""
 
 from __future__ import annotations
 
@@ -6,53 +6,162 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from odkanon.core.arrays import Bools, Ints
-from odkanon.quality.accuracy.even_spread import Rows, spread_at
-from odkanon.quality.accuracy.result import OnPlaces
-from odkanon.quality.accuracy.squares import Places, Shares, compact
-from odkanon.quality.accuracy.truth import Counted
-from odkanon.quality.accuracy.zone_samples import Boxes, Parts
+from odkanon.core.arrays import Bools, Codes, Ints, group_sum, number_groups
+from odkanon.engine.dispatch import open_workspace
+from odkanon.engine.protocols import Engine
+from odkanon.engine.sql.backend import upload_columns
+from odkanon.engine.sql.engine import int_column, join_maps, sum_bigint
+from odkanon.engine.sql.matrix import SqlMatrix
+from odkanon.model.od import Matrix, ODMatrix
+from odkanon.quality.accuracy.even_spread import RowMasses, spread_at
+from odkanon.quality.accuracy.row_masses import stack_masses
+from odkanon.quality.accuracy.squares import MapZones, Shares, rank_numbers
+from odkanon.quality.accuracy.zone_samples import Pair, ZoneBoxes, ZonePoints
 from odkanon.zoning.cells import Floats
+from odkanon.zoning.hierarchy import Cut, Hierarchy
 
 LARGE, NEAR = 20, 0.25
-"""A flow is large from so many trips on; it is near the truth if it is off by less than this share of it."""
+"""A flow is large from this many trips; it is near the truth if its relative error is below this share."""
+LENGTH_STEP = 10
+"""Metres to which lengths are rounded down, so that engines agree on every digit."""
+LENGTHS = (0, 0.5, 1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256, 512)
+"""Lower bounds of the bands of trip lengths, in km."""
+_GOLDEN = 1.1673039782614187
+"""The real root of x**5 = x + 1, whose powers fill four dimensions evenly."""
 
 
-@dataclass(frozen=True, eq=False)
-class Comparison:
-    """Flows between places of the input, and what the release makes of them; the release has others besides.
+@dataclass(frozen=True)
+class FlowAccuracy:
+    """Accuracy of the flows between places.
 
     Attributes
     ----------
-    counted : Counted
-        The input.
-    spread : array of float, shape (pairs, measures)
-        The release, on the same pairs.
-    inside : array of float
-        What stays inside its place in the release, in each measure.
+    name : str
+        The places: ``2 km`` for squares of that side.
+    km : float or None
+        Side of the squares; None for the user's own places.
+    cpc : float
+        Common part of commuters, ``2 sum min(T, M) / (sum T + sum M)``, from 0 (no trip in its place) to 1.
+    inside_before, inside_after : float or None
+        Share of the mass that stays inside its place, in the input and in the release.
+    large_near : float or None
+        Share of the mass in flows of at least 20 trips whose error is below 25 %; None if there are no such flows.
     """
 
-    counted: Counted
-    spread: Floats
+    name: str
+    km: float | None
+    cpc: float
+    inside_before: float
+    inside_after: float | None
+    large_near: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class LeafPoints:
+    """The leaves of both axes on a map, in whole metres, so that engines agree on every digit."""
+
+    origin: tuple[Floats, Floats]
+    destination: tuple[Floats, Floats]
+
+
+def locate_leaves(places: MapZones, leaves: LeafPoints) -> tuple[Ints, Ints]:
+    """Return for each leaf of both axes the number of its place."""
+    return places.locate(*leaves.origin), places.locate(*leaves.destination)
+
+
+@dataclass(frozen=True, eq=False)
+class TrueFlows:
+    """Flows of the input between places, sorted by origin and destination.
+
+    Attributes
+    ----------
+    places : tuple of array of int
+        Numbers of the places of both axes, sorted.
+    origin, destination : array of int
+        For each flow, the indices of its places.
+    mass : array of float, shape (flows, measures)
+        Mass in each measure.
+    """
+
+    places: tuple[Ints, Ints]
+    origin: Codes
+    destination: Codes
+    mass: Floats
+
+    @property
+    def stays(self) -> Bools:
+        """Whether each flow stays in its place."""
+        found: Bools = self.places[0][self.origin] == self.places[1][self.destination]
+        return found
+
+
+def count_flows(
+    matrix: Matrix, places: tuple[Ints, Ints], measures: tuple[str, ...], engine: Engine | None = None
+) -> tuple[TrueFlows, Engine]:
+    """Return the flows of the input between places, and the engine over them.
+
+    Parameters
+    ----------
+    places : tuple of array of int
+        For each leaf of both axes, the number of its place.
+    engine : Engine, optional
+        Over smaller places inside these; by default, over the pairs.
+    """
+    engine = engine or open_workspace(matrix).engine(frozenset(measures))
+    known = [np.unique(place) for place in places]
+    cuts = [
+        _cut(tree, np.searchsorted(numbers, place))
+        for tree, numbers, place in zip((matrix.origins, matrix.destinations), known, places, strict=True)
+    ]
+    coarser = engine.coarsen(*cuts)
+    flows = coarser.flows
+    mass = stack_masses({name: getattr(flows, name) for name in measures}, flows.scale)
+    return TrueFlows((known[0], known[1]), flows.origin, flows.destination, mass), coarser
+
+
+def _cut(tree: Hierarchy, number: Ints) -> Cut:
+    """Return numbered places as zones of a cut; an engine uses nothing but these numbers."""
+    _, first = np.unique(number, return_index=True)
+    return Cut(tree, np.zeros(len(first), dtype=np.int8), first, number.astype(np.int32))
+
+
+@dataclass(frozen=True, eq=False)
+class FlowComparison:
+    """Flows of the input between places, with the estimates from the release.
+
+    Attributes
+    ----------
+    truth : TrueFlows
+        The input.
+    estimate : array of float, shape (flows, measures)
+        The release, for the same flows; it may have others in addition.
+    inside : array of float
+        Mass that stays inside its place in the release, in each measure.
+    """
+
+    truth: TrueFlows
+    estimate: Floats
     inside: Floats
 
 
-def compare_on(places: Places, counted: Counted, rows: Rows, areas: tuple[Parts | Boxes, Parts | Boxes]) -> Comparison:
+def compare_flows(
+    places: MapZones, truth: TrueFlows, rows: RowMasses, areas: Pair[ZonePoints | ZoneBoxes]
+) -> FlowComparison:
     """Spread a release over the places between which the input has flows."""
     shares = [area.shares(places) for area in areas]
-    rank, rank_to, *of_shares = compact(*counted.places, *(share.place for share in shares))
+    rank, rank_to, *of_shares = rank_numbers(*truth.places, *(share.place for share in shares))
     origins, destinations = (
         Shares(share.zone, place, share.share, share.zones) for share, place in zip(shares, of_shares, strict=True)
     )
-    spread = spread_at(rows, origins, destinations, (rank[counted.origin], rank_to[counted.destination]))
+    estimate = spread_at(rows, origins, destinations, (rank[truth.origin], rank_to[truth.destination]))
     both = np.intersect1d(origins.place, destinations.place)
     near = rows.take(np.flatnonzero(_may_meet(rows, origins, destinations)))
     inside = spread_at(near, origins, destinations, (both, both)).sum(axis=0)
-    return Comparison(counted, spread, inside)
+    return FlowComparison(truth, estimate, inside)
 
 
-def _may_meet(rows: Rows, origins: Shares, destinations: Shares) -> Bools:
-    """Tell for each row whether its zones may have a place in common; others need no second look."""
+def _may_meet(rows: RowMasses, origins: Shares, destinations: Shares) -> Bools:
+    """Return for each row whether its zones may have a place in common."""
     (low, high), (low_to, high_to) = (_range(share) for share in (origins, destinations))
     result: Bools = (low[rows.origin] <= high_to[rows.destination]) & (low_to[rows.destination] <= high[rows.origin])
     return result
@@ -65,19 +174,19 @@ def _range(shares: Shares) -> tuple[Ints, Ints]:
     return low, high
 
 
-def measured(places: Places, km: float | None, found: Comparison, rows: Rows) -> list[OnPlaces]:
-    """Return for each measure how well flows between places come out; trips are the first measure."""
-    counted = found.counted
-    large = counted.mass[:, 0] >= LARGE
-    stays = counted.stays
+def measure_flows(places: MapZones, km: float | None, found: FlowComparison, rows: RowMasses) -> list[FlowAccuracy]:
+    """Return the accuracy of flows between places in each measure, of which trips are the first."""
+    truth = found.truth
+    large = truth.mass[:, 0] >= LARGE
+    stays = truth.stays
     results = []
     for index in range(rows.mass.shape[1]):
-        before, after = counted.mass[:, index], found.spread[:, index]
+        before, after = truth.mass[:, index], found.estimate[:, index]
         whole, published = float(before.sum()), float(rows.mass[:, index].sum())
         near = large & (np.abs(after - before) < NEAR * before)
         of_large = float(before[large].sum())
         results.append(
-            OnPlaces(
+            FlowAccuracy(
                 places.name,
                 km,
                 2 * float(np.minimum(before, after).sum()) / (whole + published),
@@ -87,3 +196,78 @@ def measured(places: Places, km: float | None, found: Comparison, rows: Rows) ->
             )
         )
     return results
+
+
+def count_lengths(matrix: Matrix, leaves: LeafPoints, measures: tuple[str, ...]) -> tuple[Ints, Floats]:
+    """Return the trip lengths of the input, in steps of `LENGTH_STEP`, and the mass of each in each measure."""
+    if isinstance(matrix, SqlMatrix) and not matrix.is_small:
+        steps, units = _stored_lengths(matrix, leaves, measures)
+    else:
+        steps, units = _lengths(matrix.in_memory(), leaves, measures)
+    return steps, stack_masses(units, matrix.summary.scale)
+
+
+def _lengths(od: ODMatrix, leaves: LeafPoints, measures: tuple[str, ...]) -> tuple[Ints, dict[str, Ints]]:
+    flows = od.flows
+    apart = [b[flows.destination] - a[flows.origin] for a, b in zip(leaves.origin, leaves.destination, strict=True)]
+    steps = _length_steps(apart[0], apart[1])
+    known, number = number_groups(steps, int(steps.max(initial=0)) + 1)
+    return known, {measure: group_sum(number, len(known), getattr(flows, measure)) for measure in measures}
+
+
+def _stored_lengths(matrix: SqlMatrix, leaves: LeafPoints, measures: tuple[str, ...]) -> tuple[Ints, dict[str, Ints]]:
+    maps = [
+        upload_columns(matrix.backend, place=keys, x=x, y=y)
+        for keys, (x, y) in zip(matrix.keys, (leaves.origin, leaves.destination), strict=True)
+    ]
+    sums = ", ".join(f"{sum_bigint(f'f.{measure}')} AS {measure}" for measure in measures)
+    length = f"CAST(FLOOR(SQRT((b.x - a.x) * (b.x - a.x) + (b.y - a.y) * (b.y - a.y)) / {LENGTH_STEP}) AS BIGINT)"
+    found = matrix.backend.execute(
+        f"SELECT {length} AS step, {sums} FROM {matrix.pairs} f {join_maps('f', *maps)} GROUP BY {length}"
+    )
+    order = np.argsort(int_column(found, "step"))
+    return int_column(found, "step")[order], {measure: int_column(found, measure)[order] for measure in measures}
+
+
+def _length_steps(x: Floats, y: Floats) -> Ints:
+    """Return lengths in steps, rounded down, from differences in metres."""
+    return np.floor(np.sqrt(x * x + y * y) / LENGTH_STEP).astype(np.int64)
+
+
+def sample_lengths(rows: RowMasses, areas: Pair[ZonePoints | ZoneBoxes]) -> tuple[Ints, Floats]:
+    """Return lengths between sampled points of the zones of each row, and the masses that each stands for."""
+    count = int(np.clip(400_000 // max(len(rows.origin), 1), 8, 64))
+    number = np.arange(len(rows.origin) * count)
+    row = number // count
+    # A fixed sequence that fills the area of both zones evenly.
+    u, v, to_u, to_v = (np.asarray(number * _GOLDEN**-power % 1.0, dtype=np.float64) for power in (1, 2, 3, 4))
+    x, y = areas[0].sample(rows.origin[row], u, v)
+    to_x, to_y = areas[1].sample(rows.destination[row], to_u, to_v)
+    known = np.isfinite(x) & np.isfinite(to_x)
+    steps = _length_steps((to_x - x)[known], (to_y - y)[known])
+    return steps, rows.mass[row[known]] / count
+
+
+def length_bands(steps: Ints, masses: Floats, index: int = 0) -> Floats:
+    """Return the share of the mass in each band of lengths."""
+    edges = np.array(LENGTHS) * 1000 / LENGTH_STEP
+    band = np.searchsorted(edges, steps, side="right") - 1
+    mass = np.bincount(band, weights=masses[:, index], minlength=len(edges))
+    return mass / (float(mass.sum()) or 1.0)
+
+
+def compare_lengths(before: tuple[Ints, Floats], after: tuple[Ints, Floats]) -> list[tuple[float, float, float | None]]:
+    """Return for each measure the overlap of the length distributions, and both means in km."""
+    results = []
+    for index in range(before[1].shape[1]):
+        common = np.minimum(length_bands(*before, index), length_bands(*after, index))
+        mean = _mean(*before, index)
+        assert mean is not None
+        results.append((float(common.sum()), mean, _mean(*after, index)))
+    return results
+
+
+def _mean(steps: Ints, masses: Floats, index: int) -> float | None:
+    mass = masses[:, index]
+    total = float(mass.sum())
+    return float((mass * steps).sum()) / total * LENGTH_STEP / 1000 if total else None

@@ -1,4 +1,4 @@
-"""What a release says about flows between places, where its rows are spread evenly over their zones."""
+"""Flows between places estimated from a release, with each row spread evenly over its zones."""
 
 from __future__ import annotations
 
@@ -12,56 +12,56 @@ from odkanon.quality.accuracy.squares import Shares
 from odkanon.zoning.cells import Floats
 
 _AT_ONCE = 1 << 18
-"""Entries that are worked on at the same time; bounds the memory, and they fit in a processor's cache."""
+"""Entries that are processed at a time; bounds the memory, and fits in a processor's cache."""
 _TABLE = 16
-"""How many times as many numbers as are looked up a table may have."""
+"""The largest size of a lookup table, relative to the number of lookups."""
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
-    """Masses to spread, sorted by origin: each row over one origin and one destination zone.
+class RowMasses:
+    """Masses to spread, each over one origin and one destination zone, sorted by origin.
 
     Attributes
     ----------
     origin, destination : array of int
         Numbers of the zones.
     mass : array of float, shape (rows, measures)
-        What to spread, in each measure.
+        The masses in each measure.
     """
 
     origin: Ints
     destination: Ints
     mass: Floats
 
-    def take(self, which: Ints) -> Rows:
+    def take(self, which: Ints) -> RowMasses:
         """Return some of the rows, in the given order."""
-        return Rows(self.origin[which], self.destination[which], self.mass[which])
+        return RowMasses(self.origin[which], self.destination[which], self.mass[which])
 
 
-def merged(rows: Rows) -> Rows:
-    """Return rows sorted by both ends, those between the same two zones as one."""
+def merge_rows(rows: RowMasses) -> RowMasses:
+    """Return rows sorted by both ends, with rows between the same zones merged."""
     order = np.lexsort((rows.destination, rows.origin))
     found = rows.take(order)
     opens = (np.diff(found.origin, prepend=-1) != 0) | (np.diff(found.destination, prepend=-1) != 0)
     if opens.all():
         return found
     starts = np.flatnonzero(opens)
-    return Rows(found.origin[starts], found.destination[starts], np.add.reduceat(found.mass, starts, axis=0))
+    return RowMasses(found.origin[starts], found.destination[starts], np.add.reduceat(found.mass, starts, axis=0))
 
 
-def spread_at(rows: Rows, origins: Shares, destinations: Shares, wanted: tuple[Ints, Ints]) -> Floats:
+def spread_at(rows: RowMasses, origins: Shares, destinations: Shares, wanted: tuple[Ints, Ints]) -> Floats:
     """Return the mass between pairs of places.
 
     The mass between places a and b is the sum over rows of ``mass * share(origin, a) * share(destination, b)``. Rows
-    are first spread over the origin places, and then looked at from the destination places, so that the work is about
-    that of the rows and of the wanted pairs, never their product.
+    are first spread over the origin places and then looked up from the destination places, so that the work grows with
+    the rows plus the wanted pairs, never with their product.
 
     Parameters
     ----------
-    rows : Rows
-        What to spread.
+    rows : RowMasses
+        The masses.
     origins, destinations : Shares
-        What share of each zone lies in each place.
+        The share of each zone in each place.
     wanted : tuple of array of int
         Pairs of places, sorted by origin and then by destination.
 
@@ -74,20 +74,20 @@ def spread_at(rows: Rows, origins: Shares, destinations: Shares, wanted: tuple[I
     by_place = np.argsort(origins.place, kind="stable")
     by_place = by_place[np.isin(origins.place[by_place], wanted[0])]
     work = np.diff(first)[origins.zone[by_place]]
-    second = _Second.of(destinations)
+    second = _DestinationSpread.from_shares(destinations)
     for some in _blocks(origins.place[by_place], work):
         entries, counts = by_place[some], work[some]
         row = np.repeat(first[origins.zone[entries]], counts) + _offsets(counts)
         values = rows.mass[row] * np.repeat(origins.share[entries], counts)[:, None]
         places = origins.place[entries]
         here = slice(*np.searchsorted(wanted[0], [places[0], places[-1] + 1]))
-        half = _Half(np.repeat(places - places[0], counts), rows.destination[row], values)
+        half = _HalfSpread(np.repeat(places - places[0], counts), rows.destination[row], values)
         result[here] = second.spread(half, wanted[0][here] - places[0], wanted[1][here])
     return result
 
 
 @dataclass(frozen=True, eq=False)
-class _Half:
+class _HalfSpread:
     """Masses between origin places and destination zones."""
 
     place: Ints
@@ -98,25 +98,25 @@ class _Half:
         """Return one number for both ends."""
         return self.place * zones + self.zone
 
-    def merged(self, zones: int) -> _Half:
-        """Return the same without repetition, sorted."""
+    def merged(self, zones: int) -> _HalfSpread:
+        """Return the masses merged by place and zone, sorted."""
         key_space = (int(self.place.max(initial=0)) + 1) * zones
         order, key = sort_keys(self.keys(zones), key_space)
         starts = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]])[: len(key)])
         total = np.add.reduceat(self.mass[order], starts, axis=0) if len(starts) else self.mass
-        return _Half(key[starts] // zones, key[starts] % zones, total)
+        return _HalfSpread(key[starts] // zones, key[starts] % zones, total)
 
 
 @dataclass(frozen=True, eq=False)
-class _Second:
-    """Spreads the other end.
+class _DestinationSpread:
+    """Spreads half-spread masses over the destination places.
 
     Attributes
     ----------
     shares : Shares
-        What share of each destination zone lies in each place, by zone.
+        The share of each destination zone in each place, by zone.
     by_place, place : array of int
-        The same by place: which entry comes when, and its place.
+        The order of the entries by place, and their places in that order.
     """
 
     shares: Shares
@@ -124,12 +124,12 @@ class _Second:
     place: Ints
 
     @classmethod
-    def of(cls, shares: Shares) -> _Second:
+    def from_shares(cls, shares: Shares) -> _DestinationSpread:
         by_place = np.argsort(shares.place, kind="stable")
         return cls(shares, by_place, shares.place[by_place])
 
-    def spread(self, half: _Half, origin: Ints, destination: Ints) -> Floats:
-        """Return the masses between wanted places, in the way that has the least work."""
+    def spread(self, half: _HalfSpread, origin: Ints, destination: Ints) -> Floats:
+        """Return the masses between wanted places, by the cheapest of three ways."""
         of_pair, zones = _runs(self.place, destination), self.shares.zones
         looks, space = int((of_pair[1] - of_pair[0]).sum()), (int(origin.max(initial=0)) + 1) * zones
         if max(looks, space) <= _TABLE * len(half.place):
@@ -140,8 +140,8 @@ class _Second:
             return self._from_pairs(half, origin, of_pair)
         return self._from_half(half, (origin, destination), of_half)
 
-    def _from_table(self, half: _Half, origin: Ints, of_pair: tuple[Ints, Ints], space: int) -> Floats:
-        """Add up in a table of all places and zones: no sorting, no searching."""
+    def _from_table(self, half: _HalfSpread, origin: Ints, of_pair: tuple[Ints, Ints], space: int) -> Floats:
+        """Sum in a table of all places and zones, without sorting or searching."""
         zones, columns = self.shares.zones, range(half.mass.shape[1])
         keys = half.keys(zones)
         tables = [np.bincount(keys, half.mass[:, measure], space) for measure in columns]
@@ -153,7 +153,7 @@ class _Second:
             _add(result, pair, mass * self.shares.share[entry][:, None])
         return result
 
-    def _from_pairs(self, half: _Half, origin: Ints, of_pair: tuple[Ints, Ints]) -> Floats:
+    def _from_pairs(self, half: _HalfSpread, origin: Ints, of_pair: tuple[Ints, Ints]) -> Floats:
         zones, result = self.shares.zones, np.zeros((len(origin), half.mass.shape[1]))
         known = half.keys(zones)
         for pair, at in _expanded(*of_pair):
@@ -162,7 +162,7 @@ class _Second:
             _add(result, pair[hit], half.mass[found] * self.shares.share[entry[hit]][:, None])
         return result
 
-    def _from_half(self, half: _Half, wanted: tuple[Ints, Ints], of_half: tuple[Ints, Ints]) -> Floats:
+    def _from_half(self, half: _HalfSpread, wanted: tuple[Ints, Ints], of_half: tuple[Ints, Ints]) -> Floats:
         result = np.zeros((len(wanted[0]), half.mass.shape[1]))
         width = int(max(self.place.max(initial=0), wanted[1].max(initial=0))) + 1
         known = wanted[0] * width + wanted[1]
@@ -173,20 +173,20 @@ class _Second:
 
 
 def _runs(ordered: Ints, wanted: Ints) -> tuple[Ints, Ints]:
-    """Return where each wanted number begins and ends among ordered ones."""
+    """Return the start and end of the run of each wanted number among ordered ones."""
     first = np.searchsorted(ordered, np.arange(int(wanted.max(initial=-1)) + 2))
     return first[wanted], first[wanted + 1]
 
 
 def _expanded(low: Ints, high: Ints) -> Iterator[tuple[Ints, Ints]]:
-    """Yield, a part at a time, every number of each interval, and before it which interval it is of."""
+    """Yield, block by block, the intervals and the numbers in them, one entry for each number."""
     for some in _blocks(np.arange(len(low)), high - low):
         counts = (high - low)[some]
         yield np.repeat(np.arange(len(low))[some], counts), np.repeat(low[some], counts) + _offsets(counts)
 
 
 def _blocks(group: Ints, work: Ints) -> Iterator[slice]:
-    """Yield slices of about as much work each; what belongs to one group stays together."""
+    """Yield slices of about equal work that do not split groups."""
     done = np.concatenate([[0], np.cumsum(work)])
     ends = np.flatnonzero(np.concatenate([group[1:] != group[:-1], [True]])[: len(group)]) + 1
     start = 0
@@ -198,17 +198,17 @@ def _blocks(group: Ints, work: Ints) -> Iterator[slice]:
 
 
 def _offsets(counts: Ints) -> Ints:
-    """Return 0, 1, 2, ... for each count anew."""
+    """Return 0, 1, 2, ... up to each count."""
     offsets: Ints = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
     return offsets
 
 
 def _found(known: Ints, wanted: Ints) -> tuple[Ints, Ints]:
-    """Return which of the wanted keys are among sorted ones, and where each of these is."""
+    """Return which of the wanted keys occur among sorted ones, and their positions there."""
     if len(known) == 0:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     space = int(known[-1]) + 1
-    if space <= _TABLE * len(wanted):  # looking up is many times as fast as searching
+    if space <= _TABLE * len(wanted):  # a lookup is many times as fast as a search
         table = np.full(space + 1, -1)
         table[known] = np.arange(len(known))
         at: Ints = table[np.minimum(wanted, space)]

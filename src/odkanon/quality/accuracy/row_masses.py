@@ -1,14 +1,14 @@
-"""The rows of a release as masses to spread over whole zones, also where rows lie inside larger rows.
+"""The rows of a release as masses to spread over whole zones, also where rows are nested.
 
-A row that has finer rows inside it stands for what these do not cover (a cascade). Spreading it over the rest is the
-same as spreading it over all of its area and taking as much away again from each row right inside it. So nested rows
-become rows with corrected masses, some of them negative, and everything else is written once for all methods. What
-kind of trips a row is of (a cube) is an axis like the two places: a row is spread over the kinds below its own, too.
+A row that contains finer rows (of a cascade) covers the remainder of its area. Spreading it over the remainder equals
+spreading it over all of its area and subtracting the same density from each row directly inside it. So nested rows
+become rows with corrected masses, some of them negative, and all other code is the same for every method. Attributes
+of a cube are axes like the two places: a row is also spread over the values below its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 
 import numpy as np
@@ -16,77 +16,74 @@ import numpy.typing as npt
 
 from odkanon.core.arrays import Bools, Ints
 from odkanon.core.weights import from_units
-from odkanon.model.published_flows import Classes
-from odkanon.model.release import Release
-from odkanon.quality.accuracy.zone_nodes import Nodes, nested
 from odkanon.zoning.cells import Floats
+from odkanon.zoning.zone_nodes import ZoneNodes, is_nested
 
 _NOTHING = 1e-9
 _DEPTHS = 64
-"""More than any tree has."""
+"""More levels than any tree has."""
 _KEYS = 2**62
 
 
-def masses_of(release: Release, measures: tuple[str, ...]) -> Floats:
-    """Return the mass of each row (first axis) in each measure."""
-    return np.stack([_mass(release.classes, measure) for measure in measures], axis=1)
+def stack_masses(units: Mapping[str, Ints], scale: int) -> Floats:
+    """Return masses by measure as columns of floats; weight comes in units of ``1 / scale``."""
+    columns = [from_units(each, scale if name == "weight" else 1) for name, each in units.items()]
+    return np.stack(columns, axis=1).astype(np.float64)
 
 
-def masses_to_spread(mass: Floats, axes: Sequence[tuple[Nodes | None, Ints]], size: Floats | None = None) -> Floats:
-    """Return for each row (first axis) and measure what to spread evenly over the row's two zones.
-
-    The sum over rows stays that of the masses.
+def masses_to_spread(mass: Floats, axes: Sequence[tuple[ZoneNodes | None, Ints]], size: Floats | None = None) -> Floats:
+    """Return the masses to spread evenly over the whole zones of each row; their sum over rows stays the same.
 
     Parameters
     ----------
     mass : array of float, shape (rows, measures)
-        What is published of each row.
+        Published mass of each row.
     axes : sequence of tuple
-        For each axis its nodes, and for each row the number of its own. No nodes where none lies in another.
+        For each axis its nodes, if any are nested, and for each row the number of its own.
     size : array of float, optional
-        See `corrected`.
+        See `correct_masses`.
     """
     known = [(nodes, which) for nodes, which in axes if nodes is not None]
-    if len(known) < len(axes) or not any(nested(nodes).any() for nodes, _ in known):
+    if len(known) < len(axes) or not any(is_nested(nodes).any() for nodes, _ in known):
         return mass
-    return corrected(mass, [nodes.take(which) for nodes, which in known], size)
+    return correct_masses(mass, [nodes.take(which) for nodes, which in known], size)
 
 
-def corrected(mass: Floats, ends: Sequence[Nodes], size: Floats | None = None) -> Floats:
-    """Return masses to spread over whole rows between nodes, of which some lie inside others.
+def correct_masses(mass: Floats, ends: Sequence[ZoneNodes], size: Floats | None = None) -> Floats:
+    """Return masses to spread over whole rows between nodes, some of them inside others.
 
-    A row that finer ones cover wholly is spread over all of its area, on top of them.
+    A row that finer ones cover completely is spread over all of its area, in addition to them.
 
     Parameters
     ----------
     mass : array of float, shape (rows, measures)
-        What is published of each row.
-    ends : sequence of Nodes
+        Published mass of each row.
+    ends : sequence of ZoneNodes
         For each axis the node of each row.
     size : array of float, optional
-        How much there is to spread over in each row, if not all that lies below it alike.
+        The size of each row; by default the product of the sizes of its nodes.
     """
-    around = around_rows(ends)
+    around = enclosing_rows(ends)
     inside = around >= 0
     size = np.prod([end.size for end in ends], axis=0) if size is None else size
     covered = np.bincount(around[inside], weights=size[inside], minlength=len(size))
     free = size - covered
-    whole = free <= _NOTHING * size  # nothing but rounding
+    whole = free <= _NOTHING * size  # only rounding errors are left
     density = mass / np.where(whole, np.where(size > 0, size, 1.0), free)[:, None]
     beneath = np.where((inside & ~whole[around])[:, None], density[around], 0.0)
     return np.where((size > 0)[:, None], (density - beneath) * size[:, None], mass)
 
 
-def around_rows(ends: Sequence[Nodes]) -> Ints:
-    """Return for each row between nodes the finest other row that it lies in; -1 for none."""
-    kind = reduce(lambda key, end: key * _DEPTHS + end.depth, ends, np.zeros(len(ends[0].depth), dtype=np.int64))
-    found = np.full(len(kind), -1)
-    attributes, first = np.unique(kind, return_index=True)
+def enclosing_rows(ends: Sequence[ZoneNodes]) -> Ints:
+    """Return for each row between nodes the finest other row that contains it; -1 for none."""
+    depth_key = reduce(lambda key, end: key * _DEPTHS + end.depth, ends, np.zeros(len(ends[0].depth), dtype=np.int64))
+    found = np.full(len(depth_key), -1)
+    distinct, first = np.unique(depth_key, return_index=True)
     depths = np.stack([end.depth[first] for end in ends], axis=1)
     for at in np.argsort(-depths.sum(axis=1), kind="stable").tolist():
-        rows = np.flatnonzero(kind == attributes[at])
+        rows = np.flatnonzero(depth_key == distinct[at])
         finer = np.logical_and.reduce([end.depth >= depth for end, depth in zip(ends, depths[at], strict=True)])
-        open_ = np.flatnonzero(finer & (kind != attributes[at]) & (found < 0))
+        open_ = np.flatnonzero(finer & (depth_key != distinct[at]) & (found < 0))
         if len(open_):
             both = np.concatenate([rows, open_])
             keys = _keys([end.above(both, depth) for end, depth in zip(ends, depths[at].tolist(), strict=True)])
@@ -96,7 +93,7 @@ def around_rows(ends: Sequence[Nodes]) -> Ints:
 
 
 def _keys(ids: Sequence[npt.NDArray[np.generic]]) -> Ints:
-    """Return numbers that are the same where all ids are."""
+    """Return one number for each combination of ids."""
     keys, space = np.zeros(len(ids[0]), dtype=np.int64), 1
     for each in ids:
         known, numbers = np.unique(each, return_inverse=True)
@@ -108,12 +105,7 @@ def _keys(ids: Sequence[npt.NDArray[np.generic]]) -> Ints:
 
 
 def _match(known: Ints, wanted: Ints) -> tuple[Ints, Bools]:
-    """Return where each wanted key stands among the known ones, and whether it does."""
+    """Return the position of each wanted key among the known ones, and whether it occurs."""
     order = np.argsort(known, kind="stable")
     at = order[np.minimum(np.searchsorted(known, wanted, sorter=order), len(known) - 1)]
     return at, known[at] == wanted
-
-
-def _mass(classes: Classes, measure: str) -> Floats:
-    units = getattr(classes, measure)
-    return np.asarray(from_units(units, classes.scale if measure == "weight" else 1), dtype=np.float64)

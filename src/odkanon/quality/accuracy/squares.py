@@ -1,4 +1,4 @@
-"""Places to compare flows on, which no method had a hand in: squares of a map, or zones of the user's own."""
+"""Places to compare flows on, independent of any method: squares of a map, or the user's own zones."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from odkanon.core.arrays import Ints, number_groups, sort_keys
 from odkanon.zoning.cells import Floats
 
 _HALF = 1 << 25
-"""Squares to each side of the centre that have a number of their own; the globe has 40,075 km."""
+"""Squares on each side of the centre; the circumference of the globe is 40,075 km."""
 _BOX_GRID = 8
 _MOST_SQUARES, _LARGE_BOX_GRID = 4096, 64
-"""Boxes that touch more squares are counted in a grid of points; there are some that span an ocean."""
+"""Boxes that touch more squares are sampled on a grid of points; some span an ocean."""
 
 
 @dataclass(frozen=True, eq=False)
 class Shares:
-    """What share of each zone lies in each place, sorted by zone and then by place.
+    """The share of each zone in each place, sorted by zone and place.
 
     Attributes
     ----------
     zone, place : array of int
-        Numbers of both, without repetition.
+        Numbers of both; each combination occurs once.
     share : array of float
-        Above 0; the shares of a zone add up to 1, or it lies nowhere.
+        Above 0; the shares of a zone add up to 1, unless its location is unknown.
     zones : int
-        How many zones there are.
+        Number of zones.
     """
 
     zone: Ints
@@ -38,26 +38,26 @@ class Shares:
     zones: int
 
 
-class Places(Protocol):
-    """A way to divide a map into numbered places."""
+class MapZones(Protocol):
+    """A partition of a map into numbered places."""
 
     @property
     def name(self) -> str:
-        """What to call them."""
+        """Name of the partition."""
         ...
 
-    def of(self, x: Floats, y: Floats) -> Ints:
-        """Return the number of the place in which each point lies."""
+    def locate(self, x: Floats, y: Floats) -> Ints:
+        """Return the number of the place of each point."""
         ...
 
-    def of_boxes(self, sides: Floats) -> Shares:
-        """Return what share of boxes (west, south, east, north) lies in each place."""
+    def box_shares(self, sides: Floats) -> Shares:
+        """Return the shares of boxes (west, south, east, north) in each place."""
         ...
 
 
 @dataclass(frozen=True)
 class Squares:
-    """Squares of a map; one corner is at its centre, so that those of 1 km lie inside those of 2 km.
+    """Squares of a map, with a corner at its centre, so that those of 1 km lie inside those of 2 km.
 
     Attributes
     ----------
@@ -69,21 +69,21 @@ class Squares:
 
     @property
     def name(self) -> str:
-        """What to call them."""
+        """Name of the partition."""
         return f"{self.km:g} km"
 
-    def of(self, x: Floats, y: Floats) -> Ints:
-        """Return the number of the square in which each point lies."""
+    def locate(self, x: Floats, y: Floats) -> Ints:
+        """Return the number of the square of each point."""
         column, row = (np.floor(side / (1000 * self.km)).astype(np.int64) for side in (x, y))
         return _number(column, row)
 
-    def middle(self, place: Ints) -> tuple[Floats, Floats]:
-        """Return the middle of squares by their numbers, in metres."""
-        x, y = ((side + 0.5) * np.float64(1000 * self.km) for side in corner(place))
+    def centres(self, place: Ints) -> tuple[Floats, Floats]:
+        """Return the centres of squares by their numbers, in metres."""
+        x, y = ((side + 0.5) * np.float64(1000 * self.km) for side in square_position(place))
         return x, y
 
-    def of_boxes(self, sides: Floats) -> Shares:
-        """Return what share of boxes lies in each square: the product of those along both sides."""
+    def box_shares(self, sides: Floats) -> Shares:
+        """Return the shares of boxes in each square: the product of the shares along both sides."""
         columns, rows = (self._along(sides[:, side], sides[:, side + 2]) for side in (0, 1))
         (first_column, many_columns), (first_row, many_rows) = columns, rows
         large = np.flatnonzero(many_columns * many_rows > _MOST_SQUARES)
@@ -97,10 +97,10 @@ class Squares:
         share *= self._covered(row, sides[box][:, 1], sides[box][:, 3])
         found = (box, _number(column, row), share), _by_points(self, large, sides, _LARGE_BOX_GRID)
         box, place, share = (np.concatenate(parts) for parts in zip(*found, strict=True))
-        return collected(box, place, share, len(sides))
+        return merge_shares(box, place, share, len(sides))
 
     def _along(self, low: Floats, high: Floats) -> tuple[Ints, Ints]:
-        """Return the first square that each interval touches, and how many it touches."""
+        """Return the first square that each interval touches, and the number of squares that it touches."""
         first = np.floor(low / (1000 * self.km)).astype(np.int64)
         last = np.maximum(np.ceil(high / (1000 * self.km)).astype(np.int64) - 1, first)
         return first, last - first + 1
@@ -112,44 +112,44 @@ class Squares:
 
 
 @dataclass(frozen=True, eq=False)
-class GivenPlaces:
-    """Places of the user's own.
+class GivenZones:
+    """The user's own places.
 
     Attributes
     ----------
     name : str
-        What to call them.
-    locate : callable
-        From x and y of points to the numbers of their places; what lies outside is a place, too.
+        Name of the partition.
+    function : callable
+        From x and y of points to the numbers of their places; the area outside is a place, too.
     """
 
     name: str
-    locate: Callable[[Floats, Floats], Ints]
+    function: Callable[[Floats, Floats], Ints]
 
-    def of(self, x: Floats, y: Floats) -> Ints:
-        """Return the number of the place in which each point lies."""
-        return self.locate(x, y)
+    def locate(self, x: Floats, y: Floats) -> Ints:
+        """Return the number of the place of each point."""
+        return self.function(x, y)
 
-    def of_boxes(self, sides: Floats) -> Shares:
-        """Return what share of boxes lies in each place, by a grid of points."""
-        return collected(*_by_points(self, np.arange(len(sides)), sides, _BOX_GRID), len(sides))
+    def box_shares(self, sides: Floats) -> Shares:
+        """Return the shares of boxes in each place, estimated from a grid of points."""
+        return merge_shares(*_by_points(self, np.arange(len(sides)), sides, _BOX_GRID), len(sides))
 
 
-def _by_points(places: Places, box: Ints, sides: Floats, grid: int) -> tuple[Ints, Ints, Floats]:
-    """Return some boxes, places and shares, each box counted in a grid of so many points along each side."""
+def _by_points(places: MapZones, box: Ints, sides: Floats, grid: int) -> tuple[Ints, Ints, Floats]:
+    """Return boxes, places and shares, estimated from ``grid`` points along each side of a box."""
     steps = (np.arange(grid) + 0.5) / grid
     u, v = (side.ravel() for side in np.meshgrid(steps, steps))
     west, south, east, north = (side[:, None] for side in sides[box].T)
     x, y = (west + u * (east - west)).ravel(), (south + v * (north - south)).ravel()
-    return np.repeat(box, len(u)), places.of(x, y), np.full(len(x), 1 / len(u))
+    return np.repeat(box, len(u)), places.locate(x, y), np.full(len(x), 1 / len(u))
 
 
 def number_pairs(zone: Ints, place: Ints, many: Ints) -> tuple[tuple[Ints, Ints], Ints]:
-    """Return each zone and place that occur together, sorted, and how often, where each occurrence counts ``many``."""
+    """Return the combinations of zone and place, sorted, and the sum of ``many`` over each."""
     if len(place) == 0:
         return (zone, place), many
     low, span = int(place.min()), int(place.max()) - int(place.min()) + 1
-    if span > 2**62 // (int(zone.max()) + 1):  # squares far apart have numbers far apart
+    if span > 2**62 // (int(zone.max()) + 1):  # squares far from each other have numbers far apart
         distinct, rank = np.unique(place, return_inverse=True)
         (zone, rank), many = number_pairs(zone, rank, many)
         return (zone, distinct[rank]), many
@@ -160,8 +160,8 @@ def number_pairs(zone: Ints, place: Ints, many: Ints) -> tuple[tuple[Ints, Ints]
     return (key // span, key % span + low), np.add.reduceat(many[order], starts)
 
 
-def collected(zone: Ints, place: Ints, share: Floats, zones: int) -> Shares:
-    """Return shares without repetition and without those of 0."""
+def merge_shares(zone: Ints, place: Ints, share: Floats, zones: int) -> Shares:
+    """Return shares with repetitions added up and zeros left out."""
     known = share > 0
     zone, place, share = zone[known], place[known], share[known]
     order = np.lexsort((place, zone))
@@ -172,7 +172,7 @@ def collected(zone: Ints, place: Ints, share: Floats, zones: int) -> Shares:
     return Shares(zone[starts], place[starts], total, zones)
 
 
-def corner(place: Ints) -> tuple[Ints, Ints]:
+def square_position(place: Ints) -> tuple[Ints, Ints]:
     """Return column and row of squares by their numbers."""
     return place // (2 * _HALF) - _HALF, place % (2 * _HALF) - _HALF
 
@@ -181,8 +181,8 @@ def _number(column: Ints, row: Ints) -> Ints:
     return (column + _HALF) * (2 * _HALF) + row + _HALF
 
 
-def compact(*numbers: Ints) -> list[Ints]:
-    """Return for each array the ranks of its numbers among all that occur."""
+def rank_numbers(*numbers: Ints) -> list[Ints]:
+    """Return for each array the ranks of its numbers among those of all arrays."""
     everything = np.concatenate(numbers)
     _, rank = number_groups(everything, int(everything.max(initial=0)) + 1)
     ends = np.cumsum([len(part) for part in numbers])[:-1]

@@ -17,7 +17,7 @@ from odkanon.model.budget import Budget, BudgetOf
 from odkanon.model.od import ODMatrix
 from odkanon.model.release_spec import ReleaseSpec
 from odkanon.model.rule import Rule
-from odkanon.quality.lower_bounds.lower_bound import binds, limit, limit_of
+from odkanon.quality.lower_bound import bound_applies, lower_bound, release_bound
 from odkanon.quality.utility import UtilityMeasure, utility
 from odkanon.zoning.hierarchy import Cut, Hierarchy, cut_at
 from worlds.matrices import all_cuts, effort, golden_od, random_world, worlds
@@ -56,7 +56,7 @@ def naive_limit(od: ODMatrix, rule: Rule, budget: float) -> float | None:
 @tries(60)
 def test_is_the_mean_of_the_cheapest_classes(od: ODMatrix, rule: Rule, budget: float) -> None:
     expected = naive_limit(od, rule, budget)
-    assert limit(od, rule, budget=budget).g == (None if expected is None else pytest.approx(expected, rel=1e-12))
+    assert lower_bound(od, rule, budget=budget).g == (None if expected is None else pytest.approx(expected, rel=1e-12))
 
 
 def random_cut(tree: Hierarchy, random: np.random.Generator) -> Cut:
@@ -79,7 +79,7 @@ def random_cut(tree: Hierarchy, random: np.random.Generator) -> Cut:
 def test_no_pair_of_cuts_is_better(
     od: ODMatrix, rule: Rule, budget: float, of: BudgetOf, measure: UtilityMeasure, seed: int
 ) -> None:
-    bound = limit(od, rule, budget=budget, budget_of=of, measure=measure, thorough=True)
+    bound = lower_bound(od, rule, budget=budget, budget_of=of, measure=measure, thorough=True)
     random = np.random.default_rng(seed)
     allowed = Budget(budget, of)
     for _ in range(8):
@@ -97,17 +97,17 @@ def test_no_pair_of_cuts_is_better(
 @given(worlds(), RULES, BUDGETS)
 @tries(40)
 def test_no_method_over_the_tree_is_better(od: ODMatrix, rule: Rule, budget: float) -> None:
-    by_rows = limit(od, rule, budget=budget, budget_of="rows")
+    by_rows = lower_bound(od, rule, budget=budget, budget_of="rows")
     early = anonymize(od, rule, method="odkanon", suppress="before", budget=budget)
-    own = by_rows if early.companion is None else limit_of(early)
+    own = by_rows if early.companion is None else release_bound(early)
     assert own is not None
     assert early.refusal or at_most(own.g, utility(od, early).g)
-    by_trips = limit(od, rule, budget=budget, thorough=True)
+    by_trips = lower_bound(od, rule, budget=budget, thorough=True)
     for method in ("odkanon", "oigh", "atg-soft"):
         release = anonymize(od, rule, method=method, budget=budget)
         result = utility(od, release)
         if release.companion is not None:  # it may have gone beyond the budget
-            own = limit_of(release)
+            own = release_bound(release)
             assert own is not None
             assert at_most(own.g, result.g)
             assert at_most(own.c_avg, result.c_avg)
@@ -128,7 +128,7 @@ def test_no_release_without_a_budget_is_better_than_its_own_limit(od: ODMatrix, 
     releases += [release_on_zones(part, rule, zoning_of(finer)) for part in (od, thinned) if len(part)]
     for release in releases:
         if release.refusal is None:
-            own, found = limit_of(release), utility(release.od, release)
+            own, found = release_bound(release), utility(release.od, release)
             assert own is not None
             assert at_most(own.g, found.g)
             assert own.c_avg is None or at_most(own.c_avg, found.c_avg)
@@ -138,7 +138,7 @@ def test_what_is_left_out_without_a_budget_counts_as_allowed() -> None:
     od = golden_od("turin-3k")
     fine = anonymize(od, Rule(trips=10), method="cascade", coarsest=8)
     assert fine.suppressed.trips > od.trips / 3
-    own, found, strict = limit_of(fine), utility(od, fine).g, limit(od, Rule(trips=10), budget=0.0).g
+    own, found, strict = release_bound(fine), utility(od, fine).g, lower_bound(od, Rule(trips=10), budget=0.0).g
     assert own is not None
     assert own.g is not None
     assert strict is not None
@@ -152,17 +152,19 @@ def test_zones_that_are_no_nodes_have_no_limit(method: str) -> None:
     od = golden_od("tiny")
     release = anonymize(od, Rule(trips=5), method=method, **effort(method))
     assert release.refusal is None
-    assert limit_of(release) is None
+    assert release_bound(release) is None
     if method == "freezones":
-        assert limit_of(release_on_zones(od, Rule(trips=5), zoning_of(release))) is None
+        assert release_bound(release_on_zones(od, Rule(trips=5), zoning_of(release))) is None
 
 
 def test_the_weight_of_rows_inside_rows_has_no_limit() -> None:
     release = anonymize(golden_od("tiny"), Rule(trips=5), method="cascade")
-    assert binds(release)
-    assert not binds(release, "weight")
-    assert not binds(anonymize(golden_od("tiny"), Rule(trips=5), method="cascade", budget=0.2, budget_of="rows"))
-    assert binds(anonymize(golden_od("tiny"), Rule(trips=5)), "weight")
+    assert bound_applies(release)
+    assert not bound_applies(release, "weight")
+    assert not bound_applies(
+        anonymize(golden_od("tiny"), Rule(trips=5), method="cascade", budget=0.2, budget_of="rows")
+    )
+    assert bound_applies(anonymize(golden_od("tiny"), Rule(trips=5)), "weight")
 
 
 def brute_force(problem: Problem) -> float:
@@ -176,7 +178,7 @@ def test_lies_below_the_exact_optimum_and_is_sometimes_tight() -> None:
     tight = 0
     for seed in range(25):
         od, rule = random_world(seed, records=40 + 4 * seed, fan=2, levels=2), Rule(trips=4)
-        bound = limit(od, rule, budget=0, thorough=True)
+        bound = lower_bound(od, rule, budget=0, thorough=True)
         best = brute_force(Problem(od, rule, Budget(0, "trips")))
         assert at_most(bound.g, bound.g_homogeneous)
         assert at_most(bound.g_homogeneous, best)
@@ -185,13 +187,13 @@ def test_lies_below_the_exact_optimum_and_is_sometimes_tight() -> None:
 
 
 def test_leaves_are_as_good_as_it_gets() -> None:
-    bound = limit(random_world(1), Rule(trips=1), thorough=True)
+    bound = lower_bound(random_world(1), Rule(trips=1), thorough=True)
     assert (bound.g, bound.e) == (2, 0)
 
 
 def test_is_none_where_nothing_can_be_published() -> None:
     od = random_world(1)
-    bound = limit(od, Rule(trips=od.trips + 1))
+    bound = lower_bound(od, Rule(trips=od.trips + 1))
     assert bound.g is bound.g_homogeneous is bound.c_avg is bound.e is None
     assert bound.unreachable == od.trips
 
@@ -200,11 +202,11 @@ def test_a_measure_that_the_input_lacks_is_refused() -> None:
     od = random_world(1)
     without = ODMatrix(od.origins, od.destinations, od.flows.only(frozenset()), od.source)
     with pytest.raises(InputError, match="weight"):
-        limit(without, Rule(trips=3), measure="weight")
+        lower_bound(without, Rule(trips=3), measure="weight")
 
 
 def test_paris() -> None:
-    bound = limit(golden_od("paris-28k"), Rule(trips=10), thorough=True)
+    bound = lower_bound(golden_od("paris-28k"), Rule(trips=10), thorough=True)
     assert bound.g == pytest.approx(213.088, abs=1e-3)
     assert bound.g_homogeneous == pytest.approx(315.272, abs=1e-2)
     achieved = utility(golden_od("paris-28k"), anonymize(golden_od("paris-28k"), Rule(trips=10))).e

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from odkanon import Rule, anonymize, cube_of, make_survey, read_trips
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
-from odkanon.quality.accuracy.accuracy import accuracy, map_of
-from odkanon.quality.accuracy.row_masses import around_rows, corrected, masses_to_spread
+from odkanon.quality.accuracy.accuracy import accuracy, map_leaves
+from odkanon.quality.accuracy.row_masses import correct_masses, enclosing_rows, masses_to_spread
 from odkanon.quality.accuracy.squares import Squares
-from odkanon.quality.accuracy.zone_nodes import CellNodes, attribute_nodes, cell_nodes, place_nodes
+from odkanon.zoning.zone_nodes import CellNodes, attribute_nodes, cell_nodes, place_nodes
 from odkanon.zoning.zones import Zones
 from worlds.matrices import cells_below, town
 from worlds.polygons import square_town
@@ -49,7 +49,7 @@ def test_rows_inside_rows_share_the_area_that_no_finer_row_covers(seed: int, cou
     keys = sorted(rows)
     origin, destination = (nodes([key[end] for key in keys]) for end in (0, 1))
     mass = np.array([[float(rows[key])] for key in keys])
-    found = corrected(mass, [origin, destination])[:, 0]
+    found = correct_masses(mass, [origin, destination])[:, 0]
     assert found.sum() == pytest.approx(mass.sum())
     boxes = [(set(h3.cell_to_children(a, 10)), set(h3.cell_to_children(b, 10))) for a, b in keys]
     expected, finest = np.zeros((49, 49)), np.full((49, 49), -1)
@@ -74,7 +74,7 @@ def test_a_row_lies_in_the_finest_row_around_it() -> None:
     assert h3.cell_to_parent(leaf, 9) == parent
     rows = [(leaf, leaf), (parent, parent), (above, above), (leaf, above)]
     origin, destination = (nodes([row[end] for row in rows]) for end in (0, 1))
-    assert around_rows([origin, destination])[:3].tolist() in ([1, 2, -1], [3, 2, -1])
+    assert enclosing_rows([origin, destination])[:3].tolist() in ([1, 2, -1], [3, 2, -1])
 
 
 @pytest.mark.parametrize("steps", ["plain", "fine"])
@@ -158,10 +158,10 @@ def told(release: Release) -> list[tuple[str, ...]]:
 
 def expected_cpc(od: ODMatrix, spread: np.ndarray, leaves: Sequence[Leaves], km: float) -> float:
     """CPC by the definition, from a release on all pairs of leaf cells."""
-    found = map_of(od)
+    found = map_leaves(od)
     assert found is not None
     about, ends = found
-    of_leaf = [Squares(km).of(*end) for end in (ends.origin, ends.destination)]
+    of_leaf = [Squares(km).locate(*end) for end in (ends.origin, ends.destination)]
     truth: dict[tuple[int, int], float] = {}
     for o, d, trips in zip(od.flows.origin, od.flows.destination, od.flows.trips.tolist(), strict=True):
         key = int(of_leaf[0][o]), int(of_leaf[1][d])
@@ -169,7 +169,7 @@ def expected_cpc(od: ODMatrix, spread: np.ndarray, leaves: Sequence[Leaves], km:
     squares = []
     for axis in leaves:
         x, y = about.to_metres(*np.array([h3.cell_to_latlng(cell) for cell in axis.names]).T)
-        squares.append(Squares(km).of(np.rint(x), np.rint(y)))
+        squares.append(Squares(km).locate(np.rint(x), np.rint(y)))
     pairs, number = np.unique(
         np.stack(np.meshgrid(*squares, indexing="ij"), -1).reshape(-1, 2), axis=0, return_inverse=True
     )

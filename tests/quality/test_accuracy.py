@@ -18,15 +18,15 @@ from odkanon.engine.duckdb.backend import DuckDb
 from odkanon.engine.duckdb.input import DuckInput
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
-from odkanon.quality.accuracy.accuracy import accuracy, map_of
+from odkanon.quality.accuracy.accuracy import accuracy, map_leaves
 from odkanon.quality.accuracy.comparison import LARGE, NEAR
-from odkanon.quality.accuracy.squares import GivenPlaces, Squares, number_pairs
-from odkanon.quality.accuracy.zone_samples import areas_of
+from odkanon.quality.accuracy.squares import GivenZones, Squares, number_pairs
+from odkanon.quality.accuracy.zone_samples import locate_zones
 from odkanon.read.attributes.hierarchies import parse_attributes
 from odkanon.read.input_spec import InputSpec
 from odkanon.read.tables.open_table import open_table
 from odkanon.sample.survey import make_survey
-from odkanon.zoning.projection import Projection
+from odkanon.zoning.spherical_geometry import Projection
 from odkanon.zoning.zones import Zones
 from worlds.matrices import random_od, town
 from worlds.tries import tries
@@ -44,7 +44,7 @@ def square(about: Projection, cell: str, km: float) -> Square:
 
 def about_of(release: Release) -> Projection:
     assert release.matrix is not None
-    found = map_of(release.matrix)
+    found = map_leaves(release.matrix)
     assert found is not None
     return found[0]
 
@@ -149,14 +149,14 @@ def test_boxes_are_spread_over_their_area() -> None:
             west, south, east, north = zones.bounds[zone]
             low, high = np.sin(np.radians([south, north]))
             lat = np.degrees(np.arcsin(random.uniform(low, high, count)))
-            squares.append(places.of(*about.to_metres(lat, random.uniform(west, east, count))))
+            squares.append(places.locate(*about.to_metres(lat, random.uniform(west, east, count))))
         keys.append(np.stack(squares, axis=1))
         masses.append(np.full(count, trips / count))
     pairs, number = np.unique(np.concatenate(keys), axis=0, return_inverse=True)
     spread = dict(zip(map(tuple, pairs.tolist()), np.bincount(number.ravel(), np.concatenate(masses)), strict=True))
     lat, lon = np.array([h3.cell_to_latlng(cell) for cell in od.origins.labels(0)]).T
     to_lat, to_lon = np.array([h3.cell_to_latlng(cell) for cell in od.destinations.labels(0)]).T
-    ends = places.of(*about.to_metres(lat, lon)), places.of(*about.to_metres(to_lat, to_lon))
+    ends = places.locate(*about.to_metres(lat, lon)), places.locate(*about.to_metres(to_lat, to_lon))
     truth: dict[tuple[int, int], int] = {}
     for o, d, trips in zip(od.flows.origin, od.flows.destination, od.flows.trips, strict=True):
         key = int(ends[0][o]), int(ends[1][d])
@@ -182,7 +182,7 @@ def test_the_same_numbers_where_the_pairs_are_in_a_database(fetchable: int | Non
 
 def test_places_of_the_users_own_cover_all_there_is() -> None:
     release = anonymize(town(3), Rule(trips=10))
-    one = GivenPlaces("all", lambda x, y: np.zeros(len(x), dtype=np.int64))
+    one = GivenZones("all", lambda x, y: np.zeros(len(x), dtype=np.int64))
     found = accuracy(release, zones=one)["trips"].zones
     assert found is not None
     published = release.classes.trips.sum() / release.input.trips
@@ -206,7 +206,7 @@ def test_squares_have_equal_areas() -> None:
 
 def test_a_box_that_spans_an_ocean_is_counted_in_points() -> None:
     ocean = [-3e6, -2e6, 3e6, 2e6]
-    shares = Squares(1.0).of_boxes(np.array([[0.0, 0.0, 1000.0, 500.0], ocean, [-500.0, 0.0, 1500.0, 2000.0]]))
+    shares = Squares(1.0).box_shares(np.array([[0.0, 0.0, 1000.0, 500.0], ocean, [-500.0, 0.0, 1500.0, 2000.0]]))
     assert len(shares.zone) < 5000
     assert np.allclose(np.bincount(shares.zone, shares.share), 1)
     of_last = shares.share[shares.zone == 2].reshape(3, 2)
@@ -239,7 +239,7 @@ def test_zones_inside_each_other_share_points_and_larger_squares_are_made_of_sma
         cells=tuple(parts) if cells else None,
     )
     about = Projection(-33.4, -70.7)
-    spots = found = areas_of((zones, zones), (9, 9), about)
+    spots = found = locate_zones((zones, zones), (9, 9), about)
     for km in (1.0, 2.0, 4.0):
         square = Squares(km)
         spots = spots[0].on(square), spots[1].on(square)
@@ -261,5 +261,5 @@ def counted_shares(cells: tuple[str, ...], square: Squares, about: Projection) -
     finest = min(9, h3.get_resolution(real[0]) + 4)
     centres = [h3.cell_to_latlng(child) for cell in real for child in h3.cell_to_children(cell, finest)]
     x, y = about.to_metres(*np.array(centres).T)
-    counts = Counter(square.of(np.rint(x), np.rint(y)).tolist())
+    counts = Counter(square.locate(np.rint(x), np.rint(y)).tolist())
     return {place: count / len(centres) for place, count in counts.items()}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from odkanon.core.system_memory import machine_memory
+from odkanon.core.system import machine_memory
 
 
 @pytest.mark.parametrize("name", ["memory.max", "memory/memory.limit_in_bytes"])

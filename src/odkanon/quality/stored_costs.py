@@ -1,9 +1,8 @@
-"""Minimal cost of pairs in a database, part by part; see `odkanon.quality.lower_bounds.minimal_cost`.
+"""Minimal cost of OD pairs in a database, part by part; see `odkanon.quality.minimal_cost`.
 
-Every class with an origin node lies within that node, so the pairs can be cut into parts between origin nodes, each
-small enough for memory, as long as only nodes below the cut are looked at. For those above it, the pairs are cut into
-parts between destination nodes in the same way; and what lies above both cuts is small. What the coarse levels know
-of a flow is handed down to the parts below.
+Every class lies within its origin node, so the pairs can be split between origin nodes into parts that fit in memory,
+as long as only nodes below the split are used. Above it, the pairs are split between destination nodes in the same
+way; what lies above both splits is small. The results of the coarse levels are passed down to the parts below.
 """
 
 from __future__ import annotations
@@ -26,74 +25,73 @@ from odkanon.model.flows import Contributions, Flows
 from odkanon.model.measures import MEASURES
 from odkanon.model.od import Axis
 from odkanon.model.rule import Rule
-from odkanon.quality.lower_bounds.minimal_cost import Floats, Levels, Spread, ladder, levels_of, spread
+from odkanon.quality.minimal_cost import CostDistribution, Floats, TreeLevels, climb, count_costs, distinct_levels
 from odkanon.zoning.hierarchy import level_cut
 
 _SHARE = 4
-"""A part takes no more than one in so many of the rows that could be fetched: a climb keeps every rung, and several
-parts are climbed at a time."""
+"""A part has at most this fraction of the fetchable rows: a climb keeps every rung, and several parts run at a time."""
 _LEAST_ROWS = 200
-"""Parts of fewer rows are not worth a query."""
+"""Parts with fewer rows are not worth a query."""
 
 
-def stored_minimal_costs(od: SqlMatrix, rule: Rule) -> tuple[Spread, Spread]:
-    """Return how the least prices of the pairs are spread, and the masses of their smallest classes."""
+def stored_minimal_costs(od: SqlMatrix, rule: Rule) -> tuple[CostDistribution, CostDistribution]:
+    """Return the distributions of the minimal costs of OD pairs, and of the masses of their smallest classes."""
     engine = od.engine(rule.measures)
-    origins, destinations = levels_of(od.origins), levels_of(od.destinations)
+    origins, destinations = distinct_levels(od.origins), distinct_levels(od.destinations)
     parts = _parts(engine, "origin", origins)
-    known = None if parts.upper is None else _known_above(engine, parts.upper, destinations, rule)
-    counted = _run(engine, "origin", _Count.of(parts, destinations, rule, engine.scale), parts, known)
+    known = None if parts.upper is None else _costs_above(engine, parts.upper, destinations, rule)
+    counted = _run(engine, "origin", _CountCosts.from_parts(parts, destinations, rule, engine.scale), parts, known)
     found = engine.backend.execute(
         f"SELECT what, value, trips, CAST(SUM(pairs) AS BIGINT) AS pairs FROM {counted} GROUP BY what, value, trips"
     )
     column = {name: found.column(name).to_numpy() for name in found.column_names}
     value = _float(column["value"])
-    price, smallest = (
-        spread(value[which], column["trips"][which], column["pairs"][which])
+    cost, smallest = (
+        count_costs(value[which], column["trips"][which], column["pairs"][which])
         for which in (column["what"] == 0, column["what"] == 1)
     )
-    return price, smallest
+    return cost, smallest
 
 
-def _known_above(engine: SqlEngine, origins: Levels, destinations: Levels, rule: Rule) -> StoredTable:
-    """Return the best classes over flows from the nodes of the first of some upper levels to single destinations."""
+def _costs_above(engine: SqlEngine, origins: TreeLevels, destinations: TreeLevels, rule: Rule) -> StoredTable:
+    """Return the costs of flows from the nodes of the first of the upper origin levels to single destinations."""
     parts = _parts(engine, "destination", destinations)
-    known = None if parts.upper is None else _known_on_top(engine, origins, parts.upper, rule)
-    return _run(engine, "destination", _Know.of(parts, origins, rule, engine.scale), parts, known)
+    known = None if parts.upper is None else _costs_on_top(engine, origins, parts.upper, rule)
+    return _run(engine, "destination", _ListCosts.from_parts(parts, origins, rule, engine.scale), parts, known)
 
 
-def _known_on_top(engine: SqlEngine, origins: Levels, destinations: Levels, rule: Rule) -> StoredTable:
-    """Return the best classes over flows between the first of some upper levels of both axes."""
+def _costs_on_top(engine: SqlEngine, origins: TreeLevels, destinations: TreeLevels, rule: Rule) -> StoredTable:
+    """Return the costs of flows between the nodes of the first of the upper levels of both axes."""
     trees = engine.origin.tree, engine.destination.tree
     coarse = engine.merged(level_cut(trees[0], origins.numbers[0]), level_cut(trees[1], destinations.numbers[0]))
 
     def meets(up: int, across: int, classes: Flows) -> Bools:
-        if coarse.contributions:  # Who they are stays in the database; the counts come in the same order of classes.
+        if coarse.contributions:  # contributors stay in the database; their counts come in the same order of classes
             cuts = level_cut(trees[0], origins.numbers[up]), level_cut(trees[1], destinations.numbers[across])
             classes = replace(classes, contributor_counts=coarse.coarsen(*cuts).flows.contributors)
         return rule.satisfied(classes)
 
     flows = coarse.flows
-    price, smallest = ladder(flows, origins, destinations, meets).descend()
+    cost, smallest = climb(flows, origins, destinations, meets).descend()
     return upload_columns(
-        engine.backend, near=flows.destination, far=flows.origin, price=_whole(price), smallest=_whole(smallest)
+        engine.backend, near=flows.destination, far=flows.origin, cost=_whole(cost), smallest=_whole(smallest)
     )
 
 
 @dataclass(frozen=True, eq=False)
 class _Parts:
-    """How the flows of an axis are cut into parts.
+    """A split of the flows of an axis into parts.
 
     Attributes
     ----------
-    lower, upper : Levels
-        Levels whose nodes lie within one part, and the others, if any.
+    lower, upper : TreeLevels
+        The levels whose nodes lie within one part, and the others, if any.
     part_of_leaf : array of int
         For each leaf, the number of its part.
     """
 
-    lower: Levels
-    upper: Levels | None
+    lower: TreeLevels
+    upper: TreeLevels | None
     part_of_leaf: Codes
 
     @property
@@ -101,15 +99,15 @@ class _Parts:
         return int(self.part_of_leaf[-1]) + 1
 
     def below(self) -> tuple[Codes, Codes]:
-        """Return the nodes of the first upper level with the parts of what is below them; several, for most."""
+        """Return the combinations of a node of the first upper level and a part below it."""
         assert self.upper is not None
         node_of_leaf = np.repeat(np.arange(len(self.upper.sizes[0]), dtype=np.int32), self.upper.sizes[0])
         opens = np.diff(node_of_leaf, prepend=-1) + np.diff(self.part_of_leaf, prepend=-1) > 0
         return node_of_leaf[opens], self.part_of_leaf[opens]
 
 
-def _parts(engine: SqlEngine, axis: Axis, levels: Levels) -> _Parts:
-    """Cut an axis into parts that fit in memory, at the highest level at which that can be done."""
+def _parts(engine: SqlEngine, axis: Axis, levels: TreeLevels) -> _Parts:
+    """Split an axis into parts that fit in memory, at the highest possible level."""
     side = engine.table_axis(axis)
     ends = f"SELECT {axis} AS place FROM {engine.table}"
     for each in engine.contributions.values():
@@ -127,7 +125,7 @@ def _parts(engine: SqlEngine, axis: Axis, levels: Levels) -> _Parts:
 
 
 def _run(engine: SqlEngine, axis: Axis, work: _Part, parts: _Parts, known: StoredTable | None) -> StoredTable:
-    """Climb every part, where the backend wants that done, and keep what comes out."""
+    """Climb every part, wherever the backend runs it, and store the results."""
     other: Axis = "destination" if axis == "origin" else "origin"
     near, far = engine.table_axis(axis), engine.table_axis(other)
     maps = (
@@ -155,14 +153,14 @@ class _Part(ABC):
 
     Attributes
     ----------
-    near, far : Levels
-        Of the axis that was cut into parts, those below the cut; of the other axis, all there are.
+    near, far : TreeLevels
+        The levels below the split on the axis that was split, and all levels of the other axis.
     bridge : array of int or None
-        For each node of the last near level, the node above the cut that it lies in.
+        For each node of the last near level, its parent above the split.
     """
 
-    near: Levels
-    far: Levels
+    near: TreeLevels
+    far: TreeLevels
     bridge: Codes | None
     rule: Rule
     scale: int | None
@@ -171,17 +169,17 @@ class _Part(ABC):
 
     @abstractmethod
     def __call__(self, tables: Mapping[str, pa.Table]) -> pa.Table:
-        """Return what to keep of a part, given ``flows``, their contributors by measure, and what is ``known``."""
+        """Return the results of a part, given ``flows``, contributions by measure, and ``known`` costs above."""
 
     @classmethod
-    def of(cls, parts: _Parts, far: Levels, rule: Rule, scale: int | None) -> Self:
-        """Return the work on any of some parts."""
+    def from_parts(cls, parts: _Parts, far: TreeLevels, rule: Rule, scale: int | None) -> Self:
+        """Return the work on any of the parts."""
         return cls(parts.lower, far, None if parts.upper is None else parts.upper.parents[0], rule, scale)
 
     def best(self, tables: Mapping[str, pa.Table]) -> tuple[Flows, Floats, Floats]:
-        """Return the flows, with the least price and the smallest mass of a class over each."""
+        """Return the flows, with the minimal cost and the smallest mass of a class that contains each."""
         flows = self._flows(tables)
-        climbed = ladder(flows, self.near, self.far, lambda up, across, classes: self.rule.satisfied(classes))
+        climbed = climb(flows, self.near, self.far, lambda up, across, classes: self.rule.satisfied(classes))
         if self.bridge is None:
             return flows, *climbed.descend()
         known = tables["known"]
@@ -189,7 +187,7 @@ class _Part(ABC):
         order = np.argsort(keys, kind="stable")
         wanted = self._keys(self.bridge[summit.origin], summit.destination)
         at = order[np.searchsorted(keys, wanted, sorter=order)]
-        return flows, *climbed.descend(*(_float(int_column(known, name))[at] for name in ("price", "smallest")))
+        return flows, *climbed.descend(*(_float(int_column(known, name))[at] for name in ("cost", "smallest")))
 
     def _keys(self, near: npt.NDArray[np.integer], far: npt.NDArray[np.integer]) -> Ints:
         return near.astype(np.int64) * len(self.far.sizes[0]) + far
@@ -218,19 +216,19 @@ class _Part(ABC):
         return repeated.relabel(np.arange(len(flows), dtype=np.int32), len(flows))
 
 
-class _Know(_Part):
-    """Says the best class over each flow, for the parts of the other axis to look up."""
+class _ListCosts(_Part):
+    """Lists the cost of each flow, for the parts of the other axis to look up."""
 
-    columns = ("near", "far", "price", "smallest")
+    columns = ("near", "far", "cost", "smallest")
 
     def __call__(self, tables: Mapping[str, pa.Table]) -> pa.Table:
-        flows, price, smallest = self.best(tables)
+        flows, cost, smallest = self.best(tables)
         ends = flows.destination.astype(np.int64), flows.origin.astype(np.int64)
-        return pa.table(dict(zip(self.columns, (*ends, _whole(price), _whole(smallest)), strict=True)))
+        return pa.table(dict(zip(self.columns, (*ends, _whole(cost), _whole(smallest)), strict=True)))
 
 
-class _Count(_Part):
-    """Counts the pairs by least price, and by smallest mass."""
+class _CountCosts(_Part):
+    """Counts the pairs by minimal cost, and by smallest mass."""
 
     columns = ("what", "value", "trips", "pairs")
 
@@ -238,14 +236,14 @@ class _Count(_Part):
         flows, *found = self.best(tables)
         counts = []
         for what, value in enumerate(found):
-            counted = spread(value, flows.trips)
+            counted = count_costs(value, flows.trips)
             columns = (np.full(len(counted.value), what), _whole(counted.value), counted.trips, counted.pairs)
             counts.append(pa.table(dict(zip(self.columns, columns, strict=True))))
         return pa.concat_tables(counts)
 
 
 def _whole(value: Floats) -> Ints:
-    """Return values as integers; -1 for what is infinite."""
+    """Return values as integers, with -1 for infinity."""
     return np.where(np.isinf(value), -1, value).astype(np.int64)
 
 

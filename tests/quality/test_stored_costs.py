@@ -1,4 +1,4 @@
-"""The limit is the same wherever the pairs are, and however small the parts are that they are worked on in."""
+"""Lower bounds are the same on every engine, however small the parts are in which pairs are processed."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from engine.same import survey
 from engine.test_duckdb import in_duckdb
 from odkanon import Rule, build_od, read_od, read_trips
 from odkanon.model.budget import BudgetOf
-from odkanon.quality.lower_bounds import stored_costs as reach
-from odkanon.quality.lower_bounds.lower_bound import limit
+from odkanon.quality import stored_costs as reach
+from odkanon.quality.lower_bound import lower_bound
 from worlds.records import World, budgets, h3_worlds, rules, table_of
 from worlds.tries import tries
 
@@ -26,18 +26,18 @@ PARIS = Path(__file__).parent.parent / "golden/paris-28k/od.csv"
 def test_random_worlds(world: World, rule: Rule, budget: float, budget_of: BudgetOf, rows: int) -> None:
     stored = in_duckdb(table_of(world.trips[::-1]), fetchable=0)
     with patch.object(reach, "_LEAST_ROWS", rows):
-        found = limit(stored, rule, budget=budget, budget_of=budget_of)
-    assert found == limit(world.od, rule, budget=budget, budget_of=budget_of)
+        found = lower_bound(stored, rule, budget=budget, budget_of=budget_of)
+    assert found == lower_bound(world.od, rule, budget=budget, budget_of=budget_of)
 
 
 @pytest.mark.parametrize("rule", [Rule(trips=10), Rule(persons=4), Rule(trips=8, weight=9_000, persons=3)])
 def test_a_survey_in_parts(rule: Rule) -> None:
-    expected = limit(build_od(read_trips(survey())), rule)
+    expected = lower_bound(build_od(read_trips(survey())), rule)
     assert expected.g is not None
-    assert limit(in_duckdb(survey(), fetchable=0), rule) == expected
-    assert limit(in_duckdb(survey()), rule) == expected
+    assert lower_bound(in_duckdb(survey(), fetchable=0), rule) == expected
+    assert lower_bound(in_duckdb(survey()), rule) == expected
 
 
 def test_paris_in_parts() -> None:
     rule = Rule(trips=10)
-    assert limit(in_duckdb(PARIS, fetchable=3_000), rule) == limit(read_od(PARIS), rule)
+    assert lower_bound(in_duckdb(PARIS, fetchable=3_000), rule) == lower_bound(read_od(PARIS), rule)

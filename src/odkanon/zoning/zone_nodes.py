@@ -1,4 +1,4 @@
-"""Zones and kinds of trips as nodes of public trees, so that it is known which row lies in which."""
+"""Zones and attribute values as nodes of public trees, which shows which row lies in which."""
 
 from __future__ import annotations
 
@@ -21,52 +21,52 @@ from odkanon.zoning.cells import (
     str_to_cell,
 )
 from odkanon.zoning.hierarchy import Hierarchy
-from odkanon.zoning.spherical_area import polygon_area_km2
+from odkanon.zoning.spherical_geometry import polygon_area_km2
 from odkanon.zoning.substeps import FIRST_HALF, FIRST_PAIR, PAIR_OF_DIGIT, child_digit, child_of, group_ids
 from odkanon.zoning.zones import Zones, find_nodes
 
 _CHILDREN, _BASE_CELLS = 7.0, 122.0
 _STEPS = 3
-"""Levels from an H3 resolution to the next: halves and pairs of children lie in between."""
+"""Levels from an H3 resolution to the next, with halves and pairs of children in between."""
 _HALVES = ("0462", "315", "35")
 
 Labels = npt.NDArray[np.str_]
 
 
-class Nodes(Protocol):
+class ZoneNodes(Protocol):
     """Nodes of one tree, at any depths."""
 
     @property
     def depth(self) -> Ints:
-        """How far each is below the root, which is 0."""
+        """Depth of each node; that of the root is 0."""
         ...
 
     @property
     def size(self) -> Floats:
-        """How much there is in each, in any unit."""
+        """Size of each node, in any unit."""
         ...
 
-    def take(self, which: Ints) -> Nodes:
+    def take(self, which: Ints) -> ZoneNodes:
         """Return some of the nodes."""
         ...
 
     def above(self, which: Ints, depth: int) -> npt.NDArray[Any]:
-        """Return ids of the ancestors of some nodes (or of themselves) at a depth that none of them is above."""
+        """Return the ids of the ancestors of some nodes at a depth, or of the nodes themselves if that is theirs."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class CellNodes:
-    """Zones as nodes of the public H3 tree, steps in between included.
+    """Zones as nodes of the public H3 tree with substeps.
 
     Attributes
     ----------
     cell : array of uint64
-        A cell that lies in each.
+        A cell inside each node.
     depth : array of int
-        How far below the whole world, which is 0; a cell of resolution r is at ``3 r + 1``.
+        Depth; that of the world is 0, that of a cell of resolution r is ``3 r + 1``.
     size : array of float
-        What part of a resolution-0 cell each has.
+        Size relative to a resolution-0 cell.
     """
 
     cell: Cells
@@ -78,7 +78,7 @@ class CellNodes:
         return CellNodes(self.cell[which], self.depth[which], self.size[which])
 
     def above(self, which: Ints, depth: int) -> Cells:
-        """Return the ids of the ancestors of some nodes (or of themselves) at a depth."""
+        """Return the ids of the ancestors of some nodes, or of the nodes themselves, at a depth."""
         cells = self.cell[which]
         if depth == 0:
             return np.full(len(cells), WORLD)
@@ -91,7 +91,7 @@ class CellNodes:
 
 
 def cell_nodes(names: Sequence[str]) -> CellNodes | None:
-    """Return zones by their names as nodes of the H3 tree; None unless all of them are."""
+    """Return named zones as nodes of the H3 tree; None if any is not one."""
     parts = [name.partition("-")[::2] for name in names]
     world = np.array([name == "world" for name in names], dtype=bool)
     base = np.where(world, WORLD, str_to_cell(pa.array([cell for cell, _ in parts], pa.string())))
@@ -110,16 +110,16 @@ def cell_nodes(names: Sequence[str]) -> CellNodes | None:
 
 @dataclass(frozen=True, eq=False)
 class TreeNodes:
-    """Nodes of a tree that is told level by level.
+    """Nodes of a tree given level by level.
 
     Attributes
     ----------
     chain : array of int
-        For each depth (row) and node (column), a number of the node's ancestor there; anything below the node itself.
+        For each depth (row) and node (column), the number of the node's ancestor; arbitrary below the node itself.
     depth : array of int
-        How far each is below the root, which is 0.
+        Depth of each node; that of the root is 0.
     size : array of float
-        How much there is in each.
+        Size of each node.
     """
 
     chain: Ints
@@ -131,37 +131,37 @@ class TreeNodes:
         return TreeNodes(self.chain[:, which], self.depth[which], self.size[which])
 
     def above(self, which: Ints, depth: int) -> Ints:
-        """Return numbers of the ancestors of some nodes (or of themselves) at a depth."""
+        """Return the numbers of the ancestors of some nodes, or of the nodes themselves, at a depth."""
         found: Ints = self.chain[depth, which]
         return found
 
 
 def attribute_nodes(labels: Labels, levels: Sequence[Sequence[str]]) -> tuple[TreeNodes, Ints]:
-    """Return the kinds that rows tell on an axis, each once, and for each row the number of its own.
+    """Return the distinct labels of rows as nodes of an attribute's tree, and for each row the number of its node.
 
-    All values below a kind count alike.
+    The size of a node is the number of values below it.
 
     Parameters
     ----------
     labels : array of str
-        What each row says.
+        For each row, its value or group of values.
     levels : sequence of sequence of str
-        The axis by columns, as `odkanon.zoning.attribute_axis.AttributeAxis.listed` tells it.
+        The tree by columns, see `odkanon.zoning.attribute_axis.AttributeAxis.listed`.
     """
-    told, which = np.unique(labels, return_inverse=True)
+    distinct, which = np.unique(labels, return_inverse=True)
     columns = np.array(levels, dtype=np.str_)[::-1]
     chain = np.stack([np.unique(column, return_inverse=True)[1] for column in columns])
-    leaf, depth = np.zeros(len(told), dtype=np.int64), np.zeros(len(told), dtype=np.int64)
-    size = np.zeros(len(told))
-    for at in range(len(columns) - 1, -1, -1):  # of a name at two levels the coarser one counts
-        below = columns[at] == told[:, None]
+    leaf, depth = np.zeros(len(distinct), dtype=np.int64), np.zeros(len(distinct), dtype=np.int64)
+    size = np.zeros(len(distinct))
+    for at in range(len(columns) - 1, -1, -1):  # of equal names at two levels, the coarser one counts
+        below = columns[at] == distinct[:, None]
         here = below.any(axis=1)
         leaf[here], depth[here], size[here] = below[here].argmax(axis=1), at, below[here].sum(axis=1)
     return TreeNodes(chain[:, leaf], depth, size), which.reshape(-1)
 
 
-def place_nodes(zones: Zones, tree: Hierarchy) -> Nodes | None:
-    """Return zones as nodes of the tree that they are from; None for zones that are not, which lie in no others."""
+def place_nodes(zones: Zones, tree: Hierarchy) -> ZoneNodes | None:
+    """Return zones as nodes of their tree; None if they are not, and so are not nested either."""
     if zones.bounds is not None:
         return None
     if tree.resolution is not None:
@@ -170,7 +170,7 @@ def place_nodes(zones: Zones, tree: Hierarchy) -> Nodes | None:
 
 
 def _lookup_nodes(zones: Zones, level: Ints, tree: Hierarchy) -> TreeNodes | None:
-    """Return zones of a lookup table as its nodes, as large as the polygons of their leaves; None if none nest."""
+    """Return zones of a lookup table as its nodes, with the areas of their leaves as sizes; None if none is nested."""
     full = tree.public or tree
     if int(level.max(initial=0)) > full.top:
         return None
@@ -180,7 +180,7 @@ def _lookup_nodes(zones: Zones, level: Ints, tree: Hierarchy) -> TreeNodes | Non
         node = find_nodes(full, at, zones.ids[here])
         first[here], end[here] = full.starts[at][node], full.starts[at][node] + full.sizes[at][node]
     found = TreeNodes(np.stack([code[first] for code in reversed(full.codes)]), full.top - level, np.ones(len(zones)))
-    if not nested(found).any():
+    if not is_nested(found).any():
         return None
     outlines = full.outlines or tree.outlines or {}
     areas = [polygon_area_km2(outlines.get(str(leaf), {})) for leaf in full.leaves]
@@ -188,8 +188,8 @@ def _lookup_nodes(zones: Zones, level: Ints, tree: Hierarchy) -> TreeNodes | Non
     return replace(found, size=sums[end] - sums[first])
 
 
-def nested(nodes: Nodes) -> Bools:
-    """Tell which nodes lie inside others."""
+def is_nested(nodes: ZoneNodes) -> Bools:
+    """Return for each node whether it lies inside another."""
     inside = np.zeros(len(nodes.depth), dtype=bool)
     for depth in np.unique(nodes.depth).tolist():
         here, finer = (np.flatnonzero(which) for which in (nodes.depth == depth, nodes.depth > depth))

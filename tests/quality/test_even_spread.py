@@ -1,4 +1,4 @@
-"""Rows spread over places: the same in every way of adding up, and as the definition says."""
+"""Rows spread over places: the same result in every way of summing, and that of the definition."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from odkanon.core.arrays import Ints
 from odkanon.quality.accuracy import even_spread
-from odkanon.quality.accuracy.even_spread import Rows, _Second, merged, spread_at
+from odkanon.quality.accuracy.even_spread import RowMasses, _DestinationSpread, merge_rows, spread_at
 from odkanon.quality.accuracy.squares import Shares
 from odkanon.zoning.cells import Floats
 
@@ -23,11 +23,11 @@ def shares_of(dense: Floats) -> Shares:
     return Shares(zone, place, dense[zone, place], len(dense))
 
 
-def world(rng: np.random.Generator, many: int) -> tuple[Rows, list[Floats], tuple[Ints, Ints]]:
+def world(rng: np.random.Generator, many: int) -> tuple[RowMasses, list[Floats], tuple[Ints, Ints]]:
     """Return rows, the shares of both axes as matrices, and as many wanted pairs of places."""
     count = int(rng.integers(1, ZONES**2))
     ends = rng.integers(0, ZONES, (2, count))
-    rows = merged(Rows(ends[0], ends[1], rng.random((count, 2))))
+    rows = merge_rows(RowMasses(ends[0], ends[1], rng.random((count, 2))))
     dense = [rng.random((ZONES, PLACES)) * (rng.random((ZONES, PLACES)) < 0.3) for _ in range(2)]
     wanted = np.sort(rng.choice(PLACES**2, many, replace=False))
     return rows, dense, (wanted // PLACES, wanted % PLACES)
@@ -41,7 +41,9 @@ def test_every_way_gives_what_the_definition_says(table: int, at_once: int) -> N
         patches.enter_context(patch.multiple(even_spread, _TABLE=table, _AT_ONCE=at_once))
         ways = {
             way: patches.enter_context(
-                patch.object(_Second, way, autospec=True, side_effect=getattr(_Second, way))  # calls it, and remembers
+                patch.object(
+                    _DestinationSpread, way, autospec=True, side_effect=getattr(_DestinationSpread, way)
+                )  # calls it, and remembers
             )
             for way in ("_from_table", "_from_pairs", "_from_half")
         }

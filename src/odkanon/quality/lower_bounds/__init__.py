@@ -1,1 +1,0 @@
-"""What no release on the same hierarchies can beat."""
