@@ -60,6 +60,7 @@ PENDING = frozenset(
         "quality",
         "read",
         "release_format",
+        "study",
         "zoning",
     }
 )

@@ -133,7 +133,7 @@ def test_the_command_writes_beside_and_never_into_the_release(tmp_path: Path) ->
     frame.set_crs("EPSG:4326").to_file(tmp_path / "halves.gpkg")
     done = odkanon(*wanted, tmp_path / "lost.html", "--onto", tmp_path / "halves.gpkg", "--id", "CODE")
     assert done.returncode == 0, done
-    assert "not for publication" in output(done)
+    assert "do not publish them" in output(done)
     with (tmp_path / "lost.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert {row["origin"] for row in rows} <= {"1", "2", "outside"}

@@ -185,10 +185,11 @@ def compare(
     >>> import pyarrow as pa
     >>> from odkanon import lookup_hierarchy
     >>> tree = lookup_hierarchy(pa.table({"zone": ["a1", "a2", "b1", "b2"], "district": ["a", "a", "b", "b"]}))
-    >>> flows = pa.table({"origin": ["a1", "a1", "b1"], "destination": ["b1", "b2", "a1"], "trips": [16, 4, 12]})
-    >>> found = compare(flows, ["odkanon", "oigh-no-budget"], k=10, budget=0.2, hierarchy=tree)
-    >>> found.to_pandas()[["method", "classes", "g", "suppressed_share"]].values.tolist()
-    [['odkanon', 2, 1.0, 0.125], ['oigh-no-budget', 2, 1.375, 0.0]]
+    >>> ends = {"origin": ["a1", "a1", "b1", "b2"], "destination": ["b1", "b2", "a1", "a1"]}
+    >>> flows = pa.table({**ends, "trips": [20, 12, 13, 2]})
+    >>> found = compare(flows, ["odkanon", "cascade"], k=10, budget=0.1, hierarchy=tree)
+    >>> found.to_pandas()[["method", "classes", "g"]].values.tolist()
+    [['odkanon', 2, 2.0], ['cascade', 3, 2.0]]
     """
     texts = (segment,) if isinstance(segment, str) else tuple(segment)
     experiment, settings = make_experiment(
