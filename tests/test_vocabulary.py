@@ -48,7 +48,6 @@ IN_PROSE = frozenset(["besides", "heads", "said", "say", "saying", "says", "tell
 PENDING = frozenset(
     {
         "audit",
-        "cli",
         "core",
         "engine",
         "errors",

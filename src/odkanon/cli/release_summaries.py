@@ -1,4 +1,4 @@
-"""What a person reads on the terminal once a release is made."""
+"""The summary of a new release, for the terminal."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def show_result(result: Release | LinkedReleases, request: Request, folder: Path) -> None:
-    """Print what was read and published, what to know before publishing it, and where it was written."""
+    """Print what was read and published, the cautions, and the files."""
     if isinstance(result, LinkedReleases):
         show_linked(result)
     else:
@@ -44,7 +44,7 @@ def show_result(result: Release | LinkedReleases, request: Request, folder: Path
 
 
 def _show_hours(request: Request) -> None:
-    """Print which clock hours are on, where hours decide what is published."""
+    """Print the time zone of hours, if hours affect the release."""
     attributes = [
         part.partition(":")[0].strip() for text in (*request.by, *request.segments) for part in text.split("*")
     ]
@@ -91,22 +91,22 @@ def show_linked(linked: LinkedReleases) -> None:
     for part in linked.parts:
         if part.joined:
             names = ", ".join(",".join(each.values()) for each in part.joined)
-            console.print(f"{part.title} is {names}: too rare for tables of their own.")
+            console.print(f"{part.title} consists of {names}, which are too rare for tables of their own.")
 
 
 def show_coverage(release: Release) -> None:
-    """Print the share of trips by what is known of them."""
+    """Print the share of trips for which each attribute is published."""
     from odkanon.quality.attribute_coverage import attribute_coverage
 
     table = make_table(
-        "Share of trips by what is known of them",
-        ("known", "in full", "in part at least"),
-        left=("known",),
+        "Share of trips by published attribute",
+        ("attribute", "in full", "at least in part"),
+        left=("attribute",),
     )
     for found in attribute_coverage(release):
         table.add_row(" and ".join(found.axes), f"{found.full:.1%}", f"{found.part:.1%}")
     console.print(table)
     console.print(
-        f"Detail was given up in this order: {release.parameters['give_up']}. A detail that was given up is 'any'.",
+        f"Detail was dropped in this order: {release.parameters['give_up']}. A dropped attribute has the value 'any'.",
         style="dim",
     )

@@ -1,4 +1,4 @@
-"""``odkanon rerun``: a release once more, or the same for next month's file."""
+"""``odkanon rerun``: repeat a release from its recipe, or make the same release of another input."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ def rerun(
     ] = [],  # noqa: B006 - typer copies it
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="DIR", help="Where to. [default: only compare with what is there]"),
+        typer.Option("--output", "-o", metavar="DIR", help="Folder for the release. [default: none; only compare]"),
     ] = None,
     until: Annotated[
         str | None,
-        typer.Option("--until", metavar="DAY", help="With --input: before which day the next period ends."),
+        typer.Option("--until", metavar="DAY", help="With --input: the day before which the next period ends."),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an earlier release in DIR.")] = False,
 ) -> None:
-    """Make a release again from its recipe, with the same options, and say what differs.
+    """Repeat a release from its recipe, with the same options, and print the differences.
 
-    Without -o nothing is written: the release is made once more and compared, byte for byte.
+    Without -o nothing is written: the release is repeated and compared byte for byte.
 
     Examples
     --------
@@ -52,70 +52,71 @@ def rerun(
     from odkanon.publish.recipe_diff import what_differs
     from odkanon.release_format.recipe import read_recipe_file, recipe_path
 
-    told = read_recipe_file(recipe)
+    content = read_recipe_file(recipe)
     if source and output is None:
-        raise InputError("say where the release of the new input goes, with -o DIR")
+        raise InputError("a release of another input needs a folder: -o DIR")
     beside = (recipe_path(recipe) if recipe.is_dir() else recipe).absolute().parent
-    command = _command(told, beside)
+    command = _command(content, beside)
     there = command["folder"]
     changes: dict[str, Any] = {"source": [_seen_from(there, path) for path in source]} if source else {}
     changes |= _next_period(
-        told, command["options"], until, os.path.relpath(beside / told["release"], there), new=bool(source)
+        content, command["options"], until, os.path.relpath(beside / content["release"], there), new=bool(source)
     )
     if not source and "-" in command["options"].get("source", ()):
-        raise InputError("the release was made from standard input; give the file again with --input FILE")
+        raise InputError("the release was made from standard input; give it as a file with --input FILE")
     with TemporaryDirectory() if output is None else nullcontext() as kept:
-        made = (Path(kept or "") / told["release"]) if output is None else output.absolute()
+        made = (Path(kept or "") / content["release"]) if output is None else output.absolute()
         changes["output"] = str(made) if output is None else _seen_from(there, output)
         with chdir(there), console.muted() if output is None else nullcontext():
-            # Without defaults: what odkanon.toml says by now has no part in what was said then.
+            # Without defaults: the present odkanon.toml must not affect the options of the recipe.
             options = command["options"] | changes | ({"force": True} if force else {})
             run_command(context, command["name"], options, defaults={})
-        again = read_recipe_file(made)
-        differences = what_differs(told, again)
+        differences = what_differs(content, read_recipe_file(made))
         if output is None:
             differences = [each for each in differences if each.what != "option output"]
         _show_differences(differences)
-        same = _compare(beside / told["release"], made)
+        same = _compare(beside / content["release"], made)
     if not source and not same:
         raise typer.Exit(1)
 
 
-def _command(told: Mapping[str, Any], beside: Path) -> dict[str, Any]:
-    """Return the command that a recipe holds, and the folder to run it in."""
-    command = told.get("command")
+def _command(recipe: Mapping[str, Any], beside: Path) -> dict[str, Any]:
+    """Return the command in a recipe, with the folder in which to run it."""
+    command = recipe.get("command")
     if not isinstance(command, dict) or not isinstance(command.get("options"), dict):
         raise InputError(
             "the recipe has no command: the release was made in Python or in the explorer; repeat it there"
         )
-    name, release = str(command.get("name")), told.get("release")
+    name, release = str(command.get("name")), recipe.get("release")
     if name != "anonymize":
         raise InputError(f"the recipe has the command {name!r}, which makes no release{nearest(name, ['anonymize'])}")
     if not isinstance(release, str) or release in ("", "..") or Path(release).name != release:
-        raise InputError(f"the recipe is of {release!r}, which is no name of a folder; it was damaged or edited")
+        raise InputError(
+            f"the recipe names the release {release!r}, which is not a folder name; it was damaged or edited"
+        )
     folder = beside / str(command.get("folder", "."))
     if not folder.is_dir():
-        raise InputError(f"the release was made in {folder}, which is not there; put the recipe back where it was")
+        raise InputError(f"the release was made in {folder}, which is not there; move the recipe back")
     return {**command, "folder": folder.resolve()}
 
 
 def _next_period(
-    told: Mapping[str, Any], options: dict[str, Any], until: str | None, release: str, *, new: bool
+    recipe: Mapping[str, Any], options: dict[str, Any], until: str | None, release: str, *, new: bool
 ) -> dict[str, Any]:
-    """Return the options for what comes after a release of a period; the same period twice would share trips."""
-    ends = told["input"].get("until")
+    """Return the options for the period after that of a release; periods that overlap would share trips."""
+    ends = recipe["input"].get("until")
     if until is not None and (not new or ends is None):
-        raise InputError("another end is for another input of a release that has one; leave out --until")
+        raise InputError("--until applies only with --input, and only if the release has a period; leave it out")
     if not new or ends is None:
         return {}
     if until is None:
-        raise InputError(f"the release ends before {ends}; say where the next one ends, with --until DAY")
+        raise InputError(f"the period of the release ends before {ends}; give the end of the next one with --until DAY")
     options.pop("since", None)
     return {"after": release, "until": until}
 
 
 def _seen_from(folder: Path, path: Path) -> str:
-    """Return a path as seen from another folder; addresses and standard input are the same from everywhere."""
+    """Return a path relative to another folder; addresses and standard input stay as they are."""
     if str(path) == "-" or remote(path) is not None or folder == Path.cwd().resolve():
         return str(path)
     return os.path.relpath(path, folder)
@@ -131,7 +132,7 @@ def run_command(
     options : mapping
         By name of the parameter.
     defaults : dict, optional
-        What to take where an option is not given; by default what ``odkanon.toml`` says of that command.
+        Values of options that are not given; by default those in ``odkanon.toml``.
     """
     from odkanon.cli.commands import COMMANDS, every_command
 
@@ -144,7 +145,7 @@ def run_command(
 
 
 def words_of(command: Any, options: Mapping[str, Any]) -> list[str]:
-    """Return options, by name of the parameter, as the words of a command line."""
+    """Return options, by the name of their parameter, as the words of a command line."""
     parameters = {each.name: each for each in command.params}
     words: list[str] = []
     last: list[str] = []
@@ -182,7 +183,7 @@ def _short(value: Any) -> str:
 
 
 def _compare(before: Path, after: Path) -> bool:
-    """Say whether two releases are the same, byte for byte."""
+    """Return whether two releases are the same byte for byte, and print it."""
     from odkanon.publish.recipe_diff import unlike_files
 
     if not before.is_dir():

@@ -1,4 +1,4 @@
-"""What a person reads on the terminal."""
+"""Tables and sentences about releases and comparisons, for the terminal."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def show_release(release: Release) -> None:
 
 
 def show_input(od: Matrix) -> None:
-    """Print how many rows came in and why some were turned away."""
+    """Print how many rows were read, and why some were rejected."""
     whole = od.summary
     rejected = whole.source.rejected
     pairs = format_count(whole.pairs, "pairs of places", "pair of places")
@@ -47,8 +47,8 @@ def show_input(od: Matrix) -> None:
         console.print(f"  rejected {format_count(part.rows, 'rows')} {reason}", style="yellow")
     if whole.source.lookalikes:
         console.print(
-            f"  {whole.source.lookalikes:,} rows are the same as another in all that was read; without a person, a "
-            "time and coordinates, copies cannot be told from trips: they count",
+            f"  {whole.source.lookalikes:,} rows equal another row; they count as trips, because duplicates cannot be "
+            "recognised without a person, a time and coordinates",
             style="yellow",
         )
 
@@ -66,17 +66,17 @@ def show_published(release: Release) -> None:
         trips = format_count(release.companion.trips, "trips")
         over = budget is not None and budget.mass(release.suppressed) > budget.allowance(release.input)
         console.print(
-            f"One flow of {trips} is left out although it meets the rule: the rest of what is "
-            "suppressed is below it, and their total would have told of them."
-            + (f" That goes beyond the budget of {budget.share:.0%} of {budget.of}." if over and budget else ""),
+            f"One flow of {trips} is suppressed although it meets the rule: otherwise the total of the other "
+            "suppressed trips, which can be derived, would be below it."
+            + (f" This exceeds the budget of {budget.share:.0%} of {budget.of}." if over and budget else ""),
             style="yellow",
         )
 
 
 def show_privacy(releases: list[tuple[str, Release]]) -> None:
-    """Print the paper's privacy table: the smallest class from each perspective, and how many are too small."""
+    """Print the privacy table of the paper: the smallest flow by each measure, and the number below the threshold."""
     table = make_table(
-        "Privacy: the smallest published flow, and how many fall short",
+        "Privacy: the smallest published flow, and the flows below the threshold",
         ("release", "counted in", "smallest", "threshold", "flows below"),
         left=("release", "counted in"),
     )
@@ -88,9 +88,9 @@ def show_privacy(releases: list[tuple[str, Release]]) -> None:
 
 
 def summarize_accuracy(releases: list[tuple[str, Release]]) -> None:
-    """Print how well releases answer what people ask of a matrix; nothing where it is not known where zones lie."""
+    """Print the accuracy of releases on regular squares; nothing if zones have no location."""
     table = make_table(
-        "Usefulness: how far flows between squares are right (1 is best)",
+        "Accuracy: overlap of the flows between squares with the input (1 is best)",
         ("release", "counted in", "1 km", "2 km", "4 km", "8 km", "lengths", "stay in 2 km"),
         left=("release", "counted in"),
     )
@@ -103,11 +103,11 @@ def summarize_accuracy(releases: list[tuple[str, Release]]) -> None:
         return
     console.print(table)
     for name, release in releases:
-        said = f"{name}: " if len(releases) > 1 else ""
+        prefix = f"{name}: " if len(releases) > 1 else ""
         found = next(iter(release.accuracy.values()))
         after = "none" if found.length_after is None else f"{found.length_after:.1f} km"
         console.print(
-            f"{said}{found.sentence()} A mean trip is {after} long, {found.length_before:.1f} km in the input."
+            f"{prefix}{found.sentence()} The mean trip length is {after}; in the input {found.length_before:.1f} km."
         )
 
 
@@ -120,8 +120,8 @@ def show_ranking(comparison: MethodComparison, target: str) -> None:
     if not best:
         return
     table = make_table(
-        f"Protecting the {format_target(target)}: the most useful first",
-        ("method", "1 km", "2 km", "4 km", "8 km", "shown", "G", "zones"),
+        f"Protecting the {format_target(target)}: the most accurate first",
+        ("method", "1 km", "2 km", "4 km", "8 km", "published", "G", "zones"),
         left=("method",),
     )
     for outcome in best:
@@ -135,16 +135,16 @@ def show_ranking(comparison: MethodComparison, target: str) -> None:
         table.add_row(title, *right, f"{1 - outcome.suppressed:.0%}", "-" if g is None else f"{g:,.0f}", zones)
     console.print(table)
     console.print(
-        "1 to 8 km: how far flows between squares of that side are right, from 0 to 1 (CPC). Shown: share of trips. "
-        "G: size of zones in observed cells, smaller is finer; it does not tell how useful they are.",
+        "1 to 8 km: accuracy of the flows between squares of that side, from 0 to 1 (CPC). Published: share of trips. "
+        "G: size of zones in observed cells; smaller is finer, but not necessarily more accurate.",
         style="dim",
     )
     for use, chosen, km, share in comparison.recommendations(target):
-        console.print(f"For {use}: {find_row(chosen.cell.row).title} ({share:.0%} right at {km:g} km).")
+        console.print(f"For {use}: {find_row(chosen.cell.row).title} ({share:.0%} accurate at {km:g} km).")
 
 
 def show_utility(releases: list[tuple[str, Release]]) -> None:
-    """Print the four metrics, counted in participants and, where there are weights, in population."""
+    """Print the four metrics of the paper, in participants and, if there are weights, in population."""
     table = make_table(
         "Utility (lower is better)",
         ("release", "counted in", "zones", "C_DM", "C_AVG", "G", "at best", "E"),
@@ -157,19 +157,19 @@ def show_utility(releases: list[tuple[str, Release]]) -> None:
             score = utility(release.input, release, measure=measure)
             zones = f"{len(release.origins):,} x {len(release.destinations):,}"
             best = release.lower_bound.g if release.lower_bound and measure == "trips" and score.g is not None else None
-            shown = map(_number, (score.c_avg, score.g, best, score.e))
-            table.add_row(name, MEASURES[measure].title, zones, f"{score.c_dm:.3g}", *shown)
+            numbers = map(_number, (score.c_avg, score.g, best, score.e))
+            table.add_row(name, MEASURES[measure].title, zones, f"{score.c_dm:.3g}", *numbers)
     console.print(table)
     console.print(
         "C_DM: penalty for large classes and suppression. C_AVG: mean class size over k, 1 at best. "
-        "G: mean number of finest cells in a flow's two zones; no zones of the hierarchy can go below 'at best'. "
-        "E: share of trips that land on a wrong pair of cells when zones are spread evenly, from 0 to 2.",
+        "G: mean number of finest cells in the two zones of a flow; 'at best' is a lower bound for all zones of the "
+        "hierarchy. E: share of trips on a wrong pair of cells if flows are distributed evenly, from 0 to 2.",
         style="dim",
     )
 
 
 def show_files(folder: Path) -> None:
-    """Print what was written, and what to look at first."""
+    """Print which files were written, and which of them to open first."""
     page = folder / "report.html"
     look = f" Open {page} in a browser to see it." if page.is_file() else ""
     console.print(f"Wrote {folder}: {', '.join(sorted(path.name for path in folder.iterdir()))}.{look}")
@@ -177,16 +177,16 @@ def show_files(folder: Path) -> None:
 
 
 def show_recipe(folder: Path) -> None:
-    """Say what lies beside a folder, and for whom."""
+    """Print what to publish and what to keep."""
     recipe = folder.with_name(recipe_path(folder).name)
-    told = read_recipe(folder) or {}
-    console.add_result(folder=folder, recipe=recipe, about=told.get("about") or _abouts(told))
-    console.print(f"Publish the folder. Keep {recipe}: it has every number in full, and is for you.")
+    content = read_recipe(folder) or {}
+    console.add_result(folder=folder, recipe=recipe, about=content.get("about") or _accounts(content))
+    console.print(f"Publish the folder. Keep {recipe}: it contains private figures; do not publish it.")
 
 
-def _abouts(told: dict[str, Any]) -> dict[str, Any]:
-    """Return what a recipe says of each of several releases."""
-    return {name: release["about"] for name, release in told.get("releases", {}).items()}
+def _accounts(recipe: dict[str, Any]) -> dict[str, Any]:
+    """Return the account of each release in the recipe of several."""
+    return {name: release["about"] for name, release in recipe.get("releases", {}).items()}
 
 
 def _number(value: Any) -> str:
