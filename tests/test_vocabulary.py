@@ -58,7 +58,6 @@ PENDING = frozenset(
         "model",
         "publish",
         "quality",
-        "read",
         "release_format",
         "study",
         "zoning",
