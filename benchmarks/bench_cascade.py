@@ -15,13 +15,13 @@ sys.path.insert(0, str(TESTS))
 
 from attacks.cascades import Mode, World, attack  # noqa: E402
 from attacks.views import SUBTRACTED, leaks  # noqa: E402
+from odkanon import read_matrix  # noqa: E402
 from odkanon.methods import anonymize  # noqa: E402
 from odkanon.model.od import ODMatrix  # noqa: E402
 from odkanon.model.release import Release  # noqa: E402
 from odkanon.model.rule import Rule  # noqa: E402
 from odkanon.quality.lower_bound import lower_bound  # noqa: E402
 from odkanon.quality.utility import utility  # noqa: E402
-from odkanon.read.od_table import read_od  # noqa: E402
 
 K, BUDGET = 10, 0.10
 RUNS: list[tuple[str, dict[str, object]]] = [
@@ -50,8 +50,8 @@ def main() -> None:
     arguments.add_argument("--attack", action="store_true", help="try every input of some small worlds")
     arguments.add_argument("files", nargs="*")
     given = arguments.parse_args()
-    ods = {"paris-28k": read_od(TESTS / "golden" / "paris-28k" / "od.csv")}
-    for name, od in (ods | {Path(file).stem: read_od(file) for file in given.files}).items():
+    ods = {"paris-28k": read_matrix(TESTS / "golden" / "paris-28k" / "od.csv", engine="memory")}
+    for name, od in (ods | {Path(file).stem: read_matrix(file, engine="memory") for file in given.files}).items():
         report(name, od)
     if given.attack:
         attack_rows()

@@ -15,7 +15,7 @@ from typing import Any
 import h3
 import numpy as np
 
-from odkanon import ODMatrix, Rule, anonymize, h3_hierarchy, read_od
+from odkanon import ODMatrix, Rule, anonymize, h3_hierarchy, read_matrix
 from odkanon.model.od import AXES, od_matrix
 from odkanon.model.provenance import Source
 
@@ -91,9 +91,9 @@ def generated(pairs: int) -> ODMatrix:
 
 
 def run() -> dict[str, Any]:
-    od = read_od(TESTS / "golden/paris-28k/od.csv")
+    od = read_matrix(TESTS / "golden/paris-28k/od.csv", engine="memory")
     ours, plain = fastest(lambda: published(od)), fastest(lambda: group_by(od))
-    small = read_od(TESTS / "golden/turin-3k/od.csv")
+    small = read_matrix(TESTS / "golden/turin-3k/od.csv", engine="memory")
     sizes = [250_000, 500_000, 1_000_000, 2_000_000, 4_000_000]
     times = []
     for size in sizes:

@@ -15,13 +15,13 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from odkanon import read_matrix
 from odkanon.core.arrays import Ints, group_keys
 from odkanon.methods import anonymize
 from odkanon.methods.cascade.method import ladder_of
 from odkanon.model.od import ODMatrix
 from odkanon.model.rule import Rule
 from odkanon.quality.utility import utility
-from odkanon.read.od_table import read_od
 from odkanon.zoning.hierarchy import Hierarchy
 
 K = 10
@@ -83,5 +83,5 @@ def optimum(od: ODMatrix) -> float:
 
 if __name__ == "__main__":
     for file in sys.argv[1:] or [str(GOLDEN)]:
-        release = anonymize(read_od(file), Rule(trips=K), method="cascade", implications="allowed")
+        release = anonymize(read_matrix(file, engine="memory"), Rule(trips=K), method="cascade", implications="allowed")
         print(f"{file}: G {utility(release.od, release).g:.1f}, at best {optimum(release.od):.1f}")

@@ -16,7 +16,7 @@ from odkanon import METHODS, InputSpec, Rule, anonymize, make_survey
 from odkanon.evidence.attack import AttackRun
 from odkanon.evidence.attack_context import open_context
 from odkanon.evidence.gather import run_attacks
-from odkanon.read.input_matrix import matrix_of
+from odkanon.read.od_table import spec_to_matrix
 
 NAMES = ("complement", "intervals", "replay", "borders", "membership", "homogeneity", "dominance")
 HEADINGS = (
@@ -46,7 +46,7 @@ def main() -> None:
             pyarrow.parquet.write_table(make_survey(), trips)
         reading = InputSpec(trips, where=said.where)
         print(f"| {' | '.join(HEADINGS)} |", f"|---{'|---:' * (len(HEADINGS) - 1)}|", sep="\n", flush=True)
-        od = matrix_of(reading)
+        od = spec_to_matrix(reading)
         for method in said.methods.split(","):
             saved = anonymize(od, Rule(trips=said.k), method=method).save(Path(folder) / method)
             made = run_attacks(open_context(saved, reading), NAMES, seconds=said.seconds)

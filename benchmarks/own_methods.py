@@ -9,13 +9,14 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from odkanon import read_matrix
 from odkanon.methods import anonymize
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.read.area import read_area
-from odkanon.read.od_table import read_od
-from odkanon.read.trips import build_od, read_trips
+from odkanon.read.od_matrix import build_od
+from odkanon.read.trips import read_trips
 from odkanon.sample.survey import CENTRAL_CELLS, make_survey
 from odkanon.study.figures import plot_tradeoff
 from odkanon.study.tradeoffs import tradeoff
@@ -33,7 +34,7 @@ def main() -> None:
     for name, od in {"sample": build_od(survey), "sample, centre": central}.items():
         report(name, od)
     for file in given.files:
-        report(Path(file).stem, read_od(file))
+        report(Path(file).stem, read_matrix(file, engine="memory"))
     if given.pictures:
         draw_zones(central, given.pictures / "zones-tree-and-free.png")
         methods = ("odkanon", "oigh", "atg-soft", "treecut", "freezones")

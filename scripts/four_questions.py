@@ -17,7 +17,7 @@ from shooting import InputSpec, Opened, a_browser, opened, settle, shoot
 from odkanon.methods import anonymize
 from odkanon.model.rule import Rule
 from odkanon.publish.report import render
-from odkanon.read.input_matrix import matrix_of
+from odkanon.read.od_table import spec_to_matrix
 from odkanon.sample.survey import CENTRAL_CELLS
 
 SIZE = (1280, 1060)
@@ -27,7 +27,7 @@ HALVES = {"morning": "hour < 12", "afternoon": "hour >= 12"}
 def save_releases(source: Path, folder: Path, within: str | None) -> None:
     """Save a cascade of everything, and one of each half of the day."""
     for name, condition in {"cascade": None, **HALVES}.items():
-        od = matrix_of(InputSpec(source, within=within, where=condition))
+        od = spec_to_matrix(InputSpec(source, within=within, where=condition))
         anonymize(od, Rule(trips=10), method="cascade").save(folder / name)
 
 

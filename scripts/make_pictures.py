@@ -17,12 +17,12 @@ from playwright.sync_api import Browser, Page
 from shooting import ROOT, InputSpec, Opened, a_browser, opened, serving
 from shooting import shoot as shoot_to
 
+from odkanon.attributes.spec import parse_attributes
 from odkanon.methods import anonymize
 from odkanon.model.rule import Rule
 from odkanon.publish.report import render
 from odkanon.publish.report.pictures import write_picture
-from odkanon.read.attributes.hierarchies import parse_attributes
-from odkanon.read.input_matrix import matrix_of
+from odkanon.read.od_table import spec_to_matrix
 from odkanon.sample.survey import CENTRAL_CELLS, make_survey
 
 TARGET = ROOT / "docs" / "images"
@@ -100,15 +100,15 @@ def shoot_explorer(browser: Browser, url: str) -> None:
 def save_releases(source: Path, folder: Path) -> None:
     """Save the sample survey protected for participants, and for the population; as a cascade, and as a cube."""
     reading = InputSpec(source, within=WITHIN)
-    od = matrix_of(reading)
+    od = spec_to_matrix(reading)
     for target in ("participants", "population"):
         anonymize(od, Rule.protect(target, k=10, of=od)).save(folder / target)
     anonymize(od, Rule(trips=10), method="cascade").save(folder / "cascade")
-    anonymize(matrix_of(reading, attributes=parse_attributes(BY)), Rule(trips=10), method="cascade").save(
+    anonymize(spec_to_matrix(reading, attributes=parse_attributes(BY)), Rule(trips=10), method="cascade").save(
         folder / "cube"
     )
     for name, condition in HALVES.items():
-        half = matrix_of(InputSpec(source, within=WITHIN, where=condition))
+        half = spec_to_matrix(InputSpec(source, within=WITHIN, where=condition))
         anonymize(half, Rule(trips=10), method="cascade").save(folder / name)
 
 

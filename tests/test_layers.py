@@ -18,6 +18,7 @@ LAYERS = (
     "errors",
     "core",
     "zoning",
+    "attributes",
     "model",
     "read",
     "engine",

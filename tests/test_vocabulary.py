@@ -57,7 +57,6 @@ PENDING = frozenset(
         "model",
         "publish",
         "quality",
-        "read",
         "release_format",
         "study",
         "zoning",

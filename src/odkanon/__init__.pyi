@@ -2,6 +2,8 @@
 from odkanon import audit as audit
 from odkanon import spark as spark
 from odkanon._version import __version__ as __version__
+from odkanon.attributes.dimensions import Dimension as Dimension
+from odkanon.attributes.hierarchies import AttributeAxis as AttributeAxis
 from odkanon.audit.auditor import audit_releases as audit_releases
 from odkanon.audit.findings import Finding as Finding
 from odkanon.audit.findings import Report as Report
@@ -52,19 +54,18 @@ from odkanon.quality.utility import Utility as Utility
 from odkanon.quality.utility import utility as utility
 from odkanon.read.area import Area as Area
 from odkanon.read.area import read_area as read_area
-from odkanon.read.attributes.dimensions import Dimension as Dimension
-from odkanon.read.attributes.dimensions import make_dimensions as make_dimensions
-from odkanon.read.attributes.hierarchies import cube_of as cube_of
-from odkanon.read.boundaries import with_outlines as with_outlines
 from odkanon.read.input_spec import InputSpec as InputSpec
-from odkanon.read.lookup import lookup_hierarchy as lookup_hierarchy
-from odkanon.read.lookup import read_hierarchy as read_hierarchy
-from odkanon.read.od_table import read_od as read_od
+from odkanon.read.od_matrix import build_od as build_od
+from odkanon.read.od_matrix import make_dimensions as make_dimensions
 from odkanon.read.points.cutting import TripRule as TripRule
+from odkanon.read.points.netmob25_files import SurveyAccount as SurveyAccount
+from odkanon.read.points.netmob25_files import read_netmob25 as read_netmob25
 from odkanon.read.points.segmentation import points_to_trips as points_to_trips
+from odkanon.read.tables.open_table import Reader as Reader
+from odkanon.read.tables.open_table import register_reader as register_reader
 from odkanon.read.trips import Trips as Trips
-from odkanon.read.trips import build_od as build_od
 from odkanon.read.trips import read_trips as read_trips
+from odkanon.read.zone_hierarchy import read_hierarchy as read_hierarchy
 from odkanon.release_format.folder import SavedRelease as SavedRelease
 from odkanon.release_format.folder import read_release as read_release
 from odkanon.release_format.recipe import read_recipe as read_recipe
@@ -76,7 +77,6 @@ from odkanon.study.information_loss import explain_release as explain_release
 from odkanon.study.tables import paper_tables as paper_tables
 from odkanon.study.tradeoffs import compare_orders as compare_orders
 from odkanon.study.tradeoffs import tradeoff as tradeoff
-from odkanon.zoning.attribute_axis import AttributeAxis as AttributeAxis
 from odkanon.zoning.hierarchy import Hierarchy as Hierarchy
 from odkanon.zoning.hierarchy import h3_hierarchy as h3_hierarchy
 

@@ -13,25 +13,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
 from odkanon.engine.dispatch import load_table
 from odkanon.engine.spark.backend import Spark
 from odkanon.engine.spark.gnss_trips import SparkTrips, trips_of_points
 from odkanon.engine.spark.input import open_spark_input, read_parquet
 from odkanon.model.od import Matrix
-from odkanon.read.input_spec import InputSpec
+from odkanon.read.input_spec import InputSpec, ReadOptions, lists_read_options
 from odkanon.read.points.cutting import TripRule
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def read(
-    session: SparkSession,
-    source: str | Path | DataFrame,
-    **how: Any,
-) -> Matrix:
+@lists_read_options
+def read(session: SparkSession, source: str | Path | DataFrame, **options: Unpack[ReadOptions]) -> Matrix:
     """Read trips, or records between zones, into an OD matrix that stays on Spark.
 
     Parameters
@@ -41,7 +38,7 @@ def read(
     source : path or DataFrame
         Parquet or CSV: a file, a folder of Parquet, a pattern, or an address in an object store, which is handed to
         Spark as it is.
-    **how
+    **options
         How to read it, such as ``columns``, ``resolution`` or ``where``; see `odkanon.InputSpec`.
 
     Returns
@@ -49,8 +46,8 @@ def read(
     SqlMatrix
         For `odkanon.anonymize`; a release made of it is the same, byte for byte, as one made in memory.
     """
-    reading = InputSpec(source, **how)
-    return load_table(open_spark_input(reading, backend=Spark(session)), reading)
+    spec = InputSpec(source, **options)
+    return load_table(open_spark_input(spec, backend=Spark(session)), spec)
 
 
 def trips(

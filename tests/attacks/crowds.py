@@ -14,6 +14,8 @@ import numpy.typing as npt
 
 from attacks.cascades import Counts, Node, Replay, every_input
 from odkanon import Rule
+from odkanon.attributes.hierarchies import AttributeAxis
+from odkanon.attributes.spec import ANY
 from odkanon.engine.dispatch import open_workspace
 from odkanon.methods.cascade.cascade_rows import Rows
 from odkanon.methods.cascade.ladder import Ladder, side_of
@@ -21,7 +23,6 @@ from odkanon.methods.cascade.method import least_trips
 from odkanon.methods.cascade.roll_up import PublicationRule, roll_up
 from odkanon.model.od import ODMatrix, od_matrix
 from odkanon.model.provenance import Source
-from odkanon.zoning.attribute_axis import ANY, AttributeAxis
 from worlds.cubes import Cube, attribute_axes, tree_of
 
 Numbers = npt.NDArray[np.int64]

@@ -23,7 +23,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attacks.linear import Knowledge, Row, shown_groups
-from odkanon import Hierarchy, InputError, Rule, anonymize, audit_releases, lookup_hierarchy, read_od
+from odkanon import Hierarchy, InputError, Rule, anonymize, audit_releases, read_hierarchy, read_matrix
 from odkanon.audit import Report, TripsSource
 from odkanon.linked.fixed_zoning import AxisZones, Zoning, release_on_zones
 from odkanon.release_format.recipe import recipe_path
@@ -59,7 +59,7 @@ def tree() -> Hierarchy:
     table = pa.table(
         {"leaf": list(TREE), "district": list(TREE.values()), "town": ["town"] * len(TREE)},
     )
-    return lookup_hierarchy(table)
+    return read_hierarchy(table)
 
 
 @st.composite
@@ -127,7 +127,7 @@ def zones(level: int) -> AxisZones:
 def save(path: Path, plan: Plan, folder: Path) -> bool:
     """Make a release; tell whether there is one."""
     try:
-        od = read_od(path, hierarchy=tree(), where=plan.where)
+        od = read_matrix(path, hierarchy=tree(), where=plan.where, engine="memory")
     except InputError:
         return False
     rule = Rule(trips=plan.k) if plan.counted == "trips" else Rule(persons=plan.k)

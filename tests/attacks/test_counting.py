@@ -14,14 +14,15 @@ import pyarrow.parquet
 import pytest
 
 from engine.test_duckdb import in_duckdb
-from odkanon import InputSpec, ODMatrix, Rule, anonymize, audit_releases, build_od, read_area, read_od, read_trips
+from odkanon import InputSpec, ODMatrix, Rule, anonymize, audit_releases, build_od, read_area, read_matrix, read_trips
 from odkanon.audit import TripsSource
+from odkanon.core.sql import connect
 from odkanon.core.weights import to_units, units_sql, weight_scale
 from odkanon.engine.dispatch import load
 from odkanon.errors import InputError
 from odkanon.model.od import Matrix
 from odkanon.read.tables.filters import FILTERED
-from odkanon.read.tables.open_table import connect, open_table
+from odkanon.read.tables.open_table import open_table
 from odkanon.read.trip_checks import DUPLICATE
 
 ENDS = {"start_lat": 48.85, "start_lon": 2.35, "end_lat": 48.86, "end_lon": 2.30}
@@ -318,7 +319,7 @@ def between_zones(rows: int, **columns: Any) -> pa.Table:
 
 
 def zone_matrix(source: Any, engine: str) -> Matrix:
-    return read_od(source) if engine == "memory" else in_duckdb(source)
+    return read_matrix(source, engine="memory") if engine == "memory" else in_duckdb(source)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

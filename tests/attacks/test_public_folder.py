@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from odkanon import ODMatrix, Release, Rule, anonymize, lookup_hierarchy, read_od, release_on_zones, zoning_of
+from odkanon import ODMatrix, Release, Rule, anonymize, read_hierarchy, read_matrix, release_on_zones, zoning_of
 from odkanon.linked.fixed_zoning import Zoning
 from odkanon.release_format.manifest import manifest, public_manifest
 from odkanon.release_format.names import classes_table, zones_geojson
@@ -247,15 +247,17 @@ def test_quality_does_not_tell_how_heavy_few_trips_are_that_are_not_listed(rule:
     assert public[0]["quality"]["weight"]["c_avg"] == public[0]["quality"]["trips"]["c_avg"] == 1
 
 
-TREE = lookup_hierarchy(pa.table({"zone": list("abcdef"), "town": list("TTTUUU"), "land": ["L"] * 6}))
+TREE = read_hierarchy(pa.table({"zone": list("abcdef"), "town": list("TTTUUU"), "land": ["L"] * 6}))
 CODES = [("a", "d"), ("a", "e"), ("b", "d"), ("f", "a"), ("c", "d")]
 
 
 @cache
 def between_codes(counts: tuple[int, ...]) -> ODMatrix:
     rows = [(*pair, count) for pair, count in zip(CODES, counts, strict=True) if count]
-    return read_od(
-        pa.table(dict(zip(("origin", "destination", "trips"), zip(*rows, strict=True), strict=True))), hierarchy=TREE
+    return read_matrix(
+        pa.table(dict(zip(("origin", "destination", "trips"), zip(*rows, strict=True), strict=True))),
+        hierarchy=TREE,
+        engine="memory",
     )
 
 
@@ -271,7 +273,11 @@ def by_people(counts: Sequence[int]) -> ODMatrix:
 def test_quality_on_earlier_zones_does_not_tell_in_how_many_places_trips_begin(leaf: str) -> None:
     """Where all trips of a town begin in one of its places, the tree over them is too low to have the town."""
     earlier = anonymize(between_codes((9, 9, 9, 9, 9)), Rule(trips=2), method="oigh", level="town", budget=0.0)
-    od = read_od(pa.table({"origin": ["a", leaf], "destination": ["d", "e"], "trips": [9_999, 1]}), hierarchy=TREE)
+    od = read_matrix(
+        pa.table({"origin": ["a", leaf], "destination": ["d", "e"], "trips": [9_999, 1]}),
+        hierarchy=TREE,
+        engine="memory",
+    )
     release = release_on_zones(od, Rule(trips=2), zoning_of(earlier), full=TREE)
     assert release.to_arrow().to_pydict() == {"origin": ["T"], "destination": ["U"], "trips": [10_000]}
     assert public_manifest(release)["quality"]["trips"]["g"] == 6

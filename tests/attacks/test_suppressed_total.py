@@ -12,7 +12,7 @@ from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 
 import oracle
-from odkanon import Release, Rule, UnsafeReleaseError, anonymize, read_od
+from odkanon import Release, Rule, UnsafeReleaseError, anonymize, read_matrix
 from odkanon.engine.dispatch import load_table
 from odkanon.engine.duckdb.backend import DuckDb
 from odkanon.engine.duckdb.input import DuckInput
@@ -78,7 +78,7 @@ def small(counts: list[int], *, persons: int = 100) -> World:
         for number, (cell, count) in enumerate(zip(cells, counts, strict=False))
         for n in range(count)
     ]
-    return World(trips, read_od(table_of(trips)), lambda leaf: [])
+    return World(trips, read_matrix(table_of(trips), engine="memory"), lambda leaf: [])
 
 
 def test_the_smallest_class_goes_with_what_is_too_few_and_may_go_beyond_the_budget() -> None:

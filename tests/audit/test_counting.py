@@ -16,7 +16,7 @@ import pyarrow.parquet
 import pytest
 
 from audit.tamper import edit_json, read_rows, settle_accounts, write_rows
-from odkanon import Rule, anonymize, audit_releases, build_od, read_od, read_trips
+from odkanon import Rule, anonymize, audit_releases, build_od, read_matrix, read_trips
 from odkanon.audit import TripsSource
 from odkanon.audit.counting.conditions import RawColumn, filter_sql
 from odkanon.audit.counting.measures import person_sql
@@ -252,5 +252,5 @@ def test_a_fraction_of_a_trip_that_was_counted_as_one(tmp_path: Path) -> None:
     path, taken = tmp_path / "trips.csv", tmp_path / "taken.csv"
     path.write_text(f"{header}\n{row}9.9999999999999999\n")
     taken.write_text(f"{header}\n{row}10\n")
-    release = anonymize(read_od(taken), Rule(trips=10)).save(tmp_path / "release")
+    release = anonymize(read_matrix(taken, engine="memory"), Rule(trips=10)).save(tmp_path / "release")
     assert "0 remain after reading" in messages(release, path)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from cli.runner import odkanon, output
-from odkanon import InputError, Rule, anonymize, audit_releases, lookup_hierarchy, read_od
+from odkanon import InputError, Rule, anonymize, audit_releases, read_hierarchy, read_matrix
 from worlds.people import Trip, crowd, release, write
 
 
@@ -36,7 +36,7 @@ def files(folder: Path) -> list[str]:
 def test_a_threshold_that_comes_from_the_data_agrees_with_the_recipe(tmp_path: Path) -> None:
     rows = pa.table({"origin": list("aabbccd"), "destination": list("abbcacd"), "trips": [30] * 7})
     rows = rows.append_column("weight", pa.array([151.0, 173.0, 190.0, 111.0, 127.0, 131.0, 177.0]))
-    od = read_od(rows, hierarchy=lookup_hierarchy(pa.table({"zone": list("abcd")})))
+    od = read_matrix(rows, hierarchy=read_hierarchy(pa.table({"zone": list("abcd")})), engine="memory")
     rule = Rule.protect("population", k=10, of=od)
     made = anonymize(od, rule).save(tmp_path / "release")
     about = json.loads((made / "release.json").read_text())
@@ -50,7 +50,7 @@ def test_a_threshold_that_comes_from_the_data_agrees_with_the_recipe(tmp_path: P
 @pytest.mark.parametrize("code", ["'s-Gravenhage", "=1+1", "''x", "-5", "@a", "plain"])
 def test_codes_that_begin_like_formulas_agree_in_both_tables(tmp_path: Path, code: str) -> None:
     rows = pa.table({"origin": [code, "Delft"], "destination": ["Delft", code], "trips": [30, 40]})
-    od = read_od(rows, hierarchy=lookup_hierarchy(pa.table({"zone": ["Delft", code]})))
+    od = read_matrix(rows, hierarchy=read_hierarchy(pa.table({"zone": ["Delft", code]})), engine="memory")
     assert files(anonymize(od, Rule(trips=10)).save(tmp_path / "release")) == []
 
 

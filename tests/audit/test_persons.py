@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from odkanon.audit.counting.measures import person_sql
+from odkanon.core.sql import connect
 from odkanon.read.person_ids import contributor_text
-from odkanon.read.tables.open_table import connect
 
 BLOCKS = [(0x20, 0x300), (0x600, 0x700), (0x900, 0xA00), (0x2000, 0x2070), (0x2200, 0x2220), (0x3000, 0x3040)]
 BLOCKS += [(0x3100, 0x3200), (0xFF00, 0xFFF0)]

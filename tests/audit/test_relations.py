@@ -20,10 +20,10 @@ from odkanon import (
     anonymize,
     audit_releases,
     build_od,
-    lookup_hierarchy,
     make_survey,
     read_area,
-    read_od,
+    read_hierarchy,
+    read_matrix,
     read_trips,
 )
 from odkanon.audit import Report, TripsSource
@@ -31,8 +31,8 @@ from odkanon.audit.auditor import open_releases
 from odkanon.audit.counting.release_trips import disclosed_area
 from odkanon.audit.release_reader import PublishedRelease
 from odkanon.audit.zone_geometry import ZonePlaces
+from odkanon.core.sql import connect
 from odkanon.linked.fixed_zoning import release_on_zones, zoning_of
-from odkanon.read.tables.table import connect
 from odkanon.release_format.folder import read_release
 from odkanon.release_format.recipe import recipe_path
 from worlds.people import (
@@ -360,13 +360,15 @@ def test_codes_of_two_levels_are_compared_by_their_lookup_table(tmp_path: Path, 
     places, path = tmp_path / "places.csv", tmp_path / "trips.csv"
     places.write_text("leaf,district\na1,A\na2,A\nb1,B\n")
     path.write_text("origin,destination,sex\n" + "a1,b1,W\n" * 7 + "a2,b1,W\n" * 5 + "a1,b1,M\na2,b1,M\n")
-    tree = lookup_hierarchy(pyarrow.csv.read_csv(places))
-    anonymize(read_od(path, hierarchy=tree), Rule(trips=5), method="oigh", level="leaf").save(tmp_path / "everyone")
-    women = read_od(path, hierarchy=tree, where="sex == 'W'")
+    tree = read_hierarchy(pyarrow.csv.read_csv(places))
+    anonymize(read_matrix(path, hierarchy=tree, engine="memory"), Rule(trips=5), method="oigh", level="leaf").save(
+        tmp_path / "everyone"
+    )
+    women = read_matrix(path, hierarchy=tree, where="sex == 'W'", engine="memory")
     anonymize(women, Rule(trips=5), method="oigh", level="district", budget=0.0).save(tmp_path / "women")
     if table is not None:
         places.write_text(table)
-    given = None if table is None else lookup_hierarchy(pyarrow.csv.read_csv(places))
+    given = None if table is None else read_hierarchy(pyarrow.csv.read_csv(places))
     report = audit_releases([tmp_path / "everyone", tmp_path / "women"], hierarchy=given)
     assert any(said in each.message for each in findings(report))
 
@@ -383,8 +385,13 @@ def test_codes_of_two_tables_of_one_name_cannot_be_compared(tmp_path: Path, name
         places.write_text(f"leaf,district\na1,{district}\nb1,B\n")
         folders.append(tmp_path / f"of {name}")
         if named == "in memory":
-            tree = lookup_hierarchy(pyarrow.csv.read_csv(places))
-            made = anonymize(read_od(path, hierarchy=tree, where=where), Rule(trips=5), method="oigh", level="district")
+            tree = read_hierarchy(pyarrow.csv.read_csv(places))
+            made = anonymize(
+                read_matrix(path, hierarchy=tree, where=where, engine="memory"),
+                Rule(trips=5),
+                method="oigh",
+                level="district",
+            )
             made.save(folders[-1])
             continue
         more = [] if where is None else ["--filter", where]

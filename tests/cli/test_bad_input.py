@@ -49,7 +49,7 @@ def test_directory(tmp_path: Path) -> None:
         (b"PAR1" + b"x" * 100, "truncated"),
         (gzip.compress(HEADER.encode() * 50)[:40], "cannot be"),
         (b"caf\xe9,b\n1,2\n", "not UTF-8"),
-        (b"a,a\n1,2\n", "names column 'a' twice"),
+        (b"a,a\n1,2\n", "has column 'a' twice"),
         (b"a,b,A\n1,2,3\n", "names column 'A' twice, as 'a'"),
     ],
     ids=[

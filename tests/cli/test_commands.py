@@ -10,7 +10,7 @@ import pyarrow.parquet
 import pytest
 
 from cli.runner import odkanon, output, told
-from odkanon.read.tables.open_table import write_csv
+from odkanon.core.sql import write_csv
 from odkanon.sample.survey import make_survey
 
 GOLDEN = Path(__file__).parent.parent / "golden"

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from cli.here import run
+from odkanon.core import sql as tables
 from odkanon.errors import InputError
-from odkanon.read.tables import open_table as tables
 from odkanon.sample.survey import make_survey
 
 

@@ -13,8 +13,8 @@ from odkanon import make_survey
 from odkanon.cli.commands import every_command
 from odkanon.cli.config_file import CONFIG
 from odkanon.cli.old_names import OLD_COMMANDS, OLD_OPTIONS, translate_command, translate_options
+from odkanon.core.sql import write_csv
 from odkanon.errors import InvalidValueError
-from odkanon.read.tables.open_table import write_csv
 from odkanon.release_format.recipe import read_recipe
 
 GOLDEN = Path(__file__).parent.parent / "golden/tiny/od.csv"

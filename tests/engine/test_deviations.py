@@ -10,13 +10,13 @@ import pyarrow as pa
 import pytest
 
 from engine.test_duckdb import in_duckdb
-from odkanon import Release, Rule, UnsafeReleaseError, anonymize, lookup_hierarchy, read_od, utility
+from odkanon import Release, Rule, UnsafeReleaseError, anonymize, read_hierarchy, read_matrix, utility
 from odkanon.engine.sql import deviations
 from odkanon.model.assignment import Deviation
 
 PARTS = np.repeat(np.arange(14), [5, 1, 1, 1, 1, 6, 1, 1, 1, 4, 2, 1, 1, 1])
 """Of unequal size, so that a row with few trips for a pair can lie in one that has many for what is left of it."""
-TREE = lookup_hierarchy(
+TREE = read_hierarchy(
     pa.table(
         {
             "zone": [f"z{number:02}" for number in range(27)],
@@ -42,7 +42,7 @@ def world(seed: int, *, weights: bool) -> pa.Table:
 
 
 def check_same(table: pa.Table, rule: Rule, **way: Any) -> Release:
-    here, there = read_od(table, hierarchy=TREE), in_duckdb(table, fetchable=0, hierarchy=TREE)
+    here, there = read_matrix(table, hierarchy=TREE, engine="memory"), in_duckdb(table, fetchable=0, hierarchy=TREE)
     ours, theirs = (anonymize(od, rule, method="cascade", **way) for od in (here, there))
     assert utility(here, ours) == utility(there.summary, theirs)
     if here.summary.weight is not None:

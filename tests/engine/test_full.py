@@ -16,7 +16,7 @@ from cli.runner import odkanon
 from engine.killing import check_whole
 from engine.same import survey
 from odkanon import Rule, anonymize, build_od, read_trips
-from odkanon.read.tables.open_table import write_csv
+from odkanon.core.sql import write_csv
 from odkanon.sample.crowd import write_crowd
 
 ON_SMALL_DISK = """

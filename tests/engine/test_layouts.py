@@ -17,18 +17,17 @@ from cli.runner import odkanon, output
 from engine.layouts import UTM, WRITTEN, porto, projected, same_clock, with_times
 from engine.same import WAYS, check_same, outcome
 from odkanon import Rule, build_od, read_recipe, read_trips
+from odkanon.core.sql import write_csv
 from odkanon.engine.dispatch import load, load_table
 from odkanon.engine.duckdb.backend import DuckDb
 from odkanon.engine.duckdb.input import DuckInput
 from odkanon.read.input_spec import InputSpec
-from odkanon.read.tables.layouts import open_trips
-from odkanon.read.tables.open_table import write_csv
 
 RULES = [Rule(trips=5), Rule(trips=3, persons=3)]
 
 
 def in_duckdb(source: Any, **options: Any) -> Any:
-    return load_table(DuckInput(open_trips(source), DuckDb(fetchable=0)), InputSpec(**options))
+    return load_table(DuckInput(InputSpec(source).open(), DuckDb(fetchable=0)), InputSpec(**options))
 
 
 def test_the_taxis_of_porto(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from engine.small import in_duckdb, table
-from odkanon import read_od
+from odkanon import read_matrix
 from odkanon.engine.dispatch import open_workspace
 from odkanon.engine.memory.residual import MemoryResidual
 from odkanon.engine.node_flows import NodeFlows
@@ -39,7 +39,7 @@ def test_the_same_groups_are_left_at_every_rung(reassigned: str | None, fetchabl
     trips = table(3, 200)
     if reassigned is None:
         trips = trips.drop_columns(["weight"])
-    memory, stored = read_od(trips), in_duckdb(trips, fetchable)
+    memory, stored = read_matrix(trips, engine="memory"), in_duckdb(trips, fetchable)
     sides = [side_of(tree) for tree in (memory.origins, memory.destinations)]
     rests: list[Residual] = [
         open_workspace(od).residual_trips([side.nodes(0) for side in sides], DISTINCT) for od in (memory, stored)

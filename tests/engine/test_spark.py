@@ -18,11 +18,11 @@ import pyarrow.parquet
 from engine.layouts import UTM, WRITTEN, porto, projected, same_clock, with_times
 from engine.needs import ON_SPARK, on_spark
 from engine.same import CASCADES, CUBE_WAYS, CUBES, EVERY_RULE, FINE, RULES, WAYS, check_same, homes, messy, outcome
-from odkanon import Area, InputError, Rule, build_od, lookup_hierarchy, lower_bound, read_od, read_trips
+from odkanon import Area, InputError, Rule, build_od, lower_bound, read_hierarchy, read_matrix, read_trips
+from odkanon.attributes.spec import parse_attributes
 from odkanon.engine.spark.backend import _java_home
-from odkanon.read.attributes.hierarchies import parse_attributes
-from odkanon.read.input_matrix import matrix_of
 from odkanon.read.input_spec import InputSpec
+from odkanon.read.od_table import spec_to_matrix
 from odkanon.read.tables.column_names import COORDINATES
 from odkanon.sample.crowd import write_crowd
 from odkanon.sample.survey import CENTRAL_CELLS
@@ -69,7 +69,10 @@ def test_every_statement_runs_on_spark(
     table = pa.table({**_golden("tiny"), "person": np.arange(len(_golden("tiny")["origin"])) % 23})
     path = saved(table, tmp_path / "tiny.parquet")
     # Few levels, since Spark takes its time over each statement.
-    reference, other = read_od(path, resolution=6), on_spark(session, path, fetchable=0, resolution=6)
+    reference, other = (
+        read_matrix(path, resolution=6, engine="memory"),
+        on_spark(session, path, fetchable=0, resolution=6),
+    )
     for rules, ways in statements:
         check_same(reference, other, rules, ways)
     rule = Rule(trips=5, persons=3)
@@ -88,7 +91,7 @@ def test_cascades_under_every_rule(session: Any, way: dict[str, Any], tmp_path: 
 def test_cubes_under_other_rules(session: Any, tmp_path: Path) -> None:
     path = saved(messy(700), tmp_path / "messy.parquet")
     attributes = parse_attributes(["mode", "hour:0-7,7-9,9-17,17-24", "age"])
-    reference = matrix_of(InputSpec(path, resolution=7), attributes=attributes)
+    reference = spec_to_matrix(InputSpec(path, resolution=7), attributes=attributes)
     rules = [rules[-1] for _, rules in CUBES]
     check_same(reference, on_spark(session, path, attributes=attributes, resolution=7), rules, CUBE_WAYS)
 
@@ -96,7 +99,7 @@ def test_cubes_under_other_rules(session: Any, tmp_path: Path) -> None:
 def test_cubes(session: Any, tmp_path: Path) -> None:
     path = saved(messy(700), tmp_path / "messy.parquet")
     attributes, way = parse_attributes(["weekday"]), {"method": "cascade", "coarsest": 4}
-    reference = matrix_of(InputSpec(path, resolution=5), attributes=attributes)
+    reference = spec_to_matrix(InputSpec(path, resolution=5), attributes=attributes)
     on_cluster = on_spark(session, path, fetchable=0, attributes=attributes, resolution=5)
     check_same(reference, on_cluster, [Rule(trips=5, persons=3)], [way])
 
@@ -105,7 +108,11 @@ def test_cubes(session: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize("case", ["tiny", "few-destinations", "paris-28k", "turin-3k"])
 def test_golden_cases(session: Any, case: str, tmp_path: Path) -> None:
     path = saved(pa.table(_golden(case)), tmp_path / "od.parquet")
-    check_same(read_od(GOLDEN / case / "od.csv"), on_spark(session, path), [Rule(trips=10), Rule(weight=100, k=5)])
+    check_same(
+        read_matrix(GOLDEN / case / "od.csv", engine="memory"),
+        on_spark(session, path),
+        [Rule(trips=10), Rule(weight=100, k=5)],
+    )
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
@@ -141,11 +148,16 @@ def test_datasets_areas_filters_and_other_zonings(session: Any, tmp_path: Path) 
         RULES[:1],
         WAYS[:1],
     )
-    tree = lookup_hierarchy(pa.table({"zone": list("abcd"), "town": ["it's", "it's", 'q"', 'q"']}))
+    tree = read_hierarchy(pa.table({"zone": list("abcd"), "town": ["it's", "it's", 'q"', 'q"']}))
     path = saved(
         pa.table({"origin": list("abcdzabc") * 9, "destination": list("ddccbaab") * 9}), tmp_path / "od.parquet"
     )
-    check_same(read_od(path, hierarchy=tree), on_spark(session, path, hierarchy=tree), [Rule(trips=10)], WAYS[:1])
+    check_same(
+        read_matrix(path, hierarchy=tree, engine="memory"),
+        on_spark(session, path, hierarchy=tree),
+        [Rule(trips=10)],
+        WAYS[:1],
+    )
 
 
 def test_what_spark_cannot_read_is_one_clear_error(session: Any, tmp_path: Path) -> None:

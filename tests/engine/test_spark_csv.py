@@ -16,11 +16,11 @@ from engine.layouts import WRITTEN, with_times
 from engine.needs import ON_SPARK, on_spark, with_settings
 from engine.same import check_same, said
 from odkanon import InputError, Rule
+from odkanon.attributes.spec import parse_attributes
 from odkanon.engine.spark.backend import task_connection
 from odkanon.engine.spark.csv_lines import Lines, _scan
-from odkanon.read.attributes.hierarchies import parse_attributes
-from odkanon.read.input_matrix import matrix_of
 from odkanon.read.input_spec import InputSpec
+from odkanon.read.od_table import spec_to_matrix
 from odkanon.read.tables.column_names import COORDINATES
 from odkanon.read.tables.text_files import TextFormat
 from worlds.files import trips_text
@@ -69,10 +69,10 @@ def test_a_split_file_by_hour_on_a_time_zone(split: Any, tmp_path: Path) -> None
     path.write_text(written(rows, end="\r\n"), newline="")
     options: dict[str, Any] = {"resolution": 7, "timezone": "America/Santiago"}
     attributes = parse_attributes(["hour:0-4,4-8,8-24"])
-    reference = matrix_of(InputSpec(path, **options), attributes=attributes)
+    reference = spec_to_matrix(InputSpec(path, **options), attributes=attributes)
     assert "lines with a wrong number of columns or not in UTF-8" in dict(reference.source.rejected)
     check_same(reference, on_spark(split, path, attributes=attributes, **options), [Rule(trips=4)], WAY)
-    elsewhere = matrix_of(InputSpec(path, resolution=7), attributes=attributes)
+    elsewhere = spec_to_matrix(InputSpec(path, resolution=7), attributes=attributes)
     assert said(elsewhere, Rule(trips=4), WAY[0]) != said(reference, Rule(trips=4), WAY[0])
 
 
@@ -87,9 +87,9 @@ def test_semicolons_decimal_commas_and_local_times_in_latin_1(split: Any, tmp_pa
     rows = [[*names, "größe"], *([*row, "Straße" if at % 2 else "Älmhult"] for at, row in enumerate(rows))]
     path = tmp_path / "trips.csv"
     path.write_bytes(written(rows, ";").encode("latin-1"))
-    check_same(matrix_of(InputSpec(path, resolution=7)), on_spark(split, path, resolution=7), [Rule(trips=4)], WAY)
+    check_same(spec_to_matrix(InputSpec(path, resolution=7)), on_spark(split, path, resolution=7), [Rule(trips=4)], WAY)
     declared: dict[str, Any] = {"encoding": "latin-1", "decimal": ",", "where": 'größe == "Straße" and hour < 18'}
-    check_same(matrix_of(InputSpec(path, **declared)), on_spark(split, path, **declared), [])
+    check_same(spec_to_matrix(InputSpec(path, **declared)), on_spark(split, path, **declared), [])
 
 
 @pytest.mark.slow
@@ -98,7 +98,7 @@ def test_several_files_with_a_header_each(split: Any, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(written(rows[:60]))
     (tmp_path / "b.csv").write_text("\ufeff" + written([rows[0], *rows[60:]]))
     pattern = f"{tmp_path}/*.csv"
-    check_same(matrix_of(InputSpec(pattern)), on_spark(split, pattern), [])
+    check_same(spec_to_matrix(InputSpec(pattern)), on_spark(split, pattern), [])
     (tmp_path / "b.csv").write_text(written([rows[0][::-1], *rows[60:]]))
     with pytest.raises(InputError, match="different headers"):
         on_spark(split, pattern)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from engine.small import in_duckdb, table
-from odkanon import InputError, Release, Rule, anonymize, read_od, utility
+from odkanon import InputError, Release, Rule, anonymize, read_matrix, utility
 from odkanon.model.od import Matrix
 from worlds.people import places
 
@@ -39,7 +39,7 @@ def told(release: Release, od: Matrix) -> Any:
 
 def test_a_database_makes_the_same_releases() -> None:
     trips = table(0)
-    memory, stored = read_od(trips), in_duckdb(trips)
+    memory, stored = read_matrix(trips, engine="memory"), in_duckdb(trips)
     assert set(memory.measures) == {"trips", "weight", "persons", "households"}
     found = []
     for rule, way in product(RULES, WAYS):
@@ -80,7 +80,7 @@ def test_what_is_too_few_takes_the_same_flow_along(counts: list[int], rule: Rule
             "household": [f"h{at // 2}" for at in range(len(ends))],
         }
     )
-    memory, stored = read_od(trips), in_duckdb(trips)
+    memory, stored = read_matrix(trips, engine="memory"), in_duckdb(trips)
     mine, theirs = (anonymize(od, rule, budget=0.12) for od in (memory, stored))
     assert told(theirs, stored) == told(mine, memory)
 
@@ -95,7 +95,7 @@ def test_contributors_of_several_suppressed_flows_count_once() -> None:
             "person": [person for _, persons in flows for person in persons],
         }
     )
-    memory, stored = read_od(trips), in_duckdb(trips)
+    memory, stored = read_matrix(trips, engine="memory"), in_duckdb(trips)
     for persons, companion in ((2, False), (3, True)):
         mine, theirs = (anonymize(od, Rule(persons=persons), budget=0.12) for od in (memory, stored))
         assert (theirs.refusal or "", theirs.companion) == (mine.refusal or "", mine.companion)

@@ -27,9 +27,9 @@ from odkanon import (
     Rule,
     anonymize,
     build_od,
-    lookup_hierarchy,
     make_dimensions,
-    read_od,
+    read_hierarchy,
+    read_matrix,
     read_trips,
     release_linked,
     save_linked,
@@ -142,10 +142,10 @@ NINES = [("a1", "b1", 9), ("a2", "b1", 9), ("a3", "b1", 9), ("b1", "a1", 20)]
 
 def nines(folder: Path, **options: Any) -> AttackContext:
     zones = [f"{part}{number}" for part in "ab" for number in (1, 2, 3)]
-    tree = lookup_hierarchy(pa.table({"zone": zones, "district": [zone[0] for zone in zones]}))
+    tree = read_hierarchy(pa.table({"zone": zones, "district": [zone[0] for zone in zones]}))
     trips = folder / "trips.csv"
     trips.write_text("origin,destination,trips\n" + "".join(f"{o},{d},{n}\n" for o, d, n in NINES))
-    od = read_od(trips, hierarchy=tree)
+    od = read_matrix(trips, hierarchy=tree, engine="memory")
     made = anonymize(od, Rule(trips=10), method="cascade", **options).save(folder / "release")
     return open_context(made, InputSpec(trips, hierarchy=tree, kind="od"))
 

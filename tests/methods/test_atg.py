@@ -22,8 +22,8 @@ from odkanon.model.release import Release
 from odkanon.model.residual_suppression import ALONE
 from odkanon.model.rule import Rule
 from odkanon.quality.utility import utility
-from odkanon.read.lookup import lookup_hierarchy
 from odkanon.zoning.hierarchy import Cut
+from odkanon.zoning.lookup import lookup_hierarchy
 from worlds.matrices import WORLD_CELLS, golden_od, od_of_cells, random_od
 from worlds.tries import tries
 

@@ -22,7 +22,6 @@ from odkanon import (
     Rule,
     anonymize,
     read_matrix,
-    read_od,
     utility,
 )
 from odkanon.linked.fixed_zoning import release_on_zones, zoning_of
@@ -134,7 +133,7 @@ def city(seed: int, trips: int = 260, persons: int = 25) -> World:
     end = np.where(random.random(trips) < 0.5, start // 3, random.integers(0, 14, trips))
     ids = cells("Paris", 10)
     made = [oracle.Trip(ids[o], ids[d], Fraction(1), f"p{w}") for o, d, w in zip(start, end, who, strict=True)]
-    return World(made, read_od(table_of(made)), lambda leaf: [])
+    return World(made, read_matrix(table_of(made), engine="memory"), lambda leaf: [])
 
 
 # Before generalising, nobody knows yet which origins will have too few destinations.
@@ -308,7 +307,7 @@ def test_trips_that_name_nobody_may_be_of_whoever_has_most() -> None:
 
 def test_weight_is_shared_where_it_is_counted() -> None:
     trips = [oracle.Trip("a1", "b1", Fraction(100 if who == "p0" else 1), who) for who in people(20)]
-    od = read_od(table_of(trips), hierarchy=four_zones())
+    od = read_matrix(table_of(trips), hierarchy=four_zones(), engine="memory")
     assert Rule(trips=10, max_share=0.5).satisfied(od.flows).all()
     assert not Rule(weight=10, max_share=0.5).satisfied(od.flows).any()
 
@@ -322,7 +321,7 @@ def test_households_count_like_persons() -> None:
             "household": ["h"] * 8 + people(4, "h"),
         }
     )
-    od = read_od(table, hierarchy=four_zones())
+    od = read_matrix(table, hierarchy=four_zones(), engine="memory")
     assert not Rule(trips=10, max_share=0.5).satisfied(od.flows).any()
     assert Rule(trips=10, max_share=0.7).satisfied(od.flows).all()
 

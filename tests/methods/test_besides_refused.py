@@ -16,7 +16,7 @@ from odkanon import (
     UnsafeReleaseError,
     anonymize,
     make_dimensions,
-    read_od,
+    read_matrix,
     read_trips,
     release_linked,
 )
@@ -92,6 +92,8 @@ def test_what_makes_no_sense_is_refused(wrong: dict[str, Any], said: str) -> Non
 
 
 def test_a_share_needs_contributors() -> None:
-    od = read_od(pa.table({"origin": ["a1"], "destination": ["b1"], "trips": [30]}), hierarchy=four_zones())
+    od = read_matrix(
+        pa.table({"origin": ["a1"], "destination": ["b1"], "trips": [30]}), hierarchy=four_zones(), engine="memory"
+    )
     with pytest.raises(InputError, match="column of persons or households, and the input has neither"):
         anonymize(od, Rule(trips=10, max_share=0.5))

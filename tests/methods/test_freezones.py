@@ -23,9 +23,9 @@ from odkanon.model.provenance import Source
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.quality.utility import utility
-from odkanon.read.lookup import lookup_hierarchy
 from odkanon.zoning.cells import cell_to_str
 from odkanon.zoning.hierarchy import level_cut
+from odkanon.zoning.lookup import lookup_hierarchy
 from worlds.matrices import cells_below, golden_od, od_of_cells, town, worlds
 from worlds.tries import tries
 

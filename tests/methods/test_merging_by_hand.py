@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from odkanon import Rule, lookup_hierarchy
+from odkanon import Rule, read_hierarchy
 from odkanon.core.arrays import Ints
 from odkanon.methods.merging import MergeOrder, MergePath, Path, SquarePath, alternate, bisect_first, gallop
 from odkanon.model.budget import Budget
@@ -160,9 +160,9 @@ def test_the_turns_of_the_axes_by_hand(origins: list[int], destinations: list[in
 
 
 BLOCKS = {"block": ["1", "2", "3", "4", "5"], "town": ["a", "a", "b", "b", "c"], "region": ["X", "X", "Y", "Y", "Y"]}
-TREE = lookup_hierarchy(pa.table(BLOCKS))
+TREE = read_hierarchy(pa.table(BLOCKS))
 """Five blocks in three towns in two regions of one country."""
-SMALL = lookup_hierarchy(pa.table({"block": ["1", "2"]}))
+SMALL = read_hierarchy(pa.table({"block": ["1", "2"]}))
 
 
 class Masses:
@@ -207,7 +207,7 @@ def test_nodes_are_merged_from_the_smallest_on() -> None:
 
 
 def test_a_tree_of_one_leaf_has_nothing_to_merge() -> None:
-    order = MergeOrder.of(lookup_hierarchy(pa.table({"block": ["1"]})), (np.array([7]),))
+    order = MergeOrder.of(read_hierarchy(pa.table({"block": ["1"]})), (np.array([7]),))
     assert order.zones.tolist() == [1]
     assert order.ranks.shape == (0, 1)
     assert zones_of(order.cut(0)) == [["1"]]

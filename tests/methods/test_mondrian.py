@@ -20,8 +20,8 @@ from odkanon.model.provenance import Source
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.quality.utility import utility
-from odkanon.read.lookup import lookup_hierarchy
 from odkanon.zoning.cells import cell_radius, cell_to_latlng
+from odkanon.zoning.lookup import lookup_hierarchy
 from worlds.matrices import WORLD_CELLS, golden_od, od_of_cells, random_od
 from worlds.tries import tries
 

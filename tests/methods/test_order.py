@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from odkanon import InputError, Rule, anonymize, lookup_hierarchy, read_od
+from odkanon import InputError, Rule, anonymize, read_hierarchy, read_matrix
 from odkanon.engine.memory.presuppress import presuppressed_pairs
 from odkanon.methods.merging import MergeOrder, alternate
 from odkanon.model.budget import Budget
@@ -75,7 +75,7 @@ TABLE = pa.table(
 
 def test_of_equal_masses_the_finest_and_then_the_smallest_id_is_merged_first() -> None:
     """The towns lie in the tree as z, a, m; their ids say a, m, z. A region of the same mass comes after them."""
-    tree = lookup_hierarchy(TABLE)
+    tree = read_hierarchy(TABLE)
     masses = [np.full(len(ids), 10) for ids in tree.ids]
     order = MergeOrder.of(tree, tuple(masses))
     cuts = [set(zones_of_cut(tree, order.cut(step))[0].ids.tolist()) for step in range(len(order.zones))]
@@ -87,7 +87,7 @@ def test_of_equal_masses_the_finest_and_then_the_smallest_id_is_merged_first() -
 def test_of_equal_pairs_the_first_by_origin_and_destination_goes(share: float, gone: list[tuple[str, str]]) -> None:
     flows = [("5", "1"), ("3", "3"), ("1", "5"), ("1", "2"), ("2", "4")]
     table = pa.table({"origin": [o for o, _ in flows], "destination": [d for _, d in flows]})
-    od = read_od(table, hierarchy=lookup_hierarchy(TABLE))
+    od = read_matrix(table, hierarchy=read_hierarchy(TABLE), engine="memory")
     early = presuppressed_pairs(od, Rule(trips=4), levels=0, budget=Budget(share, "rows"))
     names = [
         tree.labels(0)[leaf] for tree, leaf in ((od.origins, od.flows.origin), (od.destinations, od.flows.destination))
@@ -96,7 +96,9 @@ def test_of_equal_pairs_the_first_by_origin_and_destination_goes(share: float, g
 
 
 def test_suppression_is_before_or_after() -> None:
-    od = read_od(pa.table({"origin": ["1"], "destination": ["2"]}), hierarchy=lookup_hierarchy(TABLE))
+    od = read_matrix(
+        pa.table({"origin": ["1"], "destination": ["2"]}), hierarchy=read_hierarchy(TABLE), engine="memory"
+    )
     with pytest.raises(InputError, match="before or after"):
         anonymize(od, Rule(trips=1), suppress="during")
 
@@ -108,7 +110,9 @@ def test_exactly_three_percent_is_not_more() -> None:
 
 
 def test_the_budget_counts_rows_before_and_trips_after() -> None:
-    od = read_od(pa.table({"origin": ["1"] * 4, "destination": ["2"] * 4}), hierarchy=lookup_hierarchy(TABLE))
+    od = read_matrix(
+        pa.table({"origin": ["1"] * 4, "destination": ["2"] * 4}), hierarchy=read_hierarchy(TABLE), engine="memory"
+    )
     for suppress, of in (("before", "rows"), ("after", "trips")):
         assert anonymize(od, Rule(trips=1), suppress=suppress).parameters["budget_of"] == of
         for asked in ("rows", "trips"):
@@ -120,7 +124,7 @@ def blocks(*flows: tuple[str, str, int]) -> Matrix:
     """Trips between blocks of `TABLE`, none of which has a weight."""
     ends = [(origin, destination) for origin, destination, trips in flows for _ in range(trips)]
     table = pa.table({"origin": [o for o, _ in ends], "destination": [d for _, d in ends]})
-    return read_od(table, hierarchy=lookup_hierarchy(TABLE))
+    return read_matrix(table, hierarchy=read_hierarchy(TABLE), engine="memory")
 
 
 def test_what_is_not_asked_for_is_told() -> None:

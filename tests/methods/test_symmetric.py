@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from odkanon import read_matrix
 from odkanon.errors import InputError
 from odkanon.methods import METHODS, anonymize
 from odkanon.methods.treecut.dp import Problem, totals_of
@@ -20,9 +21,8 @@ from odkanon.model.release import Release
 from odkanon.model.residual_suppression import ALONE
 from odkanon.model.rule import Rule
 from odkanon.quality.utility import utility
-from odkanon.read.lookup import lookup_hierarchy
-from odkanon.read.od_table import read_od
 from odkanon.zoning.cells import cell_to_parent, str_to_cell
+from odkanon.zoning.lookup import lookup_hierarchy
 from worlds.matrices import all_cuts, effort, random_od, random_world, town
 from worlds.tries import tries
 
@@ -138,7 +138,7 @@ FLOWS = {"origin": ["a1", "a1", "a2", "b1"], "destination": ["b1", "b2", "b1", "
 
 
 def at_level(level: str, budget: float = 0.1, rows: dict[str, list[object]] = FLOWS) -> Release:  # type: ignore[assignment]
-    od = read_od(pa.table(rows), hierarchy=lookup_hierarchy(pa.table(ZONES)))
+    od = read_matrix(pa.table(rows), hierarchy=lookup_hierarchy(pa.table(ZONES)), engine="memory")
     return anonymize(od, Rule(trips=10), method="oigh", level=level, budget=budget)
 
 

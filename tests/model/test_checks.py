@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from odkanon import Release, Rule, UnsafeReleaseError, read_od
+from odkanon import Release, Rule, UnsafeReleaseError, read_matrix
 from odkanon.model.assignment import Assignment, Deviation
 from odkanon.model.budget import Budget
 from odkanon.model.flows import Totals
@@ -29,7 +29,7 @@ def od() -> ODMatrix:
     to = [cell for cell, count in zip(CELLS, TRIPS, strict=True) for _ in range(count)]
     persons = [str(number) for number in range(sum(TRIPS))]
     columns = {"origin": [CELLS[0]] * len(to), "destination": to, "weight": [2.0] * len(to), "person": persons}
-    return read_od(pa.table(columns))
+    return read_matrix(pa.table(columns), engine="memory")
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oracle
-from odkanon import Release, Rule, UnsafeReleaseError, anonymize, read_od, read_recipe, utility
+from odkanon import Release, Rule, UnsafeReleaseError, anonymize, read_matrix, read_recipe, utility
 from odkanon.model.assignment import Deviation
 from odkanon.model.flows import Totals
 from odkanon.model.release_spec import ReleaseSpec
@@ -67,7 +67,7 @@ def test_row_order_and_repetition_do_not_change_a_byte(
 ) -> None:
     shuffled = list(world.trips)
     random.shuffle(shuffled)
-    again = read_od(table_of(shuffled))
+    again = read_matrix(table_of(shuffled), engine="memory")
     first, second = (anonymize(od, rule, budget=0.3) for od in (world.od, again))
     if first.refusal:
         assert second.refusal
@@ -94,7 +94,7 @@ def test_e_lies_between_0_and_2(world: World, rule: Rule) -> None:
 
 
 def test_a_release_cannot_be_built_below_its_rule() -> None:
-    od = read_od(table_of([oracle.Trip("8a1fb4640017fff", "8a1fb466ed0ffff", Fraction(1), "a")]))
+    od = read_matrix(table_of([oracle.Trip("8a1fb4640017fff", "8a1fb466ed0ffff", Fraction(1), "a")]), engine="memory")
     release = anonymize(od, Rule(trips=1))
     fields = {name: getattr(release, name) for name in release.__dataclass_fields__}
     with pytest.raises(UnsafeReleaseError, match="below"):

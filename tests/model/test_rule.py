@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from odkanon import InputError, Rule, read_od
+from odkanon import InputError, Rule, read_matrix
 from odkanon.core.weights import from_units, to_units, weight_scale, whole_total
 from odkanon.model.budget import Budget
 from odkanon.model.od import ODMatrix
@@ -21,7 +21,10 @@ FROM, TO = "8a1fb4640017fff", "8a1fb466ed0ffff"
 
 
 def matrix(weights: list[float]) -> ODMatrix:
-    return read_od(pa.table({"origin": [FROM] * len(weights), "destination": [TO] * len(weights), "weight": weights}))
+    return read_matrix(
+        pa.table({"origin": [FROM] * len(weights), "destination": [TO] * len(weights), "weight": weights}),
+        engine="memory",
+    )
 
 
 @tries(40)
@@ -40,7 +43,7 @@ def test_the_population_threshold_is_k_times_the_mean_weight() -> None:
 
 def test_persons_are_counted_once() -> None:
     table = pa.table({"origin": [FROM] * 4, "destination": [TO] * 4, "person": ["a", "a", "b", None]})
-    od = read_od(table)
+    od = read_matrix(table, engine="memory")
     assert od.flows.persons is not None
     assert od.flows.persons.tolist() == [2]
     assert Rule(persons=2).satisfied(od.flows).all()
@@ -121,7 +124,7 @@ def test_what_protection_means_and_what_a_rule_remembers() -> None:
     assert rule.k == 5
     assert rule.mean_weight == 3
     assert Rule.protect("participants", k=1, of=od).mean_weight == 3
-    unweighted = read_od(pa.table({"origin": [FROM], "destination": [TO]}))
+    unweighted = read_matrix(pa.table({"origin": [FROM], "destination": [TO]}), engine="memory")
     assert Rule.protect("participants", k=5, of=unweighted).mean_weight is None
     part = Rule.protect("population", k=5, of=od)
     assert part.k_of("trips", Fraction(100)) == 5
@@ -196,7 +199,7 @@ def test_a_weight_that_was_asked_for_is_told_as_it_is() -> None:
 
 
 def test_what_the_input_lacks_is_said() -> None:
-    bare = read_od(pa.table({"origin": [FROM], "destination": [TO]}))
+    bare = read_matrix(pa.table({"origin": [FROM], "destination": [TO]}), engine="memory")
     with pytest.raises(InputError, match="counts weight, but the input has no weight column"):
         Rule(weight=2).satisfied(bare.flows)
     with pytest.raises(InputError, match="counts persons, but the input has no person column"):

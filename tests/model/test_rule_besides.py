@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from odkanon import InputError, Rule, read_od
+from odkanon import InputError, Rule, read_matrix
 from odkanon.model.measures import BY_CONTRIBUTOR
 from odkanon.model.od import ODMatrix
 
@@ -24,7 +24,7 @@ def flow(persons: list[str | None], trips: list[int], weight: list[float] | None
         "person": pa.array(persons, pa.string()),
         "trips": trips,
     }
-    return read_od(pa.table(table if weight is None else {**table, "weight": weight}))
+    return read_matrix(pa.table(table if weight is None else {**table, "weight": weight}), engine="memory")
 
 
 @pytest.mark.parametrize("share", [0, 1, -0.1, 1.5, 2, float("nan")])
@@ -102,7 +102,7 @@ def test_digits_of_a_share_beyond_the_sixth_are_dropped(most: int, met: bool) ->
 
 
 def test_shares_cannot_be_told_where_nobody_is_named() -> None:
-    bare = read_od(pa.table({"origin": [FROM], "destination": [TO]}))
+    bare = read_matrix(pa.table({"origin": [FROM], "destination": [TO]}), engine="memory")
     with pytest.raises(InputError, match="max_share needs trips in memory"):
         Rule(trips=1, max_share=0.5).satisfied(bare.flows)
     with pytest.raises(InputError, match="max_share needs a column of persons"):
@@ -123,7 +123,7 @@ def test_origins_need_so_many_good_destinations() -> None:
 
 def test_what_may_be_published_side_by_side() -> None:
     table = {"origin": [FROM, FROM, TO, TO], "destination": [FROM, TO, FROM, TO], "trips": [3, 4, 1, 5]}
-    flows = read_od(pa.table(table)).flows
+    flows = read_matrix(pa.table(table), engine="memory").flows
     assert flows.trips.tolist() == [3, 4, 1, 5]
     assert Rule(trips=2).satisfied_jointly(flows).tolist() == [True, True, False, True]
     assert Rule(trips=2, min_destinations=2).satisfied_jointly(flows).tolist() == [True, True, False, False]

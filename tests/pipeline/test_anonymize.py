@@ -17,7 +17,8 @@ from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.pipeline.anonymize import anonymize
 from odkanon.read.input_spec import InputSpec
-from odkanon.read.trips import build_od, read_trips
+from odkanon.read.od_matrix import build_od
+from odkanon.read.trips import read_trips
 from odkanon.release_format.folder import read_release
 from odkanon.sample.survey import make_survey
 

@@ -162,10 +162,12 @@ def test_requests_that_cannot_be_met(tmp_path: Path) -> None:
 def test_zones_without_outlines_are_no_obstacle_to_matrices(tmp_path: Path) -> None:
     import pyarrow as pa
 
-    from odkanon import lookup_hierarchy, read_od
+    from odkanon import read_hierarchy, read_matrix
 
-    tree = lookup_hierarchy(pa.table({"zone": ["é", "b"], "region": ["r", "r"]}))
-    od = read_od(pa.table({"origin": ["é", "b"], "destination": ["b", "b"], "trips": [10, 20]}), hierarchy=tree)
+    tree = read_hierarchy(pa.table({"zone": ["é", "b"], "region": ["r", "r"]}))
+    od = read_matrix(
+        pa.table({"origin": ["é", "b"], "destination": ["b", "b"], "trips": [10, 20]}), hierarchy=tree, engine="memory"
+    )
     saved = anonymize(od, Rule(trips=5)).save(tmp_path / "release")
     (path,) = export_release(saved, "omx", tmp_path / "matrix.omx")
     with openmatrix.open_file(str(path)) as file:

@@ -17,11 +17,11 @@ import pandas as pd
 import pyarrow as pa
 
 from cli.runner import odkanon, output
-from odkanon import InputError, Rule, anonymize, cube_of, export_release, read_trips, view_release
+from odkanon import InputError, Rule, anonymize, build_od, export_release, read_trips, view_release
+from odkanon.attributes.spec import parse_attributes
 from odkanon.publish.export.flow_times import times
 from odkanon.publish.export.flowcsv import write_flowmap
-from odkanon.read.attributes.hierarchies import parse_attributes
-from odkanon.read.attributes.spec import sources_of
+from odkanon.read.attribute_values import source_columns
 from odkanon.release_format.folder import SavedRelease, read_release
 from worlds.surveys import survey
 
@@ -48,8 +48,8 @@ def cubes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     table = survey(start_time=[None if gone else at for gone, at in zip(unknown, begun, strict=True)])
     saved = {}
     for name, specs in CUBES.items():
-        trips = read_trips(table, attributes=sources_of(parse_attributes(specs)))
-        release = anonymize(cube_of(trips, specs, resolution=8), Rule(trips=5), method="cascade")
+        trips = read_trips(table, attributes=source_columns(parse_attributes(specs)))
+        release = anonymize(build_od(trips, by=specs, resolution=8), Rule(trips=5), method="cascade")
         saved[name] = release.save(folder / name)
     return saved
 

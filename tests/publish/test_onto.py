@@ -30,6 +30,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.runner import odkanon, output
+from odkanon import read_matrix
 from odkanon.errors import InputError
 from odkanon.methods import anonymize
 from odkanon.model.rule import Rule
@@ -37,10 +38,9 @@ from odkanon.publish.export.formats import export_release
 from odkanon.publish.onto.apportionment import spread_rows
 from odkanon.publish.onto.shares import Weights, read_weights, zone_shares
 from odkanon.publish.onto.zone_matrix import OntoZones, release_onto
-from odkanon.read.boundaries import with_outlines
-from odkanon.read.lookup import lookup_hierarchy
-from odkanon.read.od_table import read_od
-from odkanon.read.zone_polygons import Polygons, read_polygons
+from odkanon.read.tables.geo_files import ZonePolygons, read_polygons
+from odkanon.read.zone_hierarchy import with_outlines
+from odkanon.zoning.lookup import lookup_hierarchy
 from worlds.matrices import by_mode, town
 from worlds.polygons import square
 from worlds.tries import tries
@@ -60,13 +60,13 @@ def releases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {name: release.save(folder / name) for name, release in made.items()}
 
 
-def voronoi(seed: int, count: int) -> Polygons:
+def voronoi(seed: int, count: int) -> ZonePolygons:
     """Zones around random points, inside the box."""
     random = np.random.default_rng(seed)
     points = shapely.multipoints(random.uniform(BOX[:2], BOX[2:], size=(count, 2)))
     cells = shapely.get_parts(shapely.voronoi_polygons(points, extend_to=shapely.box(*BOX)))
     shapes = shapely.intersection(cells, shapely.box(*BOX))
-    return Polygons([str(number) for number in range(1, len(shapes) + 1)], shapes)
+    return ZonePolygons([str(number) for number in range(1, len(shapes) + 1)], shapes)
 
 
 def published(release: Path) -> dict[str, Decimal]:
@@ -105,13 +105,13 @@ def test_sums_are_kept_to_the_last_digit(
 
 
 def test_what_lies_inside_one_zone_is_exact(releases: dict[str, Path]) -> None:
-    everything = Polygons(["all"], np.array([shapely.box(-5, 40, 10, 55)]))
+    everything = ZonePolygons(["all"], np.array([shapely.box(-5, 40, 10, 55)]))
     found = release_onto(releases["odkanon"], everything)
     assert found.table().to_pylist() == [
         {"origin": "all", "destination": "all"}
         | {name: float(published(releases["odkanon"])[name.removesuffix("_exact")]) for name in found.names}
     ]
-    elsewhere = Polygons(["7"], np.array([shapely.box(10, 40, 11, 41)]))
+    elsewhere = ZonePolygons(["7"], np.array([shapely.box(10, 40, 11, 41)]))
     found = release_onto(releases["odkanon"], elsewhere)
     assert found.table().column("origin").to_pylist() == [0]
     assert found.codes == ["7", "outside"]
@@ -188,7 +188,7 @@ def test_rows_of_polygons_stand_for_what_finer_rows_leave(tmp_path: Path) -> Non
     path.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
     ends = [pair for pair, count in trips.items() for _ in range(count)]
     table = pa.table({"origin": [pair[0] for pair in ends], "destination": [pair[1] for pair in ends]})
-    od = read_od(table, hierarchy=with_outlines(tree, path))
+    od = read_matrix(table, hierarchy=with_outlines(tree, path), engine="memory")
     release = anonymize(od, Rule(trips=10), method="cascade", implications="allowed")
     rows = release.to_arrow().to_pylist()
     assert {("a", "c", 30), ("w", "x", 15)} < {tuple(row.values())[:3] for row in rows}
@@ -210,7 +210,7 @@ def test_rows_of_polygons_stand_for_what_finer_rows_leave(tmp_path: Path) -> Non
     assert found[:-1, :-1] == pytest.approx(np.array(expected), rel=1e-3, abs=1e-3)
 
 
-def write(polygons: Polygons, path: Path, crs: str = "EPSG:4326") -> Path:
+def write(polygons: ZonePolygons, path: Path, crs: str = "EPSG:4326") -> Path:
     frame = geopandas.GeoDataFrame({"CODE": polygons.codes}, geometry=polygons.shapes, crs="EPSG:4326").to_crs(crs)
     frame.to_parquet(path) if path.suffix == ".parquet" else frame.to_file(path)
     return path
@@ -233,7 +233,7 @@ def test_polygons_come_in_any_format_and_reference_system(tmp_path: Path, name: 
 def test_two_months_have_the_same_shape_and_numbers_in_openmatrix(tmp_path: Path) -> None:
     polygons = voronoi(5, 30)
     codes = [str(number) for number in np.random.default_rng(0).permutation(30) + 101]
-    path = write(Polygons(codes, polygons.shapes), tmp_path / "zones.gpkg", "EPSG:2154")
+    path = write(ZonePolygons(codes, polygons.shapes), tmp_path / "zones.gpkg", "EPSG:2154")
     for month in (1, 2):
         release = anonymize(town(month), Rule(trips=10)).save(tmp_path / f"month{month}")
         target = tmp_path / f"month{month}.omx"
@@ -253,7 +253,7 @@ def test_tables_list_every_zone_in_the_order_of_the_file(releases: dict[str, Pat
     codes = ["010", "b", "c", "far", *"defghi"]
     shapes = polygons.shapes.copy()
     shapes[3] = shapely.box(20, 20, 21, 21)
-    path = write(Polygons(codes, shapes), tmp_path / "zones.geojson")
+    path = write(ZonePolygons(codes, shapes), tmp_path / "zones.geojson")
     people = tmp_path / "people.csv"
     people.write_text(
         "cell,weight\n" + "".join(f"{h3.latlng_to_cell(48.85, 2.3 + n / 100, 9)},{n}\n" for n in range(9))
@@ -298,7 +298,7 @@ def test_cells_do_not_depend_on_how_many_are_worked_on_at_once(
 
 def test_parts_of_a_zone_are_put_together(tmp_path: Path) -> None:
     shapes = np.array([shapely.box(0, 0, 1, 1), shapely.box(5, 5, 6, 6), shapely.box(1, 0, 2, 1)])
-    found = read_polygons(write(Polygons(["a", "b", "a"], shapes), tmp_path / "z.gpkg"))
+    found = read_polygons(write(ZonePolygons(["a", "b", "a"], shapes), tmp_path / "z.gpkg"))
     assert found.codes == ["a", "b"]
     assert found.numbers is None
     assert shapely.area(found.shapes).tolist() == [2, 1]
@@ -310,7 +310,7 @@ def test_codes_lose_and_gain_nothing(tmp_path: Path) -> None:
     found = read_polygons(tmp_path / "z.gpkg")
     assert found.codes == ["52", "7"]
     assert found.numbers is not None
-    assert Polygons(["007", "8"], found.shapes).numbers is None
+    assert ZonePolygons(["007", "8"], found.shapes).numbers is None
 
 
 RING = [[2, 48], [3, 48], [3, 49], [2, 48]]

@@ -21,8 +21,8 @@ from odkanon import (
     Rule,
     UnsafeReleaseError,
     anonymize,
-    lookup_hierarchy,
-    read_od,
+    read_hierarchy,
+    read_matrix,
     read_recipe,
     read_release,
     utility,
@@ -98,10 +98,10 @@ def test_at_most_so_many_trips_are_missing(share: float) -> None:
 
 
 def test_a_flow_that_goes_with_the_suppressed_counts_as_missing() -> None:
-    tree = lookup_hierarchy(pa.table({"zone": [f"z{number}" for number in range(12)], "district": ["a"] * 12}))
+    tree = read_hierarchy(pa.table({"zone": [f"z{number}" for number in range(12)], "district": ["a"] * 12}))
     trips = [30] * 9 + [5]
     flows = {"origin": ["z0"] * 10, "destination": [f"z{number}" for number in range(1, 11)], "trips": trips}
-    od = read_od(pa.table(flows), hierarchy=tree)
+    od = read_matrix(pa.table(flows), hierarchy=tree, engine="memory")
     release = anonymize(od, Rule(trips=10), method="oigh", level="zone", budget=0.05)
     assert release.companion is not None
     most = at_most_unlisted(release)
@@ -156,9 +156,9 @@ def test_a_threshold_that_comes_from_the_data_is_told_in_three_digits() -> None:
 
 def test_leaves_of_a_lookup_table_are_all_that_it_lists() -> None:
     lookup = pa.table({"block": ["a", "b", "c", "d", "e"], "town": ["T", "T", "T", "U", "U"], "land": ["L"] * 5})
-    tree = lookup_hierarchy(lookup)
+    tree = read_hierarchy(lookup)
     table = pa.table({"origin": ["a", "b"] * 3, "destination": ["d"] * 6})
-    release = anonymize(read_od(table, hierarchy=tree), Rule(trips=5), budget=0.0)
+    release = anonymize(read_matrix(table, hierarchy=tree, engine="memory"), Rule(trips=5), budget=0.0)
     leaves = {axis: public_leaves(release, axis) for axis in ("origin", "destination")}
     assert release.origins.ids.tolist() == ["T"]
     assert leaves["origin"] is not None
@@ -310,7 +310,7 @@ def test_codes_that_look_like_formulas_are_not_left_live(tmp_path: Path) -> None
     lookup = pa.table({"zone": codes})
     table = pa.table({"origin": [code for code in codes for _ in range(3)], "destination": codes * 3})
     table = table.set_column(1, "destination", table.column("origin"))
-    release = anonymize(read_od(table, hierarchy=lookup_hierarchy(lookup)), Rule(trips=2))
+    release = anonymize(read_matrix(table, hierarchy=read_hierarchy(lookup), engine="memory"), Rule(trips=2))
     folder = release.save(tmp_path / "release")
     with (folder / "classes.csv").open(newline="", encoding="utf-8") as file:
         text = file.read()

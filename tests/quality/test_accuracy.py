@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from odkanon import InputError, Rule, anonymize, build_od, cube_of, read_trips
+from odkanon import InputError, Rule, anonymize, build_od, read_trips
+from odkanon.attributes.spec import parse_attributes
 from odkanon.engine.dispatch import load_table
 from odkanon.engine.duckdb.backend import DuckDb
 from odkanon.engine.duckdb.input import DuckInput
@@ -22,7 +23,6 @@ from odkanon.quality.accuracy.accuracy import accuracy, map_leaves
 from odkanon.quality.accuracy.comparison import LARGE, NEAR
 from odkanon.quality.accuracy.squares import GivenZones, Squares, number_pairs
 from odkanon.quality.accuracy.zone_samples import locate_zones
-from odkanon.read.attributes.hierarchies import parse_attributes
 from odkanon.read.input_spec import InputSpec
 from odkanon.read.tables.open_table import open_table
 from odkanon.sample.survey import make_survey
@@ -171,7 +171,7 @@ def test_boxes_are_spread_over_their_area() -> None:
 def test_the_same_numbers_where_the_pairs_are_in_a_database(fetchable: int | None, cube: bool) -> None:
     table, method = make_survey().slice(0, 3000), "cascade" if cube else "odkanon"
     trips, attributes = read_trips(table), parse_attributes(["sex"]) if cube else []
-    reference = anonymize(cube_of(trips, ["sex"]) if cube else build_od(trips), Rule(trips=10), method=method)
+    reference = anonymize(build_od(trips, by=["sex"]) if cube else build_od(trips), Rule(trips=10), method=method)
     stored = load_table(DuckInput(open_table(table), DuckDb(fetchable=fetchable)), InputSpec(), attributes=attributes)
     release = anonymize(stored, Rule(trips=10), method=method)
     assert accuracy(release)["trips"].squares[0].cpc > 0

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from odkanon import Rule, anonymize, cube_of, make_survey, read_trips
+from odkanon import Rule, anonymize, build_od, make_survey, read_trips
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
 from odkanon.quality.accuracy.accuracy import accuracy, map_leaves
@@ -184,7 +184,7 @@ def some_cube(seed: int, count: int) -> ODMatrix:
     lat, lon = (np.stack([table.column(f"{end}_{side}") for end in ("start", "end")]) for side in ("lat", "lon"))
     near = (np.abs(lat - 48.86) < 0.05).all(axis=0) & (np.abs(lon - 2.34) < 0.08).all(axis=0)
     some = np.random.default_rng(seed).permutation(np.flatnonzero(near))[:count]
-    return cube_of(read_trips(table.take(np.sort(some))), ["sex", "hour:0-9,9-17,17-24"], resolution=RESOLUTION)
+    return build_od(read_trips(table.take(np.sort(some))), by=["sex", "hour:0-9,9-17,17-24"], resolution=RESOLUTION)
 
 
 @tries(8)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from engine.same import survey
 from engine.test_duckdb import in_duckdb
-from odkanon import Rule, build_od, read_od, read_trips
+from odkanon import Rule, build_od, read_matrix, read_trips
 from odkanon.model.budget import BudgetOf
 from odkanon.quality import stored_costs as reach
 from odkanon.quality.lower_bound import lower_bound
@@ -40,4 +40,6 @@ def test_a_survey_in_parts(rule: Rule) -> None:
 
 def test_paris_in_parts() -> None:
     rule = Rule(trips=10)
-    assert lower_bound(in_duckdb(PARIS, fetchable=3_000), rule) == lower_bound(read_od(PARIS), rule)
+    assert lower_bound(in_duckdb(PARIS, fetchable=3_000), rule) == lower_bound(
+        read_matrix(PARIS, engine="memory"), rule
+    )

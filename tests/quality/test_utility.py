@@ -12,8 +12,8 @@ from odkanon.model.provenance import Source
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.quality.utility import UtilityMeasure, utility
-from odkanon.read.lookup import lookup_hierarchy
 from odkanon.zoning.hierarchy import Hierarchy
+from odkanon.zoning.lookup import lookup_hierarchy
 from odkanon.zoning.zones import Zones
 from worlds.matrices import random_od
 from worlds.tries import tries

@@ -17,16 +17,17 @@ from odkanon import (
     Rule,
     anonymize,
     attribute_coverage,
-    cube_of,
+    build_od,
     export_release,
     read_area,
     read_matrix,
     read_trips,
 )
+from odkanon.attributes.hierarchies import WEEK
+from odkanon.attributes.spec import parse_attributes
 from odkanon.linked.fixed_zoning import zoning_of
 from odkanon.quality.accuracy.accuracy import accuracy
-from odkanon.read.attributes.hierarchies import WEEK, parse_attributes
-from odkanon.read.attributes.spec import sources_of
+from odkanon.read.attribute_values import source_columns
 from odkanon.release_format.manifest import public_manifest
 from worlds.surveys import survey
 
@@ -34,13 +35,13 @@ RULES = [Rule(trips=5), Rule(trips=5, persons=4)]
 
 
 def cube(table: pa.Table, specs: list[str], rule: Rule = RULES[0], **more: Any) -> Release:
-    trips = read_trips(table, attributes=sources_of(parse_attributes(specs)))
-    return anonymize(cube_of(trips, specs, resolution=8, **more), rule, method="cascade")
+    trips = read_trips(table, attributes=source_columns(parse_attributes(specs)))
+    return anonymize(build_od(trips, by=specs, resolution=8, **more), rule, method="cascade")
 
 
 def levels(specs: list[str], table: pa.Table | None = None) -> list[list[list[str]]]:
-    trips = read_trips(survey() if table is None else table, attributes=sources_of(parse_attributes(specs)))
-    return [[ids.tolist() for ids in axis.public.ids] for axis in cube_of(trips, specs, resolution=8).axes]
+    trips = read_trips(survey() if table is None else table, attributes=source_columns(parse_attributes(specs)))
+    return [[ids.tolist() for ids in axis.public.ids] for axis in build_od(trips, by=specs, resolution=8).axes]
 
 
 def test_axes_list_what_is_public() -> None:
@@ -80,7 +81,7 @@ def test_the_days_of_a_period_are_public() -> None:
     one = [["2024-01-30", "missing"], ["2024-01", "missing"], ["any"]]
     assert levels(["date"], table)[0] == one
     trips = read_trips(table, attributes=[], since="2024-01-29", until="2024-02-02")
-    ids = cube_of(trips, ["date"], resolution=8).axes[0].public.ids
+    ids = build_od(trips, by=["date"], resolution=8).axes[0].public.ids
     assert ids[0].tolist() == ["2024-01-29", "2024-01-30", "2024-01-31", "2024-02-01", "missing"]
     assert ids[1].tolist() == ["2024-01", "2024-02", "missing"]
 
@@ -110,23 +111,27 @@ def test_missing_is_a_value() -> None:
     ("specs", "said"),
     [
         (["mode", "mode"], "once"),
-        ([], "at least one"),
         (["trips"], "cannot be called 'trips'"),
         (["place"], "cannot be called 'place'"),
         (["=1+1"], "cannot be called '=1\\+1'"),
-        (["weekday:Monday"], "nothing behind a colon"),
-        (["date", "sex", "weekday"], "a date tells which day of the week"),
+        (["weekday:Monday"], "nothing after a colon"),
+        (["date", "sex", "weekday"], "a date implies its weekday"),
         (["mode:car=1,bus=1"], "two groups"),
         (["mode:car"], "car"),
     ],
 )
 def test_what_cannot_be_an_axis_is_said(specs: list[str], said: str) -> None:
     with pytest.raises(InputError, match=said):
-        cube_of(read_trips(survey(50), attributes=["mode"]), specs)
+        build_od(read_trips(survey(50), attributes=["mode"]), by=specs)
+
+
+def test_an_empty_list_of_attributes_is_refused() -> None:
+    with pytest.raises(InputError, match="at least one"):
+        parse_attributes([])
 
 
 def test_a_value_called_any_is_refused() -> None:
-    with pytest.raises(InputError, match="given up"):
+    with pytest.raises(InputError, match="dropped detail"):
         cube(survey(mode=["any"] * 1500), ["mode"])
 
 
@@ -158,7 +163,7 @@ def test_the_order_of_rows_changes_nothing(rule: Rule, tmp_path: Path) -> None:
 def test_only_trips_within_an_area_count() -> None:
     trips = read_trips(survey(), attributes=["mode"])
     area = read_area("861fb4667ffffff")
-    inside = cube_of(trips, ["mode"], resolution=8, within=area)
+    inside = build_od(trips, by=["mode"], resolution=8, within=area)
     assert 0 < inside.trips < len(trips)
     assert inside.origins.within is inside.destinations.within is area
     assert int(area.contains(inside.origins.leaves).sum()) == len(inside.origins.leaves)
@@ -179,7 +184,7 @@ def test_places_outside_an_area_carry_nothing() -> None:
     )
     trips = read_trips(table, attributes=["mode"])
     for within, published in ((None, 12), (read_area(",".join(cells)), 8)):
-        od = cube_of(trips, ["mode:car=car,bus=bus,walk=walk"], resolution=7, within=within)
+        od = build_od(trips, by=["mode:car=car,bus=bus,walk=walk"], resolution=7, within=within)
         release = anonymize(od, Rule(trips=5), method="cascade", give_up="place:6,mode,place")
         assert int(release.classes.trips.sum()) == published
 

@@ -12,7 +12,7 @@ import pytest
 from odkanon.engine.dispatch import load
 from odkanon.errors import InputError
 from odkanon.read.input_spec import InputSpec
-from odkanon.read.lookup import lookup_hierarchy
+from odkanon.zoning.lookup import lookup_hierarchy
 
 ZONES = lookup_hierarchy(pa.table({"block": ["01001", "01002", "52000"], "department": ["01", "01", "52"]}))
 

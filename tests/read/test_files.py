@@ -25,13 +25,13 @@ import pyarrow.feather
 import pyarrow.parquet
 import shapely
 
-from odkanon import InputError, InputSpec, lookup_hierarchy, points_to_trips, read_area, read_hierarchy, read_trips
+from odkanon import InputError, InputSpec, points_to_trips, read_area, read_hierarchy, read_trips
 from odkanon.engine.dispatch import load
-from odkanon.read.boundaries import with_outlines
-from odkanon.read.input_matrix import matrix_of
+from odkanon.read.od_table import spec_to_matrix
 from odkanon.read.tables.number_formats import FORMATS
 from odkanon.read.tables.open_table import open_table
 from odkanon.read.trip_checks import NO_WEIGHT
+from odkanon.read.zone_hierarchy import with_outlines
 from worlds.files import spreadsheet, trips_table, trips_text, write
 
 ROWS = [line.split(",") for line in trips_text().splitlines()]
@@ -226,7 +226,7 @@ def test_every_kind_of_file_holds_the_same_trips(tmp_path: Path, kind: str, capl
     hours = [time.hour for time in trips.table.column("start_time").to_pylist()]
     assert sorted(hours) == sorted([*range(24)] * 2)
     if kind in ON_DISK:
-        assert matrix_of(InputSpec(source, where="hour in [7, 8]")).trips == 4
+        assert spec_to_matrix(InputSpec(source, where="hour in [7, 8]")).trips == 4
         assert load(InputSpec(source, where="hour in [7, 8]"), engine="duckdb").summary.trips == 4
 
 
@@ -280,7 +280,7 @@ def test_a_declared_decimal_sign_settles_it(tmp_path: Path) -> None:
     assert len(read_trips(path, decimal=",")) == 47
     # Undeclared, commas and points together are in doubt: points are numbers, and the others are counted.
     assert len(read_trips(path)) == 1
-    with pytest.raises(InputError, match="the decimal sign is"):
+    with pytest.raises(InputError, match="the decimal separator must be"):
         InputSpec(path, decimal=";")
 
 
@@ -299,16 +299,16 @@ def test_times_that_nothing_needs_cost_no_trip(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda p: zipped(p / "t.zip", a_csv="x", b_csv="y"), "should hold one table, and holds a.csv, b.csv"),
+        (lambda p: zipped(p / "t.zip", a_csv="x", b_csv="y"), "should contain one table, but contains a.csv, b.csv"),
         (lambda p: write(p / "t.zip", b"PK\x03\x04 and nothing else"), "cannot be unpacked"),
         (lambda p: spreadsheet(p / "t.xlsx", [["a"], [1]], [["b"], [2]]), "should have one sheet .* 'S1', 'S2'"),
-        (lambda p: spreadsheet(p / "t.xlsx", [["a", "a"], [1, 2]]), "names column 'a' twice"),
+        (lambda p: spreadsheet(p / "t.xlsx", [["a", "a"], [1, 2]]), "has column 'a' twice"),
         (lambda p: write(p / "t.jsonl", '{"a": 1}\n{"a": '), "t.jsonl cannot be read"),
         (lambda p: write(p / "t.arrow", b"ARROW1 and nothing else"), "t.arrow cannot be read"),
-        (lambda p: [write(p / "a.csv", trips_text()), write(p / "b.csv", "x,y\n1,2\n")], "has other columns than"),
-        (lambda p: [write(p / "a.csv", trips_text()), p / "a.csv"], "is given twice"),
-        (lambda p: [write(p / "a.csv", trips_text()), _parquet(p / "b.parquet")], "files of several kinds"),
-        (lambda p: p / "*.csv", "no file matches"),
+        (lambda p: [write(p / "a.csv", trips_text()), write(p / "b.csv", "x,y\n1,2\n")], "have different columns"),
+        (lambda p: [write(p / "a.csv", trips_text()), p / "a.csv"], "is listed twice"),
+        (lambda p: [write(p / "a.csv", trips_text()), _parquet(p / "b.parquet")], "files of several types"),
+        (lambda p: p / "*.csv", "no file that matches"),
     ],
 )
 def test_what_cannot_be_read_is_said(tmp_path: Path, make: Any, message: str) -> None:
@@ -410,7 +410,7 @@ def test_outlines_of_zones_from_a_geopackage(tmp_path: Path) -> None:
         {"code": ["a", "b"]}, geometry=[shapely.box(2, 48, 3, 49), shapely.box(3, 48, 4, 49)], crs="EPSG:4326"
     )
     squares.to_crs("EPSG:2154").to_file(tmp_path / "zones.gpkg")
-    tree = lookup_hierarchy(pa.table({"zone": ["a", "b"], "district": ["x", "x"]}))
+    tree = read_hierarchy(pa.table({"zone": ["a", "b"], "district": ["x", "x"]}))
     outlines = with_outlines(tree, tmp_path / "zones.gpkg").outlines
     assert outlines is not None
     assert sorted(outlines) == ["a", "b", "x"]
@@ -444,7 +444,7 @@ def test_objects_of_an_array_need_not_all_have_each_column(tmp_path: Path, inden
     assert trips.weight is not None
     assert trips.source.rejected[NO_WEIGHT].rows == 1
     mixed = [{"person": "a"}, {"person": 1}]
-    with pytest.raises(InputError, match=r"'person' of .*t\.json has values of several kinds"):
+    with pytest.raises(InputError, match=r"'person' of .*t\.json has values of several types"):
         open_table(write(tmp_path / "t.json", json.dumps(mixed, indent=1)))
 
 

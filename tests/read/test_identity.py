@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from odkanon.audit.counting.measures import person_sql
+from odkanon.core.sql import connect
 from odkanon.read import person_ids
-from odkanon.read.tables.open_table import connect
 
 SIGNS = [
     "",
@@ -46,14 +46,14 @@ SIGNS = [
 def some_words() -> set[str]:
     """Return many ids, and words for nobody."""
     words = {"".join(signs) for signs in product(SIGNS, repeat=3)}
-    return words | {spelled for word in person_ids.NOBODY for spelled in (word, word.upper(), word.title(), f"{word}1")}
+    return words | {spelled for word in person_ids.NO_ID for spelled in (word, word.upper(), word.title(), f"{word}1")}
 
 
 @pytest.mark.parametrize("expression", [person_ids.contributor_text, person_ids.value_text])
 def test_the_short_way_gives_the_same(expression: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
     words = some_words()
     short = expression("id")
-    monkeypatch.setattr(person_ids, "_SINGLE", "^nothing is like this$")
+    monkeypatch.setattr(person_ids, "_CANONICAL", "^nothing is like this$")
     connection = connect()
     connection.register("ids", pa.table({"id": sorted(words)}))
     differing = connection.sql(f"SELECT id FROM ids WHERE ({short}) IS DISTINCT FROM ({expression('id')})").fetchall()
@@ -68,12 +68,12 @@ def test_a_line_end_after_an_id_makes_no_other_contributor() -> None:
         assert connection.sql(f"SELECT DISTINCT {person_ids.contributor_text('id')} FROM ids").fetchall() == [(word,)]
 
 
-def test_ids_that_are_spelled_once_are_contributors_as_they_are() -> None:
+def test_ids_that_are_is_canonical_are_contributors_as_they_are() -> None:
     words = sorted(some_words() | {f"{word}\n" for word in some_words()})
-    once = [word for word in words if person_ids.spelled_once(pa.array([word]))]
+    once = [word for word in words if person_ids.is_canonical(pa.array([word]))]
     assert 100 < len(once) < len(words)
-    assert person_ids.spelled_once(pa.array(once))
-    assert not person_ids.spelled_once(pa.array([*once, "007"]))
+    assert person_ids.is_canonical(pa.array(once))
+    assert not person_ids.is_canonical(pa.array([*once, "007"]))
     connection = connect()
     connection.register("ids", pa.table({"id": once}))
     assert (

@@ -84,7 +84,7 @@ def test_a_lookup_with_two_parents(tmp_path: Path) -> None:
     lookup.write_text("block,commune,department\na,x,1\nb,x,2\n")
     done = odkanon("anonymize", trips, "-o", tmp_path / "out", "--hierarchy", lookup)
     assert done.returncode == 2
-    assert "commune 'x' lies in more than one department ('1', '2'), rows 1, 2" in output(done)
+    assert "commune 'x' is in more than one department ('1', '2'), rows 1, 2" in output(done)
 
 
 def test_what_is_turned_away_stands_in_the_recipe(tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ import shapely
 
 from cli.runner import odkanon, output
 from odkanon.errors import InputError
-from odkanon.read.boundaries import with_outlines
-from odkanon.read.lookup import lookup_hierarchy
+from odkanon.read.zone_hierarchy import with_outlines
+from odkanon.zoning.lookup import lookup_hierarchy
 
 LOOKUP = pa.table({"block": ["1", "2", "3", "4"], "commune": ["x", "x", "y", "y"]})
 
@@ -50,11 +50,11 @@ def test_a_zone_with_a_part_missing_has_no_outline(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("no json", "is not a GeoJSON FeatureCollection"),
+        ("no json", "as a GeoJSON FeatureCollection"),
         ('{"type": "FeatureCollection", "features": []}', "has no polygons"),
         (
             json.dumps({"features": [{"properties": {"code": "9"}, "geometry": square(0)}]}),
-            "no polygon .* has the code of a zone; it has code, and a zone is called '1'",
+            "no polygon .* has the code of a zone; its properties are code, and a zone is called '1'",
         ),
         (
             json.dumps({"features": [{"id": 1, "geometry": square(0)}, {"id": 1, "geometry": square(1)}]}),
@@ -76,10 +76,10 @@ def test_zone_codes_with_polygons_through_the_commands(tmp_path: Path) -> None:
     (tmp_path / "zones.csv").write_text("block,commune\n1,x\n2,x\n3,y\n4,y\n")
     polygons = geojson(tmp_path / "zones.geojson")
     common = ("anonymize", tmp_path / "trips.csv", "-o", tmp_path / "out")
-    alone = odkanon(*common, "--zones-geojson", polygons)
+    alone = odkanon(*common, "--boundaries", polygons)
     assert alone.returncode == 2
-    assert "--zones-geojson does not apply without --hierarchy" in output(alone)
-    zoning = ("--hierarchy", tmp_path / "zones.csv", "--zones-geojson", polygons, "--budget", 0)
+    assert "--boundaries does not apply without --hierarchy" in output(alone)
+    zoning = ("--hierarchy", tmp_path / "zones.csv", "--boundaries", polygons, "--budget", 0)
     done = odkanon(*common, *zoning)
     assert done.returncode == 0, done.stderr
     assert "rejected 1 row with a zone that the lookup table does not list" in output(done)

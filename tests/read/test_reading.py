@@ -13,12 +13,12 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from odkanon import InputSpec, build_od, read_od, read_trips
+from odkanon import InputSpec, build_od, read_matrix, read_trips
 from odkanon.engine.dispatch import load
 from odkanon.errors import InputError
 from odkanon.explore import read_explorer_data
 from odkanon.read import trips as trips_module
-from odkanon.read.input_matrix import matrix_of
+from odkanon.read.od_table import spec_to_matrix
 from odkanon.read.tables.filters import FILTERED
 from odkanon.zoning import cells
 from worlds.files import HEADER, trips_table, trips_text, write
@@ -30,7 +30,7 @@ LEFT_TO_THE_COMMAND_LINE = {"cli", "publish", "__init__.py", "__main__.py"}
 
 def both(reading: InputSpec) -> tuple[int, int]:
     """Trips that the engine in memory and DuckDB make of an input."""
-    return matrix_of(reading).trips, load(reading, engine="duckdb").summary.trips
+    return spec_to_matrix(reading).trips, load(reading, engine="duckdb").summary.trips
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_the_old_direction_still_works_and_says_so(tmp_path: Path) -> None:
 
 
 def test_a_misspelt_name_is_an_error_with_the_nearest(path: Path) -> None:
-    with pytest.raises(InputError, match=r"'weigth' is nothing that a column can be \(did you mean 'weight'\?\)"):
+    with pytest.raises(InputError, match=r"unknown column name 'weigth' \(did you mean 'weight'\?\)"):
         read_trips(path, columns={"weigth": "weight"})
     with pytest.raises(InputError, match=r"no column 'wieght' \(did you mean 'weight'\?\)"):
         read_trips(path, columns={"weight": "wieght"})
@@ -96,8 +96,8 @@ def test_times_compare_as_times(tmp_path: Path, where: str, count: int | None) -
     """As text, "2024-..." is before "07:00", and every trip was."""
     path = write(tmp_path / "t.csv", trips_text(time="2024-07-{day:02} {hour:02}:30:00"))
     if count is None:
-        with pytest.raises(InputError, match="start_time holds times"):
-            matrix_of(InputSpec(path, where=where))
+        with pytest.raises(InputError, match="start_time is a column of times"):
+            spec_to_matrix(InputSpec(path, where=where))
     else:
         assert both(InputSpec(path, where=where)) == (count, count)
 
@@ -113,7 +113,7 @@ def test_a_filter_that_keeps_everything_says_so_and_one_that_keeps_nothing_is_re
     for engine in ("memory", "duckdb"):
         caplog.clear()
         load(InputSpec(path, where="weight > 0"), engine=engine)
-        assert "the filter keeps all 48 rows" in caplog.text
+        assert "the filter matches all 48 rows" in caplog.text
         with pytest.raises(InputError, match="the filter matches none of the 48 rows"):
             load(InputSpec(path, where="weight > 1000"), engine=engine)
 
@@ -206,12 +206,12 @@ def test_a_hierarchy_and_its_outlines_are_read_when_needed(tmp_path: Path) -> No
     lookup = write(tmp_path / "zones.csv", "leaf,parent\na,x\nb,x\n")
     od = write(tmp_path / "od.csv", "origin,destination,trips\na,b,30\n")
     assert (
-        matrix_of(InputSpec(od, hierarchy=lookup)).trips
-        == read_od(od, hierarchy=InputSpec(hierarchy=lookup).tree).trips
+        spec_to_matrix(InputSpec(od, hierarchy=lookup)).trips
+        == read_matrix(od, hierarchy=InputSpec(hierarchy=lookup).tree, engine="memory").trips
     )
-    with pytest.raises(InputError, match="a resolution is that of H3 cells"):
-        matrix_of(InputSpec(od, hierarchy=lookup, resolution=8))
-    with pytest.raises(InputError, match="outlines of zones go with a hierarchy"):
+    with pytest.raises(InputError, match="a resolution applies to H3 cells only"):
+        spec_to_matrix(InputSpec(od, hierarchy=lookup, resolution=8))
+    with pytest.raises(InputError, match="outlines need a hierarchy"):
         InputSpec(od, outlines="zones.geojson")
 
 
@@ -224,7 +224,7 @@ def test_trips_that_name_nobody_are_pointed_out(tmp_path: Path, caplog: pytest.L
     assert both(InputSpec(write(tmp_path / "few.csv", "\n".join(few)))) == (20, 20)
     assert "name no person" not in caplog.text
     assert both(InputSpec(write(tmp_path / "many.csv", "\n".join(many)))) == (20, 20)
-    assert caplog.text.count("4 of 20 trips (20 %) name no person") == 2
+    assert caplog.text.count("4 of 20 trips (20 %) have no person id") == 2
 
 
 def test_copies_are_no_trips_that_name_somebody(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -234,4 +234,4 @@ def test_copies_are_no_trips_that_name_somebody(tmp_path: Path, caplog: pytest.L
     rows = [line if not 3 <= n < 7 else line[line.index(",") :] for n, line in enumerate(lines)]
     copied = [*rows, *(line for line in rows[1:] if not line.startswith(","))]
     assert both(InputSpec(write(tmp_path / "copied.csv", "\n".join(copied)))) == (20, 20)
-    assert caplog.text.count("4 of 20 trips (20 %) name no person") == 2
+    assert caplog.text.count("4 of 20 trips (20 %) have no person id") == 2

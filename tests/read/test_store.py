@@ -64,7 +64,7 @@ def test_the_same_trips_on_every_engine_that_is_here(store: str, path: str) -> N
 def test_what_is_not_there_is_said(store: str) -> None:
     with pytest.raises(InputError, match=r"cannot be read|no Parquet files"):
         read_trips(f"{store}/nothing")
-    with pytest.raises(InputError, match="as one folder"):
+    with pytest.raises(InputError, match="as a folder"):
         read_trips([f"{store}/all.parquet", f"{store}/parts"])
     assert choose_engine("s3a://trips/all.parquet") == "spark"
     with pytest.raises(InputError, match="Spark"):

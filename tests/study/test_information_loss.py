@@ -19,7 +19,7 @@ import shapely
 from cli.runner import odkanon, output
 from odkanon import InputError, Rule, anonymize
 from odkanon.model.od import ODMatrix
-from odkanon.read.zone_polygons import Polygons
+from odkanon.read.tables.geo_files import ZonePolygons
 from odkanon.study.information_loss import explain_release
 from worlds.matrices import by_mode, effort, town
 from worlds.polygons import square_town
@@ -75,7 +75,7 @@ def test_the_worst_flow_comes_first_and_has_a_verdict(od: ODMatrix, saved: Path)
 
 def test_on_zones_of_ones_own(od: ODMatrix, saved: Path) -> None:
     west, east = shapely.box(-5, 40, 2.35, 55), shapely.box(2.35, 40, 9, 55)
-    loss = explain_release(saved, od, onto=Polygons(["west", "east"], np.array([west, east])))
+    loss = explain_release(saved, od, onto=ZonePolygons(["west", "east"], np.array([west, east])))
     assert loss.places == ["west", "east"]
     assert loss.before.sum() == od.trips
     assert loss.summary.cpc > 0.6

@@ -15,6 +15,7 @@ from pyarrow import csv
 
 from cli.runner import odkanon, output
 from odkanon import InputError, InputSpec, RefusedError, Rule, anonymize
+from odkanon.attributes.spec import parse_attributes, segment_attributes
 from odkanon.audit import audit_releases
 from odkanon.engine.dispatch import EngineName, load
 from odkanon.linked import LinkedReleases, make_dimensions, release_linked
@@ -23,8 +24,6 @@ from odkanon.publish.linked_folder import save_linked
 from odkanon.publish.report.pictures import write_picture
 from odkanon.publish.report.report_page import render
 from odkanon.publish.report.segment_pages import read_index
-from odkanon.read.attributes.dimensions import segment_attributes
-from odkanon.read.attributes.hierarchies import parse_attributes
 from worlds.people import Trip, crowd, findings, places, populations, small_rules, table_of, write
 from worlds.tries import tries
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from odkanon import InputError, Trips, read_trips
+from odkanon.attributes.dimensions import parent_dimension
 from odkanon.linked import make_dimensions
-from odkanon.read.attributes.dimensions import parent_of
 from worlds.people import Person, Trip, write
 
 
@@ -53,15 +53,15 @@ def test_crossings_combine_labels(trips: Trips) -> None:
 
 def test_crossings_are_finer_than_what_they_cross(trips: Trips) -> None:
     dimensions = make_dimensions(trips, ["sex*hour", "sex"])
-    assert parent_of(dimensions, 0) == 1
-    assert parent_of(dimensions, 1) is None
+    assert parent_dimension(dimensions, 0) == 1
+    assert parent_dimension(dimensions, 1) is None
 
 
 def test_tables_tied_in_two_ways_are_refused(tmp_path: Path) -> None:
     people = [Person(f"{sex}{age}", sex, age, 1.0) for sex in ("Woman", "Man") for age in (15, 35)]
     trips = read_trips(write([Trip(who, 0, 1) for who in people], tmp_path / "t.pq"))
     with pytest.raises(InputError, match="drop one of the three"):
-        parent_of(make_dimensions(trips, ["sex", "age", "sex*age"]), 2)
+        parent_dimension(make_dimensions(trips, ["sex", "age", "sex*age"]), 2)
 
 
 @pytest.mark.parametrize(

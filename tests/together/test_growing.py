@@ -16,7 +16,7 @@ from cli.here import run
 from odkanon import InputError, InputSpec, Release, Rule, anonymize, audit_releases, build_od, make_survey, read_trips
 from odkanon.linked.disjoint_periods import only_new
 from odkanon.linked.fixed_zoning import release_on_zones, zoning_of
-from odkanon.read.input_matrix import matrix_of
+from odkanon.read.od_table import spec_to_matrix
 
 MONTHS = 24
 K = 10
@@ -70,7 +70,7 @@ def test_a_linear_attacker_over_24_months(growing: Path) -> None:
     fifth = only_new(
         InputSpec(growing, resolution=6, until=DAYS[5]), {"since": DAYS[0], "until": DAYS[4]}, "the fourth"
     )
-    assert _flows(release_on_zones(matrix_of(fifth), rule, zones)) == ours[4]
+    assert _flows(release_on_zones(spec_to_matrix(fifth), rule, zones)) == ours[4]
 
 
 def _flows(release: Release) -> Table:

@@ -9,9 +9,9 @@ import pytest
 
 from cli.runner import odkanon, output
 from odkanon import Rule, read_trips
+from odkanon.attributes.dimensions import Dimension
 from odkanon.linked import make_dimensions, release_linked
 from odkanon.linked.linked_release import NO_SAFE_TABLE, TOO_FEW
-from odkanon.read.attributes.dimensions import Dimension
 from odkanon.release_format.folder import read_release
 from worlds.people import Trip, audit_with_trips, crowd, findings, release, together, write
 

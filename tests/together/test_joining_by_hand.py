@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from odkanon import Rule
+from odkanon.attributes.dimensions import Dimension
 from odkanon.linked.rare_segments import join_rare, search_joining
 from odkanon.linked.suppression_pattern import Plan
 from odkanon.linked.zoning_search import Attempt, Ground
 from odkanon.model.flows import Flows
-from odkanon.read.attributes.dimensions import Dimension
 
 JOINING = import_module("odkanon.linked.rare_segments")
 BUDGET = 0.25

@@ -9,9 +9,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from odkanon import Rule
+from odkanon.attributes.dimensions import Dimension
 from odkanon.linked.suppression_pattern import Plan, find_rare, make_plan, too_few
 from odkanon.model.flows import Flows, contributions_of_records
-from odkanon.read.attributes.dimensions import Dimension
 from worlds.tries import tries
 
 CLASSES, AGES = 3, 2

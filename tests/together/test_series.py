@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 
-from odkanon import InputError, Rule, anonymize, build_od, lookup_hierarchy, read_od, read_release, read_trips
+from odkanon import InputError, Rule, anonymize, build_od, read_hierarchy, read_matrix, read_release, read_trips
 from odkanon.audit import TripsSource, audit_releases
 from odkanon.linked.fixed_zoning import release_on_zones, zoning_of, zoning_of_features
 from worlds.people import Trip, crowd, findings, matrix, places, release, write
@@ -103,22 +103,24 @@ def od_table(counts: dict[tuple[str, str], int]) -> pa.Table:
 
 def test_zones_of_a_lookup_table_also_above_the_root_of_new_data(tmp_path: Path) -> None:
     table = pa.table({"block": ["a", "b", "c", "d"], "town": ["T", "T", "U", "U"], "land": ["L"] * 4})
-    tree = lookup_hierarchy(table)
-    first = anonymize(read_od(od_table({("a", "c"): 8, ("b", "c"): 7, ("a", "d"): 6}), hierarchy=tree), RULE)
+    tree = read_hierarchy(table)
+    first = anonymize(
+        read_matrix(od_table({("a", "c"): 8, ("b", "c"): 7, ("a", "d"): 6}), hierarchy=tree, engine="memory"), RULE
+    )
     first.save(tmp_path / "first")
     zoning = read_release(tmp_path / "first").zoning
     assert zoning.origins.ids.tolist() == zoning_of(first).origins.ids.tolist()
-    only_a = read_od(od_table({("a", "c"): 12}), hierarchy=tree)
+    only_a = read_matrix(od_table({("a", "c"): 12}), hierarchy=tree, engine="memory")
     made = release_on_zones(only_a, RULE, zoning, full=tree)
     assert made.classes.trips.tolist() == [12]
 
 
 def test_a_release_on_a_lookup_table_is_audited_with_it(tmp_path: Path) -> None:
     table = pa.table({"block": ["a", "b", "c", "d"], "town": ["T", "T", "c2", "c2"], "land": ["L"] * 4})
-    tree = lookup_hierarchy(table)
+    tree = read_hierarchy(table)
     trips = od_table({("a", "c"): 8, ("b", "c"): 7, ("a", "d"): 12, ("d", "d"): 30})
     pa.csv.write_csv(trips, tmp_path / "od.csv")
     rule = Rule(trips=10, persons=10)
-    anonymize(read_od(tmp_path / "od.csv", hierarchy=tree), rule).save(tmp_path / "release")
+    anonymize(read_matrix(tmp_path / "od.csv", hierarchy=tree, engine="memory"), rule).save(tmp_path / "release")
     report = audit_releases([tmp_path / "release"], trips=TripsSource(tmp_path / "od.csv", hierarchy=tree))
     assert findings(report) == []

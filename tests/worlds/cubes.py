@@ -11,12 +11,13 @@ import numpy.typing as npt
 
 from attacks.cascades import Box, Node, World
 from odkanon import Rule
+from odkanon.attributes.hierarchies import AttributeAxis
+from odkanon.attributes.spec import ANY
 from odkanon.engine.dispatch import open_workspace
 from odkanon.methods.cascade.method import ladder_of
 from odkanon.methods.cascade.roll_up import PublicationRule, RollUp, roll_up
 from odkanon.model.od import ODMatrix, od_matrix
 from odkanon.model.provenance import Source
-from odkanon.zoning.attribute_axis import ANY, AttributeAxis
 from odkanon.zoning.hierarchy import Hierarchy
 
 

@@ -12,11 +12,12 @@ import numpy.typing as npt
 import pyarrow.csv as pv
 from hypothesis import strategies as st
 
+from odkanon.attributes.hierarchies import AttributeAxis
+from odkanon.attributes.spec import ANY
 from odkanon.methods.method_registry import METHODS
 from odkanon.model.od import ODMatrix, od_matrix
 from odkanon.model.provenance import Source
 from odkanon.model.release import Release
-from odkanon.zoning.attribute_axis import ANY, AttributeAxis
 from odkanon.zoning.cells import Cells, latlng_to_cell, str_to_cell
 from odkanon.zoning.hierarchy import Cut, Hierarchy, cut_at, h3_hierarchy
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from odkanon import read_matrix
 from odkanon.model.od import ODMatrix
-from odkanon.read.lookup import lookup_hierarchy
-from odkanon.read.od_table import read_od
 from odkanon.zoning.hierarchy import Hierarchy
+from odkanon.zoning.lookup import lookup_hierarchy
 
 SIDE = 0.01
 
@@ -45,4 +45,6 @@ def square_town(seed: int, *, width: int = 12, trips: int = 3000, steps: tuple[i
     ends = centres[random.integers(0, 4, size=(2, trips))] + random.normal(0, width / 7, size=(2, trips, 2))
     column, row = np.clip(ends, 0, width - 1e-9).astype(int).transpose(2, 0, 1)
     origin, destination = ([name(x, y) for x, y in zip(column[axis], row[axis], strict=True)] for axis in (0, 1))
-    return read_od(pa.table({"origin": origin, "destination": destination}), hierarchy=square_tree(width, steps))
+    return read_matrix(
+        pa.table({"origin": origin, "destination": destination}), hierarchy=square_tree(width, steps), engine="memory"
+    )

@@ -13,9 +13,10 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 import oracle
-from odkanon import InputSpec, ODMatrix, Rule, lookup_hierarchy
-from odkanon.read.od_table import od_of
-from odkanon.read.tables.table import Table, connect
+from odkanon import InputSpec, ODMatrix, Rule, read_hierarchy
+from odkanon.core.sql import connect
+from odkanon.read.od_table import spec_to_matrix
+from odkanon.read.tables.table import SourceTable
 from odkanon.zoning.hierarchy import Hierarchy
 
 PLACES = {
@@ -78,12 +79,12 @@ def shared() -> Any:
 
 
 def od_of_trips(trips: list[oracle.Trip], hierarchy: Hierarchy | None = None) -> ODMatrix:
-    """Read trips as `read_od` does, but without a database of their own."""
+    """Read trips as `read_matrix` does, but without a database of their own."""
     table = table_of(trips)
     reading = InputSpec(table, hierarchy=hierarchy)
     shared().register("source", table)
-    opened = Table(shared(), "source", tuple(table.column_names), "the table")
-    return od_of(reading, table=reading.in_our_words(opened))
+    opened = SourceTable(shared(), "source", tuple(table.column_names), "the table")
+    return spec_to_matrix(reading, table=reading.standardize(opened))
 
 
 @st.composite
@@ -112,7 +113,7 @@ def lookup_worlds(draw: st.DrawFn) -> World:
     def path(leaf: Any) -> list[oracle.Node]:
         return [(0, leaf), (1, parent_of[leaf]), (2, regions[parent_of[leaf]]), (3, "world")]
 
-    return World(trips, od_of_trips(trips, lookup_hierarchy(table)), path)
+    return World(trips, od_of_trips(trips, read_hierarchy(table)), path)
 
 
 worlds = st.one_of(h3_worlds(), lookup_worlds())

@@ -31,6 +31,7 @@ from odkanon.audit.release_reader import PublishedRelease, read_release, reporti
 from odkanon.audit.row_nesting import check_overlap, load_attributes
 from odkanon.audit.zone_geometry import ZonePlaces, check_outlines
 from odkanon.core.parsing import parse_json
+from odkanon.core.sql import connect
 from odkanon.errors import (
     FileMissingError,
     InputError,
@@ -39,7 +40,6 @@ from odkanon.errors import (
     UnknownNameError,
     UnreadableFileError,
 )
-from odkanon.read.tables.table import connect
 from odkanon.zoning.hierarchy import Hierarchy
 
 MAX_NAME = 255

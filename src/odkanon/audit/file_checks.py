@@ -12,7 +12,7 @@ from odkanon.audit.counting.measures import NAMES
 from odkanon.audit.counting.scan import plain_path
 from odkanon.audit.findings import Finding
 from odkanon.audit.release_reader import AXES, CONSTRAINTS, PublishedRelease, attribute_sql, finding_on, read_json
-from odkanon.read.tables.open_table import quote_name, quote_text
+from odkanon.core.sql import quote_name, quote_text
 from odkanon.release_format.recipe import read_recipe, recipe_path
 
 PAGE, MANIFEST, INDEX = "report.html", "release.json", "index.json"

@@ -17,8 +17,8 @@ from odkanon.audit.counting.measures import MEASURES, NAMES, AuditMeasure
 from odkanon.audit.counting.scan import TripsSource, open_scan, plain_path
 from odkanon.audit.findings import Finding, Severity
 from odkanon.core.parsing import parse_json
+from odkanon.core.sql import quote_name, quote_text
 from odkanon.errors import ColumnNotFoundError, DamagedReleaseError, InputError, UnreadableFileError
-from odkanon.read.tables.open_table import quote_name, quote_text
 from odkanon.release_format.recipe import read_recipe
 
 FILES = ("classes.csv", "classes.parquet", "zones.geojson", "release.json")

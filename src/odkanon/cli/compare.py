@@ -235,8 +235,8 @@ def _compare_thresholds(
     from odkanon.cli.console import console
     from odkanon.cli.progress import stages
     from odkanon.core.atomic_write import check_new, whole_file
-    from odkanon.read.input_matrix import matrix_of
-    from odkanon.read.tables.open_table import write_csv
+    from odkanon.core.sql import write_csv
+    from odkanon.read.od_table import spec_to_matrix
     from odkanon.study.figures import check_plotting, plot_tradeoff
     from odkanon.study.tradeoffs import tradeoff
 
@@ -248,7 +248,7 @@ def _compare_thresholds(
         check_new(path, force=force)
     with stages() as stage:
         stage(f"reading {reading.name}")
-        od = matrix_of(reading)
+        od = spec_to_matrix(reading)
         stage(f"trying {len(ks) * len(budgets)} settings")
         rows = tradeoff(
             od,
@@ -279,17 +279,17 @@ def _compare_orders(
     """Compare orders in which detail is dropped; print and write the share of trips that keeps each attribute."""
     from rich.table import Table
 
+    from odkanon.attributes.spec import parse_attributes
     from odkanon.cli.console import console
     from odkanon.core.atomic_write import check_new, whole_file
+    from odkanon.core.sql import write_csv
     from odkanon.model.rule import Rule
-    from odkanon.read.attributes.hierarchies import parse_attributes
-    from odkanon.read.input_matrix import matrix_of
-    from odkanon.read.tables.open_table import write_csv
+    from odkanon.read.od_table import spec_to_matrix
     from odkanon.study.tradeoffs import compare_orders
 
     target = output / ORDERS
     check_new(target, force=force)
-    od = matrix_of(reading, attributes=parse_attributes(by, bands, (reading.since, reading.until)))
+    od = spec_to_matrix(reading, attributes=parse_attributes(by, bands, (reading.since, reading.until)))
     targets = [each.value for each in protect or [Protect("participants")]]
     kept = compare_orders(od, Rule.protect(*targets, k=k, of=od), orders)
     with whole_file(target) as partial:

@@ -34,7 +34,8 @@ def demo(
     from odkanon.pipeline.cautions import cautions
     from odkanon.publish.save import save_release
     from odkanon.read.area import Area
-    from odkanon.read.trips import build_od, read_trips
+    from odkanon.read.od_matrix import build_od
+    from odkanon.read.trips import read_trips
     from odkanon.sample.survey import CENTRAL_CELLS, make_survey
     from odkanon.zoning.cells import str_to_cell
 

@@ -119,7 +119,7 @@ def _relative(folder: Path, start: Path) -> str:
 
 def parse_age_bands(text: str | None) -> tuple[int, ...]:
     """Parse ``--age-bands 18,40,65``."""
-    from odkanon.read.attributes.hierarchies import AGE_BANDS
+    from odkanon.attributes.spec import AGE_BANDS
 
     if text is None:
         return AGE_BANDS

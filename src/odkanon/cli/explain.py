@@ -52,7 +52,7 @@ def explain(
     from odkanon.cli.console import console
     from odkanon.cli.progress import stages
     from odkanon.core.atomic_write import check_new, whole_file, write_whole
-    from odkanon.read.tables.open_table import write_csv
+    from odkanon.core.sql import write_csv
     from odkanon.release_format.names import guard_text
     from odkanon.release_format.recipe import check_outside
     from odkanon.study.information_loss import explain_release

@@ -47,7 +47,7 @@ def sample(
     import pyarrow.parquet
 
     from odkanon.core.atomic_write import check_new, whole_file
-    from odkanon.read.tables.open_table import write_csv
+    from odkanon.core.sql import write_csv
     from odkanon.sample.survey import make_survey
 
     if trips is not None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Unpack, get_args, overload
 
+from odkanon.attributes.spec import AGE_BANDS, AttributeSpec, parse_attributes
 from odkanon.core.paths import remote
 from odkanon.core.system import machine_memory
 from odkanon.engine.memory.workspace import MemoryWorkspace
@@ -17,14 +18,11 @@ from odkanon.engine.sql.od_records import load_od
 from odkanon.engine.sql.row_checks import SqlInput
 from odkanon.engine.sql.workspace import SqlWorkspace
 from odkanon.errors import InputError, OptionConflictError, UnknownNameError
-from odkanon.model.od import Matrix
-from odkanon.read.attributes.hierarchies import AGE_BANDS, parse_attributes
-from odkanon.read.attributes.spec import AttributeSpec
-from odkanon.read.input_matrix import matrix_of
-from odkanon.read.input_spec import InputSpec
+from odkanon.model.od import Matrix, ODMatrix
+from odkanon.read.input_spec import InputSpec, ReadOptions, lists_read_options
+from odkanon.read.od_table import spec_to_matrix
 from odkanon.read.tables.datasets import dataset_files, is_store, open_store
 
-InputPaths = str | Path | Sequence[str | Path]
 EngineName = Literal["memory", "duckdb", "spark"]
 ENGINES: tuple[EngineName, ...] = get_args(EngineName)
 
@@ -35,23 +33,44 @@ _CSV_BYTES_PER_TRIP = 60
 """A row of a CSV has some hundred bytes; fewer, to be on the safe side and for compressed ones."""
 
 
+@overload
 def read_matrix(
-    source: InputPaths,
+    source: Any,
+    *,
+    engine: Literal["memory"],
+    by: Sequence[str] = (),
+    age_bands: Sequence[int] = AGE_BANDS,
+    **options: Unpack[ReadOptions],
+) -> ODMatrix: ...
+@overload
+def read_matrix(
+    source: Any,
     *,
     engine: EngineName | None = None,
     memory_limit: int | str | None = None,
     spark_master: str | None = None,
     by: Sequence[str] = (),
     age_bands: Sequence[int] = AGE_BANDS,
-    **how: Any,
+    **options: Unpack[ReadOptions],
+) -> Matrix: ...
+@lists_read_options
+def read_matrix(
+    source: Any,
+    *,
+    engine: EngineName | None = None,
+    memory_limit: int | str | None = None,
+    spark_master: str | None = None,
+    by: Sequence[str] = (),
+    age_bands: Sequence[int] = AGE_BANDS,
+    **options: Unpack[ReadOptions],
 ) -> Matrix:
     """Read trips, or records between zones, into an OD matrix on the engine that suits their number.
 
     Parameters
     ----------
-    source : path or sequence of paths
-        A file in any format that `odkanon.InputSpec` lists, several with the same columns, or a folder of Parquet
-        files.
+    source : path, sequence of paths, or table
+        A file in any format that `odkanon.InputSpec` lists, several with the same columns, a folder of Parquet files,
+        or a table in memory.
     engine : {"memory", "duckdb", "spark"}, optional
         The engine that holds the OD pairs. By default memory as long as they fit there comfortably, else DuckDB;
         ``s3a://``, ``hdfs://`` and similar addresses are read with Spark.
@@ -60,8 +79,8 @@ def read_matrix(
     spark_master : str, optional
         Such as ``local[4]`` or ``spark://host:7077``. For your own session, use `odkanon.spark.read`.
     by, age_bands : sequence of str, sequence of int
-        The attributes of a cube; see `odkanon.cube_of`.
-    **how
+        The attributes of a cube; see `odkanon.build_od`.
+    **options
         How to read the source; see `odkanon.InputSpec`.
 
     Returns
@@ -74,7 +93,7 @@ def read_matrix(
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
     >>> from odkanon import Rule, anonymize, make_survey, read_matrix
-    >>> from odkanon.read.tables.open_table import write_csv
+    >>> from odkanon.core.sql import write_csv
     >>> with TemporaryDirectory() as folder:
     ...     write_csv(make_survey(), Path(folder) / "survey.csv")
     ...     od = read_matrix(Path(folder) / "survey.csv", engine="duckdb", resolution=8)
@@ -84,14 +103,14 @@ def read_matrix(
     limit = parse_bytes(memory_limit) if isinstance(memory_limit, str) else memory_limit
     if engine is not None and engine not in ENGINES:
         raise UnknownNameError.among("engine", engine, ENGINES)
-    reading = InputSpec(source, **how)
+    reading = InputSpec(source, **options)
     attributes = parse_attributes(by, age_bands, (reading.since, reading.until)) if by else ()
     return load(reading, engine=engine, memory_limit=limit, spark_master=spark_master, attributes=attributes)
 
 
-def choose_engine(source: InputPaths, *, memory_limit: int | None = None) -> EngineName:
+def choose_engine(source: Any, *, memory_limit: int | None = None) -> EngineName:
     """Return the engine for an input: memory if it fits there comfortably, DuckDB if not, Spark for remote stores."""
-    paths = [source] if isinstance(source, str | Path) else [each for each in source if isinstance(each, str | Path)]
+    paths = InputSpec(source).paths
     if any(remote(path) is not None and not is_store(path) for path in paths):
         return "spark"
     limit = memory_limit or machine_memory() // 2
@@ -135,7 +154,7 @@ def load(
     engine, memory_limit, spark_master
         See `read_matrix`; without a master, Spark takes it from the environment.
     attributes : sequence of AttributeSpec
-        The attributes of a cube; see `odkanon.read.attributes.hierarchies.parse_attributes`.
+        The attributes of a cube; see `odkanon.attributes.spec.parse_attributes`.
     """
     if spark_master and engine not in (None, "spark"):
         raise OptionConflictError.between("a Spark master", f"the engine {engine!r}", "only Spark has one")
@@ -144,7 +163,7 @@ def load(
     if engine is None:
         engine = "spark" if spark_master else choose_engine(reading.source, memory_limit=memory_limit)
     if engine == "memory":
-        return matrix_of(reading, attributes=attributes)
+        return spec_to_matrix(reading, attributes=attributes)
     if engine == "spark":
         from odkanon.engine.spark.input import open_spark_input
 
@@ -161,7 +180,7 @@ def load_table(
     attributes: Sequence[AttributeSpec] = (),
 ) -> SqlMatrix:
     """Read an open table into its backend; see `load`."""
-    if reading.kind_of(table) == "trips":
+    if reading.detect_kind(table) == "trips":
         return load_trips(table, reading, attributes)
     return load_od(table, reading, attributes)
 

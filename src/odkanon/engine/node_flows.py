@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from odkanon.attributes.hierarchies import AttributeAxis
 from odkanon.core.arrays import Codes, Ints
 from odkanon.model.flows import Flows, Totals
 from odkanon.model.measures import MeasureColumns
 from odkanon.model.published_flows import Classes, published_classes
-from odkanon.zoning.attribute_axis import AttributeAxis
 from odkanon.zoning.hierarchy import Hierarchy
 from odkanon.zoning.zones import Zones, zones_of_nodes
 

@@ -20,8 +20,8 @@ from odkanon.methods.method_registry import METHODS
 from odkanon.model.measures import MEASURES
 from odkanon.model.od import ODMatrix
 from odkanon.model.rule import CONSTRAINTS, Rule
-from odkanon.read.input_matrix import matrix_of
 from odkanon.read.input_spec import InputSpec
+from odkanon.read.od_table import spec_to_matrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +63,7 @@ class AttackInputs:
     @cached_property
     def od(self) -> ODMatrix:
         """The input as an OD matrix."""
-        return matrix_of(self.spec)
+        return spec_to_matrix(self.spec)
 
     @cached_property
     def trips(self) -> TripRecords:

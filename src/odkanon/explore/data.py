@@ -6,19 +6,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from threading import Lock
 
+from odkanon.attributes.spec import MISSING
 from odkanon.core.arrays import Bools
 from odkanon.explore.controls import ControlRanges, ExploreRequest
 from odkanon.methods import METHODS
 from odkanon.model.measures import MEASURES
 from odkanon.model.od import ODMatrix
 from odkanon.model.rule import Rule
-from odkanon.read.attributes.dimensions import make_dimensions
-from odkanon.read.attributes.hierarchies import MISSING
-from odkanon.read.input_matrix import matrix_of
 from odkanon.read.input_spec import InputSpec
+from odkanon.read.od_matrix import build_od, make_dimensions
+from odkanon.read.od_table import spec_to_matrix
 from odkanon.read.tables.column_names import ATTRIBUTES
-from odkanon.read.tables.open_table import Table
-from odkanon.read.trips import Trips, build_od, trips_of
+from odkanon.read.tables.table import SourceTable
+from odkanon.read.trips import Trips, spec_to_trips
 
 EVERYONE = "everyone"
 MAX_K = 100
@@ -78,21 +78,21 @@ class ExplorerData:
 def read_explorer_data(spec: InputSpec) -> ExplorerData:
     """Read an input once: trips with every segment that they allow, or an OD table as a whole."""
     table = spec.open().kept()
-    if spec.kind_of(table) == "trips":
+    if spec.detect_kind(table) == "trips":
         return _trips_data(spec, table)
-    own = matrix_of(spec, table=table)
+    own = spec_to_matrix(spec, table=table)
     finest = own.origins.resolution
 
     def build(wanted: int | None, segment: str) -> ODMatrix:
         del segment
-        return own if wanted == finest else matrix_of(replace(spec, resolution=wanted), table=table)
+        return own if wanted == finest else spec_to_matrix(replace(spec, resolution=wanted), table=table)
 
     return ExplorerData(spec.title, build, _resolutions(finest))
 
 
-def _trips_data(spec: InputSpec, table: Table) -> ExplorerData:
+def _trips_data(spec: InputSpec, table: SourceTable) -> ExplorerData:
     # Without attributes, as `odkanon anonymize` reads them: with attributes, fewer rows are duplicates.
-    trips, parts = trips_of(spec, [], table=table), segments_of(trips_of(spec, table=table))
+    trips, parts = spec_to_trips(spec, [], table=table), segments_of(spec_to_trips(spec, table=table))
 
     def build(wanted: int | None, segment: str) -> ODMatrix:
         chosen = trips if segment == EVERYONE else part_of(*parts[segment], segment)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from odkanon.attributes.dimensions import Dimension, parent_dimension
 from odkanon.errors import InputError, RefusedError
 from odkanon.linked.feasibility_intervals import check_solver
 from odkanon.linked.fixed_zoning import Zoning
@@ -22,8 +23,8 @@ from odkanon.model.release import Release
 from odkanon.model.release_spec import ReleaseSpec
 from odkanon.model.rule import Rule
 from odkanon.read.area import Area
-from odkanon.read.attributes.dimensions import Dimension, parent_of
-from odkanon.read.trips import Trips, count_trips
+from odkanon.read.od_matrix import count_trips
+from odkanon.read.trips import Trips
 
 RARE = "of segments too small for a table, even linked"
 
@@ -127,11 +128,11 @@ def release_linked(
     Parameters
     ----------
     trips : Trips or ODMatrix
-        The trips, or a matrix of them by what dimensions split them by; see `odkanon.cube_of`.
+        The trips, or a matrix of them by what dimensions split them by; see `odkanon.build_od`.
     rule : Rule
         What every flow of every table meets, and every group that tables give away.
     dimensions : sequence of Dimension
-        How to split them; see `odkanon.read.attributes.dimensions.make_dimensions`.
+        How to split them; see `odkanon.attributes.dimensions.make_dimensions`.
     resolution, within
         Of trips, as for `odkanon.build_od`; a matrix has its own.
     segment_budget : float
@@ -166,7 +167,7 @@ def release_linked(
     od, dimensions = (
         (trips, list(dimensions)) if isinstance(trips, ODMatrix) else _counted(trips, dimensions, resolution, within)
     )
-    parents = [parent_of(dimensions, number) for number in range(len(dimensions))]
+    parents = [parent_dimension(dimensions, number) for number in range(len(dimensions))]
     if protect_intervals:
         check_solver()
     if protect_intervals and any(parent is not None for parent in parents):

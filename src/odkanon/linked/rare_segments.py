@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from odkanon.attributes.dimensions import Dimension
 from odkanon.core.arrays import Bools, Ints, group_sum
 from odkanon.linked.suppression_pattern import count_values, find_rare
 from odkanon.linked.zoning_search import Attempt, Ground, search
 from odkanon.model.residual_suppression import satisfied_jointly
-from odkanon.read.attributes.dimensions import Dimension
 
 
 def join_rare(ground: Ground) -> Ground:

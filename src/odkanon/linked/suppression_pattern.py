@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from odkanon.attributes.dimensions import Dimension
 from odkanon.core.arrays import Bools, Codes, Ints, number_groups
 from odkanon.linked.complementary_suppression import protect_partition, protect_whole
 from odkanon.model.flows import Flows
 from odkanon.model.rule import Rule
-from odkanon.read.attributes.dimensions import Dimension
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from odkanon.attributes.dimensions import Dimension
 from odkanon.core.arrays import Bools, Codes, Ints
 from odkanon.errors import RefusedError
 from odkanon.linked.fixed_zoning import Zoning, lay_over, zoning_of
@@ -20,7 +21,6 @@ from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
 from odkanon.model.release_spec import ReleaseSpec
 from odkanon.model.rule import Rule
-from odkanon.read.attributes.dimensions import Dimension
 
 STEPS_PER_DOUBLING = 4
 """How finely the coarseness of the zoning is searched."""

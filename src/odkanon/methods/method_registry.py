@@ -272,10 +272,10 @@ def anonymize(od: Matrix, rule: Rule, *, method: str = DEFAULT_METHOD, **options
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from odkanon import Rule, lookup_hierarchy, read_od
-    >>> tree = lookup_hierarchy(pa.table({"zone": ["a1", "a2", "b1", "b2"], "district": ["a", "a", "b", "b"]}))
+    >>> from odkanon import Rule, read_hierarchy, read_matrix
+    >>> tree = read_hierarchy(pa.table({"zone": ["a1", "a2", "b1", "b2"], "district": ["a", "a", "b", "b"]}))
     >>> flows = {"origin": ["a1", "a1", "a2", "b1"], "destination": ["b1", "b2", "b1", "a1"], "trips": [6, 4, 3, 12]}
-    >>> od = read_od(pa.table(flows), hierarchy=tree)
+    >>> od = read_matrix(pa.table(flows), hierarchy=tree)
     >>> release = anonymize(od, Rule(trips=10))
     >>> release.origins.ids.tolist(), release.destinations.ids.tolist(), release.classes.trips.tolist()
     (['a', 'b'], ['a', 'b'], [13, 12])

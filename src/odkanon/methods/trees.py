@@ -52,8 +52,8 @@ def level_number(tree: Hierarchy, asked: str | int) -> int:
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from odkanon import lookup_hierarchy
-    >>> level_number(lookup_hierarchy(pa.table({"zone": ["a1", "b1"], "district": ["a", "b"]})), "district")
+    >>> from odkanon import read_hierarchy
+    >>> level_number(read_hierarchy(pa.table({"zone": ["a1", "b1"], "district": ["a", "b"]})), "district")
     1
     """
     if tree.resolution is None:

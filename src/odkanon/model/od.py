@@ -10,12 +10,12 @@ from typing import Literal, Protocol
 
 import numpy as np
 
+from odkanon.attributes.hierarchies import AttributeAxis
 from odkanon.core.arrays import Bools, Codes, Ints, group_sum, number_groups
 from odkanon.core.formatting import format_number
 from odkanon.model.flows import Flows, contributions_of_records
 from odkanon.model.measures import MEASURES, MeasureColumns
 from odkanon.model.provenance import Rejected, Source, Summary
-from odkanon.zoning.attribute_axis import AttributeAxis
 from odkanon.zoning.hierarchy import Hierarchy
 
 Axis = Literal["origin", "destination"]

@@ -234,10 +234,10 @@ class Release(Frozen):
         Examples
         --------
         >>> import pyarrow as pa
-        >>> from odkanon import Release, Rule, lookup_hierarchy, read_od
+        >>> from odkanon import Release, Rule, read_hierarchy, read_matrix
         >>> flows = {"origin": ["a1", "a1", "a2", "b1"], "destination": ["b1", "b2", "b1", "a1"], "trips": [6, 4, 3, 9]}
         >>> zones = pa.table({"zone": ["a1", "a2", "b1", "b2"], "district": ["a", "a", "b", "b"]})
-        >>> od = read_od(pa.table(flows), hierarchy=lookup_hierarchy(zones))
+        >>> od = read_matrix(pa.table(flows), hierarchy=read_hierarchy(zones))
         >>> release = Release.from_labels(od, Rule(trips=5), ["a", "a", "b1"], ["a1", "b", "b"])
         >>> release.origins.ids.tolist(), release.classes.trips.tolist()
         (['a', 'b1'], [13, 9])

@@ -17,9 +17,9 @@ from odkanon.pipeline.request import Request
 from odkanon.read.input_spec import InputSpec
 
 if TYPE_CHECKING:
+    from odkanon.attributes.spec import AttributeSpec
     from odkanon.linked.fixed_zoning import Zoning
     from odkanon.model.od import Matrix
-    from odkanon.read.attributes.spec import AttributeSpec
 
 Stage = Callable[[str], None]
 """Is called with what happens next."""
@@ -140,7 +140,7 @@ def _run_single(request: Request, stage: Stage) -> Release:
 
 
 def _cube_attributes(request: Request) -> Sequence[AttributeSpec]:
-    from odkanon.read.attributes.hierarchies import AGE_BANDS, parse_attributes
+    from odkanon.attributes.spec import AGE_BANDS, parse_attributes
 
     if not request.by:
         return ()
@@ -151,9 +151,8 @@ def _cube_attributes(request: Request) -> Sequence[AttributeSpec]:
 
 
 def _run_linked(request: Request, stage: Stage) -> LinkedReleases:
+    from odkanon.attributes.spec import AGE_BANDS, segment_attributes
     from odkanon.linked import make_dimensions, release_linked
-    from odkanon.read.attributes.dimensions import segment_attributes
-    from odkanon.read.attributes.hierarchies import AGE_BANDS
 
     attributes = segment_attributes(request.segments, request.age_bands or AGE_BANDS)
     zoning = None if request.zones_of is None else read_earlier(request.zones_of)

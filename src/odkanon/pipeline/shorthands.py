@@ -122,7 +122,7 @@ def locate(release: Release, trips: Any) -> pa.Table:
 
 
 def _to_arrow(trips: Any) -> pa.Table:
-    from odkanon.read.tables.open_table import connect
+    from odkanon.core.sql import connect
 
     if hasattr(trips, "__arrow_c_stream__") or hasattr(trips, "__dataframe__"):
         return pa.table(trips)

@@ -5,7 +5,6 @@ A view is a calculation on what is published; whoever has the folder can make ev
 
 from __future__ import annotations
 
-import ast
 import logging
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet
 
+from odkanon.attributes.filter_grammar import conjunction
+from odkanon.attributes.hierarchies import UNLISTED
 from odkanon.core.arrays import Bools
 from odkanon.core.atomic_write import check_new, move_into_place, partial_folder
 from odkanon.core.sql import write_csv
@@ -25,13 +26,11 @@ from odkanon.model.release import Release
 from odkanon.release_format.folder import SavedRelease, read_release
 from odkanon.release_format.manifest import public_axes
 from odkanon.release_format.names import MANIFEST, classes_table, guard_text, sha256, write_json
-from odkanon.zoning.attribute_axis import UNLISTED
 
 log = logging.getLogger(__name__)
 
 CSV, PARQUET, ABOUT = "view.csv", "view.parquet", "view.json"
 POSSIBLE = "possible"
-_EXAMPLE = """'mode == "car" and hour in ["07-09", "17-20"]'"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,8 +112,8 @@ def view_release(folder: str | Path, where: str | None = None) -> View:
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
-    >>> from odkanon import Rule, anonymize, cube_of, make_survey, read_trips
-    >>> cube = cube_of(read_trips(make_survey()), ["sex"], resolution=8)
+    >>> from odkanon import Rule, anonymize, build_od, make_survey, read_trips
+    >>> cube = build_od(read_trips(make_survey()), by=["sex"], resolution=8)
     >>> release = anonymize(cube, Rule(trips=10), method="cascade")
     >>> with TemporaryDirectory() as folder:
     ...     women = view_release(release.save(Path(folder) / "cube"), 'sex == "Woman"')
@@ -187,52 +186,19 @@ NONE, SOME, ALL = 0, 1, 2
 def _wanted(where: str | None, levels: dict[str, npt.NDArray[np.str_]]) -> dict[str, npt.NDArray[np.int8]]:
     """Return for each axis that is asked about, how many of the trips of each of its values are wanted."""
     wanted: dict[str, npt.NDArray[np.int8]] = {}
-    for name, picked in [] if where is None else _comparisons(where):
+    for comparison in [] if where is None else conjunction(where):
+        name = comparison.name
         if name not in levels:
             raise InputError(f"the cube has no {name!r}{nearest(name, levels)}; it has {', '.join(levels)}")
         wanted.setdefault(name, np.full(levels[name].shape[1], ALL, dtype=np.int8))
         inside = np.full_like(wanted[name], NONE)
-        for value in picked.values:
+        for value in map(str, comparison.values):
             found = (levels[name] == value).any(axis=0)
             # A value that the list leaves out may stand behind any row that does not say.
             part = np.where(found, ALL, NONE) if found.any() else np.where(levels[name][0] == UNLISTED, SOME, NONE)
             inside = np.maximum(inside, part.astype(np.int8))
-        wanted[name] = np.minimum(wanted[name], inside if picked.among else ALL - inside)
+        wanted[name] = np.minimum(wanted[name], inside if comparison.operator in ("==", "in") else ALL - inside)
     return wanted
-
-
-@dataclass(frozen=True)
-class _Picked:
-    values: tuple[str, ...]
-    among: bool
-
-
-def _comparisons(where: str) -> list[tuple[str, _Picked]]:
-    """Read comparisons joined by ``and``; nothing of the text is run."""
-    try:
-        node = ast.parse(where.strip(), mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise _unclear(where) from None
-    parts = node.values if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And) else [node]
-    return [_comparison(part, where) for part in parts]
-
-
-def _comparison(node: ast.expr, where: str) -> tuple[str, _Picked]:
-    if not isinstance(node, ast.Compare) or len(node.ops) != 1 or not isinstance(node.left, ast.Name):
-        raise _unclear(where)
-    operator, right = node.ops[0], node.comparators[0]
-    several = isinstance(right, ast.List | ast.Tuple)
-    if not isinstance(operator, (ast.In | ast.NotIn) if several else (ast.Eq | ast.NotEq)):
-        raise _unclear(where)
-    items = right.elts if isinstance(right, ast.List | ast.Tuple) else [right]
-    values = tuple(str(item.value) for item in items if isinstance(item, ast.Constant))
-    if len(values) < len(items) or not values:
-        raise _unclear(where)
-    return node.left.id, _Picked(values, isinstance(operator, ast.In | ast.Eq))
-
-
-def _unclear(where: str) -> InputError:
-    return InputError(f"{where[:80]!r} is not understood; write comparisons joined by and, as in {_EXAMPLE}")
 
 
 def save_view(folder: str | Path, output: str | Path, where: str | None = None, *, force: bool = False) -> View:
@@ -241,8 +207,8 @@ def save_view(folder: str | Path, output: str | Path, where: str | None = None, 
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
-    >>> from odkanon import Rule, anonymize, cube_of, make_survey, read_trips
-    >>> cube = cube_of(read_trips(make_survey()), ["sex"], resolution=8)
+    >>> from odkanon import Rule, anonymize, build_od, make_survey, read_trips
+    >>> cube = build_od(read_trips(make_survey()), by=["sex"], resolution=8)
     >>> release = anonymize(cube, Rule(trips=10), method="cascade")
     >>> with TemporaryDirectory() as folder:
     ...     saved = release.save(Path(folder) / "cube")

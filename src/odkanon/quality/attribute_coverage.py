@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from odkanon.attributes.hierarchies import AttributeAxis
+from odkanon.attributes.spec import ANY
 from odkanon.core.arrays import Bools
 from odkanon.errors import InputError, RefusedError
 from odkanon.model.release import Release
-from odkanon.zoning.attribute_axis import ANY, AttributeAxis
 
 
 @dataclass(frozen=True)
@@ -37,8 +38,8 @@ def attribute_coverage(release: Release) -> list[Coverage]:
 
     Examples
     --------
-    >>> from odkanon import Rule, anonymize, attribute_coverage, cube_of, make_survey, read_trips
-    >>> cube = cube_of(read_trips(make_survey()), ["sex"], resolution=8)
+    >>> from odkanon import Rule, anonymize, attribute_coverage, build_od, make_survey, read_trips
+    >>> cube = build_od(read_trips(make_survey()), by=["sex"], resolution=8)
     >>> [sex] = attribute_coverage(anonymize(cube, Rule(trips=10), method="cascade", give_up="place,sex"))
     >>> sex.axes, sex.full > 0.99
     (('sex',), True)

@@ -112,10 +112,10 @@ def lower_bound(
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from odkanon import Rule, anonymize, lookup_hierarchy, read_od
-    >>> tree = lookup_hierarchy(pa.table({"zone": ["a1", "a2", "b1", "b2"], "district": ["a", "a", "b", "b"]}))
+    >>> from odkanon import Rule, anonymize, read_hierarchy, read_matrix
+    >>> tree = read_hierarchy(pa.table({"zone": ["a1", "a2", "b1", "b2"], "district": ["a", "a", "b", "b"]}))
     >>> flows = {"origin": ["a1", "a1", "a2", "b1"], "destination": ["b1", "b2", "b1", "a1"], "trips": [6, 4, 3, 12]}
-    >>> od = read_od(pa.table(flows), hierarchy=tree)
+    >>> od = read_matrix(pa.table(flows), hierarchy=tree)
     >>> round(lower_bound(od, Rule(trips=10)).g, 2)  # no method on this tree gets below
     2.52
     """

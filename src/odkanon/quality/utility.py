@@ -61,10 +61,10 @@ def utility(od: ODMatrix | Summary, release: Release, *, measure: UtilityMeasure
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from odkanon import Rule, anonymize, lookup_hierarchy, read_od
-    >>> tree = lookup_hierarchy(pa.table({"zone": ["a1", "a2", "b1", "b2"], "district": ["a", "a", "b", "b"]}))
+    >>> from odkanon import Rule, anonymize, read_hierarchy, read_matrix
+    >>> tree = read_hierarchy(pa.table({"zone": ["a1", "a2", "b1", "b2"], "district": ["a", "a", "b", "b"]}))
     >>> flows = {"origin": ["a1", "a1", "a2", "b1"], "destination": ["b1", "b2", "b1", "a1"], "trips": [6, 4, 3, 12]}
-    >>> od = read_od(pa.table(flows), hierarchy=tree)
+    >>> od = read_matrix(pa.table(flows), hierarchy=tree)
     >>> utility(od, anonymize(od, Rule(trips=10)))
     Utility(c_dm=313.0, c_avg=1.25, g=3.04, e=0.28)
     >>> utility(od, anonymize(od, Rule(trips=1))).g  # nothing has to be merged: two leaves a flow

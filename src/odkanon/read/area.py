@@ -1,4 +1,4 @@
-"""Areas to keep: a set of H3 cells, or the outline in a GeoJSON file."""
+"""Study areas: sets of H3 cells, or the polygons in a file."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from odkanon.core.arrays import Bools
 from odkanon.core.parsing import parse_json
-from odkanon.errors import InputError, nearest
+from odkanon.errors import InputError, MissingExtraError, UnreadableFileError, nearest
 from odkanon.read.coordinates import check_degrees
-from odkanon.read.zone_polygons import POLYGON_FILES, read_polygons
+from odkanon.read.tables.geo_files import POLYGON_FILES, read_polygons
 from odkanon.zoning.cells import (
     Cells,
     cell_radius,
@@ -27,18 +27,18 @@ from odkanon.zoning.cells import (
 
 PARIS_CENTRE = ("861fb4667ffffff", "861fb4677ffffff", "861fb466fffffff", "861fb4647ffffff", "861fb475fffffff")
 NAMED = {"paris-centre": PARIS_CENTRE}
-"""Areas with a name: ``paris-centre`` is that of the paper's experiments, five cells of resolution 6."""
+"""Named areas: ``paris-centre`` is that of the paper's experiments, five cells of resolution 6."""
 
 
 @dataclass(frozen=True, eq=False)
 class Area:
-    """Part of the world. A cell is inside if it lies below one of ``cells``, or its centre in ``shape``."""
+    """A study area. A cell is inside if it is a descendant of one of ``cells``, or its centre is in ``shape``."""
 
     cells: Cells = field(default_factory=lambda: np.empty(0, dtype=np.uint64))
     shape: Any = None
 
     def contains(self, cells: Cells) -> Bools:
-        """Tell for each cell, all of one resolution, whether it is inside."""
+        """Return which cells, all of one resolution, are inside."""
         distinct, number = np.unique(cells, return_inverse=True)
         inside = np.zeros(len(distinct), dtype=bool)
         if self.shape is not None:
@@ -50,14 +50,14 @@ class Area:
         for resolution in np.unique(cell_to_resolution(self.cells)).tolist():
             if resolution > finest:
                 raise InputError(
-                    f"the area has cells of resolution {resolution}, finer than the trips' {finest}; "
+                    f"the area has cells of resolution {resolution}, finer than the {finest} of the trips; "
                     "use coarser cells for the area, or a finer resolution"
                 )
             inside |= np.isin(cell_to_parent(distinct, resolution), self.cells)
         return inside[number]
 
     def mask(self, resolution: int) -> Cells:
-        """Return the cells, up to a resolution, that make up the area: what is publicly known of where places are."""
+        """Return the disjoint cells, up to a resolution, that cover the area: the publicly known extent of places."""
         cells = self.cells
         if self.shape is not None:
             cells = np.unique(np.concatenate([cells, self._cells_of_shape(resolution)]))
@@ -72,7 +72,7 @@ class Area:
         import h3
         import shapely
 
-        # Cells at the edge are asked for generously, and then told apart as the ends of trips are.
+        # Candidates extend beyond the edge, and are then tested like the ends of trips.
         wide = self.shape.buffer(3 * cell_radius(resolution))
         found = h3.h3shape_to_cells(h3.geo_to_h3shape(shapely.geometry.mapping(wide)), resolution)
         cells = np.array(sorted(h3.str_to_int(cell) for cell in found), dtype=np.uint64)
@@ -80,7 +80,7 @@ class Area:
 
 
 def read_area(text: str) -> Area:
-    """Return an area by its name, from a GeoJSON file, a file of cells, or cells separated by commas or spaces.
+    """Return an area by name, from a polygon file, a file of cells, or cells separated by commas or spaces.
 
     Examples
     --------
@@ -112,7 +112,7 @@ def read_area(text: str) -> Area:
 
 
 def _is_file(path: Path) -> bool:
-    """Tell whether there is such a file; a list of cells can be longer than the name of a file may be."""
+    """Return whether a file exists; a list of cells may be too long for a path."""
     try:
         return path.is_file()
     except (OSError, ValueError):
@@ -129,11 +129,11 @@ def _shape(content: str, name: str) -> Any:
     try:
         import shapely
     except ImportError:
-        raise InputError("an area from GeoJSON needs shapely: pip install 'odkanon[geo]'") from None
+        raise MissingExtraError.needed_for("an area from GeoJSON", "shapely", "geo") from None
     try:
         shape = shapely.from_geojson(json.dumps(parse_json(content)))
     except (ValueError, shapely.errors.GEOSException) as error:
-        raise InputError(f"{name} is not a GeoJSON file that can be read ({error})") from None
+        raise UnreadableFileError.because(name, error, as_="GeoJSON") from None
     shape = _union(shapely.get_parts(shape))
     if shape.is_empty or shape.area == 0:
         raise InputError(f"{name} has no polygon; an area needs at least one")

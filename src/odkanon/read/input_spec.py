@@ -1,27 +1,35 @@
-"""What to read, and how: one description of an input for every command and every engine."""
+"""What to read and how: one description of an input for every command and every engine."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import date
 from functools import cached_property
+from inspect import Parameter, signature
+from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, TypeVar, get_args
 
-from odkanon.errors import InputError
+from odkanon.errors import InputError, InvalidValueError
 from odkanon.model.provenance import Rejected, Source
 from odkanon.read.area import Area, read_area
-from odkanon.read.boundaries import with_outlines
-from odkanon.read.lookup import read_hierarchy
-from odkanon.read.tables.column_names import ALIASES, COORDINATES, TableContent, kind_of, resolve
-from odkanon.read.tables.filters import FILTERED, HOUR, Scope, filter_check, filter_names, number_names
-from odkanon.read.tables.layouts import in_our_columns
-from odkanon.read.tables.number_formats import Spelling, in_plain_spelling
-from odkanon.read.tables.open_table import Check, Named, Table, Typed, open_table
+from odkanon.read.tables.column_names import (
+    ALIASES,
+    COORDINATES,
+    TableContent,
+    apply_layout,
+    detect_content,
+    resolve,
+)
+from odkanon.read.tables.filters import FILTERED, HOUR, FilterScope, filter_check, filter_names, number_names
+from odkanon.read.tables.number_formats import NumberFormat, normalize_formats
+from odkanon.read.tables.open_table import open_table
+from odkanon.read.tables.table import NamedColumns, RowCheck, SourceTable, TypedColumns
 from odkanon.read.tables.text_files import TextFormat
 from odkanon.read.tables.time_formats import TimeColumn, check_timezone
+from odkanon.read.zone_hierarchy import read_hierarchy, with_outlines
 from odkanon.zoning.cells import check_resolution
 from odkanon.zoning.hierarchy import Hierarchy
 
@@ -29,57 +37,79 @@ log = logging.getLogger(__name__)
 
 TIMES = ("start_time", "end_time")
 
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class ReadOptions(TypedDict, total=False):
+    """Keyword arguments of every function that reads an input; see `InputSpec`."""
+
+    columns: Mapping[str, str] | None
+    where: str | Sequence[str] | None
+    within: Area | str | Path | None
+    resolution: int | None
+    hierarchy: Any
+    kind: TableContent | None
+    outlines: Any
+    crs: str | None
+    encoding: str | None
+    delimiter: str | None
+    timezone: str | None
+    decimal: str | None
+    time_format: str | None
+    since: str | None
+    until: str | None
+
 
 @dataclass(frozen=True, eq=False)
 class InputSpec:
-    """All that can be said about an input: what it is, and how to read it.
+    """An input and how to read it.
 
-    What is named as a file (``within``, ``hierarchy``, ``outlines``) is read when it is first needed, and once.
+    Files named by ``within``, ``hierarchy`` and ``outlines`` are read once, when first needed.
 
     Attributes
     ----------
     source : path, sequence of paths, or table
         CSV, Parquet, Arrow (Feather), JSON Lines or a spreadsheet, gzipped or zipped; ``-`` for standard input; several
-        files with the same columns; Parquet at ``s3://`` or ``gs://``; lines in a GeoPackage or the like; or a table of
-        pandas, geopandas, polars, Arrow or DuckDB. The layouts of bike share, taxi and other data in
-        `odkanon.read.tables.layouts` and `odkanon.read.tables.column_names` are recognised.
+        files with the same columns; Parquet at ``s3://`` or ``gs://``; lines in a GeoPackage or the like; a table of
+        pandas, geopandas, polars, Arrow or DuckDB; or whatever a registered reader accepts. The layouts of bike share,
+        taxi and other data in `odkanon.read.tables.column_names` are recognised.
     columns : mapping of str to str, optional
         ``{ours: theirs}`` for columns whose names are not recognised.
     where : str or sequence of str, optional
-        Keep only rows for which this holds, such as ``'day_type == "weekday"'``; of several, all have to hold.
-    within : Area or str, optional
-        Keep trips with both ends inside; a text is as for `odkanon.read_area`.
+        Filters such as ``'day_type == "weekday"'``; only rows that match all of them are kept.
+    within : Area, str or path, optional
+        Keep trips with both ends inside; see `odkanon.read_area` for texts.
     resolution : int, optional
-        H3 resolution of the finest zones; 10 for trips, and an OD table's own by default.
-    hierarchy : Hierarchy or path, optional
-        The tree over zone codes, or the file of it, where zones are not H3 cells.
+        H3 resolution of the finest zones; by default 10 for trips, and that of its cells for an OD table.
+    hierarchy : Hierarchy, path or table, optional
+        The nested zones, where these are not H3 cells; see `odkanon.read_hierarchy`.
     kind : {"trips", "od"}, optional
-        What the table holds; told by its columns if not given.
-    outlines : path, optional
-        GeoJSON with the polygons of the zones of ``hierarchy``.
+        Content of the table; by default detected from its columns.
+    outlines : path or GeoDataFrame, optional
+        Polygons of the zones of ``hierarchy``.
     crs : str, optional
-        What the coordinates are if not degrees of latitude and longitude, such as ``"EPSG:32719"``; x is then looked
-        for in ``start_lon`` and ``end_lon``, y in ``start_lat`` and ``end_lat``. Needs pyproj.
+        Reference system of the coordinates if they are not degrees, such as ``"EPSG:32719"``: x in ``start_lon`` and
+        ``end_lon``, y in ``start_lat`` and ``end_lat``. Needs pyproj.
     encoding, delimiter : str, optional
-        Of a text file, where they are not what it says or looks like; see `odkanon.read.tables.text_files.TextFormat`.
+        Format of a text file; by default detected from its content.
     timezone : str, optional
-        On which clock hours are, such as ``"America/Santiago"``, where times are written with ``Z`` or an offset; as
-        they are written by default.
+        Time zone of hours, such as ``"America/Santiago"``, where times have ``Z`` or an offset; by default hours are
+        those that are written.
     since, until : str, optional
-        Days, such as ``"2024-02-01"``: keep trips that start on the first or later, and before the second. They are
-        published with a release, and tell that releases of two periods have no trip in common.
+        Days such as ``"2024-02-01"``: keep trips that start on or after the first, and before the second. They are
+        published with a release, and show that releases of two periods share no trip.
     decimal, time_format : str, optional
-        How numbers and times are written, where that is in doubt; see `odkanon.read.tables.number_formats.Spelling`.
+        Format of ambiguous numbers and times; see `odkanon.read.tables.number_formats.NumberFormat`.
     """
 
     source: Any = None
     columns: Mapping[str, str] | None = None
     where: str | Sequence[str] | None = None
-    within: Area | str | None = None
+    within: Area | str | Path | None = None
     resolution: int | None = None
-    hierarchy: Hierarchy | str | Path | None = None
+    hierarchy: Any = None
     kind: TableContent | None = None
-    outlines: str | Path | None = None
+    outlines: Any = None
     crs: str | None = None
     encoding: str | None = None
     delimiter: str | None = None
@@ -90,29 +120,39 @@ class InputSpec:
     until: str | None = None
 
     def __post_init__(self) -> None:
-        _ = self.text, self.spelling
+        self._check_types()
+        _ = self.text, self.number_format
         check_timezone(self.timezone)
         check_period(self.since, self.until)
         if self.resolution is not None:
             check_resolution(self.resolution)
         if self.outlines is not None and self.hierarchy is None:
-            raise InputError(
-                "outlines of zones go with a hierarchy of them; H3 cells have their own", option="hierarchy"
-            )
+            raise InputError("outlines need a hierarchy of zones; H3 cells have their own", option="hierarchy")
+
+    def _check_types(self) -> None:
+        for name, (types, expected) in _EXPECTED.items():
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, types)):
+                raise InvalidValueError.expected(name, expected, value)
+        if self.kind is not None and self.kind not in get_args(TableContent):
+            raise InvalidValueError.expected("kind", "'trips' or 'od'", self.kind)
+        if not all(isinstance(each, str) for each in self.filters):
+            raise InvalidValueError.expected("where", _EXPECTED["where"][1], self.where)
 
     @property
     def name(self) -> str:
-        """What to call the input."""
-        paths = self._paths
+        """Name of the input in messages."""
+        paths = self.paths
         return " and ".join([str(paths[0]), f"{len(paths) - 1} more"][: len(paths)]) if paths else "the table"
 
     @property
     def title(self) -> str:
-        """What to call the input on a page."""
-        return Path(self._paths[0]).stem if len(self._paths) == 1 else self.name
+        """Name of the input on a page."""
+        return Path(self.paths[0]).stem if len(self.paths) == 1 else self.name
 
     @property
-    def _paths(self) -> tuple[str | Path, ...]:
+    def paths(self) -> tuple[str | Path, ...]:
+        """The files to read; empty for a table in memory."""
         if isinstance(self.source, str | Path):
             return (self.source,)
         several = isinstance(self.source, list | tuple) and all(isinstance(each, str | Path) for each in self.source)
@@ -120,7 +160,7 @@ class InputSpec:
 
     @property
     def filters(self) -> tuple[str, ...]:
-        """The conditions that rows have to meet, all of them."""
+        """All filters, those of the period included."""
         own = () if self.where is None else (self.where,) if isinstance(self.where, str) else tuple(self.where)
         return *own, *period_filters(self.since, self.until)
 
@@ -131,120 +171,146 @@ class InputSpec:
 
     @property
     def text(self) -> TextFormat:
-        """How a text file is written."""
+        """The format of a text file."""
         return TextFormat(self.encoding, self.delimiter)
 
     @property
-    def spelling(self) -> Spelling:
-        """How numbers and times are written."""
-        return Spelling(self.decimal, self.time_format)
+    def number_format(self) -> NumberFormat:
+        """The format of numbers and times."""
+        return NumberFormat(self.decimal, self.time_format)
 
     @property
     def uses_hours(self) -> bool:
-        """Whether a filter asks for times."""
+        """Whether a filter refers to times."""
         own = {HOUR, *TIMES, *(alias for name in TIMES for alias in ALIASES[name])}
         theirs = {column for name, column in (self.columns or {}).items() if name in TIMES}
         return any(name in theirs or name.lower() in own for name in filter_names(self.filters))
 
     @property
     def clock(self) -> str:
-        """A sentence that says which clock hours are on."""
+        """A note on the time zone of hours."""
         if self.timezone is None:
             return (
-                "Hours are as they are written in the input: a Z or an offset from UTC is not converted, and moments "
+                "Hours are those written in the input: Z and offsets from UTC are not converted, and timestamps "
                 "stored with a time zone are in UTC."
             )
-        return f"Hours are on the clock of {self.timezone}; times without an offset are taken to be so already."
+        return f"Hours are in the time zone {self.timezone}, as times without an offset are assumed to be."
 
     @cached_property
     def area(self) -> Area | None:
-        """The part of the world to keep; None for all of it."""
-        return read_area(self.within) if isinstance(self.within, str) else self.within
+        """The area to keep; None for no limit."""
+        return read_area(str(self.within)) if isinstance(self.within, str | Path) else self.within
 
     @cached_property
     def tree(self) -> Hierarchy | None:
-        """The tree over zone codes, with the outlines of the zones; None for H3."""
+        """The hierarchy of zones, with their outlines; None for H3."""
         if self.hierarchy is None:
             return None
-        tree = self.hierarchy if isinstance(self.hierarchy, Hierarchy) else read_hierarchy(self.hierarchy)
-        return tree if self.outlines is None else with_outlines(tree, Path(self.outlines))
+        if not isinstance(self.hierarchy, Hierarchy):
+            return read_hierarchy(self.hierarchy, self.outlines)
+        return self.hierarchy if self.outlines is None else with_outlines(self.hierarchy, self.outlines)
 
-    def open(self) -> Table:
-        """Open the source, in our words."""
-        return self.in_our_words(open_table(self.source, self.text))
+    def open(self) -> SourceTable:
+        """Open the source in our layout and number format."""
+        return self.standardize(open_table(self.source, self.text))
 
-    def in_our_words(self, table: Table) -> Table:
-        """Return an open table in our words: a known layout gets our columns, numbers get points, times their order."""
-        table = in_our_columns(table)
+    def standardize(self, table: SourceTable) -> SourceTable:
+        """Return an open table in our layout, with decimal points and ISO times."""
+        table = apply_layout(table)
         found = resolve(table, self.columns, also=None)
         filtered = {name if name in table.columns else found.get(name) for name in number_names(self.filters)}
         ours = {found[name] for name in (*COORDINATES, "weight", "trips") if name in found}
-        return in_plain_spelling(
+        return normalize_formats(
             table,
-            self.spelling,
+            self.number_format,
             degrees=[found[name] for name in COORDINATES if name in found and self.crs is None],
             numbers=[name for name in table.columns if name in ours or name in filtered],
             times=[found[name] for name in TIMES if name in found],
         )
 
-    def kind_of(self, table: Named) -> TableContent:
-        """Tell what a table holds; raise if it does not go with the rest."""
+    def detect_kind(self, table: NamedColumns) -> TableContent:
+        """Return the content of a table; raise if other options contradict it."""
         kind = self.kind or (
-            "od" if self.hierarchy is not None else kind_of(table, resolve(table, self.columns, also=None))
+            "od" if self.hierarchy is not None else detect_content(table, resolve(table, self.columns, also=None))
         )
         if kind == "od" and self.hierarchy is not None and self.within is not None:
-            raise InputError("areas are of H3 cells; with zones of your own, filter by a column", option="filter")
+            raise InputError("areas consist of H3 cells; filter zones of your own by a column", option="filter")
         if kind == "od" and self.hierarchy is not None and self.resolution is not None:
-            raise InputError("a resolution is that of H3 cells; zones of your own have none")
+            raise InputError("a resolution applies to H3 cells only; leave it out with zones of your own")
         if kind == "od" and self.crs is not None:
-            raise InputError("a reference system is for coordinates; the ends of these trips are zones")
+            raise InputError("a reference system applies to coordinates; the ends of these trips are zones")
         return kind
 
-    def resolved(self, table: Named, attributes: Sequence[str] = ()) -> dict[str, str]:
-        """Return which column stands for which of our names; attributes and what filters name may be given one, too."""
+    def resolved(self, table: NamedColumns, attributes: Sequence[str] = ()) -> dict[str, str]:
+        """Return the column of each of our names, of attributes, and of names in filters."""
         return resolve(table, self.columns, also={*attributes, *filter_names(self.filters)})
 
-    def check(self, table: Typed, found: Mapping[str, str], times: Mapping[str, TimeColumn]) -> Check | None:
-        """Return the filter as a check of rows; None without one."""
-        return filter_check(self.filters, Scope(table, found, times))
+    def check(self, table: TypedColumns, found: Mapping[str, str], times: Mapping[str, TimeColumn]) -> RowCheck | None:
+        """Return the filters as a row check; None without any."""
+        return filter_check(self.filters, FilterScope(table, found, times))
 
-    def times(self, table: Typed, found: Mapping[str, str]) -> dict[str, TimeColumn]:
-        """Return how the times of a trip are read."""
+    def times(self, table: TypedColumns, found: Mapping[str, str]) -> dict[str, TimeColumn]:
+        """Return how the times of a trip are parsed."""
         return {
             name: TimeColumn(table, found[name], counts=False, zone=self.timezone) for name in TIMES if name in found
         }
 
     def account(self, source: Source, lines: int | None) -> Source:
-        """Return the account of the rows with how they were read; raise where lines have got lost.
-
-        It is said where the filter makes no difference, and an error if it leaves nothing.
+        """Return the account of the rows together with the options of reading.
 
         Parameters
         ----------
         source : Source
-            What became of the rows.
+            The account of the rows.
         lines : int or None
-            How many rows there should be, where that is known.
+            The expected number of rows, where it is known.
+
+        Raises
+        ------
+        InputError
+            If lines were lost, or the filter matches no row. A filter that matches every row is a warning.
         """
         if lines is not None and lines != source.rows:
             raise InputError(
                 f"{self.name} has {lines:,} lines below its header, but {source.rows:,} rows were read; it may be "
-                "damaged, or hold quotes or line ends that it should not"
+                "damaged, or contain stray quotes or line ends"
             )
-        source = replace(source, reading=self.said())
+        source = replace(source, reading=self.to_dict())
         if not self.filters:
             return source
-        turned_away = source.rejected.get(FILTERED, Rejected(0, 0)).rows
-        if turned_away == source.rows:
+        unmatched = source.rejected.get(FILTERED, Rejected(0, 0)).rows
+        if unmatched == source.rows:
             raise InputError(f"the filter matches none of the {source.rows:,} rows of {self.name}; check its values")
-        if not turned_away and self.where:
-            log.warning("the filter keeps all %s rows; check whether it says what you mean", f"{source.rows:,}")
+        if not unmatched and self.where:
+            log.warning("the filter matches all %s rows; check that it is what you mean", f"{source.rows:,}")
         return source
 
-    def said(self) -> dict[str, Any]:
-        """Return what was said, as JSON can hold it, without what was left to be found out."""
-        told = {each.name: _plain(getattr(self, each.name)) for each in fields(self)}
-        return {name: value for name, value in told.items() if value not in (None, {}, [])}
+    def to_dict(self) -> dict[str, Any]:
+        """Return the options that were given, for JSON."""
+        given = {each.name: _json_value(getattr(self, each.name)) for each in fields(self)}
+        return {name: value for name, value in given.items() if value not in (None, {}, [])}
+
+
+_TEXT = (str, "text")
+_EXPECTED: dict[str, tuple[Any, str]] = {
+    "columns": (Mapping, "a mapping {ours: theirs}"),
+    "where": (str | list | tuple, "a filter or a list of filters"),
+    "within": (Area | str | Path, "an Area, or a text for read_area"),
+    "resolution": (Integral, "a whole number from 0 to 15"),
+    **dict.fromkeys(("crs", "encoding", "delimiter", "timezone", "decimal", "time_format", "since", "until"), _TEXT),
+}
+
+
+def lists_read_options(function: Function) -> Function:
+    """Show every option of `ReadOptions` in the signature of a function, as ``help`` prints it."""
+    own = signature(function)
+    named = [each for each in own.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
+    options = [
+        Parameter(each.name, Parameter.KEYWORD_ONLY, default=each.default, annotation=each.type)
+        for each in fields(InputSpec)[1:]
+    ]
+    function.__signature__ = own.replace(parameters=[*named, *options])  # type: ignore[attr-defined]
+    return function
 
 
 def check_period(since: str | None, until: str | None) -> None:
@@ -253,19 +319,19 @@ def check_period(since: str | None, until: str | None) -> None:
         try:
             _ = None if day is None else date.fromisoformat(day)
         except ValueError:
-            raise InputError(f"a period begins and ends with a day such as 2024-02-01; not {day!r}") from None
+            raise InvalidValueError.expected("the bounds of a period", "days such as 2024-02-01", day) from None
     if since is not None and until is not None and date.fromisoformat(since) >= date.fromisoformat(until):
-        raise InputError(f"the period from {since} to before {until} has no day in it; let it end later")
+        raise InputError(f"the period from {since} to before {until} is empty; choose a later end")
 
 
 def period_filters(since: str | None, until: str | None) -> tuple[str, ...]:
-    """Return the conditions that a trip starts in a period."""
+    """Return the filters for trips that start in a period."""
     bounds = ((">=", since), ("<", until))
     return tuple(f'start_time {sign} "{day}"' for sign, day in bounds if day is not None)
 
 
-def _plain(value: Any) -> Any:
-    """Return a value for JSON; what only exists in memory is named by its kind."""
+def _json_value(value: Any) -> Any:
+    """Return a value for JSON; objects in memory are replaced by their type."""
     if value is None or isinstance(value, str | int | float):
         return value
     if isinstance(value, Path):
@@ -273,5 +339,5 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
+        return [_json_value(each) for each in value]
     return f"a {type(value).__name__} in memory"

@@ -1,4 +1,4 @@
-"""Tables of records between zones: ``origin, destination`` and, where there are such, ``trips, weight, person``."""
+"""OD tables, with ``origin, destination`` and maybe ``trips, weight, person``; and any input as a matrix in memory."""
 
 from __future__ import annotations
 
@@ -12,26 +12,28 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from odkanon.attributes.spec import AttributeSpec
 from odkanon.core.arrays import Bools, Ints
+from odkanon.core.sql import quote_name
 from odkanon.errors import InputError
 from odkanon.model.od import ODMatrix, od_matrix
-from odkanon.read.area import Area
-from odkanon.read.attributes.spec import (
-    Answers,
-    AttributeSpec,
-    answers_of,
+from odkanon.read.attribute_values import (
+    AttributeSql,
     attribute_column,
-    axes_of_answers,
-    sources_of,
+    compile_attributes,
+    source_columns,
+    table_to_axes,
+    values_to_axes,
 )
-from odkanon.read.diagnostics import no_rows, warn_of_missing
+from odkanon.read.fetching import CheckedRows, checked_rows, drop_rows
 from odkanon.read.input_spec import InputSpec
-from odkanon.read.tables.column_names import ENDS, missing
-from odkanon.read.tables.open_table import Check, Named, Table, quote_name
+from odkanon.read.od_matrix import cells_to_matrix, count_trips
+from odkanon.read.tables.column_names import ENDS, missing_columns
+from odkanon.read.tables.table import NamedColumns, RowCheck, SourceTable
 from odkanon.read.tables.time_formats import TimeColumn
-from odkanon.read.trip_checks import MOST_TRIPS, Checkable, Checked, checked_rows, drop_rows, finite, number_or_nan
-from odkanon.read.trips import OUTSIDE, check_inside, od_between, time_checks, without_offsets
-from odkanon.read.zone_codes import unknown_codes
+from odkanon.read.trip_checks import MOST_TRIPS, CheckableTable, finite, no_rows, number_or_nan, warn_of_missing
+from odkanon.read.trips import OUTSIDE, check_inside, spec_to_trips, time_checks, without_offsets
+from odkanon.read.zone_hierarchy import unknown_codes
 from odkanon.zoning.cells import (
     Cells,
     cell_to_parent,
@@ -48,133 +50,105 @@ log = logging.getLogger(__name__)
 
 _FRACTION = r"^[^eE]*[.][^eE]*[1-9][^eE]*$"
 NO_CELL = "with an id that is no H3 cell"
-OWN_CODES = "; for zones with codes of their own, give a table of them as hierarchy"
+OWN_CODES = "; for zones with their own codes, give a table of them as hierarchy"
 NO_LEAF = "with a zone that the lookup table does not list as a leaf"
 
 
-def read_od(
-    source: Any,
-    *,
-    columns: Mapping[str, str] | None = None,
-    hierarchy: Hierarchy | None = None,
-    resolution: int | None = None,
-    within: Area | None = None,
-    where: str | Sequence[str] | None = None,
-    **how: Any,
+def spec_to_matrix(
+    spec: InputSpec, *, attributes: Sequence[AttributeSpec] = (), table: SourceTable | None = None
 ) -> ODMatrix:
-    """Read a table of flows or trips between zones.
-
-    Parameters
-    ----------
-    source : path or table
-        CSV, gzipped CSV or Parquet; or a table of pandas, polars, Arrow or DuckDB. With a ``trips`` column each
-        row is a pair and may occur once; without, each row is one trip.
-    hierarchy : Hierarchy, optional
-        The tree over zone codes; by default zones are H3 cells, as text or as integers.
-    resolution : int, optional
-        Lift finer H3 cells to this resolution first.
-    within : Area, optional
-        Keep records with both ends inside; for H3 cells.
-    columns, where, **how
-        How to read it; see `odkanon.InputSpec`.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from odkanon import lookup_hierarchy
-    >>> tree = lookup_hierarchy(pa.table({"zone": ["a1", "a2", "b1", "b2"], "district": ["a", "a", "b", "b"]}))
-    >>> flows = {"origin": ["a1", "a1", "a2", "b1"], "destination": ["b1", "b2", "b1", "a1"], "trips": [6, 4, 3, 12]}
-    >>> read_od(pa.table(flows), hierarchy=tree).trips
-    25
-    """
-    return od_of(InputSpec(source, columns, where, within, resolution, hierarchy, **how))
+    """Read an input, whose table may be open already, into memory, counted by origin, destination and attributes."""
+    table = spec.open() if table is None else table
+    if spec.detect_kind(table) == "trips":
+        trips = spec_to_trips(spec, source_columns(attributes), table=table)
+        return count_trips(trips, spec.finest, spec.area, lambda inside: table_to_axes(inside.table, attributes))
+    return _od_table_to_matrix(spec, attributes, table)
 
 
-def od_of(reading: InputSpec, attributes: Sequence[AttributeSpec] = (), *, table: Table | None = None) -> ODMatrix:
-    """Read the records between zones of an input, which may be open already; see `read_od`.
-
-    With kinds, records are counted by these as well.
-    """
-    table = reading.open() if table is None else table
-    found = reading.resolved(table, sources_of(attributes))
+def _od_table_to_matrix(spec: InputSpec, attributes: Sequence[AttributeSpec], table: SourceTable) -> ODMatrix:
+    found = spec.resolved(table, source_columns(attributes))
     if any(name not in found for name in ENDS):
-        raise missing(table, found, ENDS)
-    times = reading.times(table, found)
-    asked, check = answers_of(attributes, table, found, times), reading.check(table, found, times)
-    values = end_texts(found) | asked.sql | asked.written
-    values |= {name: time.clock for name, time in asked.times.items()}
-    values |= {f"{name} zoned": time.zoned for name, time in asked.times.items()}
-    rows = checked_rows(
-        table, found, values, end_checks(table, found, asked), where=check, identity=end_identity(found, asked, times)
-    )
-    rows = replace(rows, source=reading.account(rows.source, table.lines))
-    rows = without_offsets(table, found, rows, asked.times)
+        raise missing_columns(table, found, ENDS)
+    times = spec.times(table, found)
+    compiled, check = compile_attributes(attributes, table, found, times), spec.check(table, found, times)
+    values = end_texts(found) | compiled.sql | compiled.written
+    values |= {name: time.clock for name, time in compiled.times.items()}
+    values |= {f"{name} zoned": time.zoned for name, time in compiled.times.items()}
+    checks, identity = end_checks(table, found, compiled), end_identity(found, compiled, times)
+    rows = checked_rows(table, found, values, checks, where=check, identity=identity)
+    rows = replace(rows, source=spec.account(rows.source, table.lines))
+    rows = without_offsets(table, found, rows, compiled.times)
     warn_of_missing(rows.contributors)
-    hierarchy, resolution, within = reading.tree, reading.resolution, reading.area
+    hierarchy, within = spec.tree, spec.area
     texts = [rows.table.column(name).combine_chunks() for name in ENDS]
     if hierarchy is not None:
-        _check_distinct(table, found, rows, texts, asked)
-        return _lookup_od(table, rows, texts, hierarchy, attributes)
+        _check_distinct(table, found, rows, texts, compiled)
+        return _lookup_matrix(table, rows, texts, hierarchy, attributes)
     ends = [str_to_cell(text) if len(text) else np.empty(0, dtype=np.uint64) for text in texts]
     rows, ends = _drop(rows, is_valid_cell(ends[0]) & is_valid_cell(ends[1]), NO_CELL, ends)
     if len(rows.table) == 0:
         raise no_rows(table, rows.source, OWN_CODES, option="hierarchy FILE")
-    _check_distinct(table, found, rows, ends, asked)
+    _check_distinct(table, found, rows, ends, compiled)
     cells = np.concatenate(ends)
-    origin, destination = np.split(same_resolution(table, cells, np.ones(len(cells), np.int64), resolution), 2)
-    ends, rows = [origin, destination], replace(rows, source=rows.with_mean_weight())
+    lifted = same_resolution(table, cells, np.ones(len(cells), np.int64), spec.resolution)
+    ends, rows = np.split(lifted, 2), replace(rows, source=rows.with_mean_weight())
     if within is not None:
-        rows, ends = _drop(rows, check_inside(within.contains(origin) & within.contains(destination)), OUTSIDE, ends)
-    return od_between((ends[0], ends[1]), within, source=rows.source, **_counted(rows, attributes))
+        rows, ends = _drop(rows, check_inside(within.contains(ends[0]) & within.contains(ends[1])), OUTSIDE, ends)
+    return cells_to_matrix((ends[0], ends[1]), within, source=rows.source, **_counted(rows, attributes))
 
 
 def end_texts(found: Mapping[str, str]) -> dict[str, str]:
-    """Return the SQL expressions of the ids of both ends."""
+    """Return the SQL of the ids of both ends."""
     return {name: f"trim(CAST({quote_name(found[name])} AS VARCHAR))" for name in ENDS}
 
 
-def end_identity(found: Mapping[str, str], asked: Answers, times: Mapping[str, TimeColumn]) -> dict[str, str] | None:
-    """Return what makes two records the same; None where rows are pairs, each of which may be listed once.
+def end_identity(
+    found: Mapping[str, str], compiled: AttributeSql, times: Mapping[str, TimeColumn]
+) -> dict[str, str] | None:
+    """Return the SQL of values that are equal in repeated records; None where each row is a flow, listed once.
 
-    Such records are counted, not turned away: on one day a person may go twice from one zone to another.
+    Repeated records are counted but kept: a person may make a trip twice a day.
     """
     moments = {f"at {name}": time.moment for name, time in times.items()}
     count = {"trips": number_or_nan(found["trips"])} if "trips" in found else {}
-    return None if is_flows(found) else end_texts(found) | asked.written | moments | count
+    return None if is_flows(found) else end_texts(found) | compiled.written | moments | count
 
 
 def is_flows(found: Mapping[str, str]) -> bool:
-    """Tell whether each row is a pair with a number of trips, which may be listed once."""
+    """Return whether each row is a flow with a number of trips, which may be listed once only."""
     return "trips" in found and "person" not in found
 
 
-def end_checks(table: Checkable, found: Mapping[str, str], asked: Answers) -> list[Check]:
-    """Return the reasons to turn a record between zones away."""
-    checks = [Check("without origin or destination", " OR ".join(f"{quote_name(found[end])} IS NULL" for end in ENDS))]
+def end_checks(table: CheckableTable, found: Mapping[str, str], compiled: AttributeSql) -> list[RowCheck]:
+    """Return the row checks of an OD table."""
+    absent = " OR ".join(f"{quote_name(found[end])} IS NULL" for end in ENDS)
+    checks = [RowCheck("without origin or destination", absent)]
     if "trips" in found:
         column = quote_name(found["trips"])
         number = f"TRY_CAST({column} AS DOUBLE)"
-        # A float takes 9.9999999999999999 for 10.
+        # As a float, 9.9999999999999999 is 10.
         written = f" OR regexp_matches(CAST({column} AS VARCHAR), '{_FRACTION}')"
         fraction = "" if table.is_whole(found["trips"]) else written
         checks += [
-            Check("without a number of trips", f"{column} IS NULL"),
-            Check("with trips that are not a number", f"{number} IS NULL OR NOT {finite(number)}"),
-            Check("with zero or fewer trips", f"{number} <= 0"),
-            Check("with more trips than can be counted", f"{number} > {MOST_TRIPS}"),
-            Check("with trips that are not a whole number", f"{number} <> floor({number}){fraction}"),
+            RowCheck("without a number of trips", f"{column} IS NULL"),
+            RowCheck("with trips that are not a number", f"{number} IS NULL OR NOT {finite(number)}"),
+            RowCheck("with zero or fewer trips", f"{number} <= 0"),
+            RowCheck("with more trips than can be counted", f"{number} > {MOST_TRIPS}"),
+            RowCheck("with trips that are not a whole number", f"{number} <> floor({number}){fraction}"),
         ]
-    return [*checks, *time_checks(table, found, asked.times)]
+    return [*checks, *time_checks(table, found, compiled.times)]
 
 
-def _check_distinct(table: Table, found: Mapping[str, str], rows: Checked, ends: list[Any], asked: Answers) -> None:
-    """Refuse a pair (of one kind) that is listed twice: which row to believe, or to add them up, would be a guess.
+def _check_distinct(
+    table: SourceTable, found: Mapping[str, str], rows: CheckedRows, ends: list[Any], compiled: AttributeSql
+) -> None:
+    """Raise if a flow is listed twice, since using one row or their sum would be a guess.
 
-    ``ends`` are codes, or cells, which are the same in whatever way they are written.
+    ``ends`` are codes, or cells, which are equal regardless of their notation.
     """
     if not is_flows(found):
         return
-    pairs = rows.table.select(list(asked.written))
+    pairs = rows.table.select(list(compiled.written))
     for name, end in zip(ENDS, ends, strict=True):
         pairs = pairs.append_column(name, pa.array(end))
     counted = pairs.group_by(pairs.column_names).aggregate([([], "count_all")])
@@ -184,42 +158,42 @@ def _check_distinct(table: Table, found: Mapping[str, str], rows: Checked, ends:
     if len(repeated):
         first = [repeated.column(name).slice(0, 1).to_numpy() for name in ENDS]
         times = repeated.column("count_all")[0].as_py()
-        raise repeated_pairs(table, len(repeated), _code(first[0]), _code(first[1]), times)
+        raise repeated_pairs(table, len(repeated), _place_text(first[0]), _place_text(first[1]), times)
 
 
-def _code(place: npt.NDArray[Any]) -> str:
-    """Return how a place is written, a cell or a code."""
+def _place_text(place: npt.NDArray[Any]) -> str:
+    """Return a cell or a code as text."""
     return str((cell_to_str(place) if place.dtype == np.uint64 else place)[0])
 
 
-def repeated_pairs(table: Named, pairs: int, origin: str, destination: str, times: int) -> InputError:
-    """Return the error for a table that lists some pairs more than once."""
+def repeated_pairs(table: NamedColumns, pairs: int, origin: str, destination: str, times: int) -> InputError:
+    """Return the error for a table that lists some OD pairs more than once."""
     return InputError(
         f"{table.name} lists {pairs:,} origin-destination pairs more than once (first: {origin} -> {destination}, "
         f"{times} times); add them up first, so that each pair has one row"
     )
 
 
-def _drop(rows: Checked, good: Bools, reason: str, ends: list[Any]) -> tuple[Checked, list[Any]]:
+def _drop(rows: CheckedRows, good: Bools, reason: str, ends: list[Any]) -> tuple[CheckedRows, list[Any]]:
     return drop_rows(rows, good, reason), ends if good.all() else [end[good] for end in ends]
 
 
-def same_resolution(table: Named, cells: Cells, rows: Ints, resolution: int | None) -> Cells:
-    """Return cells lifted to one resolution, or as they are if they all have the same.
+def same_resolution(table: NamedColumns, cells: Cells, rows: Ints, resolution: int | None) -> Cells:
+    """Return cells at one resolution; raise if they mix several and none is given.
 
     Parameters
     ----------
     rows : array of int
-        How many rows each cell stands for; for the message.
+        Rows per cell, for the message.
     resolution : int, optional
-        To lift to.
+        The target resolution.
     """
     level = cell_to_resolution(cells)
     if resolution is not None:
         check_resolution(resolution)
         if level.min() < resolution:
             raise InputError(
-                f"{table.name} has cells of resolution {level.min()}, coarser than the {resolution} asked for; "
+                f"{table.name} has cells of resolution {level.min()}, coarser than the requested {resolution}; "
                 f"choose {level.min()} or less",
                 option=f"resolution {level.min()}",
             )
@@ -229,17 +203,16 @@ def same_resolution(table: Named, cells: Cells, rows: Ints, resolution: int | No
         listed = ", ".join(f"{counts[at]:,} of resolution {at}" for at in np.unique(level).tolist())
         raise InputError(
             f"{table.name} mixes cells of several resolutions ({listed}); "
-            f"lift them to the coarsest, resolution {level.min()}",
+            f"aggregate them to the coarsest, resolution {level.min()}",
             option=f"resolution {level.min()}",
         )
     return cells
 
 
-def _counted(rows: Checked, attributes: Sequence[AttributeSpec]) -> dict[str, Any]:
-    """Return what is counted of records, and by which kinds; see `odkanon.model.od.od_matrix`."""
-    axes, codes = axes_of_answers(
-        attributes, [rows.table.column(attribute_column(at)) for at in range(len(attributes))]
-    )
+def _counted(rows: CheckedRows, attributes: Sequence[AttributeSpec]) -> dict[str, Any]:
+    """Return the counts of records and their attributes; see `odkanon.model.od.od_matrix`."""
+    raw = [rows.table.column(attribute_column(at)) for at in range(len(attributes))]
+    axes, codes = values_to_axes(attributes, raw)
     return {
         "trips": rows.count,
         "weight": rows.weight,
@@ -250,16 +223,16 @@ def _counted(rows: Checked, attributes: Sequence[AttributeSpec]) -> dict[str, An
     }
 
 
-def _lookup_od(
-    table: Table, rows: Checked, texts: list[pa.Array], tree: Hierarchy, attributes: Sequence[AttributeSpec]
+def _lookup_matrix(
+    table: SourceTable, rows: CheckedRows, texts: list[pa.Array], tree: Hierarchy, attributes: Sequence[AttributeSpec]
 ) -> ODMatrix:
     ends = [np.asarray(text.to_numpy(zero_copy_only=False), dtype=np.str_) for text in texts]
     known = np.isin(ends[0], tree.leaves) & np.isin(ends[1], tree.leaves)
-    said = unknown_codes(np.concatenate(ends), tree.leaves)
+    message = unknown_codes(np.concatenate(ends), tree.leaves)
     rows, ends = _drop(rows, known, NO_LEAF, ends)
     if len(rows.table) == 0:
-        raise no_rows(table, rows.source, f"; {said}" if said else "")
-    if said:
-        log.warning("%s", said)
+        raise no_rows(table, rows.source, f"; {message}" if message else "")
+    if message:
+        log.warning("%s", message)
     origin, destination = (find_nodes(tree, 0, end).astype(np.int32) for end in ends)
     return od_matrix(tree, tree, origin, destination, source=rows.with_mean_weight(), **_counted(rows, attributes))

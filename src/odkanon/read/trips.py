@@ -1,41 +1,38 @@
-"""The trips table: reading it, turning bad rows away with their reason, and placing trips on a hierarchy."""
+"""Trips with coordinates: reading them and rejecting bad rows with a reason."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from odkanon.core.arrays import Bools, Codes, Ints
-from odkanon.errors import InputError, nearest
-from odkanon.model.od import ODMatrix, od_matrix
+from odkanon.core.sql import quote_name
+from odkanon.errors import InputError
 from odkanon.model.provenance import Rejected, Source
 from odkanon.read.area import Area
-from odkanon.read.coordinates import coordinate_checks, number_sql
-from odkanon.read.crs import to_degrees
-from odkanon.read.diagnostics import example_of, hint_at_swap, no_rows, warn_of_missing
-from odkanon.read.input_spec import TIMES, InputSpec
-from odkanon.read.land_mask import SAMPLE, warn_if_misplaced
+from odkanon.read.coordinates import (
+    SAMPLE,
+    coordinate_checks,
+    ends_in_degrees,
+    hint_at_swap,
+    number_sql,
+    off_globe,
+    warn_if_misplaced,
+)
+from odkanon.read.fetching import CheckedRows, checked_rows, drop_rows
+from odkanon.read.input_spec import TIMES, InputSpec, ReadOptions, lists_read_options
 from odkanon.read.person_ids import value_text
-from odkanon.read.tables.column_names import ATTRIBUTES, COORDINATES, missing
-from odkanon.read.tables.open_table import Check, Named, Table, Typed, quote_name
+from odkanon.read.tables.column_names import COORDINATES, attribute_columns, missing_columns
+from odkanon.read.tables.table import RowCheck, SourceTable, TypedColumns
 from odkanon.read.tables.time_formats import TimeColumn, half_of_day, mixed_offsets
-from odkanon.read.trip_checks import Checked, checked_rows
-from odkanon.zoning.attribute_axis import AttributeAxis
+from odkanon.read.trip_checks import example_of, no_rows, warn_of_missing
 from odkanon.zoning.cells import Cells, latlng_to_cell
-from odkanon.zoning.hierarchy import h3_hierarchy
-
-log = logging.getLogger(__name__)
 
 OUTSIDE = "outside the area"
-
-AttributeColumns = tuple[tuple[AttributeAxis, ...], tuple[Codes, ...]]
-"""Axes besides the two places, and for each of them the number of the value of each trip."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,13 +43,13 @@ class Trips:
     ----------
     table : pyarrow.Table
         ``start_lat, start_lon, end_lat, end_lon`` and, where the input has them, ``start_time``, ``end_time`` and
-        attributes; one row a trip.
+        attributes; one row per trip.
     weight : array of int or None
         Weight of each trip, in units of ``1 / scale``.
     contributors : mapping of str to array of int
-        By measure, the number of the head of each trip (the person, the household); -1 where unknown.
+        By measure, the number of the contributor (person, household) of each trip; -1 where it is missing.
     source : Source
-        Where they come from, and what was rejected on the way.
+        The input, and what was rejected from it.
     """
 
     table: pa.Table
@@ -66,16 +63,16 @@ class Trips:
         return int(self.table.num_rows)
 
     def cells(self, resolution: int) -> tuple[Cells, Cells]:
-        """Return the H3 cells in which the trips begin and end; worked out once, also for parts of the trips."""
+        """Return the H3 cells of the origins and destinations; cached, also for selections."""
         if resolution not in self._cells:
             lat, lon, end_lat, end_lon = (self.table.column(name).to_numpy() for name in COORDINATES)
-            # Together, for most trips end where others begin.
+            # In one call, since most trips end where others begin.
             ends = latlng_to_cell(np.concatenate([lat, end_lat]), np.concatenate([lon, end_lon]), resolution)
             self._cells[resolution] = ends[: len(self)], ends[len(self) :]
         return self._cells[resolution]
 
     def select(self, which: Bools) -> Trips:
-        """Return some of the trips, such as a segment; the unit of weight stays the same."""
+        """Return some of the trips, such as a segment, with the same unit of weight."""
         return replace(
             self,
             _cells={at: (start[which], end[which]) for at, (start, end) in self._cells.items()},
@@ -85,7 +82,7 @@ class Trips:
         )
 
     def reject(self, which: Bools, reason: str) -> Trips:
-        """Return the other trips; these count as turned away for the reason."""
+        """Return the other trips; these are counted as rejected for the reason."""
         count = int(np.count_nonzero(which))
         weight = 0 if self.weight is None else int(self.weight[which].sum())
         source = self.source.reject(reason, Rejected(count, count, weight))
@@ -101,33 +98,26 @@ class Trips:
         return f"Trips({len(self):,} trips, {rejected:,} rows rejected; {', '.join(self.table.column_names)})"
 
 
-def read_trips(
-    source: Any,
-    *,
-    columns: Mapping[str, str] | None = None,
-    attributes: Sequence[str] | None = None,
-    where: str | Sequence[str] | None = None,
-    crs: str | None = None,
-    **how: Any,
-) -> Trips:
-    """Read trips with coordinates, and turn bad rows away.
+@lists_read_options
+def read_trips(source: Any, *, attributes: Sequence[str] | None = None, **options: Unpack[ReadOptions]) -> Trips:
+    """Read trips with coordinates, and reject bad rows.
 
     Parameters
     ----------
-    source : path or table
-        CSV, gzipped CSV or Parquet; or a table of pandas, polars, Arrow or DuckDB.
+    source : path, sequence of paths, or table
+        See `odkanon.InputSpec`.
     attributes : sequence of str, optional
-        Further columns to keep; by default sex, age and category where there are such.
-    columns, where, crs, **how
+        Further columns to keep; by default those of sex, age and category.
+    **options
         How to read it; see `odkanon.InputSpec`.
 
     Notes
     -----
-    A row is turned away, and counted, for the first of: not matched by the filter, missing, unreadable, infinite or
-    out-of-range coordinates, the point (0, 0), a missing, unreadable or non-positive weight, a time that cannot be
-    read, or being an exact copy of another row of the same person. A column that is empty throughout counts as
-    absent. A trip without a person stays, and counts as nobody where persons are counted. Ids that differ only in how
-    they are written (``1`` and ``1.0``) are one person, and words for nothing (``NA``, ``null``) are nobody.
+    A row is rejected, and counted, for the first of these reasons: the filter does not match; missing, unreadable,
+    infinite or out-of-range coordinates; the point (0, 0); a missing, unreadable or non-positive weight; an unreadable
+    time; an exact copy of another row of the same person. A column that is empty throughout counts as absent. A trip
+    without a person id is kept, but does not count towards persons. Ids that differ in notation only (``1`` and
+    ``1.0``) are one person, and placeholders (``NA``, ``null``) are missing ids.
 
     Examples
     --------
@@ -136,26 +126,28 @@ def read_trips(
     >>> len(trips) + sum(each.rows for each in trips.source.rejected.values())
     81291
     """
-    return trips_of(InputSpec(source, columns, where, crs=crs, **how), attributes)
+    return spec_to_trips(InputSpec(source, **options), attributes)
 
 
-def trips_of(reading: InputSpec, attributes: Sequence[str] | None = None, *, table: Table | None = None) -> Trips:
-    """Read the trips of an input, which may be open already; see `read_trips`."""
-    table = reading.open() if table is None else table
-    found = reading.resolved(table, attributes or ())
+def spec_to_trips(
+    spec: InputSpec, attributes: Sequence[str] | None = None, *, table: SourceTable | None = None
+) -> Trips:
+    """Read the trips of an input, whose table may be open already; see `read_trips`."""
+    table = spec.open() if table is None else table
+    found = spec.resolved(table, attributes or ())
     if any(name not in found for name in COORDINATES):
-        raise missing(table, found, COORDINATES)
+        raise missing_columns(table, found, COORDINATES)
     kept = attribute_columns(table, found, attributes)
-    times = reading.times(table, found)
+    times = spec.times(table, found)
     values = trip_values(found, times) | {name: quote_name(column) for name, column in kept.items()}
     identity = trip_identity(found, times) | {name: value_text(column) for name, column in kept.items()}
     values |= {f"{name} zoned": time.zoned for name, time in times.items()}
-    checks, crs = trip_checks(table, found, degrees=reading.crs is None, times=reading.uses_hours), reading.crs
-    rows = checked_rows(table, found, values, checks, where=reading.check(table, found, times), identity=identity)
-    rows = replace(rows, source=reading.account(rows.source, table.lines))
+    checks = trip_checks(table, found, degrees=spec.crs is None, times=spec.uses_hours)
+    rows = checked_rows(table, found, values, checks, where=spec.check(table, found, times), identity=identity)
+    rows = replace(rows, source=spec.account(rows.source, table.lines))
     hint_at_swap(rows.source.rejected)
-    if crs is not None:
-        rows = to_degrees(rows, crs)
+    if spec.crs is not None:
+        rows = _to_degrees(rows, spec.crs)
     if len(rows.table) == 0:
         raise no_rows(table, rows.source, example=example_of(table, found, checks, rows.source.rejected))
     rows = without_offsets(table, found, rows, times)
@@ -166,105 +158,44 @@ def trips_of(reading: InputSpec, attributes: Sequence[str] | None = None, *, tab
     return Trips(rows.table, rows.weight, rows.scale, rows.contributors, rows.with_mean_weight())
 
 
-def build_od(trips: Trips, *, resolution: int = 10, within: Area | None = None) -> ODMatrix:
-    """Place trips on H3 cells and count them by origin and destination.
-
-    Parameters
-    ----------
-    trips : Trips
-        The trips.
-    resolution : int
-        H3 resolution of the leaves, in [0, 15]; 10 is some 130 m across.
-    within : Area, optional
-        Keep trips with both ends inside; the others count as rejected.
-
-    Examples
-    --------
-    >>> from odkanon import make_survey
-    >>> od = build_od(read_trips(make_survey()), resolution=7)
-    >>> od.trips, od.origins.resolution
-    (81291, 7)
-    """
-    return count_trips(trips, resolution, within)
-
-
-def count_trips(
-    trips: Trips,
-    resolution: int,
-    within: Area | None,
-    parse_attributes: Callable[[Trips], AttributeColumns] = lambda trips: ((), ()),
-) -> ODMatrix:
-    """Count trips by origin, destination and kind, where they are inside an area if one is given.
-
-    Parameters
-    ----------
-    parse_attributes : callable
-        Given the trips that are counted, returns the axes besides the two places, and for each the values of the trips.
-    """
-    if within is not None:
-        trips = trips.reject(~trips.inside(resolution, within), OUTSIDE)
-    axes, attributes = parse_attributes(trips)
-    return od_between(
-        trips.cells(resolution),
-        within,
-        weight=trips.weight,
-        scale=trips.scale,
-        contributors=trips.contributors,
-        source=trips.source,
-        axes=axes,
-        attributes=attributes,
-    )
+def _to_degrees(rows: CheckedRows, crs: str) -> CheckedRows:
+    """Return rows with coordinates in degrees (WGS 84); those off the globe are rejected."""
+    table = rows.table
+    degrees, good = ends_in_degrees([table.column(name).to_numpy() for name in COORDINATES], crs)
+    for name, values in zip(COORDINATES, degrees, strict=True):
+        table = table.set_column(table.column_names.index(name), name, pa.array(values))
+    return drop_rows(replace(rows, table=table), good, off_globe(crs))
 
 
 def check_inside(inside: Bools) -> Bools:
-    """Return which records lie in an area; raise if none does."""
+    """Return which records are inside an area; raise if none is."""
     if not inside.any():
-        raise InputError("no trip has both ends inside the area; check the cells or the outline")
+        raise InputError("no trip has both ends inside the area; check its cells or outline")
     return inside
 
 
-def od_between(
-    ends: tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]], within: Area | None, **counted: Any
-) -> ODMatrix:
-    """Return the matrix of records between H3 cells, all of them inside the area; see `odkanon.model.od.od_matrix`."""
-    # The area is public: who knows that there is nothing outside it must not find rows to have had room there.
-    origins, destinations = (replace(h3_hierarchy(cells), within=within) for cells in ends)
-    codes = (
-        np.searchsorted(tree.leaves, cells).astype(np.int32)
-        for tree, cells in zip((origins, destinations), ends, strict=True)
-    )
-    return od_matrix(origins, destinations, *codes, **counted)
-
-
-def attribute_columns(table: Named, found: Mapping[str, str], wanted: Sequence[str] | None) -> dict[str, str]:
-    """Return the columns of the attributes to keep; where none are named, of those that are usual."""
-    lower = {name.lower(): name for name in table.columns}
-    if wanted is None:
-        return {name: lower[name] for name in ATTRIBUTES if name in lower} | {
-            name: found[name] for name in ATTRIBUTES if name in found
-        }
-    kept = {name: found.get(name, lower.get(name.lower(), "")) for name in wanted}
-    for name, column in kept.items():
-        if not column:
-            raise InputError(f"{table.name} has no column {name!r}{nearest(name, table.columns)}")
-    return kept
-
-
 def trip_values(found: Mapping[str, str], times: Mapping[str, TimeColumn]) -> dict[str, str]:
-    """Return the SQL expressions of the coordinates and times of a trip."""
+    """Return the SQL of the coordinates and times of a trip."""
     return {name: number_sql(found[name]) for name in COORDINATES} | {name: time.clock for name, time in times.items()}
 
 
 def trip_identity(found: Mapping[str, str], times: Mapping[str, TimeColumn]) -> dict[str, str]:
-    """Return the SQL expressions by which a trip is the same as another, however its times are written."""
+    """Return the SQL of values that are equal in duplicates, regardless of the time format."""
     return trip_values(found, {}) | {name: time.moment for name, time in times.items()}
 
 
-def trip_checks(table: Typed, found: Mapping[str, str], *, degrees: bool = True, times: bool = True) -> list[Check]:
-    """Return the reasons to turn a trip away; the range of coordinates counts where they are degrees.
+def trip_checks(
+    table: TypedColumns, found: Mapping[str, str], *, degrees: bool = True, times: bool = True
+) -> list[RowCheck]:
+    """Return the row checks of trips.
 
-    Times have to be readable where something needs them (``times``): a filter, or the search for copies, which goes by
-    person and time.
+    Parameters
+    ----------
+    degrees : bool
+        Whether coordinates are degrees, whose range is checked.
+    times : bool
+        Whether a filter refers to times, which then have to be readable; so they have where persons are known, since
+        duplicates are found by person and time.
     """
     places = [found[name] for name in COORDINATES]
     ends = coordinate_checks(places[0::2], places[1::2], degrees=degrees)
@@ -272,20 +203,22 @@ def trip_checks(table: Typed, found: Mapping[str, str], *, degrees: bool = True,
     return [*ends, *time_checks(table, found, [name for name in needed if name in found])]
 
 
-def time_checks(table: Typed, found: Mapping[str, str], times: Iterable[str]) -> list[Check]:
-    """Return the reasons to turn a row away whose times have to be readable; what is stored as a time is."""
+def time_checks(table: TypedColumns, found: Mapping[str, str], times: Iterable[str]) -> list[RowCheck]:
+    """Return the row checks of times that must be readable; stored timestamps always are."""
     checks = []
     for name in times:
         column, kind = quote_name(found[name]), table.types()[found[name]]
         half = f" OR {half_of_day(found[name])}" if kind == "VARCHAR" else ""
         unread = f"{column} IS NOT NULL AND (TRY_CAST({column} AS TIMESTAMP) IS NULL{half})"
         if kind not in ("TIMESTAMP", "TIMESTAMP WITH TIME ZONE"):
-            checks.append(Check(f"whose {name} cannot be read", unread))
+            checks.append(RowCheck(f"whose {name} cannot be read", unread))
     return checks
 
 
-def without_offsets(table: Table, found: Mapping[str, str], rows: Checked, times: Mapping[str, TimeColumn]) -> Checked:
-    """Drop the columns that tell which times had a UTC offset, once it is certain that all had one or none."""
+def without_offsets(
+    table: SourceTable, found: Mapping[str, str], rows: CheckedRows, times: Mapping[str, TimeColumn]
+) -> CheckedRows:
+    """Drop the columns that mark times with a UTC offset; raise if only some of the times have one."""
     for name in times:
         written = rows.table.column(f"{name} zoned").to_numpy()
         known = np.asarray(rows.table.column(name).is_valid())

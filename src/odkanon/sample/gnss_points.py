@@ -10,9 +10,9 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from odkanon.core.atomic_write import check_new, move_into_place, partial_folder, restore
+from odkanon.core.sql import write_csv
 from odkanon.errors import TargetExistsError
 from odkanon.read.points.netmob25_files import INDIVIDUALS, POINTS
-from odkanon.read.tables.open_table import write_csv
 
 _STEP = 150.0
 """Maximum seconds between points; even when rounded, below the pause of 180 s that would end a trip."""

@@ -12,20 +12,19 @@ from typing import Any, Literal, Unpack
 import pyarrow as pa
 
 from odkanon._version import __version__
+from odkanon.attributes.spec import AGE_BANDS, segment_attributes
 from odkanon.core.atomic_write import whole_file, write_text, write_whole
 from odkanon.core.extras import import_extra
+from odkanon.core.sql import write_csv
 from odkanon.errors import InputError
 from odkanon.methods.method_registry import METHODS, Method
 from odkanon.model.budget import Budget
 from odkanon.model.od import ODMatrix
 from odkanon.pipeline.anonymize import PROTECTED
-from odkanon.read.attributes.dimensions import segment_attributes
-from odkanon.read.attributes.hierarchies import AGE_BANDS
-from odkanon.read.attributes.spec import sources_of
+from odkanon.read.attribute_values import source_columns
 from odkanon.read.input_spec import InputSpec
-from odkanon.read.od_table import od_of
-from odkanon.read.tables.open_table import write_csv
-from odkanon.read.trips import Trips, trips_of
+from odkanon.read.od_table import spec_to_matrix
+from odkanon.read.trips import Trips, spec_to_trips
 from odkanon.release_format.names import guard_text
 from odkanon.study.experiment import (
     PAPER_ROWS,
@@ -183,8 +182,8 @@ def compare(
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from odkanon import lookup_hierarchy
-    >>> tree = lookup_hierarchy(pa.table({"zone": ["a1", "a2", "b1", "b2"], "district": ["a", "a", "b", "b"]}))
+    >>> from odkanon import read_hierarchy
+    >>> tree = read_hierarchy(pa.table({"zone": ["a1", "a2", "b1", "b2"], "district": ["a", "a", "b", "b"]}))
     >>> ends = {"origin": ["a1", "a1", "b1", "b2"], "destination": ["b1", "b2", "a1", "a1"]}
     >>> flows = pa.table({**ends, "trips": [20, 12, 13, 2]})
     >>> found = compare(flows, ["odkanon", "cascade"], k=10, budget=0.1, hierarchy=tree)
@@ -223,7 +222,7 @@ def make_experiment(
         data, spec = source, input_spec(None, reading or {})
     else:
         spec = input_spec(source, reading or {})
-        data = _read(spec, sources_of(segment_attributes(dimensions)))
+        data = _read(spec, source_columns(segment_attributes(dimensions)))
     given = (protect,) if isinstance(protect, str) else protect or ()
     joined = "+".join(dict.fromkeys(PROTECTED.get(name, name) for name in given))
     targets = (joined,) if joined else None
@@ -235,7 +234,7 @@ def make_experiment(
         "k": k,
         "budget": budget,
         "resolution": spec.finest,
-        "reading": spec.said(),
+        "reading": spec.to_dict(),
         "age_bands": list(age_bands),
         "targets": None if targets is None else list(targets),
     }
@@ -245,11 +244,11 @@ def make_experiment(
 def _read(spec: InputSpec, attributes: list[str]) -> Trips | ODMatrix:
     """Read trips with the attributes to segment by, or an OD table, which cannot be segmented."""
     table = spec.open()
-    if spec.kind_of(table) == "trips":
-        return trips_of(spec, attributes, table=table)
+    if spec.detect_kind(table) == "trips":
+        return spec_to_trips(spec, attributes, table=table)
     if attributes:
         raise InputError("segments need trips with coordinates; an OD table cannot be split")
-    return od_of(spec, table=table)
+    return spec_to_matrix(spec, table=table)
 
 
 def run_experiment(

@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, get_args
 
+from odkanon.attributes.spec import AGE_BANDS, MISSING
 from odkanon.errors import InputError, OdkanonError, UnknownNameError
 from odkanon.methods.method_registry import METHODS, anonymize
 from odkanon.model.budget import Budget
@@ -20,9 +21,8 @@ from odkanon.quality.lower_bound import bound_applies, bound_within, used_budget
 from odkanon.quality.privacy import privacy
 from odkanon.quality.utility import UtilityMeasure, utility
 from odkanon.read.area import Area
-from odkanon.read.attributes.dimensions import make_dimensions
-from odkanon.read.attributes.hierarchies import AGE_BANDS, MISSING
-from odkanon.read.trips import Trips, build_od
+from odkanon.read.od_matrix import build_od, make_dimensions
+from odkanon.read.trips import Trips
 
 WHOLE = "whole"
 TARGETS = ("participants", "population")

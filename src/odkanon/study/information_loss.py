@@ -26,7 +26,7 @@ from odkanon.quality.accuracy.comparison import (
     sample_lengths,
 )
 from odkanon.quality.accuracy.squares import GivenZones, MapZones, Squares, square_position
-from odkanon.read.zone_polygons import Polygons, read_polygons
+from odkanon.read.tables.geo_files import ZonePolygons, read_polygons
 from odkanon.release_format.folder import SavedRelease, read_release
 from odkanon.study.sources import ReadingOptions, input_matrix
 from odkanon.zoning.cells import Floats
@@ -107,7 +107,7 @@ def explain_release(
     trips: Any,
     *,
     km: float = 2.0,
-    onto: str | Path | Polygons | None = None,
+    onto: str | Path | ZonePolygons | None = None,
     id_column: str | None = None,
     **reading: Unpack[ReadingOptions],
 ) -> InformationLoss:
@@ -121,8 +121,8 @@ def explain_release(
         The trips, to be read as they were for the release.
     km : float
         The side of the squares to compare on, in [0.05, 1000].
-    onto : path or Polygons, optional
-        Polygons to compare on instead of squares.
+    onto : path or ZonePolygons, optional
+        ZonePolygons to compare on instead of squares.
     id_column : str, optional
         The property with the codes of the polygons; needed if there are several, and none is called ``id``.
     **reading
@@ -147,7 +147,7 @@ def explain_release(
     if not MIN_KM <= km <= MAX_KM:
         raise InvalidValueError.expected("the side of the squares", f"from {MIN_KM:g} to {MAX_KM:g} km", km)
     od, saved = input_matrix(trips, reading), read_release(release)
-    polygons = onto if onto is None or isinstance(onto, Polygons) else read_polygons(onto, id_column)
+    polygons = onto if onto is None or isinstance(onto, ZonePolygons) else read_polygons(onto, id_column)
     located = map_leaves(od)
     if located is None:
         raise InputError("flows can be explained only if the location of zones is known; give their boundaries")
@@ -210,7 +210,7 @@ def _verdicts(before: Floats, after: Floats) -> Any:
     return np.select(words, ["gone", "less", "near"], "more").astype(object)
 
 
-def _polygon_places(polygons: Polygons, about: Projection) -> GivenZones:
+def _polygon_places(polygons: ZonePolygons, about: Projection) -> GivenZones:
     import shapely
 
     tree = shapely.STRtree(polygons.shapes)
@@ -231,7 +231,7 @@ def _format_point(lat: float, lon: float) -> str:
 
 
 def _names_and_outlines(
-    known: Ints, km: float, polygons: Polygons | None, about: Projection
+    known: Ints, km: float, polygons: ZonePolygons | None, about: Projection
 ) -> tuple[list[str], list[list[Floats]]]:
     """Return the names of places, and their outlines on the map."""
     if polygons is None:

@@ -10,8 +10,8 @@ from typing import Any, Literal, TypedDict
 from odkanon.errors import InputError
 from odkanon.model.od import ODMatrix
 from odkanon.read.area import Area
-from odkanon.read.input_matrix import matrix_of
 from odkanon.read.input_spec import InputSpec
+from odkanon.read.od_table import spec_to_matrix
 from odkanon.zoning.hierarchy import Hierarchy
 
 
@@ -61,4 +61,4 @@ def input_matrix(source: Any, reading: ReadingOptions) -> ODMatrix:
     if isinstance(source, ODMatrix):
         check_unread(reading)
         return source
-    return matrix_of(input_spec(source, reading))
+    return spec_to_matrix(input_spec(source, reading))

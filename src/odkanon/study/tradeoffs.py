@@ -168,7 +168,7 @@ def compare_orders(od: Matrix, rule: Rule, orders: Sequence[str]) -> pa.Table:
     Parameters
     ----------
     od : Matrix
-        A cube, from `odkanon.cube_of` or `odkanon.read_matrix` with ``by``.
+        A cube, from `odkanon.build_od` or `odkanon.read_matrix` with ``by``.
     rule : Rule
         The rule of every row.
     orders : sequence of str
@@ -176,8 +176,8 @@ def compare_orders(od: Matrix, rule: Rule, orders: Sequence[str]) -> pa.Table:
 
     Examples
     --------
-    >>> from odkanon import Rule, compare_orders, cube_of, make_survey, read_trips
-    >>> cube = cube_of(read_trips(make_survey()), ["sex"], resolution=8)
+    >>> from odkanon import Rule, build_od, compare_orders, make_survey, read_trips
+    >>> cube = build_od(read_trips(make_survey()), by=["sex"], resolution=8)
     >>> kept = compare_orders(cube, Rule(trips=10), ["place,sex", "sex,place"])
     >>> kept["sex"][0].as_py() > kept["sex"][1].as_py()
     True

@@ -146,7 +146,7 @@ def attribute_nodes(labels: Labels, levels: Sequence[Sequence[str]]) -> tuple[Tr
     labels : array of str
         For each row, its value or group of values.
     levels : sequence of sequence of str
-        The tree by columns, see `odkanon.zoning.attribute_axis.AttributeAxis.listed`.
+        The tree by columns, see `odkanon.attributes.hierarchies.AttributeAxis.listed`.
     """
     distinct, which = np.unique(labels, return_inverse=True)
     columns = np.array(levels, dtype=np.str_)[::-1]

@@ -94,9 +94,9 @@ def test_only_persons_with_complete_records_take_part(folder: Path, survey: pa.T
     assert done.returncode == 0
     told = output(done)
     for part in (
-        "1 person left out, whose GPS_RECORD is not true",
+        "1 person excluded: GPS_RECORD is not true",
         "1 person has GPS_RECORD true but no file of points",
-        "1 file of points belongs to nobody",
+        "1 file of points belongs to no listed person",
         "1 person has no trip",
     ):
         assert part in told
@@ -173,5 +173,5 @@ def test_from_the_folder_to_the_tables_in_one_command(folder: Path, monkeypatch:
     assert (folder.parent / "paper" / "trips.parquet").is_file()
     settings = (folder.parent / "paper" / "tables" / "runs.jsonl").read_text().splitlines()[0]
     assert '"within": "paris-centre"' in settings
-    with pytest.raises(InputError, match="say where the trips go"):
+    with pytest.raises(InputError, match="the trips need a file"):
         run("netmob25", folder)

@@ -15,12 +15,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from odkanon.core.sql import write_csv
 from odkanon.errors import InputError
 from odkanon.read.points import segmentation as points_module
 from odkanon.read.points.cutting import COPY, SAME_TIME, PauseCutter, TripRule
 from odkanon.read.points.fixes import open_fixes
 from odkanon.read.points.segmentation import points_to_trips, write_trips
-from odkanon.read.tables.open_table import write_csv
 from read.points.naive import Point, naive_trips
 from worlds.tries import tries
 
@@ -191,7 +191,7 @@ def test_times_may_be_counts_since_1970(unit: int) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("person,time,lat\na,2022-11-14,48\n", r"no column for lon; say which column it is"),
+        ("person,time,lat\na,2022-11-14,48\n", r"no column for lon; name the column"),
         ("person,time,lat,lon\n", "no usable point"),
         ("person,time,lat,lon\na,never,48,2\n", r"1 with a time that cannot be read"),
         ("person time lat lon\na 2022-11-14 48 2\n", "no column for person"),

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from odkanon import InputSpec, read_trips
 from odkanon.engine.dispatch import load
 from odkanon.errors import InputError
-from odkanon.read.input_matrix import matrix_of
-from odkanon.read.tables import lines, text_files
+from odkanon.read.od_table import spec_to_matrix
+from odkanon.read.tables import text_files, text_sniffing
 from worlds.files import trips_table, trips_text, write
 
 FRENCH = trips_text(sex=("Féminin", "Masculin"))
@@ -83,7 +83,7 @@ def test_a_declared_encoding_is_believed_or_refused(tmp_path: Path, caplog: pyte
     assert not caplog.text
     with pytest.raises(InputError, match="is not UTF-8 text"):
         read_trips(path, encoding="utf-8")
-    with pytest.raises(InputError, match="'latin-11' is no known encoding"):
+    with pytest.raises(InputError, match="unknown encoding 'latin-11'"):
         read_trips(path, encoding="latin-11")
 
 
@@ -104,7 +104,7 @@ def test_lines_that_get_lost_are_noticed(tmp_path: Path, monkeypatch: pytest.Mon
     shorter = write(tmp_path / "t.csv", trips_text(47))
     assert shorter == path
     with pytest.raises(InputError, match="48 lines below its header, but 47 rows were read"):
-        matrix_of(reading, table=table)
+        spec_to_matrix(reading, table=table)
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
@@ -124,9 +124,9 @@ def test_lines_are_counted_in_pieces_as_in_one(parts: list[str], piece: int) -> 
     content = "".join(parts).encode()
     every = content.split(b"\n")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lines, "_PIECE", piece)
-        found = lines.count_lines(io.BytesIO(content))
-    assert found == lines.LineCount(
+        patch.setattr(text_sniffing, "_PIECE", piece)
+        found = text_sniffing.count_lines(io.BytesIO(content))
+    assert found == text_sniffing.LineCount(
         below=sum(line not in (b"", b"\r") for line in every[:-1]) + (every[-1] != b"") - 1,
         ends=content.count(b"\n"),
         windows=content.count(b"\r\n"),
@@ -148,7 +148,7 @@ def test_a_delimiter_between_quotes_is_part_of_a_name(tmp_path: Path) -> None:
 def test_a_declared_delimiter(tmp_path: Path) -> None:
     path = write(tmp_path / "t.csv", trips_text(6).replace(",", "^"))
     assert len(read_trips(path, delimiter="^")) == 6
-    with pytest.raises(InputError, match="a delimiter is one character"):
+    with pytest.raises(InputError, match="delimiter must be one character"):
         InputSpec(path, delimiter=";;")
 
 

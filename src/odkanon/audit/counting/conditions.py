@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf
 
+from odkanon.core.sql import quote_name, quote_text
 from odkanon.errors import InputError, InvalidValueError
-from odkanon.read.tables.open_table import quote_name, quote_text
 
 _SIGNS: dict[type[ast.cmpop], str] = {
     ast.Eq: "=",

@@ -6,8 +6,8 @@ import unicodedata
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from odkanon.core.sql import quote_text
 from odkanon.model.measures import MEASURES as COUNTED
-from odkanon.read.tables.open_table import quote_text
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from duckdb import DuckDBPyConnection as Connection
 from odkanon.audit.counting.conditions import RawColumn, quoted
 from odkanon.audit.counting.measures import DISTINCT, MEASURES, person_sql
 from odkanon.audit.counting.scan import Scan, TripsSource, open_scan
+from odkanon.core.sql import quote_text
 from odkanon.errors import ColumnNotFoundError, InputError, UnreadableFileError
-from odkanon.read.tables.open_table import quote_text
 from odkanon.zoning.cells import cell_to_parent, cell_to_str, is_valid_cell, latlng_to_cell, str_to_cell
 
 DECIMAL = "DECIMAL(38, 15)"
@@ -206,7 +206,7 @@ def _load_trips(connection: Connection, source: TripsSource, present: set[str], 
     ends = [np.asarray(rows[name], dtype=np.float64) for name in PLACES]
     row = np.asarray(rows["row"], dtype=np.int64)
     if source.crs is not None:
-        from odkanon.read.crs import ends_in_degrees
+        from odkanon.read.coordinates import ends_in_degrees
 
         ends, on_globe = ends_in_degrees(ends, source.crs)
         ends, row = [values[on_globe] for values in ends], row[on_globe]

@@ -30,9 +30,9 @@ from odkanon.audit.row_nesting import (
     nested_rows,
     zone_join,
 )
+from odkanon.core.sql import quote_text
 from odkanon.errors import DamagedReleaseError, InputError
 from odkanon.read.area import Area, read_area
-from odkanon.read.tables.open_table import quote_text
 from odkanon.release_format.recipe import public_digest
 from odkanon.zoning.cells import cell_to_latlng, str_to_cell
 

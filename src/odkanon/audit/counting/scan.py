@@ -16,11 +16,10 @@ import duckdb
 from duckdb import DuckDBPyConnection as Connection
 
 from odkanon.core.paths import plain
+from odkanon.core.sql import quote_text
 from odkanon.errors import FileMissingError, InputError, UnreadableFileError
 from odkanon.read.input_spec import InputSpec
-from odkanon.read.tables.column_names import kind_of, resolve
-from odkanon.read.tables.layouts import layout_of
-from odkanon.read.tables.open_table import quote_text
+from odkanon.read.tables.column_names import detect_content, find_layout, resolve
 
 _CHUNK = 1 << 20
 
@@ -63,7 +62,7 @@ def open_scan(connection: Connection, source: TripsSource) -> Scan:
     path = Path(source.source) if isinstance(source.source, str | Path) else None
     sql, digest = (None, None) if path is None else _file_sql(path, source)
     table = source.open()
-    if sql is None or layout_of(_described(connection, sql, source.name)) is not None or not table.plain:
+    if sql is None or find_layout(_described(connection, sql, source.name)) is not None or not table.plain:
         good = [f"NOT coalesce({check.condition}, false)" for check in table.checks]
         query = f"SELECT * FROM {table.scan} WHERE {' AND '.join(good) or 'true'}"
         connection.register("opened", table.connection.sql(query).to_arrow_table())
@@ -71,7 +70,7 @@ def open_scan(connection: Connection, source: TripsSource) -> Scan:
     columns = _described(connection, sql, source.name)
     header = _Header(columns, source.name)
     found = resolve(header, source.columns, also=None)
-    kind = source.kind or ("od" if source.tree is not None else kind_of(header, found))
+    kind = source.kind or ("od" if source.tree is not None else detect_content(header, found))
     return Scan(sql, columns, source.name, digest, found, kind)
 
 

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from odkanon.core.sql import quote_text
 from odkanon.engine.duckdb.backend import DuckDb, clear_errors
 from odkanon.engine.sql.backend import StoredTable
 from odkanon.engine.sql.cell_workers import DegreeConverter, place_batch, place_batches, worker_count
 from odkanon.engine.sql.row_checks import Statement, TableInput
-from odkanon.read.tables.open_table import Table, quote_text
+from odkanon.read.tables.table import SourceTable
 
 _BATCH = 500_000
 """Rows per batch when coordinates are converted to cells."""
@@ -23,7 +24,7 @@ _BATCH = 500_000
 class DuckInput(TableInput):
     """A table that DuckDB can scan."""
 
-    table: Table
+    table: SourceTable
     backend: DuckDb
 
     def __post_init__(self) -> None:

@@ -25,10 +25,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from odkanon.core.progress import watched
+from odkanon.core.sql import connect
 from odkanon.core.system import machine_memory
 from odkanon.engine.sql.backend import BYTES_PER_FLOW, PartWork, StoredTable, new_table_name
 from odkanon.errors import InputError, MissingExtraError
-from odkanon.read.tables.open_table import connect
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -17,10 +17,10 @@ import pyarrow.compute as pc
 
 from odkanon.engine.spark.backend import Batches, clear_errors, task_connection
 from odkanon.errors import InputError
-from odkanon.read.tables.encodings import STRANGE_LINES, encoding_of
-from odkanon.read.tables.open_table import Table, open_text
-from odkanon.read.tables.table import rejected_lines
-from odkanon.read.tables.text_files import MARKS, Copy, TextFormat, parse_header
+from odkanon.read.tables.open_table import open_text
+from odkanon.read.tables.table import SourceTable, rejected_lines
+from odkanon.read.tables.text_files import MARKS, ScratchCopy, TextFormat, parse_header
+from odkanon.read.tables.text_sniffing import SAMPLE_LINES, detect_encoding
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -56,9 +56,9 @@ class Lines:
     name: str
     count: int
 
-    def __call__(self, connection: duckdb.DuckDBPyConnection, batches: Batches) -> Table:
+    def __call__(self, connection: duckdb.DuckDBPyConnection, batches: Batches) -> SourceTable:
         """Register the lines of a task as ``source``, split into columns."""
-        copy = Copy()
+        copy = ScratchCopy()
         with copy.path.open("wb") as file:
             file.write(self.header + b"\n")
             for lines, _ in _apart(batches):
@@ -92,12 +92,12 @@ def scan_lines(frame: DataFrame, name: str, given: TextFormat) -> Lines:
         raise _for_duckdb(name, "has a carriage return in the middle of a line")
     encoding = given.encoding or "utf-8"
     if given.encoding is None and "broken" in seen:
-        encoding = encoding_of(seen["strange"][:STRANGE_LINES], name)
+        encoding = detect_encoding(seen["strange"][:SAMPLE_LINES], name)
     delimiter, _ = parse_header(name, header.decode(encoding, errors="replace").encode(), given)
     return Lines(header, TextFormat(encoding, delimiter), name, sum(seen["lines"]))
 
 
-def first_lines(frame: DataFrame, lines: Lines, count: int) -> Table:
+def first_lines(frame: DataFrame, lines: Lines, count: int) -> SourceTable:
     """Return the table of the first lines, from which columns are detected."""
     with clear_errors(f"{lines.name} cannot be read by Spark"):
         rows = frame.take(count + 1)
@@ -105,7 +105,7 @@ def first_lines(frame: DataFrame, lines: Lines, count: int) -> Table:
     batch = pa.record_batch([pa.array(column) for column in columns], names=["line", "block", "opening"])
     connection = task_connection()
     table = lines(connection, iter([batch]))
-    return Table(connection, "source", table.columns, lines.name, keeper=table)
+    return SourceTable(connection, "source", table.columns, lines.name, keeper=table)
 
 
 def count_unreadable(frame: DataFrame, lines: Lines) -> int:
@@ -181,9 +181,9 @@ def _scan(batches: Batches) -> Batches:
         if not _is_utf8(whole) and "broken" not in known:
             known.add("broken")
             findings.append(("broken", None, 1))
-        if len(strange) < STRANGE_LINES:
-            strange += [line for line in whole.split(b"\n") if not line.isascii()][:STRANGE_LINES]
-    findings += [("strange", line, 1) for line in strange[:STRANGE_LINES]] + [("lines", None, count)]
+        if len(strange) < SAMPLE_LINES:
+            strange += [line for line in whole.split(b"\n") if not line.isascii()][:SAMPLE_LINES]
+    findings += [("strange", line, 1) for line in strange[:SAMPLE_LINES]] + [("lines", None, count)]
     what, line, number = zip(*findings, strict=True)
     yield pa.record_batch(
         [pa.array(what), pa.array(line, pa.binary()), pa.array(number, pa.int64())], names=["what", "line", "number"]

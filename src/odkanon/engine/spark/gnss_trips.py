@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from odkanon.engine.spark.backend import Task, clear_errors, selecting, under_names
 from odkanon.read.points.cutting import ORDER, PauseCutter, TripRule
-from odkanon.read.points.fixes import Fixes, fixes_of_table, point_columns
-from odkanon.read.points.segmentation import PointsAccount, account_of, check_rule, no_usable_point
+from odkanon.read.points.fixes import Fixes, point_columns, table_to_fixes
+from odkanon.read.points.segmentation import PointsAccount, check_rule, make_account, no_usable_point
 from odkanon.read.tables.open_table import open_table
 
 if TYPE_CHECKING:
@@ -71,19 +71,19 @@ def trips_of_points(
         numbered = points.toDF(*(f"c{at}" for at in range(len(names))))
         points = numbered.selectExpr(*(f"c{names.index(theirs)} AS {ours}" for ours, theirs in found.items()))
         table = replace(open_table(points.limit(0).toArrow()), name=name)
-        fixes = replace(fixes_of_table(table, {ours: ours for ours in found}), time_column=found["time"])
+        fixes = replace(table_to_fixes(table, {ours: ours for ours in found}), time_column=found["time"])
         type_ = dict(points.dtypes)["person"]
         person = "string" if type_.startswith("string") else type_  # a collation would merge persons
         checked = points.mapInArrow(_checking(fixes.query, list(found)), _CHECKED.format(person=person))
         reasons = _reasons(fixes, checked)
         if not reasons[0]:
-            raise no_usable_point(fixes, account_of(fixes, rule, reasons, {}))
+            raise no_usable_point(fixes, make_account(fixes, rule, reasons, {}))
         good = checked.where("reason = 0").drop("zoned", "reason")
         ordered = good.repartition("person").sortWithinPartitions(*ORDER)
         cut = ordered.mapInArrow(_cutting(rule), _CUT.format(person=person)).persist(StorageLevel.MEMORY_AND_DISK)
         # Counts are rows among the trips, so that a task that runs twice counts once.
         counts = cut.where("counted IS NOT NULL").groupBy("counted").sum("number").collect()
-    account = account_of(fixes, rule, reasons, {row[0]: row[1] for row in counts})
+    account = make_account(fixes, rule, reasons, {row[0]: row[1] for row in counts})
     return SparkTrips(cut.where("counted IS NULL").drop("counted", "number"), account, cut)
 
 

@@ -13,6 +13,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from odkanon.core.paths import plain, remote
+from odkanon.core.sql import quote_name
 from odkanon.engine.spark.backend import (
     Spark,
     TaskSource,
@@ -30,7 +31,8 @@ from odkanon.errors import InputError
 from odkanon.read.input_spec import InputSpec
 from odkanon.read.tables.containers import check_file
 from odkanon.read.tables.datasets import check_partitions, dataset_files, dataset_sha256
-from odkanon.read.tables.open_table import PARQUET, Table, open_table, quote_name
+from odkanon.read.tables.open_table import PARQUET, open_table
+from odkanon.read.tables.table import SourceTable
 from odkanon.read.tables.text_files import GZIP, MARKS, file_sha256
 
 if TYPE_CHECKING:
@@ -113,13 +115,13 @@ class SparkInput(TableInput):
         The session.
     rows : SparkRows
         All rows.
-    table : Table
+    table : SourceTable
         The first rows, with standard column names; queries on it run on all rows.
     """
 
     backend: Spark
     rows: SparkRows
-    table: Table
+    table: SourceTable
 
     @property
     def lines(self) -> int | None:
@@ -190,7 +192,7 @@ def open_spark_input(reading: InputSpec, *, master: str | None = None, backend: 
         frame = lines_of(backend.session, [name] if remote(source) else list(map(for_spark, files or [Path(source)])))
     lines = scan_lines(frame, name, reading.text)
     table = replace(first_lines(frame, lines, _FIRST), sha256=sha256)
-    return SparkInput(backend, TextRows(frame, lines), reading.in_our_words(table))
+    return SparkInput(backend, TextRows(frame, lines), reading.standardize(table))
 
 
 def _frame_input(
@@ -201,7 +203,7 @@ def _frame_input(
         numbered = frame.toDF(*(f"c{at}" for at in range(len(names))))
         first = numbered.limit(_FIRST).toArrow().rename_columns(list(names))
     table = replace(open_table(first), name=name, sha256=sha256)
-    return SparkInput(backend, FrameRows(numbered, names), reading.in_our_words(table))
+    return SparkInput(backend, FrameRows(numbered, names), reading.standardize(table))
 
 
 def is_text(source: str | Path) -> bool:

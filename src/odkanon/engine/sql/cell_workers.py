@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from odkanon.core.system import start_python
-from odkanon.read.crs import ends_in_degrees
+from odkanon.read.coordinates import ends_in_degrees
 from odkanon.read.tables.column_names import COORDINATES
 from odkanon.zoning.cells import Cells, Floats, latlng_to_cell
 

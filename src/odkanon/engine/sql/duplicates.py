@@ -12,7 +12,7 @@ from odkanon.core.arrays import Bools
 from odkanon.engine.sql.backend import Backend, StoredTable, upload_columns
 from odkanon.engine.sql.row_checks import RowPlan, SqlInput
 from odkanon.model.provenance import Rejected
-from odkanon.read.crs import ends_in_degrees
+from odkanon.read.coordinates import ends_in_degrees
 from odkanon.read.tables.column_names import COORDINATES
 from odkanon.read.tables.time_formats import TimeColumn, mixed_offsets
 from odkanon.zoning.cells import Floats, latlng_to_cell

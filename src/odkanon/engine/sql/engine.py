@@ -23,7 +23,7 @@ from odkanon.model.flows import Contributions, Flows, Totals
 from odkanon.model.measures import MEASURES
 from odkanon.model.od import AXES, Axis
 from odkanon.model.rule import Rule
-from odkanon.read.attributes.spec import attribute_column
+from odkanon.read.attribute_values import attribute_column
 from odkanon.zoning.hierarchy import Cut, Hierarchy
 
 FLOWS_PER_CONTRIBUTION = 4

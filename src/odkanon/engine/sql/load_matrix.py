@@ -8,6 +8,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from odkanon.attributes.hierarchies import AttributeAxis
+from odkanon.attributes.spec import AttributeSpec
 from odkanon.core.arrays import Ints
 from odkanon.engine.sql.backend import Backend, StoredTable, Subquery, store_query, upload_columns
 from odkanon.engine.sql.cell_workers import DegreeConverter
@@ -18,33 +20,31 @@ from odkanon.engine.sql.row_checks import RowPlan, SqlInput, account_for_rows, p
 from odkanon.model.od import AXES
 from odkanon.model.provenance import Rejected, Source, Summary
 from odkanon.read.area import Area
-from odkanon.read.attributes.spec import AttributeSpec, attribute_column, sources_of
-from odkanon.read.crs import check_crs, ends_in_degrees, nowhere
-from odkanon.read.diagnostics import example_of, hint_at_swap, no_rows, warn_of_nobody
+from odkanon.read.attribute_values import attribute_column, compile_attributes, source_columns, values_to_axis
+from odkanon.read.coordinates import SAMPLE, check_crs, ends_in_degrees, hint_at_swap, off_globe, warn_if_misplaced
 from odkanon.read.input_spec import InputSpec
-from odkanon.read.land_mask import SAMPLE, warn_if_misplaced
 from odkanon.read.person_ids import value_text
-from odkanon.read.tables.column_names import COORDINATES, missing
-from odkanon.read.trips import OUTSIDE, attribute_columns, check_inside, trip_checks, trip_identity, trip_values
-from odkanon.zoning.attribute_axis import AttributeAxis
+from odkanon.read.tables.column_names import COORDINATES, attribute_columns, missing_columns
+from odkanon.read.trip_checks import example_of, no_rows, warn_of_missing_ids
+from odkanon.read.trips import OUTSIDE, check_inside, trip_checks, trip_identity, trip_values
 from odkanon.zoning.hierarchy import Hierarchy, h3_hierarchy
 
 
 def load_trips(table: SqlInput, reading: InputSpec, attributes: Sequence[AttributeSpec] = ()) -> SqlMatrix:
     """Return the OD matrix, in a database, of trips with coordinates.
 
-    Checks and counts are those of `odkanon.read_trips` with `odkanon.build_od` or `odkanon.cube_of`.
+    Checks and counts are those of `odkanon.read_trips` with `odkanon.build_od`.
     """
-    found = reading.resolved(table, sources_of(attributes))
+    found = reading.resolved(table, source_columns(attributes))
     if any(name not in found for name in COORDINATES):
-        raise missing(table, found, COORDINATES)
+        raise missing_columns(table, found, COORDINATES)
     crs, resolution = reading.crs, reading.finest
     if crs is not None:
         check_crs(crs)
     times = reading.times(table, found)
-    kept = attribute_columns(table, found, sources_of(attributes))
+    kept = attribute_columns(table, found, source_columns(attributes))
     values, written = trip_values(found, times), offset_attributes(times)
-    answers = {attribute_column(at): attribute.sql(kept, times) for at, attribute in enumerate(attributes)}
+    answers = compile_attributes(attributes, table, found, times).sql
     identity = trip_identity(found, times) | {name: value_text(column) for name, column in kept.items()} | written
     where, checks = (
         reading.check(table, found, times),
@@ -72,14 +72,14 @@ def _account(
     """Return the rejected rows by reason; a duplicate counts as such even if it is nowhere on the globe."""
     if crs is None:
         return account_for_rows(table, rows, records, Rejected(0, 0) if copies is None else copies.rejected())
-    rows = replace(rows, reasons=(*rows.reasons, nowhere(crs)))
+    rows = replace(rows, reasons=(*rows.reasons, off_globe(crs)))
     source = account_for_rows(table, rows, records, Rejected(0, 0) if copies is None else copies.rejected())
     rejected = dict(source.rejected)
-    lost = rejected.pop(nowhere(crs), Rejected(0, 0))
+    lost = rejected.pop(off_globe(crs), Rejected(0, 0))
     if copies is not None:
         twice = copies.rejected(~copies.good)
         lost = Rejected(lost.rows - twice.rows, lost.trips - twice.trips, lost.weight - twice.weight)
-    return replace(source, rejected=rejected).reject(nowhere(crs), lost)
+    return replace(source, rejected=rejected).reject(off_globe(crs), lost)
 
 
 def _warn_if_misplaced(table: SqlInput, rows: RowPlan, ends: Mapping[str, str], crs: str | None) -> None:
@@ -168,7 +168,7 @@ def _warn_of_missing(
             "SELECT CAST(SUM(records) AS BIGINT) AS n, "
             f"CAST(SUM(CASE WHEN contributor IS NULL THEN records ELSE 0 END) AS BIGINT) AS nobody FROM ({every}) r"
         ).to_pylist()[0]
-        warn_of_nobody(name, found["nobody"], found["n"])
+        warn_of_missing_ids(name, found["nobody"], found["n"])
 
 
 def _matrix(
@@ -222,7 +222,7 @@ def _axes(
     axes, numbers = [], []
     for at, attribute in enumerate(attributes):
         found = backend.execute(f"SELECT DISTINCT {attribute_column(at)} AS answer FROM ({good}) r").column("answer")
-        axis, code = attribute.axis(np.asarray(found.to_pylist(), dtype=np.str_))
+        axis, code = values_to_axis(attribute, np.asarray(found.to_pylist(), dtype=np.str_))
         axes.append(axis)
         numbers.append(upload_columns(backend, answer=found, code=code.astype(np.int64)))
     return tuple(axes), tuple(numbers)

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from odkanon.attributes.hierarchies import AttributeAxis
 from odkanon.core.arrays import Ints
 from odkanon.engine.node_flows import NodeFlows, codes_to_keys
 from odkanon.engine.sql.backend import Backend, Relation, StoredTable
@@ -18,7 +19,6 @@ from odkanon.model.flows import Contributions, Flows
 from odkanon.model.od import AXES, Axis, ODMatrix
 from odkanon.model.provenance import Summary
 from odkanon.read.person_ids import contributor_numbers
-from odkanon.zoning.attribute_axis import AttributeAxis
 from odkanon.zoning.hierarchy import Hierarchy
 
 _BYTES_PER_PAIR = 64

@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
+from odkanon.attributes.spec import AttributeSpec
 from odkanon.core.arrays import Bools, Ints
 from odkanon.engine.sql.backend import StoredTable, store_query, upload_columns
 from odkanon.engine.sql.duplicates import offset_attributes, refuse_mixed_offsets
@@ -19,8 +20,7 @@ from odkanon.engine.sql.load_matrix import build_matrix
 from odkanon.engine.sql.matrix import SqlMatrix
 from odkanon.engine.sql.row_checks import RowPlan, SqlInput, account_for_rows, plan_rows
 from odkanon.model.provenance import Rejected, Source
-from odkanon.read.attributes.spec import AttributeSpec, answers_of, sources_of
-from odkanon.read.diagnostics import no_rows
+from odkanon.read.attribute_values import compile_attributes, source_columns
 from odkanon.read.input_spec import InputSpec
 from odkanon.read.od_table import (
     NO_CELL,
@@ -33,8 +33,9 @@ from odkanon.read.od_table import (
     repeated_pairs,
     same_resolution,
 )
-from odkanon.read.tables.column_names import ENDS, missing
-from odkanon.read.zone_codes import unknown_codes
+from odkanon.read.tables.column_names import ENDS, missing_columns
+from odkanon.read.trip_checks import no_rows
+from odkanon.read.zone_hierarchy import unknown_codes
 from odkanon.zoning.cells import cell_to_resolution, cell_to_str, is_valid_cell, str_to_cell
 from odkanon.zoning.hierarchy import Hierarchy
 from odkanon.zoning.zones import find_nodes
@@ -43,12 +44,12 @@ log = logging.getLogger(__name__)
 
 
 def load_od(table: SqlInput, reading: InputSpec, attributes: Sequence[AttributeSpec] = ()) -> SqlMatrix:
-    """Return the OD matrix, in a database, of records between zones; the counts are those of `odkanon.read_od`."""
-    found = reading.resolved(table, sources_of(attributes))
+    """Return the OD matrix, in a database, of records between zones; the counts are those of `odkanon.read_matrix`."""
+    found = reading.resolved(table, source_columns(attributes))
     if any(name not in found for name in ENDS):
-        raise missing(table, found, ENDS)
+        raise missing_columns(table, found, ENDS)
     times, hierarchy = reading.times(table, found), reading.tree
-    asked, where = answers_of(attributes, table, found, times), reading.check(table, found, times)
+    asked, where = compile_attributes(attributes, table, found, times), reading.check(table, found, times)
     identity = end_identity(found, asked, times)
     rows = plan_rows(table, found, end_checks(table, found, asked), where=where, identity=identity)
     zoned = offset_attributes(asked.times)

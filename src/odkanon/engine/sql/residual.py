@@ -16,7 +16,7 @@ from odkanon.engine.sql.backend import Backend, Relation, StoredTable, Subquery,
 from odkanon.engine.sql.engine import FLOWS_PER_CONTRIBUTION, axis_columns, int_column, query_totals, sum_bigint
 from odkanon.model.flows import Contributions, Totals
 from odkanon.model.od import AXES
-from odkanon.read.attributes.spec import attribute_column
+from odkanon.read.attribute_values import attribute_column
 from odkanon.read.person_ids import contributor_numbers
 
 

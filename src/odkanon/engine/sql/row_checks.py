@@ -12,14 +12,15 @@ from odkanon.core.weights import largest_weight, units_sql, weight_scale
 from odkanon.engine.sql.backend import Backend, StoredTable
 from odkanon.engine.sql.cell_workers import DegreeConverter
 from odkanon.model.provenance import Rejected, Source
-from odkanon.read.tables.open_table import Check, Table
-from odkanon.read.trip_checks import DUPLICATE, UNREADABLE, Checkable, Rows, check_total, rows_of, too_long
+from odkanon.read.fetching import check_total
+from odkanon.read.tables.table import RowCheck, SourceTable
+from odkanon.read.trip_checks import DUPLICATE, UNREADABLE, CheckableTable, RowSql, compile_rows, too_long
 
 Statement = Callable[[str], str]
 """Given the relation to read from, returns a query."""
 
 
-class SqlInput(Checkable, Protocol):
+class SqlInput(CheckableTable, Protocol):
     """A table that a SQL engine can read."""
 
     @property
@@ -63,7 +64,7 @@ class SqlInput(Checkable, Protocol):
 class TableInput:
     """The properties of an input that are those of its table."""
 
-    table: Table
+    table: SourceTable
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -86,7 +87,7 @@ class TableInput:
         return self.table.lines
 
     @property
-    def checks(self) -> tuple[Check, ...]:
+    def checks(self) -> tuple[RowCheck, ...]:
         """Checks that the format itself imposes."""
         return self.table.checks
 
@@ -116,7 +117,7 @@ class RowPlan:
         contributors by measure.
     contributors : tuple of str
         The measures among these that count contributors.
-    copies : Rows
+    copies : RowSql
         What makes two rows equal, and the condition under which they are duplicates.
     count : int
         Number of rows.
@@ -127,7 +128,7 @@ class RowPlan:
     reasons: tuple[str, ...]
     columns: dict[str, str]
     contributors: tuple[str, ...]
-    copies: Rows
+    copies: RowSql
     count: int
     scale: int
 
@@ -143,18 +144,18 @@ class RowPlan:
 def plan_rows(
     table: SqlInput,
     found: Mapping[str, str],
-    checks: Sequence[Check],
+    checks: Sequence[RowCheck],
     *,
-    where: Check | None,
+    where: RowCheck | None,
     identity: Mapping[str, str] | None,
 ) -> RowPlan:
     """Return how the rows of a table are checked and counted; see `odkanon.read.trip_checks.rows_of`."""
     long = too_long(table, found["weight"]) if "weight" in found else "false"
-    rows = rows_of(table, found, checks, where=where, identity=identity)
+    rows = compile_rows(table, found, checks, where=where, identity=identity)
     facts = _facts(table, rows, long)
     check_total(table.name, facts.get("all_trips") or 0.0)
     if not facts["too_long"]:
-        rows = rows_of(table, found, checks, where=where, identity=identity, long_weights=False)
+        rows = compile_rows(table, found, checks, where=where, identity=identity, long_weights=False)
     columns: dict[str, str] = {} if rows.trips is None else {"trips": rows.trips}
     scale, reason = 1, rows.reason
     if rows.weight is not None and facts["weights"]:
@@ -173,7 +174,7 @@ def plan_rows(
     return RowPlan(rows.reasons, columns | {"reason": reason}, contributors, rows, facts["n_rows"], scale)
 
 
-def _facts(table: SqlInput, rows: Rows, long: str) -> dict[str, Any]:
+def _facts(table: SqlInput, rows: RowSql, long: str) -> dict[str, Any]:
     """Return the numbers of rows, of weights and of contributors, and the total of kept weights as in `whole_total`.
 
     ``long`` is the condition under which a weight has more digits than a float holds.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from odkanon.attributes.spec import PLACE
 from odkanon.errors import InputError, nearest
 from odkanon.methods.cascade.ladder import in_turns
-from odkanon.zoning.attribute_axis import PLACE
 from odkanon.zoning.hierarchy import Hierarchy
 
 KEPT_TO = 6

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from odkanon.read.attributes.hierarchies import WEEK
+from odkanon.attributes.hierarchies import WEEK
 from odkanon.release_format.folder import SavedRelease
 
 MONDAY = "2001-01-01"

@@ -17,7 +17,7 @@ from odkanon.publish.export.matrixfile import new_core, new_matrices
 from odkanon.publish.onto.apportionment import rows_at_once
 from odkanon.publish.onto.shares import read_weights
 from odkanon.publish.onto.zone_matrix import Margins, OntoZones, release_onto
-from odkanon.read.zone_polygons import read_polygons
+from odkanon.read.tables.geo_files import read_polygons
 from odkanon.release_format.names import guard_text
 
 FILES: dict[str, tuple[str, ...]] = {

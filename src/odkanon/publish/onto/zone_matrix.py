@@ -17,7 +17,7 @@ from odkanon.publish.attribute_view import certain_rows
 from odkanon.publish.onto.apportionment import DECIMALS, SpreadRows, spread_rows
 from odkanon.publish.onto.shares import Shapes, Weights, zone_shares
 from odkanon.quality.accuracy.row_masses import masses_to_spread
-from odkanon.read.zone_polygons import Polygons
+from odkanon.read.tables.geo_files import ZonePolygons
 from odkanon.release_format.folder import SavedRelease, read_release
 from odkanon.zoning.cells import Floats
 from odkanon.zoning.zone_nodes import TreeNodes, ZoneNodes, cell_nodes
@@ -128,7 +128,7 @@ class Margins:
 
 
 def release_onto(
-    folder: str | Path, polygons: Polygons, *, weights: Weights | None = None, where: str | None = None
+    folder: str | Path, polygons: ZonePolygons, *, weights: Weights | None = None, where: str | None = None
 ) -> OntoZones:
     """Spread a saved release over zones of the user's own.
 
@@ -140,8 +140,8 @@ def release_onto(
     ----------
     folder : path
         A release.
-    polygons : Polygons
-        The zones; see `odkanon.read.zone_polygons.read_polygons`.
+    polygons : ZonePolygons
+        The zones; see `odkanon.read.tables.geo_files.read_polygons`.
     weights : Weights, optional
         What to spread by instead of area; see `odkanon.publish.onto.shares.read_weights`.
     where : str, optional

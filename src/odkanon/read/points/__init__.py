@@ -1,1 +1,1 @@
-"""GNSS points, and the trips they are cut into."""
+"""GNSS points and their segmentation into trips."""

@@ -1,4 +1,4 @@
-"""Where one trip ends and the next begins: sorted points, cut at pauses, a batch at a time."""
+"""Segmentation of sorted points into trips at pauses, one batch at a time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ COPY = "that are exact copies of another point of the same person"
 SAME_TIME = "at the same time as another point of the same person"
 
 ORDER = ("person", "instant", "lat", "lon", "clock")
-"""Place and clock come last, so that of points at one time the same is kept whatever the order of rows."""
+"""Sort order of points; place and clock break ties, so the point that is kept does not depend on row order."""
 
 _EARTH_KM = 6371.0088
 _Floats = npt.NDArray[np.float64]
@@ -23,19 +23,18 @@ _Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class TripRule:
-    """What makes a run of points a trip.
+    """The conditions under which a run of points is a trip.
 
     Attributes
     ----------
     gap : float
-        A trip ends where there is no point for more than so many seconds, in (0, inf).
+        A pause of more than so many seconds ends a trip, in (0, inf).
     min_points : int
-        Points that a trip has at least, in [1, inf); with 1, a point with a pause on both sides is a trip that ends
-        where it began.
+        Minimum number of points, in [1, inf); with 1, an isolated point is a trip that ends where it begins.
     min_duration : float
-        Seconds from its first to its last point at least.
+        Minimum seconds from its first to its last point.
     min_distance : float
-        Metres, as the crow flies, from its first to its last point at least.
+        Minimum distance in metres, as the crow flies, from its first to its last point.
     """
 
     gap: float = 180.0
@@ -44,7 +43,7 @@ class TripRule:
     min_distance: float = 0.0
 
     def reasons(self) -> tuple[str, str, str]:
-        """Return why a run of points may be no trip, in the order in which that is decided."""
+        """Return the reasons why a run of points may not be a trip, in the order of their tests."""
         return (
             f"runs of fewer than {self.min_points} points",
             f"runs of less than {self.min_duration:g} s",
@@ -54,10 +53,9 @@ class TripRule:
 
 @dataclass
 class PauseCutter:
-    """Cut points into runs at pauses; points come sorted by `ORDER`, in batches of any size.
+    """Cut points, sorted by `ORDER`, into runs at pauses, in batches of any size.
 
-    Only the last point and the run it belongs to are kept between batches, so that a person may have any number of
-    points.
+    Only the last point and its run are kept between batches, so a person may have any number of points.
     """
 
     rule: TripRule
@@ -72,7 +70,7 @@ class PauseCutter:
     _last_kept: pa.Table | None = None
 
     def feed(self, points: pa.Table) -> pa.Table:
-        """Return the trips that are complete, given further points with ``person, instant, clock, lat, lon``."""
+        """Add points with ``person, instant, clock, lat, lon``, and return the trips that are complete."""
         points = self._distinct(points)
         if len(points) == 0:
             return self._kept(_runs(points, self.rule.gap))
@@ -81,16 +79,16 @@ class PauseCutter:
         return self._kept(runs.slice(0, len(runs) - 1))
 
     def finish(self) -> pa.Table | None:
-        """Return the last trip, if it is one; None if there were no points at all."""
+        """Return the last trip, if any; None if there were no points."""
         return None if self._open is None else self._kept(self._open)
 
     def counts(self) -> dict[str, int]:
-        """Return how many there were of everything, by name; of several cutters, they may be added up."""
+        """Return all counts by name; those of several cutters may be added up."""
         names = ("copies", "same_time", "persons", "persons_with_trips", "trips")
         return {name: getattr(self, name) for name in names} | self.dropped
 
     def _distinct(self, points: pa.Table) -> pa.Table:
-        """Drop and count points of a person at a time that already has one."""
+        """Drop and count further points of a person at the same time."""
         if len(points) == 0:
             return points
         before = self._last if self._last is not None else points.slice(0, 0)
@@ -107,21 +105,21 @@ class PauseCutter:
         return points.filter(pa.array(~same)) if same.any() else points
 
     def _joined(self, runs: pa.Table) -> pa.Table:
-        """Put the run that the last batch left open before the new ones, as one with the first where they belong."""
+        """Prepend the unfinished run of the last batch, merged with the first one if no pause separates them."""
         if self._open is None:
             self.persons = 1 + int(np.count_nonzero(_changes(runs.column("person"))))
             return runs
         both = pa.concat_tables([self._open, runs])
         self.persons += int(np.count_nonzero(_changes(both.column("person"))))
-        head = both.slice(0, 2).to_pylist()
-        if head[0]["person"] != head[1]["person"] or head[1]["first"] - head[0]["last"] > self.rule.gap * 1e6:
+        last, first = both.slice(0, 2).to_pylist()
+        if last["person"] != first["person"] or first["first"] - last["last"] > self.rule.gap * 1e6:
             return both
-        ends = {name: head[1][name] for name in ("last", "end_time", "end_lat", "end_lon")}
-        merged = head[0] | ends | {"points": head[0]["points"] + head[1]["points"]}
+        ends = {name: first[name] for name in ("last", "end_time", "end_lat", "end_lon")}
+        merged = last | ends | {"points": last["points"] + first["points"]}
         return pa.concat_tables([pa.Table.from_pylist([merged], both.schema), both.slice(2)])
 
     def _kept(self, runs: pa.Table) -> pa.Table:
-        """Return the runs that are trips, and count the others."""
+        """Return the runs that are trips, and count the others by reason."""
         column = {name: runs.column(name).to_numpy() for name in runs.column_names if name != "person"}
         tests = (
             column["points"] < self.rule.min_points,
@@ -149,13 +147,13 @@ class PauseCutter:
 
 
 def _changes(column: pa.ChunkedArray) -> Bools:
-    """Tell for each value but the first whether it differs from the one before."""
+    """Return for each value but the first whether it differs from its predecessor."""
     values = column.combine_chunks()
     return np.asarray(pc.not_equal(values.slice(1), values.slice(0, max(len(values) - 1, 0))))
 
 
 def _runs(points: pa.Table, gap: float) -> pa.Table:
-    """Return the runs of points without a pause among them."""
+    """Return the runs of points without a pause."""
     instant = points.column("instant").to_numpy()
     opens = np.ones(len(points), dtype=bool)
     opens[1:] = _changes(points.column("person")) | (np.diff(instant) > gap * 1e6)

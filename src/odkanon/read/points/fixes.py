@@ -1,4 +1,4 @@
-"""GNSS points in files: one table with a person column, or a folder with a CSV for each person."""
+"""GNSS points in a table with a person column, or in a folder with one CSV per person."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from typing import Any
 
 import duckdb
 
+from odkanon.core.sql import quote_name, quote_text
 from odkanon.errors import InputError
 from odkanon.read.coordinates import coordinate_checks, number_sql
-from odkanon.read.person_ids import NOBODY
-from odkanon.read.tables.column_names import missing, resolve
-from odkanon.read.tables.open_table import Check, Named, Table, csv_tables, open_table, quote_name, quote_text
+from odkanon.read.person_ids import NO_ID
+from odkanon.read.tables.column_names import missing_columns, resolve
+from odkanon.read.tables.open_table import csv_tables, open_table
+from odkanon.read.tables.table import NamedColumns, RowCheck, SourceTable
 from odkanon.read.tables.time_formats import TimeColumn, mixed_offsets
 
 POINT_ALIASES: dict[str, tuple[str, ...]] = {
@@ -25,7 +27,7 @@ POINT_ALIASES: dict[str, tuple[str, ...]] = {
     "lon": ("lng", "longitude"),
     "valid": (),
 }
-"""Names of columns of points, in lower case with ``_`` for spaces, that are understood besides our own."""
+"""Further recognised column names, in lower case with ``_`` for spaces."""
 
 _NOT_VALID = ("false", "f", "0", "no", "n", "v", "void", "invalid", "no fix", "nofix")
 _FILE_NAME = r"([^/\\]+?)(\.csv)?(\.gz)?$"
@@ -34,19 +36,19 @@ _PERSON_OF_FILE = f"regexp_extract(filename, '{_FILE_NAME}', 1, 'i')"
 
 @dataclass(frozen=True)
 class Fixes:
-    """Points as one query.
+    """GNSS points as one query.
 
     Attributes
     ----------
     connection : duckdb.DuckDBPyConnection
-        Where to run it.
+        Connection to run it on.
     query : str
         Yields ``person``, ``instant``, ``clock`` (both in microseconds), ``lat``, ``lon``, ``zoned`` and ``reason``:
         0 for a good fix, or 1 and more for one of ``reasons``.
     reasons : tuple of str
-        Why fixes are turned away.
-    tables : tuple of Table
-        Where they come from, one for each layout of columns.
+        Why fixes are rejected.
+    tables : tuple of SourceTable
+        Their tables, one per layout of columns.
     """
 
     connection: duckdb.DuckDBPyConnection
@@ -54,66 +56,66 @@ class Fixes:
     reasons: tuple[str, ...]
     name: str
     time_column: str
-    tables: tuple[Table, ...]
+    tables: tuple[SourceTable, ...]
 
     def unreadable_lines(self) -> int:
         """Return how many lines of CSV files could not be read, once the query has run."""
         return self.tables[0].unreadable_lines()
 
     def check_offsets(self, zoned: int, plain: int) -> None:
-        """Raise if some good points say how far from UTC they are, and others do not."""
+        """Raise if only some of the good points have a UTC offset."""
         if zoned and plain:
             raise mixed_offsets(self.name, self.time_column, zoned, plain)
 
 
 def open_fixes(source: Any, columns: Mapping[str, str] | None = None) -> Fixes:
-    """Return the points of a file, a table in memory, or a folder of CSVs that are named by person."""
+    """Return the points in a file, a table in memory, or a folder of CSVs that are named by person."""
     if isinstance(source, str | Path) and Path(source).is_dir():
-        return fixes_of_files(person_files(Path(source)), str(source), columns)
+        return files_to_fixes(person_files(Path(source)), str(source), columns)
     table = open_table(source)
-    return fixes_of_table(table, point_columns(table, columns))
+    return table_to_fixes(table, point_columns(table, columns))
 
 
 def point_columns(
-    table: Named, columns: Mapping[str, str] | None = None, *, from_file_name: bool = False
+    table: NamedColumns, columns: Mapping[str, str] | None = None, *, from_file_name: bool = False
 ) -> dict[str, str]:
-    """Return which column of a table stands for each of our names; persons may be told by the names of files."""
+    """Return the column of each of our names; persons may come from the names of files instead."""
     found = resolve(table, columns, POINT_ALIASES)
     if "time" not in found and "local_time" in found:
         found["time"] = found["local_time"]
     wanted = ("time", "lat", "lon") if from_file_name else ("person", "time", "lat", "lon")
     if any(name not in found for name in wanted):
-        raise missing(table, found, wanted)
+        raise missing_columns(table, found, wanted)
     return found
 
 
-def fixes_of_table(table: Table, found: dict[str, str]) -> Fixes:
-    """Return the points of a table whose columns are known."""
+def table_to_fixes(table: SourceTable, found: dict[str, str]) -> Fixes:
+    """Return the points in a table whose columns are known."""
     return _fixes([table], [found], table.name, from_file_name=False)
 
 
 def person_files(folder: Path) -> list[Path]:
-    """Return the CSV files of a folder, in order of their names."""
+    """Return the CSV files of a folder, sorted by name."""
     files = sorted(path for path in folder.iterdir() if path.name.lower().endswith((".csv", ".csv.gz")))
     if not files:
-        raise InputError(f"{folder} has no CSV files; it should have one for each person, named by the person's id")
+        raise InputError(f"{folder} has no CSV files; it should have one per person, named by the person's id")
     return files
 
 
-def person_of(path: Path) -> str:
-    """Return the person whose points are in a file, by its name."""
+def file_person(path: Path) -> str:
+    """Return the person in the name of a file."""
     found = re.search(_FILE_NAME, path.name, re.IGNORECASE)
     return found[1] if found else path.name
 
 
-def fixes_of_files(files: Sequence[Path], name: str, columns: Mapping[str, str] | None = None) -> Fixes:
-    """Return the points of files that are each named by their person."""
+def files_to_fixes(files: Sequence[Path], name: str, columns: Mapping[str, str] | None = None) -> Fixes:
+    """Return the points in files that are named by person."""
     tables = csv_tables(files)
     founds = [point_columns(table, columns, from_file_name=True) for table in tables]
     return _fixes(tables, founds, name, from_file_name=True)
 
 
-def _fixes(tables: list[Table], founds: list[dict[str, str]], name: str, *, from_file_name: bool) -> Fixes:
+def _fixes(tables: list[SourceTable], founds: list[dict[str, str]], name: str, *, from_file_name: bool) -> Fixes:
     selects, checks = [], []
     for table, found in zip(tables, founds, strict=True):
         person = _PERSON_OF_FILE if from_file_name else _person(table, found["person"])
@@ -124,31 +126,31 @@ def _fixes(tables: list[Table], founds: list[dict[str, str]], name: str, *, from
     return Fixes(tables[0].connection, query, reasons, name, founds[0]["time"], tuple(tables))
 
 
-def _person(table: Table, column: str) -> str:
-    """Leave numbers as they are: they sort faster than texts. Points of nobody are not those of one person."""
+def _person(table: SourceTable, column: str) -> str:
+    """Return the SQL of a person id, NULL for placeholders; numbers are not converted, since they sort faster."""
     name, kind = quote_name(column), table.types()[column]
     if kind == "VARCHAR":
-        nobody = ", ".join(map(quote_text, NOBODY))
-        return f"CASE WHEN lower(trim({name})) IN ({nobody}) THEN NULL ELSE trim({name}) END"
+        no_id = ", ".join(map(quote_text, NO_ID))
+        return f"CASE WHEN lower(trim({name})) IN ({no_id}) THEN NULL ELSE trim({name}) END"
     return f"nullif({name}, CAST('nan' AS {kind}))" if kind in ("FLOAT", "DOUBLE") else name
 
 
-def _checks(table: Table, found: Mapping[str, str], person: str) -> list[Check]:
+def _checks(table: SourceTable, found: Mapping[str, str], person: str) -> list[RowCheck]:
     time = quote_name(found["time"])
     invalid = "false"
     if "valid" in found:
         listed = ", ".join(f"'{word}'" for word in _NOT_VALID)
         invalid = f"coalesce(lower(trim(CAST({quote_name(found['valid'])} AS VARCHAR))) IN ({listed}), false)"
     return [
-        Check("without a person", f"{person} IS NULL"),
-        Check("without a time", f"{time} IS NULL"),
-        Check("with a time that cannot be read", f"{TimeColumn(table, found['time']).instant} IS NULL"),
+        RowCheck("without a person", f"{person} IS NULL"),
+        RowCheck("without a time", f"{time} IS NULL"),
+        RowCheck("with a time that cannot be read", f"{TimeColumn(table, found['time']).instant} IS NULL"),
         *coordinate_checks([found["lat"]], [found["lon"]]),
-        Check("that the receiver marks as not valid", invalid),
+        RowCheck("that the receiver marks as not valid", invalid),
     ]
 
 
-def _select(table: Table, found: Mapping[str, str], person: str, checks: Sequence[Check]) -> str:
+def _select(table: SourceTable, found: Mapping[str, str], person: str, checks: Sequence[RowCheck]) -> str:
     time = TimeColumn(table, found["time"])
     clock = TimeColumn(table, found.get("local_time", found["time"])).clock
     cases = " ".join(f"WHEN {check.condition} THEN {number}" for number, check in enumerate(checks, 1))

@@ -1,23 +1,26 @@
-"""The files of the NetMob25 survey: who took part, and a file of GNSS points for each person.
+"""The NetMob25 survey: a list of individuals, and one file of GNSS points per person.
 
-The data are restricted; what is known here is their layout, as the challenge's papers describe it.
+The data are restricted; their layout follows the papers of the challenge.
 """
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet
 
+from odkanon.core.sql import quote_name
 from odkanon.errors import InputError
 from odkanon.read.points.cutting import TripRule
-from odkanon.read.points.fixes import fixes_of_files, person_files, person_of
+from odkanon.read.points.fixes import file_person, files_to_fixes, person_files
 from odkanon.read.points.segmentation import PointsAccount, Progress, check_output, write_trips
 from odkanon.read.tables.column_names import resolve
-from odkanon.read.tables.open_table import open_table, quote_name
+from odkanon.read.tables.open_table import open_table
 
 INDIVIDUALS, POINTS = "individuals_dataset.csv", "gps_dataset"
 
@@ -50,18 +53,18 @@ _SQL = {
 
 @dataclass(frozen=True)
 class SurveyAccount:
-    """What became of the persons of a survey, and of the points of those who took part with complete records.
+    """Counts of the persons of a survey, and of the points of those with complete records.
 
     Attributes
     ----------
     individuals : int
-        Persons listed.
+        Listed persons.
     incomplete : int
-        Those without complete GNSS records, who are left out.
+        Those without complete GNSS records, who are excluded.
     without_file : int
-        Those with complete records by the list, but without a file of points.
+        Those with complete records according to the list, but without a file of points.
     unlisted : int
-        Files of points of nobody on the list, which are left out.
+        Files of points of persons who are not listed, which are excluded.
     """
 
     individuals: int
@@ -69,6 +72,40 @@ class SurveyAccount:
     without_file: int
     unlisted: int
     points: PointsAccount
+
+
+def read_netmob25(folder: str | Path, *, rule: TripRule | None = None) -> tuple[pa.Table, SurveyAccount]:
+    """Return the paper's trips table from a NetMob25 folder, in memory.
+
+    Parameters
+    ----------
+    folder : path
+        With ``individuals_dataset.csv`` and ``gps_dataset/<ID>.csv``.
+    rule : TripRule, optional
+        When points form a trip; by default, as in the paper, a pause of more than 180 s ends one.
+
+    Returns
+    -------
+    pyarrow.Table
+        ``person, start_time, end_time`` (local), the coordinates of both ends, and of the person ``weight, sex, age,
+        category, area_name, diploma, nb_car, nbpers_house``, as far as the list has them.
+    SurveyAccount
+        Counts of persons, points and trips.
+
+    Examples
+    --------
+    >>> from odkanon import make_survey
+    >>> from odkanon.sample.gnss_points import write_netmob25
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     points = write_netmob25(make_survey().slice(0, 60), Path(folder) / "survey")
+    ...     trips, account = read_netmob25(Path(folder) / "survey")
+    >>> trips.num_rows == account.points.trips
+    True
+    """
+    with tempfile.TemporaryDirectory(prefix="odkanon-") as scratch:
+        path = Path(scratch) / "trips.parquet"
+        account = write_survey_trips(Path(folder), path, rule=rule)
+        return pyarrow.parquet.read_table(path), account
 
 
 def write_survey_trips(
@@ -79,31 +116,19 @@ def write_survey_trips(
     progress: Progress | None = None,
     force: bool = False,
 ) -> SurveyAccount:
-    """Write the paper's trips table from a NetMob25 folder.
-
-    The columns are ``person, start_time, end_time`` (local), the coordinates of both ends, and ``weight, sex, age,
-    category, area_name, diploma, nb_car, nbpers_house`` of the person, as far as the list has them.
-
-    Parameters
-    ----------
-    folder : Path
-        With ``individuals_dataset.csv`` and ``gps_dataset/<ID>.csv``; other files are not looked at, for the survey's
-        own trips have no coordinates.
-    rule : TripRule, optional
-        What makes points a trip; by default a pause of more than 180 s ends one, as in the paper.
-    """
+    """Write the trips of a NetMob25 folder to a file; see `read_netmob25`."""
     check_output(output, force=force)
     persons = read_individuals(_entry(folder, INDIVIDUALS))
     complete = persons.column("complete").to_numpy()
     chosen = persons.filter(pa.array(complete)).drop_columns(["complete"])
     files = person_files(_entry(folder, POINTS))
-    names = np.array([person_of(path) for path in files])
+    names = np.array([file_person(path) for path in files])
     wanted = np.isin(names, np.array(chosen.column("person").to_pylist(), dtype=np.str_))
     if not wanted.any():
         raise InputError(
             f"none of the {len(files):,} files in {folder / POINTS} is named by the ID of a person with GPS_RECORD true"
         )
-    fixes = fixes_of_files([path for path, keep in zip(files, wanted, strict=True) if keep], str(folder))
+    fixes = files_to_fixes([path for path, keep in zip(files, wanted, strict=True) if keep], str(folder))
     points = write_trips(fixes, output, rule=rule, persons=chosen, progress=progress, force=force)
     listed = np.isin(names, np.array(persons.column("person").to_pylist(), dtype=np.str_))
     return SurveyAccount(
@@ -116,14 +141,15 @@ def write_survey_trips(
 
 
 def read_individuals(path: Path) -> pa.Table:
-    """Read the list of persons: ``person, weight, complete`` and the attributes that the survey is known to have."""
+    """Read the list of persons: ``person, weight, complete`` and the known attributes of the survey."""
     table = open_table(path)
     found = resolve(table, None, _COLUMNS)
     if any(name not in found for name in _NEEDED):
         theirs = {"person": "ID", "weight": "WEIGHT_INDIV", "complete": "GPS_RECORD"}
         absent = ", ".join(theirs[name] for name in _NEEDED if name not in found)
         raise InputError(
-            f"{path} has no column {absent}; a NetMob25 list of individuals has it. It has: {', '.join(table.columns)}"
+            f"{path} has no column {absent}, as a NetMob25 list of individuals should. "
+            f"It has: {', '.join(table.columns)}"
         )
     names = [name for name in _COLUMNS if name in found]
     persons = table.fetch({name: _SQL[name].format(quote_name(found[name])) for name in names})
@@ -138,7 +164,7 @@ def _check_distinct(path: Path, persons: Sequence[str]) -> None:
 
 
 def _entry(folder: Path, name: str) -> Path:
-    """Return a file or folder by its name, whatever its case."""
+    """Return a file or folder by name, ignoring case."""
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder; give the one that holds {INDIVIDUALS} and {POINTS}/")
     for path in sorted(folder.iterdir()):

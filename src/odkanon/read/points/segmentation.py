@@ -1,4 +1,4 @@
-"""GNSS points to trips, however many there are: DuckDB sorts them on disk, and a stream of them is cut at pauses."""
+"""From GNSS points to trips in bounded memory: DuckDB sorts points on disk, and the stream is cut at pauses."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ import pyarrow.parquet
 
 from odkanon.core.atomic_write import check_new, partial_folder
 from odkanon.core.progress import watched
-from odkanon.errors import InputError
+from odkanon.core.sql import connect, literal, quote_text
+from odkanon.errors import InputError, InvalidValueError, UnreadableFileError
 from odkanon.read.points.cutting import COPY, ORDER, SAME_TIME, PauseCutter, TripRule
 from odkanon.read.points.fixes import Fixes, open_fixes
-from odkanon.read.tables.open_table import connect, quote_text
-from odkanon.read.tables.table import literal, measure_progress, share_of
+from odkanon.read.tables.table import first_line, measure_progress, share_of
 from odkanon.read.trip_checks import UNREADABLE
 
 MEMORY = "1GB"
-"""What the sort may take; the rest goes to disk. The process as a whole stays below twice that."""
+"""Memory for the sort, which spills to disk; the whole process stays below twice that."""
 
 _BATCH = 200_000
 _SUFFIXES = (".parquet", ".csv", ".gz")
@@ -32,20 +32,20 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class PointsAccount:
-    """What became of the points.
+    """Counts of points and trips.
 
     Attributes
     ----------
     points : int
         Points read, good and bad.
     rejected : mapping of str to int
-        Points turned away, by reason.
+        Rejected points, by reason.
     persons, persons_without_trips : int
-        Persons with a good point, and those among them without a trip.
+        Persons with a good point, and how many of them have no trip.
     trips : int
-        Trips made.
+        Resulting trips.
     dropped : mapping of str to int
-        Runs of points that are no trips, by reason.
+        Runs of points that are not trips, by reason.
     """
 
     points: int
@@ -59,14 +59,14 @@ class PointsAccount:
 def points_to_trips(
     source: Any, *, rule: TripRule | None = None, columns: Mapping[str, str] | None = None
 ) -> tuple[pa.Table, PointsAccount]:
-    """Return the trips of GNSS points, in memory.
+    """Segment GNSS points into trips, in memory.
 
     Parameters
     ----------
     source : path or table
-        A CSV or Parquet file with a person column, a folder with a CSV for each person, or a table in memory.
+        A CSV or Parquet file with a person column, a folder with one CSV per person, or a table in memory.
     rule : TripRule, optional
-        What makes points a trip; by default a pause of more than 180 s ends one.
+        When points form a trip; by default, a pause of more than 180 s ends one.
     columns : mapping of str to str, optional
         ``{ours: theirs}`` for columns that are not recognised: ``person, time, local_time, lat, lon, valid``.
 
@@ -94,21 +94,21 @@ def write_trips(
     progress: Progress | None = None,
     force: bool = False,
 ) -> PointsAccount:
-    """Write the trips of GNSS points to a file, all or nothing; memory stays small whatever their number.
+    """Write the trips of GNSS points to a file, atomically and in bounded memory.
 
     Parameters
     ----------
     output : Path
         ``.parquet``, ``.csv`` or ``.csv.gz``.
     persons : pyarrow.Table, optional
-        What to add to the trips of each person: a column ``person``, and any others.
+        Attributes to add to trips, by a column ``person``.
     progress : callable, optional
-        Called with a text at each new stage.
+        Called with a description of each stage.
     """
     check_output(output, force=force)
     progress = progress or (lambda text: None)
     maker = TripMaker(fixes, rule or TripRule(), progress)
-    # The sort may need as much room as the points themselves, which is rather found where the trips will go.
+    # The sort may need as much space as the points, which is likelier available where the trips will go.
     with partial_folder(output) as scratch:
         runs = scratch / "runs.parquet"
         _write_runs(maker.batches(scratch), runs)
@@ -120,14 +120,14 @@ def write_trips(
 
 
 def check_output(output: Path, *, force: bool) -> None:
-    """Raise if trips cannot go to this file; worth asking before the work begins."""
+    """Raise if trips cannot be written to a file, before any work is done."""
     if output.suffix not in _SUFFIXES:
-        raise InputError(f"{output} should end in .parquet, .csv or .csv.gz")
+        raise InvalidValueError(f"{output} should end in .parquet, .csv or .csv.gz")
     check_new(output, force=force)
 
 
 class TripMaker:
-    """Run the sort, feed the cutter, keep the account."""
+    """Sorts points, segments them, and keeps the counts."""
 
     def __init__(self, fixes: Fixes, rule: TripRule, progress: Progress = lambda text: None) -> None:
         check_rule(rule)
@@ -137,13 +137,13 @@ class TripMaker:
         self._zoned = 0
 
     def batches(self, scratch: Path) -> Iterator[pa.Table]:
-        """Yield trips, by person and then by time; at least one table, which may be empty."""
+        """Yield trips by person and time; at least one table, which may be empty."""
         for batch in self._sorted(scratch):
             table = pa.Table.from_batches([batch])
             reason = table.column("reason").to_numpy()
             self._reasons += np.bincount(reason, minlength=len(self._reasons))
             good = table.filter(pa.array(reason == 0)) if reason.any() else table
-            self._look_at_offsets(good)
+            self._check_offsets(good)
             yield self._cutter.feed(good.select(["person", "instant", "clock", "lat", "lon"]))
             done = int(self._reasons.sum())
             self._progress(f"cutting points into trips: {done:,} points, {self._cutter.trips:,} trips")
@@ -153,9 +153,9 @@ class TripMaker:
         yield last
 
     def account(self) -> PointsAccount:
-        """Return what became of the points so far."""
+        """Return the counts so far."""
         lines = self._fixes.unreadable_lines()
-        return account_of(self._fixes, self._cutter.rule, self._reasons.tolist(), self._cutter.counts(), lines)
+        return make_account(self._fixes, self._cutter.rule, self._reasons.tolist(), self._cutter.counts(), lines)
 
     def _sorted(self, scratch: Path) -> Iterator[pa.RecordBatch]:
         connection = self._fixes.connection
@@ -173,27 +173,26 @@ class TripMaker:
                 yield first
                 first = next(reader, None)
         except (duckdb.Error, pa.ArrowException) as error:
-            told = str(error).strip().splitlines()[0]
-            raise InputError(f"{self._fixes.name} cannot be read: {told}") from None
+            raise UnreadableFileError.because(self._fixes.name, first_line(error)) from None
 
-    def _look_at_offsets(self, good: pa.Table) -> None:
+    def _check_offsets(self, good: pa.Table) -> None:
         self._zoned += int(np.count_nonzero(good.column("zoned").to_numpy()))
         self._fixes.check_offsets(self._zoned, int(self._reasons[0]) - self._zoned)
 
 
-def account_of(
+def make_account(
     fixes: Fixes, rule: TripRule, reasons: Sequence[int], cut: Mapping[str, int], lines: int = 0
 ) -> PointsAccount:
-    """Return what became of points.
+    """Return the counts of points and trips.
 
     Parameters
     ----------
     reasons : sequence of int
-        How many points are good, and how many were turned away for each reason of ``fixes``.
+        Number of good points, and of those rejected for each reason of ``fixes``.
     cut : mapping of str to int
-        What the cutters counted.
+        Counts of the cutters.
     lines : int
-        Lines that could not be read.
+        Unreadable lines.
     """
     more = {COPY: cut.get("copies", 0), SAME_TIME: cut.get("same_time", 0), UNREADABLE: lines}
     rejected = dict(zip(fixes.reasons, reasons[1:], strict=True)) | more
@@ -209,16 +208,18 @@ def account_of(
 
 
 def no_usable_point(fixes: Fixes, account: PointsAccount) -> InputError:
-    """Return the error for points among which there is no good one."""
+    """Return the error for points without a usable one."""
     return InputError(f"{fixes.name} has no usable point ({_listed(account.rejected)})")
 
 
 def check_rule(rule: TripRule) -> None:
-    """Raise if a rule cannot make trips."""
+    """Raise if a rule is out of range."""
     if not rule.gap > 0:
-        raise InputError(f"the gap that ends a trip must be more than 0 seconds, not {rule.gap:g}")
+        raise InvalidValueError(f"the gap that ends a trip must be more than 0 seconds, not {rule.gap:g}")
     if rule.min_points < 1:
-        raise InputError(f"a trip needs 1 point at least, or 2, a first and a last one; not {rule.min_points}")
+        raise InvalidValueError(
+            f"a trip needs at least 1 point, or 2 for a first and a last one; not {rule.min_points}"
+        )
 
 
 def _write_runs(batches: Iterator[pa.Table], path: Path) -> None:
@@ -230,7 +231,7 @@ def _write_runs(batches: Iterator[pa.Table], path: Path) -> None:
 
 
 def _convert(runs: Path, output: Path, persons: pa.Table | None) -> None:
-    """Turn the runs into the file that was asked for, with the columns of their persons."""
+    """Write trips in the requested format, with the attributes of their persons."""
     if output.suffix == ".parquet" and persons is None:
         runs.rename(output)
         return

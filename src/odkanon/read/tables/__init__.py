@@ -1,1 +1,1 @@
-"""Tables: opening them, their columns, times, layouts and filters."""
+"""Tables: opening them, their columns, formats and filters."""

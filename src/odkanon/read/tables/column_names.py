@@ -1,14 +1,20 @@
-"""Which column of a table is which: our names, the names others use for them, and what to say when in doubt."""
+"""Which column of a table is which: our names, those that others use, and the layouts of well-known data.
+
+A layout that differs in names only belongs into `ALIASES`; one whose values must be converted, into `LAYOUTS`.
+"""
 
 from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from odkanon.errors import InputError, nearest
-from odkanon.read.tables.open_table import Named
+from odkanon.core.sql import quote_name
+from odkanon.errors import ColumnNotFoundError, InputError, UnknownNameError, nearest
+from odkanon.read.tables.table import NamedColumns, RowCheck, SourceTable
+from odkanon.read.tables.time_formats import TimeColumn
 
 log = logging.getLogger(__name__)
 
@@ -17,7 +23,7 @@ TableContent = Literal["trips", "od"]
 COORDINATES = ("start_lat", "start_lon", "end_lat", "end_lon")
 ENDS = ("origin", "destination")
 ATTRIBUTES = ("sex", "age", "category")
-"""Attributes of a person that are kept where the input has them."""
+"""Attributes of a person that are kept by default."""
 
 ALIASES: dict[str, tuple[str, ...]] = {
     "person": ("person_id", "user_id", "participant_id", "uid"),
@@ -65,33 +71,32 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "destination": ("end_h3", "destination_id", "dolocationid"),
     "trips": ("count", "n_trips", "flow"),
 }
-"""Names, in lower case with ``_`` for spaces, that are understood besides our own. None may be a guess: an ``id``
-could be a trip's."""
+"""Further recognised names, in lower case with ``_`` for spaces. None may be ambiguous: an ``id`` could be a trip's."""
 
 
 def resolve(
-    table: Named,
+    table: NamedColumns,
     columns: Mapping[str, str] | None,
     aliases: Mapping[str, tuple[str, ...]] = ALIASES,
     also: Collection[str] | None = (),
 ) -> dict[str, str]:
-    """Return which column of a table stands for each of our names that it has.
+    """Return the column of each of our names that a table has.
 
     Parameters
     ----------
-    table : Table or the like
+    table : SourceTable or the like
         The table.
     columns : mapping of str to str, optional
-        ``{ours: theirs}``, which goes before everything else.
+        ``{ours: theirs}``, which takes precedence.
     aliases : mapping of str to tuple of str
-        Names that are understood besides each of ours; case does not matter, and spaces are like ``_``.
+        Further recognised names; case does not matter, and spaces are like ``_``.
     also : collection of str, optional
-        Further names that may be given a column, such as attributes; None for any.
+        Further names that may be mapped to a column, such as attributes; None for any.
 
     Raises
     ------
     InputError
-        If a name is unknown, or two columns could be meant.
+        If a name is unknown, or several columns fit one.
     """
     known = None if also is None else {*aliases, *ATTRIBUTES, *also}
     found = _named(table, columns or {}, known, {*aliases, *ATTRIBUTES})
@@ -104,67 +109,187 @@ def resolve(
         candidates = candidates or [name for name, plain in free.items() if plain in others]
         if len(candidates) > 1:
             listed = " or ".join(repr(name) for name in candidates)
-            raise InputError(f"{ours} could be {listed} in {table.name}; say which", option=f"column {ours}=NAME")
+            raise InputError(f"{ours} could be {listed} in {table.name}; name the column", option=f"column {ours}=NAME")
         if candidates:
             found[ours] = candidates[0]
     return found
 
 
 def _named(
-    table: Named, columns: Mapping[str, str], known: Collection[str] | None, ours: Collection[str]
+    table: NamedColumns, columns: Mapping[str, str], known: Collection[str] | None, ours: Collection[str]
 ) -> dict[str, str]:
-    """Return ``{ours: theirs}`` as it was given, or turned round where it was given as ``{theirs: ours}``."""
-    wrong = [name for name in columns if known is not None and name not in known]
-    told = {left: right for left, right in columns.items() if left != right}
-    old = bool(told) and all(left in table.columns and right in ours for left, right in told.items())
-    if old and (wrong or any(theirs not in table.columns for theirs in columns.values())):
+    """Return ``{ours: theirs}``, also where it was given as ``{theirs: ours}``."""
+    unknown = [name for name in columns if known is not None and name not in known]
+    renamed = {left: right for left, right in columns.items() if left != right}
+    inverted = bool(renamed) and all(left in table.columns and right in ours for left, right in renamed.items())
+    if inverted and (unknown or any(theirs not in table.columns for theirs in columns.values())):
         warnings.warn(
-            "columns={theirs: ours} goes away in the next version; write columns={ours: theirs}, as on the "
-            "command line",
+            "columns={theirs: ours} is deprecated; write columns={ours: theirs}, as on the command line",
             DeprecationWarning,
             stacklevel=2,
         )
         if len(set(columns.values())) < len(columns):
-            raise InputError("two columns are named for the same thing; name one")
+            raise InputError("two columns are mapped to the same name; map one")
         return {right: left for left, right in columns.items()}
-    if wrong:
-        listed = ", ".join(sorted(known or ()))
-        raise InputError(f"{wrong[0]!r} is nothing that a column can be{nearest(wrong[0], known or ())}: {listed}")
+    if unknown:
+        raise UnknownNameError.among("column name", unknown[0], sorted(known or ()))
     for theirs in columns.values():
         if theirs not in table.columns:
-            raise InputError(f"{table.name} has no column {theirs!r}{nearest(theirs, table.columns)}")
+            raise ColumnNotFoundError.from_missing(table.name, theirs, table.columns)
         if list(columns.values()).count(theirs) > 1:
-            raise InputError(f"column {theirs!r} is named for two things; name it once")
-    if old:
-        log.warning("the names of columns are read as {ours: theirs}, though they would make sense either way")
+            raise InputError(f"column {theirs!r} is mapped to two names; map it to one")
+    if inverted:
+        log.warning("column names are read as {ours: theirs}, though the reverse would be possible")
     return dict(columns)
 
 
-def kind_of(table: Named, found: Mapping[str, str]) -> TableContent:
-    """Tell whether a table holds trips with coordinates or records between zones, by its columns."""
+def detect_content(table: NamedColumns, found: Mapping[str, str]) -> TableContent:
+    """Return whether a table holds trips with coordinates or records between zones, by its columns."""
     has_coordinates = all(name in found for name in COORDINATES)
     has_ends = all(name in found for name in ENDS)
     if has_coordinates and has_ends:
         raise InputError(
-            f"{table.name} has both coordinates and origin/destination columns; say which to use, trips or od",
-            option="read-as",
+            f"{table.name} has both coordinates and origin/destination columns; choose trips or od", option="read-as"
         )
     if has_ends:
         return "od"
     if has_coordinates:
         return "trips"
     wanted = ENDS if any(name in found for name in ENDS) else COORDINATES
-    raise missing(table, found, wanted)
+    raise missing_columns(table, found, wanted)
 
 
-def missing(table: Named, found: Mapping[str, str], wanted: tuple[str, ...]) -> InputError:
-    """Return the error for columns that are needed and not there, with what was probably meant."""
+def missing_columns(table: NamedColumns, found: Mapping[str, str], wanted: tuple[str, ...]) -> InputError:
+    """Return the error for missing columns, with the nearest ones."""
     absent = [name for name in wanted if name not in found]
     free = [name for name in table.columns if name not in found.values()]
     hints = [f"{name}{nearest(name, free)}" for name in absent]
     also = " (or origin and destination, for a table of zones)" if wanted == COORDINATES else ""
-    return InputError(
-        f"{table.name} has no column for {', '.join(hints)}{also}; say which column it is. "
-        f"It has: {', '.join(table.columns)}",
+    return ColumnNotFoundError(
+        f"{table.name} has no column for {', '.join(hints)}{also}; name the column. It has: {', '.join(table.columns)}",
         option=f"column {absent[0]}=NAME",
     )
+
+
+def attribute_columns(table: NamedColumns, found: Mapping[str, str], wanted: Sequence[str] | None) -> dict[str, str]:
+    """Return the columns of the attributes to keep; by default those of `ATTRIBUTES` that the table has."""
+    lower = {name.lower(): name for name in table.columns}
+    if wanted is None:
+        return {name: lower[name] for name in ATTRIBUTES if name in lower} | {
+            name: found[name] for name in ATTRIBUTES if name in found
+        }
+    kept = {name: found.get(name, lower.get(name.lower(), "")) for name in wanted}
+    for name, column in kept.items():
+        if not column:
+            raise ColumnNotFoundError.from_missing(table.name, name, table.columns)
+    return kept
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A layout of well-known data, recognised by its columns.
+
+    Attributes
+    ----------
+    name : str
+        Its common name.
+    needs : frozenset of str
+        Columns, in lower case, that only this layout combines.
+    view : callable
+        From a table and its columns by lower-case name to a table with our columns added.
+    """
+
+    name: str
+    needs: frozenset[str]
+    view: Callable[[SourceTable, Mapping[str, str]], SourceTable]
+
+
+def apply_layout(table: SourceTable) -> SourceTable:
+    """Return a table with our columns added, if it is in a known layout."""
+    layout = find_layout(table.columns)
+    return table if layout is None else layout.view(table, {name.lower(): name for name in table.columns})
+
+
+def find_layout(columns: Sequence[str]) -> Layout | None:
+    """Return the known layout with such columns; None if there is none."""
+    lower = {name.lower() for name in columns}
+    return next((layout for layout in LAYOUTS if layout.needs <= lower), None)
+
+
+_NUMBER = r"(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)"
+_PAIR = rf"\[\s*{_NUMBER}\s*,\s*{_NUMBER}\s*\]"
+_SECONDS_BETWEEN_POINTS = 15
+_LAT_LNG = (("lat", "lat"), ("lon", "lng"))
+
+
+def _porto_taxis(table: SourceTable, columns: Mapping[str, str]) -> SourceTable:
+    """Return the taxi trips of Porto (ECML/PKDD 2015), from the first to the last point of each track.
+
+    The person is the taxi. The end time follows from the 15 seconds between points; times are UTC.
+    """
+    track = f"trim(CAST({quote_name(columns['polyline'])} AS VARCHAR))"
+    tail = f"right({track}, 120)"
+    points = f"(length({track}) - length(replace({track}, '[', '')) - 1)"
+    start = f"make_timestamptz({TimeColumn(table, columns['timestamp']).instant})"
+    added = {
+        "person": quote_name(columns["taxi_id"]),
+        "start_time": start,
+        "end_time": f"{start} + to_seconds({_SECONDS_BETWEEN_POINTS} * greatest({points} - 1, 0))",
+        "start_lon": f"regexp_extract({track}, '^\\[\\s*{_PAIR}', 1)",
+        "start_lat": f"regexp_extract({track}, '^\\[\\s*{_PAIR}', 2)",
+        "end_lon": f"regexp_extract({tail}, '{_PAIR}\\s*\\]$', 1)",
+        "end_lat": f"regexp_extract({tail}, '{_PAIR}\\s*\\]$', 2)",
+    }
+    holes = f"lower(trim(CAST({quote_name(columns['missing_data'])} AS VARCHAR))) IN ('true', 't', '1')"
+    checks = (
+        RowCheck("with MISSING_DATA, whose track has holes", f"coalesce({holes}, false)"),
+        RowCheck("with an unclosed POLYLINE", f"NOT regexp_matches({tail}, '(^\\[|\\])\\s*\\]$')"),
+        RowCheck("with fewer than two points in POLYLINE", f"coalesce({points}, 0) < 2"),
+    )
+    return _with_columns(table, added, checks)
+
+
+def _mds_trips(table: SourceTable, columns: Mapping[str, str]) -> SourceTable:
+    """Return the trips of the Mobility Data Specification, with places as objects and times as integers.
+
+    There is no person, since vehicles are shared. Version 1 has the places in its ``route``.
+    """
+    ends = {
+        "start": ("start_location", "^.*?coordinates"),
+        "end": ("end_location", "^.*coordinates"),
+    }
+    added: dict[str, str] = {}
+    for end, (name, upto) in ends.items():
+        time = f"{end}_time"
+        if time in columns:
+            added[time] = f"make_timestamptz({TimeColumn(table, columns[time]).instant})"
+        if name in columns:
+            text = f"CAST({quote_name(columns[name])} AS VARCHAR)"
+            places = {
+                part: f"regexp_extract({text}, '[\"'']{key}[\"'']\\s*:\\s*{_NUMBER}', 1)" for part, key in _LAT_LNG
+            }
+        else:
+            text = f"CAST({quote_name(columns['route'])} AS VARCHAR)"
+            pair = f"{upto}[\"'']\\s*:\\s*\\[\\s*{_NUMBER}\\s*,\\s*{_NUMBER}"
+            places = {part: f"regexp_extract({text}, '{pair}', {at}, 's')" for part, at in (("lat", 2), ("lon", 1))}
+        added |= {f"{end}_{part}": f"nullif({sql}, '')" for part, sql in places.items()}
+    return _with_columns(table, added, ())
+
+
+def _with_columns(table: SourceTable, added: Mapping[str, str], checks: tuple[RowCheck, ...]) -> SourceTable:
+    """Return a table with further columns; it keeps its own, which filters may name."""
+    own = [quote_name(name) for name in table.columns if name not in added]
+    selected = ", ".join([*own, *(f"{expression} AS {name}" for name, expression in added.items())])
+    columns = (*(name for name in table.columns if name not in added), *added)
+    return replace(table, scan=f"(SELECT {selected} FROM {table.scan})", columns=columns, checks=checks)
+
+
+LAYOUTS = (
+    Layout(
+        "Porto taxis (ECML/PKDD 2015)",
+        frozenset({"trip_id", "taxi_id", "timestamp", "missing_data", "polyline"}),
+        _porto_taxis,
+    ),
+    Layout("MDS trips", frozenset({"trip_id", "device_id", "start_location", "end_location"}), _mds_trips),
+    Layout("MDS trips, version 1", frozenset({"trip_id", "device_id", "start_time", "route"}), _mds_trips),
+)

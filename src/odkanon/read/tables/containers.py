@@ -1,4 +1,4 @@
-"""Tables inside something: a zip archive, a spreadsheet, an Arrow file, JSON Lines, standard input."""
+"""Tables in containers: zip archives, spreadsheets, Arrow files, JSON and standard input."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from typing import Any
 import pyarrow as pa
 
 from odkanon.core.paths import plain
-from odkanon.errors import InputError
-from odkanon.read.tables.geo_tables import is_geo, read_geo
-from odkanon.read.tables.text_files import GZIP, Copy, file_sha256
+from odkanon.errors import FileMissingError, InputError, MissingExtraError, UnreadableFileError
+from odkanon.read.tables.geo_files import is_geo, read_geo
+from odkanon.read.tables.text_files import GZIP, ScratchCopy, file_sha256
 
-_HEAD = 1_024
-"""Bytes that tell what a file is."""
+_FIRST_BYTES = 1_024
+"""Bytes that identify the type of a file."""
 _ZIP, _OLD_EXCEL, _ARROW, _OLD_FEATHER = b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"ARRO", b"FEA1"
 
 
 @dataclass(frozen=True)
 class Unpacked:
-    """A file that is text or Parquet by now, or a table.
+    """A text or Parquet file, or a table.
 
     Attributes
     ----------
     path : Path
-        Of the file, or of what was inside it.
+        The file, or its extracted content.
     name : str
-        What to call it in messages.
+        Its name in messages.
     sha256 : str
-        Of the file that was given.
+        Digest of the original file.
     table : pyarrow.Table, optional
-        What it holds, where that is no file any more.
+        Its content, if that is not a file.
     keeper : object
-        What keeps a copy of the inside.
+        Whatever keeps the extracted content alive.
     """
 
     path: Path
@@ -52,11 +52,11 @@ class Unpacked:
 
 
 def unpack(path: Path) -> Unpacked:
-    """Return what is inside a file; most are what they are. ``-`` is standard input."""
+    """Return the content of a container, or the file itself if it is none; ``-`` is standard input."""
     copy = None
     name = str(path)
     if name == "-":
-        copy, name = Copy(), "standard input"
+        copy, name = ScratchCopy(), "standard input"
         with copy.path.open("wb") as written:
             shutil.copyfileobj(sys.stdin.buffer, written)
         path = copy.path
@@ -74,21 +74,21 @@ def unpack(path: Path) -> Unpacked:
         with path.open("rb") as file:
             magic = file.read(4)
     with path.open("rb") as file:
-        head = file.read(_HEAD)
-    table = read_geo(path, name) if is_geo(head) else _table_of(path, magic, name)
+        first = file.read(_FIRST_BYTES)
+    table = read_geo(path, name) if is_geo(first) else _table_of(path, magic, name)
     return Unpacked(path, name, sha256, table, copy)
 
 
 def check_file(path: Path, name: str) -> None:
-    """Raise unless there is a file, and something in it."""
+    """Raise unless there is a file with content."""
     if not path.is_file():
-        raise InputError(f"there is no file {name}; check the path")
+        raise FileMissingError.at(name)
     if path.stat().st_size == 0:
         raise InputError(f"{name} is empty; it needs a header and rows")
 
 
 def _table_of(path: Path, magic: bytes, name: str) -> pa.Table | None:
-    """Return the table in a file that is neither text nor Parquet; None for those."""
+    """Return the table in a file that is neither text nor Parquet; None for these."""
     try:
         if magic in (_ARROW, _OLD_FEATHER):
             import pyarrow.feather
@@ -97,9 +97,7 @@ def _table_of(path: Path, magic: bytes, name: str) -> pa.Table | None:
         if _starts_with_brace(path, magic):
             return _json(path, magic, name)
     except (pa.ArrowInvalid, OSError) as error:
-        raise InputError(
-            f"{name} cannot be read ({str(error).splitlines()[0]}); it may be truncated or mixed"
-        ) from None
+        raise UnreadableFileError.because(name, error, advice="it may be truncated or mixed") from None
     return _spreadsheet(path, name) if magic in (_ZIP, _OLD_EXCEL) else None
 
 
@@ -109,11 +107,11 @@ def _starts_with_brace(path: Path, magic: bytes) -> bool:
             text = file.read(256).removeprefix(b"\xef\xbb\xbf").lstrip()
             return text.startswith(b"{") or (text.startswith(b"[") and text[1:].lstrip().startswith(b"{"))
     except (OSError, EOFError):
-        return False  # reading it as text will say what is wrong with it
+        return False  # reading it as text reports the cause
 
 
 def _json(path: Path, magic: bytes, name: str) -> pa.Table:
-    """Return the objects of JSON Lines, of an array, or of a document that holds one list of them."""
+    """Return the objects in JSON Lines, an array, or a document with one list of them."""
     import pyarrow.json
 
     try:
@@ -122,32 +120,34 @@ def _json(path: Path, magic: bytes, name: str) -> pa.Table:
         if len(table) > 1 or not any(pa.types.is_nested(kind) for kind in table.schema.types):
             return table
     except pa.ArrowInvalid:
-        pass  # one document over many lines, or nothing that can be read: that shows below
+        pass  # one document over many lines, or invalid JSON
     try:
         with gzip.open(path, "rb") if magic.startswith(GZIP) else path.open("rb") as file:
             rows = _objects(json.loads(file.read().decode("utf-8-sig")))
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{name} cannot be read as JSON ({error}); write one object a line, or one array") from None
+        raise UnreadableFileError.because(
+            name, error, as_="JSON", advice="write one object per line, or one array"
+        ) from None
     if rows is None:
-        raise InputError(f"{name} is a JSON document without a list of objects in it; write one object a line")
+        raise InputError(f"{name} is a JSON document without a list of objects; write one object per line")
     return _table_of_objects(rows, name)
 
 
 def _table_of_objects(rows: Sequence[dict[str, Any]], name: str) -> pa.Table:
-    """Return objects as a table with the columns of all of them, as the first need not have each."""
+    """Return objects as a table with the columns of all of them."""
     columns = {}
     for column in dict.fromkeys(key for row in rows for key in row):
         try:
             columns[column] = pa.array([row.get(column) for row in rows])
         except (pa.ArrowException, OverflowError):
             raise InputError(
-                f"{column!r} of {name} has values of several kinds; write all as numbers, or all as texts"
+                f"{column!r} of {name} has values of several types; write all as numbers, or all as texts"
             ) from None
     return pa.table(columns)
 
 
 def _objects(content: Any) -> list[dict[str, Any]] | None:
-    """Return the one list of objects in a document, however deep; a single object with plain values is one row."""
+    """Return the only list of objects in a document, at any depth; None if there is none or several."""
     if isinstance(content, list):
         return content if content and all(isinstance(each, dict) for each in content) else None
     if not isinstance(content, dict):
@@ -161,7 +161,7 @@ def _holds_shapefile(path: Path) -> bool:
         with zipfile.ZipFile(path) as archive:
             return any(name.lower().endswith(".shp") and not _is_hidden(name) for name in archive.namelist())
     except zipfile.BadZipFile:
-        return False  # unpacking it will say what is wrong with it
+        return False  # unpacking it reports the cause
 
 
 def _is_spreadsheet(path: Path) -> bool:
@@ -173,15 +173,15 @@ def _is_spreadsheet(path: Path) -> bool:
     return any(name.startswith("xl/workbook") or name == "content.xml" for name in names)
 
 
-def _extracted(path: Path, name: str) -> tuple[Copy, str]:
-    copy = Copy()
+def _extracted(path: Path, name: str) -> tuple[ScratchCopy, str]:
+    copy = ScratchCopy()
     with zipfile.ZipFile(path) as archive:
         parts = [each for each in archive.infolist() if not each.is_dir() and not _is_hidden(each.filename)]
         if len(parts) != 1:
             listed = ", ".join(each.filename for each in parts[:5]) or "nothing"
-            raise InputError(f"{name} should hold one table, and holds {listed}; take out the one you mean")
+            raise InputError(f"{name} should contain one table, but contains {listed}; extract the one to read")
         if parts[0].flag_bits & 1:
-            raise InputError(f"{name} is locked with a password; unpack it first")
+            raise InputError(f"{name} is protected by a password; unpack it first")
         try:
             with archive.open(parts[0]) as packed, copy.path.open("wb") as written:
                 shutil.copyfileobj(packed, written)
@@ -192,7 +192,7 @@ def _extracted(path: Path, name: str) -> tuple[Copy, str]:
 
 
 def _is_hidden(name: str) -> bool:
-    """Tell whether a file is one that Macs put beside others."""
+    """Return whether a file is metadata that macOS adds to archives."""
     return any(part.startswith((".", "__MACOSX")) for part in PurePosixPath(name).parts)
 
 
@@ -200,41 +200,41 @@ def _spreadsheet(path: Path, name: str) -> pa.Table:
     try:
         import python_calamine
     except ImportError:
-        raise InputError("spreadsheets need python-calamine: pip install 'odkanon[excel]'") from None
+        raise MissingExtraError.needed_for("reading spreadsheets", "python-calamine", "excel") from None
     try:
         book = python_calamine.CalamineWorkbook.from_filelike(io.BytesIO(path.read_bytes()))
         sheets = {each: book.get_sheet_by_name(each).to_python() for each in book.sheet_names}
     except (python_calamine.CalamineError, ValueError, OSError) as error:
-        raise InputError(f"{name} cannot be read as a spreadsheet ({error}); save it again, or as CSV") from None
+        raise UnreadableFileError.because(name, error, as_="a spreadsheet", advice="save it again, or as CSV") from None
     filled = {title: rows for title, rows in sheets.items() if len(rows) > 1}
     if len(filled) != 1:
         listed = ", ".join(map(repr, filled)) or "none"
         raise InputError(
-            f"{name} should have one sheet with a header and rows, and has {listed}; keep the one you mean"
+            f"{name} should have one sheet with a header and rows, but has {listed}; keep only the one to read"
         )
     header, *rows = next(iter(filled.values()))
     names = [str(each).strip() for each in header]
     repeated = [each for each in names if names.count(each) > 1 or not each]
     if repeated:
         raise InputError(
-            f"the first row of {name} names column {repeated[0]!r} twice or not at all; give each one name"
+            f"the first row of {name} has column {repeated[0]!r} twice or unnamed; give each column one name"
         )
     return pa.table({each: _column([row[at] for row in rows]) for at, each in enumerate(names)})
 
 
 def _column(values: Sequence[Any]) -> pa.Array:
-    """Return the cells of a column as numbers or moments where all are such, and as texts otherwise."""
+    """Return the cells of a column as numbers or timestamps if all are, and as texts otherwise."""
     filled = [None if value == "" else value for value in values]
-    attributes = {type(value) for value in filled if value is not None}
-    if attributes and attributes <= {int, float}:
+    types = {type(value) for value in filled if value is not None}
+    if types and types <= {int, float}:
         whole = all(value is None or (float(value).is_integer() and abs(value) < 2**63) for value in filled)
         return pa.array(filled, pa.float64()).cast(pa.int64() if whole else pa.float64())
-    if attributes and attributes <= {datetime, date}:
-        return pa.array([None if each is None else _moment(each) for each in filled], pa.timestamp("us"))
+    if types and types <= {datetime, date}:
+        return pa.array([None if each is None else _timestamp(each) for each in filled], pa.timestamp("us"))
     return pa.array([None if each is None else _text(each) for each in filled], pa.string())
 
 
-def _moment(value: date) -> datetime:
+def _timestamp(value: date) -> datetime:
     return value if isinstance(value, datetime) else datetime.combine(value, time())
 
 

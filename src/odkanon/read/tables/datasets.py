@@ -11,7 +11,7 @@ from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
 
 from odkanon.core.paths import plain, remote
-from odkanon.errors import InputError
+from odkanon.errors import FileMissingError, InputError, UnreadableFileError
 from odkanon.model.measures import MEASURES
 
 log = logging.getLogger(__name__)
@@ -21,16 +21,16 @@ STORES = ("s3", "gs")
 
 
 def is_store(source: str | PurePath) -> bool:
-    """Tell whether a source lies in an object store that is read from here: ``s3://`` or ``gs://``."""
+    """Return whether a source is in an object store that pyarrow reads: ``s3://`` or ``gs://``."""
     address = remote(source)
     return address is not None and address.partition("://")[0].lower() in STORES
 
 
 def open_store(address: str) -> Any:
-    """Return the Parquet files at an address as a dataset of Arrow: one file, or a folder of them.
+    """Return the Parquet file, or folder of files, at an address as an Arrow dataset.
 
-    Who may read them, and where the store is, pyarrow finds out as other programs do: from the environment
-    (``AWS_ACCESS_KEY_ID``, ``AWS_ENDPOINT_URL``, ...), from files of the user, or from the machine.
+    Credentials and endpoint come from the usual places: the environment (``AWS_ACCESS_KEY_ID``, ``AWS_ENDPOINT_URL``,
+    ...), configuration files, or the machine.
     """
     import pyarrow as pa
     import pyarrow.dataset
@@ -42,8 +42,8 @@ def open_store(address: str) -> Any:
         check_partitions(map(PurePosixPath, own.files), own.schema.names, address)
         found = pyarrow.dataset.dataset(path, filesystem=files, format="parquet", partitioning="hive")
     except (OSError, pa.ArrowException) as error:
-        told = str(error).splitlines()[0]
-        raise InputError(f"{address} cannot be read ({told}); check the address, and whether you may read it") from None
+        advice = "check the address, and whether you have access"
+        raise UnreadableFileError.because(address, error, advice=advice) from None
     if not found.files:
         raise InputError(f"there are no Parquet files at {address}; check the address")
     return found
@@ -60,45 +60,45 @@ def dataset_files(source: str | Path) -> list[Path] | None:
         )
         if not files:
             raise InputError(f"{path} is a folder without Parquet files; give a file, or a folder of *.parquet")
-        check_once(files)
+        check_distinct_files(files)
         return list(map(plain, files))
     if not path.exists() and glob.has_magic(text):
         files = sorted(Path(name) for name in glob.glob(text, recursive=True))
         if not files:
-            raise InputError(f"no file matches {text}; check the pattern")
-        # A pattern may match a folder and what is in it, which is read once.
-        once = sorted({file for name in files for file in (dataset_files(name) or [plain(name)])})
-        check_once(once)
-        return once
+            raise FileMissingError.at(text, what="file that matches", advice="check the pattern")
+        # A pattern may match both a folder and its files.
+        files = sorted({file for name in files for file in (dataset_files(name) or [plain(name)])})
+        check_distinct_files(files)
+        return files
     return None
 
 
-def check_once(files: Iterable[Path]) -> None:
-    """Raise where two names mean one file, be it by a link: its trips would count twice."""
+def check_distinct_files(files: Iterable[Path]) -> None:
+    """Raise if two names refer to one file, also by a link: its trips would count twice."""
     seen: dict[object, Path] = {}
     for file in files:
         about = file.stat() if file.exists() else None
         first = seen.setdefault(file if about is None else (about.st_dev, about.st_ino), file)
         if first is not file:
-            twice = f"{file} is given twice" if first == file else f"{first} and {file} are the same file"
-            raise InputError(f"{twice}; its trips would count twice, so name each file once")
+            twice = f"{file} is listed twice" if first == file else f"{first} and {file} are the same file"
+            raise InputError(f"{twice}; its trips would count twice, so list each file once")
 
 
 def check_partitions(files: Iterable[PurePath], own: Collection[str], name: str) -> None:
-    """Raise where a folder such as ``weight=5`` would replace a column of the files; warn where it makes one."""
+    """Raise if a folder such as ``weight=5`` would replace a column of the files; warn if it adds a counted one."""
     folders = {part for file in files for part in file.parent.parts if re.fullmatch(r"[^=]+=[^=]*", part)}
     made = {folder.partition("=")[0]: folder for folder in sorted(folders)}
     for key, folder in made.items():
         if key.lower() in map(str.lower, own):
             raise InputError(f"{name} has a column {key!r}, which folder {folder!r} would replace; rename one of them")
     counted = ("trips", *(measure.column for measure in MEASURES.values() if measure.column))
-    told = [folder for key, folder in made.items() if any(word in key.lower() for word in counted)]
-    if told:
-        log.warning("%s: what the names of folders say is read as columns (%s)", name, ", ".join(told))
+    added = [folder for key, folder in made.items() if any(word in key.lower() for word in counted)]
+    if added:
+        log.warning("%s: folder names are read as columns (%s)", name, ", ".join(added))
 
 
 def dataset_sha256(files: list[Path]) -> str:
-    """Return the SHA-256 of the SHA-256 of each file, in the order of their names; where they lie does not matter."""
+    """Return the SHA-256 of the digests of some files, in the order of their names; folders do not matter."""
     whole = hashlib.sha256()
     for file in files:
         with file.open("rb") as content:

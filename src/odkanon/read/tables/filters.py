@@ -1,70 +1,69 @@
-"""Filters such as ``day_type == "weekday" and age >= 18``, turned into SQL without running any of their text."""
+"""Filters compiled to row checks in SQL; see `odkanon.attributes.filter_grammar` for their grammar."""
 
 from __future__ import annotations
 
-import ast
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time
 
-from odkanon.errors import InputError, nearest
-from odkanon.read.tables.open_table import Check, Typed, quote_name, quote_text
+from odkanon.attributes.filter_grammar import (
+    Expression,
+    FilterComparison,
+    FilterValue,
+    Junction,
+    Negation,
+    comparisons,
+    not_understood,
+    parse_filter,
+)
+from odkanon.core.sql import quote_name, quote_text
+from odkanon.errors import ColumnNotFoundError, InputError
+from odkanon.read.tables.table import RowCheck, TypedColumns
 from odkanon.read.tables.time_formats import TimeColumn
 
 FILTERED = "not matched by the filter"
-"""The reason for which a row is turned away; the filter itself may name people, and stays in the `InputSpec`."""
+"""The reason of rows that a filter drops; the filter itself may name people, and stays in the `InputSpec`."""
 
 HOUR = "hour"
-"""What the hour in which a trip starts is called, where the table has no column of that name."""
+"""The hour in which a trip starts, where the table has no column of that name."""
 
-_DEEPEST = 100
 _FRACTIONS = ("FLOAT", "DOUBLE", "DECIMAL")
 _EXACT, _LONGEST = 2**53, 10**28
-"""From which whole number on a float does not tell every one, and how far a decimal does."""
-_COMPARE = {
-    ast.Eq: "=",
-    ast.NotEq: "<>",
-    ast.Lt: "<",
-    ast.LtE: "<=",
-    ast.Gt: ">",
-    ast.GtE: ">=",
-    ast.In: "IN",
-    ast.NotIn: "NOT IN",
-}
-
-Literal = int | float | str
+"""The integers from which on floats, and then decimals, are not exact."""
+_SQL_OPERATORS = {"==": "=", "!=": "<>", "in": "IN", "not in": "NOT IN"}
+_UNITS = (("HOUR", 3600), ("MINUTE", 60), ("SECOND", 1))
 
 
 @dataclass(frozen=True)
-class Scope:
-    """What the names in a filter can mean.
+class FilterScope:
+    """What the names in a filter refer to.
 
     Attributes
     ----------
-    table : Table or the like
-        Whose columns may be named.
+    table : SourceTable or the like
+        Table whose columns may be named.
     found : mapping of str to str
-        Which column stands for which of our names, which may be used as well.
+        The column of each of our names, which may be used as well.
     times : mapping of str to TimeColumn
-        How columns of times are read, by our names.
+        How columns of times are parsed, by our names.
     """
 
-    table: Typed
+    table: TypedColumns
     found: Mapping[str, str] = field(default_factory=dict)
     times: Mapping[str, TimeColumn] = field(default_factory=dict)
 
     def column(self, name: str) -> str:
-        """Return the column that a name stands for."""
+        """Return the column that a name refers to."""
         if name in self.table.columns:
             return name
         if name in self.found:
             return self.found[name]
         known = [*self.table.columns, *([HOUR] if "start_time" in self.times else [])]
-        raise InputError(f"{self.table.name} has no column {name!r} to filter by{nearest(name, known)}")
+        raise ColumnNotFoundError.from_missing(self.table.name, name, known, purpose="to filter by")
 
     def clock(self, column: str) -> str | None:
-        """Return the SQL for a column of times as they stand on the clock; None for other columns."""
+        """Return the SQL of the local time in a column of times; None for other columns."""
         ours = next((name for name in self.times if self.found.get(name) == column), None)
         if ours is not None:
             return self.times[ours].clock
@@ -72,63 +71,47 @@ class Scope:
         return TimeColumn(self.table, column).clock if kind.startswith(("TIMESTAMP", "DATE")) else None
 
 
-def filter_check(filters: Sequence[str], scope: Scope) -> Check | None:
-    """Return the check that turns rows away which do not match all filters; None without any.
+def filter_check(filters: Sequence[str], scope: FilterScope) -> RowCheck | None:
+    """Return the check that rejects rows which do not match all filters; None without any.
 
-    Understood are comparisons of a column with a number or a text (``==``, ``!=``, ``<``, ``<=``, ``>``, ``>=``,
-    ``in [...]``), joined by ``and``, ``or``, ``not`` and parentheses. A missing value, or NaN, matches nothing. Numbers
-    in quotes are numbers where a column holds floats. Columns of times are compared with a time of day (``"07:00"``), a
-    date, or both; ``hour`` is the hour in which a trip starts.
+    A missing value, or NaN, matches nothing. Quoted numbers are numbers where a column holds floats. Columns of times
+    are compared with a time of day (``"07:00"``), a date, or both; ``hour`` is the hour in which a trip starts.
     """
     if not filters:
         return None
-    conditions = [f"coalesce({_condition(_parsed(text), text, scope)}, false)" for text in filters]
-    return Check(FILTERED, f"NOT ({' AND '.join(conditions)})")
+    conditions = [f"coalesce({_compile(parse_filter(text), text, scope)}, false)" for text in filters]
+    return RowCheck(FILTERED, f"NOT ({' AND '.join(conditions)})")
 
 
 def filter_names(filters: Sequence[str]) -> Collection[str]:
-    """Return the names that filters use."""
-    return {node.id for text in filters for node in ast.walk(_parsed(text)) if isinstance(node, ast.Name)}
+    """Return the names in filters."""
+    return {each.name for text in filters for each in comparisons(parse_filter(text))}
 
 
 def number_names(filters: Sequence[str]) -> Collection[str]:
     """Return the names that filters compare with numbers."""
-    compared = [node for text in filters for node in ast.walk(_parsed(text)) if isinstance(node, ast.Compare)]
     return {
-        node.left.id
-        for node in compared
-        if isinstance(node.left, ast.Name)
-        and any(isinstance(each, ast.Constant) and not isinstance(each.value, str) for each in ast.walk(node))
+        each.name
+        for text in filters
+        for each in comparisons(parse_filter(text))
+        if not all(isinstance(value, str) for value in each.values)
     }
 
 
-def _parsed(expression: str) -> ast.expr:
-    try:
-        return ast.parse(expression, mode="eval").body
-    except (RecursionError, MemoryError):
-        raise _too_deep(expression) from None
-    except (SyntaxError, ValueError) as error:
-        raise (_too_deep if "nested" in str(error) else _unclear)(expression) from None
+def _compile(expression: Expression, text: str, scope: FilterScope) -> str:
+    if isinstance(expression, Junction):
+        parts = [_compile(part, text, scope) for part in expression.operands]
+        return f"({f' {expression.operator.upper()} '.join(parts)})"
+    if isinstance(expression, Negation):
+        return f"(NOT {_compile(expression.operand, text, scope)})"
+    if any(isinstance(value, bool) for value in expression.values):
+        raise not_understood(text)
+    return _comparison(expression, scope)
 
 
-def _condition(node: ast.expr, expression: str, scope: Scope, depth: int = 0) -> str:
-    if depth > _DEEPEST:
-        raise _too_deep(expression)
-    if isinstance(node, ast.BoolOp):
-        word = " AND " if isinstance(node.op, ast.And) else " OR "
-        return "(" + word.join(_condition(value, expression, scope, depth + 1) for value in node.values) + ")"
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        return f"(NOT {_condition(node.operand, expression, scope, depth + 1)})"
-    if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.left, ast.Name):
-        operator = _COMPARE.get(type(node.ops[0]))
-        right = node.comparators[0]
-        if operator is not None and isinstance(right, ast.List | ast.Tuple) == operator.endswith("IN"):
-            items = right.elts if isinstance(right, ast.List | ast.Tuple) else [right]
-            return _comparison(node.left.id, operator, [_literal(item, expression) for item in items], scope)
-    raise _unclear(expression)
-
-
-def _comparison(name: str, operator: str, values: Sequence[Literal], scope: Scope) -> str:
+def _comparison(comparison: FilterComparison, scope: FilterScope) -> str:
+    name, values = comparison.name, comparison.values
+    operator = _SQL_OPERATORS.get(comparison.operator, comparison.operator)
     numeric = all(isinstance(value, int | float) for value in values)
     if name == HOUR and name not in scope.table.columns and "start_time" in scope.times:
         if not numeric:
@@ -139,29 +122,29 @@ def _comparison(name: str, operator: str, values: Sequence[Literal], scope: Scop
     if clock is not None:
         return _time_comparison(name, clock, operator, values)
     if not numeric and scope.table.types()[column].upper().startswith(_FRACTIONS):
-        # As a text, 18 is "18.0" there, which nobody writes.
-        values, numeric = [_number_of(name, value) for value in values], True
+        # As a text, 18 would be "18.0".
+        values, numeric = tuple(_parse_number(name, value) for value in values), True
     if numeric:
         return _compared(_number_sql(quote_name(column), values), operator, map(repr, values))
     cast = f"TRY_CAST({quote_name(column)} AS VARCHAR)"
     return _compared(cast, operator, [quote_text(str(value)) for value in values])
 
 
-def _number_of(name: str, value: Literal) -> int | float:
+def _parse_number(name: str, value: FilterValue) -> int | float:
     text = str(value).strip()
     try:
         number = int(text) if text.lstrip("+-").isdecimal() else float(text)
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        raise InputError(f"{name} holds numbers, and {value!r} is none; compare it with a number")
+        raise InputError(f"{name} is a column of numbers; compare it with a number, not {value!r}")
     return number
 
 
-def _number_sql(column: str, values: Sequence[Literal]) -> str:
-    """Return the SQL for a column as a number, to be compared with some; what is not a number is missing.
+def _number_sql(column: str, values: Sequence[FilterValue]) -> str:
+    """Return the SQL of a column as a number, to compare with some; what is not a number is missing.
 
-    A float tells no two ids of seventeen digits apart, and NaN is more than any number.
+    Floats cannot distinguish ids of seventeen digits, and NaN exceeds every number.
     """
     if any(isinstance(value, int) and _EXACT <= abs(value) < _LONGEST for value in values):
         return f"TRY_CAST({column} AS DECIMAL(38, 9))"
@@ -173,62 +156,32 @@ def _compared(left: str, operator: str, right: Iterable[str]) -> str:
     return f"({left} {operator} {'(' + ', '.join(texts) + ')' if operator.endswith('IN') else texts[0]})"
 
 
-def _time_comparison(name: str, clock: str, operator: str, values: Sequence[Literal]) -> str:
-    """Compare at the precision that is written: a time of day, a day, or a moment."""
-    read = [_time_of(name, value) for value in values]
-    attributes = {type(value) for value in read}
-    if len(attributes) != 1:
-        raise InputError(f"the filter compares {name} with times written in several ways; write them all in one")
-    if attributes == {time}:
+def _time_comparison(name: str, clock: str, operator: str, values: Sequence[FilterValue]) -> str:
+    """Compare at the precision of the value: a time of day, a day, or a moment."""
+    parsed = [_parse_time(name, value) for value in values]
+    types = {type(value) for value in parsed}
+    if len(types) != 1:
+        raise InputError(f"the filter compares {name} with times in several formats; use one format")
+    if types == {time}:
         parts = [(f"EXTRACT({unit} FROM {clock})", seconds) for unit, seconds in _UNITS]
         left = " + ".join(f"CAST(floor({part}) AS INTEGER) * {seconds}" for part, seconds in parts)
-        right = [str(each.hour * 3600 + each.minute * 60 + each.second) for each in read if isinstance(each, time)]
+        right = [str(each.hour * 3600 + each.minute * 60 + each.second) for each in parsed if isinstance(each, time)]
         return _compared(f"({left})", operator, right)
-    if attributes == {date}:
-        return _compared(f"CAST({clock} AS DATE)", operator, [f"DATE '{each.isoformat()}'" for each in read])
-    return _compared(clock, operator, [f"TIMESTAMP '{str(each).replace('T', ' ')}'" for each in read])
+    if types == {date}:
+        return _compared(f"CAST({clock} AS DATE)", operator, [f"DATE '{each.isoformat()}'" for each in parsed])
+    return _compared(clock, operator, [f"TIMESTAMP '{str(each).replace('T', ' ')}'" for each in parsed])
 
 
-_UNITS = (("HOUR", 3600), ("MINUTE", 60), ("SECOND", 1))
-
-
-def _time_of(name: str, value: Literal) -> time | date | datetime:
+def _parse_time(name: str, value: FilterValue) -> time | date | datetime:
     text = str(value).strip()
     for kind in (date, datetime, time):
         try:
-            read: time | date | datetime = kind.fromisoformat(text)
+            parsed: time | date | datetime = kind.fromisoformat(text)
         except ValueError:
             continue
-        if isinstance(value, str) and getattr(read, "tzinfo", None) is None and len(text) >= len("07:00"):
-            return read
+        if isinstance(value, str) and getattr(parsed, "tzinfo", None) is None and len(text) >= len("07:00"):
+            return parsed
     raise InputError(
-        f'{name} holds times, and {value!r} is none; write "07:00", "2024-01-31" or "2024-01-31 07:00", without an '
-        "offset, or compare 'hour' with a number"
+        f'{name} is a column of times; compare it with "07:00", "2024-01-31" or "2024-01-31 07:00", without an offset, '
+        f"not {value!r}; or compare 'hour' with a number"
     )
-
-
-def _literal(node: ast.expr, expression: str) -> Literal:
-    try:
-        value = ast.literal_eval(node)
-    except (ValueError, TypeError, MemoryError, RecursionError):
-        raise _unclear(expression) from None
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise _unclear(expression)
-    if isinstance(value, float) and not math.isfinite(value):
-        raise _unclear(expression)
-    return value
-
-
-def _unclear(expression: str) -> InputError:
-    return InputError(
-        f"the filter {_short(expression)!r} is not understood; write comparisons such as "
-        "'day_type == \"weekday\"' or 'age >= 18 and mode in [1, 2]'"
-    )
-
-
-def _too_deep(expression: str) -> InputError:
-    return InputError(f"the filter {_short(expression)!r} is nested too deep; at most {_DEEPEST} levels are read")
-
-
-def _short(expression: str) -> str:
-    return expression if len(expression) <= 200 else f"{expression[:200]}..."

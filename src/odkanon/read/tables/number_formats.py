@@ -1,6 +1,6 @@
-"""Numbers with a decimal comma and times in local spelling, put into the words that SQL knows.
+"""Numbers with a decimal comma and times in local formats, converted to those of SQL.
 
-What a file says beyond doubt is understood, and said; what could be read in two ways is refused with both readings.
+A format that is beyond doubt is applied with a warning; an ambiguous one is refused with both interpretations.
 """
 
 from __future__ import annotations
@@ -11,16 +11,17 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import product
 
-from odkanon.errors import InputError
-from odkanon.read.tables.table import Table, quote_name, quote_text
+from odkanon.core.sql import quote_name, quote_text
+from odkanon.errors import InputError, InvalidValueError
+from odkanon.read.tables.table import SourceTable
 
 log = logging.getLogger(__name__)
 
-_LOOKED_AT = 1_000
+_SAMPLE_ROWS = 1_000
 _WRITTEN = ("VARCHAR", "DOUBLE", "FLOAT", "BIGINT", "INTEGER", "DECIMAL")
-"""Types of which a time may be, besides that of a time."""
+"""Types other than timestamps that a time may have."""
 _SERIALS = (20_000, 80_000)
-"""Days since 1900 from 1954 to 2119."""
+"""Spreadsheet dates from 1954 to 2119, in days since 1900."""
 _DEGREES = r"^\s*[-+]?\d{1,3},\d+\s*$"
 _DAYS = tuple(order.replace("/", mark) for mark in "/.-" for order in ("%d/%m/%Y", "%m/%d/%Y"))
 _CLOCKS = ("%H:%M:%S", "%H:%M", "%I:%M:%S %p", "%I:%M %p")
@@ -30,19 +31,19 @@ FORMATS = (
     *(f"%Y-%m-%d {clock}" for clock in _CLOCKS[2:]),
     *_CLOCKS,
 )
-"""Ways to write a time that are understood besides 2022-11-14 08:00:00; strptime's letters."""
+"""Recognised formats of times other than 2022-11-14 08:00:00, as for strptime."""
 
 
 @dataclass(frozen=True)
-class Spelling:
-    """How numbers and times are written, as far as it was said.
+class NumberFormat:
+    """The format of numbers and times, as far as it was specified.
 
     Attributes
     ----------
     decimal : {",", "."}, optional
-        What stands before the fraction of a number; a comma also where coordinates leave no doubt.
+        Decimal separator; by default a point, or a comma where coordinates leave no doubt.
     time_format : str, optional
-        How times are written, such as ``%d/%m/%Y %H:%M``; told by the times themselves by default.
+        Format of times, such as ``%d/%m/%Y %H:%M``; by default detected from the values.
     """
 
     decimal: str | None = None
@@ -50,40 +51,46 @@ class Spelling:
 
     def __post_init__(self) -> None:
         if self.decimal not in (None, ",", "."):
-            raise InputError(f"the decimal sign is ',' or '.'; not {self.decimal!r}")
+            raise InvalidValueError.expected("the decimal separator", "',' or '.'", self.decimal)
         if self.time_format is not None and "%" not in self.time_format:
-            raise InputError(f"a time format is written like %d/%m/%Y %H:%M; not {self.time_format!r}")
+            raise InvalidValueError.expected("a time format", "a text such as %d/%m/%Y %H:%M", self.time_format)
 
 
-def in_plain_spelling(
-    table: Table, said: Spelling, *, degrees: Sequence[str], numbers: Sequence[str], times: Sequence[str]
-) -> Table:
-    """Return a table whose numbers have a decimal point, and whose times are written from year to second.
+def normalize_formats(
+    table: SourceTable,
+    number_format: NumberFormat,
+    *,
+    degrees: Sequence[str],
+    numbers: Sequence[str],
+    times: Sequence[str],
+) -> SourceTable:
+    """Return a table with decimal points and ISO times.
 
     Parameters
     ----------
     degrees : sequence of str
-        Columns of coordinates in degrees, which tell a decimal comma from one between thousands.
+        Columns of coordinates in degrees, which distinguish decimal commas from thousands separators.
     numbers, times : sequence of str
-        All columns of numbers, and of times.
+        Columns of numbers, and of times.
 
     Notes
     -----
-    What cannot be read stays as it is, to be counted as such. Where the comma is decimal, a point is not a number's.
+    Unreadable values are kept, to be counted as such. Where the comma is decimal, numbers with a point are invalid.
     """
-    attributes = table.types()
-    texts = [name for name in numbers if attributes[name] == "VARCHAR"]
+    types = table.types()
+    texts = [name for name in numbers if types[name] == "VARCHAR"]
     degrees = [name for name in degrees if name in texts]
-    first = _first_values(table, [*degrees, *(name for name in times if attributes[name].startswith(_WRITTEN))])
+    first = _first_values(table, [*degrees, *(name for name in times if types[name].startswith(_WRITTEN))])
     written: dict[str, str] = {}
-    if texts and _has_comma(table.name, said.decimal, [first[name] for name in degrees]):
+    if texts and _has_comma(table.name, number_format.decimal, [first[name] for name in degrees]):
         written |= {name: f"translate({quote_name(name)}, ',.', '.?')" for name in texts}
     for name in times:
         values = first.get(name, [])
-        if said.time_format is None and _is_serial(table.name, name, values):
+        if number_format.time_format is None and _is_serial(table.name, name, values):
             written[name] = _moment_of_serial(name)
             continue
-        form = (said.time_format or _told_format(table, name, values)) if attributes[name] == "VARCHAR" else None
+        is_text = types[name] == "VARCHAR"
+        form = (number_format.time_format or _detect_format(table, name, values)) if is_text else None
         if form is not None:
             read = f"try_strptime(trim({quote_name(name)}), {quote_text(form)})"
             written[name] = f"coalesce(strftime({read}, '%Y-%m-%d %H:%M:%S'), {quote_name(name)})"
@@ -94,7 +101,7 @@ def in_plain_spelling(
 
 
 def _is_serial(table: str, name: str, values: Sequence[str]) -> bool:
-    """Tell whether times are counts of days since 1900, as spreadsheets have them; say so, with an example."""
+    """Return whether times are days since 1900, as in spreadsheets, with a warning."""
     try:
         numbers = [float(value) for value in values]
     except ValueError:
@@ -102,9 +109,7 @@ def _is_serial(table: str, name: str, values: Sequence[str]) -> bool:
     if not numbers or not all(_SERIALS[0] <= number < _SERIALS[1] for number in numbers):
         return False
     moment = datetime(1899, 12, 30) + timedelta(seconds=round(numbers[0] * 86_400))
-    log.warning(
-        "%s: %s is read as days since 1900, as spreadsheets count them (%s is %s)", table, name, values[0], moment
-    )
+    log.warning("%s: %s is read as days since 1900, as in spreadsheets (%s is %s)", table, name, values[0], moment)
     return True
 
 
@@ -139,8 +144,8 @@ def _is_degrees(value: str) -> bool:
         return False
 
 
-def _told_format(table: Table, name: str, values: Sequence[str]) -> str | None:
-    """Return the one way in which times are written; None where SQL reads them as they are, or nobody does."""
+def _detect_format(table: SourceTable, name: str, values: Sequence[str]) -> str | None:
+    """Return the only format that fits the times; None where SQL reads them as they are, or none fits."""
     if not values or any(map(_is_plain, values)):
         return None
     counts = {form: sum(_fits(value, form) for value in values) for form in FORMATS}
@@ -154,15 +159,15 @@ def _told_format(table: Table, name: str, values: Sequence[str]) -> str | None:
         value = next(value for value in values if _fits(value, best[0]))
         readings = " or ".join(f"{datetime.strptime(value, form):%d %B %Y} ({form})" for form in best)
         raise InputError(
-            f"{value!r} in column {name!r} of {table.name} could be {readings}; say which format it is",
+            f"{value!r} in column {name!r} of {table.name} could be {readings}; name the format",
             option="time-format",
         )
     log.warning("%s: times in %s are read as %s", table.name, name, best[0], extra={"option": "time-format"})
     return best[0]
 
 
-def _by_all_rows(table: Table, name: str, forms: Iterable[str]) -> list[str]:
-    """Return the formats that read the most rows of the whole column: a 13 is no month."""
+def _by_all_rows(table: SourceTable, name: str, forms: Iterable[str]) -> list[str]:
+    """Return the formats that fit the most rows of the whole column: a 13 cannot be a month."""
     forms = list(forms)
     column = f"trim({quote_name(name)})"
     counted = table.fetch(
@@ -172,11 +177,11 @@ def _by_all_rows(table: Table, name: str, forms: Iterable[str]) -> list[str]:
     return [form for form, count in zip(forms, counts, strict=True) if count == max(counts)]
 
 
-def _first_values(table: Table, names: Sequence[str]) -> dict[str, list[str]]:
-    """Return what stands in the first rows of some columns."""
+def _first_values(table: SourceTable, names: Sequence[str]) -> dict[str, list[str]]:
+    """Return the values in the first rows of some columns."""
     if not names:
         return {}
-    few = replace(table, scan=f"(SELECT {', '.join(map(quote_name, names))} FROM {table.scan} LIMIT {_LOOKED_AT})")
+    few = replace(table, scan=f"(SELECT {', '.join(map(quote_name, names))} FROM {table.scan} LIMIT {_SAMPLE_ROWS})")
     found = few.fetch({name: f"CAST({quote_name(name)} AS VARCHAR)" for name in names})
     return {
         name: [value.strip() for value in found.column(name).to_pylist() if value is not None and value.strip()]

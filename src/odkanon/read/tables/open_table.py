@@ -1,9 +1,9 @@
-"""Any source as a table that DuckDB can scan: files of many kinds, several of them, folders, or tables in memory."""
+"""Any source as a table that DuckDB can scan: files of many types, several files, folders, tables, own readers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,77 +11,120 @@ import duckdb
 import pyarrow as pa
 
 from odkanon.core.paths import remote
-from odkanon.errors import InputError
+from odkanon.core.registry import Registry
+from odkanon.core.sql import connect, literal, quote_text
+from odkanon.errors import InputError, InvalidValueError, UnreadableFileError
 from odkanon.read.tables.containers import Unpacked, unpack
 from odkanon.read.tables.datasets import (
-    check_once,
+    check_distinct_files,
     check_partitions,
     dataset_files,
     dataset_sha256,
     is_store,
     open_store,
 )
-from odkanon.read.tables.geo_tables import is_geoparquet, of_geodataframe, parquet_names, read_geoparquet
-from odkanon.read.tables.quotes import rows_across_lines
-from odkanon.read.tables.table import (
-    Check,
-    Named,
-    Table,
-    Typed,
-    connect,
-    first_line,
-    literal,
-    quote_name,
-    quote_text,
-    write_csv,
+from odkanon.read.tables.geo_files import (
+    geodataframe_to_table,
+    is_geodataframe,
+    is_geoparquet,
+    parquet_names,
+    read_geoparquet,
 )
-from odkanon.read.tables.text_files import TextFile, TextFormat, check_names, look_at_text
-
-__all__ = [
-    "Check",
-    "Named",
-    "Table",
-    "Typed",
-    "connect",
-    "csv_tables",
-    "open_table",
-    "open_text",
-    "quote_name",
-    "quote_text",
-    "write_csv",
-]
+from odkanon.read.tables.table import SourceTable, first_line
+from odkanon.read.tables.text_files import (
+    TextFile,
+    TextFormat,
+    check_names,
+    file_sha256,
+    open_text_file,
+    rows_across_lines,
+)
 
 PARQUET = b"PAR1"
 _NARROW = ("FLOAT", "DECIMAL(38,", "TIMESTAMP WITH TIME ZONE")
-"""Types to which DuckDB takes others together that are not alike: longer numbers, and times on an unknown clock."""
+"""Types that DuckDB casts unlike types to: longer numbers, and times in an unknown zone."""
 
 
-def open_table(source: Any, text: TextFormat = TextFormat()) -> Table:
+@dataclass(frozen=True)
+class Reader:
+    """A reader of sources that ODkAnon does not know, such as a file format or an object of another library.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    accepts : callable
+        Given a source, returns whether this reader is for it.
+    read : callable
+        Given such a source, returns an Arrow table, a path, or anything else that can be opened.
+    """
+
+    name: str
+    accepts: Callable[[Any], bool]
+    read: Callable[[Any], Any]
+
+
+def _check_reader(reader: Reader) -> None:
+    if not isinstance(reader, Reader):
+        raise InvalidValueError.expected("a reader", "an odkanon.Reader", reader)
+
+
+READERS: Registry[Reader] = Registry("reader", (), check=_check_reader)
+"""Readers of other packages, asked before ours; they may declare them as entry points ``odkanon.readers``."""
+
+
+def register_reader(reader: Reader) -> Reader:
+    """Add a reader, whose sources can then be read like any other.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from odkanon import Reader, read_matrix, register_reader
+    >>> rows = {"origin": ["8a1fb4671017fff"], "destination": ["8a1fb4671007fff"], "trips": [12]}
+    >>> demo = register_reader(Reader("demo", lambda source: source == "demo:", lambda source: pa.table(rows)))
+    >>> read_matrix("demo:", engine="memory").trips
+    12
+    >>> READERS.unregister("demo")
+    """
+    return READERS.register(reader)
+
+
+def open_table(source: Any, text: TextFormat = TextFormat()) -> SourceTable:
     """Return a table for anything that can be read as one.
 
     Parameters
     ----------
     source : path, sequence of paths, or table
         A file (``-`` for standard input), several files with the same columns, a folder or a pattern of Parquet files;
-        GeoPackage, Shapefile, GeoParquet, GeoJSON and GPX of points or lines, and a GeoDataFrame, too;
-        or anything that speaks the Arrow interface or that DuckDB can register.
+        points or lines in GeoPackage, Shapefile, GeoParquet, GeoJSON, GPX or a GeoDataFrame; anything with the Arrow
+        interface or that DuckDB can register; or whatever a registered reader accepts.
     text : TextFormat
-        How it is written, if it is a text file.
+        The format of a text file.
     """
+    reader = next((each for each in READERS.values() if each.accepts(source)), None)
+    if reader is None:
+        return _open(source, text)
+    table = _open(reader.read(source), text)
+    if not isinstance(source, str | Path) or not Path(source).is_file():
+        return table
+    return replace(table, name=str(source), sha256=file_sha256(Path(source)))
+
+
+def _open(source: Any, text: TextFormat) -> SourceTable:
     connection = connect()
     if isinstance(source, list | tuple) and source and all(isinstance(each, str | Path) for each in source):
         paths = [Path(each) for each in source]
-        return open_table(paths[0], text) if len(paths) == 1 else _open_several(connection, paths, text)
+        return _open(paths[0], text) if len(paths) == 1 else _open_several(connection, paths, text)
     if not isinstance(source, str | Path):
         return _open_in_memory(connection, source, "the table")
     address = remote(source)
     if address is not None and is_store(source):
         data = open_store(address)
         connection.register("source", data)
-        return Table(connection, "source", tuple(data.schema.names), address, keeper=data)
+        return SourceTable(connection, "source", tuple(data.schema.names), address, keeper=data)
     if address is not None:
         raise InputError(
-            f"{address} lies in an object store; read it with Spark, or copy it here first", option="engine spark"
+            f"{address} is in an object store; read it with Spark, or copy it to this machine", option="engine spark"
         )
     files = dataset_files(source)
     if files is None:
@@ -91,8 +134,8 @@ def open_table(source: Any, text: TextFormat = TextFormat()) -> Table:
     return _open_dataset(connection, str(source), files)
 
 
-def _open_file(connection: duckdb.DuckDBPyConnection, file: Unpacked, text: TextFormat) -> Table:
-    """Open one file, which says by its first bytes what it is."""
+def _open_file(connection: duckdb.DuckDBPyConnection, file: Unpacked, text: TextFormat) -> SourceTable:
+    """Open one file, whose type is detected from its first bytes."""
     if file.table is not None:
         return _open_in_memory(connection, file.table, file.name, file.sha256)
     if _is_parquet(file.path) and is_geoparquet(file.path):
@@ -100,16 +143,18 @@ def _open_file(connection: duckdb.DuckDBPyConnection, file: Unpacked, text: Text
     if _is_parquet(file.path):
         check_names(parquet_names(file.path), file.name)
         scan = f"read_parquet({literal(file.path)}, hive_partitioning=false)"
-        return Table(connection, scan, _described(connection, scan, file.name), file.name, file.sha256, keeper=file)
+        return SourceTable(
+            connection, scan, _described(connection, scan, file.name), file.name, file.sha256, keeper=file
+        )
     return replace(open_text(connection, file.path, text, file.name, file), sha256=file.sha256)
 
 
 def open_text(
     connection: duckdb.DuckDBPyConnection, path: Path, text: TextFormat, name: str, keeper: object = None
-) -> Table:
-    """Open a text file; ``keeper`` is what has to live as long as the table."""
-    seen = look_at_text(path, text, name)
-    return Table(
+) -> SourceTable:
+    """Open a text file; ``keeper`` is whatever must outlive the table."""
+    seen = open_text_file(path, text, name)
+    return SourceTable(
         connection, _csv_scan([seen]), seen.columns, name, lines=_rows(connection, [seen]), keeper=(keeper, seen)
     )
 
@@ -119,53 +164,55 @@ def _is_parquet(path: Path) -> bool:
         return file.read(4) == PARQUET
 
 
-def _open_several(connection: duckdb.DuckDBPyConnection, paths: Sequence[Path], text: TextFormat) -> Table:
+def _open_several(connection: duckdb.DuckDBPyConnection, paths: Sequence[Path], text: TextFormat) -> SourceTable:
     """Open several files that have the same columns as one table."""
     if any(remote(path) is not None for path in paths):
-        raise InputError("files in an object store are read as one folder; give its address alone")
-    check_once(paths)
+        raise InputError("several files in an object store are read as a folder; give its address")
+    check_distinct_files(paths)
     opened = [unpack(path) for path in paths]
     name, sha256 = f"{paths[0]} and {len(paths) - 1} more", dataset_sha256(list(paths))
     if all(_is_parquet(each.path) for each in opened):
         scan = _parquet_scan(connection, [each.path for each in opened], name)
-        return Table(connection, scan, _described(connection, scan, name), name, sha256, keeper=opened)
+        return SourceTable(connection, scan, _described(connection, scan, name), name, sha256, keeper=opened)
     if any(_is_parquet(each.path) or each.table is not None for each in opened):
-        raise InputError(f"{name} are files of several kinds; give text files, or Parquet files")
-    seen = [look_at_text(each.path, text, each.name) for each in opened]
+        raise InputError(f"{name} are files of several types; give text files only, or Parquet files only")
+    seen = [open_text_file(each.path, text, each.name) for each in opened]
     for path, other in zip(paths, seen, strict=True):
         if other.columns != seen[0].columns:
             unlike = sorted(set(other.columns) ^ set(seen[0].columns)) or ["in another order"]
-            raise InputError(f"{path} has other columns than {paths[0]} ({', '.join(unlike)}); give them one by one")
+            raise InputError(
+                f"{path} and {paths[0]} have different columns ({', '.join(unlike)}); read them separately"
+            )
         if (other.delimiter, other.gzipped) != (seen[0].delimiter, seen[0].gzipped):
             raise InputError(
-                f"{path} is written in another way than {paths[0]}; use one delimiter, and zip all or none"
+                f"{path} and {paths[0]} have different formats; use one delimiter, and compress all or none"
             )
     lines = _rows(connection, seen)
-    return Table(connection, _csv_scan(seen), seen[0].columns, name, sha256, lines=lines, keeper=(opened, seen))
+    return SourceTable(connection, _csv_scan(seen), seen[0].columns, name, sha256, lines=lines, keeper=(opened, seen))
 
 
-def csv_tables(files: Sequence[Path]) -> list[Table]:
-    """Return many CSV files as one table for each layout among them, all of one connection.
+def csv_tables(files: Sequence[Path]) -> list[SourceTable]:
+    """Return many CSV files as one table per layout, all on one connection.
 
-    Each has, besides the columns of its files, ``filename``. Files without a single byte are passed over.
+    Each has a further column ``filename``. Empty files are skipped.
     """
     connection = connect()
     layouts: dict[tuple[str, tuple[str, ...], bool], list[TextFile]] = {}
     for path in files:
         if path.stat().st_size:
-            seen = look_at_text(path, TextFormat())
+            seen = open_text_file(path, TextFormat())
             _rows(connection, [seen])
             layouts.setdefault((seen.delimiter, seen.columns, seen.gzipped), []).append(seen)
     if not layouts:
         raise InputError(f"all {len(files):,} CSV files are empty; each needs a header and rows")
     return [
-        Table(connection, _csv_scan(seen, ", filename=true"), columns, seen[0].name, keeper=seen)
+        SourceTable(connection, _csv_scan(seen, ", filename=true"), columns, seen[0].name, keeper=seen)
         for (_, columns, _), seen in layouts.items()
     ]
 
 
 def _rows(connection: duckdb.DuckDBPyConnection, files: Sequence[TextFile]) -> int:
-    """Return how many rows some text files should have; raise where that cannot be told for a quote left open."""
+    """Return the expected number of rows of some text files; raise if an unclosed quote makes it uncertain."""
     return sum(
         rows_across_lines(connection, _csv_scan([each]), each) if each.lines.rows is None else each.lines.rows
         for each in files
@@ -173,7 +220,7 @@ def _rows(connection: duckdb.DuckDBPyConnection, files: Sequence[TextFile]) -> i
 
 
 def _csv_scan(files: Sequence[TextFile], more: str = "") -> str:
-    """Return the SQL to scan CSV as texts; nothing is left to the sniffer, which looks at the first rows only."""
+    """Return the SQL to scan CSV as text, without the sniffer of DuckDB, which only looks at the first rows."""
     first = files[0]
     types = ", ".join(f"{quote_text(name)}: 'VARCHAR'" for name in first.columns)
     listed = f"[{', '.join(literal(each.path) for each in files)}]"
@@ -184,22 +231,22 @@ def _csv_scan(files: Sequence[TextFile], more: str = "") -> str:
     )
 
 
-def _open_dataset(connection: duckdb.DuckDBPyConnection, name: str, files: list[Path]) -> Table:
+def _open_dataset(connection: duckdb.DuckDBPyConnection, name: str, files: list[Path]) -> SourceTable:
     for file in files:
         if not _is_parquet(file):
-            raise InputError(f"{file} is not a Parquet file; a folder of several files has to be Parquet")
+            raise InputError(f"{file} is not a Parquet file; a folder of several files must be Parquet")
     check_partitions(files, _described(connection, _parquet_scan(connection, files, name), name), name)
     scan = _parquet_scan(connection, files, name, folders=True)
-    return Table(connection, scan, _described(connection, scan, name), name, dataset_sha256(files))
+    return SourceTable(connection, scan, _described(connection, scan, name), name, dataset_sha256(files))
 
 
 def _parquet_scan(
     connection: duckdb.DuckDBPyConnection, files: Sequence[Path], name: str, *, folders: bool = False
 ) -> str:
-    """Return the SQL to scan Parquet files, of which each keeps its numbers as they are.
+    """Return the SQL to scan Parquet files without loss of digits.
 
-    The types of the first file alone would make a 1 of a 0.6 in the second, where the first has whole numbers. What has
-    no type that holds all of its numbers is refused.
+    With the types of the first file, a 0.6 in the second would become 1 where the first has integers. Columns for which
+    no type holds the numbers of all files are refused.
     """
     for file in () if folders else files:
         check_names(parquet_names(file), str(file))
@@ -207,46 +254,43 @@ def _parquet_scan(
     scan = f"read_parquet([{', '.join(map(literal, files))}], {options})"
     if folders or len(files) == 1:
         return scan
-    attributes = _attributes(connection, scan, name)
-    narrow = {column for column, kind in attributes.items() if kind.startswith(_NARROW)}
+    types = _column_types(connection, scan, name)
+    narrow = {column for column, kind in types.items() if kind.startswith(_NARROW)}
     for file in files if narrow else ():
-        own = _attributes(connection, f"read_parquet({literal(file)}, hive_partitioning=false)", file)
-        other = next(
-            (column for column in sorted(narrow) if own.get(column, attributes[column]) != attributes[column]), None
-        )
+        own = _column_types(connection, f"read_parquet({literal(file)}, hive_partitioning=false)", file)
+        other = next((column for column in sorted(narrow) if own.get(column, types[column]) != types[column]), None)
         if other is not None:
             raise InputError(
-                f"column {other!r} of {file} is {own[other]}, where other files have {attributes[other]}; write it as "
-                "one type in all of them"
+                f"column {other!r} of {file} is {own[other]}, but {types[other]} in others; use one type in all files"
             )
     return scan
 
 
-def _open_in_memory(connection: duckdb.DuckDBPyConnection, source: Any, name: str, sha256: str | None = None) -> Table:
-    if hasattr(source, "geometry") and hasattr(source, "crs"):
-        source = of_geodataframe(source)
+def _open_in_memory(
+    connection: duckdb.DuckDBPyConnection, source: Any, name: str, sha256: str | None = None
+) -> SourceTable:
+    if is_geodataframe(source):
+        source = geodataframe_to_table(source)
     try:
         table = pa.table(source) if hasattr(source, "__arrow_c_stream__") else source
         check_names(getattr(table, "column_names", ()), name)
         connection.register("source", table)
     except (duckdb.Error, pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        raise InputError(
+        raise InvalidValueError(
             f"a {type(source).__name__} cannot be read as a table ({first_line(error)}); give a path, or a table "
             "of pandas, polars, Arrow or DuckDB"
         ) from None
-    return Table(connection, "source", _described(connection, "source", name), name, sha256)
+    return SourceTable(connection, "source", _described(connection, "source", name), name, sha256)
 
 
 def _described(connection: duckdb.DuckDBPyConnection, scan: str, name: object) -> tuple[str, ...]:
-    return tuple(_attributes(connection, scan, name))
+    return tuple(_column_types(connection, scan, name))
 
 
-def _attributes(connection: duckdb.DuckDBPyConnection, scan: str, name: object) -> dict[str, str]:
-    """Return the columns of a scan, and of what types they are."""
+def _column_types(connection: duckdb.DuckDBPyConnection, scan: str, name: object) -> dict[str, str]:
+    """Return the types of the columns of a scan."""
     try:
         return {row[0]: row[1] for row in connection.execute(f"DESCRIBE SELECT * FROM {scan}").fetchall()}
     except duckdb.Error as error:
-        raise InputError(
-            f"{name} starts like a Parquet file but cannot be read ({first_line(error)}); "
-            "it may be truncated, so copy or export it again"
-        ) from None
+        advice = "it may be truncated, so copy or export it again"
+        raise UnreadableFileError.because(name, first_line(error), as_="Parquet", advice=advice) from None

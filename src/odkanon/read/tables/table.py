@@ -1,4 +1,4 @@
-"""A table that DuckDB can scan."""
+"""Tables that DuckDB can scan, and the SQL helpers that all code about tables shares."""
 
 from __future__ import annotations
 
@@ -14,19 +14,15 @@ import pyarrow as pa
 
 from odkanon.core.paths import plain
 from odkanon.core.progress import Share
-from odkanon.core.sql import connect as connect
-from odkanon.core.sql import literal as literal
-from odkanon.core.sql import quote_name as quote_name
-from odkanon.core.sql import quote_text as quote_text
-from odkanon.core.sql import write_csv as write_csv
-from odkanon.errors import InputError
-from odkanon.read.tables.once import selection
+from odkanon.core.sql import quote_name, quote_text
+from odkanon.errors import InputError, UnreadableFileError
+from odkanon.read.tables.shared_expressions import selection
 
 _WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
-"""Types of DuckDB whose values are 64-bit integers."""
+"""DuckDB types whose values fit in 64-bit integers."""
 
 
-class Named(Protocol):
+class NamedColumns(Protocol):
     """Anything with columns, and a name for messages."""
 
     @property
@@ -35,17 +31,17 @@ class Named(Protocol):
     def name(self) -> str: ...  # noqa: D102
 
 
-class Typed(Named, Protocol):
-    """Anything with columns whose types are known."""
+class TypedColumns(NamedColumns, Protocol):
+    """Anything with columns of known types."""
 
     def types(self) -> Mapping[str, str]: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
-class Check:
-    """A reason to turn a row away, and the SQL condition under which it applies.
+class RowCheck:
+    """A reason to reject a row, and the SQL condition under which it applies.
 
-    ``unless`` is a condition under which none of several reasons in a row applies, quicker to test than all of them.
+    ``unless`` rules out all consecutive checks that share it, and is faster to test than each of them.
     """
 
     reason: str
@@ -54,29 +50,29 @@ class Check:
 
 
 @dataclass(frozen=True)
-class Table:
+class SourceTable:
     """A table that DuckDB can scan.
 
     Attributes
     ----------
     connection : duckdb.DuckDBPyConnection
-        A connection of its own.
+        Connection for this table only.
     scan : str
-        What to select from.
+        SQL to select from.
     columns : tuple of str
-        Names as they stand in the source.
+        Names in the source.
     name : str
-        What to call the table in messages.
+        Name of the table in messages.
     sha256 : str or None
-        Of the file.
-    checks : tuple of Check
-        Reasons of the format itself to turn rows away.
+        Digest of the file.
+    checks : tuple of RowCheck
+        Checks of its layout.
     lines : int or None
-        Rows that a text file should have by its lines; None where that cannot be told.
+        Expected number of rows of a text file; None where its lines do not determine it.
     plain : bool
-        Whether numbers and times stand as in the file, and not respelled by `odkanon.read.tables.number_formats`.
+        Whether numbers and times are as in the file, rather than converted by `odkanon.read.tables.number_formats`.
     keeper : object
-        What has to live as long as the table.
+        Whatever must outlive the table.
     """
 
     connection: duckdb.DuckDBPyConnection
@@ -84,7 +80,7 @@ class Table:
     columns: tuple[str, ...]
     name: str
     sha256: str | None = None
-    checks: tuple[Check, ...] = ()
+    checks: tuple[RowCheck, ...] = ()
     lines: int | None = None
     plain: bool = True
     keeper: object = None
@@ -98,18 +94,18 @@ class Table:
         try:
             return self.connection.sql(self.select(values)).to_arrow_table()
         except duckdb.Error as error:
-            raise InputError(f"{self.name} cannot be read: {first_line(error)}") from None
+            raise UnreadableFileError.because(self.name, first_line(error)) from None
 
-    def kept(self) -> Table:
-        """Return the table with its rows at hand, to be read more than once without its file."""
+    def kept(self) -> SourceTable:
+        """Return the table with its rows in memory, to read them more than once."""
         try:
             self.connection.execute(f"CREATE TABLE kept AS SELECT * FROM {self.scan}")
         except duckdb.Error as error:
-            raise InputError(f"{self.name} cannot be read: {first_line(error)}") from None
+            raise UnreadableFileError.because(self.name, first_line(error)) from None
         return replace(self, scan="kept")
 
     def example(self, condition: str, columns: Sequence[str]) -> str:
-        """Return the first row that meets a condition, for a message: where it is, and what stands there."""
+        """Return the first row that meets a condition, for a message: its number and the values in some columns."""
         names = ", ".join(map(quote_name, columns))
         rows = self.connection.execute(
             f"SELECT n, {names} FROM (SELECT row_number() OVER () AS n, {names}, ({condition}) AS met "
@@ -131,15 +127,15 @@ class Table:
         return {row[0]: row[1] for row in rows}
 
     def is_whole(self, column: str) -> bool:
-        """Tell whether a column holds integers of up to 64 bits."""
+        """Return whether a column holds integers of up to 64 bits."""
         return self.types()[column] in _WHOLE
 
     def unreadable_lines(self) -> int:
-        """Return how many lines of a CSV had too few or too many columns or were not UTF-8, once fetched.
+        """Return how many lines of a CSV had a wrong number of columns or were not UTF-8, once fetched.
 
-        Raise where one of them is the first of several that an open quote makes one.
+        Raise if an unclosed quote merged several lines into one of them.
         """
-        if self.scan.startswith("read_parquet("):  # to be told that there are no such tables takes its time
+        if self.scan.startswith("read_parquet("):  # the catalogue lookup is slow
             return 0
         lines = rejected_lines(self.connection)
         error = open_quote(self.connection) if lines else None
@@ -152,10 +148,10 @@ _REJECTED = "reject_errors JOIN reject_scans USING (scan_id, file_id)"
 
 
 def rejected_lines(connection: duckdb.DuckDBPyConnection, files: Sequence[Path] | None = None) -> int:
-    """Return how many lines of CSV files (of all by default) DuckDB could not read so far."""
+    """Return how many lines of CSV files (by default, of all) DuckDB could not read so far."""
     only = "" if files is None else f"WHERE file_path IN ({', '.join(quote_text(str(plain(each))) for each in files)})"
     try:
-        # What is read more than once is written down each time.
+        # Each scan of a file records its lines anew.
         rows = connection.execute(
             f"SELECT count(*) FROM (SELECT DISTINCT file_path, line FROM {_REJECTED} {only})"
         ).fetchall()
@@ -165,7 +161,7 @@ def rejected_lines(connection: duckdb.DuckDBPyConnection, files: Sequence[Path] 
 
 
 def open_quote(connection: duckdb.DuckDBPyConnection) -> InputError | None:
-    """Return what to say of the first row that DuckDB could not read and that has several lines; None without one."""
+    """Return the error for the first unreadable row that spans several lines; None if there is none."""
     try:
         found = connection.execute(
             f"SELECT file_path, line FROM {_REJECTED} WHERE regexp_matches(trim(csv_line, chr(10) || chr(13)), '\\n') "
@@ -177,25 +173,25 @@ def open_quote(connection: duckdb.DuckDBPyConnection) -> InputError | None:
         return None
     path, line = found[0]
     return InputError(
-        f"line {line:,} of {Path(path).name} opens a quote that does not end there, and takes the lines after it for "
-        "one value; close it, or write it twice if it is part of a value"
+        f"line {line:,} of {Path(path).name} has an unclosed quote, which merges the following lines into "
+        "one value; close it, or double it if it is part of a value"
     )
 
 
 def measure_progress(connection: duckdb.DuckDBPyConnection) -> None:
-    """Let a connection tell how far its query is; nothing is printed."""
-    with contextlib.suppress(duckdb.InvalidInputException):  # a notebook in which DuckDB cannot draw a bar
+    """Make a connection track the progress of its query, without printing it."""
+    with contextlib.suppress(duckdb.InvalidInputException):  # a notebook where DuckDB cannot draw a bar
         connection.execute("SET enable_progress_bar = true")
         connection.execute("SET enable_progress_bar_print = false")
 
 
 def share_of(connection: duckdb.DuckDBPyConnection) -> Share:
-    """Return how to ask for the share of a query that is done, while another thread waits for it."""
+    """Return a function for the finished share of a query that another thread waits for."""
 
     def share() -> float | None:
         try:
             percent = connection.query_progress()
-        except duckdb.Error:  # it has ended meanwhile
+        except duckdb.Error:  # the query has ended
             return None
         return percent / 100 if percent > 0 else None
 
@@ -203,5 +199,5 @@ def share_of(connection: duckdb.DuckDBPyConnection) -> Share:
 
 
 def first_line(error: Exception) -> str:
-    """Return the first line of what an error says."""
+    """Return the first line of the message of an error."""
     return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

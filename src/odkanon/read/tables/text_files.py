@@ -1,4 +1,4 @@
-"""Text files: which encoding, which delimiter, which columns, and how many lines; nothing is left to a guess unsaid."""
+"""Text files as UTF-8 with uniform line ends, their delimiter, columns and number of rows; every guess is reported."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import gzip
 import hashlib
 import io
 import logging
+import re
 import tempfile
 import weakref
 from collections import Counter
@@ -16,30 +17,34 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+import duckdb
+
 from odkanon.core.atomic_write import Claim
-from odkanon.errors import InputError
-from odkanon.read.tables.encodings import detected_encoding
-from odkanon.read.tables.lines import LineCount, count_lines
+from odkanon.core.sql import quote_name
+from odkanon.errors import InputError, InvalidValueError
+from odkanon.read.tables.table import first_line, open_quote, rejected_lines
+from odkanon.read.tables.text_sniffing import LineCount, count_lines, detect_file_encoding
 
 log = logging.getLogger(__name__)
 
 GZIP = b"\x1f\x8b"
 _CHUNK = 1 << 20
+_BREAKS = r"(?:\r?\n)+"
 _DELIMITERS = ",;\t|"
 MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
-"""With what a text begins that says by that how it is encoded."""
+"""Byte order marks and the encodings that they declare."""
 
 
 @dataclass(frozen=True)
 class TextFormat:
-    """How a text file is written, as far as it was said.
+    """The format of a text file, as far as it was specified.
 
     Attributes
     ----------
     encoding : str, optional
-        Such as ``latin-1``; UTF-8, or what the file begins with or looks like, by default.
+        Such as ``latin-1``; by default UTF-8, or detected from the content.
     delimiter : str, optional
-        What stands between two columns; told by the header by default.
+        Column separator; by default detected from the header.
     """
 
     encoding: str | None = None
@@ -50,25 +55,23 @@ class TextFormat:
             try:
                 codecs.lookup(self.encoding)
             except LookupError:
-                raise InputError(
-                    f"{self.encoding!r} is no known encoding; give one such as latin-1 or utf-16"
-                ) from None
+                raise InputError(f"unknown encoding {self.encoding!r}; give one such as latin-1 or utf-16") from None
         if self.delimiter is not None and len(self.delimiter) != 1:
-            raise InputError(f"a delimiter is one character, such as ';'; not {self.delimiter!r}")
+            raise InvalidValueError.expected("delimiter", "one character, such as ';'", self.delimiter)
 
 
 @dataclass(frozen=True)
 class TextFile:
-    """A text file that is UTF-8 by now, and what its header says.
+    """A text file in UTF-8, and its header.
 
     Attributes
     ----------
     path : Path
-        Where its text is: the file itself, or a copy in UTF-8 that goes away with ``keeper``.
+        The file itself, or a copy in UTF-8 that is removed with ``keeper``.
     lines : LineCount
-        What its bytes tell of its lines.
+        Counts over its lines.
     name : str
-        What to call it in messages.
+        Its name in messages.
     """
 
     path: Path
@@ -80,8 +83,8 @@ class TextFile:
     keeper: object = None
 
 
-class Copy:
-    """A copy of a file in a scratch folder; removed with the last reference to it."""
+class ScratchCopy:
+    """A copy of a file in a scratch folder, removed with the last reference to it."""
 
     def __init__(self, name: str = "table") -> None:
         claim = Claim(Path(tempfile.gettempdir()), "odkanon-text-")
@@ -95,13 +98,13 @@ def file_sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def look_at_text(path: Path, said: TextFormat, name: str | None = None) -> TextFile:
-    """Look through a text file once, and have it in UTF-8 with lines that end alike; ``name`` is what to call it."""
+def open_text_file(path: Path, text_format: TextFormat, name: str | None = None) -> TextFile:
+    """Scan a text file once, and convert it to UTF-8 with uniform line ends where needed."""
     name = name or str(path)
     with path.open("rb") as file:
         gzipped = file.read(2) == GZIP
     try:
-        return _looked_at(_Bytes(path, gzipped), said, name)
+        return _opened(_Bytes(path, gzipped), text_format, name)
     except (OSError, EOFError) as error:
         if isinstance(error, gzip.BadGzipFile | EOFError):
             raise InputError(f"{name} cannot be unpacked ({error}); it may be truncated, so copy it again") from None
@@ -110,7 +113,7 @@ def look_at_text(path: Path, said: TextFormat, name: str | None = None) -> TextF
 
 @dataclass(frozen=True)
 class _Bytes:
-    """Where the bytes of a text are, and what has to live as long as they are needed."""
+    """The bytes of a text, and whatever must outlive them."""
 
     path: Path
     gzipped: bool
@@ -119,7 +122,7 @@ class _Bytes:
     def opened(self) -> BinaryIO:
         return gzip.open(self.path) if self.gzipped else self.path.open("rb")  # type: ignore[return-value]
 
-    def head(self) -> bytes:
+    def beginning(self) -> bytes:
         with self.opened() as file:
             return file.read(_CHUNK)
 
@@ -128,62 +131,62 @@ class _Bytes:
             return count_lines(file)
 
 
-def _looked_at(text: _Bytes, said: TextFormat, name: str) -> TextFile:
-    head, lines = text.head(), text.lines()
-    encoding = said.encoding or next((told for mark, told in MARKS.items() if head.startswith(mark)), None)
-    if encoding is None and b"\0" in head:
+def _opened(text: _Bytes, text_format: TextFormat, name: str) -> TextFile:
+    begin, lines = text.beginning(), text.lines()
+    encoding = text_format.encoding or next((each for mark, each in MARKS.items() if begin.startswith(mark)), None)
+    if encoding is None and b"\0" in begin:
         raise InputError(
-            f"{name} is a binary file of an unknown kind; give CSV, Parquet, Arrow, JSON Lines or a spreadsheet"
+            f"{name} is a binary file in an unknown format; give CSV, Parquet, Arrow, JSON Lines or a spreadsheet"
         )
     if encoding is None and not lines.utf8:
         with text.opened() as file:
-            encoding = detected_encoding(file, name)
+            encoding = detect_file_encoding(file, name)
     if encoding is not None and codecs.lookup(encoding).name != "utf-8":
         text = _in_utf8(text, encoding, name)
         lines = text.lines()
     elif not lines.utf8:
-        raise InputError(f"{name} is not UTF-8 text; say which encoding it is in", option="encoding")
-    if lines.strange_end is not None:
-        text = _with_plain_ends(text, lines.strange_end)
+        raise InputError(f"{name} is not UTF-8 text; name its encoding", option="encoding")
+    if lines.unusual_end is not None:
+        text = _with_plain_ends(text, lines.unusual_end)
         lines = text.lines()
-    return TextFile(text.path, text.gzipped, *parse_header(name, text.head(), said), lines, name, text.keeper)
+    return TextFile(
+        text.path, text.gzipped, *parse_header(name, text.beginning(), text_format), lines, name, text.keeper
+    )
 
 
 def _in_utf8(text: _Bytes, encoding: str, name: str) -> _Bytes:
-    copy = Copy(text.path.name)
+    copy = ScratchCopy(text.path.name)
     try:
         with text.opened() as file, copy.path.open("w", encoding="utf-8", newline="") as written:
             reader = codecs.getreader(encoding)(file)
             while read := reader.read(_CHUNK):
                 written.write(read.removeprefix("\ufeff"))
     except UnicodeError as error:
-        raise InputError(
-            f"{name} is not {encoding} text ({error}); say which encoding it is in", option="encoding"
-        ) from None
+        raise InputError(f"{name} is not {encoding} text ({error}); name its encoding", option="encoding") from None
     return _Bytes(copy.path, False, copy)
 
 
-def _with_plain_ends(text: _Bytes, strange: bytes) -> _Bytes:
-    """Return a copy in which all lines end alike; DuckDB reads no others."""
-    copy = Copy(text.path.name)
+def _with_plain_ends(text: _Bytes, unusual: bytes) -> _Bytes:
+    """Return a copy with uniform line ends, which DuckDB requires."""
+    copy = ScratchCopy(text.path.name)
     with text.opened() as file, copy.path.open("wb") as written:
         while piece := file.read(_CHUNK):
-            # The two letters of a line end stay together.
+            # Both bytes of a line end stay in one piece.
             while piece.endswith(b"\r") and (more := file.read(1)):
                 piece += more
-            written.write(piece.replace(strange, b"\n"))
+            written.write(piece.replace(unusual, b"\n"))
     return _Bytes(copy.path, False, copy)
 
 
-def parse_header(path: str, head: bytes, said: TextFormat) -> tuple[str, tuple[str, ...]]:
-    """Return the delimiter and the columns that the beginning of a text in UTF-8 tells; ``path`` is its name."""
-    text = head.decode("utf-8-sig", errors="ignore")
+def parse_header(path: str, begin: bytes, text_format: TextFormat) -> tuple[str, tuple[str, ...]]:
+    """Return the delimiter and the columns in the first line of a UTF-8 text."""
+    text = begin.decode("utf-8-sig", errors="ignore")
     if not text.strip():
         raise InputError(f"the first line of {path} has no header; give each column one name")
-    # A delimiter between quotes is part of a name.
-    by_delimiter = {each: _names(text, each) for each in said.delimiter or _DELIMITERS}
+    # A delimiter inside quotes is part of a name.
+    by_delimiter = {each: _names(text, each) for each in text_format.delimiter or _DELIMITERS}
     delimiter = max(by_delimiter, key=lambda each: len(by_delimiter[each]))
-    # The first column of a table that pandas wrote has no name.
+    # The first column of a table written by pandas may have no name.
     columns = tuple(name or f"column {at}" for at, name in enumerate(by_delimiter[delimiter], 1))
     if not any(by_delimiter[delimiter]):
         raise InputError(f"the first line of {path} has no header; give each column one name")
@@ -192,7 +195,7 @@ def parse_header(path: str, head: bytes, said: TextFormat) -> tuple[str, tuple[s
 
 
 def check_names(columns: Sequence[str], name: str) -> None:
-    """Raise if two columns have one name, or names that differ in case only, which are one to a database."""
+    """Raise if two names are equal or differ in case only, which databases ignore."""
     often = Counter(column.lower() for column in columns)
     repeated = sorted(
         {column for column in columns if often[column.lower()] > 1}, key=lambda each: (each.lower(), each)
@@ -200,7 +203,7 @@ def check_names(columns: Sequence[str], name: str) -> None:
     if repeated:
         first, *more = repeated
         other = f", as {more[0]!r}" if more and more[0].lower() == first.lower() else ""
-        raise InputError(f"{name} names column {first!r} twice{other}; give each column one name")
+        raise InputError(f"{name} has column {first!r} twice{other}; give each column one name")
 
 
 def _names(text: str, delimiter: str) -> tuple[str, ...]:
@@ -208,3 +211,51 @@ def _names(text: str, delimiter: str) -> tuple[str, ...]:
         return tuple(name.strip() for name in next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), []))
     except csv.Error:
         return ()
+
+
+def rows_across_lines(connection: duckdb.DuckDBPyConnection, scan: str, file: TextFile) -> int:
+    """Return the number of rows of a text whose values may span lines; raise unless every line is part of a row.
+
+    After an unclosed quote, everything up to the next quote is one value, and DuckDB may silently skip many lines. So
+    the file is read once more, and the lines inside its values are counted.
+    """
+    try:
+        read, more, across, first = connection.execute(_counted(scan, file.columns)).fetchall()[0]
+    except duckdb.Error as error:
+        raise InputError(
+            f"{file.name} cannot be read ({first_line(error)}); it has a stray quote or carriage return, so save "
+            "it again with uniform line ends, and with quotes inside values doubled"
+        ) from None
+    open_at = open_quote(connection)
+    if open_at is not None:
+        raise open_at
+    rows = int(read) + rejected_lines(connection, [file.path])
+    found = rows + int(more) + sum(len(re.findall(_BREAKS, name)) for name in file.columns)
+    if found != file.lines.below:
+        raise InputError(
+            f"{file.name} has {file.lines.below:,} lines below its header, but {found:,} were read; a quote may be "
+            "unclosed, so look for values with a single quote, and double it"
+        )
+    if across:
+        log.warning(
+            "%s has %s rows with values that span several lines, the first of them row %s; if they should not, "
+            "a quote is unclosed there",
+            file.name,
+            f"{across:,}",
+            f"{first:,}",
+        )
+    return rows
+
+
+def _counted(scan: str, columns: tuple[str, ...]) -> str:
+    """Return the query for the number of rows, of further lines inside values, of rows with such, and the first."""
+    broken = [f"replace(coalesce({quote_name(name)}, ''), chr(13) || chr(10), chr(10))" for name in columns]
+    # Empty lines do not count, so a run of line breaks is one.
+    lines = " + ".join(
+        f"length(regexp_replace({each}, '\\n+', chr(10), 'g')) - length(replace({each}, chr(10), ''))"
+        for each in broken
+    )
+    return (
+        "SELECT count(*), coalesce(sum(more), 0), count(*) FILTER (more > 0), min(n) FILTER (more > 0) "
+        f"FROM (SELECT {lines} AS more, row_number() OVER () AS n FROM {scan})"
+    )

@@ -1,21 +1,22 @@
-"""Times in whatever way people write them, as SQL: with a UTC offset or without, or as seconds since 1970."""
+"""Times in SQL, whether written with or without a UTC offset, or as seconds since 1970."""
 
 from __future__ import annotations
 
 import zoneinfo
 
+from odkanon.core.sql import quote_name, quote_text
 from odkanon.errors import InputError, nearest
-from odkanon.read.tables.open_table import Typed, quote_name, quote_text
+from odkanon.read.tables.table import TypedColumns
 
 _OFFSET = r"(?i)^(.*:\d{2}(\.\d+)?)\s*(Z|UTC|GMT|[+-]\d{2}(:?\d{2})?)$"
 _BEFORE_OFFSET = r"\s+(Z|[+-]\d{2}:?\d*)$"
 _NO_OFFSET = "%:__:__"
-"""Minutes and seconds at the end; before an offset with a colon there would be a sign."""
+"""Ends with minutes and seconds; an offset with a colon would have a sign before them."""
 _HALF = r"(?i)\s[ap]m\s*$"
-"""Which half of a day it is; DuckDB passes over words after a time, and 8 pm would be 8 in the morning."""
+"""AM or PM, which DuckDB ignores after a time: it would read 8 pm as 8 am."""
 _DIGITS = r"\s*\d{9,19}(\.\d+)?\s*"
 _LATEST = 4_102_444_800
-"""Seconds to the year 2100. A larger count of seconds is one of milli-, micro- or nanoseconds, or no count at all."""
+"""Seconds until the year 2100; larger numbers are milli-, micro- or nanoseconds, or no time at all."""
 
 _NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "FLOAT", "DOUBLE", "DECIMAL", "UBIGINT", "UINTEGER")
 
@@ -23,40 +24,40 @@ _NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "FLOAT", "DOU
 class TimeColumn:
     """The SQL for one column of times.
 
-    Two readings are needed: the *instant*, by which points are put in order whatever their offsets, and the
-    *clock* on the wall, by which people talk of morning and evening. Which DuckDB gives for a text with an offset
-    has changed between its versions, so the offset is dealt with here.
+    Two values are needed: the *instant*, which orders points regardless of their offsets, and the local *clock*, which
+    defines morning and evening. Versions of DuckDB differ in which one they return for a text with an offset, so
+    offsets are handled here.
 
     Parameters
     ----------
     table : Table or the like
-        The table; without ``counts``, the SQL for ``clock`` and ``zoned`` is in words that every database knows.
+        The table; without ``counts``, the SQL of ``clock`` and ``zoned`` is portable.
     column : str
         One of its columns.
     counts : bool
-        Whether numbers are read as seconds (or thousandths of them, and so on) since 1970.
+        Whether numbers are read as (milli-, micro-, nano-) seconds since 1970.
     zone : str, optional
-        On whose clock times with an offset, and counts, are put; as they are written, and in UTC, by default.
+        Time zone to convert times with an offset, and numbers, to; by default as written, and UTC.
 
     Attributes
     ----------
     clock : str
-        TIMESTAMP as written, without its offset; NULL where it cannot be read.
+        Local time as a TIMESTAMP, without its offset; NULL where it cannot be read.
     instant : str
         Microseconds since 1970 in UTC; a time without an offset counts as UTC.
     moment : str
-        TIMESTAMP that is the same for the same moment, by whatever offset it is written.
+        TIMESTAMP that is equal for equal instants, regardless of the offset.
     zoned : str
-        Whether an offset is written; FALSE where none can be.
+        Whether an offset is written; FALSE for types without one.
     """
 
-    def __init__(self, table: Typed, column: str, *, counts: bool = True, zone: str | None = None) -> None:
+    def __init__(self, table: TypedColumns, column: str, *, counts: bool = True, zone: str | None = None) -> None:
         name, kind = quote_name(column), table.types()[column].upper()
         if kind.startswith("VARCHAR"):
             offset = f"coalesce(regexp_matches({name}, '{_OFFSET}'), false)"
-            # Most times are written so, and looking at them no further is what makes reading fast.
+            # Most times match this pattern, which saves the slower regular expression.
             self.zoned = f"CASE WHEN {name} LIKE '{_NO_OFFSET}' THEN false ELSE {offset} END"
-            # Not as `once` would work it out, for all rows: those without an offset need it not.
+            # Evaluated within CASE only: rows without an offset do not need it.
             instant = f"TRY_CAST(regexp_replace({name}, '{_BEFORE_OFFSET}', '\\1') AS TIMESTAMPTZ)"
             local = None if zone is None else _local(instant, zone)
             plain = f"regexp_extract({name}, '{_OFFSET}', 1)"
@@ -87,13 +88,13 @@ class TimeColumn:
 
 
 def half_of_day(column: str) -> str:
-    """Return the SQL condition under which a text ends with a half of a day, by which it is no time in SQL."""
+    """Return the SQL condition that a text ends with AM or PM, which SQL does not understand."""
     name = quote_name(column)
     return f"({name} NOT LIKE '{_NO_OFFSET}' AND regexp_matches({name}, '{_HALF}'))"
 
 
 def _epoch(number: str) -> str:
-    """Return microseconds since 1970 of a count whose unit shows in its size."""
+    """Return microseconds since 1970 of a number whose unit follows from its size."""
     units = " ".join(
         f"WHEN {number} >= 1e8 * {unit} AND {number} < {_LATEST} * {unit} THEN round({number} * {1_000_000 / unit})"
         for unit in (1.0, 1e3, 1e6, 1e9)
@@ -106,15 +107,15 @@ def _local(instant: str, zone: str) -> str:
 
 
 def check_timezone(zone: str | None) -> None:
-    """Raise if a zone is not known."""
+    """Raise if a time zone is unknown."""
     if zone is not None and zone not in zoneinfo.available_timezones():
         close = nearest(zone, zoneinfo.available_timezones())
-        raise InputError(f"{zone!r} is no known time zone{close}; give one such as Europe/Paris")
+        raise InputError(f"unknown time zone {zone!r}{close}; give one such as Europe/Paris")
 
 
 def mixed_offsets(name: str, column: str, zoned: int, plain: int) -> InputError:
-    """Return the error for a column in which only some times say how far from UTC they are."""
+    """Return the error for a column in which only some times have a UTC offset."""
     return InputError(
         f"{name} mixes times with a UTC offset ({zoned:,} rows) and without one ({plain:,} rows) in column {column!r}; "
-        "which of them came first cannot be told, so write all of them in one way"
+        "their order is ambiguous, so write all of them in one way"
     )

@@ -1,4 +1,4 @@
-"""Hierarchies from a table of nested zones: ``leaf, parent, grandparent, ...``, one row a leaf."""
+"""Hierarchies from lookup tables of nested zones: ``leaf, parent, grandparent, ...``, one row per leaf."""
 
 from __future__ import annotations
 
@@ -10,25 +10,24 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from odkanon.errors import InputError
-from odkanon.read.tables.open_table import open_table, quote_name
 from odkanon.zoning.hierarchy import Hierarchy
 
 Text = npt.NDArray[np.str_]
 
 
 def lookup_hierarchy(table: pa.Table) -> Hierarchy:
-    """Return the hierarchy that a lookup table of nested zones describes.
+    """Return the hierarchy in a lookup table of nested zones.
 
     Parameters
     ----------
     table : pyarrow.Table
-        The first column names the leaves; each further column names the zone one level up. Several zones in the
-        last column are joined by a virtual root called ``world``.
+        The first column names the leaves, each further column the zone one level up. If the last column has several
+        zones, a virtual root called ``world`` joins them.
 
     Raises
     ------
     InputError
-        If the table is not a tree; the message names offending rows.
+        If the table is not a tree; the message names the offending rows.
 
     Examples
     --------
@@ -37,7 +36,7 @@ def lookup_hierarchy(table: pa.Table) -> Hierarchy:
     Hierarchy(lookup; nodes by level: 3 < 2 < 1)
     """
     if table.num_rows == 0 or table.num_columns == 0:
-        raise InputError("the lookup table of zones is empty: it needs one row for each leaf zone")
+        raise InputError("the lookup table of zones is empty; it needs one row per leaf zone")
     columns = [_texts(table, name) for name in table.column_names]
     for level in range(1, len(columns)):
         _check_single_parent(columns[level - 1], columns[level], table.column_names[level - 1 : level + 1])
@@ -55,33 +54,13 @@ def lookup_hierarchy(table: pa.Table) -> Hierarchy:
     return whole.restrict(np.ones(table.num_rows, dtype=bool))
 
 
-def read_hierarchy(source: Any) -> Hierarchy:
-    r"""Read a lookup table of nested zones, CSV or Parquet; see `lookup_hierarchy`.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     written = (Path(folder) / "zones.csv").write_text("commune,department\na,x\nb,x\nc,y\n")
-    ...     read_hierarchy(Path(folder) / "zones.csv")
-    Hierarchy(lookup; nodes by level: 3 < 2 < 1)
-    """
-    table = open_table(source)
-    rows = table.fetch({name: f"CAST({quote_name(name)} AS VARCHAR)" for name in table.columns})
-    lines = table.unreadable_lines()
-    if lines:
-        raise InputError(f"{table.name} has {lines:,} lines with a wrong number of columns; each leaf needs all levels")
-    return lookup_hierarchy(rows)
-
-
 def _texts(table: pa.Table, name: str) -> Text:
     column = table.column(name).cast(pa.string())
     empty = np.flatnonzero(np.asarray([value is None or not value.strip() for value in column.to_pylist()]))
     if len(empty):
         raise InputError(
-            f"column {name!r} of the lookup table is empty in {_rows(empty)}; repeat the zone's own code there "
-            "if a branch has no zone of that level"
+            f"column {name!r} of the lookup table is empty in {_rows(empty)}; where a branch lacks "
+            "this level, repeat the zone's own code"
         )
     return np.asarray(column.to_pylist(), dtype=np.str_)
 
@@ -92,7 +71,7 @@ def _check_leaves_distinct(leaves: Text, name: str) -> None:
     if len(repeated):
         value = str(distinct[repeated[0]])
         rows = np.flatnonzero(leaves == value)
-        raise InputError(f"{name!r} = {value!r} stands in {_rows(rows)} of the lookup table; list each leaf once")
+        raise InputError(f"{name!r} = {value!r} is in {_rows(rows)} of the lookup table; list each leaf once")
 
 
 def _check_single_parent(child: Text, parent: Text, names: Sequence[str]) -> None:
@@ -106,29 +85,29 @@ def _check_single_parent(child: Text, parent: Text, names: Sequence[str]) -> Non
         rows = np.flatnonzero(child == value)
         parents = ", ".join(sorted({repr(str(p)) for p in parent[rows]}))
         raise InputError(
-            f"the lookup table is not a tree: {names[0]} {value!r} lies in more than one {names[1]} ({parents}), "
+            f"the lookup table is not a tree: {names[0]} {value!r} is in more than one {names[1]} ({parents}), "
             f"{_rows(rows)}; give each zone one parent"
         )
 
 
 def _check_ids_distinct(columns: list[Text], names: Sequence[str]) -> None:
-    """Raise if one id names two zones of which neither lies in the other; releases would be ambiguous."""
+    """Raise if one id names two zones, neither of which contains the other; releases would be ambiguous."""
     for low in range(len(columns)):
         for high in range(low + 1, len(columns)):
             shared = np.intersect1d(columns[low], columns[high])
             if len(shared) == 0:
                 continue
-            astray = np.flatnonzero(np.isin(columns[low], shared) & (columns[low] != columns[high]))
-            if len(astray):
-                code = str(columns[low][astray[0]])
+            unrelated = np.flatnonzero(np.isin(columns[low], shared) & (columns[low] != columns[high]))
+            if len(unrelated):
+                code = str(columns[low][unrelated[0]])
                 raise InputError(
                     f"the code {code!r} names both a {names[low]} and an unrelated {names[high]} "
-                    f"({_rows(astray)}); make codes distinct between levels, for instance with a prefix"
+                    f"({_rows(unrelated)}); make codes unique across levels, for instance with a prefix"
                 )
 
 
 def _rows(positions: npt.NDArray[Any]) -> str:
-    """Return data row numbers for a message, counted from 1 without the header."""
-    shown = ", ".join(str(int(p) + 1) for p in positions[:5])
+    """Return row numbers for a message, counted from 1 below the header."""
+    listed = ", ".join(str(int(p) + 1) for p in positions[:5])
     more = f" and {len(positions) - 5:,} more" if len(positions) > 5 else ""
-    return f"row{'s' if len(positions) > 1 else ''} {shown}{more}"
+    return f"row{'s' if len(positions) > 1 else ''} {listed}{more}"

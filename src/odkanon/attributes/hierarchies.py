@@ -1,0 +1,198 @@
+"""Axes of attributes: the values of each in a hierarchy up to ``any``.
+
+A hierarchy lists what is public: all hours of a day, all age bands, the named groups. The observed values of a plain
+column are taken for its public code list. ``missing`` and ``other`` belong to every such axis whether or not they
+occur, since their presence would disclose that they do. They are spare: a reader may know that they are empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from odkanon.attributes.spec import ANY, MISSING, OTHER, AttributeKind, AttributeSpec, Period
+from odkanon.core.arrays import Codes, Ints
+from odkanon.errors import InputError
+from odkanon.zoning.hierarchy import Hierarchy
+from odkanon.zoning.lookup import lookup_hierarchy
+from odkanon.zoning.zones import find_nodes
+
+Labels = npt.NDArray[np.str_]
+Levels = Sequence[Sequence[str]]
+"""For each level of an axis, the node above each value; without ``other`` and ``missing``."""
+Days = npt.NDArray[np.datetime64]
+
+UNLISTED = "(not listed)"
+"""Placeholder for the values that a public list of values leaves out, whether or not there are any."""
+DAY_PARTS = ((0, 7), (7, 9), (9, 17), (17, 20), (20, 24))
+"""Parts of the day that single hours are grouped into."""
+WEEK = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+MAX_VALUES = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class AttributeAxis:
+    """An axis of an OD matrix beyond origin and destination.
+
+    Attributes
+    ----------
+    name : str
+        Name of its column.
+    tree : Hierarchy
+        From its values to ``any``.
+    named : frozenset of str
+        Values that are public regardless of the trips: all hours of a day, named groups. Other values are listed only
+        where a published row has them, since the list itself would show that they occur.
+    asked : str
+        What the user wrote, such as ``mode:car=1+2``.
+    """
+
+    name: str
+    tree: Hierarchy
+    named: frozenset[str] = frozenset()
+    asked: str = ""
+
+    @property
+    def public(self) -> Hierarchy:
+        """The public tree, including values that do not occur."""
+        return self.tree.public or self.tree
+
+    def listed(self, published: Collection[str]) -> list[list[str]]:
+        """Return the levels that a reader of some rows may know, one list a level, from the values up to ``any``.
+
+        Values that are public regardless of the trips are all listed, others only where a row has them. One
+        placeholder a group stands for values that may have been left out.
+
+        Parameters
+        ----------
+        published : collection of str
+            The values of the axis in the rows.
+        """
+        tree, observed = self.public, set(published)
+        chains = list(zip(*(ids[code].tolist() for ids, code in zip(tree.ids, tree.codes, strict=True)), strict=True))
+        visible = [chain for chain in chains if chain[0] in self.named or chain[0] in observed]
+        groups = {node for chain in visible for node in chain[1:-1]} | observed
+        residual = {
+            (UNLISTED,) * level + chain[level:]: None
+            for level in range(1, tree.top)
+            for chain in chains
+            if not self.named and chain[level] in groups
+        }
+        return [list(column) for column in zip(*visible, *residual, (UNLISTED,) * tree.top + (ANY,), strict=True)]
+
+
+def make_axis(spec: AttributeSpec, values: Labels, lookup: Hierarchy | None = None) -> tuple[AttributeAxis, Codes]:
+    """Return the axis of an attribute, and the number of each of some raw values on it.
+
+    Parameters
+    ----------
+    spec : AttributeSpec
+        The attribute.
+    values : array of str
+        Distinct raw values, empty where missing: values of a column, hours, days, or numbers of age bands.
+    lookup : Hierarchy, optional
+        The nested values in the file that ``spec.lookup`` names.
+    """
+    levels, labels = _lookup_levels(lookup, values) if lookup is not None else _LEVELS[spec.kind](spec, values)
+    spare = (OTHER, MISSING) if spec.groups or spec.lookup else (MISSING,)
+    occurring = np.unique(labels)
+    if ANY in occurring:
+        raise InputError(f"{spec.text!r} has the value {ANY!r}, which stands for dropped detail; rename the value")
+    named = frozenset(levels[0]) if spec.is_public else frozenset()
+    residual = [value for value in spare if value not in levels[0]]
+    levels = [[*level, *residual] for level in levels]
+    if len(levels[0]) > MAX_VALUES:
+        raise InputError(
+            f"{spec.text!r} has {len(levels[0]):,} values, more than a table can be published by; group them"
+        )
+    columns = {f"level {at}": list(level) for at, level in enumerate(levels)}
+    # The explicit root keeps the virtual root of a lookup table out.
+    full = lookup_hierarchy(pa.table(columns | {ANY: [ANY] * len(levels[0])}))
+    full = replace(full, public=None, spare=frozenset(residual))
+    seen = np.zeros(len(full.leaves), dtype=bool)
+    seen[find_nodes(full, 0, occurring)] = True
+    tree = full.restrict(seen)
+    return AttributeAxis(spec.name, tree, named, spec.text), find_nodes(tree, 0, labels).astype(np.int32)
+
+
+def _with_missing(values: Labels) -> Labels:
+    return np.where(values == "", MISSING, values)
+
+
+def _column_levels(spec: AttributeSpec, values: Labels) -> tuple[Levels, Labels]:
+    labels = _with_missing(values)
+    if not spec.groups:
+        return [np.unique(labels[labels != MISSING]).tolist()], labels
+    grouped = [spec.groups.get(value, MISSING if value == MISSING else OTHER) for value in labels.tolist()]
+    return [list(dict.fromkeys(spec.groups.values()))], np.array(grouped, dtype=np.str_)
+
+
+def _lookup_levels(tree: Hierarchy, values: Labels) -> tuple[Levels, Labels]:
+    """Return the levels of a table of nested values; values that it does not list are ``other``."""
+    levels = [tree.ids[at][tree.codes[at]].tolist() for at in range(tree.top + (len(tree.ids[-1]) > 1))]
+    labels = _with_missing(values)
+    return levels, np.where(np.isin(labels, [*tree.leaves.tolist(), MISSING]), labels, OTHER)
+
+
+def _age_levels(spec: AttributeSpec, values: Labels) -> tuple[Levels, Labels]:
+    names, pairs = _band_names(spec.age_bands), spec.age_bands[1::2]
+    wide = [[_band_names(pairs)[band // 2] for band in range(len(names))]] if pairs else []
+    return [names, *wide], _numbered(names, values)
+
+
+def _band_names(bounds: Sequence[int]) -> list[str]:
+    return [f"under {bounds[0]}", *(f"{low}-{high - 1}" for low, high in pairwise(bounds)), f"{bounds[-1]}+"]
+
+
+def _hour_levels(spec: AttributeSpec, values: Labels) -> tuple[Levels, Labels]:
+    if spec.slots:
+        return [list(dict.fromkeys(spec.slots))], _numbered(spec.slots, values)
+    names = [f"{each:02}" for each in range(24)]
+    parts = [f"{low:02}-{high:02}" for low, high in DAY_PARTS for _ in range(low, high)]
+    return [names, parts], _numbered(names, values)
+
+
+def _numbered(names: Sequence[str], values: Labels) -> Labels:
+    """Return the name at each value, which is a position as text."""
+    return np.array([names[int(value)] if value else MISSING for value in values.tolist()], dtype=np.str_)
+
+
+def _weekday_levels(spec: AttributeSpec, values: Labels) -> tuple[Levels, Labels]:
+    """Return the weekdays of the period, which is published, so that the others are known to be empty."""
+    week = np.arange(7).astype("datetime64[D]")
+    days = week if None in spec.period else _period_days(spec.period, values)
+    here = [(WEEK[day], "weekend" if day > 4 else "working days") for day in np.unique(_weekday(days)).tolist()]
+    labels = np.full(len(values), MISSING, dtype=f"<U{max(map(len, WEEK))}")
+    labels[values != ""] = np.array(WEEK)[_weekday(values[values != ""].astype("datetime64[D]"))]
+    return [[day for day, _ in here], [part for _, part in here]], labels
+
+
+def _weekday(days: Days) -> Ints:
+    # 1 January 1970 was a Thursday.
+    return (days.astype(np.int64) + 3) % 7
+
+
+def _date_levels(spec: AttributeSpec, values: Labels) -> tuple[Levels, Labels]:
+    days = _period_days(spec.period, values).astype(str).tolist()
+    return [days, [day[:7] for day in days]], _with_missing(values)
+
+
+def _period_days(period: Period, values: Labels) -> Days:
+    """Return all days of a period; an open end is closed by the first or last day with a trip."""
+    days, bounds = values[values != ""].astype("datetime64[D]"), [day for day in period if day]
+    ends = np.concatenate([days, days + 1, np.array(bounds, dtype="datetime64[D]")])
+    return np.arange(ends.min(), ends.max()) if len(ends) else ends
+
+
+_LEVELS: dict[AttributeKind, Callable[[AttributeSpec, Labels], tuple[Levels, Labels]]] = {
+    "column": _column_levels,
+    "hour": _hour_levels,
+    "weekday": _weekday_levels,
+    "date": _date_levels,
+    "age": _age_levels,
+}

@@ -1,0 +1,180 @@
+"""What a user asks of attributes: one grammar and one description for ``--by`` axes, segments and the explorer.
+
+::
+
+    sex                    a column, one value each
+    mode:car=1+2,bus=3     groups of its values; all others are ``other``
+    purpose:lookup.csv     a table of nested values
+    hour  hour:6-9,19-6    the hour in which a trip starts, or time slots
+    weekday  date          the day on which it starts
+    age                    bands of ages
+    sex*age                every combination (segments only)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from odkanon.errors import InputError
+
+ANY = "any"
+"""The value of a row whose detail was dropped."""
+PLACE = "place"
+"""Origin and destination together, in the order in which detail is dropped."""
+MISSING = "missing"
+"""Trips without a value; they form a value of their own, since subtraction would reveal them otherwise."""
+OTHER = "other"
+"""Values outside the named groups, or too rare for a table of their own."""
+START = "start_time"
+AGE_BANDS = (10, 20, 30, 40, 50, 60, 70)
+"""Lower bounds of the paper's age bands; the last band is open."""
+RESERVED = frozenset({"origin", "destination", PLACE, "trips", "weight", "persons", "households"})
+"""Columns of a release, which no attribute may be called."""
+
+AttributeKind = Literal["column", "hour", "weekday", "date", "age"]
+Period = tuple[str | None, str | None]
+"""The first day of a period and the first day after it; None where it is open."""
+
+_FORMULA = re.compile(r"[=+\-@＝＋－＠]")
+
+
+@dataclass(frozen=True, eq=False)
+class AttributeSpec:
+    """One attribute, as a user asked for it.
+
+    Attributes
+    ----------
+    text : str
+        What the user wrote, such as ``mode:car=1+2``.
+    name : str
+        Name of the axis.
+    kind : {"column", "hour", "weekday", "date", "age"}
+        How its values are derived.
+    slots : tuple of str
+        For each hour of the day, its time slot; empty for single hours.
+    groups : mapping of str to str
+        The group of each value; empty where values are not grouped.
+    lookup : str, optional
+        File with a table of nested values.
+    age_bands : tuple of int
+        Lower bounds of the second, third, ... age band.
+    period : tuple of str or None
+        Bounds of the period that the input is restricted to.
+    """
+
+    text: str
+    name: str
+    kind: AttributeKind = "column"
+    slots: tuple[str, ...] = ()
+    groups: Mapping[str, str] = field(default_factory=dict)
+    lookup: str | None = None
+    age_bands: tuple[int, ...] = AGE_BANDS
+    period: Period = (None, None)
+
+    @property
+    def source(self) -> str:
+        """The column that it is derived from, by our name."""
+        return self.name if self.kind in ("column", "age") else START
+
+    @property
+    def is_public(self) -> bool:
+        """Whether its values are public regardless of the trips: hours, days of the week, age bands, named groups."""
+        return ":" in self.text or self.kind in ("hour", "weekday", "age")
+
+
+def parse_attribute(text: str, age_bands: Sequence[int] = AGE_BANDS, period: Period = (None, None)) -> AttributeSpec:
+    """Return the attribute that a text such as ``hour:6-9,9-16`` or ``mode:car=1+2`` asks for."""
+    name, _, detail = (part.strip() for part in text.partition(":"))
+    if name == "hour":
+        return AttributeSpec(text, name, "hour", slots=_parse_slots(detail, text) if detail else ())
+    if name in ("weekday", "date"):
+        if detail:
+            raise InputError(f"{name} takes nothing after a colon; write {name} without it")
+        return AttributeSpec(text, name, "date" if name == "date" else "weekday", period=period)
+    if name == "age":
+        return AttributeSpec(text, name, "age", age_bands=tuple(age_bands))
+    if "=" in detail:
+        return AttributeSpec(text, name, groups=_parse_groups(detail, text))
+    return AttributeSpec(text, name, lookup=detail or None)
+
+
+def attribute_name(text: str) -> str:
+    """Return the name of the axis that a text asks for."""
+    return text.partition(":")[0].strip()
+
+
+def parse_attributes(
+    texts: Sequence[str], age_bands: Sequence[int] = AGE_BANDS, period: Period = (None, None)
+) -> list[AttributeSpec]:
+    """Return the attributes to publish by; see `odkanon.build_od`."""
+    names = [attribute_name(text) for text in texts]
+    if not texts or len(set(names)) < len(names):
+        raise InputError("name at least one attribute to publish by, and each of them once")
+    if {"date", "weekday"} <= set(names):
+        raise InputError("a date implies its weekday, so publishing by both would expose small groups; choose one")
+    for name in names:
+        if name in RESERVED:
+            raise InputError(f"an attribute cannot be called {name!r}: a release has a column of that name")
+        if _FORMULA.match(name):
+            raise InputError(
+                f"an attribute cannot be called {name!r}: a spreadsheet may evaluate it as a formula; rename it"
+            )
+    return [parse_attribute(text, age_bands, period) for text in texts]
+
+
+def parse_segments(texts: Sequence[str], age_bands: Sequence[int] = AGE_BANDS) -> dict[str, tuple[AttributeSpec, ...]]:
+    """Return, for each text such as ``sex*age``, the attributes whose combinations are its segments."""
+    repeated = [text for text in texts if list(texts).count(text) > 1]
+    if repeated:
+        raise InputError(f"the segment {repeated[0]!r} is listed twice; name it once")
+    if list(age_bands) != sorted(set(age_bands)) or not age_bands:
+        raise InputError(f"age bands begin at ascending ages, such as 18,40,65; not {','.join(map(str, age_bands))}")
+    return {text: _parse_segment(text, age_bands) for text in texts}
+
+
+def segment_attributes(texts: Sequence[str], age_bands: Sequence[int] = AGE_BANDS) -> list[AttributeSpec]:
+    """Return the distinct attributes that segments are made of."""
+    parts = [part for segment in parse_segments(texts, age_bands).values() for part in segment]
+    return list({part.text: part for part in parts}.values())
+
+
+def _parse_segment(text: str, age_bands: Sequence[int]) -> tuple[AttributeSpec, ...]:
+    parts = [part.strip() for part in text.split("*")]
+    names = [attribute_name(part) for part in parts]
+    if len(set(names)) < len(names) or not all(names):
+        raise InputError(f"the segment {text!r} is not understood; write sex, hour:6-9,9-16 or sex*age")
+    for part, name in zip(parts, names, strict=True):
+        if ":" in part and name != "hour":
+            raise InputError(f"only hour takes slots, as in hour:6-9,9-16; not {part!r}")
+    return tuple(parse_attribute(part, age_bands) for part in parts)
+
+
+def _parse_slots(slots: str, text: str) -> tuple[str, ...]:
+    """Return the slot of each hour; a slot such as 19-6 spans midnight, and hours outside all slots are ``other``."""
+    names = [OTHER] * 24
+    for slot in slots.split(","):
+        begin, _, end = (piece.strip() for piece in slot.partition("-"))
+        if not (begin.isdigit() and end.isdigit() and int(begin) < 24 and int(end) <= 24 and begin != end):
+            raise InputError(f"the time slot {slot!r} in {text!r} is not understood; write hours, as in 6-9 or 19-6")
+        length = (int(end) - int(begin)) % 24 or 24
+        for hour in [(int(begin) + step) % 24 for step in range(length)]:
+            if names[hour] != OTHER:
+                raise InputError(f"hour {hour} is in two time slots of {text!r}; slots must not overlap")
+            names[hour] = f"{int(begin):02}-{int(end):02}"
+    return tuple(names)
+
+
+def _parse_groups(groups: str, text: str) -> dict[str, str]:
+    """Return the group of each value that is named in ``car=1+2,bus=3``."""
+    names: dict[str, str] = {}
+    for part in groups.split(","):
+        name, equals, values = (piece.strip() for piece in part.partition("="))
+        for value in values.split("+"):
+            if not equals or not name or not value.strip():
+                raise InputError(f"{part!r} in {text!r} is not understood; write groups as in car=1+2")
+            if names.setdefault(value.strip(), name) != name:
+                raise InputError(f"the value {value.strip()!r} is in two groups of {text!r}; assign it to one")
+    return names

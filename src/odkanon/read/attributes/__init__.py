@@ -1,1 +1,0 @@
-"""What a trip has besides its two places: one description for cubes, segments and filters."""
