@@ -113,26 +113,29 @@ def summarize_accuracy(releases: list[tuple[str, Release]]) -> None:
 
 def show_ranking(comparison: MethodComparison, target: str) -> None:
     """Print the methods of a comparison by descending accuracy, and the best one for each use."""
+    from odkanon.quality.metrics import extra_metrics
     from odkanon.study.experiment import find_row
     from odkanon.study.tables import format_target
 
-    best = comparison.ranking(target)
+    best, extra = comparison.ranking(target), extra_metrics()
     if not best:
         return
     table = make_table(
         f"Protecting the {format_target(target)}: the most accurate first",
-        ("method", "1 km", "2 km", "4 km", "8 km", "published", "G", "zones"),
+        ("method", "1 km", "2 km", "4 km", "8 km", "published", "G", "zones", *(metric.title for metric in extra)),
         left=("method",),
     )
     for outcome in best:
         title = find_row(outcome.cell.row).title
         if outcome.refusal is not None:
-            table.add_row(title, *"----", "0%", "-", "-")
+            table.add_row(title, *"----", "0%", "-", "-", *("-" for _ in extra))
             continue
         right = ["-" if (found := outcome.cpc("trips", km)) is None else f"{found:.2f}" for km in (1, 2, 4, 8)]
-        g = outcome.utility["trips"]["g"]
+        score = outcome.utility["trips"]
         zones = f"{outcome.origins:,} x {outcome.destinations:,}"
-        table.add_row(title, *right, f"{1 - outcome.suppressed:.0%}", "-" if g is None else f"{g:,.0f}", zones)
+        more = (_number(score.get(metric.name)) for metric in extra)
+        g = "-" if score["g"] is None else f"{score['g']:,.0f}"
+        table.add_row(title, *right, f"{1 - outcome.suppressed:.0%}", g, zones, *more)
     console.print(table)
     console.print(
         "1 to 8 km: accuracy of the flows between squares of that side, from 0 to 1 (CPC). Published: share of trips. "

@@ -21,6 +21,7 @@ from odkanon.methods.method_registry import METHODS, Method
 from odkanon.model.budget import Budget
 from odkanon.model.od import ODMatrix
 from odkanon.pipeline.anonymize import PROTECTED
+from odkanon.quality.metrics import extra_metrics
 from odkanon.read.attribute_values import source_columns
 from odkanon.read.input_spec import InputSpec
 from odkanon.read.od_table import spec_to_matrix
@@ -238,7 +239,8 @@ def make_experiment(
         "age_bands": list(age_bands),
         "targets": None if targets is None else list(targets),
     }
-    return experiment, settings
+    extra = [metric.name for metric in extra_metrics()]
+    return experiment, settings | ({"metrics": extra} if extra else {})
 
 
 def _read(spec: InputSpec, attributes: list[str]) -> Trips | ODMatrix:

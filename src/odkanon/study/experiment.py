@@ -18,6 +18,7 @@ from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.quality.lower_bound import bound_applies, bound_within, used_budget
+from odkanon.quality.metrics import evaluate_extra_metrics
 from odkanon.quality.privacy import privacy
 from odkanon.quality.utility import UtilityMeasure, utility
 from odkanon.read.area import Area
@@ -247,7 +248,10 @@ def _describe(
         classes=len(release.classes),
         suppressed=1 - int(release.classes.trips.sum()) / od.trips,
         seconds=release.seconds,
-        utility={measure: asdict(utility(od, release, measure=measure)) for measure in measures},
+        utility={
+            measure: asdict(utility(od, release, measure=measure)) | evaluate_extra_metrics(release, measure)
+            for measure in measures
+        },
         privacy={measure: asdict(report) for measure, report in privacy(release).items()},
         limit_g=limits,
         refusal=release.refusal,

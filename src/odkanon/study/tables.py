@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from odkanon.quality.metrics import extra_metrics
 from odkanon.read.area import Area
 from odkanon.read.trips import Trips
 from odkanon.study.experiment import TARGETS, WHOLE, Experiment, Outcome, find_row
@@ -198,16 +199,18 @@ def _utility_table(
     label = "" if number is None else f"Table {number}. "
     caption = f"{label}Results {where}, protecting the {format_target(target)}, metrics on the {_MEASURES[measure]}."
     rows = []
-    order = list(dict.fromkeys(outcome.cell.row for outcome in outcomes))
+    order, extra = list(dict.fromkeys(outcome.cell.row for outcome in outcomes)), extra_metrics()
     for outcome in sorted(outcomes, key=lambda o: order.index(o.cell.row)):
         score = outcome.utility.get(measure, {})
         zones = f"{outcome.origins} x {outcome.destinations}"
         cells = [_c_dm(score.get("c_dm")), *(_decimal(score.get(name)) for name in ("c_avg", "g", "e"))]
         cells += [_decimal(outcome.limit_g.get(measure)), *(_decimal(outcome.cpc(measure, km)) for km in (2, 4))]
         cells += [f"{outcome.suppressed:.1%}", f"{outcome.seconds:.3f}"]
+        cells += [_decimal(score.get(metric.name)) for metric in extra]
         names = (find_row(outcome.cell.row).title, "-" if dimension == WHOLE else outcome.cell.segment)
         rows.append((*names, zones, *_or_refusal(outcome, cells)))
-    return PaperTable(caption, ("Method", dimension.capitalize(), "Zones", *_HEADINGS), tuple(rows))
+    headings = ("Method", dimension.capitalize(), "Zones", *_HEADINGS, *(metric.title for metric in extra))
+    return PaperTable(caption, headings, tuple(rows))
 
 
 def _or_refusal(outcome: Outcome, cells: Sequence[str]) -> tuple[str, ...]:
@@ -243,6 +246,7 @@ def long_table(outcomes: Sequence[Outcome]) -> pa.Table:
                     "smallest_class": report.get("min"),
                     "classes_below": report.get("below"),
                     "refusal": outcome.refusal,
+                    **{metric.name: outcome.utility.get(measure, {}).get(metric.name) for metric in extra_metrics()},
                 }
             )
     return pa.Table.from_pylist(records)
