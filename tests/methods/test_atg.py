@@ -13,8 +13,7 @@ from odkanon.core.arrays import Ints
 from odkanon.errors import InputError
 from odkanon.methods import anonymize
 from odkanon.methods.atg.cut import Choice, Forest
-from odkanon.methods.atg.method import solve
-from odkanon.methods.atg.origins import even_cut
+from odkanon.methods.atg.method import even_cut, solve
 from odkanon.model.budget import Budget, BudgetOf
 from odkanon.model.od import ODMatrix, od_matrix
 from odkanon.model.provenance import Source

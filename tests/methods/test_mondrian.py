@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from odkanon.core.arrays import Ints
 from odkanon.errors import InputError
 from odkanon.methods import anonymize
-from odkanon.methods.mondrian.grid import Grid, simplest_line
-from odkanon.methods.mondrian.median_cuts import Segments, Sums, median_cuts
+from odkanon.methods.mondrian.median_cuts import Grid, Segments, Sums, median_cuts, simplest_line
 from odkanon.model.od import ODMatrix, od_matrix
 from odkanon.model.provenance import Source
 from odkanon.model.release import Release

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from odkanon import read_matrix
 from odkanon.errors import InputError
 from odkanon.methods import METHODS, anonymize
-from odkanon.methods.treecut.dp import Problem, totals_of
+from odkanon.methods.common import volume_measure
+from odkanon.methods.treecut.dp import Goal, Problem, totals_of
 from odkanon.methods.treecut.method import best_cuts
-from odkanon.methods.treecut.objective import Goal
-from odkanon.methods.volume import volume_measure
 from odkanon.model.budget import Budget
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release

@@ -12,11 +12,9 @@ from hypothesis import strategies as st
 
 from odkanon.errors import InputError
 from odkanon.methods import anonymize
-from odkanon.methods.treecut.dp import Floats, Problem, node_table, totals_of
-from odkanon.methods.treecut.exchange import all_moves, exchange
-from odkanon.methods.treecut.joint_moves import interactions
+from odkanon.methods.treecut.dp import Floats, Goal, Objective, Problem, node_table, totals_of
+from odkanon.methods.treecut.exchange import all_moves, exchange, interactions
 from odkanon.methods.treecut.method import best_cuts
-from odkanon.methods.treecut.objective import Goal, Objective
 from odkanon.model.budget import Budget, BudgetOf
 from odkanon.model.od import ODMatrix
 from odkanon.model.rule import Rule

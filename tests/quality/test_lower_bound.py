@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from odkanon.errors import InputError
 from odkanon.linked.fixed_zoning import release_on_zones, zoning_of
 from odkanon.methods import anonymize
-from odkanon.methods.treecut.dp import Problem, node_table
-from odkanon.methods.treecut.objective import Goal
+from odkanon.methods.treecut.dp import Goal, Problem, node_table
 from odkanon.model.assemble import release_of_cuts
 from odkanon.model.budget import Budget, BudgetOf
 from odkanon.model.od import ODMatrix

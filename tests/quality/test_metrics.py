@@ -19,15 +19,15 @@ from odkanon import (
     Rule,
     anonymize,
     compare,
-    lookup_hierarchy,
-    read_od,
+    read_hierarchy,
+    read_matrix,
     register_metric,
     utility,
 )
 from odkanon.core.registry import Registry
 from odkanon.quality import metrics
 
-TREE = lookup_hierarchy(pa.table({"zone": ["a1", "a2", "b1", "b2"], "district": ["a", "a", "b", "b"]}))
+TREE = read_hierarchy(pa.table({"zone": ["a1", "a2", "b1", "b2"], "district": ["a", "a", "b", "b"]}))
 FLOWS = pa.table({"origin": ["a1", "a1", "b1"], "destination": ["b1", "b2", "a1"], "trips": [16, 4, 12]})
 MODULE = """
 from odkanon import Metric
@@ -94,7 +94,7 @@ def test_an_entry_point_is_a_column_of_comparisons(tmp_path: Path, monkeypatch: 
 
 
 def test_our_own_are_those_of_the_paper() -> None:
-    od = read_od(FLOWS, hierarchy=TREE)
+    od = read_matrix(FLOWS, engine="memory", hierarchy=TREE)
     release = anonymize(od, Rule(trips=10), budget=0.2)
     found = {name: metric.evaluate(release, "trips") for name, metric in metrics.METRICS.items()}
     assert found == asdict(utility(od, release))
@@ -103,7 +103,7 @@ def test_our_own_are_those_of_the_paper() -> None:
 
 
 def test_a_metric_gets_what_it_needs() -> None:
-    od = read_od(FLOWS, hierarchy=TREE)
+    od = read_matrix(FLOWS, engine="memory", hierarchy=TREE)
     release = anonymize(od, Rule(trips=10), budget=0.2)
     seen: list[Any] = []
 

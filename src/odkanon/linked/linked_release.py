@@ -15,9 +15,8 @@ from odkanon.attributes.dimensions import Dimension, parent_dimension
 from odkanon.errors import InputError, RefusedError
 from odkanon.linked.feasibility_intervals import check_solver
 from odkanon.linked.fixed_zoning import Zoning
-from odkanon.linked.rare_segments import join_rare, search_joining
 from odkanon.linked.suppression_pattern import find_rare, too_few
-from odkanon.linked.zoning_search import Attempt, Ground
+from odkanon.linked.zoning_search import Attempt, Ground, join_rare, search_joining
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
 from odkanon.model.release_spec import ReleaseSpec

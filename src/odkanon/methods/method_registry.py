@@ -282,7 +282,7 @@ def anonymize(od: Matrix, rule: Rule, *, method: str = DEFAULT_METHOD, **options
     >>> anonymize(od, Rule(trips=100)).refusal[:42]
     'even with all 25 remaining trips in one cl'
     """
-    from odkanon.methods.trees import with_steps  # which needs numpy, and help does without
+    from odkanon.methods.common import with_steps  # which needs numpy, and help does without
 
     chosen = METHODS[method]
     if options.get("symmetric") and "symmetric" not in chosen.options:

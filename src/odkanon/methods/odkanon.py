@@ -14,8 +14,8 @@ from typing import Any, Literal, get_args
 
 from odkanon.engine.dispatch import open_workspace
 from odkanon.errors import InputError
+from odkanon.methods.common import of_one_height
 from odkanon.methods.merging import MergePath, SquarePath
-from odkanon.methods.trees import of_one_height
 from odkanon.model.assemble import over_budget
 from odkanon.model.budget import Budget, BudgetOf
 from odkanon.model.flows import Totals

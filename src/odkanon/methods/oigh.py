@@ -19,9 +19,8 @@ from fractions import Fraction
 from odkanon.core.arrays import Bools
 from odkanon.engine.dispatch import open_workspace
 from odkanon.engine.protocols import Engine
+from odkanon.methods.common import Volume, level_number, of_one_height, reaching, sized_total, volume_measure
 from odkanon.methods.odkanon import refusal
-from odkanon.methods.trees import level_number, of_one_height, reaching
-from odkanon.methods.volume import Volume, sized_total, volume_measure
 from odkanon.model.budget import Budget, BudgetOf
 from odkanon.model.od import Matrix
 from odkanon.model.release import Release

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from datetime import date
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from odkanon.engine.dispatch import parse_bytes
 from odkanon.errors import InputError, InvalidValueError, ReleaseWarning, UnknownNameError
@@ -18,13 +17,11 @@ from odkanon.model.rule import Rule
 from odkanon.pipeline.cautions import cautions
 from odkanon.pipeline.request import Request, RuleRequest, Target
 from odkanon.pipeline.run import run
-from odkanon.read.input_spec import InputSpec
+from odkanon.read.input_spec import InputSpec, ReadOptions, lists_read_options
 
 if TYPE_CHECKING:
     from odkanon.engine.dispatch import EngineName
     from odkanon.model.od import Matrix
-    from odkanon.read.area import Area
-    from odkanon.zoning.hierarchy import Hierarchy
 
 MethodName = Literal["odkanon", "oigh", "atg-soft", "mondrian", "cascade", "treecut", "freezones"]
 """Methods of this package; those of others are passed as the `odkanon.Method` that was registered."""
@@ -33,7 +30,7 @@ PROTECTED: dict[str, str] = {"trips": "participants", "weight": "population"}
 """Measures that name a target as well; persons and households are both."""
 
 
-class Options(TypedDict, total=False):
+class Options(ReadOptions, total=False):
     """The keyword arguments of `anonymize`, for type checkers."""
 
     k: int
@@ -70,21 +67,6 @@ class Options(TypedDict, total=False):
     engine: EngineName | None
     memory_limit: int | str | None
     spark_master: str | None
-    resolution: int | None
-    columns: Mapping[str, str] | None
-    where: str | Sequence[str] | None
-    within: Area | str | None
-    since: str | date | None
-    until: str | date | None
-    hierarchy: Hierarchy | str | Path | None
-    boundaries: str | Path | None
-    crs: str | None
-    read_as: Literal["trips", "od"] | None
-    encoding: str | None
-    delimiter: str | None
-    timezone: str | None
-    decimal: str | None
-    time_format: str | None
 
 
 @overload
@@ -99,6 +81,7 @@ def anonymize(
 ) -> LinkedReleases: ...
 
 
+@lists_read_options
 def anonymize(
     source: Any,
     rule: Rule | None = None,
@@ -138,21 +121,7 @@ def anonymize(
     engine: EngineName | None = None,
     memory_limit: int | str | None = None,
     spark_master: str | None = None,
-    resolution: int | None = None,
-    columns: Mapping[str, str] | None = None,
-    where: str | Sequence[str] | None = None,
-    within: Area | str | None = None,
-    since: str | date | None = None,
-    until: str | date | None = None,
-    hierarchy: Hierarchy | str | Path | None = None,
-    boundaries: str | Path | None = None,
-    crs: str | None = None,
-    read_as: Literal["trips", "od"] | None = None,
-    encoding: str | None = None,
-    delimiter: str | None = None,
-    timezone: str | None = None,
-    decimal: str | None = None,
-    time_format: str | None = None,
+    **options: Unpack[ReadOptions],
 ) -> Release | LinkedReleases:
     """Turn trips into origin-destination flows that can be published.
 
@@ -203,10 +172,8 @@ def anonymize(
         An earlier release: use only trips after its period; use its zones, or the rows of a cascade.
     engine, memory_limit, spark_master
         Where to compute; see `odkanon.read_matrix`.
-    resolution, columns, where, within, since, until, hierarchy, boundaries, crs
-        What to read of ``source``, and on which zones; see `odkanon.InputSpec`.
-    read_as, encoding, delimiter, timezone, decimal, time_format
-        How ``source`` is written, where that is in doubt.
+    **options
+        How to read ``source``; see `odkanon.InputSpec`.
 
     Returns
     -------
@@ -243,27 +210,10 @@ def anonymize(
         "symmetric": symmetric or None,
         "give_up": drop_order,
     }
-    reading = {
-        "resolution": resolution,
-        "columns": columns,
-        "where": where,
-        "within": within,
-        "since": since and str(since),
-        "until": until and str(until),
-        "hierarchy": hierarchy,
-        "outlines": boundaries,
-        "crs": crs,
-        "kind": read_as,
-        "encoding": encoding,
-        "delimiter": delimiter,
-        "timezone": timezone,
-        "decimal": decimal,
-        "time_format": time_format,
-    }
     thresholds = {"trips": min_trips, "weight": min_weight, "persons": min_persons, "households": min_households}
     attributes = _texts("by", by)
     request = Request(
-        _input_of(source, reading),
+        _input_of(source, options),
         _rule_request(rule, k, protect, thresholds, max_share, min_destinations),
         _method_name(method, CUBE_METHOD if attributes else DEFAULT_METHOD if at_level is None else ONE_LEVEL),
         {name: value for name, value in own.items() if value is not None} | dict(parameters or {}),
@@ -304,13 +254,12 @@ def _rule_request(
     return rule
 
 
-def _input_of(source: Any, reading: Mapping[str, Any]) -> InputSpec | Matrix:
+def _input_of(source: Any, options: ReadOptions) -> InputSpec | Matrix:
     """Return what to read, or the matrix that was read already."""
-    given = {name: value for name, value in reading.items() if value is not None}
     if not isinstance(source, InputSpec) and not hasattr(source, "in_memory"):
-        return InputSpec(source, **given)
-    if given:
-        raise InputError(f"{next(iter(given))} is an option for reading, and this input is described or read already")
+        return InputSpec(source, **options)
+    if options:
+        raise InputError(f"{next(iter(options))} is an option for reading, and this input is read or described already")
     found: InputSpec | Matrix = source
     return found
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from odkanon.linked import LinkedReleases
 from odkanon.methods.cascade.method import counts_contributors_or_trips, outlook
+from odkanon.methods.common import with_steps
 from odkanon.methods.method_registry import METHODS
-from odkanon.methods.trees import with_steps
 from odkanon.model.measures import DISTINCT
 from odkanon.model.od import Matrix
 from odkanon.model.release import Release

@@ -18,7 +18,7 @@ from odkanon.evidence.attack_context import AttackContext
 from odkanon.evidence.attacks.cascade_reader import CascadeReader, CascadeVariant, LadderNode
 from odkanon.methods.cascade.ladder import Ladder
 from odkanon.methods.cascade.method import ladder_of, least_trips
-from odkanon.methods.trees import with_steps
+from odkanon.methods.common import with_steps
 from odkanon.zoning.zones import zones_of_tree
 
 TOLERANCE = 1e-6

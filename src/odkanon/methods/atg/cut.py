@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from odkanon.core.arrays import Bools, Codes, Ints
-from odkanon.methods.atg.origins import Masses
+from odkanon.methods.atg.method import Masses
 from odkanon.model.budget import Budget
 from odkanon.model.flows import Flows
 from odkanon.model.od import ODMatrix

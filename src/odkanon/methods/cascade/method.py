@@ -21,8 +21,7 @@ from odkanon.engine.dispatch import open_workspace
 from odkanon.engine.memory.residual import MemoryResidual
 from odkanon.engine.protocols import Workspace
 from odkanon.errors import InputError
-from odkanon.methods.cascade.drop_order import order_of
-from odkanon.methods.cascade.ladder import Ladder, in_turns, side_of
+from odkanon.methods.cascade.ladder import Ladder, in_turns, order_of, side_of
 from odkanon.methods.cascade.reuse import EarlierRows
 from odkanon.methods.cascade.roll_up import PublicationRule, RollUp, roll_up
 from odkanon.model.budget import Budget, BudgetOf
@@ -68,7 +67,7 @@ def cascade(
         knows the method can work out smaller groups from several rows.
     give_up : str, optional
         For a matrix with attributes: in which order detail is given up, such as ``place:7,hour,mode,place``; see
-        `odkanon.methods.cascade.drop_order.order_of`.
+        `odkanon.methods.cascade.ladder.order_of`.
     rows : EarlierRows, optional
         List only rows of an earlier cascade, of other trips. A trip goes to the finest of them that it lies in, and
         from rows with too few of them to the next coarser one.

@@ -12,8 +12,7 @@ import numpy as np
 
 from odkanon.core.arrays import Ints
 from odkanon.core.progress import counted
-from odkanon.methods.freezones.class_matrix import Plan, Sheet
-from odkanon.methods.freezones.counting import Floats
+from odkanon.methods.freezones.class_matrix import Floats, Plan, Sheet
 from odkanon.methods.freezones.moves import sweep
 
 _SWEEPS = 10

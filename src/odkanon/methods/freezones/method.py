@@ -21,6 +21,7 @@ import numpy as np
 
 from odkanon.core.arrays import Bools, Codes, Ints, group_sum
 from odkanon.errors import InputError
+from odkanon.methods.common import of_one_height
 from odkanon.methods.freezones.annealing import Schedule, anneal
 from odkanon.methods.freezones.blocks import Blocks, blocks_of, children_of, islands
 from odkanon.methods.freezones.class_matrix import Plan
@@ -29,7 +30,6 @@ from odkanon.methods.odkanon import refusal
 from odkanon.methods.treecut.dp import PRICE, PUBLISHED, Problem, totals_of
 from odkanon.methods.treecut.method import best_cuts, check_effort, release_of_first
 from odkanon.methods.treecut.search import Cuts
-from odkanon.methods.trees import of_one_height
 from odkanon.model.assemble import assemble
 from odkanon.model.budget import Budget, BudgetOf
 from odkanon.model.od import AXES, Axis, ODMatrix

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from odkanon.core.arrays import Bools, Ints, spans
-from odkanon.methods.freezones.class_matrix import Known, Sheet
-from odkanon.methods.freezones.counting import Floats
+from odkanon.methods.freezones.class_matrix import Floats, Known, Sheet
 
 _TRIES = 2
 """Moves for each zone that are priced at first; most zones have then moved, and few other moves are left to price."""

@@ -7,14 +7,16 @@ then a position, and all that a rule counts to the left of every position is a r
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import ceil, log2
 
 import numpy as np
 
 from odkanon.core.arrays import Bools, Ints
-from odkanon.methods.volume import Volume
+from odkanon.methods.common import Volume
 from odkanon.model.flows import Contributions, Flows
 from odkanon.model.measures import ADDITIVE, DISTINCT
 from odkanon.model.rule import Rule
+from odkanon.zoning.cells import Floats, cell_radius
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,3 +147,72 @@ def median_cuts(sums: Sums, points: Ints, values: Ints, boxes: Segments) -> tupl
     order = np.lexsort((unequal, box))
     opens = np.concatenate([[True], box[order][1:] != box[order][:-1]])[: len(order)]
     return box[order[opens]], possible[order[opens]]
+
+
+_CORNER = np.array([-180.0, -90.0])
+_MARGIN = 16
+"""The frame ends at every so many-th grid line, or at coarser ones."""
+_WIDER = [_MARGIN << more for more in range(1, 40)]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Lines of longitude and latitude at multiples of a power of two degrees, counted from -180 and -90.
+
+    Attributes
+    ----------
+    step : float
+        Degrees from line to line: exact in binary, so that borders are the same numbers everywhere.
+    """
+
+    step: float
+
+    @classmethod
+    def of_resolution(cls, resolution: int) -> Grid:
+        """Return the finest grid whose step is at least twice as wide as a cell: no square has a single cell."""
+        return cls(2.0 ** ceil(log2(4 * cell_radius(resolution))))
+
+    def squares(self, lon: Floats, lat: Floats) -> Ints:
+        """Return the numbers of the lines to the left of and below each point, shape (2, points)."""
+        lines: Ints = np.floor((np.stack([lon, lat]) - _CORNER[:, None]) / self.step).astype(np.int64)
+        return lines
+
+    def frame(self, squares: Ints, low: Ints, high: Ints) -> Ints:
+        """Return the first and the last line around all squares, on a grid that is coarser by far: shape (2, 2).
+
+        It goes by where enough trips are to be published. Fewer that lie beyond move it by large steps: the farther
+        they are, the coarser are the lines at which it may end, and the less it tells of where they are.
+
+        Parameters
+        ----------
+        squares : array of int, shape (2, points)
+            All squares.
+        low, high : array of int, shape (2,)
+            Of each coordinate, the square up to which there are enough trips, and that from which on there are.
+        """
+        first, last = squares.min(axis=1).tolist(), squares.max(axis=1).tolist()
+        below = [max(_below(near, far), 0) for near, far in zip(low.tolist(), first, strict=True)]
+        above = [-_below(-1 - near, -1 - far) for near, far in zip(high.tolist(), last, strict=True)]
+        return np.array([below, above], dtype=np.int64)
+
+    def degrees(self, lines: Ints) -> Floats:
+        """Return where lines of longitude and latitude, the last axis, are; none lies beyond the ends of the world."""
+        places: Floats = np.minimum(lines * self.step + _CORNER, -_CORNER)
+        return places
+
+
+def _below(near: int, far: int) -> int:
+    """Return a line below two squares: the next one, unless ``far`` lies beyond it; then one of a coarser grid."""
+    line = near // _MARGIN * _MARGIN
+    return line if line <= far else next(line for wide in _WIDER if (line := (near // wide - 1) * wide) <= far)
+
+
+def simplest_line(left: Ints, right: Ints) -> Ints:
+    """Return the line after the squares ``left`` and before the squares ``right`` that belongs to the coarsest grid.
+
+    All lines between two neighbouring values part the points in the same way; the one with most zeros at its end in
+    binary tells least of where these values are.
+    """
+    _, bits = np.frexp((left ^ right).astype(np.float64))
+    line: Ints = (right >> (bits - 1)) << (bits - 1)
+    return line

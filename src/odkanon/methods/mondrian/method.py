@@ -18,9 +18,8 @@ import numpy.typing as npt
 
 from odkanon.core.arrays import Bools, Codes, Ints
 from odkanon.errors import InputError
-from odkanon.methods.mondrian.grid import Grid, simplest_line
-from odkanon.methods.mondrian.median_cuts import Segments, Sums, median_cuts
-from odkanon.methods.volume import volume_measure
+from odkanon.methods.common import volume_measure
+from odkanon.methods.mondrian.median_cuts import Grid, Segments, Sums, median_cuts, simplest_line
 from odkanon.model.assemble import assemble
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
@@ -42,7 +41,7 @@ def mondrian(od: ODMatrix, rule: Rule) -> Release:
 
     Published boxes are those of the cutting lines, inside one box around all points that ends at lines of a coarser
     grid, which few trips far away move by large steps only: they fill that box without overlap. Where they lie depends
-    on the squares of the points alone (see `odkanon.methods.mondrian.grid`); borders between observed values would
+    on the squares of the points alone (see `Grid`); borders between observed values would
     name the cells on both sides.
 
     Parameters

@@ -6,14 +6,16 @@ that the budget falls into. Pairs of moves, one that gains and one that pays for
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import product
 from math import inf
 
 import numpy as np
 
 from odkanon.core.arrays import Ints
-from odkanon.methods.treecut.dp import Floats, NodeTable
-from odkanon.methods.treecut.objective import ROUNDING, Goal
+from odkanon.methods.treecut.dp import COLUMNS, ROUNDING, Floats, Goal, NodeTable, Problem
+from odkanon.methods.treecut.feasibility import Good
 from odkanon.zoning.hierarchy import Cut, cut_at
 
 _CANDIDATES = 160
@@ -114,3 +116,114 @@ def ranked(moves: Moves, goal: Goal, value: float, price: float) -> Ints:
     """Return the moves that take part in combinations, the most promising one at the given prices first."""
     worth = goal.weights(value, price) @ moves.change
     return np.argsort(worth, kind="stable")[:_CANDIDATES]
+
+
+_LEADERS = 32
+"""Moves of each axis that the other axis may answer with two of its own."""
+
+
+def joint_exchange(
+    problem: Problem, goal: Goal, cuts: tuple[Cut, Cut], tables: tuple[NodeTable, NodeTable], price: float
+) -> tuple[Cut, Cut] | None:
+    """Return a better pair of cuts: one move of an axis, answered by one or two of the other; None if none is better.
+
+    All pairs of one move an axis are looked at (of the moves `ranked` first, where there are many), answers of two
+    moves for a constant number of them. ``price`` is what a suppressed unit is worth.
+    """
+    totals = tables[0].total(cuts[0])
+    value = goal.value(totals)
+    if not (np.isfinite(value) and all(table.tree.top for table in tables)):
+        return None
+    every = [all_moves(table, cut) for table, cut in zip(tables, cuts, strict=True)]
+    moves = [some.take(ranked(some, goal, value, price)) for some in every]
+    crossing = interactions(problem, cuts, (moves[0], moves[1]))
+    least, chosen = value * (1 - ROUNDING), None
+    for axis, beyond in ((0, crossing), (1, crossing.transpose(0, 2, 1))):
+        mine, theirs = moves[axis], moves[1 - axis]
+        alone = totals[:, None] + mine.change
+        for lead in _leaders(goal, alone[:, :, None] + theirs.change[:, None, :] + beyond, value, price):
+            answers = replace(theirs, change=theirs.change + beyond[:, lead])
+            found, answer = best_moves(answers, goal, alone[:, lead], price, least)
+            if answer:
+                least, chosen = found, ([lead], answer) if axis == 0 else (answer, [lead])
+    if chosen is None:
+        return None
+    return moves[0].apply(cuts[0], chosen[0]), moves[1].apply(cuts[1], chosen[1])
+
+
+def _leaders(goal: Goal, totals: Floats, value: float, price: float) -> list[int]:
+    """Return the moves worth an answer, given the totals of all pairs of moves (columns, leaders, followers)."""
+    priced = np.tensordot(goal.weights(value, price), totals, 1).min(axis=1)
+    best = int(np.argmin(goal.values(totals).min(axis=1)))
+    return sorted({best, *np.argsort(priced, kind="stable")[:_LEADERS].tolist()})
+
+
+def interactions(problem: Problem, cuts: tuple[Cut, Cut], moves: tuple[Moves, Moves]) -> Floats:
+    """Return what pairs of moves change beyond the sum of what each changes alone, shape (columns, moves, moves).
+
+    What suppressed classes add up to is the same under every cut, so only classes that meet the rule take part.
+    """
+    good, shape = problem.good, (len(moves[0].level), len(moves[1].level))
+    sums = np.zeros((len(COLUMNS), shape[0] * shape[1]))
+    origins, destinations = (_layers(cut, some) for cut, some in zip(cuts, moves, strict=True))
+    for one, other in product(origins, destinations):
+        which, zone, partner = _between(good, one, other)
+        for (sign, move_of_zone), (partner_sign, partner_of_zone) in product(one.parts, other.parts):
+            first, second = move_of_zone[zone], partner_of_zone[partner]
+            both = np.flatnonzero((first >= 0) & (second >= 0))
+            cell = first[both] * shape[1] + second[both]
+            for column, values in zip(sums, good.columns, strict=True):
+                column += sign * partner_sign * np.bincount(cell, values[which[both]], len(column))
+    return sums.reshape(-1, *shape)
+
+
+@dataclass(frozen=True, eq=False)
+class _Layer:
+    """A cut that some moves in disjoint places come from or lead to.
+
+    Attributes
+    ----------
+    cut : Cut
+        The current cut, that cut with every zone split, or with all zones below some level merged.
+    parts : list of (int, array of int)
+        1 where moves lead to the cut, -1 where they come from it, and for each zone the move it is part of or -1.
+    """
+
+    cut: Cut
+    parts: list[tuple[int, Ints]]
+
+    @cached_property
+    def zone_of_node(self) -> Ints:
+        """For each node of the tree its zone; -1 where it is none."""
+        zone = np.full(self.cut.tree.offsets[-1], -1)
+        zone[self.cut.numbers] = np.arange(len(self.cut))
+        return zone
+
+
+def _layers(cut: Cut, moves: Moves) -> list[_Layer]:
+    """Return the cuts that take part in the moves of an axis, from the finest to the coarsest."""
+    tree, at = cut.tree, cut.level[cut.zone_of_leaf]
+    splits = moves.level < at[moves.start]
+    now = _Layer(cut, [])
+    finer: list[_Layer] = []
+    coarser: list[_Layer] = []
+    for level in range(tree.top + 1):
+        which = np.flatnonzero(splits if level == 0 else ~splits & (moves.level == level))
+        if not len(which):
+            continue
+        new = _Layer(cut_at(tree, np.maximum(at, level) if level else np.maximum(at - 1, 0)), [])
+        fine, coarse = (now, new) if level else (new, now)
+        move_of_zone = np.full(len(coarse.cut), -1)
+        move_of_zone[coarse.cut.zone_of_leaf[moves.start[which]]] = which
+        coarse.parts.append((1 if level else -1, move_of_zone))
+        fine.parts.append((-1 if level else 1, move_of_zone[coarse.cut.zone_of_leaf[fine.cut.starts]]))
+        (coarser if level else finer).append(new)
+    return [*finer, now, *coarser]
+
+
+def _between(good: Good, one: _Layer, other: _Layer) -> tuple[Ints, Ints, Ints]:
+    """Return the classes between the zones of two cuts, and the zones that they lie between."""
+    which = good.sides[1].classes_at(other.cut.numbers)
+    zone = one.zone_of_node[good.sides[0].node[which]]
+    which, zone = which[zone >= 0], zone[zone >= 0]
+    return which, zone, other.zone_of_node[good.sides[1].node[which]]

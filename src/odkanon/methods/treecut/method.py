@@ -16,13 +16,11 @@ from typing import Any, get_args
 
 from odkanon.engine.memory.engine import MemoryEngine
 from odkanon.errors import InputError
+from odkanon.methods.common import of_one_height
 from odkanon.methods.merging import MergePath, SquarePath
 from odkanon.methods.odkanon import refusal
-from odkanon.methods.treecut.dp import Problem
-from odkanon.methods.treecut.objective import Goal, Objective
-from odkanon.methods.treecut.search import Cuts, TreeSearch
-from odkanon.methods.treecut.square import SquareSearch
-from odkanon.methods.trees import of_one_height
+from odkanon.methods.treecut.dp import Goal, Objective, Problem
+from odkanon.methods.treecut.search import Cuts, SquareSearch, TreeSearch
 from odkanon.model.assemble import release_of_cuts
 from odkanon.model.budget import Budget, BudgetOf
 from odkanon.model.od import ODMatrix

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from cli.runner import odkanon, output
+from linked.test_protect import cells_of, groups_given_away, met
 from odkanon import InputError, Release, Rule, anonymize, make_dimensions, read_trips, release_linked
 from odkanon.core.arrays import Bools, Ints
 from odkanon.linked.complementary_suppression import protect_partition, protect_whole
@@ -22,7 +23,6 @@ from odkanon.linked.feasibility_intervals import Table, rectangle, slack_of, sur
 from odkanon.linked.fixed_zoning import release_on_zones, zoning_of
 from odkanon.linked.linked_release import LinkedReleases
 from odkanon.model.flows import Flows
-from together.test_protect import cells_of, groups_given_away, met
 from worlds.people import Trip, crowd, matrix, write
 from worlds.tries import tries
 

@@ -12,12 +12,11 @@ import pytest
 
 from odkanon import Rule
 from odkanon.attributes.dimensions import Dimension
-from odkanon.linked.rare_segments import join_rare, search_joining
 from odkanon.linked.suppression_pattern import Plan
-from odkanon.linked.zoning_search import Attempt, Ground
+from odkanon.linked.zoning_search import Attempt, Ground, join_rare, search_joining
 from odkanon.model.flows import Flows
 
-JOINING = import_module("odkanon.linked.rare_segments")
+JOINING = import_module("odkanon.linked.zoning_search")
 BUDGET = 0.25
 
 

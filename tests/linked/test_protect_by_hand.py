@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from linked.test_protect import cells_of
 from odkanon import Rule
 from odkanon.core.arrays import Bools
 from odkanon.linked.complementary_suppression import (
@@ -20,7 +21,6 @@ from odkanon.linked.complementary_suppression import (
     protect_whole,
 )
 from odkanon.model.flows import Flows
-from together.test_protect import cells_of
 
 
 def table_of(*rows: list[int]) -> Flows:
