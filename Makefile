@@ -66,7 +66,7 @@ notebooks: $(READY) $(PAGE)  ## make and run the tutorials as notebooks, in buil
 	cp docs/tutorial-*.md build/notebooks
 	cd build/notebooks && ../../$(BIN)/jupytext --to ipynb --execute tutorial-*.md
 
-mutants: $(READY)  ## change one thing at a time and see whether a test notices; modules go into MUTANTS='...'
+mutants: $(READY)  ## mutation tests of model, linked, cascade and audit; dotted names go into MUTANTS='...'
 	$(BIN)/python scripts/mutants.py $(MUTANTS)
 
 bench: $(READY)  ## measure the speed claims, as ratios; options of benchmarks/run.py go into BENCH='...'

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -31,13 +32,20 @@ OPERATED: dict[type[ast.operator], type[ast.operator]] = {
 }
 CALLED = {"min": "max", "max": "min", "any": "all", "all": "any", "argmin": "argmax", "ceil": "floor", "floor": "ceil"}
 SILENT = {"strict", "dtype", "copy", "kind", "frozen", "eq", "match", "side"}
-"""Arguments whose change is not worth a test: types, and belts beside braces."""
+"""Arguments whose change is not worth a test: types, and redundant safeguards."""
+
+EFFORT = re.compile(r"MOST_\w+|ROUNDS")
+"""Names of limits of effort: a slightly larger or smaller one is as good."""
+
+TOLERANCE = 1e-5
+"""Floats below this are tolerances: one half larger again is as good."""
 
 
 def changes_of(source: str) -> Iterator[tuple[str, int, str]]:
-    """Yield where something is and what it is changed to, its line, and the changed module.
+    """Yield the name of each change, its line, and the changed module.
 
-    Where it is has no line number, so that it stays the same while other lines move: ``Rule.met: a >= b -> a > b``.
+    The name has the function and the change, ``Rule.satisfied: a >= b -> a > b``, and no line number, so that it stays
+    the same while other lines move.
     """
     tree = ast.parse(source)
     seen = Counter[str]()
@@ -49,7 +57,7 @@ def changes_of(source: str) -> Iterator[tuple[str, int, str]]:
 
 
 def _changes(tree: ast.Module) -> Iterator[tuple[str, ast.AST, ast.AST]]:
-    """Yield the place, the node and the changed node of everything that can be changed."""
+    """Yield the function, the node and the changed node of every possible change."""
 
     def walk(node: ast.AST, where: str) -> Iterator[tuple[str, ast.AST, ast.AST]]:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
@@ -65,7 +73,9 @@ def _changes(tree: ast.Module) -> Iterator[tuple[str, ast.AST, ast.AST]]:
 
 
 def _children(node: ast.AST) -> list[ast.AST]:
-    """Return the parts of a node that run: no annotations, decorators, documentation or texts of errors."""
+    """Return the parts of a node that run: no annotations, decorators, docstrings, messages or limits of effort."""
+    if isinstance(node, ast.Assign) and _is_effort(node.targets[0]):
+        return []
     if isinstance(node, ast.Raise | ast.ImportFrom | ast.Import | ast.JoinedStr):
         return []
     if isinstance(node, ast.FunctionDef):
@@ -88,8 +98,10 @@ def _body(statements: list[ast.stmt]) -> list[ast.stmt]:
 
 
 def _versions(node: ast.AST) -> list[ast.AST]:
-    """Return what a node is changed to."""
+    """Return the changed versions of a node."""
     if isinstance(node, ast.Compare) and len(node.ops) == 1:
+        if _is_effort(node.comparators[0]):
+            return [ast.Compare(node.left, [COMPARED[type(node.ops[0])][-1]()], node.comparators)]
         if isinstance(node.ops[0], ast.NotEq) and isinstance(getattr(node.comparators[0], "value", None), str):
             return [ast.Compare(node.left, [ast.Eq()], node.comparators)]  # texts have no order that matters
         return [ast.Compare(node.left, [other()], node.comparators) for other in COMPARED[type(node.ops[0])]]
@@ -104,10 +116,17 @@ def _versions(node: ast.AST) -> list[ast.AST]:
     if isinstance(node, ast.Constant) and isinstance(node.value, bool):
         return [ast.Constant(not node.value)]
     if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+        if isinstance(node.value, float) and 0 < node.value < TOLERANCE:
+            return []
         return [ast.Constant(node.value + 1 if isinstance(node.value, int) or not node.value else node.value * 1.5)]
     if isinstance(node, ast.Raise):
         return [ast.Pass()]
     return _other_call(node)
+
+
+def _is_effort(node: ast.AST) -> bool:
+    name = node.id if isinstance(node, ast.Name) else getattr(node, "attr", "")
+    return EFFORT.fullmatch(name) is not None
 
 
 def _other_call(node: ast.AST) -> list[ast.AST]:
@@ -125,7 +144,7 @@ def _other_call(node: ast.AST) -> list[ast.AST]:
 
 
 def _is_text(node: ast.BinOp) -> bool:
-    """Tell whether a sum is one of texts or types, which other signs only break."""
+    """Return whether a sum is one of texts or types, which another operator only breaks."""
     parts = [each for each in ast.walk(node) if isinstance(each, ast.JoinedStr | ast.Constant)]
     return any(isinstance(each, ast.JoinedStr) or isinstance(each.value, str | None) for each in parts)
 

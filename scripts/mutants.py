@@ -1,16 +1,17 @@
-"""Changes one thing at a time in the modules that promises rest on, and looks whether a test notices.
+"""Mutation tests: change one thing in the modules that carry the promise, and check that a test fails.
 
 A *mutant* is a module with one comparison, boundary, sign, ``and``/``or``, ``not``, constant or ``raise`` changed. It
-runs against the tests that are about its module; one that fails none of them *survives*. Survivors that change nothing
-that anybody could see are listed in ``mutants-equivalent.txt`` with the reason; there should be no others.
+runs against the tests of its module and is *killed* if one fails; otherwise it *survives*. Equivalent mutants, which no
+test can kill, are listed in ``mutants-equivalent.txt`` with the reason; no others should survive.
 
-    python scripts/mutants.py                       # all of them
-    python scripts/mutants.py rule release          # some modules
-    python scripts/mutants.py --list protect        # what would be changed
-    python scripts/mutants.py --known               # those of the list: whether they still go unnoticed
+    python scripts/mutants.py                          # all modules
+    python scripts/mutants.py model.rule audit         # a module, and all modules of a package
+    python scripts/mutants.py --list linked            # only list the mutants
+    python scripts/mutants.py --known                  # check that the listed ones still survive
 
+Modules, functions and tests are named by their dotted names, so that a script that renames them updates this file.
 Every mutant is a fork of this process, which has loaded the heavy libraries once, and imports the changed module
-instead of the file. Hypothesis tries fewer examples here, and does not make them smaller.
+instead of the file. Hypothesis runs fewer examples here, and does not shrink them.
 """
 
 from __future__ import annotations
@@ -37,147 +38,99 @@ from changing import changes_of
 ROOT = Path(__file__).resolve().parents[1]
 EQUIVALENT = Path(__file__).with_name("mutants-equivalent.txt")
 EXAMPLES, TIMES, SECONDS, PATIENCE = 20, 3, 600, 1200
-"""Examples of a property; how many times the processor's seconds of the tests without a change a mutant gets, how many
-seconds these get, and how many on the clock."""
+"""Examples of a property; a mutant gets `TIMES` the processor seconds of the unchanged tests, which get `SECONDS`, and
+`PATIENCE` seconds by the clock."""
 
-CASCADE = ("methods/test_cascade_trees.py", "methods/test_cascade.py")
+CASCADE = ("methods.test_cascade_trees", "methods.test_cascade")
 COMPARING = (
-    "audit/test_told.py",
-    "audit/test_differences.py",
-    "audit/test_relations.py",
-    "audit/test_audit_command.py",
-    "attacks/test_audit_complete.py",
+    "audit.test_told",
+    "audit.test_differences",
+    "audit.test_relations",
+    "audit.test_audit_command",
+    "attacks.test_audit_complete",
 )
-MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
-    "rule": ("model/rule.py", ("model/test_rule_besides.py", "model/test_checks.py", "model/test_rule.py")),
-    "release": (
-        "model/release.py",
-        (
-            "model/test_checks.py",
-            "attacks/test_suppressed_total.py",
-            "methods/test_order.py",
-            "model/test_release.py",
-            "methods/test_besides.py",
-            "methods/test_besides_refused.py",
-            "engine/test_workspace.py::test_pairs_that_were_never_in_memory_are_not_there",
-            "publish/test_save.py",
-        ),
+MODULES: dict[str, tuple[str, ...]] = {
+    "odkanon.model.rule": ("model.test_rule_besides", "model.test_checks", "model.test_rule"),
+    "odkanon.model.release": (
+        "model.test_checks",
+        "attacks.test_suppressed_total",
+        "methods.test_order",
+        "model.test_release",
+        "methods.test_besides",
+        "methods.test_besides_refused",
+        "engine.test_workspace.test_pairs_that_were_never_in_memory_are_not_there",
+        "publish.test_save",
     ),
-    "classes": ("model/published_flows.py", ("model/test_checks.py", "publish/test_save.py", "model/test_release.py")),
-    "assemble": (
-        "model/assemble.py",
-        (
-            "model/test_assemble.py",
-            "attacks/test_suppressed_total.py",
-            "methods/test_order.py",
-            "model/test_release.py",
-            "methods/test_besides_refused.py",
-            "methods/test_besides.py",
-        ),
+    "odkanon.model.published_flows": ("model.test_checks", "publish.test_save", "model.test_release"),
+    "odkanon.model.assemble": (
+        "model.test_assemble",
+        "attacks.test_suppressed_total",
+        "methods.test_order",
+        "model.test_release",
+        "methods.test_besides_refused",
+        "methods.test_besides",
     ),
-    "companion": (
-        "model/residual_suppression.py",
-        ("model/test_checks.py", "attacks/test_suppressed_total.py", "together/test_protect.py"),
+    "odkanon.model.residual_suppression": (
+        "model.test_checks",
+        "attacks.test_suppressed_total",
+        "together.test_protect",
     ),
-    "budget": ("model/budget.py", ("model/test_checks.py", "model/test_rule.py")),
-    "odkanon": ("methods/odkanon.py", ("methods/test_order.py", "methods/test_odkanon.py")),
-    "merging": (
-        "methods/merging.py",
-        (
-            "methods/test_merging_by_hand.py",
-            "methods/test_order.py",
-            "methods/test_odkanon.py",
-            "methods/test_symmetric.py",
-        ),
+    "odkanon.model.budget": ("model.test_checks", "model.test_rule"),
+    "odkanon.linked.complementary_suppression": (
+        "together.test_protect_by_hand",
+        "together.test_protect",
+        "together.test_intervals",
     ),
-    "oigh": ("methods/oigh.py", ("methods/test_oigh.py", "methods/test_symmetric.py")),
-    "grid": (
-        "methods/mondrian/grid.py",
-        ("methods/test_mondrian_cuts.py", "methods/test_mondrian.py", "attacks/test_borders.py"),
+    "odkanon.linked.rare_segments": ("together.test_joining_by_hand", "together.test_joining"),
+    "odkanon.methods.cascade.caps": (*CASCADE, "attacks.test_cascade"),
+    "odkanon.methods.cascade.roll_up": (*CASCADE, "attacks.test_cascade"),
+    "odkanon.methods.cascade.ladder": CASCADE,
+    "odkanon.methods.cascade.subtree_types": ("methods.test_kinds", *CASCADE, "attacks.test_spare"),
+    "odkanon.methods.cascade.method": (
+        "methods.test_cascade_by_hand",
+        *CASCADE,
+        "methods.test_again",
+        "attacks.test_cube",
     ),
-    "cuts": ("methods/mondrian/median_cuts.py", ("methods/test_mondrian_cuts.py", "methods/test_mondrian.py")),
-    "protect": (
-        "linked/complementary_suppression.py",
-        ("together/test_protect_by_hand.py", "together/test_protect.py", "together/test_intervals.py"),
+    "odkanon.audit.row_nesting": ("audit.test_nested", "audit.test_cascade"),
+    "odkanon.audit.release_checks": ("audit.test_checks", "audit.test_own_rule", "audit.test_tampering"),
+    "odkanon.audit.recount": (
+        "audit.test_recount",
+        "audit.test_cubes",
+        "audit.test_own_rule",
+        "audit.test_cascade",
+        "audit.test_tampering",
+        "audit.test_counting",
     ),
-    "joining": ("linked/rare_segments.py", ("together/test_joining_by_hand.py", "together/test_joining.py")),
-    "caps": ("methods/cascade/caps.py", (*CASCADE, "attacks/test_cascade.py")),
-    "fall": ("methods/cascade/roll_up.py", (*CASCADE, "attacks/test_cascade.py")),
-    "ladder": ("methods/cascade/ladder.py", CASCADE),
-    "kinds": ("methods/cascade/subtree_types.py", ("methods/test_kinds.py", *CASCADE, "attacks/test_spare.py")),
-    "cascade": (
-        "methods/cascade/method.py",
-        ("methods/test_cascade_by_hand.py", *CASCADE, "methods/test_again.py", "attacks/test_cube.py"),
-    ),
-    "rest": ("engine/memory/residual.py", ("methods/test_heads.py", *CASCADE)),
-    "workspace": (
-        "engine/sql/workspace.py",
-        (
-            "engine/test_workspace.py",
-            "engine/test_duckdb.py::test_random_worlds",
-            "engine/test_duckdb.py::test_cascades_under_every_rule",
-        ),
-    ),
-    "sql-rest": (
-        "engine/sql/residual.py",
-        (
-            "engine/test_residual.py",
-            "engine/test_duckdb.py::test_cascades_under_every_rule",
-            "engine/test_duckdb.py::test_cubes",
-            "engine/test_duckdb.py::test_random_worlds",
-        ),
-    ),
-    "finest": ("engine/sql/deviations.py", ("engine/test_deviations.py",)),
-    "nested": ("audit/nested_flows.py", ("audit/test_nested.py", "audit/test_cascade.py")),
-    "checks": (
-        "audit/release_checks.py",
-        ("audit/test_checks.py", "audit/test_own_rule.py", "audit/test_tampering.py"),
-    ),
-    "recount": (
-        "audit/recount.py",
-        (
-            "audit/test_recount.py",
-            "audit/test_cubes.py",
-            "audit/test_own_rule.py",
-            "audit/test_cascade.py",
-            "audit/test_tampering.py",
-            "audit/test_counting.py",
-        ),
-    ),
-    "differences": ("audit/differences.py", ("audit/test_subtracting.py", *COMPARING)),
-    "columns": ("audit/segment_totals.py", ("audit/test_columns.py", *COMPARING)),
-    "relations": ("audit/relations.py", COMPARING),
-    "shown": ("audit/differencing/equations.py", ("audit/test_system.py", "audit/test_shown.py", *COMPARING)),
-    "groups": ("audit/differencing/groups.py", ("audit/test_shown.py", *COMPARING)),
-    "combinations": ("audit/differencing/enumeration.py", ("audit/test_shown.py", *COMPARING)),
-    "minimum-cuts": ("audit/differencing/min_cut.py", ("audit/test_shown.py", *COMPARING)),
-    "comparing": ("audit/pairwise_checks.py", ("audit/test_comparing.py", *COMPARING)),
-    "systems": ("audit/equation_systems.py", ("audit/test_systems.py", *COMPARING)),
-    "numbers": ("audit/published_counts.py", ("audit/test_numbers_compared.py", "audit/test_numbers.py")),
-    "solving": ("audit/differencing/feasible_solution.py", ("audit/test_numbers.py",)),
-    "files": ("audit/file_checks.py", ("audit/test_files.py", "audit/test_tampering.py")),
-    "scope": ("audit/study_area.py", ("audit/test_scope.py", "audit/test_told.py")),
-    "conditions": ("audit/conditions.py", ("audit/test_scope.py",)),
-    "persons": ("audit/counting/persons.py", ("audit/test_persons.py", "read/test_identity.py")),
-    "filters": ("audit/counting/own_filters.py", ("audit/test_filters.py", "audit/test_counting.py")),
+    "odkanon.audit.differences": ("audit.test_subtracting", "audit.test_columns", *COMPARING),
+    "odkanon.audit.relations": COMPARING,
+    "odkanon.audit.differencing.equations": ("audit.test_system", "audit.test_shown", *COMPARING),
+    "odkanon.audit.differencing.min_cut": ("audit.test_shown", *COMPARING),
+    "odkanon.audit.pairwise_checks": ("audit.test_comparing", "audit.test_shown", *COMPARING),
+    "odkanon.audit.equation_systems": ("audit.test_systems", *COMPARING),
+    "odkanon.audit.published_counts": ("audit.test_numbers_compared", "audit.test_numbers"),
+    "odkanon.audit.file_checks": ("audit.test_files", "audit.test_tampering"),
+    "odkanon.audit.counting.release_trips": ("audit.test_scope", "audit.test_told"),
+    "odkanon.audit.counting.conditions": ("audit.test_scope", "audit.test_filters", "audit.test_counting"),
+    "odkanon.audit.counting.measures": ("audit.test_persons", "read.test_identity"),
 }
-"""What is changed, and the tests (below ``tests``) that should notice; the quick ones first."""
+"""The modules to change, and the test modules or functions (below ``tests``) that should fail; the quick ones first."""
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change.
+    """A module with one change.
 
     Attributes
     ----------
     module : str
         A key of `MODULES`.
     name : str
-        Where it is and what is changed, without line numbers: ``Rule.met: a >= b -> a > b``.
+        The dotted name of the function and the change: ``odkanon.model.rule.Rule.satisfied | a >= b -> a > b``.
     line : int
-        Where it is in the file as it is now.
+        The line in the file.
     source : str
-        The changed module.
+        The source of the changed module.
     """
 
     module: str
@@ -186,14 +139,33 @@ class Mutant:
     source: str
 
 
+def source_path(module: str) -> Path:
+    """Return the file of a module."""
+    return ROOT.joinpath("src", *module.split(".")).with_suffix(".py")
+
+
+def pytest_target(name: str) -> str:
+    """Return what pytest calls a test module or function: ``tests/model/test_rule.py::test_k``."""
+    parts = name.split(".")
+    for end in range(len(parts), 0, -1):
+        path = ROOT.joinpath("tests", *parts[:end]).with_suffix(".py")
+        if path.is_file():
+            return "::".join((str(path), *parts[end:]))
+    raise SystemExit(f"no test module {name} below tests: renamed? Bring scripts/mutants.py up to date")
+
+
 def mutants_of(module: str) -> list[Mutant]:
-    """Return every change of a module."""
-    path = ROOT / "src" / "odkanon" / MODULES[module][0]
-    return [Mutant(module, *change) for change in changes_of(path.read_text(encoding="utf-8"))]
+    """Return every mutant of a module."""
+    found = []
+    for name, line, source in changes_of(source_path(module).read_text(encoding="utf-8")):
+        function, _, change = name.partition(": ")
+        dotted = module if function == "module" else f"{module}.{function}"
+        found.append(Mutant(module, f"{dotted} | {change}", line, source))
+    return found
 
 
-class _Instead(MetaPathFinder, Loader):
-    """Imports a changed module instead of its file."""
+class _MutantLoader(MetaPathFinder, Loader):
+    """Imports the mutant instead of the module's file."""
 
     def __init__(self, name: str, path: Path, source: str) -> None:
         self.name, self.path, self.source = name, path, source
@@ -209,8 +181,8 @@ class _Instead(MetaPathFinder, Loader):
         exec(compile(self.source, str(self.path), "exec"), module.__dict__)
 
 
-class _Quick:
-    """Fewer examples, and none made smaller: a failure is all that is asked for."""
+class _FewExamples:
+    """Runs fewer examples of a property and shrinks none: one failure is enough."""
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
         from hypothesis import Phase, settings
@@ -225,13 +197,13 @@ class _Quick:
 
 
 def run(mutant: Mutant | None, tests: str, seconds: int = SECONDS) -> int:
-    """Run some tests in a fork of this process, on a mutant or on the program as it is; return its process."""
+    """Run a test module in a fork of this process, on a mutant or on the unchanged program; return the process id."""
     child = os.fork()
     if child:
         return child
     code = 1
     try:
-        # Not by the clock: on a busy machine every mutant would seem not to end.
+        # Processor time: by the clock, no mutant would seem to end on a busy machine.
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
         os.chdir(ROOT)
         silence = os.open(os.devnull, os.O_WRONLY)
@@ -239,31 +211,35 @@ def run(mutant: Mutant | None, tests: str, seconds: int = SECONDS) -> int:
         os.dup2(silence, 2)
         sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
         if mutant is not None:
-            relative = Path(MODULES[mutant.module][0])
-            name = ".".join(("odkanon", *relative.with_suffix("").parts))
-            sys.meta_path.insert(0, _Instead(name, ROOT / "src" / "odkanon" / relative, mutant.source))
+            loader = _MutantLoader(mutant.module, source_path(mutant.module), mutant.source)
+            sys.meta_path.insert(0, loader)
         import pytest
 
-        quiet = ["-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning"]  # loaded before, as meant
-        code = int(pytest.main(["-x", "-q", *quiet, str(ROOT / "tests" / tests)], [_Quick()]))
+        quiet = [
+            "-p",
+            "no:cacheprovider",
+            "-W",
+            "ignore::pytest.PytestAssertRewriteWarning",
+        ]  # it is loaded before
+        code = int(pytest.main(["-x", "-q", *quiet, pytest_target(tests)], [_FewExamples()]))
     finally:
         os._exit(code)
 
 
 def seconds_of(tests: Iterable[str]) -> dict[str, int]:
-    """Return how many seconds of the processor a mutant gets for each of these tests; end if one fails as it is."""
+    """Return the processor seconds that a mutant gets for each test module; exit if one fails unchanged."""
     found = {}
     for each in tests:
         _, status, used = os.wait4(run(None, each), 0)
         if status:
-            raise SystemExit(f"{each} fails without any change; mend it first")
+            raise SystemExit(f"{each} fails without any change; fix it first")
         found[each] = TIMES * ceil(used.ru_utime + used.ru_stime)
     return found
 
 
 def survivors_of(mutants: list[Mutant], seconds: dict[str, int], jobs: int) -> list[Mutant]:
-    """Run all mutants, some at a time, and return those that no test notices; one that does not end is noticed."""
-    waiting = [(mutant, MODULES[mutant.module][1]) for mutant in reversed(mutants)]
+    """Run all mutants, some at a time, and return those that survive; one that does not end counts as killed."""
+    waiting = [(mutant, MODULES[mutant.module]) for mutant in reversed(mutants)]
     running, alive = dict[int, tuple[Mutant, tuple[str, ...], float]](), []
     while waiting or running:
         while waiting and len(running) < jobs:
@@ -278,44 +254,50 @@ def survivors_of(mutants: list[Mutant], seconds: dict[str, int], jobs: int) -> l
                 continue
             if done:
                 del running[child]
-                unnoticed = os.waitstatus_to_exitcode(status) == 0
-                if unnoticed and tests:
+                survives = os.waitstatus_to_exitcode(status) == 0
+                if survives and tests:
                     waiting.append((mutant, tests))
                     continue
                 print(f"\r{len(waiting) + len(running)} left ", end="", file=sys.stderr, flush=True)
-                if unnoticed:
+                if survives:
                     alive.append(mutant)
-                    print(f"survives: {mutant.module}:{mutant.line} {mutant.name}", flush=True)
+                    print(f"survives: {mutant.name} (line {mutant.line})", flush=True)
         time.sleep(0.05)
     return alive
 
 
-def equivalent() -> set[tuple[str, str]]:
-    """Return the mutants that are known to change nothing, as (module, name)."""
-    known = set()
-    for line in EQUIVALENT.read_text(encoding="utf-8").splitlines():
-        if line.strip() and not line.startswith(("#", " ")):
-            module, _, name = line.partition(" | ")
-            known.add((module.strip(), name.strip()))
-    return known
+def equivalent() -> list[str]:
+    """Return the names of the listed equivalent mutants."""
+    lines = EQUIVALENT.read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if line.strip() and not line.startswith(("#", " "))]
+
+
+def modules_among(names: list[str]) -> list[str]:
+    """Return the modules with these names, or in these packages; all of them if none are named."""
+    asked = [name if name.startswith("odkanon.") else f"odkanon.{name}" for name in names]
+    for name in asked:
+        if not any(f"{module}.".startswith(f"{name}.") for module in MODULES):
+            raise SystemExit(f"{name} is none of the modules that are changed: {', '.join(MODULES)}")
+    return [each for each in MODULES if not asked or any(f"{each}.".startswith(f"{name}.") for name in asked)]
 
 
 def main() -> int:
-    """Run the mutants of some modules; return 1 if some survive that are not known to be equivalent."""
+    """Run the mutants of some modules; return 1 if one survives that is not listed as equivalent."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("modules", nargs="*", choices=[*MODULES, []], default=[], metavar="MODULE")
+    parser.add_argument("modules", nargs="*", metavar="MODULE", help="dotted names of modules or packages")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--list", action="store_true", help="only show what would be changed")
-    parser.add_argument("--only", default="", metavar="TEXT", help="those whose name has this text")
-    parser.add_argument("--known", action="store_true", help="only those that are listed to change nothing")
+    parser.add_argument("--list", action="store_true", help="only list the mutants")
+    parser.add_argument("--only", default="", metavar="TEXT", help="mutants whose name contains this text")
+    parser.add_argument("--known", action="store_true", help="only those that are listed as equivalent")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="only every N-th, for a first look")
     asked = parser.parse_args()
-    known = equivalent()
-    mutants = [each for module in asked.modules or MODULES for each in mutants_of(module) if asked.only in each.name]
+    known = set(equivalent())
+    modules = modules_among(asked.modules)
+    mutants = [each for module in modules for each in mutants_of(module) if asked.only in each.name]
     mutants = mutants[:: asked.every]
-    chosen = [each for each in mutants if ((each.module, each.name) in known) == asked.known]
+    chosen = [each for each in mutants if (each.name in known) == asked.known]
     if asked.list:
-        print(*(f"{each.module}:{each.line} {each.name}" for each in mutants), sep="\n")
+        print(*(f"{each.line}: {each.name}" for each in mutants), sep="\n")
         return 0
     import duckdb  # noqa: F401 - loaded once, for all forks
     import h3ronpy  # noqa: F401
@@ -323,15 +305,15 @@ def main() -> int:
     import pyarrow.parquet  # noqa: F401
     import pytest  # noqa: F401
 
-    seconds = seconds_of(dict.fromkeys(tests for each in chosen for tests in MODULES[each.module][1]))
+    seconds = seconds_of(dict.fromkeys(tests for each in chosen for tests in MODULES[each.module]))
     alive = survivors_of(chosen, seconds, asked.jobs)
     if asked.known:
-        noticed = [each for each in chosen if each not in alive]
-        gone = known - {(each.module, each.name) for module in MODULES for each in mutants_of(module)}
-        print(*(f"noticed after all: {each.module} | {each.name}" for each in noticed), sep="\n")
-        print(*(f"no such mutant: {module} | {name}" for module, name in sorted(gone)), sep="\n")
-        return int(bool(noticed or gone))
-    print(f"{len(chosen)} mutants, {len(alive)} survive; {len(mutants) - len(chosen)} more are known to change nothing")
+        killed = [each.name for each in chosen if each not in alive]
+        gone = known - {each.name for module in MODULES for each in mutants_of(module)}
+        print(*(f"killed after all: {each}" for each in killed), sep="\n")
+        print(*(f"no such mutant: {each}" for each in sorted(gone)), sep="\n")
+        return int(bool(killed or gone))
+    print(f"{len(chosen)} mutants, {len(alive)} survive; {len(mutants) - len(chosen)} more are listed as equivalent")
     return int(bool(alive))
 
 
