@@ -223,5 +223,5 @@ def test_the_matching_epsilon(wanted: float, epsilon: float) -> None:
 def test_weights_tell_the_rate(town: Path, saved: Path) -> None:
     found = describe_sampling(open_context(saved, InputSpec(town, resolution=9)))
     assert found is not None
-    assert found.rate == pytest.approx(found.trips / found.weight)
-    assert found.most == 1.0
+    assert found["rate"] == pytest.approx(found["trips"] / found["weight"])
+    assert found["most"] == 1.0

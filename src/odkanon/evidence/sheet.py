@@ -53,31 +53,11 @@ class Evidence:
         return lines + list((self.content["policy"] or {}).get("broken", []))
 
 
-@dataclass(frozen=True)
-class Sampling:
-    """How a survey represents its population.
+def describe_sampling(context: AttackContext) -> dict[str, Any] | None:
+    """Return the sampling rates implied by the weights, on average and where the sample is densest, with a summary.
 
-    Attributes
-    ----------
-    trips, weight : float
-        Trips of the input, and the trips that they represent.
-    rate : float
-        The sampling rate: trips of the input over trips represented.
-    most : float
-        The rate where the sample is densest: one over the smallest weight, 1 at most.
-    words : str
-        What this means, for the sheet.
+    None without weights, or if they expand nothing.
     """
-
-    trips: int
-    weight: float
-    rate: float
-    most: float
-    words: str
-
-
-def describe_sampling(context: AttackContext) -> Sampling | None:
-    """Return the sampling rates implied by the weights; None without weights, or if they expand nothing."""
     records = context.opened.records
     if records is None or "weight" not in records.measures:
         return None
@@ -95,11 +75,11 @@ def describe_sampling(context: AttackContext) -> Sampling | None:
         "strangers, not against those who know who took part: the household, the interviewer, the person. It is no "
         "part of the promise, and nothing on this sheet counts on it."
     )
-    return Sampling(trips, weight, rate, most, words)
+    return {"trips": trips, "weight": weight, "rate": rate, "most": most, "words": words}
 
 
 def make_sheet(
-    context: AttackContext, runs: Sequence[AttackRun], *, sampling: Sampling | None, noise: NoiseComparison | None
+    context: AttackContext, runs: Sequence[AttackRun], *, sampling: dict[str, Any] | None, noise: NoiseComparison | None
 ) -> dict[str, Any]:
     """Return the content of the sheet, without a policy."""
     release = context.release
@@ -113,7 +93,7 @@ def make_sheet(
         "earlier": [{"name": each.name, "sha256": sha256(each.folder / MANIFEST)} for each in context.earlier],
         "attacks": [each.as_dict() for each in runs],
         "questions": questions(runs, release),
-        "sampling": None if sampling is None else asdict(sampling),
+        "sampling": sampling,
         "yardstick": None if noise is None else _noise(noise),
         "policy": None,
         "versions": versions(),

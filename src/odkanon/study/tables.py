@@ -62,42 +62,19 @@ class PaperTable:
         )
 
 
-@dataclass(frozen=True)
-class Participants:
-    """The participants of a segment, and the people they represent.
-
-    Attributes
-    ----------
-    dimension, segment : str
-        The segment.
-    persons : int or None
-        Number of participants; None if the input does not identify them.
-    represented : float or None
-        The sum of their weights, each person counted once; None without weights or persons.
-    trips, cells : int
-        Number of trips, and of distinct cells in which they begin or end.
-    """
-
-    dimension: str
-    segment: str
-    persons: int | None
-    represented: float | None
-    trips: int
-    cells: int
-
-
 def count_participants(
-    trips: Trips, dimension: str, segment: str, resolution: int, within: Area | None = None
-) -> Participants:
-    """Count participants, the people they represent, trips and cells.
+    trips: Trips, resolution: int, within: Area | None = None
+) -> tuple[int | None, float | None, int, int]:
+    """Count participants, the people they represent, trips, and cells in which trips begin or end.
 
-    A person whose trips have different weights counts with their mean.
+    Each person counts once, with the mean weight of their trips; the first two are None if the input does not identify
+    persons, the second also without weights.
 
     Examples
     --------
     >>> from odkanon import make_survey, read_trips
-    >>> found = count_participants(read_trips(make_survey()), "whole", "whole", 10)
-    >>> found.persons, round(found.represented), found.trips
+    >>> persons, represented, trips, _ = count_participants(read_trips(make_survey()), 10)
+    >>> persons, round(represented), trips
     (3320, 9001164, 81291)
     """
     start, end = trips.cells(resolution)
@@ -105,14 +82,14 @@ def count_participants(
     cells = len(np.unique(np.concatenate([start[inside], end[inside]])))
     person = trips.contributors.get("persons")
     if person is None:
-        return Participants(dimension, segment, None, None, int(inside.sum()), cells)
+        return None, None, int(inside.sum()), cells
     known = inside & (person >= 0)
     persons, number = np.unique(person[known], return_inverse=True)
     represented = None
     if trips.weight is not None:
         sums = np.bincount(number, trips.weight[known].astype(np.float64), len(persons))
         represented = float((sums / np.bincount(number, minlength=len(persons))).sum()) / trips.scale
-    return Participants(dimension, segment, len(persons), represented, int(inside.sum()), cells)
+    return len(persons), represented, int(inside.sum()), cells
 
 
 def paper_tables(outcomes: Sequence[Outcome], experiment: Experiment | None = None) -> list[PaperTable]:
@@ -159,20 +136,11 @@ def format_target(target: str) -> str:
 
 
 def _participants_table(experiment: Experiment) -> PaperTable:
-    segments = [
-        count_participants(trips, dimension, label, experiment.resolution, experiment.within)
-        for dimension, label, trips in experiment.parts()
-    ]
-    rows = [
-        (
-            "-" if part.dimension == WHOLE else part.dimension,
-            part.segment,
-            *("-" if value is None else f"{value:,.0f}" for value in (part.persons, part.represented)),
-            f"{part.trips:,}",
-            f"{part.cells:,}",
-        )
-        for part in segments
-    ]
+    rows = []
+    for dimension, label, trips in experiment.parts():
+        counts = count_participants(trips, experiment.resolution, experiment.within)
+        cells = ["-" if count is None else f"{count:,.0f}" for count in counts]
+        rows.append(("-" if dimension == WHOLE else dimension, label, *cells))
     caption = f"Table {PARTICIPANTS_TABLE}. Participants, and the people that they represent."
     return PaperTable(caption, ("By", "Segment", "Participants", "People represented", "Trips", "Cells"), tuple(rows))
 
