@@ -1,0 +1,33 @@
+"""Every option of ``odkanon anonymize`` has its argument in Python, and the other way round."""
+
+from __future__ import annotations
+
+from inspect import signature
+
+from odkanon.cli.commands import every_command
+from odkanon.pipeline.anonymize import anonymize
+
+SPELT_OTHERWISE = {
+    "column": "columns",
+    "read_as": "kind",
+    "boundaries": "outlines",
+}
+"""Options whose argument has another name: a table of columns, the content of a table, outlines of any kind."""
+
+ONLY_ON_THE_TERMINAL = {"output", "force", "config", "json", "quiet", "help", "help_all"}
+ONLY_IN_PYTHON = {"source", "rule", "parameters"}
+"""The input is an argument of the command, too; a complete rule and parameters of foreign methods are objects."""
+
+
+def options() -> set[str]:
+    names = {
+        option.removeprefix("--").replace("-", "_")
+        for parameter in every_command()["anonymize"].params
+        if parameter.param_type_name == "option" and not getattr(parameter, "hidden", False)
+        for option in parameter.opts[:1]
+    }
+    return {SPELT_OTHERWISE.get(name, name) for name in names - ONLY_ON_THE_TERMINAL}
+
+
+def test_options_and_arguments_are_the_same() -> None:
+    assert options() == set(signature(anonymize).parameters) - ONLY_IN_PYTHON
