@@ -15,9 +15,11 @@ from typing import Any
 import h3
 import numpy as np
 
-from odkanon import ODMatrix, Rule, anonymize, h3_hierarchy, read_matrix
+from odkanon import ODMatrix, Rule, read_matrix
+from odkanon.methods.method_registry import anonymize
 from odkanon.model.od import AXES, od_matrix
 from odkanon.model.provenance import Source
+from odkanon.zoning.hierarchy import h3_hierarchy
 
 TESTS = Path(__file__).parent.parent / "tests"
 sys.path.insert(0, str(TESTS))

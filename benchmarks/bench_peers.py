@@ -35,12 +35,13 @@ import pyarrow as pa
 import pyarrow.parquet
 from bench_methods import K, generated_trips, seconds
 
-from odkanon import ODMatrix, Release, Rule, anonymize, h3_hierarchy, utility
+from odkanon import ODMatrix, Release, Rule, utility
 from odkanon.audit import TripsSource, audit_releases
+from odkanon.methods.method_registry import anonymize
 from odkanon.model.od import od_matrix
 from odkanon.model.provenance import Source
 from odkanon.zoning.cells import Cells, cell_to_latlng, cell_to_str
-from odkanon.zoning.hierarchy import Hierarchy
+from odkanon.zoning.hierarchy import Hierarchy, h3_hierarchy
 
 COLUMNS = ["start_lon", "start_lat", "end_lon", "end_lat"]
 ENDS = ["origin", "destination"]

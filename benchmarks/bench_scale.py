@@ -27,9 +27,11 @@ LIMIT = "7GiB"
 
 
 def release(source: str, target: str, engine: str) -> dict[str, Any]:
-    from odkanon import Rule, anonymize, build_od, read_trips
+    from odkanon import Rule, read_trips
     from odkanon.engine.dispatch import load, parse_bytes
+    from odkanon.methods.method_registry import anonymize
     from odkanon.read.input_spec import InputSpec
+    from odkanon.read.od_matrix import build_od
 
     if engine == "memory":
         od: Any = build_od(read_trips(source))

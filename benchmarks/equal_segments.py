@@ -11,7 +11,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from odkanon import Rule, Trips, anonymize, build_od, make_dimensions, read_area, read_trips, utility
+from odkanon import Rule, read_area, read_trips, utility
+from odkanon.methods.method_registry import anonymize
+from odkanon.read.od_matrix import build_od, make_dimensions
+from odkanon.read.trips import Trips
 from odkanon.sample.survey import CENTRAL_CELLS, make_survey
 
 DRAWS = 40

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pyarrow.parquet
 
-from odkanon import METHODS, InputSpec, Rule, anonymize, make_survey
+from odkanon import METHODS, InputSpec, Rule, make_survey
 from odkanon.evidence.attack import AttackRun
 from odkanon.evidence.attack_context import open_context
 from odkanon.evidence.gather import run_attacks
+from odkanon.methods.method_registry import anonymize
 from odkanon.read.od_table import spec_to_matrix
 
 NAMES = ("complement", "intervals", "replay", "borders", "membership", "homogeneity", "dominance")

@@ -15,7 +15,9 @@ import matplotlib.pyplot as plt
 from matplotlib.colors import LogNorm
 from matplotlib.patches import Polygon
 
-from odkanon import Release, Rule, anonymize, build_od, make_survey, read_trips
+from odkanon import Release, Rule, make_survey, read_trips
+from odkanon.methods.method_registry import anonymize
+from odkanon.read.od_matrix import build_od
 
 PLACE = h3.latlng_to_cell(48.868, 2.355, 10)
 """Where the trips of the picture start: the right bank of the Seine."""

@@ -54,6 +54,7 @@ def example_names() -> dict[str, Any]:
     import pyarrow as pa
 
     import odkanon
+    from odkanon.methods import anonymize
 
     trips = odkanon.read_trips(odkanon.make_survey())
     od = odkanon.build_od(trips, resolution=7)
@@ -64,5 +65,5 @@ def example_names() -> dict[str, Any]:
         "Path": Path,
         "trips": trips,
         "od": od,
-        "release": odkanon.anonymize(od, odkanon.Rule(trips=10)),
+        "release": anonymize(od, odkanon.Rule(trips=10)),
     }

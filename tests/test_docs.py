@@ -10,13 +10,14 @@ import re
 import shlex
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cli.here import run
-from odkanon import make_survey
+from odkanon import ReleaseWarning, make_survey
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -44,6 +45,7 @@ def run_code(page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run what a page says, in a folder."""
     monkeypatch.chdir(folder)
     names: dict[str, Any] = {}
+    warnings.simplefilter("ignore", ReleaseWarning)  # as they are explained on the page; pytest restores the filters
     for language, code in BLOCK.findall(page.read_text(encoding="utf-8")):
         if language == "python":
             exec(compile(code, page.name, "exec"), names)

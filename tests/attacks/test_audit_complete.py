@@ -23,9 +23,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attacks.linear import Knowledge, Row, shown_groups
-from odkanon import Hierarchy, InputError, Rule, anonymize, audit_releases, read_hierarchy, read_matrix
+from odkanon import Hierarchy, InputError, Rule, audit_releases, read_hierarchy, read_matrix
 from odkanon.audit import Report, TripsSource
 from odkanon.linked.fixed_zoning import AxisZones, Zoning, release_on_zones
+from odkanon.methods.method_registry import anonymize
 from odkanon.release_format.recipe import recipe_path
 from worlds.tries import tries
 

@@ -22,8 +22,10 @@ import pyarrow.parquet
 from scipy.optimize import linprog
 from scipy.sparse import csr_matrix
 
-from odkanon import Rule, anonymize, audit_releases, build_od, read_area, read_trips
+from odkanon import Rule, audit_releases, read_area, read_trips
 from odkanon.audit import TripsSource
+from odkanon.methods.method_registry import anonymize
+from odkanon.read.od_matrix import build_od
 from odkanon.sample.survey import CENTRAL_CELLS, make_survey
 
 K, SAMPLE = 10, 80

@@ -15,7 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from odkanon import Rule, anonymize
+from odkanon import Rule
+from odkanon.methods.method_registry import anonymize
 from odkanon.methods.mondrian.median_cuts import Grid
 from odkanon.model.flows import Flows
 from odkanon.zoning.cells import cell_to_latlng, cell_to_parent

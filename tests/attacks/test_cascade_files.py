@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from attacks.cascades import Replay, World, every_input
-from odkanon import Rule, anonymize
+from odkanon import Rule
+from odkanon.methods.method_registry import anonymize
 from worlds.cubes import Cube, cube_matrix
 
 WORLDS = [World(((0, 0, 0), (0, 0, 0))), World((((0, 0), (0, 0)), (0, 0)))]

@@ -14,13 +14,15 @@ import pyarrow.parquet
 import pytest
 
 from engine.test_duckdb import in_duckdb
-from odkanon import InputSpec, ODMatrix, Rule, anonymize, audit_releases, build_od, read_area, read_matrix, read_trips
+from odkanon import InputSpec, ODMatrix, Rule, audit_releases, read_area, read_matrix, read_trips
 from odkanon.audit import TripsSource
 from odkanon.core.sql import connect
 from odkanon.core.weights import to_units, units_sql, weight_scale
 from odkanon.engine.dispatch import load
 from odkanon.errors import InputError
+from odkanon.methods.method_registry import anonymize
 from odkanon.model.od import Matrix
+from odkanon.read.od_matrix import build_od
 from odkanon.read.tables.filters import FILTERED
 from odkanon.read.tables.open_table import open_table
 from odkanon.read.trip_checks import DUPLICATE

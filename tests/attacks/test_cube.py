@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from attacks.cascades import PAIR, SINGLE, THREE, Mode, attack, listed
 from attacks.views import SUBTRACTED, leaks, rows_of
-from odkanon import Rule, anonymize
+from odkanon import Rule
+from odkanon.methods.method_registry import anonymize
 from worlds.cubes import Cube, cube_matrix, random_counts
 from worlds.tries import tries
 

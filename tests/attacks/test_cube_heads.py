@@ -14,8 +14,9 @@ import pytest
 from attacks.cascades import PAIR, SINGLE, THREE, every_input, shown
 from attacks.crowds import Crowd, acquainted, crowd_matrix, families, published, strangers
 from attacks.views import rows_of
-from odkanon import Release, Rule, anonymize
+from odkanon import Release, Rule
 from odkanon.methods.cascade.roll_up import PublicationRule
+from odkanon.methods.method_registry import anonymize
 from worlds.cubes import Cube
 
 RULES = [Rule(persons=2), Rule(households=2), Rule(persons=2, households=2)]

@@ -15,11 +15,12 @@ import numpy as np
 import pytest
 
 from cli.runner import output, started
-from odkanon import Rule, anonymize
+from odkanon import Rule
 from odkanon.core.system import HOME, start_python
 from odkanon.engine.sql.cell_workers import _workers
 from odkanon.explore import open_in_browser
 from odkanon.explore.worker_process import WorkerProcess
+from odkanon.methods.method_registry import anonymize
 from worlds.matrices import golden_od
 
 TRAPPED = ("numpy", "pyarrow", "duckdb", "h3ronpy", "odkanon", "json")

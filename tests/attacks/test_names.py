@@ -13,8 +13,9 @@ import pyarrow.parquet
 import pytest
 
 from cli.runner import odkanon, output
-from odkanon import InputError, Rule, anonymize, audit_releases, read_release, read_trips
+from odkanon import InputError, Rule, audit_releases, read_release, read_trips
 from odkanon.core.atomic_write import check_new, partial_folder
+from odkanon.methods.method_registry import anonymize
 from worlds.matrices import golden_od
 
 

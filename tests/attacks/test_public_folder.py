@@ -21,8 +21,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from odkanon import ODMatrix, Release, Rule, anonymize, read_hierarchy, read_matrix, release_on_zones, zoning_of
-from odkanon.linked.fixed_zoning import Zoning
+from odkanon import ODMatrix, Release, Rule, read_hierarchy, read_matrix
+from odkanon.linked.fixed_zoning import Zoning, release_on_zones, zoning_of
+from odkanon.methods.method_registry import anonymize
 from odkanon.release_format.manifest import manifest, public_manifest
 from odkanon.release_format.names import classes_table, zones_geojson
 from odkanon.release_format.recipe import read_recipe, zone_account

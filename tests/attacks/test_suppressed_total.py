@@ -12,10 +12,11 @@ from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 
 import oracle
-from odkanon import Release, Rule, UnsafeReleaseError, anonymize, read_matrix
+from odkanon import Release, Rule, UnsafeReleaseError, read_matrix
 from odkanon.engine.dispatch import load_table
 from odkanon.engine.duckdb.backend import DuckDb
 from odkanon.engine.duckdb.input import DuckInput
+from odkanon.methods.method_registry import anonymize
 from odkanon.model.flows import Totals
 from odkanon.model.release_spec import ReleaseSpec
 from odkanon.model.residual_suppression import ALONE

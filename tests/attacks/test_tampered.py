@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from cli.runner import odkanon, output
-from odkanon import InputError, Rule, anonymize, audit_releases, export_release, read_release
+from odkanon import InputError, Rule, audit_releases, export_release, read_release
 from odkanon.explore.worker_process import WorkerProcess
+from odkanon.methods.method_registry import anonymize
 from odkanon.release_format.folder import read_full
 from worlds.matrices import golden_od
 

@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from attacks.cascades import PAIR, THREE, Box, within
-from odkanon import Release, Rule, anonymize
+from odkanon import Release, Rule
+from odkanon.methods.method_registry import anonymize
 from worlds.cubes import Cube, cube_matrix, random_counts
 
 SUBTRACTED = [

@@ -10,8 +10,9 @@ import pyarrow.parquet
 import pytest
 
 from audit.tamper import copy_release, edit_json, read_rows, settle_accounts, sign_again, write_rows
-from odkanon import InputError, Rule, anonymize, audit_releases, make_survey, read_matrix
+from odkanon import InputError, Rule, audit_releases, make_survey, read_matrix
 from odkanon.audit.counting.scan import TripsSource
+from odkanon.methods.method_registry import anonymize
 from odkanon.release_format.recipe import recipe_path
 from worlds.people import Trip, crowd, findings, write
 

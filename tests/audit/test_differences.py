@@ -8,11 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from odkanon import Rule, anonymize, build_od, read_trips
+from odkanon import Rule, read_trips
 from odkanon.audit import audit_releases, pairwise_checks
 from odkanon.audit.differencing import equations, min_cut
 from odkanon.linked.fixed_zoning import Zoning, release_on_zones, zoning_of
+from odkanon.methods.method_registry import anonymize
 from odkanon.model.provenance import Source
+from odkanon.read.od_matrix import build_od
 from odkanon.release_format.folder import read_release
 from worlds.people import Trip, audit_with_trips, crowd, findings, matrix, release, scattered, write
 

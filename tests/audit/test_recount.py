@@ -11,7 +11,8 @@ import pyarrow.parquet
 import pytest
 
 from audit.tamper import copy_release, edit_json, read_rows, settle_accounts, sign_again, write_rows
-from odkanon import Rule, anonymize, audit_releases, read_matrix
+from odkanon import Rule, audit_releases, read_matrix
+from odkanon.methods.method_registry import anonymize
 from odkanon.release_format.recipe import recipe_path
 from worlds.people import Person, Trip, crowd, findings, matrix, release, write
 

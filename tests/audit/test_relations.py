@@ -13,19 +13,7 @@ import pytest
 
 from audit.tamper import edit_json
 from cli.runner import odkanon, output
-from odkanon import (
-    Area,
-    InputError,
-    Rule,
-    anonymize,
-    audit_releases,
-    build_od,
-    make_survey,
-    read_area,
-    read_hierarchy,
-    read_matrix,
-    read_trips,
-)
+from odkanon import InputError, Rule, audit_releases, make_survey, read_area, read_hierarchy, read_matrix, read_trips
 from odkanon.audit import Report, TripsSource
 from odkanon.audit.auditor import open_releases
 from odkanon.audit.counting.release_trips import disclosed_area
@@ -33,6 +21,9 @@ from odkanon.audit.release_reader import PublishedRelease
 from odkanon.audit.zone_geometry import ZonePlaces
 from odkanon.core.sql import connect
 from odkanon.linked.fixed_zoning import release_on_zones, zoning_of
+from odkanon.methods.method_registry import anonymize
+from odkanon.read.area import Area
+from odkanon.read.od_matrix import build_od
 from odkanon.release_format.folder import read_release
 from odkanon.release_format.recipe import recipe_path
 from worlds.people import (

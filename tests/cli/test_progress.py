@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from odkanon import Rule, anonymize
+from odkanon import Rule
 from odkanon.cli import progress
 from odkanon.core.progress import counted, how_far, watched
 from odkanon.engine.duckdb.backend import DuckDb
+from odkanon.methods.method_registry import anonymize
 from odkanon.read.tables.table import share_of
 from worlds.matrices import golden_od
 

@@ -12,9 +12,10 @@ import pytest
 
 from cli.here import run
 from cli.runner import odkanon, output
-from odkanon import InputError, Rule, anonymize, build_od, make_survey, read_trips
-from odkanon.methods.method_registry import METHODS
+from odkanon import InputError, Rule, make_survey, read_trips
+from odkanon.methods.method_registry import METHODS, anonymize
 from odkanon.publish.recipe_diff import unlike_files
+from odkanon.read.od_matrix import build_od
 
 FILES = ("release.json", "classes.csv", "classes.parquet", "zones.geojson")
 

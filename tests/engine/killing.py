@@ -13,8 +13,9 @@ import sys
 from pathlib import Path
 from unittest.mock import patch
 
-from odkanon import Release, Rule, anonymize, read_matrix, read_recipe
+from odkanon import Release, Rule, read_matrix, read_recipe
 from odkanon.core import atomic_write as folders
+from odkanon.methods.method_registry import anonymize
 from odkanon.publish import report, save
 from odkanon.publish.report import is_built
 

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from odkanon import InputError, Rule, anonymize, read_recipe
+from odkanon import InputError, Rule, read_recipe
+from odkanon.methods.method_registry import anonymize
 from odkanon.model.od import Matrix
 from odkanon.sample.survey import make_survey
 

@@ -10,8 +10,9 @@ import pyarrow as pa
 import pytest
 
 from engine.test_duckdb import in_duckdb
-from odkanon import Release, Rule, UnsafeReleaseError, anonymize, read_hierarchy, read_matrix, utility
+from odkanon import Release, Rule, UnsafeReleaseError, read_hierarchy, read_matrix, utility
 from odkanon.engine.sql import deviations
+from odkanon.methods.method_registry import anonymize
 from odkanon.model.assignment import Deviation
 
 PARTS = np.repeat(np.arange(14), [5, 1, 1, 1, 1, 6, 1, 1, 1, 4, 2, 1, 1, 1])

@@ -30,14 +30,17 @@ from engine.same import (
     said,
     survey,
 )
-from odkanon import Area, InputError, Rule, anonymize, build_od, read_hierarchy, read_matrix, read_trips
+from odkanon import InputError, Rule, read_hierarchy, read_matrix, read_trips
 from odkanon.attributes.spec import AttributeSpec, parse_attributes
 from odkanon.engine.dispatch import choose_engine, load_table, parse_bytes
 from odkanon.engine.duckdb.backend import DuckDb, clear_errors
 from odkanon.engine.duckdb.input import DuckInput
 from odkanon.engine.sql.cell_workers import place_batch, place_batches
 from odkanon.engine.sql.matrix import SqlMatrix
+from odkanon.methods.method_registry import anonymize
+from odkanon.read.area import Area
 from odkanon.read.input_spec import InputSpec
+from odkanon.read.od_matrix import build_od
 from odkanon.read.od_table import spec_to_matrix
 from odkanon.read.tables.open_table import open_table
 from odkanon.sample.crowd import crowd, write_crowd

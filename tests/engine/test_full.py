@@ -15,8 +15,10 @@ import pytest
 from cli.runner import odkanon
 from engine.killing import check_whole
 from engine.same import survey
-from odkanon import Rule, anonymize, build_od, read_trips
+from odkanon import Rule, read_trips
 from odkanon.core.sql import write_csv
+from odkanon.methods.method_registry import anonymize
+from odkanon.read.od_matrix import build_od
 from odkanon.sample.crowd import write_crowd
 
 ON_SMALL_DISK = """

@@ -16,12 +16,13 @@ import pyarrow.parquet
 from cli.runner import odkanon, output
 from engine.layouts import UTM, WRITTEN, porto, projected, same_clock, with_times
 from engine.same import WAYS, check_same, outcome
-from odkanon import Rule, build_od, read_recipe, read_trips
+from odkanon import Rule, read_recipe, read_trips
 from odkanon.core.sql import write_csv
 from odkanon.engine.dispatch import load, load_table
 from odkanon.engine.duckdb.backend import DuckDb
 from odkanon.engine.duckdb.input import DuckInput
 from odkanon.read.input_spec import InputSpec
+from odkanon.read.od_matrix import build_od
 
 RULES = [Rule(trips=5), Rule(trips=3, persons=3)]
 

@@ -18,10 +18,12 @@ import pyarrow.parquet
 from engine.layouts import UTM, WRITTEN, porto, projected, same_clock, with_times
 from engine.needs import ON_SPARK, on_spark
 from engine.same import CASCADES, CUBE_WAYS, CUBES, EVERY_RULE, FINE, RULES, WAYS, check_same, homes, messy, outcome
-from odkanon import Area, InputError, Rule, build_od, lower_bound, read_hierarchy, read_matrix, read_trips
+from odkanon import InputError, Rule, lower_bound, read_hierarchy, read_matrix, read_trips
 from odkanon.attributes.spec import parse_attributes
 from odkanon.engine.spark.backend import _java_home
+from odkanon.read.area import Area
 from odkanon.read.input_spec import InputSpec
+from odkanon.read.od_matrix import build_od
 from odkanon.read.od_table import spec_to_matrix
 from odkanon.read.tables.column_names import COORDINATES
 from odkanon.sample.crowd import write_crowd

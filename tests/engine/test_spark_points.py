@@ -14,7 +14,8 @@ import pytest
 
 from engine.needs import ON_SPARK, with_settings
 from engine.same import WAYS, check_same
-from odkanon import InputError, Rule, build_od, points_to_trips, read_trips, spark
+from odkanon import InputError, Rule, points_to_trips, read_trips, spark
+from odkanon.read.od_matrix import build_od
 from odkanon.read.points.cutting import COPY, SAME_TIME, TripRule
 
 pytestmark = ON_SPARK

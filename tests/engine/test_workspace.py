@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 from engine.small import in_duckdb, table
-from odkanon import InputError, Release, Rule, anonymize, read_matrix, utility
+from odkanon import InputError, Release, Rule, read_matrix, utility
+from odkanon.methods.method_registry import anonymize
 from odkanon.model.od import Matrix
 from worlds.people import places
 

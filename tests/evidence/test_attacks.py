@@ -21,24 +21,16 @@ import pyarrow.parquet
 from audit.tamper import edit_json
 from cli.runner import odkanon
 from evidence.towns import attack, made, release, write_town
-from odkanon import (
-    InputError,
-    InputSpec,
-    Rule,
-    anonymize,
-    build_od,
-    make_dimensions,
-    read_hierarchy,
-    read_matrix,
-    read_trips,
-    release_linked,
-    save_linked,
-)
+from odkanon import InputError, InputSpec, Rule, read_hierarchy, read_matrix, read_trips
 from odkanon.evidence.attack import Attack, AttackResult, AttackTimer, verdict
 from odkanon.evidence.attack_context import AttackContext, open_context
 from odkanon.evidence.attacks import ATTACKS, register_attack
 from odkanon.evidence.attacks.borders import is_midpoint
 from odkanon.evidence.gather import run_attack, run_attacks
+from odkanon.linked.linked_release import release_linked
+from odkanon.methods.method_registry import anonymize
+from odkanon.publish.linked_folder import save_linked
+from odkanon.read.od_matrix import build_od, make_dimensions
 from odkanon.release_format.manifest import at_most_unlisted
 from odkanon.release_format.recipe import recipe_path
 from odkanon.zoning.cells import cell_to_latlng

@@ -15,7 +15,9 @@ pytest.importorskip("scipy")
 
 from cli.runner import odkanon, output, told
 from evidence.towns import attack
-from odkanon import Policy, Rule, anonymize, check_release, read_policy
+from odkanon import Rule, check_release, read_policy
+from odkanon.evidence.policy import Policy
+from odkanon.methods.method_registry import anonymize
 from worlds.people import Person, Trip, audit_with_trips, crowd, findings, matrix, write
 
 CONSTRAINTS: dict[str, Any] = {"max_share": 0.5, "min_destinations": 2}

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from cli.runner import odkanon, output
 from evidence.towns import release, write_town
-from odkanon import InputError, InputSpec, Policy, check_release, gather_evidence, read_policy
+from odkanon import InputError, InputSpec, check_release, gather_evidence, read_policy
 from odkanon.evidence.attack_context import open_context
 from odkanon.evidence.attacks import ATTACKS
 from odkanon.evidence.noise_comparison import (
@@ -26,7 +26,7 @@ from odkanon.evidence.noise_comparison import (
     matching_epsilon,
     noise_scales,
 )
-from odkanon.evidence.policy import EXAMPLE
+from odkanon.evidence.policy import EXAMPLE, Policy
 from odkanon.evidence.sheet import describe_sampling
 from odkanon.evidence.sheet_page import page
 from odkanon.evidence.topdown_noise import layers, project_to_totals, top_down

@@ -9,11 +9,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
-from odkanon import InputSpec, Release, Rule, anonymize, build_od, read_trips
+from odkanon import InputSpec, Release, Rule, read_trips
 from odkanon.evidence.attack import UNLIMITED, AttackResult
 from odkanon.evidence.attack_context import open_context
 from odkanon.evidence.attacks import ATTACKS
 from odkanon.evidence.gather import run_attack
+from odkanon.methods.method_registry import anonymize
+from odkanon.read.od_matrix import build_od
 
 
 def write_town(path: Path, *, trips: int = 1500, persons: int = 150, seed: int = 3) -> Path:

@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 from pyarrow import csv
 
 from cli.runner import odkanon, output
-from odkanon import InputError, InputSpec, RefusedError, Rule, anonymize
+from odkanon import InputError, InputSpec, RefusedError, Rule
 from odkanon.attributes.spec import parse_attributes, segment_attributes
 from odkanon.audit import audit_releases
 from odkanon.engine.dispatch import EngineName, load
 from odkanon.linked import LinkedReleases, make_dimensions, release_linked
+from odkanon.methods.method_registry import anonymize
 from odkanon.publish.export.formats import export_release
 from odkanon.publish.linked_folder import save_linked
 from odkanon.publish.report.pictures import write_picture

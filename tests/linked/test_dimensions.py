@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from odkanon import InputError, Trips, read_trips
+from odkanon import InputError, read_trips
 from odkanon.attributes.dimensions import parent_dimension
 from odkanon.linked import make_dimensions
+from odkanon.read.trips import Trips
 from worlds.people import Person, Trip, write
 
 

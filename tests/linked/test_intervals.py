@@ -16,13 +16,15 @@ from scipy.optimize import linprog
 
 from cli.runner import odkanon, output
 from linked.test_protect import cells_of, groups_given_away, met
-from odkanon import InputError, Release, Rule, anonymize, make_dimensions, read_trips, release_linked
+from odkanon import InputError, Release, Rule, read_trips
 from odkanon.core.arrays import Bools, Ints
 from odkanon.linked.complementary_suppression import protect_partition, protect_whole
 from odkanon.linked.feasibility_intervals import Table, rectangle, slack_of, sure_slack
 from odkanon.linked.fixed_zoning import release_on_zones, zoning_of
-from odkanon.linked.linked_release import LinkedReleases
+from odkanon.linked.linked_release import LinkedReleases, release_linked
+from odkanon.methods.method_registry import anonymize
 from odkanon.model.flows import Flows
+from odkanon.read.od_matrix import make_dimensions
 from worlds.people import Trip, crowd, matrix, write
 from worlds.tries import tries
 

@@ -10,9 +10,11 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 
-from odkanon import InputError, Rule, anonymize, build_od, read_hierarchy, read_matrix, read_release, read_trips
+from odkanon import InputError, Rule, read_hierarchy, read_matrix, read_release, read_trips
 from odkanon.audit import TripsSource, audit_releases
 from odkanon.linked.fixed_zoning import release_on_zones, zoning_of, zoning_of_features
+from odkanon.methods.method_registry import anonymize
+from odkanon.read.od_matrix import build_od
 from worlds.people import Trip, crowd, findings, matrix, places, release, write
 
 RULE = Rule(trips=10)

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from odkanon import InputError, Rule, anonymize
+from odkanon import InputError, Rule
 from odkanon.methods.cascade.reuse import EarlierRows, lasting
+from odkanon.methods.method_registry import anonymize
 from odkanon.model.release import Release
 from odkanon.zoning.zone_nodes import cell_nodes
 from worlds.matrices import random_world

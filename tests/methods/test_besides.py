@@ -17,14 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oracle
-from odkanon import (
-    Release,
-    Rule,
-    anonymize,
-    read_matrix,
-    utility,
-)
+from odkanon import Release, Rule, read_matrix, utility
 from odkanon.linked.fixed_zoning import release_on_zones, zoning_of
+from odkanon.methods.method_registry import anonymize
 from odkanon.model.flows import Flows, contributions_of_records
 from odkanon.model.residual_suppression import ALONE
 from odkanon.release_format.manifest import statement

@@ -10,18 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from odkanon import (
-    InputError,
-    Rule,
-    UnsafeReleaseError,
-    anonymize,
-    make_dimensions,
-    read_matrix,
-    read_trips,
-    release_linked,
-)
+from odkanon import InputError, Rule, UnsafeReleaseError, read_matrix, read_trips
 from odkanon.linked.fixed_zoning import release_on_zones, zoning_of
+from odkanon.linked.linked_release import release_linked
+from odkanon.methods.method_registry import anonymize
 from odkanon.model.release_spec import ReleaseSpec
+from odkanon.read.od_matrix import make_dimensions
 from worlds.people import Trip, crowd, write
 from worlds.towns import BUSY, four_zones, people, town
 

@@ -11,11 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attacks.cascades import PAIR, THREE, Replay, Tree, World
-from odkanon import InputError, Rule, anonymize, lower_bound, utility
+from odkanon import InputError, Rule, lower_bound, utility
 from odkanon.engine.dispatch import open_workspace
 from odkanon.engine.node_flows import NodeFlows
 from odkanon.methods.cascade.method import least_trips, outlook
 from odkanon.methods.cascade.roll_up import PublicationRule, roll_up, split
+from odkanon.methods.method_registry import anonymize
 from odkanon.model.budget import Budget
 from odkanon.model.od import ODMatrix
 from odkanon.release_format.manifest import promise

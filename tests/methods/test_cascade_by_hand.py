@@ -10,7 +10,7 @@ import h3
 import numpy as np
 import pytest
 
-from odkanon import InputError, Rule, anonymize
+from odkanon import InputError, Rule
 from odkanon.methods.cascade.method import (
     _last,
     counts_contributors_or_trips,
@@ -20,6 +20,7 @@ from odkanon.methods.cascade.method import (
     within_budget,
 )
 from odkanon.methods.cascade.roll_up import PublicationRule
+from odkanon.methods.method_registry import anonymize
 from odkanon.model.budget import Budget
 from odkanon.model.flows import Totals
 from odkanon.model.provenance import Source, Summary

@@ -8,8 +8,10 @@ import h3
 import numpy as np
 import pytest
 
-from odkanon import Area, InputError, Rule, anonymize, lower_bound, utility
+from odkanon import InputError, Rule, lower_bound, utility
 from odkanon.methods.cascade.subtree_types import public_levels
+from odkanon.methods.method_registry import anonymize
+from odkanon.read.area import Area
 from odkanon.zoning.cells import is_pentagon
 from odkanon.zoning.hierarchy import Hierarchy, h3_hierarchy
 from odkanon.zoning.substeps import fine_cells, fine_hierarchy

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from odkanon import InputError, Release, Rule, anonymize, read_matrix
+from odkanon import InputError, Release, Rule, read_matrix
+from odkanon.methods.method_registry import anonymize
 from odkanon.release_format.manifest import manifest
 from worlds.records import World, budgets, h3_worlds, rules, table_of, worlds
 from worlds.tries import tries

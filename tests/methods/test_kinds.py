@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attacks.cascades import intervals
-from odkanon import Area
 from odkanon.methods.cascade.subtree_types import Level, public_levels
+from odkanon.read.area import Area
 from odkanon.zoning.hierarchy import Hierarchy, h3_hierarchy
 from odkanon.zoning.substeps import fine_hierarchy
 from worlds.cubes import tree_of

@@ -16,10 +16,10 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from odkanon import Method, Release, Rule, anonymize, make_survey, register_method
+from odkanon import Method, Release, Rule, make_survey, register_method
 from odkanon.errors import InputError, InvalidValueError, UnsafeReleaseError
 from odkanon.methods import METHODS
-from odkanon.methods.method_registry import describe_methods, words_for
+from odkanon.methods.method_registry import anonymize, describe_methods, words_for
 from odkanon.study.experiment import PAPER_ROWS, all_rows, find_row, method_rows
 from worlds.towns import people, town
 

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oracle
-from odkanon import Release, Rule, anonymize, read_matrix
+from odkanon import Release, Rule, read_matrix
+from odkanon.methods.method_registry import anonymize
 from odkanon.model.od import AXES
 from worlds.records import World, budgets, limits_of, rules, worlds
 from worlds.tries import tries

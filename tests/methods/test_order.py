@@ -9,9 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from odkanon import InputError, Rule, anonymize, read_hierarchy, read_matrix
+from odkanon import InputError, Rule, read_hierarchy, read_matrix
 from odkanon.engine.memory.presuppress import presuppressed_pairs
 from odkanon.methods.merging import MergeOrder, alternate
+from odkanon.methods.method_registry import anonymize
 from odkanon.model.budget import Budget
 from odkanon.model.od import Matrix
 from odkanon.zoning.zones import zones_of_cut

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from odkanon import Release, Rule, anonymize
+from odkanon import Release, Rule
 from odkanon.core.arrays import Bools
+from odkanon.methods.method_registry import anonymize
 from odkanon.model.assemble import assemble, over_budget
 from odkanon.model.budget import Budget
 from odkanon.model.release_spec import ReleaseSpec

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oracle
-from odkanon import Release, Rule, UnsafeReleaseError, anonymize, read_matrix, read_recipe, utility
+from odkanon import Release, Rule, UnsafeReleaseError, read_matrix, read_recipe, utility
+from odkanon.methods.method_registry import anonymize
 from odkanon.model.assignment import Deviation
 from odkanon.model.flows import Totals
 from odkanon.model.release_spec import ReleaseSpec

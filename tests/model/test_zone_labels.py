@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from odkanon import InputError, ODMatrix, Release, Rule, accuracy, anonymize, utility
+from odkanon import InputError, ODMatrix, Release, Rule, accuracy, utility
+from odkanon.methods.method_registry import anonymize
 from odkanon.model.residual_suppression import ALONE, satisfied_jointly
 from worlds.records import World, rules, worlds
 from worlds.towns import people, town

@@ -13,7 +13,8 @@ pytest.importorskip("frictionless")
 
 from frictionless import validate
 
-from odkanon import METHODS, Rule, anonymize
+from odkanon import METHODS, Rule
+from odkanon.methods.method_registry import anonymize
 from odkanon.release_format.datapackage import describe_package
 from odkanon.release_format.names import PACKAGE
 from worlds.matrices import golden_od

@@ -17,11 +17,14 @@ import pandas as pd
 import pyarrow as pa
 
 from cli.runner import odkanon, output
-from odkanon import InputError, Rule, anonymize, build_od, export_release, read_trips, view_release
+from odkanon import InputError, Rule, export_release, read_trips
 from odkanon.attributes.spec import parse_attributes
+from odkanon.methods.method_registry import anonymize
+from odkanon.publish.attribute_view import view_release
 from odkanon.publish.export.flow_times import times
 from odkanon.publish.export.flowcsv import write_flowmap
 from odkanon.read.attribute_values import source_columns
+from odkanon.read.od_matrix import build_od
 from odkanon.release_format.folder import SavedRelease, read_release
 from worlds.surveys import survey
 

@@ -20,7 +20,6 @@ from odkanon import (
     Release,
     Rule,
     UnsafeReleaseError,
-    anonymize,
     read_hierarchy,
     read_matrix,
     read_recipe,
@@ -29,6 +28,7 @@ from odkanon import (
 )
 from odkanon.audit import audit_releases
 from odkanon.core.atomic_write import pending
+from odkanon.methods.method_registry import anonymize
 from odkanon.model.budget import Budget
 from odkanon.publish import save
 from odkanon.release_format.manifest import at_most_unlisted, public_leaves, public_quality

@@ -17,7 +17,9 @@ import h5py
 import numpy as np
 
 from cli.here import run
-from odkanon import InputError, Release, Rule, anonymize, export_release, read_release, release_on_zones, zoning_of
+from odkanon import InputError, Release, Rule, export_release, read_release
+from odkanon.linked.fixed_zoning import release_on_zones, zoning_of
+from odkanon.methods.method_registry import anonymize
 from odkanon.publish.change_table import save_series, series_of
 from worlds.matrices import golden_od, town
 

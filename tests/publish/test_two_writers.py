@@ -9,12 +9,15 @@ from typing import Any
 
 import pytest
 
-from odkanon import InputError, Release, Rule, anonymize, make_dimensions, make_survey, read_trips, release_linked
+from odkanon import InputError, Release, Rule, make_survey, read_trips
 from odkanon.core import atomic_write
 from odkanon.core.file_lock import exclusive_lock
+from odkanon.linked.linked_release import release_linked
+from odkanon.methods.method_registry import anonymize
 from odkanon.publish import linked_folder, save
 from odkanon.publish.linked_folder import save_linked
 from odkanon.publish.save import check_target, save_release
+from odkanon.read.od_matrix import make_dimensions
 from odkanon.release_format.names import MANIFEST, sha256
 from odkanon.release_format.recipe import read_recipe
 from worlds.matrices import golden_od

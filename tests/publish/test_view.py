@@ -12,17 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from odkanon import (
-    InputError,
-    RefusedError,
-    Release,
-    Rule,
-    anonymize,
-    attribute_coverage,
-    read_release,
-    save_view,
-    view_release,
-)
+from odkanon import InputError, RefusedError, Release, Rule, read_release
+from odkanon.methods.method_registry import anonymize
+from odkanon.publish.attribute_view import save_view, view_release
+from odkanon.quality.attribute_coverage import attribute_coverage
 from odkanon.release_format.manifest import public_manifest
 from worlds.cubes import Cube, cube_matrix, random_counts
 from worlds.tries import tries

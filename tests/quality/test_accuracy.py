@@ -12,11 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from odkanon import InputError, Rule, anonymize, build_od, read_trips
+from odkanon import InputError, Rule, read_trips
 from odkanon.attributes.spec import parse_attributes
 from odkanon.engine.dispatch import load_table
 from odkanon.engine.duckdb.backend import DuckDb
 from odkanon.engine.duckdb.input import DuckInput
+from odkanon.methods.method_registry import anonymize
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
 from odkanon.quality.accuracy.accuracy import accuracy, map_leaves
@@ -24,6 +25,7 @@ from odkanon.quality.accuracy.comparison import LARGE, NEAR
 from odkanon.quality.accuracy.squares import GivenZones, Squares, number_pairs
 from odkanon.quality.accuracy.zone_samples import locate_zones
 from odkanon.read.input_spec import InputSpec
+from odkanon.read.od_matrix import build_od
 from odkanon.read.tables.open_table import open_table
 from odkanon.sample.survey import make_survey
 from odkanon.zoning.spherical_geometry import Projection

@@ -12,12 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from odkanon import Rule, anonymize, build_od, make_survey, read_trips
+from odkanon import Rule, make_survey, read_trips
+from odkanon.methods.method_registry import anonymize
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
 from odkanon.quality.accuracy.accuracy import accuracy, map_leaves
 from odkanon.quality.accuracy.row_masses import correct_masses, enclosing_rows, masses_to_spread
 from odkanon.quality.accuracy.squares import Squares
+from odkanon.read.od_matrix import build_od
 from odkanon.zoning.zone_nodes import CellNodes, attribute_nodes, cell_nodes, place_nodes
 from odkanon.zoning.zones import Zones
 from worlds.matrices import cells_below, town

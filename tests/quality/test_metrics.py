@@ -12,19 +12,9 @@ import pyarrow as pa
 import pytest
 
 from cli.here import run
-from odkanon import (
-    InputError,
-    Metric,
-    Release,
-    Rule,
-    anonymize,
-    compare,
-    read_hierarchy,
-    read_matrix,
-    register_metric,
-    utility,
-)
+from odkanon import InputError, Metric, Release, Rule, compare, read_hierarchy, read_matrix, register_metric, utility
 from odkanon.core.registry import Registry
+from odkanon.methods.method_registry import anonymize
 from odkanon.quality import metrics
 
 TREE = read_hierarchy(pa.table({"zone": ["a1", "a2", "b1", "b2"], "district": ["a", "a", "b", "b"]}))

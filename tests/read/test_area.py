@@ -6,7 +6,8 @@ import h3
 import numpy as np
 import pytest
 
-from odkanon import Area, read_area
+from odkanon import read_area
+from odkanon.read.area import Area
 from odkanon.zoning.cells import Cells, cell_to_parent
 
 

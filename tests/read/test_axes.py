@@ -11,23 +11,15 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from odkanon import (
-    InputError,
-    Release,
-    Rule,
-    anonymize,
-    attribute_coverage,
-    build_od,
-    export_release,
-    read_area,
-    read_matrix,
-    read_trips,
-)
+from odkanon import InputError, Release, Rule, export_release, read_area, read_matrix, read_trips
 from odkanon.attributes.hierarchies import WEEK
 from odkanon.attributes.spec import parse_attributes
 from odkanon.linked.fixed_zoning import zoning_of
+from odkanon.methods.method_registry import anonymize
 from odkanon.quality.accuracy.accuracy import accuracy
+from odkanon.quality.attribute_coverage import attribute_coverage
 from odkanon.read.attribute_values import source_columns
+from odkanon.read.od_matrix import build_od
 from odkanon.release_format.manifest import public_manifest
 from worlds.surveys import survey
 

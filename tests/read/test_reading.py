@@ -13,11 +13,12 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from odkanon import InputSpec, build_od, read_matrix, read_trips
+from odkanon import InputSpec, read_matrix, read_trips
 from odkanon.engine.dispatch import load
 from odkanon.errors import InputError
 from odkanon.explore import read_explorer_data
 from odkanon.read import trips as trips_module
+from odkanon.read.od_matrix import build_od
 from odkanon.read.od_table import spec_to_matrix
 from odkanon.read.tables.filters import FILTERED
 from odkanon.zoning import cells

@@ -10,7 +10,8 @@ import pytest
 
 import odkanon
 from cli.runner import odkanon as command
-from odkanon import InputError, MethodComparison, compare, explain_release, make_survey
+from odkanon import InputError, compare, explain_release, make_survey
+from odkanon.study.comparison import MethodComparison
 from odkanon.study.experiment import find_row
 from worlds.matrices import town
 

@@ -17,7 +17,8 @@ import pyarrow.parquet
 import shapely
 
 from cli.runner import odkanon, output
-from odkanon import InputError, Rule, anonymize
+from odkanon import InputError, Rule
+from odkanon.methods.method_registry import anonymize
 from odkanon.model.od import ODMatrix
 from odkanon.read.tables.geo_files import ZonePolygons
 from odkanon.study.information_loss import explain_release

@@ -21,8 +21,10 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 
-from odkanon import Release, Rule, anonymize, build_od, read_trips
+from odkanon import Release, Rule, read_trips
+from odkanon.methods.method_registry import anonymize
 from odkanon.model.od import ODMatrix
+from odkanon.read.od_matrix import build_od
 from odkanon.study.experiment import PAPER_ROWS, Experiment, Outcome, find_row
 from odkanon.study.tables import PaperTable, long_table, paper_tables
 

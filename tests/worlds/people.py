@@ -12,10 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet
 from hypothesis import strategies as st
 
-from odkanon import ODMatrix, Release, Rule, anonymize, build_od, read_trips
+from odkanon import ODMatrix, Release, Rule, read_trips
 from odkanon.audit import Finding, Report, TripsSource, audit_releases
 from odkanon.linked import LinkedReleases, make_dimensions, release_linked
+from odkanon.methods.method_registry import anonymize
 from odkanon.publish.linked_folder import save_linked
+from odkanon.read.od_matrix import build_od
 
 
 class Person(NamedTuple):

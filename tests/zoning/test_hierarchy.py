@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from odkanon import Hierarchy, InputError, h3_hierarchy
-from odkanon.zoning.hierarchy import cut_at, level_cut
+from odkanon import Hierarchy, InputError
+from odkanon.zoning.hierarchy import cut_at, h3_hierarchy, level_cut
 from odkanon.zoning.lookup import lookup_hierarchy
 from worlds.records import cells
 

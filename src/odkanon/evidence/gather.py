@@ -99,7 +99,8 @@ def gather_evidence(
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
-    >>> from odkanon import InputSpec, Rule, anonymize, build_od, make_survey, read_trips
+    >>> from odkanon import InputSpec, Rule, anonymize, make_survey, read_trips
+    >>> from odkanon.read.od_matrix import build_od
     >>> import pyarrow.parquet
     >>> with TemporaryDirectory() as folder:
     ...     file = Path(folder) / "survey.parquet"

@@ -188,7 +188,9 @@ def check_release(folder: Path | str, policy: Policy, evidence: Mapping[str, Any
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
-    >>> from odkanon import Policy, Rule, anonymize, build_od, make_survey, read_trips
+    >>> from odkanon import Rule, anonymize, make_survey, read_trips
+    >>> from odkanon.evidence.policy import Policy
+    >>> from odkanon.read.od_matrix import build_od
     >>> release = anonymize(build_od(read_trips(make_survey()), resolution=7), Rule(trips=10))
     >>> with TemporaryDirectory() as folder:
     ...     saved = release.save(Path(folder) / "release")

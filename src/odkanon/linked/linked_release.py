@@ -147,7 +147,8 @@ def release_linked(
 
     Examples
     --------
-    >>> from odkanon import Rule, make_dimensions, make_survey, read_trips
+    >>> from odkanon import Rule, make_survey, read_trips
+    >>> from odkanon.read.od_matrix import make_dimensions
     >>> trips = read_trips(make_survey())
     >>> linked = release_linked(trips, Rule(trips=10), make_dimensions(trips, ["sex"]), resolution=7)
     >>> [part.title for part in linked.parts]

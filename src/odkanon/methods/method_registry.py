@@ -219,7 +219,8 @@ def register_method(
 
     Examples
     --------
-    >>> from odkanon import METHODS, Release, Rule, anonymize, build_od, make_survey, read_trips, register_method
+    >>> from odkanon import METHODS, Release, Rule, anonymize, make_survey, read_trips, register_method
+    >>> from odkanon.read.od_matrix import build_od
     >>> @register_method(hint="a zone for each cell")
     ... def every_cell(od, rule, *, budget=0.5):
     ...     labels = (tree.labels(0) for tree in (od.origins, od.destinations))

@@ -112,7 +112,8 @@ def view_release(folder: str | Path, where: str | None = None) -> View:
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
-    >>> from odkanon import Rule, anonymize, build_od, make_survey, read_trips
+    >>> from odkanon import Rule, anonymize, make_survey, read_trips
+    >>> from odkanon.read.od_matrix import build_od
     >>> cube = build_od(read_trips(make_survey()), by=["sex"], resolution=8)
     >>> release = anonymize(cube, Rule(trips=10), method="cascade")
     >>> with TemporaryDirectory() as folder:
@@ -207,7 +208,8 @@ def save_view(folder: str | Path, output: str | Path, where: str | None = None, 
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
-    >>> from odkanon import Rule, anonymize, build_od, make_survey, read_trips
+    >>> from odkanon import Rule, anonymize, make_survey, read_trips
+    >>> from odkanon.read.od_matrix import build_od
     >>> cube = build_od(read_trips(make_survey()), by=["sex"], resolution=8)
     >>> release = anonymize(cube, Rule(trips=10), method="cascade")
     >>> with TemporaryDirectory() as folder:

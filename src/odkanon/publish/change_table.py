@@ -60,7 +60,8 @@ def series_of(releases: Sequence[SavedRelease]) -> Series:
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
-    >>> from odkanon import Rule, anonymize, build_od, make_survey, read_trips
+    >>> from odkanon import Rule, anonymize, make_survey, read_trips
+    >>> from odkanon.read.od_matrix import build_od
     >>> od = build_od(read_trips(make_survey()), resolution=7)
     >>> with TemporaryDirectory() as folder:
     ...     saved = [

@@ -92,7 +92,8 @@ def describe_catalogue(folders: Sequence[Path | str], publisher: Publisher) -> d
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
-    >>> from odkanon import Rule, anonymize, build_od, make_survey, read_trips
+    >>> from odkanon import Rule, anonymize, make_survey, read_trips
+    >>> from odkanon.read.od_matrix import build_od
     >>> release = anonymize(build_od(read_trips(make_survey()), resolution=7), Rule(trips=10))
     >>> who = Publisher("A city", "https://data.example.org", "https://example.org/by", "FRA", "2026-11-15")
     >>> with TemporaryDirectory() as folder:

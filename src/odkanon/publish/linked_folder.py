@@ -40,7 +40,9 @@ def save_linked(
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
-    >>> from odkanon import Rule, make_dimensions, make_survey, read_trips, release_linked
+    >>> from odkanon import Rule, make_survey, read_trips
+    >>> from odkanon.linked.linked_release import release_linked
+    >>> from odkanon.read.od_matrix import make_dimensions
     >>> trips = read_trips(make_survey())
     >>> linked = release_linked(trips, Rule(trips=10), make_dimensions(trips, ["sex"]), resolution=7)
     >>> with TemporaryDirectory() as folder:

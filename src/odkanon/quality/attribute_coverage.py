@@ -38,7 +38,9 @@ def attribute_coverage(release: Release) -> list[Coverage]:
 
     Examples
     --------
-    >>> from odkanon import Rule, anonymize, attribute_coverage, build_od, make_survey, read_trips
+    >>> from odkanon import Rule, anonymize, make_survey, read_trips
+    >>> from odkanon.quality.attribute_coverage import attribute_coverage
+    >>> from odkanon.read.od_matrix import build_od
     >>> cube = build_od(read_trips(make_survey()), by=["sex"], resolution=8)
     >>> [sex] = attribute_coverage(anonymize(cube, Rule(trips=10), method="cascade", give_up="place,sex"))
     >>> sex.axes, sex.full > 0.99

@@ -195,7 +195,8 @@ def read_release(folder: str | Path) -> SavedRelease:
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
-    >>> from odkanon import Rule, anonymize, build_od, make_survey, read_trips
+    >>> from odkanon import Rule, anonymize, make_survey, read_trips
+    >>> from odkanon.read.od_matrix import build_od
     >>> release = anonymize(build_od(read_trips(make_survey()), resolution=7), Rule(trips=10))
     >>> with TemporaryDirectory() as folder:
     ...     saved = read_release(release.save(Path(folder) / "release"))

@@ -136,7 +136,8 @@ def explain_release(
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
-    >>> from odkanon import Rule, anonymize, build_od, make_survey, read_trips
+    >>> from odkanon import Rule, anonymize, make_survey, read_trips
+    >>> from odkanon.read.od_matrix import build_od
     >>> od = build_od(read_trips(make_survey().slice(0, 4000)), resolution=7)
     >>> with TemporaryDirectory() as folder:
     ...     saved = anonymize(od, Rule(trips=10)).save(Path(folder) / "release")

@@ -104,7 +104,8 @@ def paper_tables(outcomes: Sequence[Outcome], experiment: Experiment | None = No
 
     Examples
     --------
-    >>> from odkanon import Experiment, make_survey, read_trips
+    >>> from odkanon import make_survey, read_trips
+    >>> from odkanon.study.experiment import Experiment
     >>> grid = Experiment(read_trips(make_survey()), k=10, budget=0.1, dimensions=(), rows=("oigh",), resolution=7)
     >>> outcomes = [run() for _, run in grid.run({})]
     >>> [table.caption for table in paper_tables(outcomes)][:1]

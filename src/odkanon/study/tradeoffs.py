@@ -94,7 +94,8 @@ def tradeoff(
 
     Examples
     --------
-    >>> from odkanon import build_od, make_survey, read_trips
+    >>> from odkanon import make_survey, read_trips
+    >>> from odkanon.read.od_matrix import build_od
     >>> od = build_od(read_trips(make_survey()), resolution=7)
     >>> rows = tradeoff(od, ks=[5, 20], methods=["odkanon"])
     >>> rows[0].g < rows[1].g  # more protection, coarser zones
@@ -176,7 +177,9 @@ def compare_orders(od: Matrix, rule: Rule, orders: Sequence[str]) -> pa.Table:
 
     Examples
     --------
-    >>> from odkanon import Rule, build_od, compare_orders, make_survey, read_trips
+    >>> from odkanon import Rule, make_survey, read_trips
+    >>> from odkanon.read.od_matrix import build_od
+    >>> from odkanon.study.tradeoffs import compare_orders
     >>> cube = build_od(read_trips(make_survey()), by=["sex"], resolution=8)
     >>> kept = compare_orders(cube, Rule(trips=10), ["place,sex", "sex,place"])
     >>> kept["sex"][0].as_py() > kept["sex"][1].as_py()

@@ -11,9 +11,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from odkanon import InputSpec, Rule, anonymize, audit_releases, build_od, read_trips
+from odkanon import InputSpec, Rule, audit_releases, read_trips
 from odkanon.audit import TripsSource
 from odkanon.engine.dispatch import load
+from odkanon.methods.method_registry import anonymize
+from odkanon.read.od_matrix import build_od
 from odkanon.read.tables.open_table import open_table
 from odkanon.read.tables.time_formats import TimeColumn
 from worlds.tries import tries

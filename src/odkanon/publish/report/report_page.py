@@ -53,7 +53,8 @@ def render(folders: Sequence[Path], *, beneath: Path | None = None) -> str:
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
-    >>> from odkanon import Rule, anonymize, build_od, make_survey, read_trips
+    >>> from odkanon import Rule, anonymize, make_survey, read_trips
+    >>> from odkanon.read.od_matrix import build_od
     >>> release = anonymize(build_od(read_trips(make_survey()), resolution=7), Rule(trips=10))
     >>> with TemporaryDirectory() as folder:
     ...     page = render([release.save(Path(folder) / "release")])
@@ -95,7 +96,8 @@ def write_report(folder: Path, *, beneath: Path | None = None) -> Path:
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
-    >>> from odkanon import Rule, anonymize, build_od, make_survey, read_trips
+    >>> from odkanon import Rule, anonymize, make_survey, read_trips
+    >>> from odkanon.read.od_matrix import build_od
     >>> release = anonymize(build_od(read_trips(make_survey()), resolution=7), Rule(trips=10))
     >>> with TemporaryDirectory() as folder:
     ...     write_report(release.save(Path(folder) / "release")).name

@@ -106,7 +106,8 @@ def accuracy(release: Release, *, sizes: Sequence[float] = SIZES, zones: MapZone
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from odkanon import Rule, anonymize, build_od, read_trips
+    >>> from odkanon import Rule, anonymize, read_trips
+    >>> from odkanon.read.od_matrix import build_od
     >>> ends = {"start_lat": 48.85, "start_lon": 2.35, "end_lat": 48.86, "end_lon": 2.29}
     >>> trips = read_trips(pa.table({name: [value] * 12 for name, value in ends.items()}))
     >>> accuracy(anonymize(build_od(trips), Rule(trips=10)))["trips"].sentence()

@@ -79,7 +79,8 @@ def register_reader(reader: Reader) -> Reader:
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from odkanon import Reader, read_matrix, register_reader
+    >>> from odkanon import read_matrix, register_reader
+    >>> from odkanon.read.tables.open_table import Reader
     >>> rows = {"origin": ["8a1fb4671017fff"], "destination": ["8a1fb4671007fff"], "trips": [12]}
     >>> demo = register_reader(Reader("demo", lambda source: source == "demo:", lambda source: pa.table(rows)))
     >>> read_matrix("demo:", engine="memory").trips
