@@ -87,7 +87,7 @@ def test_the_reference_has_every_public_name() -> None:
     "code",
     [
         "import odkanon; odkanon.spark.read",
-        "import odkanon; odkanon.audit.audit_releases",
+        "import odkanon; odkanon.audit_releases",
         "import odkanon.methods.odkanon as m; assert type(m).__name__ == 'module'",
         "import odkanon; odkanon.anonymize; import odkanon.methods.odkanon as m; assert type(m).__name__ == 'module'",
         "import sys, odkanon; assert not {'numpy', 'duckdb', 'pyarrow'} & set(sys.modules)",

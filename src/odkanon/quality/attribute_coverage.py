@@ -42,7 +42,7 @@ def attribute_coverage(release: Release) -> list[Coverage]:
     >>> from odkanon.quality.attribute_coverage import attribute_coverage
     >>> from odkanon.read.od_matrix import build_od
     >>> cube = build_od(read_trips(make_survey()), by=["sex"], resolution=8)
-    >>> [sex] = attribute_coverage(anonymize(cube, Rule(trips=10), method="cascade", give_up="place,sex"))
+    >>> [sex] = attribute_coverage(anonymize(cube, Rule(trips=10), method="cascade", drop_order="place,sex"))
     >>> sex.axes, sex.full > 0.99
     (('sex',), True)
     """

@@ -53,7 +53,7 @@ def build_od(
     (81291, 7)
     >>> cube = build_od(trips, resolution=8, by=["sex"])
     >>> release = anonymize(cube, Rule(trips=10), method="cascade")
-    >>> release.table().column_names[:4]
+    >>> release.to_arrow().column_names[:4]
     ['origin', 'destination', 'sex', 'trips']
     """
     if not isinstance(trips, Trips):
