@@ -12,10 +12,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-import pytest
-
-pytest.importorskip("scipy")
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet

@@ -12,13 +12,10 @@ import random
 from itertools import product
 from pathlib import Path
 
-import pytest
-
-pytest.importorskip("scipy")
-
 import h3
 import numpy as np
 import pyarrow.parquet
+import pytest
 from scipy.optimize import linprog
 from scipy.sparse import csr_matrix
 

@@ -34,7 +34,7 @@ def test_the_audit_runs_no_sql_of_a_release(folder: Path) -> None:
     mark = folder.parent / "mark"
     statement = f"0; COPY (SELECT 1) TO '{mark}'; SELECT 'a' AS origin, 1 AS destinations WHERE 1 < 0"
     change(folder / "release.json", lambda told: told["rule"].update(min_destinations=statement))
-    with pytest.raises(InputError, match="is no number"):
+    with pytest.raises(InputError, match="is not a number"):
         audit_releases([folder])
     assert not mark.exists()
 
@@ -54,7 +54,7 @@ def test_the_audit_runs_no_sql_of_an_account(folder: Path) -> None:
     account["privacy"]["trips"]["threshold"] = statement
     recipe.unlink()
     change(folder / "release.json", lambda told: told.update(account))
-    with pytest.raises(InputError, match="is no number"):
+    with pytest.raises(InputError, match="is not a number"):
         audit_releases([folder])
     assert not mark.exists()
 

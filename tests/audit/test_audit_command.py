@@ -54,7 +54,7 @@ def test_participants_and_persons_are_clean(survey: Path, tmp_path: Path) -> Non
     assert sorted(path.name for path in (tmp_path / "r").iterdir()) == before
 
 
-def test_separate_segments_can_be_subtracted_and_segments_together_cannot(survey: Path, tmp_path: Path) -> None:
+def test_separate_segments_can_be_subtracted_and_linked_segments_cannot(survey: Path, tmp_path: Path) -> None:
     odkanon("anonymize", survey, "-o", tmp_path / "everyone", *WITHIN)
     odkanon("anonymize", survey, "-o", tmp_path / "women", *WITHIN, "--filter", 'sex == "Woman"')
     done = odkanon("audit", tmp_path / "everyone", tmp_path / "women")
@@ -74,7 +74,7 @@ def test_segments_with_persons_are_clean_with_the_trips_too(whole: Path, tmp_pat
     assert done.returncode == 0, output(done)
 
 
-def test_other_trips_are_told(survey: Path, tmp_path: Path) -> None:
+def test_other_trips_are_reported(survey: Path, tmp_path: Path) -> None:
     odkanon("anonymize", survey, "-o", tmp_path / "r", *WITHIN)
     pyarrow.parquet.write_table(make_survey().slice(1000, TRIPS - 1000), tmp_path / "fewer.parquet")
     done = odkanon("audit", tmp_path / "r", "--trips", tmp_path / "fewer.parquet")
@@ -95,7 +95,7 @@ def test_the_same_zones_again(whole: Path, tmp_path: Path) -> None:
     assert zones[1] <= zones[0]
 
 
-def test_what_cannot_be_read_is_said_with_exit_code_2(tmp_path: Path) -> None:
+def test_unreadable_input_has_exit_code_2(tmp_path: Path) -> None:
     done = odkanon("audit", tmp_path / "nowhere")
     assert done.returncode == 2
     assert "there is no folder" in output(done)

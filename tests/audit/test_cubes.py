@@ -113,7 +113,7 @@ def test_rows_below_the_rule_and_rows_without_a_recipe_are_found(cube: Path, tri
     assert any("rows were not counted again" in text for text in told(folder, trips))
 
 
-def test_a_damaged_axis_is_said(cube: Path, tmp_path: Path) -> None:
+def test_a_damaged_axis_is_reported(cube: Path, tmp_path: Path) -> None:
     folder = copy_release(cube, tmp_path / "cube")
     edit_json(folder / "release.json", lambda content: content["axes"].pop())
     with pytest.raises(InputError, match="has the columns"):

@@ -83,7 +83,7 @@ def test_trips_of_bare_tables_are_never_rounded_up(tmp_path: Path, trips: str, b
 
 
 @pytest.mark.parametrize("line", ["B,A,7,x", "B,A", "B,A,ten"])
-def test_a_line_of_a_bare_table_that_cannot_be_read_is_said(tmp_path: Path, line: str) -> None:
+def test_an_unreadable_line_of_a_bare_table_is_reported(tmp_path: Path, line: str) -> None:
     path = table(tmp_path / "flows.csv", f"origin,destination,trips\nA,B,25\n{line}\n")
     with pytest.raises(InputError, match=r"line 3 of flows\.csv"):
         audit_releases([path], k=10)

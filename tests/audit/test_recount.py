@@ -89,9 +89,7 @@ def test_the_same_trips_from_another_file_are_noted(world: tuple[Path, Path], tm
         ]
 
 
-def test_a_release_that_does_not_say_its_file_is_not_said_to_be_of_another(
-    world: tuple[Path, Path], forged: Path
-) -> None:
+def test_a_release_without_a_digest_is_not_reported_as_of_another_file(world: tuple[Path, Path], forged: Path) -> None:
     edit_json(recipe_path(forged), lambda content: content["about"]["input"].update(sha256=None))
     assert told(forged, world[0], "recount", "note") == []
 
@@ -105,7 +103,7 @@ def test_a_release_that_does_not_say_its_file_is_not_said_to_be_of_another(
         ("weight", -4, "has 25 trips and 21 weight in the release, but 25 weight in the data: its count was changed"),
     ],
 )
-def test_a_changed_number_is_told_once(
+def test_a_changed_number_is_reported_once(
     world: tuple[Path, Path], forged: Path, measure: str, by: int, found: str
 ) -> None:
     rows = read_rows(forged)
@@ -130,7 +128,7 @@ def test_more_trips_than_those_of_the_release_are_others(world: tuple[Path, Path
 
 
 @pytest.mark.parametrize("by", [-1, 1])
-def test_a_zone_with_other_places_than_the_data_is_told(world: tuple[Path, Path], forged: Path, by: int) -> None:
+def test_a_zone_with_other_places_than_the_data_is_reported(world: tuple[Path, Path], forged: Path, by: int) -> None:
     """The steward's recipe says how many places of the data each zone has."""
 
     def change(content: Any) -> None:
@@ -193,7 +191,7 @@ def test_shares_of_weight_count_where_the_rule_does(tmp_path: Path) -> None:
         (True, False, "finding", "the trips given name nobody"),
     ],
 )
-def test_a_share_that_nobody_can_count_is_said_to_be_unchecked(
+def test_a_share_without_named_contributors_is_unchecked(
     world: tuple[Path, Path],
     forged: Path,
     tmp_path: Path,

@@ -173,7 +173,7 @@ def test_three_filters_that_overlap_are_combined(tmp_path: Path) -> None:
     assert 3 in rests(audit_with_trips(path, *folders))
 
 
-def test_segments_released_together_are_clean_and_said_to_be_compared(tmp_path: Path) -> None:
+def test_linked_segments_are_clean_and_compared(tmp_path: Path) -> None:
     path = write(busy() + busy("Man") + busy(prefix="x") + busy("Man", "x"), tmp_path / "trips.parquet")
     together(path, tmp_path / "both", Rule(trips=4), ["sex", "age"])
     report = audit_with_trips(path, tmp_path / "both")
@@ -183,7 +183,7 @@ def test_segments_released_together_are_clean_and_said_to_be_compared(tmp_path: 
     assert set(report.as_dict()["compared"][0]) == {"releases", "relation", "how", "compared"}
 
 
-def test_what_was_put_beside_segments_later_was_not_made_with_them(tmp_path: Path) -> None:
+def test_releases_added_to_a_folder_of_segments_are_not_linked(tmp_path: Path) -> None:
     path = write(busy() + busy("Man") + busy(prefix="x") + busy("Man", "x"), tmp_path / "trips.parquet")
     together(path, tmp_path / "both", Rule(trips=4), ["sex"])
     later = anonymize(matrix(path, "age >= 0"), RULE).save(tmp_path / "later")
@@ -221,7 +221,7 @@ def test_several_filters_all_hold(tmp_path: Path) -> None:
     assert not findings(audit_with_trips(path, tmp_path / "release"), "recount")
 
 
-def test_a_filter_that_nobody_tells_is_asked_for(tmp_path: Path) -> None:
+def test_an_unknown_filter_makes_the_relation_unknown(tmp_path: Path) -> None:
     path, women, without = without_person(tmp_path)
 
     def forget(content: Any) -> None:

@@ -121,34 +121,17 @@ def audit_releases(
 
 @dataclass(frozen=True, eq=False)
 class OpenReleases:
-    """Releases in the database of an audit, each checked on its own.
+    """Releases in the database of an audit, each checked on its own."""
 
-    Attributes
-    ----------
-    connection : DuckDBPyConnection
-        Has the published rows (``classes``) and the nesting of zones (``nodes``, ``above``); with trips, also the table
-        ``records`` and, for each release, its trips (``scope<number>``) and their rows (``member<number>``).
-    releases : tuple of PublishedRelease
-        The releases.
-    places : ZonePlaces
-        Where their zones lie.
-    records : Records or None
-        The trips.
-    source : str or None
-        The name of the trips.
-    exact : set of int
-        The numbers of the releases that were made from these trips.
-    findings : tuple of Finding
-        The findings on each release alone.
-    """
-
+    # Has the published rows (``classes``) and the nesting of zones (``nodes``, ``above``); with trips, also the
+    # table ``records`` and, for each release, its trips (``scope<number>``) and their rows (``member<number>``).
     connection: Connection
     releases: tuple[PublishedRelease, ...]
     places: ZonePlaces
     records: Records | None
-    source: str | None
-    exact: frozenset[int]
-    findings: tuple[Finding, ...]
+    source: str | None  # the name of the trips
+    exact: frozenset[int]  # the numbers of the releases that were made from these trips
+    findings: tuple[Finding, ...]  # the findings on each release alone
 
 
 def open_releases(

@@ -34,24 +34,12 @@ from odkanon.core.arrays import Ints
 
 @dataclass(frozen=True)
 class Breakdown:
-    """A release and others that are disjoint parts of it.
+    """A release and others that are disjoint parts of it."""
 
-    Attributes
-    ----------
-    whole : PublishedRelease
-        The release of all trips.
-    parts : tuple of PublishedRelease
-        Releases of some of them; no trip is in two parts.
-    complete : bool
-        Whether the parts make up the whole.
-    same : bool
-        Whether the only part covers the same trips, on other zones.
-    """
-
-    whole: PublishedRelease
-    parts: tuple[PublishedRelease, ...]
-    complete: bool
-    same: bool = False
+    whole: PublishedRelease  # the release of all trips
+    parts: tuple[PublishedRelease, ...]  # releases of some of them; no trip is in two parts
+    complete: bool  # whether the parts make up the whole
+    same: bool = False  # whether the only part covers the same trips, on other zones
 
     @property
     def min_trips(self) -> int:

@@ -60,12 +60,7 @@ def make_system(
 ) -> EquationSystem:
     """Return the rows of some releases as a system over their trips.
 
-    Parameters
-    ----------
-    sides : sequence of sequence of PublishedRelease
-        The releases of a side share no trips.
-    atoms : sequence of set of int
-        The sets of releases, by number, to which some trip belongs: any place may have such a trip.
+    Any place may have a trip of each atom: a set of releases, by number, to which some trip belongs exactly.
     """
     releases = [release for side in sides for release in side]
     names = [each.name for each in MEASURES if each.adds_up and _is_required(releases, each.name)]

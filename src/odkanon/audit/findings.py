@@ -35,25 +35,12 @@ class Finding:
 
 @dataclass(frozen=True)
 class ReleaseComparison:
-    """How far two releases were compared.
-
-    Attributes
-    ----------
-    releases : tuple of str
-        The two.
-    relation : str
-        Whether they share no trips (``disjoint``), all (``same``), all of the first (``part``) or some (``overlap``);
-        or ``unknown``.
-    how : str
-        The source of that knowledge.
-    compared : str
-        The method of comparison.
-    """
+    """How far two releases were compared."""
 
     releases: tuple[str, str]
-    relation: str
-    how: str
-    compared: str
+    relation: str  # disjoint (no common trips), same (all), part (all of the first), overlap (some) or unknown
+    how: str  # the source of that knowledge
+    compared: str  # the method of comparison
 
 
 @dataclass(frozen=True)

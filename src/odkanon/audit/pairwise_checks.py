@@ -31,13 +31,7 @@ MOST_WORK = 1 << 30
 
 
 class ReleaseComparer:
-    """Compares releases by systems of their rows.
-
-    Parameters
-    ----------
-    make : callable
-        Returns the rows of some releases as a system, in terms of the table ``numbered``; None if it is too large.
-    """
+    """Compares releases by systems of their rows, which ``make`` returns; None for a system that is too large."""
 
     def __init__(self, connection: Connection, make: Callable[[Sides], EquationSystem | None]) -> None:
         self._rows = number_rows(connection)

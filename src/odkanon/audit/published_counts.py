@@ -35,15 +35,7 @@ _TINY = 1e-9
 def compare_numbers(
     connection: Connection, places: ZonePlaces, comparable: Sequence[Relation], related: Sequence[Relation]
 ) -> list[Finding]:
-    """Return the groups that published counts disclose, for releases whose relations are stated, not known by trips.
-
-    Parameters
-    ----------
-    comparable : sequence of Relation
-        The pairs that can be compared by their counts.
-    related : sequence of Relation
-        The relation of each two releases.
-    """
+    """Return the groups that published counts disclose, for the ``comparable`` among all related pairs of releases."""
     apart = [each for each in related if each.kind == "disjoint"]
     swapped = [each for each in comparable if each.kind == "overlap"]
     certain = [each for each in comparable if each.kind != "overlap"]
@@ -56,13 +48,7 @@ def compare_numbers(
 
 
 class SystemBuilder:
-    """Builds the systems of releases whose relations are stated.
-
-    Parameters
-    ----------
-    related : sequence of Relation
-        The relation of each two of them.
-    """
+    """Builds the systems of releases whose relations to each other are stated, not known by trips."""
 
     def __init__(self, connection: Connection, places: ZonePlaces, related: Sequence[Relation]) -> None:
         self._connection, self._places = connection, places

@@ -24,12 +24,7 @@ def recount(
 ) -> tuple[list[Finding], bool]:
     """Compare a release with the trips: flow by flow, in total, and zone by zone.
 
-    Creates the tables of `assign_trips`.
-
-    Returns
-    -------
-    tuple
-        The findings, and whether these are the trips that the release was made from.
+    Creates the tables of `assign_trips`. Also returns whether these are the trips that the release was made from.
     """
     # Leaves of a lookup table are named with their level, since a code may occur on several levels.
     prefix = "" if source.tree is None else "'0:' || "

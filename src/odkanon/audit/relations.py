@@ -38,22 +38,12 @@ RelationKind = Literal["disjoint", "same", "part", "overlap", "unknown"]
 
 @dataclass(frozen=True)
 class Relation:
-    """How the trips of two releases relate.
+    """How the trips of two releases relate."""
 
-    Attributes
-    ----------
-    one, other : PublishedRelease
-        For a part: the part, and the whole.
-    kind : {"disjoint", "same", "part", "overlap", "unknown"}
-        Whether they share no trips, all, all of ``one``, or some.
-    how : str
-        The source of that knowledge.
-    """
-
-    one: PublishedRelease
+    one: PublishedRelease  # the part, if one is part of the other
     other: PublishedRelease
-    kind: RelationKind
-    how: str
+    kind: RelationKind  # whether they share no trips, all, all of ``one``, or some
+    how: str  # the source of that knowledge
 
     @property
     def names(self) -> tuple[str, str]:
@@ -93,14 +83,8 @@ def find_relations(
 ) -> list[Relation]:
     """Return the relation of each two releases.
 
-    Parameters
-    ----------
-    atoms : sequence
-        The result of `count_atoms` for the releases in ``exact``.
-    exact : set of int
-        Numbers of the releases whose trips are known.
-    cumulative, disjoint : bool
-        What the auditor claims of releases that state nothing: that they contain those with fewer trips, or share none.
+    Those in ``exact`` are related by their trips, which `count_atoms` counted; the others by what they state. Failing
+    that, the claim of the auditor counts: that each contains those with fewer trips, or that they share none.
     """
     found = []
     for one, other in combinations(releases, 2):

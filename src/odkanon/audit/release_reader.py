@@ -37,42 +37,19 @@ _DAMAGED = "the file is truncated or damaged"
 
 @dataclass(frozen=True, eq=False)
 class PublishedRelease:
-    """A release on disk.
+    """A release on disk."""
 
-    Attributes
-    ----------
-    number : int
-        Its number in the database of the audit.
-    name : str
-        Its name in messages.
-    folder : Path
-        Its folder; the file of a bare table.
-    manifest : dict
-        ``release.json``, the public manifest.
-    provenance : dict or None
-        The steward's full version of the manifest: from the recipe, or ``release.json`` itself if it has the input.
-    recipe : dict
-        The recipe; empty if there is none.
-    zones : dict
-        For each axis, the properties and the geometry of each zone.
-    measures : tuple of str
-        The measures that its flows publish.
-    auditor_thresholds : mapping of str to float
-        The thresholds that the auditor sets, by measure.
-    bare : bool
-        Whether it is a bare table.
-    """
-
-    number: int
-    name: str
-    folder: Path
-    manifest: dict[str, Any]
+    number: int  # its number in the database of the audit
+    name: str  # its name in messages
+    folder: Path  # its folder; the file of a bare table
+    manifest: dict[str, Any]  # ``release.json``, the public manifest
+    # The steward's full manifest: from the recipe, or ``release.json`` itself if that includes the input.
     provenance: dict[str, Any] | None
-    recipe: dict[str, Any]
-    zones: dict[str, list[Zone]]
-    measures: tuple[str, ...]
-    auditor_thresholds: Mapping[str, float] = field(default_factory=dict)
-    bare: bool = False
+    recipe: dict[str, Any]  # empty if there is none
+    zones: dict[str, list[Zone]]  # by axis
+    measures: tuple[str, ...]  # the measures that its flows publish
+    auditor_thresholds: Mapping[str, float] = field(default_factory=dict)  # by measure
+    bare: bool = False  # whether it is a bare table
 
     @property
     def disclosed_thresholds(self) -> dict[str, float]:
@@ -176,7 +153,7 @@ class PublishedRelease:
 
 @contextmanager
 def reporting_damage(name: str) -> Iterator[None]:
-    """Convert any error from unexpected contents of a release into one that says it is damaged."""
+    """Convert any error from unexpected contents of a release into one about a damaged release."""
     try:
         yield
     except _DAMAGE as error:
@@ -324,6 +301,13 @@ def _rejected_lines(connection: Connection) -> list[int]:
         return []
     lines = connection.execute("SELECT DISTINCT scan_id, line FROM reject_errors ORDER BY 1, 2").fetchall()
     return [line for _, line in lines]
+
+
+def load_arrow(connection: Connection, statement: str, columns: Mapping[str, Any]) -> None:
+    """Run a statement that reads some columns as the table ``incoming``."""
+    connection.register("incoming", pa.table(dict(columns)))
+    connection.execute(statement)
+    connection.unregister("incoming")
 
 
 def rows(connection: Connection, query: str) -> tuple[dict[str, Any], ...]:

@@ -15,7 +15,7 @@ from duckdb import DuckDBPyConnection as Connection
 
 from odkanon.audit.counting.measures import NAMES
 from odkanon.audit.findings import Finding
-from odkanon.audit.release_reader import AXES, BETWEEN, PublishedRelease, finding_on, rows
+from odkanon.audit.release_reader import AXES, BETWEEN, PublishedRelease, finding_on, load_arrow, rows
 from odkanon.methods.method_registry import METHODS
 
 
@@ -140,12 +140,12 @@ def add_attribute_nesting(connection: Connection, release: PublishedRelease, att
         found = list({join_attributes(release.axes, each) for each in product(*chains)} & published)
         inside += [text] * len(found)
         outside += found
-    connection.register("incoming", pa.table({"i": pa.array(inside, pa.string()), "o": pa.array(outside, pa.string())}))
-    connection.execute(
+    load_arrow(
+        connection,
         f"INSERT INTO attribute_nesting SELECT {release.number}, i, o FROM incoming "
-        "EXCEPT SELECT release, inside, outside FROM attribute_nesting"
+        "EXCEPT SELECT release, inside, outside FROM attribute_nesting",
+        {"i": pa.array(inside, pa.string()), "o": pa.array(outside, pa.string())},
     )
-    connection.unregister("incoming")
 
 
 def list_attributes(connection: Connection, source: str) -> list[str]:
@@ -184,10 +184,8 @@ def touching_attributes(connection: Connection, release: PublishedRelease) -> st
         (f"parts{release.number}", ("attributes", "axis", "value"), parts),
         (f"alike{release.number}", ("axis", "one", "other"), sorted(set(related))),
     ):
-        incoming = pa.table({column: [row[at] for row in table] for at, column in enumerate(columns)})
-        connection.register("incoming", incoming)
-        connection.execute(f"CREATE OR REPLACE TABLE {name} AS FROM incoming")
-        connection.unregister("incoming")
+        incoming = {column: [row[at] for row in table] for at, column in enumerate(columns)}
+        load_arrow(connection, f"CREATE OR REPLACE TABLE {name} AS FROM incoming", incoming)
     if not parts:
         return "SELECT '' AS one, '' AS other"
     return (
@@ -253,14 +251,14 @@ def box_table(connection: Connection, release: PublishedRelease) -> str:
             for name, value in zip(columns, bounds, strict=True):
                 columns[name].append(value)
     name = f"boxes{release.number}"
-    connection.register("incoming", pa.table(columns))
     sides = ", ".join(f"o.{side} AS o_{side}, d.{side} AS d_{side}" for side in ("west", "south", "east", "north"))
-    connection.execute(
+    load_arrow(
+        connection,
         f"CREATE OR REPLACE TABLE {name} AS SELECT c.rowid AS class, c.origin, c.destination, {sides} FROM classes c "
         "JOIN incoming o ON o.axis = 'origin' AND o.zone = c.origin JOIN incoming d ON d.axis = 'destination' "
-        f"AND d.zone = c.destination WHERE c.release = {release.number}"
+        f"AND d.zone = c.destination WHERE c.release = {release.number}",
+        columns,
     )
-    connection.unregister("incoming")
     return name
 
 

@@ -17,7 +17,7 @@ from duckdb import DuckDBPyConnection as Connection
 
 from odkanon.audit.findings import Finding
 from odkanon.audit.relations import share_lookup_table
-from odkanon.audit.release_reader import AXES, WORLD, PublishedRelease, Zone, finding_on
+from odkanon.audit.release_reader import AXES, WORLD, PublishedRelease, Zone, finding_on, load_arrow
 from odkanon.read.area import Area
 from odkanon.zoning.cells import cell_to_parent, cell_to_resolution, cell_to_str, is_valid_cell, str_to_cell
 from odkanon.zoning.hierarchy import Hierarchy
@@ -68,7 +68,7 @@ class ZonePlaces:
                 columns["zone"] += [properties["id"]] * len(names)
                 columns["node"] += names
                 columns["size"] += [len(names)] * len(names)
-        self._insert("nodes", f"SELECT {release.number}, * FROM incoming", pa.table(columns))
+        load_arrow(self._connection, f"INSERT INTO nodes SELECT {release.number}, * FROM incoming", columns)
 
     def name(self, place: str, level: int | None = 0) -> str:
         """Return the name of a node; a code of a lookup table may stand for zones of several levels."""
@@ -85,15 +85,8 @@ class ZonePlaces:
             if (first is None) != (second is None) and one.zones[axis] and other.zones[axis]:
                 return False
             both = (first or set()) | (second or set())
-            if (
-                not both
-                or both in (first, second)
-                or (
-                    self._hierarchy is None
-                    and len({level for _, level in both}) == 1
-                    and share_lookup_table(one, other)
-                )
-            ):
+            one_level = self._hierarchy is None and len({level for _, level in both}) == 1
+            if not both or both in (first, second) or (one_level and share_lookup_table(one, other)):
                 continue
             if self._hierarchy is None or not {self.name(*each) for each in both} <= self._table:
                 return False
@@ -102,8 +95,9 @@ class ZonePlaces:
     def add_nodes(self, nodes: list[str]) -> None:
         """Add the ancestors of some nodes, themselves included, to the table ``above`` if zones are made of them."""
         below, ancestors = self._lookup_above(nodes) if self._hierarchy is not None else _h3_above(nodes, self._known)
-        table = pa.table({"node": pa.array(below, pa.string()), "ancestor": pa.array(ancestors, pa.string())})
-        self._insert("above", "SELECT DISTINCT * FROM incoming EXCEPT SELECT * FROM above", table)
+        columns = {"node": pa.array(below, pa.string()), "ancestor": pa.array(ancestors, pa.string())}
+        distinct = "SELECT DISTINCT * FROM incoming EXCEPT SELECT * FROM above"
+        load_arrow(self._connection, f"INSERT INTO above {distinct}", columns)
 
     def add_area(self, release: int, area: Area | None, finest: int, *, exact: bool = True) -> None:
         """Record the study area of a release: readers know that its trips start and end there.
@@ -200,11 +194,6 @@ class ZonePlaces:
             else 1
             for node in nodes
         }
-
-    def _insert(self, table: str, select: str, incoming: pa.Table) -> None:
-        self._connection.register("incoming", incoming)
-        self._connection.execute(f"INSERT INTO {table} {select}")
-        self._connection.unregister("incoming")
 
 
 def _codes(zones: Sequence[Zone]) -> set[tuple[str, int]] | None:

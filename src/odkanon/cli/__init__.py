@@ -27,7 +27,6 @@ EXTRA_OF = {
     "pyproj": "geo",
     "pyogrio": "geo",
     "pyspark": "spark",
-    "scipy": "evidence",
     "shapely": "geo",
 }
 """The extra that installs each optional package."""

@@ -43,15 +43,7 @@ Column = Callable[[str], RawColumn]
 
 
 def filter_sql(texts: Sequence[str], column: Column) -> str:
-    """Return the SQL condition that a row passes all filters; missing values pass none.
-
-    Parameters
-    ----------
-    texts : sequence of str
-        Filters such as ``'age >= 18 and mode in [1, 2]'``.
-    column : callable
-        Returns a column by its name, or raises.
-    """
+    """Return the SQL condition that a row passes filters like ``age >= 18 and mode in [1, 2]``; missing values fail."""
     return " AND ".join(f"coalesce({_condition(_parse(text), text, column)}, false)" for text in texts) or "true"
 
 

@@ -12,27 +12,13 @@ from odkanon.model.measures import MEASURES as COUNTED
 
 @dataclass(frozen=True)
 class AuditMeasure:
-    """A measure of flows, with the SQL that counts it.
+    """A measure of flows, with the SQL that counts it."""
 
-    Attributes
-    ----------
-    name : str
-        Its name in rules and tables.
-    column : str
-        The column of the table ``records`` from which it is counted.
-    total : str
-        The aggregate over records, in SQL.
-    sql_type : str
-        The SQL type of its column in the tables of releases.
-    adds_up : bool
-        Whether it is additive over groups without a common trip; distinct contributors are not.
-    """
-
-    name: str
-    column: str
-    total: str
-    sql_type: str
-    adds_up: bool
+    name: str  # its name in rules and tables
+    column: str  # the column of the table ``records`` from which it is counted
+    total: str  # the aggregate over records, in SQL
+    sql_type: str  # the SQL type of its column in the tables of releases
+    adds_up: bool  # whether it is additive over groups without a common trip; distinct contributors are not
 
     def differs(self, published: str, true: str, trips: str) -> str:
         """Return the SQL condition that a published count is not the true one."""
@@ -88,11 +74,6 @@ def person_sql(column: str) -> str:
     Ids that differ only in invisible or surrounding space, in accents, dashes or width, in the format of a number
     (``7``, ``7.0``, ``+7``, ``7e+00``) or in the case and framing of hexadecimal digits are the same: taking two
     persons for one errs on the safe side, taking one for two does not.
-
-    Parameters
-    ----------
-    column : str
-        The column, as SQL.
     """
     written = f"CAST({column} AS VARCHAR)"
     narrow = f"translate({written}, {quote_text(_OTHERS)}, {quote_text(_PLAIN)})"

@@ -34,43 +34,23 @@ class NoColumnError(InputError):
 
 @dataclass(frozen=True)
 class Records:
-    """The contents of the table ``records``.
+    """The contents of the table ``records``."""
 
-    Attributes
-    ----------
-    sha256 : str or None
-        The digest of the file.
-    measures : tuple of str
-        The measures that it allows to count.
-    leaves : list of str
-        The leaves that occur.
-    columns : dict of str to str
-        The SQL types of the columns that were kept for filters and segments.
-    """
-
-    sha256: str | None
-    measures: tuple[str, ...]
+    sha256: str | None  # the digest of the file
+    measures: tuple[str, ...]  # the measures that can be counted
     leaves: list[str]
-    columns: dict[str, str]
+    columns: dict[str, str]  # the SQL types of the columns that were kept for filters and segments
 
 
 def load_records(connection: Connection, source: TripsSource, wanted: Sequence[str], finest: int) -> Records:
-    """Read a file into the table ``records``.
-
-    Parameters
-    ----------
-    wanted : sequence of str
-        Columns that filters and segments need, by their own or standard names.
-    finest : int
-        H3 resolution in which trips with coordinates are counted.
-    """
+    """Read a file into the table ``records``, with coordinates in H3 cells and the columns wanted by filters."""
     scan = open_scan(connection, source)
     # Unless the file has a column of that name, the hour is that of the start.
     found = {name: _column_of(scan, name) for name in wanted if name != "hour" or name in scan.columns}
-    exact_thresholds = {name: column for name, column in found.items() if column is not None}
+    kept = {name: column for name, column in found.items() if column is not None}
     present = _filled_columns(connection, scan)
     values = _values(scan, present, source.timezone)
-    values |= {f"raw {name}": _raw_value(scan, column, source.timezone) for name, column in exact_thresholds.items()}
+    values |= {f"raw {name}": _raw_value(scan, column, source.timezone) for name, column in kept.items()}
     try:
         connection.execute(
             f"CREATE TABLE raw AS SELECT row_number() OVER () AS row, "
@@ -86,7 +66,7 @@ def load_records(connection: Connection, source: TripsSource, wanted: Sequence[s
         "SELECT origin FROM records UNION SELECT destination FROM records ORDER BY 1"
     ).fetchall()
     measures = tuple(each.name for each in MEASURES if each.name == "trips" or each.column in present)
-    return Records(scan.sha256, measures, [row[0] for row in leaves], _attributes(connection, scan, exact_thresholds))
+    return Records(scan.sha256, measures, [row[0] for row in leaves], _attributes(connection, scan, kept))
 
 
 def _raw_value(scan: Scan, column: str, zone: str | None) -> str:

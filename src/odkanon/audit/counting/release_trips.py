@@ -20,7 +20,7 @@ from odkanon.audit.counting.conditions import (
 )
 from odkanon.audit.counting.records import Records, raw_column
 from odkanon.audit.counting.scan import TripsSource
-from odkanon.audit.release_reader import BETWEEN, PublishedRelease
+from odkanon.audit.release_reader import BETWEEN, PublishedRelease, load_arrow
 from odkanon.audit.row_nesting import (
     add_attribute_nesting,
     box_table,
@@ -182,18 +182,16 @@ def add_area(connection: Connection, records: Records, number: int, area: Area |
     if area is None:
         return "true"
     inside = area.contains(str_to_cell(pa.array(records.leaves, pa.string())))
-    connection.register("incoming", pa.table({"leaf": pa.array(records.leaves).filter(pa.array(inside))}))
-    connection.execute(f"CREATE OR REPLACE TABLE area{number} AS FROM incoming")
-    connection.unregister("incoming")
+    leaves = pa.array(records.leaves).filter(pa.array(inside))
+    load_arrow(connection, f"CREATE OR REPLACE TABLE area{number} AS FROM incoming", {"leaf": leaves})
     return " AND ".join(f"{end} IN (SELECT leaf FROM area{number})" for end in ("origin", "destination"))
 
 
 def add_centres(connection: Connection, leaves: list[str]) -> None:
     """Create the table ``centres`` of the centroid of each leaf cell, which decides in which box it lies."""
     lat, lon = cell_to_latlng(str_to_cell(pa.array(leaves, pa.string())))
-    connection.register("incoming", pa.table({"leaf": leaves, "lat": lat, "lon": lon}))
-    connection.execute("CREATE OR REPLACE TABLE centres AS FROM incoming")
-    connection.unregister("incoming")
+    columns = {"leaf": leaves, "lat": lat, "lon": lon}
+    load_arrow(connection, "CREATE OR REPLACE TABLE centres AS FROM incoming", columns)
 
 
 def assign_trips(

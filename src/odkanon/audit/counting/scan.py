@@ -8,7 +8,7 @@ import gzip
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, cast
 
@@ -29,32 +29,14 @@ TripsSource = InputSpec
 
 @dataclass(frozen=True)
 class Scan:
-    """A file that DuckDB can scan.
+    """A file that DuckDB can scan."""
 
-    Attributes
-    ----------
-    sql : str
-        The table expression; all columns of a CSV are text.
-    columns : tuple of str
-        The names in the file.
-    found : mapping of str to str
-        The columns by standard name.
-    kind : str
-        ``"trips"`` with coordinates, or ``"od"`` for records between zones.
-    """
-
-    sql: str
-    columns: tuple[str, ...]
+    sql: str  # the table expression; all columns of a CSV are text
+    columns: tuple[str, ...]  # the names in the file
     name: str
     sha256: str | None
-    found: Mapping[str, str]
-    kind: str
-
-
-@dataclass(frozen=True)
-class _Header:
-    columns: tuple[str, ...]
-    name: str
+    found: Mapping[str, str]  # the columns by standard name
+    kind: str  # ``"trips"`` with coordinates, or ``"od"`` for records between zones
 
 
 def open_scan(connection: Connection, source: TripsSource) -> Scan:
@@ -67,11 +49,10 @@ def open_scan(connection: Connection, source: TripsSource) -> Scan:
         query = f"SELECT * FROM {table.scan} WHERE {' AND '.join(good) or 'true'}"
         connection.register("opened", table.connection.sql(query).to_arrow_table())
         sql, digest = "opened", table.sha256
-    columns = _described(connection, sql, source.name)
-    header = _Header(columns, source.name)
-    found = resolve(header, source.columns, also=None)
-    kind = source.kind or ("od" if source.tree is not None else detect_content(header, found))
-    return Scan(sql, columns, source.name, digest, found, kind)
+    scan = Scan(sql, _described(connection, sql, source.name), source.name, digest, {}, "od")
+    found = resolve(scan, source.columns, also=None)
+    kind = source.kind or ("od" if source.tree is not None else detect_content(scan, found))
+    return replace(scan, found=found, kind=kind)
 
 
 def _file_sql(path: Path, source: TripsSource) -> tuple[str | None, str | None]:

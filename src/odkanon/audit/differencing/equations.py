@@ -22,24 +22,12 @@ class InconsistentCountsError(Exception):
 
 @dataclass(frozen=True, eq=False)
 class ColumnContributors:
-    """The distinct contributors to each column: persons, or households.
+    """The distinct contributors to each column: persons, or households."""
 
-    Attributes
-    ----------
-    name : str
-        The measure.
-    least : int
-        The number below which a group is too small.
-    contributor : array of int
-        Their numbers, each once per column, column by column.
-    start : array of int
-        Where the contributors of each column start; at the end, their total number.
-    """
-
-    name: str
-    least: int
-    contributor: Ints
-    start: Ints
+    name: str  # the measure
+    least: int  # the number below which a group is too small
+    contributor: Ints  # their numbers, each once per column, column by column
+    start: Ints  # where the contributors of each column start; at the end, their total number
 
     def take(self, columns: Ints) -> ColumnContributors:
         """Return the contributors to some of the columns."""
@@ -55,28 +43,15 @@ class ColumnContributors:
 
 @dataclass(frozen=True, eq=False)
 class EquationSystem:
-    """Rows over columns.
+    """Rows over columns."""
 
-    Attributes
-    ----------
-    rows : array of int
-        For each column and each side, the number of its row; -1 for none. Rows of different sides have different
-        numbers.
-    names : tuple of str
-        The measures that add up; the first is trips.
-    mass : array of float
-        The mass of each column in each of these measures; zeros for possible columns that are empty.
-    least : array of float
-        The mass below which a group is too small, in each of these measures.
-    contributors : tuple of ColumnContributors
-        The contributors to columns, for each measure that does not add up.
-    """
-
+    # For each column and each side, the number of its row; -1 for none. Sides have different numbers.
     rows: Ints
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # the measures that add up; the first is trips
+    # The mass of each column in each of these measures; zeros for possible columns that are empty.
     mass: npt.NDArray[np.float64]
-    least: npt.NDArray[np.float64]
-    contributors: tuple[ColumnContributors, ...] = ()
+    least: npt.NDArray[np.float64]  # the mass below which a group is too small, in each of these measures
+    contributors: tuple[ColumnContributors, ...] = ()  # for each measure that does not add up
 
     def take(self, columns: Ints) -> EquationSystem:
         """Return the system of some of the columns."""
@@ -97,19 +72,11 @@ class EquationSystem:
 
 @dataclass(frozen=True, eq=False)
 class DisclosedGroup:
-    """A group of trips that rows disclose.
+    """A group of trips that rows disclose."""
 
-    Attributes
-    ----------
-    columns : array of int
-        The columns of the system that make it up.
-    plus, minus : tuple of int
-        The rows to add and to subtract; empty if other multiples of rows are needed.
-    """
-
-    columns: Ints
-    plus: tuple[int, ...]
-    minus: tuple[int, ...]
+    columns: Ints  # the columns of the system that make it up
+    plus: tuple[int, ...]  # the rows to add; empty if other multiples of rows are needed
+    minus: tuple[int, ...]  # the rows to subtract
 
 
 def comparable_components(rows: Ints) -> Iterator[Ints]:

@@ -28,26 +28,15 @@ WHOLE = 720_720
 
 
 class _CutNetwork:
-    """Outer rows, of one side, from which the rows of the other side that lie inside them are subtracted.
-
-    Attributes
-    ----------
-    out : dict
-        For each outer row, the rows of the other side that share trips with it, and the columns where they do.
-    back : dict
-        For each row of the other side, the outer rows that share trips with it.
-    unshared : dict
-        For some outer rows, the column that is in no row of the other side.
-    open : set of int
-        The rows of the other side that extend beyond the outer rows.
-    """
+    """Outer rows, of one side, from which the rows of the other side that lie inside them are subtracted."""
 
     def __init__(self, system: EquationSystem, live: Bools, outer: int) -> None:
         self.rows = system.rows[:, [outer, 1 - outer]]
+        # For each outer row, the inner rows that share trips with it and the columns where they do; and the reverse.
         self.out: dict[int, list[tuple[int, int]]] = defaultdict(list)
         self.back: dict[int, list[int]] = defaultdict(list)
-        self.unshared: dict[int, int] = {}
-        self.open: set[int] = set()
+        self.unshared: dict[int, int] = {}  # for some outer rows, the column in no inner row
+        self.open: set[int] = set()  # the inner rows that extend beyond the outer rows
         for column in np.flatnonzero(live).tolist():
             outside, inside = self.rows[column].tolist()
             if outside < 0:
@@ -64,12 +53,7 @@ class _CutNetwork:
     ) -> DisclosedGroup | None:
         """Return the least group with a column; None if it is not below the limit.
 
-        Parameters
-        ----------
-        taken : int, optional
-            A row of the other side that must be subtracted.
-        without : int, optional
-            An outer row that must not be in it.
+        If given, row ``taken`` of the other side must be subtracted, and outer row ``without`` must not be in it.
         """
         start, end = self.rows[column].tolist()
         starts = [start] if taken is None else [start, taken]
@@ -191,13 +175,7 @@ class _ContributorCut:
 
 
 class _GroupSearch:
-    """The groups below the rule in one measure, column by column.
-
-    Attributes
-    ----------
-    undecided : bool
-        Whether it remains unknown of some column if it is in one.
-    """
+    """The groups below the rule in one measure; ``undecided`` if it remains unknown whether a column is in one."""
 
     def __init__(
         self, system: EquationSystem, live: Bools, network: _CutNetwork, measure: _AdditiveCut | _ContributorCut

@@ -58,7 +58,7 @@ def test_a_rule_that_is_no_number_is_a_damaged_release(made: tuple[Path, Path], 
         audit_releases([made[1]])
 
 
-def test_without_a_k_the_audit_still_tells_who_is_alone(tmp_path: Path) -> None:
+def test_without_a_k_flows_of_one_person_are_found(tmp_path: Path) -> None:
     alone, crowded = crowd(1, prefix="x")[0], crowd(12)
     path = write(
         [Trip(alone, 5, 8) for _ in range(25)] + [Trip(who, 0, 8) for who in crowded], tmp_path / "trips.parquet"
@@ -78,7 +78,7 @@ def test_persons_are_counted_from_the_table_or_from_the_trips(made: tuple[Path, 
     assert "counted from the trips, 1 flows are below the rule of 5 persons" in found
 
 
-def test_flows_of_few_persons_are_noted_by_what_the_table_says(made: tuple[Path, Path], tmp_path: Path) -> None:
+def test_flows_that_publish_few_persons_are_noted(made: tuple[Path, Path], tmp_path: Path) -> None:
     (note,) = (each for each in audit_releases([made[1]]).findings if each.check == "persons")
     assert note.severity == "note"
     assert note.message.startswith("1 flows have fewer than 10 different persons, which the rule does not cover")
@@ -94,7 +94,7 @@ def test_persons_that_the_rule_does_not_count_are_still_those_of_the_trips(made:
     assert "1 of 2 flows have fewer than 10 different persons: whoever knows one of the 1 behind" in found.message
 
 
-def test_persons_of_a_flow_that_lost_trips_before_are_those_that_the_table_says(made: tuple[Path, Path]) -> None:
+def test_persons_of_a_thinned_flow_are_the_published_ones(made: tuple[Path, Path]) -> None:
     """The trips tell who may be in such a flow, not who is."""
     write_rows(made[1], [{**row, "persons": 3} for row in read_rows(made[1])])
     edit_json(made[1] / "release.json", lambda content: content["parameters"].update(suppress="before"))
@@ -125,7 +125,7 @@ def test_k_of_one_protects_nobody(tmp_path: Path) -> None:
 
 
 def test_a_threshold_that_cannot_be(made: tuple[Path, Path]) -> None:
-    with pytest.raises(InputError, match="choose among trips, weight, persons, households"):
+    with pytest.raises(InputError, match="choose from trips, weight, persons, households"):
         text(made[1], people=3)
     with pytest.raises(InputError, match="positive number"):
         text(made[1], k=0)
@@ -163,7 +163,7 @@ def test_a_bare_table_with_overlapping_zones(tmp_path: Path) -> None:
     assert "places must be in one zone only" in text(tmp_path / "flows.csv", k=10)
 
 
-def test_the_command_takes_the_rule_and_says_what_was_compared(made: tuple[Path, Path], table: Path) -> None:
+def test_the_command_takes_the_rule_and_lists_comparisons(made: tuple[Path, Path], table: Path) -> None:
     done = odkanon("audit", table, "--k", 20)
     assert done.returncode == 1
     assert "below your rule of 20 trips" in output(done)
@@ -188,7 +188,7 @@ def test_a_bare_table_with_rows_that_cannot_be(tmp_path: Path, rows: str, said: 
     assert said in text(path, k=10)
 
 
-def test_an_auditor_who_asks_for_nothing_is_told(table: Path) -> None:
+def test_a_bare_table_without_thresholds_is_refused(table: Path) -> None:
     assert "you ask that a flow has 1 of what it counts" in text(table, k=1)
 
 
@@ -210,10 +210,10 @@ def test_k_is_one_on_trips_where_a_rule_on_weight_does_not_say_what_it_is(made: 
     assert "below your rule of 1,000 trips" in text(folder, k=1000)
 
 
-def test_what_is_said_of_several_releases_does_not_apply_to_one(made: tuple[Path, Path]) -> None:
-    with pytest.raises(InputError, match="of several only"):
+def test_relation_options_do_not_apply_to_one_release(made: tuple[Path, Path]) -> None:
+    with pytest.raises(InputError, match="does not apply with a single release"):
         audit_releases([made[1]], cumulative=True)
-    with pytest.raises(InputError, match="of several only"):
+    with pytest.raises(InputError, match="does not apply with a single release"):
         audit_releases([made[1]], disjoint=True)
-    with pytest.raises(InputError, match="say one of the two"):
+    with pytest.raises(InputError, match="cumulative does not apply with disjoint"):
         audit_releases([made[1], made[1]], cumulative=True, disjoint=True)

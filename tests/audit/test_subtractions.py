@@ -76,7 +76,7 @@ BLOCK: list[Flows] = [{("a1", "B"): (30, 30.0)}, {("A", "B"): (16, 18.0)}, {("A"
 SUPPRESSED = "A -> B: r1 + r2 33 - r0 30 = 3 trips that r0 suppressed"
 
 
-def test_parts_that_are_all_there_is_less_their_whole() -> None:
+def test_complete_parts_minus_their_whole() -> None:
     releases = made(TRIPS, TRIPS, TRIPS)
     assert differences(BLOCK, of(*releases, complete=True)) == [SUPPRESSED]
     assert differences(BLOCK, of(*releases)) == []
@@ -120,7 +120,7 @@ def test_a_block_that_lies_in_a_zone_of_the_whole_may_have_its_trips_there() -> 
     assert differences([whole, {("a1", "B"): (17,)}], of(release(0, 50), release(1, 17))) == []
 
 
-def test_families_are_subtracted_one_after_the_other_and_told_once() -> None:
+def test_breakdowns_are_subtracted_separately_and_reported_once() -> None:
     whole, one, other = made(TRIPS, TRIPS, TRIPS)
     connection = tables(WHOLE, {("A", "B"): (22,)}, {("A", "B"): (21,)})
     asked = [of(whole, one), of(whole, other), of(whole, one)]
@@ -151,13 +151,13 @@ def test_persons_that_may_be_left(inside: int, left: int | None) -> None:
     assert found == ([] if left is None else [FEW.format(left)])
 
 
-def test_few_trips_are_told_elsewhere_and_several_flows_have_common_contributors() -> None:
+def test_few_trips_are_reported_elsewhere_and_several_flows_share_contributors() -> None:
     assert few_contributors([FORTY, {("A", "B"): (31, 31.0, 15)}]) == []
     assert len(few_contributors([FORTY, {("A", "B"): (30, 30.0, 15)}])) == 1
     assert few_contributors([FORTY, {("a1", "B"): (10, 10.0, 7), ("a2", "B"): (10, 10.0, 8)}]) == []
 
 
-def test_contributors_are_asked_for_by_any_rule_and_told_by_all() -> None:
+def test_contributors_need_one_rule_and_counts_in_all_releases() -> None:
     flows: list[Flows] = [FORTY, {("A", "B"): (20, 20.0, 15, 8)}]
     assert few_contributors(flows, r0=TRIPS) == few_contributors(flows, r1=TRIPS) == [FEW.format(5)]
     assert few_contributors(flows, r0=TRIPS, r1=TRIPS) == []
@@ -229,7 +229,7 @@ def test_segments_of_two_dimensions_are_no_complements(
     assert (("r1", "r2") in found) is halves
 
 
-def test_a_part_goes_with_those_that_share_no_trips_with_any_of_its_company() -> None:
+def test_a_part_is_grouped_with_mutually_disjoint_parts() -> None:
     """The second shares none with the first and the third, which share some with each other."""
     whole, *parts = (release(at, 100 - at) for at in range(4))
     related = [Relation(part, whole, "part", "said") for part in parts]

@@ -82,7 +82,7 @@ def test_one_kind_of_contributors_that_is_too_few_is_enough(least: tuple[int, in
 ROWS = [(0, 10), (1, 11), (0, -1), (-1, 11), (2, 12), (3, -1), (3, -1), (4, 13), (5, 13), (5, 14), (6, 14)]
 
 
-def test_rows_hang_together_by_their_columns() -> None:
+def test_components_are_connected_by_columns() -> None:
     """Over several steps: 4 by 13, 5 and 14 with 6."""
     found = [part.tolist() for part in split_components(np.array(ROWS))]
     assert found == [[0, 2], [1, 3], [4], [5, 6], [7, 8, 9, 10]]
@@ -100,7 +100,7 @@ def test_rows_of_one_side_and_single_columns_show_nothing_but_themselves() -> No
 
 
 @pytest.mark.parametrize("length", [2, 3, 9, 40])
-def test_long_chains_hang_together(length: int) -> None:
+def test_long_chains_are_one_component(length: int) -> None:
     """However they are numbered."""
     order = np.random.default_rng(length).permutation(2 * length)
     chain = np.array(

@@ -40,7 +40,7 @@ def added(rows: np.ndarray[Any, Any], masses: np.ndarray[Any, Any]) -> np.ndarra
 
 @tries(100)
 @given(worlds())
-def test_masses_add_up_to_what_the_rows_say(world: tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]) -> None:
+def test_masses_add_up_to_the_rows(world: tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]) -> None:
     rows, trips = world
     totals = added(rows, trips)
     found = feasible_masses(rows, totals)
@@ -205,7 +205,7 @@ def atoms(
         ("unknown", [[0], [0, 1], [1]]),
     ],
 )
-def test_which_releases_a_trip_may_be_about(kind: RelationKind, expected: list[list[int]]) -> None:
+def test_possible_atoms(kind: RelationKind, expected: list[list[int]]) -> None:
     assert atoms(Relation(ONE, ALL, kind, "said"), releases=(ALL, ONE)) == expected
     assert atoms(Relation(ONE, ALL, kind, "said"), releases=(ONE, ALL)) == expected
 
@@ -216,7 +216,7 @@ def test_of_a_release_that_was_thinned_any_trip_may_be_missing() -> None:
     assert atoms(Relation(ALL, thin, "part", "said"), releases=(ALL, thin)) == [[0], [0, 1], [1]]
 
 
-def test_parts_that_are_all_there_is_leave_nobody_over() -> None:
+def test_complete_parts_leave_no_trip_outside() -> None:
     told = [Relation(ONE, ALL, "part", ""), Relation(TWO, ALL, "part", ""), Relation(ONE, TWO, "disjoint", "")]
     everybody = (Breakdown(ALL, (ONE, TWO), complete=True),)
     assert atoms(*told, releases=(ALL, ONE, TWO)) == [[0], [0, 1], [0, 2]]

@@ -110,7 +110,7 @@ def filled_groups(found: EquationSystem) -> set[frozenset[int]]:
 
 @tries(300)
 @given(with_persons())
-def test_cuts_find_every_column_in_a_group_of_few_persons_or_say_that_they_do_not_know(found: EquationSystem) -> None:
+def test_cuts_find_every_column_in_a_group_of_few_persons_or_are_undecided(found: EquationSystem) -> None:
     expected, undecided = small_columns(found)
     assert not undecided
     with pytest.MonkeyPatch.context() as patch:
@@ -192,7 +192,7 @@ def test_published_rows_hide_no_group_on_either_side(case: str, monkeypatch: pyt
     assert small_columns(found)[0] == expected
 
 
-def test_groups_that_meet_the_rule_are_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_groups_that_meet_the_rule_are_not_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(equations, "MOST_ROWS", 0)
     found = system({(0, -1): 1, (0, 10): 9, (1, 10): 9, (1, -1): 3})
     assert masses(found) == []
@@ -202,7 +202,7 @@ def test_groups_that_meet_the_rule_are_not_told(monkeypatch: pytest.MonkeyPatch)
     assert [group.columns.tolist() for group in find_small_groups(five)[0]] == [[0]]
 
 
-def test_contributors_are_spread_until_it_is_known_or_said_that_it_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weight_is_shifted_until_a_column_is_decided(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(equations, "MOST_ROWS", 0)
     columns = {(-1, 10): {8, 5}, (-1, 12): {0, 1, 2}, (-1, 13): {0, 1, 2, 6, 7, 9}, (0, 10): {5}, (0, 12): {8, 1, 5}}
     hard = of_persons(columns)
@@ -239,7 +239,7 @@ def test_trips_of_nobody_are_not_even_one_person() -> None:
     assert small_columns(replace(found, mass=np.array([[2000.0], [50.0]]), contributors=(one,))) == ({1}, 0)
 
 
-def test_few_persons_in_too_many_ways_are_said_to_be_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_persons_in_too_many_ways_are_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(equations, "MOST_ROWS", 0)
     monkeypatch.setattr(min_cut, "ROUNDS", 0)
     assert small_columns(of_persons({(0, 10): CROWD, (0, -1): {1, 2, 3}})) == (set(), 1)
@@ -293,7 +293,7 @@ def test_a_column_that_must_be_empty_hides_nothing() -> None:
     assert masses(system(columns)) == [3]
 
 
-def test_three_sides_that_show_something_only_together() -> None:
+def test_three_sides_disclose_a_group_only_jointly() -> None:
     """A + B, B + C and C + A give twice each of them."""
     columns = {(0, -1, 20): 9, (0, 10, -1): 2, (-1, 10, 20): 8}
     assert 2 in masses(system(columns))
@@ -304,11 +304,11 @@ def test_combinations_are_worked_out_modulo_a_prime() -> None:
     assert all(equations.PRIME % divisor for divisor in range(2, isqrt(equations.PRIME) + 1))
 
 
-def test_nothing_is_shown_where_nobody_travels() -> None:
+def test_rows_without_trips_disclose_nothing() -> None:
     assert equations.enumerate_groups(system({(0, 10): 0, (0, -1): 0, (1, 10): 0})) == []
 
 
-def test_too_many_combinations_are_said_to_be_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_combinations_are_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(equations, "MOST_STATES", 1)
     found = system({(0, 10, 20): 1, (0, 10, 21): 2, (1, 10, 20): 3, (1, 11, 21): 3, (0, 11, 20): 2})
     assert find_small_groups(found)[1] == 1

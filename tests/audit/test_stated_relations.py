@@ -138,7 +138,7 @@ FEBRUARY = {"since": "2026-02-01", "until": "2026-03-01", "timezone": "UTC"}
         ({"period": {"until": "2026-02-01"}}, {"period": {"since": 7}, "sha256": "xyz"}, "unknown"),
     ],
 )
-def test_what_releases_say_of_themselves(one: dict[str, Any], other: dict[str, Any], kind: str) -> None:
+def test_stated_relations(one: dict[str, Any], other: dict[str, Any], kind: str) -> None:
     assert relation(one, other)[0] == kind
 
 
@@ -159,13 +159,13 @@ def test_a_series_contains_what_came_before(totals: tuple[int, int], expected: t
     assert relation(one, {"total": None}, cumulative=True)[0] == "unknown"
 
 
-def test_what_the_auditor_says_is_only_asked_where_releases_do_not_tell() -> None:
+def test_claims_of_the_auditor_apply_only_to_unknown_relations() -> None:
     assert relation({}, {"sha256": "xyz"}, disjoint=True)[0] == "disjoint"
     assert relation({}, {}, disjoint=True)[0] == "same"
     assert relation({}, {"total": None}, disjoint=True, cumulative=True)[0] == "disjoint"
 
 
-def test_more_trips_than_the_file_has_are_not_disjoint_whatever_the_auditor_says() -> None:
+def test_more_trips_than_the_file_has_contradict_disjoint_releases() -> None:
     one: dict[str, Any] = {"where": ["age >= 18"], "total": 93, "rejected": [FILTERED]}
     few: dict[str, Any] = {"where": ["age >= 19"], "total": 7}
     many = {**few, "total": 8}
@@ -187,7 +187,7 @@ def test_more_trips_than_the_file_has_are_not_disjoint_whatever_the_auditor_says
         ([({0, 1}, 5), ({0}, 1), ({1, 2}, 1)], "overlap", "r0"),
     ],
 )
-def test_trips_settle_it_whatever_is_said(known: list[tuple[set[int], int]], kind: str, first: str) -> None:
+def test_trips_override_statements(known: list[tuple[set[int], int]], kind: str, first: str) -> None:
     releases = [said(0), said(1, sha256="xyz")]
     atoms = [(frozenset(members), count) for members, count in known]
     (found,) = find_relations(releases, atoms, {0, 1}, cumulative=False, disjoint=True)

@@ -76,7 +76,7 @@ def folder(tmp_path: Path) -> Folder:
     return Folder(tmp_path)
 
 
-def test_a_release_that_is_as_it_should_be(folder: Folder) -> None:
+def test_an_intact_release(folder: Folder) -> None:
     assert folder.findings() == []
 
 
@@ -116,7 +116,7 @@ def test_files_that_are_missing_and_that_should_not_be_there(folder: Folder) -> 
     ]
 
 
-def test_what_cannot_be_told_is_a_note(folder: Folder) -> None:
+def test_missing_digests_and_recipes_are_notes(folder: Folder) -> None:
     del folder.manifest["files"]
     (found,) = folder.findings()
     assert found == ("release.json lists no digests, so edits of single files cannot be told", "note")
@@ -201,7 +201,7 @@ def test_columns_that_no_release_has(folder: Folder) -> None:
         ("rule", {"weight": 70.0}, {"weight": 70.0, "weight_told": 50.0}, "rule, weight"),
     ],
 )
-def test_what_everybody_reads_is_what_the_steward_keeps(
+def test_manifest_and_recipe_agree(
     folder: Folder, part: str, public: object, private: object, said: str | None
 ) -> None:
     folder.manifest[part] = public

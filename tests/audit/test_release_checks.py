@@ -94,7 +94,7 @@ def told() -> Told:
     return Told()
 
 
-def test_a_release_that_is_as_it_should_be(told: Told) -> None:
+def test_an_intact_release(told: Told) -> None:
     assert told.rule() == told.totals() == told.margins() == told.homogeneity() == []
 
 
@@ -137,7 +137,7 @@ def test_a_flow_without_a_number_is_below_every_rule(weight: float) -> None:
     assert found.startswith("1 flows are below the rule of 5 weight: a1 -> b1 has")
 
 
-def test_what_no_flow_says_is_left_to_the_trips(told: Told) -> None:
+def test_unpublished_measures_are_left_to_the_trips(told: Told) -> None:
     told.measures = ("trips", "weight")
     told.manifest |= {"rule": {"persons": 10, "trips": 11}, "statement": "10 persons and 11 trips"}
     few = "1 flows are below the rule of 11 trips: a1 -> a1 has 10"
@@ -264,7 +264,7 @@ def test_flows_that_do_not_add_up(told: Told, name: str) -> None:
     assert told.totals() == []
 
 
-def test_without_flows_there_is_nothing_in_all(told: Told) -> None:
+def test_totals_without_flows(told: Told) -> None:
     told.flows, told.steward = {}, False
     told.manifest["published"] = dict.fromkeys(("classes", "trips", "weight", "origins", "destinations"), 0)
     assert told.totals() == []
@@ -311,7 +311,7 @@ def test_a_claim_about_the_smallest_flow(told: Told, claim: dict[str, int]) -> N
 
 
 @pytest.mark.parametrize("steward", [False, True])
-def test_claims_about_what_nobody_can_count(told: Told, steward: bool) -> None:
+def test_minima_of_unpublished_measures_are_not_checked(told: Told, steward: bool) -> None:
     told.provenance["privacy"] = {"households": {"min": 99, "below": 0, "threshold": 10}}
     told.measures, told.steward = ("trips", "weight"), steward
     assert told.totals() == []
@@ -380,7 +380,7 @@ def test_a_remainder_in_the_folder_is_noted(
     )
 
 
-def test_a_remainder_of_the_steward_is_nobodys_business(told: Told) -> None:
+def test_a_remainder_known_only_to_the_steward_is_not_noted(told: Told) -> None:
     assert told.provenance["suppressed"]["trips"] == 3
     assert told.margins() == []
 
@@ -397,7 +397,7 @@ def test_flows_of_few_persons_are_noted(told: Told) -> None:
     assert told.persons() == []
 
 
-def test_persons_are_not_noted_where_nobody_counts_them_or_the_rule_does(told: Told) -> None:
+def test_persons_are_not_noted_without_counts_or_under_a_rule(told: Told) -> None:
     told.bare = True
     assert told.persons() == []
     told.bare, told.demanded = False, {"persons": 2}
@@ -424,7 +424,7 @@ def test_zones_that_all_leave_for_one_place_are_noted(told: Told) -> None:
 
 
 @pytest.mark.parametrize(("origins", "noted"), [(1, False), (2, True)])
-def test_of_a_single_zone_everybody_knows_it(told: Told, origins: int, noted: bool) -> None:
+def test_a_single_origin_zone_is_not_noted(told: Told, origins: int, noted: bool) -> None:
     told.flows = {("a1", "b1"): (12,)}
     del told.zones["origin"][origins:]
     assert bool(told.homogeneity()) is noted

@@ -45,7 +45,7 @@ def test_columns_have_masses_that_fit() -> None:
     assert (found.names, found.least.tolist(), found.contributors) == (("trips",), [9.5], ())
 
 
-def test_who_suppresses_nothing_has_each_trip_in_a_row() -> None:
+def test_without_suppression_every_trip_is_in_a_row() -> None:
     everybody: Flows = {("a1", "b1"): (20,)}
     expected = {(0, 2): 20.0, (1, -1): 20.0}
     for other in (release(1), release(1, 40, suppressed=20)):
@@ -71,7 +71,7 @@ WEIGHT = ("trips", "weight")
         ((("trips",), ("trips",)), ({"weight": 10}, {"weight": 10}), ("trips",)),
     ],
 )
-def test_weight_counts_where_a_rule_asks_for_it_and_all_tell_it(
+def test_weight_counts_where_a_rule_has_it_and_all_publish_it(
     measures: tuple[tuple[str, ...], ...], rules: tuple[dict[str, float], ...], names: tuple[str, ...]
 ) -> None:
     releases = [release(at, measures=measures[at], rule=rules[at]) for at in range(2)]
@@ -141,7 +141,7 @@ def test_where_a_trip_was_swapped_flows_are_subtracted_both_ways() -> None:
     ]
 
 
-def test_numbers_that_contradict_are_told_and_subtracted_all_the_same() -> None:
+def test_contradictory_counts_are_reported_and_subtracted() -> None:
     flows: list[Flows] = [BOTH, {("a1", "b1"): (17,), ("a2", "b1"): (21,)}]
     (check, message), *residual = said([release(0), release(1)], flows, [(1, 0, "part")])
     assert check == "relation"
@@ -167,7 +167,7 @@ def test_parts_that_share_no_trips_are_subtracted_together() -> None:
     assert both not in said(releases, flows, compared[:1], compared[1], apart)
 
 
-def test_few_persons_are_asked_for_besides() -> None:
+def test_few_persons_are_also_checked() -> None:
     measures = ("trips", "persons")
     rule = {"trips": 10.0, "persons": 10.0}
     releases = [release(at, measures=measures, rule=rule) for at in range(2)]

@@ -71,7 +71,7 @@ def text(columns: dict[tuple[int, ...], tuple[float, ...]], *least: float, **mor
     return [each.message for each in found]
 
 
-def test_a_group_is_told_with_its_rows() -> None:
+def test_a_group_is_reported_with_its_rows() -> None:
     found, sides = findings(lambda _: system({(0, 2): (17,), (0, -1): (3,)}, 10), (1, 0, "part"))
     (one,) = found
     assert one.message == "a1 -> b1: r0 20 - r1 17 = 3 trips of somebody else"
@@ -87,7 +87,7 @@ def test_a_group_is_told_with_its_rows() -> None:
     assert sides == [[[0], [1]]]
 
 
-def test_several_rows_of_a_release_are_told_as_so_many() -> None:
+def test_several_rows_of_a_release_are_counted() -> None:
     assert text({(0, 2): (17,), (0, 3): (2,), (0, -1): (1,)}, 10) == [
         "a1 -> b1: r0 20 - r1 (2 flows) 19 = 1 trips of somebody else"
     ]
@@ -133,7 +133,7 @@ def test_groups_without_trips_are_nothing() -> None:
         (10, 50.0, None),
     ],
 )
-def test_weight_is_told_where_it_is_what_is_too_small(trips: float, weight: float, said: str | None) -> None:
+def test_too_little_weight_is_reported(trips: float, weight: float, said: str | None) -> None:
     found = text({(0, 2): (17, 90.0), (0, -1): (trips, weight)}, 10, 8, rule={"trips": 10, "weight": 8})
     assert found == ([f"a1 -> b1: r0 20 - r1 17 = {said} somebody else"] if said else [])
 
@@ -141,7 +141,7 @@ def test_weight_is_told_where_it_is_what_is_too_small(trips: float, weight: floa
 @pytest.mark.parametrize(
     ("persons", "said"), [(6, "15 trips of 4 persons of somebody else"), (3, "15 trips of 1 persons")]
 )
-def test_persons_are_told_where_they_are_too_few(persons: int, said: str) -> None:
+def test_too_few_persons_are_reported(persons: int, said: str) -> None:
     (found,) = text({(0, 2): (17,), (0, -1): (15,)}, 10, persons=persons)
     assert said in found
 
@@ -160,12 +160,12 @@ def test_releases_that_share_no_trips_are_not_compared() -> None:
 NOTHING = system({(0, 2): (17,), (0, -1): (30,)}, 10)
 
 
-def test_each_set_that_hangs_together_is_compared_by_itself() -> None:
+def test_each_cluster_is_compared_separately() -> None:
     _, sides = findings(lambda _: NOTHING, (0, 3, "part"), (1, 2, "part"), (0, 1, "disjoint"), (3, 4, "part"))
     assert sides == [[[0, 4], [3]], [[1], [2]]]
 
 
-def test_a_long_chain_hangs_together() -> None:
+def test_a_long_chain_is_one_cluster() -> None:
     chain = [3, 1, 4, 0, 2]
     _, sides = findings(lambda _: NOTHING, *((one, other, "overlap") for one, other in pairwise(chain)))
     assert {number for side in sides[0] for number in side} == set(range(5))
@@ -190,7 +190,7 @@ def test_several_sides_are_tried_at_once_and_else_two_at_a_time() -> None:
     assert (found.check, found.releases, found.severity) == ("relation", ("r0", "r1", "r2"), "finding")
 
 
-def test_what_is_shown_by_several_sides_is_told_besides_what_could_not_be_tried() -> None:
+def test_groups_of_several_sides_are_reported_beside_what_is_undecided() -> None:
     shown = system({(0, -1, 4): (9,), (0, 2, -1): (2,), (-1, 2, 4): (8,)}, 4)
     found, _ = findings(lambda many: shown, *overlaps(*ALL))
     assert [each.check for each in found] == ["difference"]
@@ -206,7 +206,7 @@ def test_more_sides_than_can_be_tried(most: int, first: int, monkeypatch: pytest
     assert len(found) == (0 if first == 4 else 1)
 
 
-def test_what_is_too_much_for_two_sides_is_told_as_undecided() -> None:
+def test_two_sides_that_are_too_large_are_undecided() -> None:
     (found,), sides = findings(lambda _: None, (0, 1, "part"))
     assert found.message == (
         "2 releases share trips with each other in so many ways that it could not be decided whether a group of too "
@@ -256,7 +256,7 @@ def test_a_release_joins_a_side_only_if_it_shares_no_trips_with_any_there() -> N
     assert sides == [[[0, 1], [3, 2]]]
 
 
-def test_what_releases_show_together_is_one_system_for_each_set(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_overlapping_releases_form_one_system_per_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
 
     def make(*arguments: Any) -> EquationSystem:
