@@ -56,7 +56,7 @@ def test_participants_and_persons_are_clean(survey: Path, tmp_path: Path) -> Non
 
 def test_separate_segments_can_be_subtracted_and_linked_segments_cannot(survey: Path, tmp_path: Path) -> None:
     odkanon("anonymize", survey, "-o", tmp_path / "everyone", *WITHIN)
-    odkanon("anonymize", survey, "-o", tmp_path / "women", *WITHIN, "--filter", 'sex == "Woman"')
+    odkanon("anonymize", survey, "-o", tmp_path / "women", *WITHIN, "--where", 'sex == "Woman"')
     done = odkanon("audit", tmp_path / "everyone", tmp_path / "women")
     assert done.returncode == 1
     assert "of somebody else" in output(done)
@@ -84,8 +84,8 @@ def test_other_trips_are_reported(survey: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_same_zones_again(whole: Path, tmp_path: Path) -> None:
-    odkanon("anonymize", whole, "-o", tmp_path / "january", *WITHIN, "--filter", 'sex == "Man"')
-    done = odkanon("anonymize", whole, "-o", tmp_path / "february", *WITHIN, "--zones", tmp_path / "january")
+    odkanon("anonymize", whole, "-o", tmp_path / "january", *WITHIN, "--where", 'sex == "Man"')
+    done = odkanon("anonymize", whole, "-o", tmp_path / "february", *WITHIN, "--zones-of", tmp_path / "january")
     assert done.returncode == 0
     assert "outside the zones" in output(done)
     zones = [

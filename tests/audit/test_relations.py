@@ -243,7 +243,7 @@ def test_the_area_of_a_recipe_is_used(tmp_path: Path) -> None:
 
 def in_cells(path: Path, folder: Path, level: int, *more: object) -> Path:
     """Release trips on cells of one resolution."""
-    done = odkanon("anonymize", path, "-o", folder, "--level", level, "--budget", 0.4, *more)
+    done = odkanon("anonymize", path, "-o", folder, "--at-level", level, "--budget", 0.4, *more)
     assert done.returncode == 0, output(done)
     return folder
 
@@ -274,7 +274,7 @@ def test_the_area_that_all_releases_have_is_known(tmp_path: Path, with_trips: bo
     area = ("--within", ",".join(places()[at] for at in (0, 1, 4, 5)))
     folders = [
         in_cells(path, tmp_path / "everyone", 10, *area),
-        in_cells(path, tmp_path / "women", 9, *area, "--filter", 'sex == "Woman"'),
+        in_cells(path, tmp_path / "women", 9, *area, "--where", 'sex == "Woman"'),
     ]
     assert rests(audit_releases(folders, trips=path if with_trips else None)) == [3]
 
@@ -385,9 +385,9 @@ def test_codes_of_two_tables_of_one_name_cannot_be_compared(tmp_path: Path, name
             )
             made.save(folders[-1])
             continue
-        more = [] if where is None else ["--filter", where]
+        more = [] if where is None else ["--where", where]
         done = odkanon(
-            *("anonymize", path, "-o", folders[-1], "--hierarchy", places, "--level", "district", "--k", 5, *more)
+            *("anonymize", path, "-o", folders[-1], "--hierarchy", places, "--at-level", "district", "--k", 5, *more)
         )
         assert done.returncode == 0, output(done)
     (found,) = findings(audit_releases(folders), "relation")

@@ -48,7 +48,7 @@ def test_the_whole_grid_has_no_gap(grid: Path) -> None:
 def test_the_most_useful_method_comes_first(grid: Path) -> None:
     said = (grid.parent / "said.txt").read_text()
     for target in ("participants", "population"):
-        table = said.partition(f"Protecting the {target}: the most useful first")[2].partition("\n1 to 8 km")[0]
+        table = said.partition(f"Protecting the {target}: the most accurate first")[2].partition("\n1 to 8 km")[0]
         shown = [re.findall(r"\b[01]\.\d\d\b", line) for line in table.splitlines()]
         at_4_km = [float(squares[2]) for squares in shown if len(squares) == 4]
         assert len(at_4_km) == len(PAPER_ROWS)
@@ -59,7 +59,7 @@ def test_the_most_useful_method_comes_first(grid: Path) -> None:
 def test_each_use_has_a_best_method(grid: Path) -> None:
     said = (grid.parent / "said.txt").read_text()
     for target in ("participants", "population"):
-        after = said.partition(f"Protecting the {target}: the most useful first")[2]
+        after = said.partition(f"Protecting the {target}: the most accurate first")[2]
         named = dict(line[4:].split(": ", 1) for line in after.splitlines() if line.startswith("For "))
         assert set(named) >= {"flows across the whole area", "single quarters", "all trips but one in a thousand"}
         assert named["all trips but one in a thousand"].startswith(("Mondrian", "OIGH (no suppression)"))

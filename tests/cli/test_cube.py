@@ -38,7 +38,7 @@ def test_days_that_come_from_the_trips_are_a_caution(trips: Path, tmp_path: Path
 def test_a_cube_and_its_views(trips: Path, tmp_path: Path) -> None:
     done = odkanon("anonymize", trips, "-o", tmp_path / "cube", *BY, "--drop-order", "place:6,hour,mode,place")
     assert done.returncode == 0, done.stderr
-    assert "Share of trips by what is known of them" in output(done)
+    assert "Share of trips by published attribute" in output(done)
     assert "mode and hour" in output(done)
     assert "all trips of a flow may be of one person. Protect persons" in output(done)
     saved = read_release(tmp_path / "cube")

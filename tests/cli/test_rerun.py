@@ -66,7 +66,7 @@ def test_the_same_bytes_again_and_the_same_options_for_next_month(way: str, fold
 
 def test_the_zones_of_an_earlier_release_from_another_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run("anonymize", "january.parquet", "-o", "january", "--resolution", 6)
-    run("anonymize", "february.parquet", "-o", "months/february", "--resolution", 6, "--zones", "january")
+    run("anonymize", "february.parquet", "-o", "months/february", "--resolution", 6, "--zones-of", "january")
     (folder / "elsewhere").mkdir()
     monkeypatch.chdir(folder / "elsewhere")
     assert run("rerun", "../months/february.recipe.json") == 0

@@ -88,13 +88,13 @@ def test_check_is_for_pipelines(sheet: Path, saved: Path, tmp_path: Path) -> Non
 
 
 def test_the_example_is_a_policy(tmp_path: Path) -> None:
-    done = odkanon("policy", "-o", tmp_path / "policy.toml")
+    done = odkanon("check", "--template", "-o", tmp_path / "policy.toml")
     assert done.returncode == 0
     assert (tmp_path / "policy.toml").read_text() == EXAMPLE
     policy = read_policy(tmp_path / "policy.toml")
     assert policy.rule == {"trips": 10, "persons": 10}
     assert policy.finest_resolution == 9
-    assert odkanon("policy").stdout == EXAMPLE
+    assert odkanon("check", "--template").stdout == EXAMPLE
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 USES = {
     "geo": ("export", "release", "--to", "geoparquet", "-o", "geo"),
     "omx": ("export", "release", "--to", "omx", "-o", "od.omx"),
-    "plot": ("picture", "release", "-o", "zones.png"),
+    "plot": ("report", "release", "--picture", "zones.png"),
 }
 """What each extra is for; Spark is left to the tests of its engine."""
 

@@ -57,7 +57,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 def test_portals_find_what_they_ask_for(folders: list[Path], tmp_path: Path) -> None:
     target = tmp_path / "catalogue.jsonld"
     options = zip(("publisher", "homepage", "licence", "country", "date"), WHO, strict=True)
-    command = [sys.executable, "-m", "odkanon", "catalogue", *map(str, folders), "-o", str(target)]
+    command = [sys.executable, "-m", "odkanon", "export", *map(str, folders), "--to", "dcat", "-o", str(target)]
     subprocess.run([*command, *(part for name, value in options for part in (f"--{name}", value))], check=True)
     graph = Graph().parse(target, format="json-ld")
     for kind, properties in ASKED.items():

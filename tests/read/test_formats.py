@@ -109,7 +109,7 @@ def test_bad_porto_tracks_are_counted(tmp_path: Path) -> None:
 
 def test_porto_through_the_command_with_a_filter_on_its_own_columns(tmp_path: Path) -> None:
     path = porto(tmp_path, *[("False", TRACK)] * 30)
-    done = odkanon("anonymize", path, "-o", tmp_path / "out", "--filter", 'TAXI_ID != "20002"', "--k", 5)
+    done = odkanon("anonymize", path, "-o", tmp_path / "out", "--where", 'TAXI_ID != "20002"', "--k", 5)
     assert done.returncode == 0, done.stderr
     assert "rejected 10 rows not matched by the filter" in output(done)
 

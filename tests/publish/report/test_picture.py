@@ -116,10 +116,10 @@ def test_what_cannot_be_drawn_is_said_plainly(tmp_path: Path) -> None:
 
 def test_the_command_never_overwrites_unasked(tmp_path: Path) -> None:
     folder, target = made.hexagons(tmp_path / "release"), tmp_path / "picture.png"
-    assert CliRunner().invoke(app, ["picture", str(folder), "-o", str(target)]).exit_code == 0
-    again = CliRunner().invoke(app, ["picture", str(folder), "-o", str(target)])
+    assert CliRunner().invoke(app, ["report", str(folder), "--picture", str(target)]).exit_code == 0
+    again = CliRunner().invoke(app, ["report", str(folder), "--picture", str(target)])
     assert isinstance(again.exception, InputError)
-    assert CliRunner().invoke(app, ["picture", str(folder), "-o", str(target), "--force"]).exit_code == 0
+    assert CliRunner().invoke(app, ["report", str(folder), "--picture", str(target), "--force"]).exit_code == 0
 
 
 def test_a_picture_of_one_axis_around_a_town_has_its_names(tmp_path: Path, page_built: Path) -> None:
@@ -145,7 +145,7 @@ def test_a_picture_of_one_axis_around_a_town_has_its_names(tmp_path: Path, page_
 def test_the_figures_of_the_paper_come_from_one_command(tmp_path: Path) -> None:
     target = tmp_path / "paper.svg"
     one, two = made.pair(tmp_path)
-    done = CliRunner().invoke(app, ["picture", str(one), str(two), "-o", str(target), "--paper"])
+    done = CliRunner().invoke(app, ["report", str(one), str(two), "--picture", str(target), "--paper"])
     assert done.exit_code == 0, done.output
     root = ElementTree.parse(target).getroot()
     text = " ".join(text.text or "" for text in root.iter(f"{SVG}text"))

@@ -44,7 +44,7 @@ def same_trips(path: Path, survey: pa.Table) -> bool:
 def test_the_whole_sample_comes_back_exactly(tmp_path: Path) -> None:
     made = odkanon("sample", "--as", "netmob25", "-o", "survey", cwd=tmp_path)
     assert made.returncode == 0, made.stderr
-    done = odkanon("netmob25", "survey", "-o", "trips.parquet", cwd=tmp_path)
+    done = odkanon("trips", "survey", "--layout", "netmob25", "-o", "trips.parquet", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "81,291 trips" in output(done)
     assert same_trips(tmp_path / "trips.parquet", make_survey())
@@ -90,7 +90,7 @@ def test_only_persons_with_complete_records_take_part(folder: Path, survey: pa.T
     one_point = "UTC DATETIME,LOCAL DATETIME,VALID,LATITUDE,LONGITUDE,SPEED\n2022-11-15 06:08:19,,true,48.8,2.3,1\n"
     (folder / "gps_dataset" / "99_2.csv").write_text(one_point)
     (folder / "gps_dataset" / "99_3.csv").write_text(one_point)
-    done = odkanon("netmob25", folder, "-o", folder / "trips.parquet")
+    done = odkanon("trips", folder, "--layout", "netmob25", "-o", folder / "trips.parquet")
     assert done.returncode == 0
     told = output(done)
     for part in (
@@ -166,7 +166,7 @@ def test_a_single_point_is_a_trip_where_that_is_asked_for(folder: Path, survey: 
 def test_from_the_folder_to_the_tables_in_one_command(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder.parent)
     Path("odkanon.toml").write_text('[compare]\nmethods = "odkanon"\nk = 2\n')
-    assert run("netmob25", folder, "--tables", "paper") == 0
+    assert run("trips", folder, "--layout", "netmob25", "--tables", "paper") == 0
     text = (folder.parent / "paper" / "tables" / "tables.md").read_text(encoding="utf-8")
     assert "ODkAnon" in text
     assert "Woman" in text
@@ -174,4 +174,4 @@ def test_from_the_folder_to_the_tables_in_one_command(folder: Path, monkeypatch:
     settings = (folder.parent / "paper" / "tables" / "runs.jsonl").read_text().splitlines()[0]
     assert '"within": "paris-centre"' in settings
     with pytest.raises(InputError, match="the trips need a file"):
-        run("netmob25", folder)
+        run("trips", folder, "--layout", "netmob25")
