@@ -14,7 +14,8 @@ import pytest
 from cli.here import run
 from cli.runner import odkanon, output, told
 from odkanon import InputError
-from odkanon.cli.commands import COMMANDS, TOPICS
+from odkanon.cli.commands import COMMANDS, TOPICS, every_command
+from odkanon.cli.common_options import command, describe
 from odkanon.cli.console import CommandConsole, make_table
 from odkanon.cli.old_names import OLD_COMMANDS
 
@@ -124,6 +125,39 @@ def test_help_begins_with_what_most_people_need() -> None:
     assert first in everything
     assert all(panel in everything for panel in ("─ Input: file formats ─", "─ Method ─", "─ Every command ─"))
     assert "--help-all" not in odkanon("demo", "--help").stdout
+
+
+def test_a_text_describes_parameters() -> None:
+    described = describe(
+        """
+        sources: INPUT...  What to read: trips,
+            or a table.
+        --output -o DIR  Where to.
+        Input: files:
+        zones: --zones-of RELEASE  Zones.  [default: none]
+        --force  Replace.
+        """
+    )
+    assert list(described) == ["sources", "output", "zones", "force"]
+    found = {name: (info.metavar, info.help) for name, info in described.items()}
+    assert found["sources"] == ("INPUT...", "What to read: trips, or a table.")
+    assert found["output"] == ("DIR", "Where to.")
+    assert found["zones"] == ("RELEASE", "Zones.  [default: none]")
+    assert found["force"] == (None, "Replace.")
+    assert [described[name].rich_help_panel for name in ("output", "zones", "force")] == [None, *["Input: files"] * 2]
+
+
+def test_every_option_has_help() -> None:
+    for name, each in every_command().items():
+        assert not [option.name for option in each.params if not option.help], name
+
+
+def test_a_text_without_its_parameter_is_a_bug() -> None:
+    def function() -> None:
+        pass
+
+    with pytest.raises(AssertionError, match="has no parameters force"):
+        command("--force  Replace.")(function)
 
 
 def test_commands_are_listed_by_topic() -> None:

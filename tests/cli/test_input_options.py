@@ -87,7 +87,7 @@ def test_two_filters_on_the_command_line_both_hold(path: Path, tmp_path: Path) -
     done = run("anonymize", path, "-o", tmp_path / "out", "--k", 4, "--where", 'sex == "Woman"', "--where", "hour < 12")
     assert done.exit_code == 0, done.output
     assert "12 trips between" in done.output
-    assert "Hours are as they are written in the input" in done.output
+    assert "Hours are those written in the input" in done.output
     assert "Woman" not in (tmp_path / "out/release.json").read_text()
 
 
@@ -96,7 +96,7 @@ def test_segments_by_hour_say_which_clock_they_are_on(tmp_path: Path) -> None:
     options = ("--k", 4, "--segment", "hour:7-19,19-7", "--timezone", "Europe/Paris")
     done = run("anonymize", path, "-o", tmp_path / "out", *options)
     assert done.exit_code == 0, done.output
-    assert "Hours are on the clock of Europe/Paris" in done.output.replace("\n", " ")
+    assert "Hours are in the time zone Europe/Paris" in done.output.replace("\n", " ")
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_polygons_in_metres_are_refused(path: Path, tmp_path: Path) -> None:
     corners = [[652000, 6861000], [653000, 6861000], [653000, 6862000], [652000, 6861000]]
     area = {"type": "Polygon", "coordinates": [corners]}
     outline = write(tmp_path / "area.geojson", json.dumps(area))
-    assert "is not in degrees: x goes from 652000" in refusal(
+    assert "is not in degrees: x ranges from 652000" in refusal(
         "anonymize", path, "-o", tmp_path / "o", "--within", outline
     )
     features = [{"type": "Feature", "id": "a", "geometry": area}]

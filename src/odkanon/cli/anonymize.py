@@ -10,7 +10,7 @@ import typer
 
 from odkanon.cli import allow_pandas
 from odkanon.cli.common_options import command
-from odkanon.cli.engine_options import Engine, Input, MemoryLimit, SparkMaster, command_account, parse_age_bands
+from odkanon.cli.engine_options import EngineName, Input, command_account, parse_age_bands
 from odkanon.cli.input_options import InputOptions
 from odkanon.cli.option_rules import was_given
 from odkanon.cli.rule_options import RuleOptions
@@ -37,215 +37,85 @@ class BudgetOf(StrEnum):
     trips = "trips"
 
 
-_METHOD, _TABLES, _SERIES = "Method", "Segments and attributes", "Series of releases"
-
-
-@command
+@command(
+    f"""
+    --output -o DIR  Folder for the release.
+    --method NAME  One of {describe_methods()}
+    --budget SHARE  Share that may be suppressed, from 0 to below 1. Mondrian has none; cascade needs none.
+        [default: 0.10]
+    --segment NAME  Also publish a table for each segment, such that all tables are safe together: sex, age, hour,
+        hour:6-9,9-16, any column, or sex*age. Repeatable.
+    --by NAME  Publish one table by this attribute, with as much detail as the rule allows: any column,
+        mode:car=1+2,bus=3 (the rest is other), purpose:LOOKUP.csv, hour, hour:7-9,9-17, weekday, date or age.
+        Repeatable; implies --method cascade.
+    --force  Replace an earlier release in DIR.
+    Method:
+    --suppress  Spend the budget before generalising, as in the paper, or after it, for finer zones. [default: after]
+    --budget-of  The total of which the budget is a share. [default: rows with before, trips with after]
+    levels: --max-levels NUMBER  With --suppress before: pairs that need more levels of generalisation are suppressed
+        first. [default: 3]
+    --target TRIPS  With atg-soft: the intended number of trips of an origin zone. [default: the best of several]
+    --objective NAME  With treecut: minimise g, e or c_avg. [default: g]
+    --compactness WEIGHT  With freezones: 0 allows winding borders, 2 keeps zones compact. [default: 1]
+    --iterations NUMBER  With treecut, freezones: the length of the search; the same number gives the same result.
+    --time-limit SECONDS  With treecut, freezones: stop the search then, with the best result so far.
+    --coarsest LEVEL  With cascade: publish nothing coarser than this H3 resolution, or level of --hierarchy.
+    implications: --allow-inference  With cascade: publish more, although somebody who knows the method can infer that
+        groups below the rule exist. [default: no such inference is possible]
+    steps: --substeps  With methods on a tree of H3 cells: add two levels between each cell and its parent.
+    level: --at-level NAME  Publish at this level only: a column of --hierarchy, or an H3 resolution. Flows that fail
+        the rule there are suppressed, up to the budget; implies --method oigh.
+    --symmetric  Use the same zones for origins and destinations, for a square matrix. With odkanon, oigh, treecut,
+        freezones.
+    Segments and attributes:
+    --segment-budget SHARE  With --segment: share that the tables of a segment may suppress. [default: --budget]
+    --protect-intervals  With --segment: suppress more, until all tables together neither prove that a flow below the
+        rule exists nor bound it to an interval narrower than k trips.
+    give_up: --drop-order ORDER  With --by: the order in which detail is dropped, such as place:7,hour,mode,place.
+        [default: places up to 36 km2, then the last --by first, then places]
+    --age-bands AGES  With --segment age or --by age: where bands begin. [default: 10,20,30,40,50,60,70]
+    Series of releases:
+    --after RELEASE  Read only trips after the period of this earlier release of the same, growing file.
+    zones: --zones-of RELEASE  Use the zones of this earlier release, or the rows of a cascade; no budget applies.
+    Computation:
+    --engine  In memory, in DuckDB on disk, or on Spark. [default: memory if the input fits, else duckdb]
+    --memory-limit SIZE  The memory that DuckDB may use, such as 8GiB.
+    --spark-master URL  The Spark cluster, such as local[4] or spark://host:7077; implies --engine spark.
+    """
+)
 def anonymize(
     context: typer.Context,
     source: Input,
     how: InputOptions,
     wanted: RuleOptions,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the release.")],
-    method: Annotated[
-        str,
-        typer.Option(metavar="NAME", help=f"One of {describe_methods()}"),
-    ] = DEFAULT_METHOD,
-    budget: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SHARE",
-            help="Share that may be suppressed, from 0 to below 1. Mondrian has none; cascade needs none. "
-            "[default: 0.10]",
-        ),
-    ] = None,
-    segment: Annotated[
-        list[str],
-        typer.Option(
-            "--segment",
-            metavar="NAME",
-            help="Also publish a table for each segment, such that all tables are safe together: sex, age, hour, "
-            "hour:6-9,9-16, any column, or sex*age. Repeatable.",
-            show_default=False,
-        ),
-    ] = [],  # noqa: B006 - typer copies it
-    by: Annotated[
-        list[str],
-        typer.Option(
-            "--by",
-            metavar="NAME",
-            help="Publish one table by this attribute, with as much detail as the rule allows: any column, "
-            "mode:car=1+2,bus=3 (the rest is other), purpose:LOOKUP.csv, hour, hour:7-9,9-17, weekday, date or age. "
-            "Repeatable; implies --method cascade.",
-            show_default=False,
-        ),
-    ] = [],  # noqa: B006 - typer copies it
-    force: Annotated[bool, typer.Option("--force", help="Replace an earlier release in DIR.")] = False,
-    suppress: Annotated[
-        Suppress | None,
-        typer.Option(
-            rich_help_panel=_METHOD,
-            help="Spend the budget before generalising, as in the paper, or after it, for finer zones. "
-            "[default: after]",
-        ),
-    ] = None,
-    budget_of: Annotated[
-        BudgetOf | None,
-        typer.Option(
-            rich_help_panel=_METHOD,
-            help="The total of which the budget is a share. [default: rows with before, trips with after]",
-        ),
-    ] = None,
-    levels: Annotated[
-        int | None,
-        typer.Option(
-            "--max-levels",
-            metavar="NUMBER",
-            rich_help_panel=_METHOD,
-            help="With --suppress before: pairs that need more levels of generalisation are suppressed first. "
-            "[default: 3]",
-        ),
-    ] = None,
-    target: Annotated[
-        float | None,
-        typer.Option(
-            metavar="TRIPS",
-            rich_help_panel=_METHOD,
-            help="With atg-soft: the intended number of trips of an origin zone. [default: the best of several]",
-        ),
-    ] = None,
-    objective: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", rich_help_panel=_METHOD, help="With treecut: minimise g, e or c_avg. [default: g]"
-        ),
-    ] = None,
-    compactness: Annotated[
-        float | None,
-        typer.Option(
-            metavar="WEIGHT",
-            rich_help_panel=_METHOD,
-            help="With freezones: 0 allows winding borders, 2 keeps zones compact. [default: 1]",
-        ),
-    ] = None,
-    iterations: Annotated[
-        int | None,
-        typer.Option(
-            metavar="NUMBER",
-            rich_help_panel=_METHOD,
-            help="With treecut, freezones: the length of the search; the same number gives the same result.",
-        ),
-    ] = None,
-    time_limit: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SECONDS",
-            rich_help_panel=_METHOD,
-            help="With treecut, freezones: stop the search then, with the best result so far.",
-        ),
-    ] = None,
-    coarsest: Annotated[
-        int | None,
-        typer.Option(
-            metavar="LEVEL",
-            rich_help_panel=_METHOD,
-            help="With cascade: publish nothing coarser than this H3 resolution, or level of --hierarchy.",
-        ),
-    ] = None,
-    implications: Annotated[
-        bool,
-        typer.Option(
-            "--allow-inference",
-            callback=lambda given: "allowed" if given else None,  # methods and recipes have words, not flags
-            rich_help_panel=_METHOD,
-            help="With cascade: publish more, although somebody who knows the method can infer that groups below the "
-            "rule exist. [default: no such inference is possible]",
-        ),
-    ] = False,
-    steps: Annotated[
-        bool,
-        typer.Option(
-            "--substeps",
-            callback=lambda given: "fine" if given else None,
-            rich_help_panel=_METHOD,
-            help="With methods on a tree of H3 cells: add two levels between each cell and its parent.",
-        ),
-    ] = False,
-    level: Annotated[
-        str | None,
-        typer.Option(
-            "--at-level",
-            metavar="NAME",
-            rich_help_panel=_METHOD,
-            help="Publish at this level only: a column of --hierarchy, or an H3 resolution. Flows that fail the rule "
-            "there are suppressed, up to the budget; implies --method oigh.",
-        ),
-    ] = None,
-    symmetric: Annotated[
-        bool,
-        typer.Option(
-            "--symmetric",
-            rich_help_panel=_METHOD,
-            help="Use the same zones for origins and destinations, for a square matrix. With odkanon, oigh, treecut, "
-            "freezones.",
-        ),
-    ] = False,
-    segment_budget: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SHARE",
-            rich_help_panel=_TABLES,
-            help="With --segment: share that the tables of a segment may suppress. [default: --budget]",
-        ),
-    ] = None,
-    protect_intervals: Annotated[
-        bool,
-        typer.Option(
-            "--protect-intervals",
-            rich_help_panel=_TABLES,
-            help="With --segment: suppress more, until all tables together neither prove that a flow below the rule "
-            "exists nor bound it to an interval narrower than k trips.",
-        ),
-    ] = False,
-    give_up: Annotated[
-        str | None,
-        typer.Option(
-            "--drop-order",
-            metavar="ORDER",
-            rich_help_panel=_TABLES,
-            help="With --by: the order in which detail is dropped, such as place:7,hour,mode,place. "
-            "[default: places up to 36 km2, then the last --by first, then places]",
-        ),
-    ] = None,
-    age_bands: Annotated[
-        str | None,
-        typer.Option(
-            metavar="AGES",
-            rich_help_panel=_TABLES,
-            help="With --segment age or --by age: where bands begin. [default: 10,20,30,40,50,60,70]",
-        ),
-    ] = None,
-    after: Annotated[
-        Path | None,
-        typer.Option(
-            "--after",
-            metavar="RELEASE",
-            rich_help_panel=_SERIES,
-            help="Read only trips after the period of this earlier release of the same, growing file.",
-        ),
-    ] = None,
-    zones: Annotated[
-        Path | None,
-        typer.Option(
-            "--zones-of",
-            metavar="RELEASE",
-            rich_help_panel=_SERIES,
-            help="Use the zones of this earlier release, or the rows of a cascade; no budget applies.",
-        ),
-    ] = None,
-    engine: Engine = None,
-    memory_limit: MemoryLimit = None,
-    spark_master: SparkMaster = None,
+    output: Path,
+    method: str = DEFAULT_METHOD,
+    budget: float | None = None,
+    segment: list[str] = [],  # noqa: B006 - typer copies it
+    by: list[str] = [],  # noqa: B006 - typer copies it
+    force: bool = False,
+    suppress: Suppress | None = None,
+    budget_of: BudgetOf | None = None,
+    levels: int | None = None,
+    target: float | None = None,
+    objective: str | None = None,
+    compactness: float | None = None,
+    iterations: int | None = None,
+    time_limit: float | None = None,
+    coarsest: int | None = None,
+    implications: Annotated[bool, typer.Option(callback=lambda given: "allowed" if given else None)] = False,
+    steps: Annotated[bool, typer.Option(callback=lambda given: "fine" if given else None)] = False,
+    level: str | None = None,
+    symmetric: bool = False,
+    segment_budget: float | None = None,
+    protect_intervals: bool = False,
+    give_up: str | None = None,
+    age_bands: str | None = None,
+    after: Path | None = None,
+    zones: Path | None = None,
+    engine: EngineName | None = None,
+    memory_limit: str | None = None,
+    spark_master: str | None = None,
 ) -> None:
     """Protect trips or an OD table, and write the release to a folder.
 

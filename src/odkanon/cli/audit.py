@@ -17,55 +17,38 @@ from odkanon.core.parsing import parse_json
 if TYPE_CHECKING:
     from odkanon.audit import Report
 
-_RULE = "Thresholds, in addition to the rule of each release"
 
-
-@command
+@command(
+    """
+    releases: RELEASE...  Folders of releases or of segments; or tables with origin, destination, trips.
+    --trips FILE  The trips behind the releases, to recount every flow.
+    --output -o FILE  Write all findings as JSON; an earlier report is replaced.
+    --cumulative  Each release contains the trips of all smaller ones, as in a growing series.
+    --disjoint  Releases without information on how they are related share no trips.
+    --show NUMBER  Lines to print for each check.
+    --force  Replace FILE even if it is not a report.
+    Lowest counts, in addition to the rule of each release:
+    --k  Of whatever the rule counts.
+    --min-trips  Trips of a flow.
+    --min-weight  Weight of a flow.
+    --min-persons  Persons of a flow.
+    --min-households  Households of a flow.
+    """
+)
 def audit(
     how: InputOptions,
-    releases: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="RELEASE...",
-            help="Folders of releases or of segments; or tables with origin, destination, trips.",
-        ),
-    ],
-    trips: Annotated[
-        Path | None,
-        typer.Option("--trips", metavar="FILE", help="The trips behind the releases, to recount every flow."),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="Write all findings as JSON; an earlier report is replaced."
-        ),
-    ] = None,
-    cumulative: Annotated[
-        bool,
-        typer.Option(
-            "--cumulative", help="Each release contains the trips of all smaller ones, as in a growing series."
-        ),
-    ] = False,
-    disjoint: Annotated[
-        bool, typer.Option("--disjoint", help="Releases without information on how they are related share no trips.")
-    ] = False,
-    k: Annotated[
-        int | None, typer.Option("--k", rich_help_panel=_RULE, help="The lowest count, of whatever the rule counts.")
-    ] = None,
-    min_trips: Annotated[
-        int | None, typer.Option(rich_help_panel=_RULE, help="The lowest number of trips of a flow.")
-    ] = None,
-    min_weight: Annotated[
-        float | None, typer.Option(rich_help_panel=_RULE, help="The lowest sum of weights of a flow.")
-    ] = None,
-    min_persons: Annotated[
-        int | None, typer.Option(rich_help_panel=_RULE, help="The lowest number of persons of a flow.")
-    ] = None,
-    min_households: Annotated[
-        int | None, typer.Option(rich_help_panel=_RULE, help="The lowest number of households of a flow.")
-    ] = None,
-    show: Annotated[int, typer.Option("--show", min=0, metavar="NUMBER", help="Lines to print for each check.")] = 20,
-    force: Annotated[bool, typer.Option("--force", help="Replace FILE even if it is not a report.")] = False,
+    releases: list[Path],
+    trips: Path | None = None,
+    output: Path | None = None,
+    cumulative: bool = False,
+    disjoint: bool = False,
+    k: int | None = None,
+    min_trips: int | None = None,
+    min_weight: float | None = None,
+    min_persons: int | None = None,
+    min_households: int | None = None,
+    show: Annotated[int, typer.Option(min=0)] = 20,
+    force: bool = False,
 ) -> None:
     """Check releases independently: rule, totals, zones, persons, and disclosure by comparing several.
 

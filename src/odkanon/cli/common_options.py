@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import wraps
-from inspect import Parameter, Signature, isclass, signature
+from inspect import Parameter, Signature, cleandoc, isclass, signature
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, get_args, get_origin
 
 import typer
 
 from odkanon.cli.config_file import CONFIG, SOURCE, read_options
-from odkanon.cli.engine_options import FOR_EVERY_COMMAND
 
 Options = Mapping[str, tuple[Any, Any]]
 """The annotation that typer reads and the default of each option, by the name of its parameter."""
@@ -60,56 +60,94 @@ def _configure(context: typer.Context, path: Path | None) -> Path | None:
     return path
 
 
-COMMON: Options = {
-    "config": (
-        Annotated[
-            Path | None,
-            typer.Option(
-                "--config",
-                metavar="FILE",
-                rich_help_panel=FOR_EVERY_COMMAND,
-                is_eager=True,
-                callback=_configure,
-                show_default=False,
-                help=f"Read your usual options, by command, from this file. [default: {CONFIG} here, if it exists]",
-            ),
-        ],
-        None,
-    ),
-    "as_json": (
-        Annotated[
-            bool,
-            typer.Option("--json", rich_help_panel=FOR_EVERY_COMMAND, help="Print one JSON document instead of text."),
-        ],
-        False,
-    ),
-    "quiet": (
-        Annotated[bool, typer.Option("--quiet", "-q", rich_help_panel=FOR_EVERY_COMMAND, help="Print only errors.")],
-        False,
-    ),
-    "help_all": (
-        Annotated[
-            bool,
-            typer.Option(
-                "--help-all",
-                rich_help_panel=FOR_EVERY_COMMAND,
-                is_eager=True,
-                callback=_print_full_help,
-                help="Show all options, by topic.",
-            ),
-        ],
-        False,
-    ),
-}
+_ENTRY = re.compile(r"(?:(?P<name>\w+): )?(?P<spelling>\S.*?)  +(?P<help>.*)")
 
 
-def command(function: Callable[..., None]) -> Callable[..., None]:
-    """Make a function a command.
+def describe(text: str) -> dict[str, Any]:
+    """Return typer's description of each parameter in a text.
 
-    Its signature is extended by the options of its groups and by the common ones. When it runs, the console is set up,
-    conflicting options are refused, and the values of each group are handed over as one object.
+    Parameters
+    ----------
+    text : str
+        One entry for each argument or option, with two spaces before its help: ``INPUT...  Help`` or
+        ``--output -o DIR  Help``. Before an entry stands the name of its parameter if it is not that of the option, as
+        in ``zones: --zones-of RELEASE  Help``. Continuation lines are indented. A line that ends with a colon begins a
+        topic; options under a topic are listed by ``--help-all`` only, where a command has many.
     """
-    own = dict(signature(function, eval_str=True).parameters)
+    described: dict[str, Any] = {}
+    topic = None
+    for lines in re.split(r"\n(?! )", cleandoc(text)):
+        entry = _ENTRY.fullmatch(re.sub(r"\n +", " ", lines))
+        if entry is None:
+            topic = lines.removesuffix(":")
+            continue
+        words = entry["spelling"].split()
+        names = [word for word in words if word.startswith("-")]
+        metavar = " ".join(words[len(names) :]) or None
+        if names:
+            info = typer.Option(*names, metavar=metavar, help=entry["help"], rich_help_panel=topic)
+        else:
+            info = typer.Argument(metavar=metavar, help=entry["help"], show_default=False)
+        described[entry["name"] or names[0].lstrip("-").replace("-", "_")] = info
+    return described
+
+
+def describe_options(text: str, options: Options) -> Options:
+    """Return the options of a group, described by a text; see `describe`."""
+    described = describe(text)
+    return {name: (_annotate(each, described[name]), default) for name, (each, default) in options.items()}
+
+
+def _annotate(annotation: Any, info: Any) -> Any:
+    """Return an annotation that typer reads; it may have details, such as a callback, already."""
+    bare, *details = get_args(annotation) if get_origin(annotation) is Annotated else (annotation,)
+    if bare is bool:
+        info.metavar = ""  # a flag has no value
+    for each in details:
+        for name in ("default", "param_decls", "metavar", "help", "rich_help_panel"):  # typer's default is a name here
+            setattr(each, name, getattr(info, name))
+    return Annotated[bare, *(details or [info])]
+
+
+COMMON = describe_options(
+    f"""
+    Every command:
+    --config FILE  Read your usual options, by command, from this file. [default: {CONFIG} here, if it exists]
+    as_json: --json  Print one JSON document instead of text.
+    --quiet -q  Print only errors.
+    --help-all  Show all options, by topic.
+    """,
+    {
+        "config": (Annotated[Path | None, typer.Option(is_eager=True, callback=_configure)], None),
+        "as_json": (bool, False),
+        "quiet": (bool, False),
+        "help_all": (Annotated[bool, typer.Option(is_eager=True, callback=_print_full_help)], False),
+    },
+)
+
+
+def command(text: str = "") -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return a decorator that makes a function a command, with parameters described by a text; see `describe`.
+
+    The signature is extended by the options of its groups and by the common ones. When the command runs, the console
+    is set up, options without effect are refused, and the values of each group are handed over as one object.
+    """
+
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        described = describe(text)
+        own = {
+            name: each.replace(annotation=_annotate(each.annotation, described.pop(name)))
+            if name in described
+            else each
+            for name, each in signature(function, eval_str=True).parameters.items()
+        }
+        assert not described, f"{function.__name__} has no parameters {', '.join(described)}"
+        return _compose(function, own)
+
+    return decorate
+
+
+def _compose(function: Callable[..., None], own: Mapping[str, Parameter]) -> Callable[..., None]:
     groups = {name: each.annotation for name, each in own.items() if _is_group(each.annotation)}
     before = [each for group in groups.values() if group.LISTED_FIRST for each in _parameters(group.OPTIONS)]
     after = [each for group in groups.values() if not group.LISTED_FIRST for each in _parameters(group.OPTIONS)]
@@ -117,8 +155,6 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     context_parameter = Parameter("context", Parameter.KEYWORD_ONLY, annotation=typer.Context)
     parameters = [context_parameter, *before, *listed, *after, *_parameters(COMMON)]
     parameters = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in parameters]
-    for each in parameters:
-        _hide_type_of_flag(each.annotation)
     defaults = {each.name: each.default for each in parameters}
 
     @wraps(function)
@@ -136,12 +172,6 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {each.name: each.annotation for each in parameters}
     return run
-
-
-def _hide_type_of_flag(annotation: Any) -> None:
-    option = next((each for each in getattr(annotation, "__metadata__", ()) if hasattr(each, "metavar")), None)
-    if option is not None and annotation.__origin__ is bool and option.metavar is None:
-        option.metavar = ""
 
 
 def _is_group(annotation: Any) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
@@ -21,99 +21,48 @@ if TYPE_CHECKING:
 
 RUNS, ORDERS = "runs.jsonl", "orders.csv"
 PICTURES = (".png", ".svg", ".pdf")
-_SEGMENTS, _ORDERS = "Segments", "Orders of detail in a release by attribute"
 
 Number = TypeVar("Number", int, float)
 
 
-@command
+@command(
+    """
+    source: [INPUT]...  Trips, as for anonymize.
+    --output -o PATH  Folder for the tables; with several --k or --budget a picture (.png, .svg, .pdf) with its table.
+    --sample  Use the built-in survey, inside the five central cells of the paper.
+    --k K[,...]  The number that must share every published flow. Several, such as 5,10,20, show what a stricter rule
+        costs. [default: 10; 2,5,10,20,50 if PATH is a picture]
+    --budget SHARE[,...]  Share of trips that may be suppressed.
+    --methods NAME,...  The methods to compare. [default: all; with segments the four of the paper, ODkAnon and OIGH
+        twice]
+    --protect WHO  Who is protected, as for anonymize. [default: participants, and in tables by method also the
+        population]
+    --force  Replace earlier results instead of resuming an interrupted comparison.
+    Segments:
+    --segment NAME  Compare by sex, age, category or any other column as well. Repeatable.
+    --all-segments  Compare by sex, age and category.
+    --age-bands AGES  With ages: where bands begin. [default: 10,20,30,40,50,60,70]
+    Orders of detail in a release by attribute:
+    --by NAME  With --drop-order: an attribute to publish by, as for anonymize.
+    give_up: --drop-order ORDER  Compare orders in which detail is dropped, such as place:6,hour,mode,place. Repeatable.
+    """
+)
 def compare(
     context: typer.Context,
     how: InputOptions,
-    output: Annotated[
-        Path,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="PATH",
-            help="Folder for the tables; with several --k or --budget a picture (.png, .svg, .pdf) with its table.",
-        ),
-    ],
-    source: Annotated[
-        list[Path], typer.Argument(metavar="[INPUT]...", help="Trips, as for anonymize.", show_default=False)
-    ] = [],  # noqa: B006 - typer copies it
-    sample: Annotated[
-        bool, typer.Option("--sample", help="Use the built-in survey, inside the five central cells of the paper.")
-    ] = False,
-    k: Annotated[
-        str | None,
-        typer.Option(
-            "--k",
-            metavar="K[,...]",
-            help="The number that must share every published flow. Several, such as 5,10,20, show what a stricter rule "
-            "costs. [default: 10; 2,5,10,20,50 if PATH is a picture]",
-        ),
-    ] = None,
-    budget: Annotated[
-        str, typer.Option("--budget", metavar="SHARE[,...]", help="Share of trips that may be suppressed.")
-    ] = "0.10",
-    methods: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME,...",
-            help="The methods to compare. [default: all; with segments the four of the paper, ODkAnon and OIGH twice]",
-        ),
-    ] = None,
-    protect: Annotated[
-        list[Protect] | None,
-        typer.Option(
-            metavar="WHO",
-            help="Who is protected, as for anonymize. [default: participants, and in tables by method also the "
-            "population]",
-            show_default=False,
-        ),
-    ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace earlier results instead of resuming an interrupted comparison.")
-    ] = False,
-    segment: Annotated[
-        list[str] | None,
-        typer.Option(
-            rich_help_panel=_SEGMENTS,
-            help="Compare by sex, age, category or any other column as well. Repeatable.",
-            show_default=False,
-        ),
-    ] = None,
-    all_segments: Annotated[
-        bool, typer.Option("--all-segments", rich_help_panel=_SEGMENTS, help="Compare by sex, age and category.")
-    ] = False,
-    age_bands: Annotated[
-        str | None,
-        typer.Option(
-            metavar="AGES",
-            rich_help_panel=_SEGMENTS,
-            help="With ages: where bands begin. [default: 10,20,30,40,50,60,70]",
-        ),
-    ] = None,
-    by: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            rich_help_panel=_ORDERS,
-            help="With --drop-order: an attribute to publish by, as for anonymize.",
-            show_default=False,
-        ),
-    ] = None,
-    give_up: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--drop-order",
-            metavar="ORDER",
-            rich_help_panel=_ORDERS,
-            help="Compare orders in which detail is dropped, such as place:6,hour,mode,place. Repeatable.",
-            show_default=False,
-        ),
-    ] = None,
+    output: Path,
+    source: list[Path] = [],  # noqa: B006 - typer copies it
+    sample: bool = False,
+    k: str | None = None,
+    budget: str = "0.10",
+    methods: str | None = None,
+    protect: list[Protect] | None = None,
+    force: bool = False,
+    segment: list[str] | None = None,
+    all_segments: bool = False,
+    age_bands: str | None = None,
+    by: list[str] | None = None,
+    give_up: list[str] | None = None,
 ) -> None:
     """Compare methods, thresholds and budgets on your trips.
 

@@ -6,9 +6,7 @@ import os
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from odkanon.cli.common_options import command
 
@@ -16,11 +14,13 @@ if TYPE_CHECKING:
     from odkanon.model.release import Release
 
 
-@command
+@command(
+    """
+    --output -o DIR  Folder for the releases; each run replaces it.
+    """
+)
 def demo(
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the releases; each run replaces it.")
-    ] = Path("odkanon-demo"),
+    output: Path = Path("odkanon-demo"),
 ) -> None:
     """Protect the sample survey in four ways and explain the results."""
     import numpy as np

@@ -11,9 +11,6 @@ import typer
 
 from odkanon.errors import InvalidValueError
 
-FOR_EVERY_COMMAND = "Every command"
-_COMPUTATION = "Computation"
-
 
 class EngineName(StrEnum):
     """The engine that computes a release."""
@@ -31,32 +28,6 @@ Input = Annotated[
         "(origin, destination, trips, weight), as CSV, Parquet, Arrow, JSON Lines or a spreadsheet, compressed or not. "
         "Several files with the same columns; - is standard input.",
         show_default=False,
-    ),
-]
-Engine = Annotated[
-    EngineName | None,
-    typer.Option(
-        "--engine",
-        rich_help_panel=_COMPUTATION,
-        help="In memory, in DuckDB on disk, or on Spark. [default: memory if the input fits, else duckdb]",
-    ),
-]
-MemoryLimit = Annotated[
-    str | None,
-    typer.Option(
-        "--memory-limit",
-        metavar="SIZE",
-        rich_help_panel=_COMPUTATION,
-        help="The memory that DuckDB may use, such as 8GiB.",
-    ),
-]
-SparkMaster = Annotated[
-    str | None,
-    typer.Option(
-        "--spark-master",
-        metavar="URL",
-        rich_help_panel=_COMPUTATION,
-        help="The Spark cluster, such as local[4] or spark://host:7077; implies --engine spark.",
     ),
 ]
 

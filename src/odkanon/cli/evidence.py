@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
@@ -14,33 +13,29 @@ from odkanon.cli.input_options import InputOptions
 from odkanon.core.parsing import parse_json
 from odkanon.errors import InputError, UnreadableFileError
 
-Policy = Annotated[
-    Path | None,
-    typer.Option("--policy", metavar="FILE", help="The policy of your organisation; see `odkanon check --template`."),
-]
 
-
-@command
+@command(
+    """
+    release: RELEASE  Folder of a release.
+    --trips FILE  The trips behind it; give the same reading options.
+    --output -o OUT  Write OUT.html and OUT.json, outside the release.
+    --earlier RELEASE  An earlier release of the same trips. Repeatable.
+    --policy FILE  The policy of your organisation; see `odkanon check --template`.
+    --seconds SECONDS  The time limit of each attack.
+    --no-yardstick  Do not compare with differential privacy.
+    --force  Replace OUT.html and OUT.json.
+    """
+)
 def evidence(
     how: InputOptions,
-    release: Annotated[Path, typer.Argument(metavar="RELEASE", help="Folder of a release.", show_default=False)],
-    trips: Annotated[
-        Path,
-        typer.Option("--trips", metavar="FILE", help="The trips behind it; give the same reading options."),
-    ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="OUT", help="Write OUT.html and OUT.json, outside the release.")
-    ],
-    earlier: Annotated[
-        list[Path] | None,
-        typer.Option("--earlier", metavar="RELEASE", help="An earlier release of the same trips. Repeatable."),
-    ] = None,
-    policy: Policy = None,
-    seconds: Annotated[float, typer.Option("--seconds", help="The time limit of each attack.")] = 30.0,
-    no_yardstick: Annotated[
-        bool, typer.Option("--no-yardstick", help="Do not compare with differential privacy.")
-    ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace OUT.html and OUT.json.")] = False,
+    release: Path,
+    trips: Path,
+    output: Path,
+    earlier: list[Path] | None = None,
+    policy: Path | None = None,
+    seconds: float = 30.0,
+    no_yardstick: bool = False,
+    force: bool = False,
 ) -> None:
     """Attack a release with the trips behind it, and write a sheet for the person who approves it. Do not publish it.
 
@@ -83,26 +78,23 @@ def evidence(
     _exit(found.broken)
 
 
-@command
+@command(
+    """
+    release: RELEASE  Folder of a release.
+    --policy FILE  The policy of your organisation; see `odkanon check --template`.
+    --evidence FILE  The .json file of `odkanon evidence`, if the policy requires attacks.
+    --template  Write a policy with comments, for you to edit, and check nothing.
+    --output -o FILE  With --template: the new file. [default: the terminal]
+    --force  Replace an existing FILE.
+    """
+)
 def check(
-    release: Annotated[
-        Path | None, typer.Argument(metavar="RELEASE", help="Folder of a release.", show_default=False)
-    ] = None,
-    policy: Policy = None,
-    evidence: Annotated[
-        Path | None,
-        typer.Option(
-            "--evidence", metavar="FILE", help="The .json file of `odkanon evidence`, if the policy requires attacks."
-        ),
-    ] = None,
-    template: Annotated[
-        bool, typer.Option("--template", help="Write a policy with comments, for you to edit, and check nothing.")
-    ] = False,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="With --template: the new file. [default: the terminal]"),
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing FILE.")] = False,
+    release: Path | None = None,
+    policy: Path | None = None,
+    evidence: Path | None = None,
+    template: bool = False,
+    output: Path | None = None,
+    force: bool = False,
 ) -> None:
     """Check a release against the policy of your organisation, for example in a pipeline.
 

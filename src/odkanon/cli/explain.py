@@ -3,42 +3,32 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from odkanon.cli.common_options import command
 from odkanon.cli.input_options import InputOptions
 from odkanon.errors import InputError
 
 
-@command
+@command(
+    """
+    release: RELEASE  Folder of a release.
+    --trips FILE  The trips behind the release; give the same reading options.
+    --output -o FILE  The page (.html), outside the release.
+    --km KM  The side of the squares on which flows are compared.
+    --onto FILE  Compare flows between these polygons instead.
+    code: --id NAME  With --onto: the property with the codes of the polygons.
+    --force  Replace the page and its table.
+    """
+)
 def explain(
     how: InputOptions,
-    release: Annotated[Path, typer.Argument(metavar="RELEASE", help="Folder of a release.", show_default=False)],
-    trips: Annotated[
-        Path,
-        typer.Option("--trips", metavar="FILE", help="The trips behind the release; give the same reading options."),
-    ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="The page (.html), outside the release.")
-    ],
-    km: Annotated[
-        float, typer.Option("--km", metavar="KM", help="The side of the squares on which flows are compared.")
-    ] = 2.0,
-    onto: Annotated[
-        Path | None,
-        typer.Option(
-            "--onto", metavar="FILE", help="Compare flows between these polygons instead.", show_default=False
-        ),
-    ] = None,
-    code: Annotated[
-        str | None,
-        typer.Option(
-            "--id", metavar="NAME", help="With --onto: the property with the codes of the polygons.", show_default=False
-        ),
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the page and its table.")] = False,
+    release: Path,
+    trips: Path,
+    output: Path,
+    km: float = 2.0,
+    onto: Path | None = None,
+    code: str | None = None,
+    force: bool = False,
 ) -> None:
     """Show which flows a release suppressed or coarsened, and where.
 

@@ -14,14 +14,17 @@ from odkanon.cli.engine_options import Input
 from odkanon.cli.input_options import InputOptions
 
 
-@command
+@command(
+    """
+    --port PORT  The port on this machine; 0 selects a free one.
+    --no-open  Print the address without opening a browser.
+    """
+)
 def explore(
     source: Input,
     how: InputOptions,
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, metavar="PORT", help="The port on this machine; 0 selects a free one.")
-    ] = 0,
-    no_open: Annotated[bool, typer.Option("--no-open", help="Print the address without opening a browser.")] = False,
+    port: Annotated[int, typer.Option(min=0, max=65535)] = 0,
+    no_open: bool = False,
 ) -> None:
     """Try k, methods and budgets on a live map, and save the release that you prefer.
 

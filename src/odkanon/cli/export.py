@@ -6,7 +6,6 @@ import json
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
@@ -15,10 +14,6 @@ from odkanon.cli.console import console
 from odkanon.cli.option_rules import was_given
 from odkanon.core.formatting import format_count
 from odkanon.errors import InputError, OptionConflictError
-
-_CUBE = "Releases by attribute (--by)"
-_ZONES = "Your own zones"
-_CATALOGUE = "Data catalogues (--to dcat)"
 
 
 class ExportFormat(StrEnum):
@@ -42,124 +37,53 @@ class ExportMeasure(StrEnum):
     weight = "weight"
 
 
-@command
+@command(
+    """
+    releases: RELEASE...  Folder of a release, or of segments. With --to dcat: of any number of releases.
+    --output -o PATH  A file for omx, gpkg and dcat, else a folder.
+    --to  omx: matrices for transport models. gpkg (GeoPackage), geoparquet, geojson: zones and flow lines for GIS.
+        flowmap: tables for flowmap.blue. skmob: tessellation and flows for scikit-mobility. csv, parquet: with --onto.
+        dcat: entries of a data catalogue. [default: one matrix, as CSV and Parquet; for releases by attribute]
+    --where EXPR  Export only rows in which all trips match, such as 'mode == "car" and hour == "07-09"'. For releases
+        by attribute. [default: all]
+    --measure  With flowmap and skmob: what flows count.
+    zones: --zones-of RELEASE  Include the zones of this release, even those without flows, so that the matrices of
+        several months have the same shape. Repeatable.
+    --force  Replace files of the same name.
+    Releases by attribute (--by):
+    --coarse-times  With flowmap: give times as part of the day, working day or weekend, or month, which more rows have.
+    Your own zones:
+    --onto FILE  Distribute the flows over these polygons: GeoJSON, GeoPackage, Shapefile or GeoParquet, in any
+        reference system. For omx, csv and parquet.
+    code: --id NAME  With --onto: the property with the codes of the polygons.
+    --weights FILE  With --onto: distribute in proportion to these weights instead of area; a table lat,lon,weight or
+        cell,weight.
+    Data catalogues (--to dcat):
+    --publisher NAME  The publisher of the releases.
+    --homepage URL  The address of the catalogue; a release is at URL/NAME.
+    --licence URL  The address of the licence of the data.
+    --country CODE  Three letters, such as FRA.
+    --date DAY  The day of the entries, such as 2026-11-15.
+    """
+)
 def export(
     context: typer.Context,
-    releases: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="RELEASE...",
-            help="Folder of a release, or of segments. With --to dcat: of any number of releases.",
-            show_default=False,
-        ),
-    ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="PATH", help="A file for omx, gpkg and dcat, else a folder.")
-    ],
-    to: Annotated[
-        ExportFormat | None,
-        typer.Option(
-            "--to",
-            help="omx: matrices for transport models. gpkg (GeoPackage), geoparquet, geojson: zones and flow lines for "
-            "GIS. flowmap: tables for flowmap.blue. skmob: tessellation and flows for scikit-mobility. csv, parquet: "
-            "with --onto. dcat: entries of a data catalogue. [default: one matrix, as CSV and Parquet; for "
-            "releases by attribute]",
-            show_default=False,
-        ),
-    ] = None,
-    where: Annotated[
-        str | None,
-        typer.Option(
-            "--where",
-            metavar="EXPR",
-            help='Export only rows in which all trips match, such as \'mode == "car" and hour == "07-09"\'. For '
-            "releases by attribute. [default: all]",
-            show_default=False,
-        ),
-    ] = None,
-    measure: Annotated[ExportMeasure, typer.Option(help="With flowmap and skmob: what flows count.")] = (
-        ExportMeasure.trips
-    ),
-    zones: Annotated[
-        list[Path],
-        typer.Option(
-            "--zones-of",
-            metavar="RELEASE",
-            help="Include the zones of this release, even those without flows, so that the matrices of several months "
-            "have the same shape. Repeatable.",
-            show_default=False,
-        ),
-    ] = [],  # noqa: B006 - typer copies it
-    force: Annotated[bool, typer.Option("--force", help="Replace files of the same name.")] = False,
-    coarse_times: Annotated[
-        bool,
-        typer.Option(
-            "--coarse-times",
-            rich_help_panel=_CUBE,
-            help="With flowmap: give times as part of the day, working day or weekend, or month, which more rows have.",
-        ),
-    ] = False,
-    onto: Annotated[
-        Path | None,
-        typer.Option(
-            "--onto",
-            metavar="FILE",
-            rich_help_panel=_ZONES,
-            help="Distribute the flows over these polygons: GeoJSON, GeoPackage, Shapefile or GeoParquet, in any "
-            "reference system. For omx, csv and parquet.",
-            show_default=False,
-        ),
-    ] = None,
-    code: Annotated[
-        str | None,
-        typer.Option(
-            "--id",
-            metavar="NAME",
-            rich_help_panel=_ZONES,
-            help="With --onto: the property with the codes of the polygons.",
-            show_default=False,
-        ),
-    ] = None,
-    weights: Annotated[
-        Path | None,
-        typer.Option(
-            "--weights",
-            metavar="FILE",
-            rich_help_panel=_ZONES,
-            help="With --onto: distribute in proportion to these weights instead of area; a table lat,lon,weight or "
-            "cell,weight.",
-            show_default=False,
-        ),
-    ] = None,
-    publisher: Annotated[
-        str | None,
-        typer.Option("--publisher", metavar="NAME", rich_help_panel=_CATALOGUE, help="The publisher of the releases."),
-    ] = None,
-    homepage: Annotated[
-        str | None,
-        typer.Option(
-            "--homepage",
-            metavar="URL",
-            rich_help_panel=_CATALOGUE,
-            help="The address of the catalogue; a release is at URL/NAME.",
-        ),
-    ] = None,
-    licence: Annotated[
-        str | None,
-        typer.Option(
-            "--licence", metavar="URL", rich_help_panel=_CATALOGUE, help="The address of the licence of the data."
-        ),
-    ] = None,
-    country: Annotated[
-        str | None,
-        typer.Option("--country", metavar="CODE", rich_help_panel=_CATALOGUE, help="Three letters, such as FRA."),
-    ] = None,
-    date: Annotated[
-        str | None,
-        typer.Option(
-            "--date", metavar="DAY", rich_help_panel=_CATALOGUE, help="The day of the entries, such as 2026-11-15."
-        ),
-    ] = None,
+    releases: list[Path],
+    output: Path,
+    to: ExportFormat | None = None,
+    where: str | None = None,
+    measure: ExportMeasure = (ExportMeasure.trips),
+    zones: list[Path] = [],  # noqa: B006 - typer copies it
+    force: bool = False,
+    coarse_times: bool = False,
+    onto: Path | None = None,
+    code: str | None = None,
+    weights: Path | None = None,
+    publisher: str | None = None,
+    homepage: str | None = None,
+    licence: str | None = None,
+    country: str | None = None,
+    date: str | None = None,
 ) -> None:
     """Write a release in the format of another program.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
@@ -12,8 +11,6 @@ from odkanon.cli.common_options import command
 from odkanon.cli.console import console
 from odkanon.cli.option_rules import was_given
 from odkanon.errors import InputError, OptionConflictError
-
-_PICTURE = "Pictures"
 
 
 class ColourBy(StrEnum):
@@ -30,66 +27,35 @@ class PictureAxis(StrEnum):
     destination = "destination"
 
 
-@command
+@command(
+    """
+    releases: RELEASE...  Folders of releases, or of segments.
+    --output -o FILE  The page. [default: report.html in the release]
+    beneath: --basemap FILE  Draw this GeoJSON or PMTiles file, such as streets, over the zones.
+    --full  Write RELEASE.full.html next to the release, with all figures of the recipe. Do not publish.
+    --force  Replace an existing FILE.
+    Pictures:
+    --picture FILE  Draw a picture for a paper instead of a page: .png, .svg or .pdf. Two releases: their difference.
+    --measure  Colour the zones by this measure.
+    --axis  Draw one end of the trips only. [default: both]
+    --near PLACE  Draw the area around a town or LONGITUDE,LATITUDE.
+    --km KM  With --near: the width of that area.
+    --paper  Draw the two figures of the paper: zones of two releases, and nested hexagons.
+    """
+)
 def report(
     context: typer.Context,
-    releases: Annotated[
-        list[Path],
-        typer.Argument(metavar="RELEASE...", help="Folders of releases, or of segments.", show_default=False),
-    ],
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="The page. [default: report.html in the release]"),
-    ] = None,
-    beneath: Annotated[
-        Path | None,
-        typer.Option(
-            "--basemap", metavar="FILE", help="Draw this GeoJSON or PMTiles file, such as streets, over the zones."
-        ),
-    ] = None,
-    full: Annotated[
-        bool,
-        typer.Option(
-            "--full",
-            help="Write RELEASE.full.html next to the release, with all figures of the recipe. Do not publish.",
-        ),
-    ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing FILE.")] = False,
-    picture: Annotated[
-        Path | None,
-        typer.Option(
-            "--picture",
-            metavar="FILE",
-            rich_help_panel=_PICTURE,
-            help="Draw a picture for a paper instead of a page: .png, .svg or .pdf. Two releases: their difference.",
-        ),
-    ] = None,
-    measure: Annotated[
-        ColourBy, typer.Option(rich_help_panel=_PICTURE, help="Colour the zones by this measure.")
-    ] = ColourBy.trips,
-    axis: Annotated[
-        PictureAxis | None,
-        typer.Option(
-            rich_help_panel=_PICTURE, help="Draw one end of the trips only. [default: both]", show_default=False
-        ),
-    ] = None,
-    near: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PLACE", rich_help_panel=_PICTURE, help="Draw the area around a town or LONGITUDE,LATITUDE."
-        ),
-    ] = None,
-    km: Annotated[
-        float, typer.Option(metavar="KM", rich_help_panel=_PICTURE, help="With --near: the width of that area.")
-    ] = 10.0,
-    paper: Annotated[
-        bool,
-        typer.Option(
-            "--paper",
-            rich_help_panel=_PICTURE,
-            help="Draw the two figures of the paper: zones of two releases, and nested hexagons.",
-        ),
-    ] = False,
+    releases: list[Path],
+    output: Path | None = None,
+    beneath: Path | None = None,
+    full: bool = False,
+    force: bool = False,
+    picture: Path | None = None,
+    measure: ColourBy = ColourBy.trips,
+    axis: PictureAxis | None = None,
+    near: str | None = None,
+    km: float = 10.0,
+    paper: bool = False,
 ) -> None:
     """Write a page with maps and figures, or a picture for a paper.
 

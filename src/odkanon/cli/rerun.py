@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import chdir, nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -18,26 +18,22 @@ from odkanon.core.paths import remote
 from odkanon.errors import InputError, nearest
 
 
-@command
+@command(
+    """
+    recipe: RECIPE  NAME.recipe.json, or the folder NAME beside it.
+    source: --input FILE  Another input. Repeatable. [default: the same]
+    --output -o DIR  Folder for the release. [default: none; only compare]
+    --until DAY  With --input: the day before which the next period ends.
+    --force  Replace an earlier release in DIR.
+    """
+)
 def rerun(
     context: typer.Context,
-    recipe: Annotated[
-        Path,
-        typer.Argument(metavar="RECIPE", help="NAME.recipe.json, or the folder NAME beside it.", show_default=False),
-    ],
-    source: Annotated[
-        list[Path],
-        typer.Option("--input", metavar="FILE", help="Another input. Repeatable. [default: the same]"),
-    ] = [],  # noqa: B006 - typer copies it
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="DIR", help="Folder for the release. [default: none; only compare]"),
-    ] = None,
-    until: Annotated[
-        str | None,
-        typer.Option("--until", metavar="DAY", help="With --input: the day before which the next period ends."),
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an earlier release in DIR.")] = False,
+    recipe: Path,
+    source: list[Path] = [],  # noqa: B006 - typer copies it
+    output: Path | None = None,
+    until: str | None = None,
+    force: bool = False,
 ) -> None:
     """Repeat a release from its recipe, with the same options, and print the differences.
 

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING
 
-import typer
-
-from odkanon.cli.common_options import OptionGroup, Options
+from odkanon.cli.common_options import OptionGroup, describe_options
 from odkanon.model.measures import MEASURES, TARGETS
 
 if TYPE_CHECKING:
     from odkanon.model.od import Matrix
     from odkanon.model.rule import Rule
     from odkanon.pipeline.request import RuleRequest
-
-_PANEL = "Rule: thresholds by measure, instead of --k"
-_CONSTRAINTS = "Rule: further constraints (not with mondrian, cascade, --segment or --by)"
 
 Protect = StrEnum("Protect", {target: target for target in TARGETS})  # type: ignore[misc]
 """The groups that can be protected."""
@@ -26,74 +21,31 @@ THRESHOLDS = {f"min_{name}": name for name in MEASURES}
 """The measure of each threshold, by the parameter of its option."""
 
 
-def _option(name: str, text: str) -> Any:
-    return typer.Option(name, rich_help_panel=_PANEL, help=text)
+_WHO = ", ".join(f"{measure.target} ({measure.meaning})" for measure in MEASURES.values())
+_THRESHOLDS = "\n".join(
+    f"--min-{name} NUMBER  The lowest {'sum of weights' if name == 'weight' else f'number of {name}'} of a flow."
+    for name in MEASURES
+)
 
-
-_NUMBER: dict[str, Any] = dict.fromkeys(MEASURES, int | None) | {"weight": float | None}
-
-OPTIONS: Options = (
+OPTIONS = describe_options(
+    f"""
+--k NUMBER  The number that must share every published flow.
+--protect WHO  Who is counted: {_WHO}. Repeatable: k applies to each. [default: participants]
+Rule: thresholds by measure, instead of --k:
+{_THRESHOLDS}
+Rule: further constraints (not with mondrian, cascade, --segment or --by):
+--max-share SHARE  The largest share of a flow's trips (and weight, if counted) that one person or household may have,
+    such as 0.5. Needs a column of persons or households, and trips in memory.
+--min-destinations NUMBER  The fewest destinations of an origin zone with published flows. With 2, nobody who left a
+    zone is known to have gone to its only destination.
+""",
     {
-        "k": (
-            Annotated[int, typer.Option("--k", help="The number that must share every published flow.")],
-            10,
-        ),
-        "protect": (
-            Annotated[
-                list[Protect],
-                typer.Option(
-                    "--protect",
-                    metavar="WHO",
-                    show_default=False,
-                    help="Who is counted: "
-                    + ", ".join(f"{measure.target} ({measure.meaning})" for measure in MEASURES.values())
-                    + ". Repeatable: k applies to each. [default: participants]",
-                ),
-            ],
-            [],
-        ),
-    }
-    | {
-        option: (
-            Annotated[
-                _NUMBER[name],
-                _option(
-                    f"--min-{name}",
-                    f"The lowest {'sum of weights' if name == 'weight' else f'number of {name}'} of a flow.",
-                ),
-            ],
-            None,
-        )
-        for option, name in THRESHOLDS.items()
-    }
-    | {
-        "max_share": (
-            Annotated[
-                float | None,
-                typer.Option(
-                    "--max-share",
-                    metavar="SHARE",
-                    rich_help_panel=_CONSTRAINTS,
-                    help="The largest share of a flow's trips (and weight, if counted) that one person or household "
-                    "may have, such as 0.5. Needs a column of persons or households, and trips in memory.",
-                ),
-            ],
-            None,
-        ),
-        "min_destinations": (
-            Annotated[
-                int | None,
-                typer.Option(
-                    "--min-destinations",
-                    metavar="NUMBER",
-                    rich_help_panel=_CONSTRAINTS,
-                    help="The fewest destinations of an origin zone with published flows. With 2, nobody who left a "
-                    "zone is known to have gone to its only destination.",
-                ),
-            ],
-            None,
-        ),
-    }
+        "k": (int, 10),
+        "protect": (list[Protect], []),
+        **{option: (float | None if name == "weight" else int | None, None) for option, name in THRESHOLDS.items()},
+        "max_share": (float | None, None),
+        "min_destinations": (int | None, None),
+    },
 )
 
 

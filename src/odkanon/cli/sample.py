@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from odkanon.cli.common_options import command
 from odkanon.cli.console import console
@@ -20,28 +17,21 @@ class SampleLayout(StrEnum):
     netmob25 = "netmob25"
 
 
-@command
+@command(
+    """
+    --output -o PATH  A .parquet, .csv or .csv.gz file; with --as netmob25 or --trips a folder.
+    --trips NUMBER  Write this many trips instead, as a folder of Parquet files, for benchmarks.
+    --seed NUMBER  The seed of the random numbers.
+    layout: --as  A table of trips, or raw GNSS points in the layout of NetMob25.
+    --force  Replace an existing PATH.
+    """
+)
 def sample(
-    output: Annotated[
-        Path,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="PATH",
-            help="A .parquet, .csv or .csv.gz file; with --as netmob25 or --trips a folder.",
-        ),
-    ],
-    trips: Annotated[
-        int | None,
-        typer.Option(
-            metavar="NUMBER", help="Write this many trips instead, as a folder of Parquet files, for benchmarks."
-        ),
-    ] = None,
-    seed: Annotated[int, typer.Option(metavar="NUMBER", help="The seed of the random numbers.")] = 2025,
-    layout: Annotated[
-        SampleLayout, typer.Option("--as", help="A table of trips, or raw GNSS points in the layout of NetMob25.")
-    ] = SampleLayout.trips,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing PATH.")] = False,
+    output: Path,
+    trips: int | None = None,
+    seed: int = 2025,
+    layout: SampleLayout = SampleLayout.trips,
+    force: bool = False,
 ) -> None:
     """Write the sample survey: synthetic trips that resemble those of the paper."""
     import pyarrow.parquet

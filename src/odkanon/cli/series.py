@@ -12,19 +12,19 @@ from odkanon.cli.console import console, make_table
 from odkanon.core.formatting import format_count
 
 
-@command
+@command(
+    """
+    releases: RELEASE...  Folders of releases on the same zones, in order.
+    --output -o DIR  Folder for the table and the page.
+    --show NUMBER  The number of changes to print, the largest first.
+    --force  Replace an earlier series in DIR.
+    """
+)
 def series(
-    releases: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="RELEASE...", help="Folders of releases on the same zones, in order.", show_default=False
-        ),
-    ],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the table and the page.")],
-    show: Annotated[
-        int, typer.Option("--show", min=0, metavar="NUMBER", help="The number of changes to print, the largest first.")
-    ] = 10,
-    force: Annotated[bool, typer.Option("--force", help="Replace an earlier series in DIR.")] = False,
+    releases: list[Path],
+    output: Path,
+    show: Annotated[int, typer.Option(min=0)] = 10,
+    force: bool = False,
 ) -> None:
     """Show how each flow changed between releases, as a table and a page.
 

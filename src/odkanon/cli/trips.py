@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from odkanon.cli.common_options import command
 from odkanon.cli.console import console
-from odkanon.cli.input_options import Column, column_mapping
+from odkanon.cli.input_options import column_mapping
 from odkanon.cli.rerun import run_command
 from odkanon.core.formatting import format_count
 from odkanon.errors import InputError
@@ -27,48 +27,34 @@ class PointsLayout(StrEnum):
     netmob25 = "netmob25"
 
 
-@command
+@command(
+    """
+    points: POINTS  CSV, Parquet, GPX, GeoPackage or similar with person, time, lat, lon; or a folder with one CSV file
+        per person, named by the person's id.
+    --output -o FILE  The file of trips: .parquet, .csv or .csv.gz
+    --gap SECONDS  A longer pause between two points ends a trip.
+    --min-points NUMBER  The fewest points of a trip.
+    --min-duration SECONDS  The shortest duration of a trip.
+    --min-distance METRES  The shortest distance between the start and the end of a trip.
+    --column OURS=THEIRS  Name a column that is not recognised: person=ID. Repeatable.
+    --layout  With netmob25, POINTS is the folder with individuals_dataset.csv and gps_dataset/.
+    --tables DIR  With --layout netmob25: also make all tables of the paper, in DIR/tables; the trips go to
+        DIR/trips.parquet unless -o is given.
+    --force  Replace an existing FILE.
+    """
+)
 def trips(
     context: typer.Context,
-    points: Annotated[
-        Path,
-        typer.Argument(
-            metavar="POINTS",
-            help="CSV, Parquet, GPX, GeoPackage or similar with person, time, lat, lon; or a folder with one CSV file "
-            "per person, named by the person's id.",
-            show_default=False,
-        ),
-    ],
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="The file of trips: .parquet, .csv or .csv.gz", show_default=False
-        ),
-    ] = None,
-    gap: Annotated[
-        float, typer.Option(metavar="SECONDS", help="A longer pause between two points ends a trip.")
-    ] = 180.0,
-    min_points: Annotated[int, typer.Option(metavar="NUMBER", help="The fewest points of a trip.")] = 2,
-    min_duration: Annotated[float, typer.Option(metavar="SECONDS", help="The shortest duration of a trip.")] = 0.0,
-    min_distance: Annotated[
-        float, typer.Option(metavar="METRES", help="The shortest distance between the start and the end of a trip.")
-    ] = 0.0,
-    column: Column = [],  # noqa: B006 - typer copies it
-    layout: Annotated[
-        PointsLayout,
-        typer.Option(help="With netmob25, POINTS is the folder with individuals_dataset.csv and gps_dataset/."),
-    ] = PointsLayout.points,
-    tables: Annotated[
-        Path | None,
-        typer.Option(
-            "--tables",
-            metavar="DIR",
-            help="With --layout netmob25: also make all tables of the paper, in DIR/tables; the trips go to "
-            "DIR/trips.parquet unless -o is given.",
-            show_default=False,
-        ),
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing FILE.")] = False,
+    points: Path,
+    output: Path | None = None,
+    gap: float = 180.0,
+    min_points: int = 2,
+    min_duration: float = 0.0,
+    min_distance: float = 0.0,
+    column: list[str] = [],  # noqa: B006 - typer copies it
+    layout: PointsLayout = PointsLayout.points,
+    tables: Path | None = None,
+    force: bool = False,
 ) -> None:
     """Turn GNSS points into trips: a trip ends where no point follows for a while.
 
