@@ -11,7 +11,7 @@ import pytest
 
 from odkanon import InputError, Release, Rule, anonymize, make_dimensions, make_survey, read_trips, release_linked
 from odkanon.core import atomic_write
-from odkanon.core.file_lock import exclusive_lock
+from odkanon.core.atomic_write import exclusive_lock
 from odkanon.publish import linked_folder, save
 from odkanon.publish.linked_folder import save_linked
 from odkanon.publish.save import check_target, save_release

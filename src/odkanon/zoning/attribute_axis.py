@@ -1,4 +1,4 @@
-"""Axes besides the two places: what kind of trip it is, in a hierarchy of its own."""
+"""Attributes of trips as further axes of a cube, each with its own hierarchy."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from dataclasses import dataclass
 from odkanon.zoning.hierarchy import Hierarchy
 
 ANY = "any"
-"""What a row says of a detail that was given up."""
+"""The label of a fully generalised attribute."""
 PLACE = "place"
-"""What both places are called together, where the order is told in which detail is given up."""
+"""The name of origin and destination in a drop order."""
 UNLISTED = "(not listed)"
-"""Stands for values that a public list of values leaves out; there may be such whether or not there are."""
+"""Stands for the values that a public list may leave out, whether or not any exist."""
 
 
 @dataclass(frozen=True, eq=False)
 class AttributeAxis:
-    """An axis of trips besides origin and destination.
+    """An attribute of trips as an axis, in addition to origin and destination.
 
     Attributes
     ----------
     name : str
-        What its column is called.
+        The name of its column.
     tree : Hierarchy
         From its values to ``any``.
     named : frozenset of str
-        Values that are public whatever the trips: all hours of a day, groups that were named. Others are told only
-        where a published row has them, or the list itself would show that somebody does.
+        Values that are public regardless of the trips, such as all hours of a day and named groups. Other values are
+        disclosed only by a published row, since listing a value would disclose that it occurs.
     asked : str
-        As it was asked for, such as ``mode:car=1+2``.
+        Its specification, such as ``mode:car=1+2``.
     """
 
     name: str
@@ -39,28 +39,28 @@ class AttributeAxis:
 
     @property
     def public(self) -> Hierarchy:
-        """The tree as the world knows it, with values that do not occur."""
+        """The public tree, including values that do not occur."""
         return self.tree.public or self.tree
 
-    def listed(self, told: Collection[str]) -> list[list[str]]:
-        """Return the levels as readers of some rows know them: by columns, from the values up to ``any``.
+    def listed(self, labels: Collection[str]) -> list[list[str]]:
+        """Return the levels as readers of some rows can reconstruct them, by columns, from the values up to ``any``.
 
-        Values that are public whatever the trips are all there, others only where a row tells them: a list of what
-        occurs would show that it does. What may be left out is a value of its own.
+        Public values are complete; other values are listed only if a row has them, with a placeholder for those that
+        may be missing.
 
         Parameters
         ----------
-        told : collection of str
-            What rows say of the axis.
+        labels : collection of str
+            The labels of the rows on this axis.
         """
-        tree, said = self.public, set(told)
+        tree, published = self.public, set(labels)
         chains = list(zip(*(ids[code].tolist() for ids, code in zip(tree.ids, tree.codes, strict=True)), strict=True))
-        shown = [chain for chain in chains if chain[0] in self.named or chain[0] in said]
-        groups = {node for chain in shown for node in chain[1:-1]} | said
-        residual = {
+        known = [chain for chain in chains if chain[0] in self.named or chain[0] in published]
+        groups = {node for chain in known for node in chain[1:-1]} | published
+        unlisted = {
             (UNLISTED,) * level + chain[level:]: None
             for level in range(1, tree.top)
             for chain in chains
             if not self.named and chain[level] in groups
         }
-        return [list(column) for column in zip(*shown, *residual, (UNLISTED,) * tree.top + (ANY,), strict=True)]
+        return [list(column) for column in zip(*known, *unlisted, (UNLISTED,) * tree.top + (ANY,), strict=True)]
