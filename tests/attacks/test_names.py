@@ -77,9 +77,9 @@ def test_nothing_is_written_to_an_address_that_is_no_folder(here: Path) -> None:
 def test_a_name_that_is_not_unicode_is_said(tmp_path: Path) -> None:
     path = tmp_path / os.fsdecode(b"t\xff.csv")
     path.write_text("start_lat,start_lon,end_lat,end_lon\n1,2,3,4\n")
-    with pytest.raises(InputError, match="not written in UTF-8; rename it"):
+    with pytest.raises(InputError, match="not valid UTF-8; rename the file"):
         read_trips(path)
-    with pytest.raises(InputError, match="not written in UTF-8; rename it"), partial_folder(path.with_suffix("")):
+    with pytest.raises(InputError, match="not valid UTF-8; rename the file"), partial_folder(path.with_suffix("")):
         pass
 
 

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from odkanon import Rule
 from odkanon.cli import progress
-from odkanon.core.progress import counted, how_far, watched
+from odkanon.core.progress import counted, current_progress, watched
 from odkanon.engine.duckdb.backend import DuckDb
 from odkanon.methods.method_registry import anonymize
 from odkanon.read.tables.table import share_of
@@ -66,7 +66,7 @@ def test_methods_that_search_tell_how_far_they_are(method: str, part: str, monke
     work = getattr(import_module(module), name)
 
     def noted(*given: Any) -> Any:
-        seen.append(how_far())
+        seen.append(current_progress())
         return work(*given)
 
     monkeypatch.setattr(part, noted)
@@ -74,16 +74,16 @@ def test_methods_that_search_tell_how_far_they_are(method: str, part: str, monke
     shares = [share for share in seen if share is not None]
     assert shares == sorted(shares)
     assert len(set(shares)) > 2
-    assert how_far() is None
+    assert current_progress() is None
 
 
 def test_work_within_work_counts_as_part_of_it() -> None:
     with watched(lambda: 0.5):
         with counted(1) as counter:
             counter.at(1)
-            assert how_far() == 0.5
-        assert how_far() == 0.5
-    assert how_far() is None
+            assert current_progress() == 0.5
+        assert current_progress() == 0.5
+    assert current_progress() is None
 
 
 def test_a_database_that_has_ended_does_not_tell() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from odkanon import Rule
 from odkanon.attributes.dimensions import Dimension
 from odkanon.linked.suppression_pattern import Plan, find_rare, make_plan, too_few
-from odkanon.model.flows import Flows, contributions_of_records
+from odkanon.model.flows import Flows, record_contributions
 from worlds.tries import tries
 
 CLASSES, AGES = 3, 2
@@ -29,7 +29,7 @@ def plan_of(table: dict[Atom, int], rule: Rule) -> tuple[Plan, list[Dimension], 
     atoms = np.array([atom for atom, size in table.items() for _ in range(size)])
     persons = np.arange(len(atoms), dtype=np.int32) // 2
     zeros, ones = np.zeros(len(atoms), dtype=np.int32), np.ones(len(atoms), dtype=np.int64)
-    trips = Flows(zeros, zeros, ones, ones, contributions=contributions_of_records({"persons": persons}))
+    trips = Flows(zeros, zeros, ones, ones, contributions=record_contributions({"persons": persons}))
     sex = Dimension("sex", ("sex",), (("W",), ("M",)), atoms[:, 1].astype(np.int32))
     labels = tuple((s, a) for s in "WM" for a in "yo")
     both = Dimension("sex*age", ("sex", "age"), labels, (atoms[:, 1] * AGES + atoms[:, 2]).astype(np.int32))

@@ -20,7 +20,7 @@ import oracle
 from odkanon import Release, Rule, read_matrix, utility
 from odkanon.linked.fixed_zoning import release_on_zones, zoning_of
 from odkanon.methods.method_registry import anonymize
-from odkanon.model.flows import Flows, contributions_of_records
+from odkanon.model.flows import Flows, record_contributions
 from odkanon.model.residual_suppression import ALONE
 from odkanon.release_format.manifest import statement
 from worlds.people import Trip, crowd, write
@@ -216,7 +216,7 @@ def test_flows_that_keep_the_share_keep_it_together(records: list[tuple[int, int
         np.zeros(len(flow), np.int32),
         np.ones_like(trips),
         trips,
-        contributions=contributions_of_records(contributors, {"trips": trips}),
+        contributions=record_contributions(contributors, {"trips": trips}),
     )
     merged, _ = rows.merge(rows.origin, rows.destination)
     rule = Rule(trips=1, max_share=share)

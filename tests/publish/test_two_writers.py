@@ -11,7 +11,7 @@ import pytest
 
 from odkanon import InputError, Release, Rule, make_survey, read_trips
 from odkanon.core import atomic_write
-from odkanon.core.file_lock import exclusive_lock
+from odkanon.core.atomic_write import exclusive_lock
 from odkanon.linked.linked_release import release_linked
 from odkanon.methods.method_registry import anonymize
 from odkanon.publish import linked_folder, save

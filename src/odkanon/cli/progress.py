@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from odkanon.cli.console import stderr
-from odkanon.core.progress import counted, how_far
+from odkanon.core.progress import counted, current_progress
 
 STEPS = 1000
 """The resolution of the bar."""
@@ -49,7 +49,7 @@ def progress_bar() -> Any:
         """A bar that polls the share done each time it is drawn."""
 
         def get_renderables(self) -> Iterable[object]:  # type: ignore[override]
-            share = how_far()
+            share = current_progress()
             for task in self.tasks:
                 if share is not None:
                     self.update(task.id, total=STEPS, completed=round(share * STEPS))

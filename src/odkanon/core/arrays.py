@@ -1,4 +1,4 @@
-"""Grouping of integer arrays, exact and independent of row order."""
+"""Exact grouping of integer arrays, independent of row order, and read-only arrays."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LOW_BITS = 26
 
 
 def read_only(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return an array that cannot be written to, nor through any other: a view of something writable is copied."""
+    """Return an array that cannot be written to, not even through another array: a view is copied."""
     if not values.flags.writeable and values.base is None:
         return values
     own = values if values.base is None else values.copy()
@@ -25,13 +25,13 @@ def read_only(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return own
 
 
-class Fixed(dict[str, Any]):
-    """A mapping of arrays, none of which can be replaced or written to.
+class FrozenArrays(dict[str, Any]):
+    """A read-only mapping of read-only arrays.
 
     Examples
     --------
-    >>> fixed = Fixed({"persons": np.array([3])})
-    >>> fixed["persons"] = np.array([30])
+    >>> counts = FrozenArrays({"persons": np.array([3])})
+    >>> counts["persons"] = np.array([30])
     Traceback (most recent call last):
     TypeError: this is read-only
     """
@@ -39,8 +39,8 @@ class Fixed(dict[str, Any]):
     def __init__(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         super().__init__({name: read_only(values) for name, values in arrays.items()})
 
-    def __reduce__(self) -> tuple[type[Fixed], tuple[dict[str, Any]]]:
-        return Fixed, (dict(self),)
+    def __reduce__(self) -> tuple[type[FrozenArrays], tuple[dict[str, Any]]]:
+        return FrozenArrays, (dict(self),)
 
     def _refuse(self, *_: object, **__: object) -> NoReturn:
         raise TypeError("this is read-only")
@@ -49,10 +49,10 @@ class Fixed(dict[str, Any]):
 
 
 class Frozen:
-    """A frozen dataclass that is checked, and has its arrays made read-only, when it is copied or unpickled, too."""
+    """A frozen dataclass that is also checked, with its arrays made read-only, when it is copied or unpickled."""
 
     def __post_init__(self) -> None:
-        """Check everything, and make arrays read-only."""
+        """Check all fields, and make arrays read-only."""
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -60,19 +60,19 @@ class Frozen:
 
 
 def make_read_only(owner: object, *names: str) -> None:
-    """Make arrays that are attributes of a frozen object, or mappings of such, read-only, where they are there."""
+    """Make attributes of a frozen object read-only, if they are arrays or mappings of arrays."""
     for name in names:
         values = getattr(owner, name)
         if values is not None:
-            fixed = Fixed(values) if isinstance(values, Mapping) else read_only(values)
+            fixed = FrozenArrays(values) if isinstance(values, Mapping) else read_only(values)
             object.__setattr__(owner, name, fixed)
 
 
 def group_sum(codes: npt.NDArray[np.integer], groups: int, values: Ints) -> Ints:
-    """Sum 64-bit integers by group without rounding.
+    """Return the exact sum of 64-bit integers in each group.
 
-    ``numpy.bincount`` adds floats, exact only below 2**53. Values are therefore summed as a high and a low part,
-    each of which stays far below that for up to 2**27 rows of a total below 2**62.
+    ``numpy.bincount`` adds floats, which are exact only below 2**53. Values are therefore summed as a high and a low
+    part, each far below that for up to 2**27 rows with a total below 2**62.
     """
     if len(values) == 0:
         return np.zeros(groups, dtype=np.int64)
@@ -84,26 +84,26 @@ def group_sum(codes: npt.NDArray[np.integer], groups: int, values: Ints) -> Ints
 
 
 def spans(first: Ints, end: Ints) -> Ints:
-    """Return the numbers from each ``first`` to its ``end``, exclusive, one span after another."""
+    """Return the numbers from each ``first`` to its ``end``, exclusive, as one array."""
     count = end - first
     ends = np.cumsum(count)
     return np.repeat(first - (ends - count), count) + np.arange(ends[-1] if len(ends) else 0)
 
 
 @dataclass(frozen=True, eq=False)
-class Groups:
-    """Rows put together.
+class Grouping:
+    """A grouping of rows.
 
     Attributes
     ----------
     number : array of int
         For each row, the number of its group.
     count : int
-        How many groups there are.
+        Number of groups.
     starts : array of int or None
-        For each group its first row, once the rows of a group stand side by side; None where they do not.
+        For each group its first row, with rows sorted by group; None if they are not sorted.
     order : array of int or None
-        The order that puts them side by side; None where they stand so by themselves.
+        The order that sorts rows by group; None if they already are, or need not be.
     """
 
     number: Codes
@@ -112,7 +112,7 @@ class Groups:
     order: Ints | None = None
 
     def sum(self, values: Ints) -> Ints:
-        """Return the sum of each group, without rounding; nothing where there are no values to add."""
+        """Return the exact sum of each group; an empty array for no values."""
         if len(values) == 0:
             return values
         if self.starts is None:
@@ -120,7 +120,7 @@ class Groups:
         return np.add.reduceat(values if self.order is None else values[self.order], self.starts)
 
     def first(self) -> Ints:
-        """Return a row of each group."""
+        """Return one row of each group."""
         if self.starts is not None:
             return self.starts if self.order is None else self.order[self.starts]
         row = np.empty(self.count, dtype=np.int64)
@@ -128,42 +128,42 @@ class Groups:
         return row
 
 
-def neighbours(opens: Bools) -> Groups:
-    """Put rows together that stand next to each other; ``opens`` says which begin a group."""
+def group_runs(opens: Bools) -> Grouping:
+    """Group adjacent rows; ``opens`` marks the first row of each group."""
     starts = np.flatnonzero(opens)
-    return Groups(np.cumsum(opens, dtype=np.int32) - np.int32(1), len(starts), starts)
+    return Grouping(np.cumsum(opens, dtype=np.int32) - np.int32(1), len(starts), starts)
 
 
-def group_keys(keys: Ints, key_space: int) -> Groups:
-    """Put rows with the same key together, in ascending order of keys.
+def group_keys(keys: Ints, key_space: int) -> Grouping:
+    """Group rows by key, in ascending order of keys.
 
     Parameters
     ----------
     keys : array of int64
         Values in ``[0, key_space)``.
     key_space : int
-        Decides how: a table over all possible keys where that is small, a sort where it is not. Keys that are
-        sorted already need neither.
+        Determines the algorithm: a table over all possible keys if there are few, a sort otherwise. Sorted keys need
+        neither.
     """
     steps = np.diff(keys, prepend=-1)
     if not (steps < 0).any():
-        return neighbours(steps != 0)
+        return group_runs(steps != 0)
     if key_space <= 4 * len(keys) + 1024:
         present = np.zeros(key_space, dtype=bool)
         present[keys] = True
         number = np.cumsum(present, dtype=np.int32) - np.int32(1)
-        return Groups(number[keys], int(number[-1]) + 1)
+        return Grouping(number[keys], int(number[-1]) + 1)
     order, ordered_keys = sort_keys(keys, key_space)
-    ordered = neighbours(np.diff(ordered_keys, prepend=-1) != 0)
+    ordered = group_runs(np.diff(ordered_keys, prepend=-1) != 0)
     number = np.empty_like(ordered.number)
     number[order] = ordered.number
-    return Groups(number, ordered.count, ordered.starts, order)
+    return Grouping(number, ordered.count, ordered.starts, order)
 
 
 def sort_keys(keys: Ints, key_space: int) -> tuple[Ints, Ints]:
-    """Return the order that sorts keys in ``[0, key_space)``, equal ones by their rows, and the sorted keys.
+    """Return the stable order that sorts keys in ``[0, key_space)``, and the sorted keys.
 
-    To sort numbers is several times as fast as to find the order of numbers, so the row goes into the number.
+    Sorting is several times as fast as an argsort, so the row number is appended to the bits of the key.
     """
     bits = len(keys).bit_length()
     if int(key_space).bit_length() + bits > 63:
@@ -174,6 +174,6 @@ def sort_keys(keys: Ints, key_space: int) -> tuple[Ints, Ints]:
 
 
 def number_groups(keys: Ints, key_space: int) -> tuple[Ints, Codes]:
-    """Return the distinct keys in ascending order, and for each row the number of its key; see `group_keys`."""
+    """Return the distinct keys in ascending order, and for each row the number of its key."""
     groups = group_keys(keys, key_space)
     return keys[groups.first()], groups.number

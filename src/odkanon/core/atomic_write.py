@@ -1,7 +1,7 @@
-"""Folders that are ours for a while, and outputs that appear whole or not at all.
+"""Atomic writes: outputs that appear complete or not at all, and locks between processes.
 
-Whoever works in such a folder holds a lock on it, which ends with the process however it ends. One of ours without a
-lock was left behind by a run that was killed; the next run that would make another in the same place removes it.
+A process holds a lock on its scratch folders, which ends with the process however it ends. A scratch folder without a
+lock was left by a killed run; the next run that creates one in the same place removes it.
 """
 
 from __future__ import annotations
@@ -16,22 +16,21 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from odkanon.core.file_lock import exclusive_lock
 from odkanon.core.paths import plain, remote
 from odkanon.errors import InputError, is_disk_full
 
-_NO_ROOM = "there is no disk space left for the output; nothing was written: free some, or choose a folder elsewhere"
+_DISK_FULL = "there is no disk space left for the output; nothing was written: free some, or choose a folder elsewhere"
 
 
 class Claim:
-    """A new folder that nobody else touches until it is released.
+    """A new scratch folder, locked until it is released.
 
     Parameters
     ----------
     parent : Path
-        Where to make it; what killed runs left there under the same names is removed.
+        The folder to create it in; scratch folders of killed runs there are removed.
     prefix, suffix : str
-        What its name begins and ends with; nothing but our own folders may have such names.
+        Start and end of its name, which only our own folders may have.
     """
 
     def __init__(self, parent: Path, prefix: str, suffix: str = "") -> None:
@@ -40,14 +39,14 @@ class Claim:
         while True:
             self.path = Path(tempfile.mkdtemp(prefix=prefix, suffix=suffix, dir=parent))
             try:
-                self._lock = _lock(self.path)
-            except (FileNotFoundError, BlockingIOError):  # another run took it for abandoned before it was locked
+                self._lock = _lock_folder(self.path)
+            except (FileNotFoundError, BlockingIOError):  # another run removed it as abandoned before it was locked
                 continue
             if self.path.exists():
                 return
 
     def release(self) -> None:
-        """Remove the folder, with all that is in it."""
+        """Remove the folder and its contents."""
         shutil.rmtree(self.path, ignore_errors=True)
         if self._lock is not None:
             os.close(self._lock)
@@ -56,14 +55,14 @@ class Claim:
 
 @contextmanager
 def partial_folder(target: Path) -> Iterator[Path]:
-    """Yield a hidden folder beside a file or folder, to prepare it in; whatever is left in it is removed at the end.
+    """Yield a hidden folder beside a target, in which to prepare it; it is removed at the end.
 
     Raises
     ------
     InputError
-        If there is no space left on the disk, or it is no place on this machine.
+        If the disk is full, or the target is not on this machine.
     """
-    target = _here(target)
+    target = _absolute(target)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         claim = Claim(target.parent, _prefix(target), ".partial")
@@ -73,34 +72,34 @@ def partial_folder(target: Path) -> Iterator[Path]:
             claim.release()
     except OSError as error:
         if is_disk_full(error):
-            raise InputError(_NO_ROOM) from None
+            raise InputError(_DISK_FULL) from None
         raise
 
 
-def _here(target: Path) -> Path:
-    """Return where an output goes, in full; raise for addresses elsewhere and names that libraries cannot open."""
+def _absolute(target: Path) -> Path:
+    """Return the absolute path of an output; raise for remote addresses and names that libraries cannot open."""
     address = remote(target)
     if address is not None:
-        raise InputError(f"{address} is not on this machine; write to a folder here, and copy it there")
+        raise InputError(f"{address} is not on this machine; write to a local folder, and copy it there")
     return plain(target).absolute()
 
 
 def check_new(path: Path, *, force: bool = False) -> None:
-    """Raise if nothing can be written to a path, or replaced there; worth asking before the work begins."""
-    _here(path)
+    """Raise if an output cannot be written to a path, or may not replace what is there."""
+    _absolute(path)
     if os.path.lexists(path) and not force:
         raise InputError(f"{path} exists already; choose another name, or have it replaced", option="force")
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file of text, all of it or nothing."""
+    """Write a text file atomically."""
     with whole_file(path) as partial:
         write_text(partial, text)
 
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """Yield where to write a file, which takes its own place when all of it is there."""
+    """Yield a temporary path for a file, which is moved to its own path once it is complete."""
     with partial_folder(path) as partial:
         yield partial / path.name
         (partial / path.name).replace(path)
@@ -114,22 +113,21 @@ def move_into_place(
     beside: Path | None = None,
     sync: bool = True,
 ) -> None:
-    """Put a finished folder where it belongs.
+    """Move a finished folder to its place.
 
-    What was there before is swapped with it in one step where the system can do that. Elsewhere it is moved away first,
-    and a run that is killed at that very moment leaves it to `restore`.
+    If the system supports it, the previous folder is swapped with it in one step. Otherwise the previous folder is
+    moved away first, and `restore` brings it back if the run is killed at that moment.
 
     Parameters
     ----------
     check : callable, optional
-        Raises where the folder may not go there. It is asked again here, where no other run can put something there
-        in between: of two that began at the same time, one would undo what the other has finished.
+        Raises if the folder may not go there. It runs under the lock, since another run may have written there
+        meanwhile.
     beside : Path, optional
-        A finished file that belongs next to the folder, under its own name. It waits as `pending` until the folder is
-        in place, and then takes its own. A run that is killed in between leaves it waiting: whoever can tell that it
-        goes with the folder that is there puts it in place, or removes it.
+        A finished file that belongs next to the folder. It stays `pending` until the folder is in place; if the run is
+        killed in between, the next reader has to decide whether it belongs to the folder that is there.
     sync : bool
-        Wait until everything is on the disk, so that not even a power cut leaves half of it.
+        Flush everything to disk, so that even a power cut leaves no partial output.
     """
     partial.chmod(0o755)
     for path in (*partial.rglob("*"), partial, *(() if beside is None else (beside,))) if sync else ():
@@ -149,7 +147,7 @@ def move_into_place(
 
 
 def pending(folder: Path) -> Path:
-    """Return where a file waits that goes with a folder which is not in place yet."""
+    """Return the path of the file beside a folder until the folder is in place."""
     return folder.with_name(f"{_prefix(folder)}pending")
 
 
@@ -161,7 +159,7 @@ def _put(partial: Path, folder: Path) -> None:
 
 
 def restore(folder: Path) -> None:
-    """Put a folder back that a killed run has moved away and not replaced."""
+    """Move a folder back that a killed run has moved away and not replaced."""
     for old in _abandoned(folder.parent, _prefix(folder), ".old"):
         if not os.path.lexists(folder) and os.path.lexists(old / folder.name):
             (old / folder.name).rename(folder)
@@ -173,7 +171,7 @@ def _prefix(target: Path) -> str:
 
 
 def _exchange(first: Path, second: Path) -> bool:
-    """Swap two folders in one step; tell whether that was possible."""
+    """Swap two folders in one step; return whether the system supports it."""
     if sys.platform != "linux":
         return False
     try:
@@ -199,7 +197,7 @@ def _replace(partial: Path, folder: Path) -> None:
 
 
 def _abandoned(parent: Path, prefix: str, suffix: str) -> Iterator[Path]:
-    """Yield the folders of such names that nobody holds, each held while it is looked at."""
+    """Yield the unlocked folders with matching names, each locked while it is in use."""
     ours = re.compile(rf"{re.escape(prefix)}[a-z0-9_]{{8}}{re.escape(suffix)}")
     try:
         names = [name for name in os.listdir(parent) if ours.fullmatch(name)]
@@ -207,7 +205,7 @@ def _abandoned(parent: Path, prefix: str, suffix: str) -> Iterator[Path]:
         return
     for name in names:
         try:
-            lock = _lock(parent / name)
+            lock = _lock_folder(parent / name)
         except OSError:
             continue
         if lock is not None:
@@ -215,10 +213,37 @@ def _abandoned(parent: Path, prefix: str, suffix: str) -> Iterator[Path]:
             os.close(lock)
 
 
+def write_text(path: Path, text: str) -> None:
+    """Write a text file with the same bytes on every system, whatever its line endings."""
+    path.write_text(text, encoding="utf-8", newline="\n")
+
+
+@contextmanager
+def exclusive_lock(target: Path) -> Iterator[None]:
+    """Hold an advisory lock that makes check-then-write on a path atomic between processes.
+
+    The lock is on a hidden file beside the path, and ends with the process however it ends. If that file cannot be
+    created, or the file system has no locks, nothing is locked.
+    """
+    path = target.absolute().with_name(f".{target.absolute().name}.odkanon-lock")
+    lock = _lock_file(path)
+    try:
+        yield
+    finally:
+        if lock is not None:
+            # Removed while locked: a process that waits for it notices, and creates another.
+            path.unlink(missing_ok=True)
+            os.close(lock)
+
+
 if sys.platform == "win32":
 
-    def _lock(folder: Path) -> int | None:
-        """Return None: nothing tells an abandoned folder from one in use, so none is ever removed."""
+    def _lock_folder(folder: Path) -> int | None:
+        """Return None: abandoned folders cannot be told from those in use, so none is ever removed."""
+        return None
+
+    def _lock_file(path: Path) -> int | None:
+        """Return None: an open file cannot be removed, and would stay."""
         return None
 
     def _sync(path: Path) -> None:
@@ -227,8 +252,8 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-    def _lock(folder: Path) -> int | None:
-        """Hold a folder, and return what to close to let go; None on disks that know no locks."""
+    def _lock_folder(folder: Path) -> int | None:
+        """Lock a folder and return the descriptor to close; None on file systems without locks."""
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -240,15 +265,29 @@ else:
             return None
         return descriptor
 
+    def _lock_file(path: Path) -> int | None:
+        """Create and lock a file, and return the descriptor to close; None if that is impossible."""
+        while True:
+            try:
+                descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+            except OSError:
+                return None
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                if os.path.samestat(os.fstat(descriptor), os.stat(path)):
+                    return descriptor
+            except FileNotFoundError:  # the previous holder has removed it
+                pass
+            except OSError:
+                os.close(descriptor)
+                path.unlink(missing_ok=True)
+                return None
+            os.close(descriptor)
+
     def _sync(path: Path) -> None:
-        """Make sure that a file or folder is on the disk."""
+        """Flush a file or folder to disk."""
         descriptor = os.open(path, os.O_RDONLY)
         try:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a text file with the same bytes on every system, whatever it ends its lines with."""
-    path.write_text(text, encoding="utf-8", newline="\n")

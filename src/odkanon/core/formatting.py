@@ -1,4 +1,4 @@
-"""Numbers as people say them: a count with its noun, a weight without digits that nobody reads."""
+"""Numbers in messages: counts with their nouns, and rounded weights."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ def format_count(count: float, nouns: str, noun: str | None = None) -> str:
     Parameters
     ----------
     count : float
-        How many, or how much.
+        The count or amount.
     nouns : str
-        What they are, in the plural.
+        The noun in the plural.
     noun : str, optional
-        The same for one of them; the plural without its last letter by default.
+        The noun in the singular; by default the plural without its final s.
 
     Examples
     --------
@@ -25,7 +25,7 @@ def format_count(count: float, nouns: str, noun: str | None = None) -> str:
 
 
 def format_number(value: float) -> str:
-    """Return a number with at most two decimals, and none where it is whole.
+    """Return a number with at most two decimals, without trailing zeros.
 
     Examples
     --------

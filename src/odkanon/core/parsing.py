@@ -1,4 +1,4 @@
-"""Documents that others may have written: JSON and TOML, of which nothing but a ValueError can come."""
+"""Untrusted JSON and TOML documents, of which all errors are ValueErrors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Return what a JSON document says; one that is nested too deep, or has numbers that are none, is an error.
+    """Return the value of a JSON document; too deep nesting, NaN and infinity are errors.
 
     Examples
     --------
@@ -25,7 +25,7 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """Return what a TOML document says; see `parse_json`."""
+    """Return the table of a TOML document; too deep nesting is an error."""
     try:
         return tomllib.loads(text)
     except RecursionError:
@@ -33,4 +33,4 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 def _no_number(text: str) -> NoReturn:
-    raise ValueError(f"{text} is no number")
+    raise ValueError(f"{text} is not a number")

@@ -1,4 +1,4 @@
-"""Names of files: a name is a name, and never a pattern, an address or the way to somebody's home."""
+"""File names and addresses: a name is never read as a pattern, an address or a home folder."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ _REMOTE = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+):/{1,2}(?=[^/])")
 
 def remote(source: str | PurePath) -> str | None:
     """Return the address of a source in an object store, such as ``s3a://bucket/trips``; None for local paths."""
-    # A path object has lost one of the two slashes, and on Windows turned the others round.
+    # A path object has lost one of the two slashes, and has backslashes on Windows.
     text = source.as_posix() if isinstance(source, PurePath) else source
     found = _REMOTE.match(text)
     return None if found is None else f"{found[1]}://{text[found.end() :]}"
 
 
 def plain(path: Path) -> Path:
-    """Return a path that every library takes for that very file.
+    """Return a path that every library reads as that file.
 
-    DuckDB and Arrow look for ``~t.csv`` in the home folder, and Arrow takes ``s3:x`` for an address; an absolute path
-    is neither.
+    DuckDB and Arrow look for ``~t.csv`` in the home folder, and Arrow reads ``s3:x`` as an address; an absolute path is
+    neither.
 
     Raises
     ------
     InputError
-        If the name is not Unicode, which libraries cannot open.
+        If the name is not valid Unicode, which libraries cannot open.
 
     Examples
     --------
@@ -40,5 +40,5 @@ def plain(path: Path) -> Path:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise InputError(f"the name of {text!r} is not written in UTF-8; rename it") from None
+        raise InputError(f"the name of {text!r} is not valid UTF-8; rename the file") from None
     return path.absolute() if text.startswith("~") or ":" in text else path

@@ -1,4 +1,4 @@
-"""How far long work is, for whoever wants to know; costs nothing where nobody does."""
+"""Progress of long tasks, which costs nothing unless someone asks for it."""
 
 from __future__ import annotations
 
@@ -6,55 +6,55 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 Share = Callable[[], float | None]
-"""Tells how much of the work is done, from 0 to 1; None where that is not known."""
+"""Returns the finished share of a task, from 0 to 1, or None if it is unknown."""
 
 
-class _Work:
-    """What is going on; one thing at a time, so that one for the whole program is enough."""
+class _CurrentTask:
+    """The current task; the program has one at a time."""
 
     share: Share | None = None
 
 
-_WORK = _Work()
+_CURRENT = _CurrentTask()
 
 
 @contextmanager
 def watched(share: Share) -> Iterator[None]:
-    """Let others ask how far the work inside is; work within work counts as part of it.
+    """Publish the progress of the task inside; a task within a task is part of it.
 
     Examples
     --------
     >>> with watched(lambda: 0.25):
-    ...     how_far()
+    ...     current_progress()
     0.25
-    >>> how_far() is None
+    >>> current_progress() is None
     True
     """
-    if _WORK.share is not None:
+    if _CURRENT.share is not None:
         yield
         return
-    _WORK.share = share
+    _CURRENT.share = share
     try:
         yield
     finally:
-        _WORK.share = None
+        _CURRENT.share = None
 
 
-def how_far() -> float | None:
-    """Return the share of the work that is done; None where nothing is going on, or nobody knows."""
-    share = _WORK.share
+def current_progress() -> float | None:
+    """Return the finished share of the current task; None if there is no task, or its share is unknown."""
+    share = _CURRENT.share
     found = None if share is None else share()
     return None if found is None else min(max(found, 0.0), 1.0)
 
 
-class Counter:
-    """Counts steps of a known number, as `watched` work.
+class StepCounter:
+    """Counts the steps of a task.
 
     Examples
     --------
     >>> with counted(4) as counter:
     ...     counter.at(1)
-    ...     how_far()
+    ...     current_progress()
     0.25
     """
 
@@ -62,21 +62,21 @@ class Counter:
         self._steps, self._done = max(steps, 1), 0.0
 
     def at(self, done: float) -> None:
-        """Say how many steps are done."""
+        """Set the number of finished steps."""
         self._done = done
 
     def step(self) -> None:
-        """Say that one more step is done."""
+        """Count one more finished step."""
         self._done += 1
 
     def share(self) -> float:
-        """Return the share that is done."""
+        """Return the finished share."""
         return self._done / self._steps
 
 
 @contextmanager
-def counted(steps: int) -> Iterator[Counter]:
-    """Yield a counter of steps that others can watch."""
-    counter = Counter(steps)
+def counted(steps: int) -> Iterator[StepCounter]:
+    """Yield a counter of steps whose progress is published."""
+    counter = StepCounter(steps)
     with watched(counter.share):
         yield counter

@@ -11,7 +11,7 @@ from odkanon.errors import InputError, nearest
 from odkanon.model.od import Matrix
 from odkanon.model.rule import Rule
 from odkanon.zoning.hierarchy import Hierarchy
-from odkanon.zoning.joint_tree import joint_of
+from odkanon.zoning.joint_tree import join_trees
 from odkanon.zoning.substeps import fine_hierarchy
 
 Steps = Literal["plain", "fine"]
@@ -37,7 +37,7 @@ def with_steps(od: Matrix, steps: Steps) -> Matrix:
 
 def of_one_height(od: Matrix) -> Matrix:
     """Return the matrix over trees that end at the same level, so that a place has the same name at both ends."""
-    return reaching(od, joint_of(od.origins, od.destinations).tree.top)
+    return reaching(od, join_trees(od.origins, od.destinations).tree.top)
 
 
 def reaching(od: Matrix, level: int) -> Matrix:

@@ -21,7 +21,7 @@ from odkanon.model.budget import Budget
 from odkanon.model.od import AXES
 from odkanon.model.rule import Rule
 from odkanon.zoning.hierarchy import Cut, Hierarchy, cut_at
-from odkanon.zoning.joint_tree import Joint, joint_of
+from odkanon.zoning.joint_tree import JointTree, join_trees
 
 _GALLOP = 4.0
 """How many times more classes the next probe may have while none has failed."""
@@ -198,13 +198,13 @@ class SquarePath(Path):
     """
 
     engine: Engine
-    joint: Joint
+    joint: JointTree
     order: MergeOrder
 
     @classmethod
     def of(cls, engine: Engine, rule: Rule) -> SquarePath:
         """Work out the sequence of merges from the marginal masses alone."""
-        joint = joint_of(engine.tree("origin"), engine.tree("destination"))
+        joint = join_trees(engine.tree("origin"), engine.tree("destination"))
         first, second = (engine.node_masses(axis, rule.main_measure) for axis in AXES)
         return cls(engine, joint, MergeOrder.of(joint.tree, joint.masses((first, second))))
 

@@ -1,4 +1,4 @@
-"""Tables of flows between numbered places, and the one way in which flows are merged."""
+"""Tables of flows between numbered places, and how flows are merged."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from functools import cached_property
 
 import numpy as np
 
-from odkanon.core.arrays import Bools, Codes, Groups, Ints, group_keys, group_sum, neighbours
+from odkanon.core.arrays import Bools, Codes, Grouping, Ints, group_keys, group_runs, group_sum
 from odkanon.model.measures import BY_CONTRIBUTOR, MeasureColumns
 
 
 @dataclass(frozen=True, eq=False)
 class Contributions:
-    """Who takes part in which flow: distinct (flow, head) combinations; a head is a person or a household.
+    """The contributors of each flow: distinct combinations of a flow and a contributor (a person or household).
 
     Attributes
     ----------
-    flow, head : array of int
-        Row of the flow and number of the head, without repetition.
+    flow, contributor : array of int
+        Row of the flow and number of the contributor; each combination occurs once.
     people : int
-        How many heads there are in all; their numbers are below it.
+        An upper bound of the numbers of contributors.
     masses : mapping of str to array of int
-        By measure that adds up, how much of the flow is of that head; empty where that is not kept.
+        For additive measures, the mass of each contributor in the flow; empty if not needed.
     """
 
     flow: Codes
@@ -32,7 +32,7 @@ class Contributions:
     masses: Mapping[str, Ints] = field(default_factory=dict)
 
     def relabel(self, new_flow: Codes, flows: int) -> Contributions:
-        """Return who takes part after flows have been merged; flow number -1 drops a flow."""
+        """Return the contributions after flows have been renumbered and merged; number -1 drops a flow."""
         target = new_flow[self.flow]
         stays = target >= 0
         keys = target[stays].astype(np.int64) * self.people + self.contributor[stays]
@@ -46,11 +46,11 @@ class Contributions:
         )
 
     def counting(self, *measures: str) -> Contributions:
-        """Return the same with some of the masses alone."""
+        """Return the contributions with some of their masses."""
         return replace(self, masses={name: self.masses[name] for name in measures})
 
     def joined(self, others: Contributions) -> Contributions:
-        """Return these visits and those of the same heads to other flows."""
+        """Return these contributions and those of the same contributors to other flows."""
         return Contributions(
             np.concatenate([self.flow, others.flow]),
             np.concatenate([self.contributor, others.contributor]),
@@ -59,9 +59,9 @@ class Contributions:
         )
 
     def largest(self, measure: str, totals: Ints) -> Ints:
-        """Return the most of each flow that can be of one head; ``totals`` is what the flows have in all.
+        """Return an upper bound of the largest contribution to each flow, given the ``totals`` of the flows.
 
-        Nobody knows whose the rest is that names no head: it may be of the head that has most.
+        Mass without a known contributor may be that of the largest one.
         """
         mass = self.masses[measure]
         most = np.zeros(len(totals), dtype=np.int64)
@@ -69,10 +69,10 @@ class Contributions:
         return most + totals - group_sum(self.flow, len(totals), mass)
 
 
-def contributions_of_records(
+def record_contributions(
     contributors: Mapping[str, Codes], masses: Mapping[str, Ints] | None = None
 ) -> dict[str, Contributions]:
-    """Return who takes part in which record, given the head of each (-1 is nobody) and what each record has."""
+    """Return the contributions to records, given the contributor of each (-1 for none) and the masses of records."""
     contributions = {}
     for name, contributor in contributors.items():
         known = np.flatnonzero(contributor >= 0).astype(np.int32)
@@ -83,7 +83,7 @@ def contributions_of_records(
 
 @dataclass(frozen=True)
 class Totals:
-    """What some flows add up to; weight in units of ``1 / scale``, None where there is none."""
+    """Totals of some flows; weight in units of ``1 / scale``, None without weights."""
 
     pairs: int = 0
     trips: int = 0
@@ -100,26 +100,26 @@ class Totals:
 
 @dataclass(frozen=True, eq=False)
 class Flows(MeasureColumns):
-    """Flows between numbered places, with all that is counted of them.
+    """Flows between numbered places, with their masses.
 
     Attributes
     ----------
     origin, destination : array of int
         Numbers of the places.
     pairs : array of int
-        How many OD pairs of the input each flow stands for; empty where that is not counted.
+        Number of OD pairs of the input in each flow; empty if not needed.
     trips : array of int
         Number of trips.
     weight : array of int or None
         Sum of weights, in units of ``1 / scale``. Integers make sums exact and independent of row order.
-    contributions : mapping of str to Visits
-        Who takes part, for each measure that counts heads and that the input names.
+    contributions : mapping of str to Contributions
+        The contributors, for each measure whose contributors the input identifies.
     scale : int
-        Units of weight in one.
+        Units per unit of weight.
     contributor_counts : mapping of str to array of int
-        Number of distinct heads of each flow, where an engine has counted them and keeps who they are.
+        Number of distinct contributors of each flow, if an engine has counted them elsewhere.
     attributes : tuple of array of int
-        For each axis besides the two places, the numbers of the values; merged flows are of any kind.
+        For each attribute of a cube, the codes of the values; merged flows have none.
     """
 
     origin: Codes
@@ -137,7 +137,7 @@ class Flows(MeasureColumns):
 
     @cached_property
     def contributors(self) -> Mapping[str, Ints]:
-        """Number of distinct heads of each flow, by measure."""
+        """Number of distinct contributors of each flow, by measure."""
         counted = {
             name: np.bincount(contributions.flow, minlength=len(self)).astype(np.int64)
             for name, contributions in self.contributions.items()
@@ -145,13 +145,13 @@ class Flows(MeasureColumns):
         return {**self.contributor_counts, **counted}
 
     def totals(self, which: Bools | None = None) -> Totals:
-        """Return what (some of) the flows add up to."""
+        """Return the totals of all or some of the flows."""
         keep = slice(None) if which is None else which
         weight = None if self.weight is None else int(self.weight[keep].sum())
         return Totals(int(self.pairs[keep].sum()), int(self.trips[keep].sum()), weight)
 
     def only(self, measures: frozenset[str]) -> Flows:
-        """Return the same flows without what is not among ``measures`` (trips always stay)."""
+        """Return the flows with trips and the given ``measures``."""
         return replace(
             self,
             weight=self.weight if "weight" in measures else None,
@@ -174,11 +174,11 @@ class Flows(MeasureColumns):
             None if self.weight is None else self.weight[keep],
             self._relabelled(number, kept),
             self.scale,
-            attributes=tuple(kind[keep] for kind in self.attributes),
+            attributes=tuple(code[keep] for code in self.attributes),
         )
 
     def merge(self, origin: Codes, destination: Codes) -> tuple[Flows, Codes]:
-        """Merge all flows that get the same new (origin, destination).
+        """Merge all flows with the same new origin and destination.
 
         Parameters
         ----------
@@ -188,9 +188,9 @@ class Flows(MeasureColumns):
         Returns
         -------
         merged : Flows
-            Sorted by (origin, destination).
+            Sorted by origin and destination.
         number : array of int
-            For each old flow, the row of the flow it went into.
+            For each old flow, the row of its merged flow.
         """
         width = int(destination.max(initial=0)) + 1
         height = int(origin.max(initial=0)) + 1
@@ -198,23 +198,23 @@ class Flows(MeasureColumns):
         return self._merged(groups, origin, destination), groups.number
 
     def merge_attributes(self) -> Flows:
-        """Merge all flows between the same places that are of the same kind."""
+        """Merge all flows with the same places and attributes."""
         number = np.zeros(len(self), dtype=np.int64)
         for code in (self.origin, self.destination, *self.attributes):
             number = group_keys(number * (int(code.max(initial=0)) + 1) + code, 2**62).number.astype(np.int64)
         groups = group_keys(number, len(self) + 1)
         merged = self._merged(groups, self.origin, self.destination)
-        return replace(merged, attributes=tuple(kind[groups.first()] for kind in self.attributes))
+        return replace(merged, attributes=tuple(code[groups.first()] for code in self.attributes))
 
     def merge_destinations(self, parent: Codes) -> tuple[Flows, Codes]:
-        """Merge the destinations of sorted flows into parents, whose numbers rise with theirs; see `merge`."""
+        """Merge the destinations of sorted flows into their parents, which have the same order; see `merge`."""
         destination = parent[self.destination]
         opens = np.ones(len(self), dtype=bool)
         opens[1:] = (self.origin[1:] != self.origin[:-1]) | (destination[1:] != destination[:-1])
-        groups = neighbours(opens)
+        groups = group_runs(opens)
         return self._merged(groups, self.origin, destination), groups.number
 
-    def _merged(self, groups: Groups, origin: Codes, destination: Codes) -> Flows:
+    def _merged(self, groups: Grouping, origin: Codes, destination: Codes) -> Flows:
         first = groups.first()
         return Flows(
             origin[first].astype(np.int32, copy=False),

@@ -13,7 +13,7 @@ import numpy as np
 from odkanon.attributes.hierarchies import AttributeAxis
 from odkanon.core.arrays import Bools, Codes, Ints, group_sum, number_groups
 from odkanon.core.formatting import format_number
-from odkanon.model.flows import Flows, contributions_of_records
+from odkanon.model.flows import Flows, record_contributions
 from odkanon.model.measures import MEASURES, MeasureColumns
 from odkanon.model.provenance import Rejected, Source, Summary
 from odkanon.zoning.hierarchy import Hierarchy
@@ -211,7 +211,7 @@ def od_matrix(
     destinations, destination = _observed(destinations, destination)
     ones = np.ones(count, dtype=np.int64)
     trips = ones if trips is None else trips
-    contributions = contributions_of_records(
+    contributions = record_contributions(
         contributors or {}, {"trips": trips} if weight is None else {"trips": trips, "weight": weight}
     )
     records = Flows(origin, destination, ones, trips, weight, contributions, scale, attributes=attributes)

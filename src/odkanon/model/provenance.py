@@ -1,4 +1,4 @@
-"""Where a matrix comes from, what was turned away on the way, and what the rest adds up to."""
+"""Provenance of a matrix: its source, the rejected rows, and the totals of the others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from odkanon.model.measures import MEASURES, MeasureColumns
 
 @dataclass(frozen=True)
 class Rejected:
-    """What was turned away for one reason; weight in units of ``1 / scale``, as far as it could be read."""
+    """The rows rejected for one reason, with their trips and weight (in units of ``1 / scale``, as far as readable)."""
 
     rows: int
     trips: int
@@ -22,22 +22,22 @@ class Rejected:
 
 @dataclass(frozen=True)
 class Source:
-    """Where a matrix comes from.
+    """The source of a matrix.
 
     Attributes
     ----------
     rows : int
-        Rows of the input, good and bad.
+        Number of input rows, valid or not.
     sha256 : str or None
-        Of the input file.
+        Digest of the input file.
     rejected : mapping of str to Rejected
-        What was turned away, by reason.
+        Rejected rows, by reason.
     mean_weight : Fraction or None
-        Mean weight of a trip of the whole data set, before an area or a segment is taken of it.
+        Mean weight of a trip of the whole data set, before an area or a segment is selected.
     lookalikes : int
-        Rows that are the same as another in all that was read, where nothing tells copies from trips.
+        Number of rows that equal another, if nothing distinguishes duplicates from trips.
     reading : mapping
-        What was read and how, as it was said: for the steward, never for the public, as filters may name people.
+        The reading options; private, as filters may name people.
     """
 
     rows: int
@@ -48,26 +48,26 @@ class Source:
     reading: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     def reject(self, reason: str, part: Rejected) -> Source:
-        """Return the account with some rows turned away for one more reason; unchanged where there are none."""
+        """Return the source with further rejected rows; unchanged if there are none."""
         return replace(self, rejected={**self.rejected, reason: part}) if part.rows else self
 
 
 @dataclass(frozen=True)
 class Summary(MeasureColumns):
-    """What a release needs to know of its input, wherever the pairs are.
+    """The totals of a matrix and its provenance: all that a release keeps of its input.
 
     Attributes
     ----------
     pairs, trips : int
         Number of OD pairs and of trips.
     weight : int or None
-        Sum of weights, in units of ``1 / scale``; None where trips have none.
+        Sum of weights, in units of ``1 / scale``; None without weights.
     contributors : mapping of str to int
-        Number of distinct heads, for each measure that counts them and that the input names.
+        Number of distinct contributors, for each measure whose contributors the input identifies.
     scale : int
-        Units of weight in one.
+        Units per unit of weight.
     source : Source
-        Where it comes from, and what was rejected on the way.
+        The provenance.
     """
 
     pairs: int
@@ -79,7 +79,7 @@ class Summary(MeasureColumns):
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """What the input lets us count."""
+        """The measures that the input has."""
         return tuple(measure for measure in MEASURES if getattr(self, measure) is not None)
 
     @property
@@ -88,10 +88,10 @@ class Summary(MeasureColumns):
         if self.source.mean_weight is not None:
             return self.source.mean_weight
         if self.weight is None or self.trips == 0:
-            raise InputError("the population can only be protected where trips have a weight; say which column it is")
+            raise InputError("protecting the population needs a weight for each trip; name the column of weights")
         return Fraction(self.weight, self.trips * self.scale)
 
     @property
     def own_mean_weight(self) -> Fraction | None:
-        """Exact mean weight of these very trips; None where there are none, or none with a weight."""
+        """Exact mean weight of the trips of this matrix; None without trips or weights."""
         return Fraction(self.weight, self.trips * self.scale) if self.weight is not None and self.trips else None

@@ -9,8 +9,7 @@ from typing import Any
 
 import pyarrow.parquet
 
-from odkanon.core.atomic_write import check_new, move_into_place, partial_folder, restore, write_text
-from odkanon.core.file_lock import exclusive_lock
+from odkanon.core.atomic_write import check_new, exclusive_lock, move_into_place, partial_folder, restore, write_text
 from odkanon.core.parsing import parse_json
 from odkanon.core.sql import connect, write_csv
 from odkanon.errors import InputError, RefusedError

@@ -1,1 +1,1 @@
-"""Cells, hierarchies over them, and the zones that are published."""
+"""H3 cells, hierarchies of zones, and published zones."""

@@ -22,13 +22,13 @@ Floats = npt.NDArray[np.float64]
 
 MAX_RESOLUTION = 15
 WORLD = np.uint64(0)
-"""The id of the virtual node above resolution 0; no H3 cell has it."""
+"""The id of the virtual root above resolution 0; no H3 cell has it."""
 
 KM_PER_DEGREE = 111.195
 """Length of a degree of latitude."""
 
-_LOOKED_AT = 4096
-"""Points that tell whether many are the same."""
+_SAMPLE = 4096
+"""Points that are checked for duplicates."""
 _RESOLUTION_SHIFT = np.uint64(52)
 _RESOLUTION_MASK = np.uint64(0xF << 52)
 _SIXES = np.uint64(int("6" * MAX_RESOLUTION, 8))
@@ -42,7 +42,7 @@ def latlng_to_cell(lat: Floats, lng: Floats, resolution: int) -> Cells:
     Parameters
     ----------
     lat, lng : array of float
-        Degrees; every value finite and in range (the caller has validated them, no H3 library does).
+        Degrees, finite and in range: the caller has to validate them, since no H3 library does.
     resolution : int
         H3 resolution in [0, 15].
 
@@ -55,13 +55,13 @@ def latlng_to_cell(lat: Floats, lng: Floats, resolution: int) -> Cells:
     check_resolution(resolution)
     if len(lat) == 0:
         return np.empty(0, dtype=np.uint64)
-    if 3 * len(np.unique(lat[:_LOOKED_AT])) <= 2 * len(lat[:_LOOKED_AT]):
+    if 3 * len(np.unique(lat[:_SAMPLE])) <= 2 * len(lat[:_SAMPLE]):
         return _cells_of_stops(lat, lng, resolution)
     return np.asarray(vector.coordinates_to_cells(np.ascontiguousarray(lat), np.ascontiguousarray(lng), resolution))
 
 
 def _cells_of_stops(lat: Floats, lng: Floats, resolution: int) -> Cells:
-    """Return the cell of each point where many points are the same: stations, or the homes of one person's trips."""
+    """Return the cell of each point if many points are equal, such as stations or homes."""
     (north, rows), (east, columns) = (_distinct(side) for side in (lat, lng))
     key, number = number_groups(rows * len(east) + columns, len(north) * len(east))
     place = np.divmod(key, len(east))
@@ -69,7 +69,7 @@ def _cells_of_stops(lat: Floats, lng: Floats, resolution: int) -> Cells:
 
 
 def _distinct(values: Floats) -> tuple[Floats, npt.NDArray[np.int64]]:
-    """Return the values that occur, and for each the number of its value."""
+    """Return the distinct values, and for each entry the number of its value."""
     found = pc.dictionary_encode(pa.array(values))
     return found.dictionary.to_numpy(), found.indices.to_numpy().astype(np.int64)
 
@@ -81,10 +81,10 @@ def cell_to_latlng(cells: Cells) -> tuple[Floats, Floats]:
 
 
 def cell_to_parent(cells: Cells, resolution: int) -> Cells:
-    """Return the ancestor of each cell at a coarser (or its own) resolution, by bit arithmetic alone.
+    """Return the ancestor of each cell at a coarser (or its own) resolution, by bit arithmetic.
 
-    An H3 index keeps its resolution in bits 52-55 and one 3-bit digit for each finer level below; the ancestor
-    at resolution ``r`` has ``r`` there and all of its low ``3 * (15 - r)`` bits set.
+    An H3 index has its resolution in bits 52-55, followed by one 3-bit digit per level; the ancestor at resolution
+    ``r`` has ``r`` there and its low ``3 * (15 - r)`` bits set.
 
     Examples
     --------
@@ -104,9 +104,9 @@ def cell_to_resolution(cells: Cells) -> npt.NDArray[np.int64]:
 
 
 def cell_to_span(cells: Cells, resolution: int) -> tuple[Cells, Cells]:
-    """Return between which indices, inclusive, the descendants of each cell at a finer (or its own) resolution lie.
+    """Return the first and last index of the descendants of each cell at a finer (or its own) resolution.
 
-    Those of other cells do not: cells of a resolution in the order of their indices follow the tree.
+    No other cells lie between them, since the indices of a resolution are in tree order.
 
     Examples
     --------
@@ -123,9 +123,9 @@ def cell_to_span(cells: Cells, resolution: int) -> tuple[Cells, Cells]:
 
 
 def is_pentagon(cells: Cells) -> npt.NDArray[np.bool_]:
-    """Tell for each cell whether it is one of the twelve pentagons of its resolution.
+    """Return for each cell whether it is one of the twelve pentagons of its resolution.
 
-    They lie in twelve of the base cells (bits 45-51), at the centre: all of their digits are 0.
+    They are the central descendants of twelve base cells (bits 45-51), so all of their digits are 0.
     """
     base = (cells >> np.uint64(45)) & np.uint64(0x7F)
     unused = np.uint64(3) * (np.uint64(MAX_RESOLUTION) - cell_to_resolution(cells).astype(np.uint64))
@@ -135,12 +135,12 @@ def is_pentagon(cells: Cells) -> npt.NDArray[np.bool_]:
 
 
 def is_valid_cell(cells: Cells) -> npt.NDArray[np.bool_]:
-    """Tell for each number whether it is the index of an H3 cell."""
+    """Return for each number whether it is the index of an H3 cell."""
     return np.asarray(pa.array(h3ronpy.cells_valid(pa.array(cells), booleanarray=True)))
 
 
 def str_to_cell(text: pa.Array) -> Cells:
-    """Parse cells written as hexadecimal or as decimal integers; what cannot be parsed becomes 0."""
+    """Return cells from hexadecimal or decimal text; 0 where it cannot be parsed."""
     looks_right = pc.match_substring_regex(pc.utf8_trim_whitespace(text), "^[0-9a-fA-F]{15,20}$")
     candidates = pc.if_else(looks_right, pc.utf8_trim_whitespace(text), None)
     parsed = pa.array(h3ronpy.cells_parse(pc.fill_null(candidates, "-"), set_failing_to_invalid=True))
@@ -148,7 +148,7 @@ def str_to_cell(text: pa.Array) -> Cells:
 
 
 def cell_to_str(cells: Cells) -> npt.NDArray[np.str_]:
-    """Return the usual hexadecimal text of each cell; the virtual root is called ``world``."""
+    """Return the hexadecimal text of each cell; that of the virtual root is ``world``."""
     text = np.full(len(cells), "world", dtype="<U16")
     real = cells != WORLD
     if real.any():
@@ -163,30 +163,30 @@ def cell_to_polygon(cell: str) -> dict[str, Any]:
 
 @lru_cache(maxsize=1 << 15)
 def _corners(cell: str) -> tuple[tuple[float, float], ...]:
-    """Return the corners of a cell, the first one again at the end; kept, since a slider shows the same cells again."""
+    """Return the corners of a cell as a closed ring; cached, since the explorer draws the same cells many times."""
     ring = [(round(lng, 7), round(lat, 7)) for lat, lng in h3.cell_to_boundary(cell)]
     longitudes = [point[0] for point in ring]
     if max(longitudes) - min(longitudes) > 180:
         ring = [(lng + 360 if lng < 0 else lng, lat) for lng, lat in ring]
-    # GeoJSON wants outer rings counter-clockwise and closed; H3 already walks that way.
+    # GeoJSON requires closed, counter-clockwise outer rings; H3 has this orientation.
     return *ring, ring[0]
 
 
 def cell_radius(resolution: int) -> float:
-    """Return about how far the corners of a cell lie from its centre, in degrees of latitude."""
+    """Return the approximate distance from the centre of a cell to its corners, in degrees of latitude."""
     check_resolution(resolution)
     return float(h3.average_hexagon_edge_length(resolution, unit="km")) / KM_PER_DEGREE
 
 
 def cells_to_polygons(cells: Sequence[str]) -> dict[str, Any]:
-    """Return the common outline of some cells, also of mixed resolutions, as a GeoJSON polygon or multipolygon."""
+    """Return the union of cells, possibly of several resolutions, as a GeoJSON polygon or multipolygon."""
     finest = max(h3.get_resolution(cell) for cell in cells)
     outline: dict[str, Any] = h3.cells_to_geo(h3.uncompact_cells(cells, finest))
     several = outline["type"] == "MultiPolygon"
     polygons = [list(polygon) for polygon in (outline["coordinates"] if several else [outline["coordinates"]])]
     longitudes = [point[0] for polygon in polygons for ring in polygon for point in ring]
     wraps = max(longitudes) - min(longitudes) > 180
-    # One side of the antimeridian is shifted, so that a zone across it stays in one piece.
+    # One side of the antimeridian is shifted, so that a zone across it remains one piece.
     shaped = [
         [[[lng + 360 if wraps and lng < 0 else lng, lat] for lng, lat in ring] for ring in polygon]
         for polygon in polygons
@@ -195,6 +195,6 @@ def cells_to_polygons(cells: Sequence[str]) -> dict[str, Any]:
 
 
 def check_resolution(resolution: int) -> None:
-    """Raise unless ``resolution`` is one that H3 has."""
+    """Raise unless ``resolution`` is an H3 resolution."""
     if not 0 <= resolution <= MAX_RESOLUTION:
         raise InputError(f"resolution {resolution} does not exist: H3 has 0 (coarsest) to 15 (finest)")

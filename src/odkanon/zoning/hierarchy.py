@@ -1,7 +1,7 @@
 """Hierarchies of zones over the leaves of one axis, and cuts through them.
 
-The leaves are kept in such an order that those below any node stand next to each other. A node is then just an
-interval of leaves, a cut is a partition into intervals, and every question about the tree is array arithmetic.
+Leaves are sorted so that those below any node are adjacent. A node is then an interval of leaves, a cut is a partition
+into intervals, and all operations on the tree are array arithmetic.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from odkanon.zoning.cells import WORLD, Cells, Floats, cell_to_latlng, cell_to_p
 Ids = npt.NDArray[Any]
 
 
-class Places(Protocol):
-    """A part of the world outside of which there are no places."""
+class StudyArea(Protocol):
+    """The area that contains all places."""
 
     def mask(self, resolution: int) -> Cells:
-        """Return the cells, of any resolutions up to the given one, that make it up; none lies in another."""
+        """Return the disjoint cells, of any resolutions up to the given one, that cover it."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class Hierarchy:
-    """A tree over the leaves of one axis; every leaf is at the same depth.
+    """A tree over the leaves of one axis, all at the same depth.
 
     Attributes
     ----------
@@ -43,20 +43,20 @@ class Hierarchy:
     resolution : int or None
         H3 resolution of the leaves; None for other zonings.
     outlines : mapping of str to dict or None
-        GeoJSON geometries by id, for zonings that bring their own.
+        GeoJSON geometries by id, for zonings with their own.
     listed : tuple of array of int or None
-        For each level and node of a lookup table, the leaves that the whole table has below it, observed or not; None
-        where this tree is the whole table, and for H3, where it follows from the resolution.
+        For each level and node of a lookup table, the number of its leaves in the whole table, observed or not; None
+        if this tree is the whole table, and for H3, where it follows from the resolution.
     public : Hierarchy or None
-        For other zonings: the tree as the world knows it, where this one has only some of its leaves.
-    within : Places or None
-        For H3: where there are places at all, if that is publicly known.
+        For other zonings: the public tree, if this one has only some of its leaves.
+    within : StudyArea or None
+        For H3: the area that contains all places, if it is public.
     steps : int
-        For H3: how many levels it takes from a resolution to the next; see `odkanon.zoning.substeps`.
+        For H3: the number of levels from one resolution to the next; see `odkanon.zoning.substeps`.
     names : tuple of str
-        For other zonings: what levels are called, from the leaves on, as far as they have names.
+        For other zonings: the names of the levels, from the leaves on, as far as they have any.
     spare : frozenset of str
-        For attributes: leaves that a reader may know to be empty, such as a missing answer.
+        For attributes: leaves that a reader may know to be empty, such as a missing value.
     """
 
     ids: tuple[Ids, ...]
@@ -65,7 +65,7 @@ class Hierarchy:
     outlines: Mapping[str, dict[str, Any]] | None = None
     listed: tuple[Ints, ...] | None = None
     public: Hierarchy | None = None
-    within: Places | None = None
+    within: StudyArea | None = None
     steps: int = 1
     names: tuple[str, ...] = ()
     spare: frozenset[str] = frozenset()
@@ -102,17 +102,17 @@ class Hierarchy:
 
     @cached_property
     def id_ranks(self) -> tuple[Ints, ...]:
-        """For each level and node, its place when the nodes of that level are sorted by id."""
+        """For each level and node, its rank among the nodes of that level by id."""
         return tuple(np.argsort(np.argsort(ids, kind="stable"), kind="stable") for ids in self.ids)
 
     @cached_property
     def offsets(self) -> Ints:
-        """How many nodes there are below each level: all nodes have numbers, those of a level from its offset on."""
+        """For each level, the number of nodes below it, which is where the numbering of its nodes starts."""
         return np.cumsum([0, *(len(ids) for ids in self.ids)])
 
     @cached_property
     def first_children(self) -> tuple[Ints, ...]:
-        """For each level and node, its first child within the level below, and last where the children end."""
+        """For each level and node, its first child in the level below, and last the end of all children."""
         above = (np.append(np.searchsorted(fine, coarse), len(fine)) for fine, coarse in pairwise(self.starts))
         return (np.zeros(len(self.leaves) + 1, dtype=np.int64), *above)
 
@@ -121,7 +121,7 @@ class Hierarchy:
         return np.diff(self.first_children[level])
 
     def labels(self, level: int, nodes: Ints | None = None) -> npt.NDArray[np.str_]:
-        """Return the published names of the nodes of a level, or of some of them."""
+        """Return the published names of all or some nodes of a level."""
         ids = self.ids[level] if nodes is None else self.ids[level][nodes]
         if self.resolution is None:
             return ids
@@ -132,17 +132,17 @@ class Hierarchy:
         return cell_to_str(ids)
 
     def level_resolution(self, level: int) -> int | None:
-        """Return the H3 resolution of a level; None for other zonings, the virtual root and steps in between."""
+        """Return the H3 resolution of a level; None for other zonings, the virtual root and substeps."""
         if self.resolution is None or level % self.steps or level > self.resolution * self.steps:
             return None
         return self.resolution - level // self.steps
 
     def level_of_resolution(self, resolution: int) -> int:
-        """Return the level of the cells of an H3 resolution; negative where it is finer than the leaves."""
+        """Return the level of the cells of an H3 resolution; negative if it is finer than the leaves."""
         return ((self.resolution or 0) - resolution) * self.steps
 
     def restrict(self, keep: Bools) -> Hierarchy:
-        """Return the tree over some of the leaves: unobserved nodes go, and so do levels above the new root."""
+        """Return the tree over some of the leaves, without nodes that become empty and levels above the new root."""
         before = np.concatenate([[0], np.cumsum(keep)])
         ids, starts, listed = [], [], []
         whole = self.sizes if self.listed is None else self.listed
@@ -158,7 +158,7 @@ class Hierarchy:
         return replace(tree, outlines=self.outlines, listed=kept, public=public)
 
     def to_public_root(self) -> Hierarchy:
-        """Return the tree with the levels above its root as well, up to the root that the world knows."""
+        """Return the tree extended by the levels above its root, up to the public root."""
         above: list[Ids] = []
         listed = self.listed
         if self.resolution is None:
@@ -175,7 +175,7 @@ class Hierarchy:
         return replace(self, ids=(*self.ids, *above), starts=starts, listed=listed)
 
     def reaching(self, level: int) -> Hierarchy:
-        """Return the tree with the levels above its root as well, up to a level that is not beyond the public root."""
+        """Return the tree extended by the levels above its root, up to a level at or below the public root."""
         if level <= self.top:
             return self
         tall = self.to_public_root()
@@ -194,8 +194,8 @@ class Hierarchy:
 
     def __repr__(self) -> str:
         levels = " < ".join(f"{len(ids):,}" for ids in self.ids)
-        kind = "lookup" if self.resolution is None else f"H3 resolution {self.resolution}"
-        return f"Hierarchy({kind}; nodes by level: {levels})"
+        zoning = "lookup" if self.resolution is None else f"H3 resolution {self.resolution}"
+        return f"Hierarchy({zoning}; nodes by level: {levels})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,7 +205,7 @@ class Cut:
     Attributes
     ----------
     tree : Hierarchy
-        What is cut.
+        The hierarchy.
     level : array of int
         For each zone, the level of its node.
     starts : array of int
@@ -233,12 +233,12 @@ class Cut:
 
     @property
     def numbers(self) -> Ints:
-        """For each zone, the number of its node among those of all levels; see `Hierarchy.offsets`."""
+        """For each zone, the number of its node among the nodes of all levels; see `Hierarchy.offsets`."""
         return self.tree.offsets[self.level] + self.node
 
 
 def cut_at(tree: Hierarchy, level_of_leaf: npt.NDArray[np.int8]) -> Cut:
-    """Return the cut whose zone, for each leaf, is the leaf's ancestor at the given level."""
+    """Return the cut in which the zone of each leaf is its ancestor at the given level."""
     leaves = np.arange(len(level_of_leaf))
     opens = tree.first_leaves[level_of_leaf, leaves] == leaves
     zone_of_leaf = np.cumsum(opens, dtype=np.int32) - np.int32(1)
@@ -246,7 +246,7 @@ def cut_at(tree: Hierarchy, level_of_leaf: npt.NDArray[np.int8]) -> Cut:
 
 
 def cut_through(tree: Hierarchy, whole: Sequence[Bools]) -> Cut:
-    """Return the cut of the topmost nodes that are to stay whole, told for each level above the leaves."""
+    """Return the cut of the topmost nodes marked as ``whole``, level by level above the leaves."""
     levels, starts = [], []
     nodes = np.zeros(len(tree.ids[-1]), dtype=np.int64)
     for level in range(tree.top, -1, -1):
@@ -264,7 +264,7 @@ def cut_through(tree: Hierarchy, whole: Sequence[Bools]) -> Cut:
 
 
 def level_cut(tree: Hierarchy, level: int) -> Cut:
-    """Return the cut through one level of the tree (the root where the tree is lower than that)."""
+    """Return the cut through one level of the tree, or at the root if the tree is lower."""
     level = min(level, tree.top)
     return cut_at(tree, np.full(len(tree.leaves), level, dtype=np.int8))
 
@@ -272,7 +272,7 @@ def level_cut(tree: Hierarchy, level: int) -> Cut:
 def h3_hierarchy(cells: Cells) -> Hierarchy:
     """Return the H3 hierarchy over the distinct cells of an array, all of one resolution.
 
-    The root is the finest cell that covers them all; a virtual node joins several resolution-0 cells.
+    The root is the finest cell that contains all of them, or a virtual node above several resolution-0 cells.
 
     Examples
     --------
@@ -283,7 +283,7 @@ def h3_hierarchy(cells: Cells) -> Hierarchy:
     ids = [_distinct(cells)]
     resolution = int(cell_to_resolution(ids[0][:1])[0]) if len(cells) else 0
     starts = [np.arange(len(ids[0]))]
-    # Sorted children have sorted parents: coarser digits are the more significant ones.
+    # Sorted children have sorted parents, since coarser digits are more significant.
     for coarser in range(resolution - 1, -1, -1):
         parents = cell_to_parent(ids[-1], coarser)
         first = np.flatnonzero(np.concatenate([[True], parents[1:] != parents[:-1]])[: len(parents)])
@@ -295,7 +295,7 @@ def h3_hierarchy(cells: Cells) -> Hierarchy:
 
 
 def make_levels(ids_of_leaf: list[Ids], resolution: int | None) -> Hierarchy:
-    """Return the tree in which each leaf, in tree order, has the given ids, level by level; of the same order."""
+    """Return the tree of leaves in tree order, given the ids of their ancestors level by level."""
     ids, starts = [], []
     for of_leaf in ids_of_leaf:
         first = np.flatnonzero(np.concatenate([[True], of_leaf[1:] != of_leaf[:-1]])[: len(of_leaf)])
@@ -305,7 +305,7 @@ def make_levels(ids_of_leaf: list[Ids], resolution: int | None) -> Hierarchy:
 
 
 def _distinct(cells: Cells) -> Cells:
-    """Return the distinct cells, sorted; those of an OD matrix are both already, which is quickly seen."""
+    """Return the distinct cells, sorted; the cells of an OD matrix already are, which is quick to check."""
     if (cells[1:] > cells[:-1]).all():
         return cells
     return np.unique(cells)

@@ -1,4 +1,4 @@
-"""One tree over the places of both ends, so that one cut is a zoning of origins and destinations alike."""
+"""One tree over origins and destinations, so that one cut is a zoning of both."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from odkanon.zoning.zones import find_nodes
 
 
 @dataclass(frozen=True, eq=False)
-class Joint:
+class JointTree:
     """The joint tree of two axes.
 
     Attributes
@@ -20,7 +20,7 @@ class Joint:
     tree : Hierarchy
         Over the leaves that occur at either end.
     sides : tuple of Hierarchy
-        The trees of the origins and of the destinations, each as tall as the joint one.
+        The trees of the origins and of the destinations, extended to the height of the joint tree.
     leaves : tuple of array of int
         For each leaf of a side, its number in the joint tree; in the same order.
     """
@@ -30,18 +30,18 @@ class Joint:
     leaves: tuple[Ints, Ints]
 
     def cuts(self, cut: Cut) -> tuple[Cut, Cut]:
-        """Return what a cut of the joint tree is on each side."""
+        """Return a cut of the joint tree as a cut of each side."""
         level = cut.level[cut.zone_of_leaf]
         first, second = (cut_at(side, level[leaves]) for side, leaves in zip(self.sides, self.leaves, strict=True))
         return first, second
 
     def masses(self, of_sides: tuple[tuple[Ints, ...], tuple[Ints, ...]]) -> tuple[Ints, ...]:
-        """Return the mass of every node, by level: what it has as an origin and as a destination together."""
+        """Return the mass of every node, by level: the sum of its masses as an origin and as a destination."""
         return tuple(np.sum([self._lifted(at, of_sides, level) for at in (0, 1)], axis=0) for level in self._levels)
 
     @property
     def counts(self) -> tuple[Ints, Ints]:
-        """For each side, which leaves of the joint tree it has: 1 or 0."""
+        """For each side and leaf of the joint tree, 1 if the side has the leaf, else 0."""
         first, second = (np.bincount(leaves, minlength=len(self.tree.leaves)) for leaves in self.leaves)
         return first, second
 
@@ -50,13 +50,13 @@ class Joint:
         return range(self.tree.top + 1)
 
     def _lifted(self, at: int, of_sides: tuple[tuple[Ints, ...], tuple[Ints, ...]], level: int) -> Ints:
-        # Masses may be those of a lower tree: above its root there is one node, with everything in it.
+        # Masses may be those of a lower tree: above its root, one node holds everything.
         mass = of_sides[at][min(level, len(of_sides[at]) - 1)]
         node = self.tree.codes[level][self.leaves[at][self.sides[at].starts[level]]]
         return group_sum(node, len(self.tree.ids[level]), mass)
 
 
-def joint_of(origins: Hierarchy, destinations: Hierarchy) -> Joint:
+def join_trees(origins: Hierarchy, destinations: Hierarchy) -> JointTree:
     """Return the joint tree of two trees over the same zoning.
 
     Examples
@@ -64,18 +64,18 @@ def joint_of(origins: Hierarchy, destinations: Hierarchy) -> Joint:
     >>> import numpy as np
     >>> from odkanon.zoning.hierarchy import h3_hierarchy
     >>> first, second = (np.array([cell], dtype=np.uint64) for cell in (0x8A1FB4671017FFF, 0x8A1FB4671007FFF))
-    >>> joint_of(h3_hierarchy(first), h3_hierarchy(second)).tree
+    >>> join_trees(h3_hierarchy(first), h3_hierarchy(second)).tree
     Hierarchy(H3 resolution 10; nodes by level: 2 < 1)
     """
     tall = origins.to_public_root(), destinations.to_public_root()
     height = min(tree.top for tree in tall) + 1
     above = [np.concatenate([tree.ids[at][tree.codes[at]] for tree in tall]) for at in range(height)]
     first = np.unique(above[0], return_index=True)[1]
-    # A level sorts by id inside the level above it, in every kind of tree.
+    # In every tree, a level is sorted by id within the level above it.
     order = first[np.lexsort([ids[first] for ids in above])]
     plain = make_levels([ids[order] for ids in above], origins.resolution)
     known = replace(plain, outlines=origins.outlines, public=origins.public or destinations.public)
     tree = replace(known, steps=origins.steps, names=origins.names, within=origins.within)
     sides = origins.reaching(tree.top), destinations.reaching(tree.top)
     first_leaves, second_leaves = (find_nodes(tree, 0, side.leaves) for side in sides)
-    return Joint(tree, sides, (first_leaves, second_leaves))
+    return JointTree(tree, sides, (first_leaves, second_leaves))

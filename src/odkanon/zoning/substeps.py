@@ -1,7 +1,7 @@
-"""Finer steps: two levels between an H3 cell and its parent, made of neighbouring siblings, the same for all data.
+"""Substeps: two levels of neighbouring siblings between an H3 cell and its parent, the same for all data.
 
-The children of a cell lie around its centre child 0 in the order 4, 6, 2, 3, 1, 5. Pairs of neighbours come first:
-{0, 4}, {6, 2}, {3, 1} and {5}; then halves, {0, 4, 6, 2} and {3, 1, 5}; then the cell. A pentagon has no child 1.
+The children of a cell surround its centre child 0 in the order 4, 6, 2, 3, 1, 5. The first level has pairs of
+neighbours, {0, 4}, {6, 2}, {3, 1} and {5}; the second has halves, {0, 4, 6, 2} and {3, 1, 5}. Pentagons lack child 1.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from odkanon.zoning.cells import (
 from odkanon.zoning.hierarchy import Hierarchy, make_levels
 
 STEPS = 3
-"""Levels from a resolution to the next."""
+"""Levels from one resolution to the next."""
 
 DIGITS = np.array([0, 4, 6, 2, 3, 1, 5])
-"""The children of a cell, so that those of a pair and of a half stand next to each other."""
+"""The children of a cell, with those of a pair and of a half next to each other."""
 PAIR_OF_DIGIT = np.array([0, 2, 1, 2, 0, 3, 1])
-"""For each child, its pair; pairs 0 and 1 make the first half, 2 and 3 the second."""
+"""For each child, its pair; pairs 0 and 1 are the first half, 2 and 3 the second."""
 
 _GROUP_SHIFT = np.uint64(56)
 _GROUP_MASK = np.uint64(0b111 << 56)
 FIRST_HALF, FIRST_PAIR = 1, 3
-"""Halves have the numbers 1 and 2 in three bits that no cell uses, pairs 3 to 6."""
+"""In three bits that cells leave unused, halves have the numbers 1 and 2, and pairs 3 to 6."""
 
 
 def fine_hierarchy(tree: Hierarchy) -> tuple[Hierarchy, Ints]:
-    """Return an H3 hierarchy with the levels in between, and where its leaves stood in the plain one."""
+    """Return an H3 hierarchy with substeps, and the old positions of its leaves."""
     assert tree.resolution is not None
     order = np.argsort(_in_order(tree.leaves), kind="stable")
     fine = make_levels(ids_above(tree.leaves[order]), tree.resolution)
@@ -46,7 +46,7 @@ def fine_hierarchy(tree: Hierarchy) -> tuple[Hierarchy, Ints]:
 
 
 def ids_above(cells: Cells) -> list[Cells]:
-    """Return for each level, from the cells themselves to the virtual root, the id of the node over each cell."""
+    """Return for each level, from the cells to the virtual root, the id of the ancestor of each cell."""
     resolution = int(cell_to_resolution(cells[:1]).max(initial=0))
     ids = [cells]
     for finer in range(resolution, 0, -1):
@@ -57,7 +57,7 @@ def ids_above(cells: Cells) -> list[Cells]:
 
 
 def child_digit(cells: Cells, resolution: int) -> npt.NDArray[np.int64]:
-    """Return which child of its parent each cell of a resolution is, 0 to 6."""
+    """Return for each cell of a resolution its child number, 0 to 6."""
     shift = np.uint64(3 * (MAX_RESOLUTION - resolution))
     return ((cells >> shift) & np.uint64(7)).astype(np.int64)
 
@@ -68,12 +68,12 @@ def group_ids(parents: Cells, group: npt.NDArray[np.int64]) -> Cells:
 
 
 def group_parts(ids: Cells) -> tuple[Cells, npt.NDArray[np.int64]]:
-    """Return the cell whose children an id stands for, and which of them; see `group_ids`."""
+    """Return for each id the cell and the group of its children; the inverse of `group_ids`."""
     return ids & ~_GROUP_MASK, ((ids & _GROUP_MASK) >> _GROUP_SHIFT).astype(np.int64)
 
 
 def fine_labels(ids: Cells) -> npt.NDArray[np.str_]:
-    """Return the names of nodes: those of cells, else that of the cell with its children, as in ``...-0462``."""
+    """Return the names of nodes: those of cells, followed by the child numbers of a group, as in ``...-0462``."""
     parents, group = group_parts(ids)
     pentagon = is_pentagon(parents)
     suffix = np.array([["".join(map(str, _digits(at, five))) for at in range(7)] for five in (False, True)])
@@ -82,7 +82,7 @@ def fine_labels(ids: Cells) -> npt.NDArray[np.str_]:
 
 
 def fine_cells(ids: Cells) -> tuple[tuple[str, ...], ...]:
-    """Return the cells that each node consists of; the virtual root is its own."""
+    """Return the cells of each node; the virtual root consists of itself."""
     parents, group = group_parts(ids)
     pentagon = is_pentagon(parents).astype(np.int64)
     parts = [[_digits(at, five) for at in range(7)] for five in (False, True)]
@@ -95,7 +95,7 @@ def fine_cells(ids: Cells) -> tuple[tuple[str, ...], ...]:
 
 
 def child_of(parents: Cells, digits: npt.NDArray[np.uint64]) -> Cells:
-    """Return one child of each cell; of cells that have none left, anything."""
+    """Return one child of each cell; arbitrary for cells of the finest resolution."""
     finer = np.minimum(cell_to_resolution(parents) + 1, MAX_RESOLUTION).astype(np.uint64)
     shift = np.uint64(3) * (np.uint64(MAX_RESOLUTION) - finer)
     bare = parents & ~np.uint64(0xF << 52) & ~(np.uint64(7) << shift)
@@ -111,7 +111,7 @@ def _digits(group: int, pentagon: bool) -> list[int]:
 
 
 def _in_order(cells: Cells) -> Cells:
-    """Return numbers that sort cells in the order of the finer tree: every digit becomes its place in the order."""
+    """Return numbers that sort cells in the order of the tree with substeps: each digit becomes its rank."""
     rank = np.full(8, 7, dtype=np.uint64)
     rank[DIGITS] = np.arange(7, dtype=np.uint64)
     keys = cells >> np.uint64(45)

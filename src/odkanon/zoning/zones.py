@@ -1,4 +1,4 @@
-"""Zones of a release: what they are called, how large they are, and where they lie."""
+"""Zones of a release: their names, sizes and geometries."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ class Zones(Frozen):
     ids : array of str
         Published names.
     leaves : array of int or None
-        Number of leaves of the input in each zone; None where there is no hierarchy.
+        Number of leaves of the input in each zone; None without a hierarchy.
     resolution : array of int or None
-        H3 resolution of each zone, -1 for the virtual root; None where zones are not H3 cells.
+        H3 resolution of each zone, -1 for the virtual root; None if zones are not H3 cells.
     level : array of int or None
         Level of each zone in its hierarchy, 0 for leaves.
     bounds : array of float or None
         For boxes: west, south, east, north of each.
     outlines : mapping of str to dict
-        GeoJSON geometries by id, for zonings that bring their own.
+        GeoJSON geometries by id, for zonings with their own.
     cells : tuple of tuple of str, or None
-        For free zones: the H3 cells that each consists of.
+        For free zones: the H3 cells of each.
     places : tuple of tuple of str, or None
-        For free zones of a lookup table: the codes of the leaves that each consists of.
+        For free zones of a lookup table: the codes of the leaves of each.
     """
 
     ids: npt.NDArray[np.str_]
@@ -61,14 +61,14 @@ class Zones(Frozen):
 
     @property
     def are_nodes(self) -> bool:
-        """Whether each is a node of a hierarchy: no box, no union that was made for this release, no free label."""
+        """Whether each zone is a node of a hierarchy, rather than a box, a union made for this release, or a label."""
         if self.bounds is not None or self.places is not None:
             return False
         return self.level is not None or not len(self) or (self.cells is None and self.resolution is not None)
 
     @property
     def are_located(self) -> bool:
-        """Whether it is known where they lie; of free labels it is not."""
+        """Whether the location of the zones is known; that of free labels is not."""
         return any(each is not None for each in (self.resolution, self.bounds, self.outlines, self.cells, self.places))
 
     def take(self, which: Codes | Ints) -> Zones:
@@ -91,7 +91,7 @@ class Zones(Frozen):
         )
 
     def describe(self, zone: int) -> dict[str, Any]:
-        """Return what a zone is, whatever the data in it: id, kind, H3 resolution or level, cells, area."""
+        """Return the data-independent properties of a zone: id, kind, H3 resolution or level, cells, area."""
         about: dict[str, Any] = {"id": str(self.ids[zone]), "kind": self.kind(zone), "resolution": None}
         if self.resolution is not None and self.resolution[zone] >= 0:
             about["resolution"] = int(self.resolution[zone])
@@ -104,7 +104,7 @@ class Zones(Frozen):
         return about | {"area_km2": self.area_km2(zone)}
 
     def kind(self, zone: int) -> ZoneShape:
-        """Return what sort of place a zone is."""
+        """Return the shape of a zone."""
         if self.bounds is not None:
             return "box"
         if self.cells is not None and self.cells[zone] != ("world",):
@@ -114,7 +114,7 @@ class Zones(Frozen):
         return "cell" if self.resolution[zone] >= 0 else "world"
 
     def area_km2(self, zone: int) -> float | None:
-        """Return the area of a zone on the sphere, to six digits; None where its outline is not known."""
+        """Return the area of a zone on the sphere, to six digits; None if its outline is unknown."""
         kind = self.kind(zone)
         if kind in ("cell", "cells"):
             cells = [str(self.ids[zone])] if self.cells is None else self.cells[zone]
@@ -125,7 +125,7 @@ class Zones(Frozen):
         return None if outline is None else _six_digits(polygon_area_km2(outline))
 
     def geometry(self, zone: int) -> dict[str, Any] | None:
-        """Return the outline of a zone as GeoJSON; None where it is not known."""
+        """Return the outline of a zone as GeoJSON; None if it is unknown."""
         if self.bounds is not None:
             west, south, east, north = (float(side) for side in self.bounds[zone])
             ring = [[west, south], [east, south], [east, north], [west, north], [west, south]]
@@ -139,20 +139,14 @@ class Zones(Frozen):
 
 
 def zones_of_cut(full: Hierarchy, cut: Cut) -> tuple[Zones, Codes]:
-    """Return the zones of a cut, and for each leaf of the full tree the number of its zone.
+    """Return the zones of a cut, and for each leaf of the full tree the number of its zone, -1 for none.
 
     Parameters
     ----------
     full : Hierarchy
-        The tree of the whole input; it decides how many leaves a zone has.
+        The tree of the whole input, which determines the number of leaves of each zone.
     cut : Cut
         A cut of the full tree, or of the part of it that is left after suppression.
-
-    Returns
-    -------
-    zones : Zones
-    zone_of_leaf : array of int
-        -1 for leaves of the full tree outside every zone.
     """
     ids = np.empty(len(cut), dtype=object)
     first, size = np.zeros(len(cut), dtype=np.int64), np.zeros(len(cut), dtype=np.int64)
@@ -197,7 +191,7 @@ def zones_of_tree(tree: Hierarchy) -> tuple[Zones, list[int]]:
 
 
 def zones_of_nodes(tree: Hierarchy, level: Ints, node: Ints) -> tuple[Zones, Codes]:
-    """Return the nodes of a tree that occur as zones, and for each occurrence the number of its zone."""
+    """Return the given nodes of a tree as zones, each once, and for each occurrence the number of its zone."""
     nodes = max(len(ids) for ids in tree.ids)
     distinct, number = np.unique(level * nodes + node, return_inverse=True)
     level, node, number = distinct // nodes, distinct % nodes, number.astype(np.int32)
@@ -217,9 +211,9 @@ def zones_of_nodes(tree: Hierarchy, level: Ints, node: Ints) -> tuple[Zones, Cod
 
 
 def _unambiguous(tree: Hierarchy) -> npt.NDArray[np.str_]:
-    """Return the names of all nodes of a lookup table; those that share one but not their leaves are told apart.
+    """Return unique names for the nodes of a lookup table: equal names of different nodes get their level appended.
 
-    Overlapping zones meet here. The whole table decides, whatever was observed of it: a name must not tell of that.
+    The whole table decides, not its observed part: a name must not disclose what was observed.
     """
     full = tree.public or tree
     counts = [len(ids) for ids in full.ids]
@@ -241,5 +235,5 @@ def find_nodes(tree: Hierarchy, level: int, ids: npt.NDArray[Any]) -> Ints:
 
 
 def _six_digits(area: float) -> float:
-    """Drop digits that may differ from one machine to the next."""
+    """Return an area without the digits that may differ between machines."""
     return float(f"{area:.6g}")

@@ -22,7 +22,7 @@ from odkanon.model.od import AXES, Axis, ODMatrix
 from odkanon.model.rule import Rule
 from odkanon.quality.utility import UtilityMeasure
 from odkanon.zoning.hierarchy import Cut, Hierarchy, cut_through
-from odkanon.zoning.joint_tree import Joint, joint_of
+from odkanon.zoning.joint_tree import JointTree, join_trees
 
 if TYPE_CHECKING:
     from odkanon.methods.treecut.feasibility import Good
@@ -60,9 +60,9 @@ class Problem:
     @classmethod
     def square(
         cls, od: ODMatrix, rule: Rule, budget: Budget, measure: UtilityMeasure = "trips", with_loss: bool = False
-    ) -> tuple[Problem, Joint]:
+    ) -> tuple[Problem, JointTree]:
         """Return the problem of one zoning for both ends, on the tree that both then stand on."""
-        joint = joint_of(od.origins, od.destinations)
+        joint = join_trees(od.origins, od.destinations)
         origin, destination = joint.leaves[0][od.flows.origin], joint.leaves[1][od.flows.destination]
         flows = replace(od.flows, origin=origin.astype(np.int32), destination=destination.astype(np.int32))
         both = replace(od, origins=joint.tree, destinations=joint.tree, flows=flows)

@@ -29,7 +29,7 @@ from odkanon.model.release_spec import ReleaseSpec
 from odkanon.model.rule import Rule
 from odkanon.quality.utility import UtilityMeasure
 from odkanon.zoning.hierarchy import Cut
-from odkanon.zoning.joint_tree import Joint
+from odkanon.zoning.joint_tree import JointTree
 
 ITERATIONS = 30
 """Restarts by default; on surveys of the size of the paper, later ones rarely find anything better."""
@@ -96,7 +96,7 @@ def treecut(
 
 
 def release_of_first(
-    found: Sequence[Cuts], problem: Problem, joint: Joint | None, od: ODMatrix, spec: ReleaseSpec
+    found: Sequence[Cuts], problem: Problem, joint: JointTree | None, od: ODMatrix, spec: ReleaseSpec
 ) -> Release:
     """Return the release of the first of some cuts that keeps all of the rule, else of those where ODkAnon stops.
 
